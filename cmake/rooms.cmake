@@ -1,0 +1,48 @@
+# A room is a folder of src/: its sources make a library, its *_test.cpp one test program,
+# its *_bench.cpp one benchmark program, each *_fuzz.cpp a fuzz target.
+
+function(add_room room)
+  cmake_parse_arguments(ROOM "" "" "DEPENDS" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${room}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "(_test|_bench|_fuzz|/main|/testdata/.*)\\.cpp$")
+  add_library(stitch_${room} STATIC ${sources})
+  target_include_directories(stitch_${room} PUBLIC ${CMAKE_SOURCE_DIR}/src)
+  target_link_libraries(stitch_${room} PUBLIC ${ROOM_DEPENDS})
+endfunction()
+
+function(add_room_tests room)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${room}/*_test.cpp)
+  if(sources)
+    add_executable(${room}_test ${sources})
+    target_link_libraries(${room}_test PRIVATE stitch_${room} GTest::gtest_main)
+    target_compile_definitions(${room}_test PRIVATE
+      STITCH_SOURCE_DIR="${CMAKE_SOURCE_DIR}" STITCH_BINARY_DIR="${CMAKE_BINARY_DIR}")
+    gtest_discover_tests(${room}_test TEST_PREFIX ${room}. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
+  endif()
+endfunction()
+
+function(add_room_benchmarks room)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${room}/*_bench.cpp)
+  if(sources)
+    add_executable(${room}_bench ${sources})
+    target_link_libraries(${room}_bench PRIVATE stitch_${room} benchmark::benchmark_main)
+    target_compile_definitions(${room}_bench PRIVATE
+      STITCH_SOURCE_DIR="${CMAKE_SOURCE_DIR}" STITCH_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  endif()
+endfunction()
+
+# Only clang has libFuzzer. Each target starts from the corpus beside it: foo_fuzz.cpp, testdata/foo_corpus/.
+function(add_room_fuzzers room)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${room}/*_fuzz.cpp)
+  foreach(source ${sources})
+    get_filename_component(name ${source} NAME_WE)
+    get_filename_component(folder ${source} DIRECTORY)
+    string(REPLACE "_fuzz" "_corpus" corpus ${name})
+    add_executable(${name} ${source})
+    target_link_libraries(${name} PRIVATE stitch_${room})
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    add_test(NAME fuzz.${name} COMMAND ${name} -max_total_time=10 -max_len=20000 -timeout=5 -rss_limit_mb=2048
+             -artifact_prefix=${CMAKE_BINARY_DIR}/ ${CMAKE_BINARY_DIR}/${corpus} ${folder}/testdata/${corpus})
+    file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/${corpus})
+  endforeach()
+endfunction()

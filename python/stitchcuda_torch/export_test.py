@@ -1,0 +1,166 @@
+"""What the exporter answers, asked through the server as C++ does: good tasks, and one bad task for every error kind."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PYTHON_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+COMMAND = [sys.executable, "-m", "stitchcuda_torch.export"]
+
+GOOD = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.tied = nn.Linear(4, 4)
+        self.tied.weight = self.linear.weight
+        self.register_buffer("seen", torch.zeros(4))
+        self.state = torch.ones(4)
+
+    def forward(self, x):
+        {forward}
+        return x
+
+def get_init_inputs():
+    return []
+
+def get_inputs():
+    return [torch.rand(3, 4)]
+"""
+
+# kind -> (source, expected part of the message, expected part of `where`)
+BAD = {
+    "syntax": ("def f(:\n  pass\n", "invalid syntax", "bad_syntax.py:1:7: def f(:"),
+    "load": ("import torch\nx = 1 / 0\n", "ZeroDivisionError", "bad_load.py:2, in <module>: x = 1 / 0"),
+    "module": ("import surely_not_installed\n", "'surely_not_installed' is not installed", "bad_module.py:1"),
+    "constructor": (GOOD.format(forward="pass").replace("nn.Linear(4, 4)", "nn.Linear(4, 'wide')", 1), "TypeError", "in __init__"),
+    "inputs": (GOOD.format(forward="pass").replace("torch.rand(3, 4)", "torch.rand(-1)"), "get_inputs() failed", "in get_inputs"),
+    "forward": (GOOD.format(forward="x = self.linear(x.T)"), "RuntimeError", "in forward: x = self.linear(x.T)"),
+    "data_dependent": (GOOD.format(forward="x = x if x.sum() > 0 else -x"), "depend on the values", "x = x if x.sum() > 0"),
+    "export": (GOOD.format(forward="x = (x, 3)"), "output 1 of forward is 3", ""),
+    "memory": (GOOD.format(forward="pass").replace("torch.ones(4)", "torch.ones(1 << 50)"), "out of memory", "in __init__"),
+    "download": (GOOD.format(forward="pass").replace("super().__init__()", "super().__init__(); raise OSError('offline mode')"),
+                 "needs a download", "in __init__"),
+    "crash": ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n", "SIGSEGV", ""),
+}
+
+
+class ServerTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.server = subprocess.Popen([*COMMAND, "--serve"], cwd=PYTHON_FOLDER, stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        _, errors = cls.server.communicate()
+        cls.folder.cleanup()
+        assert cls.server.returncode == 0 and errors == "", errors
+
+    def ask(self, name, source, **request):
+        path = os.path.join(self.folder.name, name + ".py")
+        if source is not None:
+            with open(path, "w") as file:
+                file.write(source)
+        request = {"task": path, "out": self.folder.name, **request}
+        self.server.stdin.write(json.dumps(request) + "\n")
+        self.server.stdin.flush()
+        for line in self.server.stdout:
+            answer = json.loads(line)
+            if "progress" not in answer:
+                return answer
+        self.fail("the server ended")
+
+    def export(self, forward, **request):
+        answer = self.ask("good", GOOD.format(forward=forward), **request)
+        self.assertIn("done", answer)
+        with open(os.path.join(self.folder.name, "aten.json")) as file:
+            return json.load(file)
+
+    def error(self, name, source, **request):
+        answer = self.ask(name, source, **request)
+        self.assertIn("error", answer)
+        return answer["error"]
+
+    def test_kinds(self):
+        for kind, (source, message, where) in BAD.items():
+            with self.subTest(kind):
+                error = self.error("bad_" + kind, source)
+                self.assertEqual(error["kind"], kind, error)
+                self.assertIn(message, error["message"])
+                self.assertIn(where, error["where"])
+
+    def test_file_missing_and_class(self):
+        self.assertEqual(self.error("nothing_here", None)["kind"], "file")
+        error = self.error("net", GOOD.format(forward="pass").replace("class Model", "class Net"))
+        self.assertEqual(error["kind"], "missing")
+        self.assertIn("--class Net", error["fix"])
+        self.assertIn("get_inputs()", error["fix"])
+        error = self.error("good", GOOD.format(forward="pass"), **{"class": "Nett"})
+        self.assertEqual((error["kind"], error["fix"]), ("class", "Choose one of: Model"))
+
+    def test_a_task_cannot_hang_on_stdin_nor_leave_silently(self):
+        self.assertIn("EOFError", self.error("asks", "input()\n")["message"])
+        self.assertIn("SystemExit", self.error("leaves", "import sys\nsys.exit(0)\n")["message"])
+        self.assertEqual(self.error("vanishes", "import os\nos._exit(0)\n")["kind"], "crash")
+
+    def test_bad_request(self):
+        self.assertEqual(self.error("good", GOOD.format(forward="pass"), colour="red")["kind"], "request")
+
+    def test_disk(self):
+        self.assertEqual(self.error("good", GOOD.format(forward="pass"), out="/nowhere/at/all")["kind"], "disk")
+
+    def test_values_and_arguments(self):
+        document = self.export("x = self.tied(self.linear(x)).T.contiguous()", seed=7)
+        values = {value["name"]: value for value in document["values"]}
+        self.assertEqual((document["mode"], document["class"], document["seed"]), ("train", "Model", 7))
+        self.assertEqual(values["tied.weight"]["data"], values["linear.weight"]["data"])
+        self.assertEqual(values["x"], {"name": "x", "role": "input", "index": 0, "dtype": "f32", "shape": [3, 4], "stride": [4, 1]})
+        first, *_, last = document["nodes"]
+        self.assertEqual((first["op"], first["module"]), ("aten.linear.default", "linear"))
+        self.assertTrue(first["where"].startswith("good.py:"), first["where"])
+        self.assertIn("in forward: x = self.tied(self.linear(x))", first["where"])
+        self.assertEqual(last["args"]["memory_format"], {"other": "torch.contiguous_format"})
+
+    def test_state_that_forward_changes(self):
+        document = self.export("self.seen = self.seen + x.sum(0); self.state.mul_(2); x = x.masked_fill(x > 1, float('-inf'))")
+        roles = {value["name"]: value["role"] for value in document["values"]}
+        self.assertEqual((roles["seen"], roles["state"]), ("buffer", "buffer"))
+        written = {node["op"]: node["args"]["self"] for node in document["nodes"] if node["op"].split(".")[1].endswith("_")}
+        self.assertEqual(written, {"aten.mul_.Tensor": {"value": "state"}, "aten.copy_.default": {"value": "seen"}})
+        fill = next(node for node in document["nodes"] if node["op"] == "aten.masked_fill.Scalar")
+        self.assertEqual(fill["args"]["value"], {"float": "-inf"})
+
+    def test_wrappers_are_inlined_and_getitem_resolved(self):
+        document = self.export("\n        ".join(["with torch.enable_grad(), torch.autocast('cpu', enabled=False):",
+                                                  "    x = x + self.linear(x)", "x, _ = torch.max(x, 1)"]))
+        self.assertEqual([node["op"] for node in document["nodes"]], ["aten.linear.default", "aten.add.Tensor", "aten.max.dim"])
+        self.assertEqual([output["dtype"] for output in document["nodes"][-1]["outputs"]], ["f32", "i64"])
+        self.assertEqual(document["outputs"], [{"value": document["nodes"][-1]["outputs"][0]["name"]}])
+
+    def test_eval_and_prints(self):
+        self.assertEqual(self.export("x = x + 1", eval=True)["mode"], "eval")
+
+
+class CommandTest(unittest.TestCase):
+    def test_no_torch(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "torch.py"), "w") as file:
+                file.write("raise ImportError('No module named torch')\n")
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join([folder, PYTHON_FOLDER])}
+            done = subprocess.run([*COMMAND, "x.py", "--out", folder], cwd=folder, env=environment, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2)
+        error = json.loads(done.stdout.splitlines()[-1])["error"]
+        self.assertEqual(error["kind"], "no_torch")
+        self.assertIn("pip install torch", error["fix"])
+
+
+if __name__ == "__main__":
+    unittest.main()

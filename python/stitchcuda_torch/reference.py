@@ -1,0 +1,123 @@
+"""The truth: a module run in float64 on the CPU, whatever precision its code asks for.
+
+`.float()`, dtype=torch.float32 and the like are there for speed or range, not for meaning, so they are read as float64.
+What code derives from its dtype as a number (torch.finfo(x.dtype).eps) keeps the value the model's own dtype gives.
+"""
+
+import contextlib
+import copy
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .trace import promote_tensor_attributes
+
+LOW = (torch.float32, torch.float16, torch.bfloat16)
+
+
+def run_float64(module, inputs, keywords=None):
+    """(outputs, updates): the flat list of tensors that forward returns, and {name: tensor} of the state it changed."""
+    native = native_dtype(module, inputs)
+    module = copy.deepcopy(module)
+    promote_tensor_attributes(module)
+    module.double()
+    arguments, keywords = pytree.tree_map(own_copy, (tuple(inputs), keywords or {}))
+    before = {name: tensor.detach().clone() for name, tensor in state(module).items()}
+    with torch.no_grad(), float64_only(native):
+        result = module(*arguments, **keywords)
+    outputs = [leaf for leaf in pytree.tree_leaves(result) if leaf is not None]
+    after = state(module)
+    updates = {name: after[name].detach() for name, old in before.items() if not same(old, after.get(name))}
+    return pytree.tree_map(widen, outputs), updates
+
+
+def native_dtype(module, inputs):
+    """The precision the model was written for: its first floating-point weight's, else its first such input's."""
+    tensors = [*module.parameters(), *module.buffers(), *pytree.tree_leaves(inputs)]
+    return next((t.dtype for t in tensors if isinstance(t, torch.Tensor) and t.is_floating_point()), torch.float32)
+
+
+def own_copy(leaf):
+    """Forward may write into its inputs; the caller's stay as they are."""
+    return widen(leaf.detach().clone()) if isinstance(leaf, torch.Tensor) else leaf
+
+
+def widen(leaf):
+    if isinstance(leaf, torch.Tensor) and leaf.dtype in LOW:
+        return leaf.double()
+    return torch.float64 if isinstance(leaf, torch.dtype) and leaf in LOW else leaf
+
+
+def state(module):
+    return {**dict(module.named_parameters()), **dict(module.named_buffers())}
+
+
+def same(old, new):
+    if new is None or old.shape != new.shape:
+        return False
+    return bool(((old == new) | ((old != old) & (new != new))).all())
+
+
+@contextlib.contextmanager
+def float64_only(native):
+    default, finfo, fast_path = torch.get_default_dtype(), torch.finfo, torch.backends.mha.get_fastpath_enabled()
+    torch.set_default_dtype(torch.float64)
+    torch.backends.mha.set_fastpath_enabled(False)
+    torch.finfo = lambda dtype=torch.float64: finfo(native if dtype == torch.float64 else dtype)
+    try:
+        with WidenCalls(finfo(native).eps), WidenOperators() as operators:
+            yield operators
+    finally:
+        torch.finfo = finfo
+        torch.backends.mha.set_fastpath_enabled(fast_path)
+        torch.set_default_dtype(default)
+
+
+class WidenCalls(TorchFunctionMode):
+    """Python's calls: torch.tensor(0.1, dtype=torch.float32) would round before any operator is dispatched."""
+
+    def __init__(self, eps):
+        super().__init__()
+        self.eps = eps
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        kwargs = dict(kwargs or {})
+        if function in (torch.rms_norm, torch.nn.functional.rms_norm):  # eps=None means the eps of the input's dtype
+            args, kwargs = rms_norm_arguments(*args, **kwargs), {}
+            args = (*args[:3], self.eps if args[3] is None else args[3])
+        if not reinterprets(function, args):
+            args, kwargs = pytree.tree_map(narrow_dtypes, (args, kwargs))
+        return function(*args, **kwargs)
+
+
+class WidenOperators(TorchDispatchMode):
+    """Every operator below: dtype arguments, and tensors that were made before or outside (constants of a module)."""
+
+    def __init__(self):
+        super().__init__()
+        self.leftovers = []  # operators whose result was still narrow; tests want none
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if function is not torch.ops.aten.view.dtype:
+            convert = narrow_dtypes if function._schema.is_mutable else widen
+            args, kwargs = pytree.tree_map(convert, (args, kwargs))
+        result = function(*args, **kwargs)
+        if any(isinstance(leaf, torch.Tensor) and leaf.dtype in LOW for leaf in pytree.tree_leaves(result)):
+            self.leftovers.append(str(function))
+        return result
+
+
+def narrow_dtypes(leaf):
+    return widen(leaf) if isinstance(leaf, torch.dtype) else leaf
+
+
+def reinterprets(function, args):
+    """x.view(torch.float32) reads the same bits as another type: not a conversion."""
+    return function is torch.Tensor.view and len(args) == 2 and isinstance(args[1], torch.dtype)
+
+
+def rms_norm_arguments(input, normalized_shape, weight=None, eps=None):
+    return input, normalized_shape, weight, eps

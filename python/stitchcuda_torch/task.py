@@ -1,0 +1,152 @@
+"""Loads a task: a Python file with a Model, get_init_inputs() and get_inputs(), as KernelBench writes them."""
+
+import importlib.util
+import os
+import re
+import sys
+
+import torch
+
+from . import where
+from .errors import TaskError, environment_error, first_line
+
+
+class Task:
+    """A loaded file. Every step that runs the user's code turns its exceptions into a TaskError."""
+
+    def __init__(self, file, class_name=None, seed=42):
+        self.file, self.seed = os.path.abspath(file), seed
+        self.stem = os.path.splitext(os.path.basename(file))[0]
+        self.module = load_module(file)
+        self.model_class = _find_class(self, class_name)
+
+    def construct(self):
+        """KernelBench's rule: the same seed before the constructor's arguments and before the constructor."""
+        with self.stage("constructor", "get_init_inputs() failed"):
+            torch.manual_seed(self.seed)
+            arguments = self.module.get_init_inputs()
+        with self.stage("constructor", f"{self.model_class.__name__}(...) failed"):
+            torch.manual_seed(self.seed)
+            if isinstance(arguments, dict):
+                return self.model_class(**arguments)
+            return self.model_class(*arguments)
+
+    def make_inputs(self):
+        """(positional, keyword)."""
+        with self.stage("inputs", "get_inputs() failed"):
+            torch.manual_seed(self.seed)
+            inputs = self.module.get_inputs()
+        if isinstance(inputs, dict):
+            return (), inputs
+        if isinstance(inputs, (list, tuple)):
+            return tuple(inputs), {}
+        if isinstance(inputs, torch.Tensor):
+            return (inputs,), {}
+        raise TaskError("inputs", f"get_inputs() returned {type(inputs).__name__}, not a list of tensors",
+                        where.of_function(self.module.get_inputs), "Return a list: one entry for each argument of forward.")
+
+    def stage(self, kind, what):
+        return Stage(self.file, kind, what)
+
+
+class Stage:
+    """Runs user code; whatever it raises, even SystemExit, becomes one clear TaskError."""
+
+    def __init__(self, file, kind, what):
+        self.file, self.kind, self.what = file, kind, what
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, _, error, __):
+        if error is None or isinstance(error, (TaskError, KeyboardInterrupt)):
+            return False
+        line = where.of_exception(error, self.file)
+        known = environment_error(error, line)
+        if known:
+            raise known from error
+        raise TaskError(self.kind, f"{self.what}: {type(error).__name__}: {first_line(error)}", line,
+                        f"Run `python {os.path.basename(self.file)}` or call it in Python to see the whole traceback."
+                        if self.kind == "load" else "") from error
+
+
+def load_module(file):
+    """Runs a Python file as a module of its own, as `python FILE` would: its folder is on sys.path."""
+    path = os.path.abspath(file)
+    try:
+        with open(file, "rb") as stream:
+            source = stream.read()
+    except OSError as error:
+        raise TaskError("file", f"cannot read {file}: {error.strerror}", str(file), "Check the path and its permissions.") from error
+    try:
+        code = compile(source, path, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as error:
+        raise _syntax_error(file, error) from error
+    # Prefixed, so that a task called torch.py can't take torch's place.
+    name = "task_" + re.sub(r"\W", "_", os.path.splitext(os.path.basename(path))[0])
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None:
+        raise TaskError("file", f"{file} is not a Python file", str(file), "Give a task whose name ends in .py.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and inspect look it up
+    sys.path.insert(0, os.path.dirname(path))
+    with Stage(path, "load", f"{os.path.basename(file)} failed while it was loaded"):
+        exec(code, module.__dict__)
+    return module
+
+
+def _syntax_error(file, error):
+    name = os.path.basename(file)
+    line = getattr(error, "lineno", None)
+    if not line:
+        return TaskError("syntax", f"{name} is not Python: {error}", name, "")
+    text = (error.text or "").strip()
+    place = f"{name}:{line}:{error.offset or 1}"
+    return TaskError("syntax", f"{type(error).__name__}: {error.msg}", f"{place}: {text}" if text else place,
+                     "Correct this line.")
+
+
+def _find_class(task, class_name):
+    own = [name for name, value in vars(task.module).items() if _is_module(value) and value.__module__ == task.module.__name__]
+    usable = [name for name, value in vars(task.module).items() if _is_module(value)]
+    name = os.path.basename(task.file)
+    if class_name and class_name not in usable:
+        raise TaskError("class", f"{name} has no torch.nn.Module class '{class_name}'", name,
+                        f"Choose one of: {', '.join(own)}" if own else "The file defines no torch.nn.Module class.")
+    missing = [part for part in ("get_init_inputs", "get_inputs") if not callable(getattr(task.module, part, None))]
+    if not class_name and "Model" not in usable:
+        missing.insert(0, "Model")
+    if not missing:
+        return getattr(task.module, class_name or "Model")
+    raise TaskError("missing", f"{name} has no {_listing(missing)}", name, _missing_fix(task, missing, own))
+
+
+def _missing_fix(task, missing, own):
+    there = [part for part in ("get_init_inputs", "get_inputs") if part not in missing]
+    fixes = []
+    if "Model" in missing:
+        value = getattr(task.module, "Model", None)
+        if value is not None:
+            fixes.append("Its Model is not a class derived from torch.nn.Module.")
+        if len(own) == 1:
+            fixes.append(f"Its only torch.nn.Module class is {own[0]}: use --class {own[0]}, or name it Model.")
+        elif own:
+            fixes.append(f"Choose a class with --class: {', '.join(own)}.")
+        else:
+            fixes.append("Define class Model(torch.nn.Module).")
+    if "get_init_inputs" in missing:
+        fixes.append("Define get_init_inputs(): the list of the constructor's arguments ([] if none).")
+    if "get_inputs" in missing:
+        fixes.append("Define get_inputs(): the list of forward's arguments.")
+    found = [f"class {name}" for name in own] + [f"{part}()" for part in there]
+    fixes.append(f"Found: {', '.join(found)}." if found else "None of the three was found.")
+    return " ".join(fixes)
+
+
+def _listing(names):
+    labels = [name if name == "Model" else f"{name}()" for name in names]
+    return labels[0] if len(labels) == 1 else f"{', '.join(labels[:-1])} and {labels[-1]}"
+
+
+def _is_module(value):
+    return isinstance(value, type) and issubclass(value, torch.nn.Module)

@@ -1,0 +1,96 @@
+"""Runs torch.export over a model without materialising its inputs, and explains why when it can't."""
+
+import contextlib
+import io
+
+import torch
+from torch._subclasses.fake_tensor import (DataDependentOutputException, DynamicOutputShapeException, FakeTensor,
+                                           FakeTensorMode)
+from torch.utils import _pytree as pytree
+
+from . import rnn, where
+from .errors import TaskError, environment_error, first_line
+
+DATA_DEPENDENT_FIX = ("A CUDA program has one fixed shape and flow. Write the choice as tensor operations: "
+                      "torch.where(condition, a, b) instead of if/else, masks (x * mask) instead of x[mask] or nonzero, "
+                      "0-d tensors instead of .item(). If only training does this, export with --eval.")
+
+
+def fake_inputs(task):
+    """The task's inputs as fake tensors: KernelBench's reach gigabytes, and only their shapes matter here."""
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    try:
+        with mode, quiet_stderr():
+            inputs = task.make_inputs()
+    except TaskError as error:
+        if error.kind != "inputs":
+            raise
+        inputs = task.make_inputs()  # code that looks at values needs real tensors
+    return as_fake(inputs, mode)
+
+
+def as_fake(inputs, mode=None):
+    mode = mode or FakeTensorMode(allow_non_fake_inputs=True)
+
+    def convert(leaf):
+        real = isinstance(leaf, torch.Tensor) and not isinstance(leaf, FakeTensor)
+        return mode.from_tensor(leaf.detach(), static_shapes=True) if real else leaf
+
+    return pytree.tree_map(convert, inputs)
+
+
+def export(model, inputs, task_file):
+    """inputs: (positional, keyword), fake. Returns an ExportedProgram of the training IR, nothing decomposed."""
+    promote_tensor_attributes(model)
+    fast_path = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)  # its fused operators hide the attention
+    try:
+        with torch.no_grad(), rnn.opaque(), quiet_stderr():
+            return torch.export.export(model, *inputs, strict=False)
+    except (TaskError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise explain(error, task_file) from error
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fast_path)
+
+
+def promote_tensor_attributes(model):
+    """Plain tensor attributes become buffers, so that export writes down what forward assigns to them."""
+    for module in model.modules():
+        for name, value in list(vars(module).items()):
+            if type(value) is torch.Tensor and "." not in name:
+                delattr(module, name)
+                module.register_buffer(name, value, persistent=False)
+
+
+def explain(error, task_file):
+    line = where.of_exception(error, task_file)
+    library = where.inside_library(error, task_file)
+    library = f" (inside {library})" if library else ""
+    known = environment_error(error, line)
+    if known:
+        return known
+    if is_data_dependent(error):
+        return TaskError("data_dependent", "the model's flow or shapes depend on the values of a tensor" + library, line,
+                         DATA_DEPENDENT_FIX)
+    module = type(error).__module__
+    if line and not module.startswith(("torch.export", "torch._export", "torch._dynamo", "torch.fx", "torch._functorch")):
+        return TaskError("forward", f"forward fails with these inputs: {type(error).__name__}: {first_line(error)}{library}", line,
+                         "Check the shapes and dtypes that get_inputs() returns against this line.")
+    return TaskError("export", f"torch.export failed: {type(error).__name__}: {first_line(error)}{library}", line, "")
+
+
+def is_data_dependent(error):
+    if isinstance(error, (DataDependentOutputException, DynamicOutputShapeException)):
+        return True
+    text = str(error)
+    return ("data-dependent" in text or "data dependent" in text or type(error).__name__ == "GuardOnDataDependentSymNode"
+            or ".numpy() is not supported" in text)
+
+
+@contextlib.contextmanager
+def quiet_stderr():
+    """Export prints half-made graphs to stderr when it fails; the user's own prints go to stdout and stay."""
+    with contextlib.redirect_stderr(io.StringIO()):
+        yield

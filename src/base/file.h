@@ -1,0 +1,64 @@
+// Files that are either whole or not there: everything is written under a temporary name and renamed.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace stitch {
+
+namespace fs = std::filesystem;
+
+Result<std::string> read_file(const fs::path& path);
+Result<void> write_file(const fs::path& path, std::string_view content);
+
+// A read-only view of a whole file.
+class MappedFile {
+ public:
+  static Result<MappedFile> open(const fs::path& path);
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  ~MappedFile();
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+
+ private:
+  MappedFile() = default;
+  const std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+// A folder being written beside its final place; gone again unless published.
+class DraftFolder {
+ public:
+  // `target` may be absent, or a folder that `replaceable` (a file name inside it) marks as ours.
+  static Result<DraftFolder> create(const fs::path& target, std::string_view replaceable);
+  DraftFolder(DraftFolder&& other) noexcept;
+  DraftFolder& operator=(DraftFolder&&) = delete;
+  ~DraftFolder();
+  const fs::path& path() const { return draft_; }
+  Result<void> publish();
+
+ private:
+  DraftFolder() = default;
+  fs::path target_, draft_;
+};
+
+// A folder under the system's temporary folder, removed with the object.
+class ScratchFolder {
+ public:
+  static Result<ScratchFolder> create(std::string_view prefix);
+  ScratchFolder(ScratchFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  ScratchFolder& operator=(ScratchFolder&&) = delete;
+  ~ScratchFolder();
+  const fs::path& path() const { return path_; }
+
+ private:
+  ScratchFolder() = default;
+  fs::path path_;
+};
+
+}  // namespace stitch

@@ -1,0 +1,18 @@
+// JSON, forward declarations only: files that build or read documents include <nlohmann/json.hpp>.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace stitch {
+
+using Json = nlohmann::ordered_json;
+
+// Bounded nesting, exact position in the message.
+Result<Json> parse_json(std::string_view text);
+Json to_json(const Error& error);
+
+}  // namespace stitch

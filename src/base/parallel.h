@@ -1,0 +1,18 @@
+// Loops over independent indices on all cores.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace stitch {
+
+int core_count();
+int thread_count();  // what the loops below use
+// At most `count` threads for the parallel loops of this process (0: all cores).
+void set_thread_count(int count);
+
+// body(begin, end) over [0, count) in pieces of at least `grain` indices. Exceptions reach the caller.
+// A loop inside a loop runs on the thread that reached it.
+void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body);
+
+}  // namespace stitch

@@ -1,0 +1,51 @@
+#include "base/progress.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace stitch {
+namespace {
+
+TEST(Progress, LineOnATerminal) {
+  Terminal terminal{.interactive = true, .width = 80};
+  ProgressState state{.label = "importing", .detail = "9_ResNet18.py", .done = 12, .total = 48, .seconds = 6};
+  EXPECT_EQ(progress_line(state, terminal),
+            "⠋ importing ━━━━━━────────────────── 12/48  6.0 s  2/s  9_ResNet18.py");
+  terminal.utf8 = false;
+  state.total = 0;
+  state.seconds = 75;
+  state.done = 0;
+  EXPECT_EQ(progress_line(state, terminal), "| importing  1:15  9_ResNet18.py");
+}
+
+TEST(Progress, LineInALog) {
+  ProgressState state{.label = "importing", .done = 3, .total = 50, .seconds = 3725};
+  EXPECT_EQ(progress_line(state, {}), "importing 3/50  1:02:05  20:41 each");
+}
+
+TEST(Progress, NeverWiderThanTheTerminal) {
+  ProgressState state{.label = "importing", .detail = std::string(200, 'x')};
+  EXPECT_LE(display_width(progress_line(state, {.interactive = true, .width = 60})), 59);
+}
+
+TEST(Progress, QuietIsSilentAndShortWorkLeavesNothingInALog) {
+  std::ostringstream quiet, log;
+  {
+    Progress a(quiet, {.interactive = true}, true, "working");
+    Progress b(log, {}, false, "working");
+    a.say("nothing");
+    b.advance();
+  }
+  EXPECT_EQ(quiet.str(), "");
+  EXPECT_EQ(log.str(), "");
+}
+
+TEST(Progress, SaidLinesStay) {
+  std::ostringstream out;
+  { Progress(out, {.interactive = true}, false, "working").say("done: a.py"); }
+  EXPECT_EQ(out.str(), "done: a.py\n");
+}
+
+}  // namespace
+}  // namespace stitch

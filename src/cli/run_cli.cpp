@@ -1,0 +1,257 @@
+#include "cli/run_cli.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "base/json.h"
+#include "base/table.h"
+#include "base/text.h"
+#include "cli/doctor.h"
+#include "cli/import.h"
+#include "cli/show.h"
+
+namespace stitch {
+
+namespace {
+
+struct Options {
+  ImportOptions import;
+  ShowOptions show;
+  bool json = false;  // read before the parse, so that its errors are JSON too
+};
+
+void add_json(CLI::App& command, Options& options) {
+  command.add_flag("--json", options.json, "print one JSON document, errors included");
+}
+
+void add_import(CLI::App& app, Options& options) {
+  ImportOptions& import = options.import;
+  CLI::App& command = *app.add_subcommand("import", "Turn Python models into graphs");
+  command
+      .add_option("MODEL", import.paths,
+                  "a .py file with Model, get_inputs() and get_init_inputs(); several too")
+      ->required();
+  command
+      .add_option("-o,--out", import.out,
+                  "the graph folder to write; with several models, the folder for theirs")
+      ->type_name("FOLDER");
+  command.add_option("--class", import.model_class, "the class to import, instead of Model")
+      ->type_name("NAME");
+  command.add_flag("--eval", import.eval,
+                   "import in eval mode: dropout off, batch norm by its running statistics");
+  command.add_option("--seed", import.seed, "seed of weights and inputs, 42 unless told")
+      ->type_name("NUMBER");
+  command.add_flag("--all", import.all, "MODEL are folders: import every .py file below them");
+  command.add_option("--jobs", import.jobs, "how many at once, one a core unless told")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(0, 1024));
+  command
+      .add_option("--python", import.python,
+                  "the Python to use; stitchcuda doctor says which one it would be")
+      ->type_name("PATH");
+  add_json(command, options);
+  command.footer(
+      "stitchcuda import model.py -o graph/\n"
+      "stitchcuda import model.py --class ResNet --eval -o graph/\n"
+      "stitchcuda import --all KernelBench/level1 -o graphs/ --jobs 8");
+}
+
+void add_show(CLI::App& app, Options& options) {
+  ShowOptions& show = options.show;
+  CLI::App& command = *app.add_subcommand("show", "Show what a model computes and what that must cost");
+  command.add_option("MODEL", show.model, "a .py file, a graph folder, or a graph.txt")->required();
+  command.add_option("--gpu", show.gpu, "the GPU to estimate for, this machine's unless told, or an H200")
+      ->type_name("NAME");
+  command.add_option("--html", show.html, "write a page with the graph as a picture")->type_name("FILE");
+  command.add_flag("--text", show.text, "print the graph itself, as graph.txt holds it");
+  command.add_flag("--ops", show.ops, "list every node, not only the heaviest");
+  command.add_option("--class", show.model_class, "the class to import, instead of Model")->type_name("NAME");
+  command.add_flag("--eval", show.eval, "import in eval mode");
+  add_json(command, options);
+  command.footer(
+      "stitchcuda show model.py\n"
+      "stitchcuda show graph/ --gpu \"RTX 4090\" --ops\n"
+      "stitchcuda show model.py --html model.html");
+}
+
+void add_doctor(CLI::App& app, Options& options) {
+  CLI::App& command = *app.add_subcommand("doctor", "Say what this machine has, and what is missing");
+  add_json(command, options);
+  command.footer(
+      "stitchcuda doctor\n"
+      "stitchcuda doctor --json");
+}
+
+Result<int> run_command(const std::string& name, const Options& options, Console& console) {
+  if (name == "import") return run_import(options.import, console);
+  if (name == "show") return run_show(options.show, console);
+  if (name == "doctor") return run_doctor(console);
+  throw Bug("a command without a body: " + name);
+}
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  return names;
+}
+
+// Our own, because CLI11's looks otherwise from version to version.
+std::string help_of(const CLI::App& app, const Terminal& terminal) {
+  bool top = app.get_parent() == nullptr;
+  std::string usage = top ? "stitchcuda COMMAND" : "stitchcuda " + app.get_name();
+  Table positionals({{}, {.least = 20}}), flags({{}, {.least = 20}}), commands({{}, {.least = 20}});
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_positional()) {
+      usage += ' ' + option->get_name(true) + (option->get_items_expected_max() > 1 ? "…" : "");
+      positionals.add_row({option->get_name(true), option->get_description()});
+      continue;
+    }
+    std::string name = join(split(option->get_name(false, true), ','), ", ");
+    if (option->get_items_expected_max() > 0) name += ' ' + split(option->get_type_name(), ':').front();
+    flags.add_row({name, option->get_description()});
+  }
+  for (const CLI::App* command : app.get_subcommands({}))
+    commands.add_row({command->get_name(), command->get_description()});
+  auto section = [&](std::string_view title, const std::string& body) {
+    return body.empty() ? "" : "\n" + styled(title, Style::bold, terminal) + "\n" + body;
+  };
+  std::string examples;
+  for (const std::string& line : split(app.get_footer(), '\n')) examples += "  " + line + "\n";
+  return app.get_description() + "\n\n" + styled("Usage", Style::bold, terminal) + "  " + usage +
+         " [flags]\n" + (positionals.empty() ? "" : "\n" + positionals.render(terminal, 2)) +
+         section("Commands", commands.empty() ? "" : commands.render(terminal, 2)) +
+         section("Flags", flags.render(terminal, 2)) + section("Examples", examples);
+}
+
+int report_error(const Error& error, Console& console) {
+  if (console.json) {
+    console.out << to_json(error).dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+    return error.exit_code();
+  }
+  std::string where = error.where.empty() ? "" : printable(error.where) + ": ";
+  console.err << styled("error:", Style::bad, console.err_terminal) << ' ' << where << error.message << '\n';
+  if (!error.fix.empty())
+    console.err << styled("fix:", Style::good, console.err_terminal) << ' ' << error.fix << '\n';
+  return error.exit_code();
+}
+
+int report_bug(const char* what, Console& console) {
+  if (console.json) {
+    Json error = {{"code", "bug"}, {"message", what}, {"exit_code", 3}};
+    console.out << Json{{"error", error}}.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+  } else {
+    console.err << styled("bug in stitchcuda:", Style::bad, console.err_terminal) << ' ' << what << '\n'
+                << "This is our mistake, not yours. Please report it with the command you ran.\n";
+  }
+  return 3;
+}
+
+Error with_suggestion(std::string code, std::string message, const std::string& word,
+                      const std::vector<std::string>& candidates, const std::string& otherwise) {
+  auto near = nearest(word, candidates);
+  return user_error(std::move(code), std::move(message),
+                    near ? format("did you mean {}?", *near) : otherwise);
+}
+
+Error unknown_command(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> names = command_names(app);
+  return with_suggestion("unknown_command", format("there is no command '{}'", word), word, names,
+                         "one of: " + join(names, ", "));
+}
+
+Error bad_flags(const CLI::App& app, const CLI::ParseError& error) {
+  auto chosen = app.get_subcommands();
+  const CLI::App& command = chosen.empty() ? app : *chosen.back();
+  std::string see =
+      chosen.empty() ? "see: stitchcuda --help" : format("see: stitchcuda {} --help", command.get_name());
+  std::vector<std::string> extras = command.remaining();
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) && !extras.empty()) {
+    const std::string& word = extras.front();
+    if (!word.starts_with('-')) return user_error("unexpected", format("'{}' is one too many", word), see);
+    std::vector<std::string> flags;
+    for (const CLI::Option* option : command.get_options())
+      for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+    std::ranges::reverse(flags);  // so that --help, which comes first, wins no ties
+    return with_suggestion("unknown_flag", format("there is no flag '{}'", word), word, flags, see);
+  }
+  std::string message = error.what();
+  if (dynamic_cast<const CLI::RequiredError*>(&error) && message.starts_with("MODEL"))
+    message = "no MODEL is named";
+  return user_error("flags", message, see);
+}
+
+// `stitchcuda help show` is `stitchcuda show --help`.
+std::vector<std::string> words_of(int argc, const char* const* argv) {
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (!words.empty() && words[0] == "help") {
+    words.erase(words.begin());
+    words.push_back("--help");
+  }
+  return words;
+}
+
+Result<int> parse_and_run(std::vector<std::string> words, Console& console) {
+  CLI::App app("StitchCUDA turns PyTorch models into verified, faster CUDA programs.");
+  Options options;
+  app.set_help_flag("-h,--help", "say what there is");
+  bool version = false;
+  app.add_flag("--version", version, "say which version this is");
+  add_json(app, options);
+  add_import(app, options);
+  add_show(app, options);
+  add_doctor(app, options);
+  app.require_subcommand(0, 1);
+  app.footer(
+      "stitchcuda doctor\n"
+      "stitchcuda show model.py\n"
+      "stitchcuda import model.py -o graph/");
+
+  if (!words.empty() && !words[0].starts_with('-')) {
+    std::vector<std::string> names = command_names(app);
+    if (std::ranges::find(names, words[0]) == names.end()) return unknown_command(app, words[0]);
+  }
+  try {
+    std::ranges::reverse(words);  // CLI11 takes them from the back
+    app.parse(words);
+  } catch (const CLI::CallForHelp&) {
+    auto chosen = app.get_subcommands();
+    console.out << help_of(chosen.empty() ? app : *chosen.back(), console.out_terminal);
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    return bad_flags(app, error);
+  }
+  if (version) {
+    if (console.json)
+      console.out << Json{{"version", STITCH_VERSION}}.dump(2) << '\n';
+    else
+      console.out << "stitchcuda " STITCH_VERSION "\n";
+    return 0;
+  }
+  auto chosen = app.get_subcommands();
+  if (chosen.empty()) {
+    if (!console.json) console.err << help_of(app, console.err_terminal) << '\n';
+    return user_error("no_command", "no command is named", "one of: " + join(command_names(app), ", "));
+  }
+  return run_command(chosen.back()->get_name(), options, console);
+}
+
+}  // namespace
+
+int run_cli(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
+  Console console{out, err, {}, {}};
+  if (&out == &std::cout) console.out_terminal = terminal_of(STDOUT_FILENO);
+  if (&err == &std::cerr) console.err_terminal = terminal_of(STDERR_FILENO);
+  std::vector<std::string> words = words_of(argc, argv);
+  console.json = std::ranges::find(words, "--json") != words.end();
+  try {
+    auto code = parse_and_run(std::move(words), console);
+    return code ? *code : report_error(code.error(), console);
+  } catch (const std::exception& bug) {
+    return report_bug(bug.what(), console);
+  }
+}
+
+}  // namespace stitch

@@ -1,0 +1,150 @@
+#include "cli/run_cli.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "cli/testdata/sample_graphs.h"
+#include "graph/text.h"
+
+namespace stitch {
+namespace {
+
+struct Ran {
+  int code;
+  std::string out, err;
+};
+
+Ran run(std::vector<const char*> words) {
+  words.insert(words.begin(), "stitchcuda");
+  std::ostringstream out, err;
+  int code = run_cli(static_cast<int>(words.size()), words.data(), out, err);
+  return {code, out.str(), err.str()};
+}
+
+TEST(RunCli, VersionAndHelp) {
+  EXPECT_EQ(run({"--version"}).code, 0);
+  EXPECT_TRUE(run({"--version"}).out.starts_with("stitchcuda 0."));
+  EXPECT_TRUE(parse_json(run({"--version", "--json"}).out));
+  Ran help = run({"--help"});
+  EXPECT_EQ(help.code, 0);
+  for (const char* word : {"import", "show", "doctor", "Examples"})
+    EXPECT_NE(help.out.find(word), std::string::npos) << word;
+}
+
+TEST(RunCli, EveryCommandsHelpEndsInExamples) {
+  for (const char* command : {"import", "show", "doctor"}) {
+    Ran help = run({command, "--help"});
+    EXPECT_EQ(help.code, 0);
+    size_t examples = help.out.find("\nExamples\n");
+    ASSERT_NE(examples, std::string::npos) << help.out;
+    EXPECT_NE(help.out.find(std::string("  stitchcuda ") + command, examples), std::string::npos);
+    EXPECT_EQ(help.out, run({"help", command}).out);
+    EXPECT_EQ(help.err, "");
+  }
+}
+
+TEST(RunCli, NoCommandIsAMistake) {
+  Ran ran = run({});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_NE(ran.err.find("error: no command is named\nfix: one of: import, show, doctor\n"),
+            std::string::npos);
+}
+
+TEST(RunCli, AMisspeltCommand) {
+  Ran ran = run({"shwo", "model.py"});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_EQ(ran.err, "error: there is no command 'shwo'\nfix: did you mean show?\n");
+}
+
+TEST(RunCli, MisusedFlags) {
+  EXPECT_EQ(run({"show", "model.py", "--htlm"}).err,
+            "error: there is no flag '--htlm'\nfix: did you mean --html?\n");
+  EXPECT_EQ(run({"show", "a", "b"}).err, "error: 'b' is one too many\nfix: see: stitchcuda show --help\n");
+  EXPECT_EQ(run({"show"}).err, "error: no MODEL is named\nfix: see: stitchcuda show --help\n");
+  for (std::vector<const char*> words :
+       std::vector<std::vector<const char*>>{{"show"},
+                                             {"show", "a", "b"},
+                                             {"--frob"},
+                                             {"import", "a.py", "--jobs", "many"},
+                                             {"show", "a", "--gpu"}})
+    EXPECT_EQ(run(words).code, 2) << words[0];
+}
+
+TEST(RunCli, AMissingFile) {
+  Ran ran = run({"show", "/no/such/model", "--gpu", "H200"});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_TRUE(ran.err.starts_with("error: /no/such/model: no such file or folder\nfix: ")) << ran.err;
+}
+
+TEST(RunCli, AnUnknownGpuIsRefusedBeforeAnyWork) {
+  Ran ran = run({"show", "/no/such/model", "--gpu", "H20"});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.err.find("did you mean H200?"), std::string::npos) << ran.err;
+}
+
+TEST(RunCli, ErrorsAreJsonOnRequest) {
+  for (std::vector<const char*> words : std::vector<std::vector<const char*>>{
+           {"shwo", "--json"}, {"--json"}, {"show", "--json"}, {"show", "/no/such/model", "--json"}}) {
+    Ran ran = run(words);
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_EQ(ran.err, "");
+    auto document = parse_json(ran.out);
+    ASSERT_TRUE(document) << ran.out;
+    EXPECT_EQ((*document)["error"]["exit_code"], 2);
+    EXPECT_FALSE((*document)["error"]["message"].get<std::string>().empty());
+  }
+}
+
+TEST(RunCli, ShowsASavedGraph) {
+  auto folder = ScratchFolder::create("stitch_cli_test");
+  ASSERT_TRUE(folder);
+  fs::path file = folder->path() / "graph.txt", page = folder->path() / "graph.html";
+  std::string text = print_graph(samples::resnet18());
+  ASSERT_TRUE(write_file(file, text));
+  for (const fs::path& model : {file, folder->path()}) {
+    EXPECT_EQ(run({"show", model.c_str(), "--text"}).out, text);
+    EXPECT_NE(run({"show", model.c_str()}).out.find("11.69 M"), std::string::npos);
+  }
+  Ran ran = run({"show", file.c_str(), "--html", page.c_str()});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_TRUE(fs::exists(page));
+  auto document = parse_json(run({"show", file.c_str(), "--json", "--gpu", "l40s"}).out);
+  ASSERT_TRUE(document);
+  EXPECT_EQ((*document)["gpu"]["name"], "L40S");
+
+  EXPECT_EQ(run({"show", file.c_str(), "--eval"}).code, 2);
+  ASSERT_TRUE(write_file(file, "graph \"x\"\nnonsense\n"));
+  Ran bad = run({"show", file.c_str()});
+  EXPECT_EQ(bad.code, 2);
+  EXPECT_TRUE(bad.err.starts_with("error: " + file.string())) << bad.err;
+}
+
+TEST(RunCli, OurBugIsCalledThat) {
+  struct : std::streambuf {
+    int overflow(int) override { throw Bug("the roof is on fire"); }
+  } broken;
+  std::ostream out(&broken);
+  out.exceptions(std::ios::badbit);
+  std::ostringstream err;
+  const char* words[] = {"stitchcuda", "--version"};
+  EXPECT_EQ(run_cli(2, words, out, err), 3);
+  EXPECT_TRUE(err.str().starts_with("bug in stitchcuda: the roof is on fire (run_cli_test.cpp:"))
+      << err.str();
+}
+
+TEST(RunCli, DoctorSpeaksJson) {
+  Ran ran = run({"doctor", "--json"});
+  EXPECT_LE(ran.code, 1);
+  auto document = parse_json(ran.out);
+  ASSERT_TRUE(document);
+  EXPECT_EQ((*document)["ready"], ran.code == 0);
+}
+
+}  // namespace
+}  // namespace stitch

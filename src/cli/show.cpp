@@ -1,0 +1,61 @@
+#include "cli/show.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "cli/load_model.h"
+#include "cli/page.h"
+#include "cli/report.h"
+#include "device/gpu_detect.h"
+#include "graph/text.h"
+
+namespace stitch {
+
+namespace {
+
+Result<GpuSpec> choose_gpu(const std::string& name) {
+  if (!name.empty()) return find_gpu(name);
+  if (auto driver = detect_gpus())
+    if (auto gpu = find_gpu(driver->gpus[0].name)) return gpu;
+  return find_gpu("H200");
+}
+
+}  // namespace
+
+Result<int> run_show(const ShowOptions& options, Console& console) {
+  // Before the import, which may take a minute.
+  if (!options.gpu.empty()) STITCH_CHECK(find_gpu(options.gpu));
+  STITCH_TRY(Loaded model,
+             load_model(options.model, {.model_class = options.model_class, .eval = options.eval}, console));
+  return show_graph(model.graph, model.source, options, console);
+}
+
+Result<int> show_graph(const Graph& graph, const std::string& source, const ShowOptions& options,
+                       Console& console) {
+  if (options.text && options.html.empty() && !console.json) {
+    console.out << print_graph(graph);
+    return 0;
+  }
+  STITCH_TRY(GpuSpec gpu, choose_gpu(options.gpu));
+  Report report = make_report(graph, source, gpu);
+  std::string page;
+  if (!options.html.empty()) {
+    page = report_page(report);
+    STITCH_CHECK(write_file(options.html, page));
+  }
+  if (console.json) {
+    Json document = report_json(report);
+    if (options.text) document["text"] = print_graph(graph);
+    if (!options.html.empty()) document["html"] = options.html;
+    console.out << document.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+  } else if (!options.html.empty()) {
+    console.out << format("{}: {} nodes, {}; open it in any browser\n", options.html, graph.nodes.size(),
+                          bytes_text(static_cast<double>(page.size())));
+  } else {
+    console.out << report_text(report, console.out_terminal, options.ops);
+  }
+  return 0;
+}
+
+}  // namespace stitch

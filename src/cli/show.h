@@ -1,0 +1,26 @@
+// stitchcuda show: what a model computes, and what that must cost on a GPU.
+#pragma once
+
+#include <string>
+
+#include "cli/console.h"
+#include "graph/graph.h"
+
+namespace stitch {
+
+struct ShowOptions {
+  std::string model;
+  std::string gpu;   // empty: the one in this machine, or else an H200
+  std::string html;  // a page to write, instead of the tables
+  bool text = false;
+  bool ops = false;
+  std::string model_class;
+  bool eval = false;
+};
+
+Result<int> run_show(const ShowOptions& options, Console& console);
+// The same for a graph that is there already; `source` says where it came from.
+Result<int> show_graph(const Graph& graph, const std::string& source, const ShowOptions& options,
+                       Console& console);
+
+}  // namespace stitch

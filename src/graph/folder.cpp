@@ -1,0 +1,48 @@
+#include "graph/folder.h"
+
+#include "graph/text.h"
+
+namespace stitch {
+
+Result<Graph> load_graph(const fs::path& folder_or_file) {
+  std::error_code ec;
+  fs::path path = folder_or_file;
+  if (fs::is_directory(path, ec)) {
+    path /= graph_file;
+    if (!fs::exists(path, ec))
+      return at(
+          folder_or_file.string(),
+          user_error("no_graph", format("this folder holds no {}, so it is no graph folder", graph_file),
+                     "make one: stitchcuda import model.py -o FOLDER"));
+  }
+  STITCH_TRY(std::string text, read_file(path));
+  auto graph = parse_graph(text);
+  if (graph) return graph;
+  Error error = std::move(graph).error();
+  error.where = error.where.empty() ? path.string() : format("{}: {}", path.string(), error.where);
+  return error;
+}
+
+Result<GraphFolder> load_graph_folder(const fs::path& folder) {
+  STITCH_TRY(Graph graph, load_graph(folder));
+  GraphFolder out{std::move(graph), std::nullopt};
+  std::error_code ec;
+  fs::path path = folder / weights_file;
+  if (!fs::exists(path, ec)) return out;
+  STITCH_TRY(out.weights, Safetensors::open(path));
+  for (const Value& value : out.graph.values) {
+    if (!value.has_data()) continue;
+    const TensorBytes* tensor = out.weights->find(value.data);
+    auto wrong = [&](std::string message) {
+      return at(path.string(), user_error("weights", std::move(message), "import the model again"));
+    };
+    if (!tensor)
+      return wrong(format("no tensor '{}' for the {} %{}", value.data, name(value.role), value.name));
+    if (tensor->type != value.type)
+      return wrong(
+          format("'{}' is {}, but the graph says {}", value.data, text(tensor->type), text(value.type)));
+  }
+  return out;
+}
+
+}  // namespace stitch

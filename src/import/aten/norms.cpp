@@ -1,0 +1,98 @@
+// Softmax and the norms. Batch norm in training writes its running statistics back.
+#include "import/aten/table.h"
+
+namespace stitch {
+
+namespace {
+
+ComputeOne softmax(Op op) {
+  return [op](Call& call) {
+    ValueId x = call.cast(call.tensor("self"), call.output().dtype);
+    return call.emit(op, {x}, {{"dim", call.integer("dim")}});
+  };
+}
+
+void batch_norm(Lowering& lowering, Call& call) {
+  bool training = call.flag("training") || !call.has("running_mean");
+  Values results = call.emit_all(
+      Op::batch_norm,
+      {call.tensor("input"), call.tensor_or_none("weight"), call.tensor_or_none("bias"),
+       call.tensor_or_none("running_mean"), call.tensor_or_none("running_var")},
+      {{"training", training}, {"momentum", call.number("momentum")}, {"eps", call.number("eps")}});
+  if (results.size() == 3) {
+    lowering.write(call.tensor_name("running_mean"), results[1]);
+    lowering.write(call.tensor_name("running_var"), results[2]);
+  }
+  lowering.bind(call.node().outputs[0], results[0]);
+}
+
+// new = (1 - momentum) * old + momentum * seen
+void blend(Lowering& lowering, Call& call, const char* name, ValueId seen) {
+  DType dtype = call.type(seen).dtype;
+  double momentum = call.number("momentum");
+  ValueId old = call.emit(Op::mul, {call.tensor(name), call.scalar(dtype, 1 - momentum)});
+  lowering.write(call.tensor_name(name),
+                 call.emit(Op::add, {old, call.emit(Op::mul, {seen, call.scalar(dtype, momentum)})}));
+}
+
+// Instance norm is group norm with a channel a group; its running statistics are means over the batch.
+void instance_norm(Lowering& lowering, Call& call) {
+  ValueId x = call.tensor("input");
+  if (!call.flag("use_input_stats")) {
+    ValueId y = call.emit(Op::batch_norm,
+                          {x, call.tensor_or_none("weight"), call.tensor_or_none("bias"),
+                           call.tensor("running_mean"), call.tensor("running_var")},
+                          {{"eps", call.number("eps")}});
+    return lowering.bind(call.node().outputs[0], y);
+  }
+  ValueId y = call.emit(Op::group_norm, {x, call.tensor_or_none("weight"), call.tensor_or_none("bias")},
+                        {{"groups", call.shape(x)[1]}, {"eps", call.number("eps")}});
+  if (call.has("running_mean")) {
+    std::vector<int64_t> plane;
+    for (int64_t d = 2; d < call.rank(x); ++d) plane.push_back(d);
+    blend(lowering, call, "running_mean", call.reduce(Op::mean, call.reduce(Op::mean, x, plane), {0}));
+    blend(lowering, call, "running_var",
+          call.reduce(Op::mean, call.emit(Op::var, {x}, {{"dims", plane}}), {0}));
+  }
+  lowering.bind(call.node().outputs[0], y);
+}
+
+double machine_epsilon(DType dtype) {
+  switch (dtype) {
+    case DType::f64: return 2.220446049250313e-16;
+    case DType::f16: return 0.0009765625;
+    case DType::bf16: return 0.0078125;
+    default: return 1.1920928955078125e-07;
+  }
+}
+
+}  // namespace
+
+void add_norms(AtenTable& table) {
+  for (const char* name : {"aten.softmax.int", "aten._softmax.default", "aten.special_softmax.default"})
+    table.one(name, softmax(Op::softmax));
+  for (const char* name :
+       {"aten.log_softmax.int", "aten._log_softmax.default", "aten.special_log_softmax.default"})
+    table.one(name, softmax(Op::log_softmax));
+  table.custom("aten.batch_norm.default", batch_norm);
+  table.custom("aten.instance_norm.default", instance_norm);
+  table.one("aten.layer_norm.default", [](Call& call) {
+    int64_t dims = std::ssize(call.integers("normalized_shape"));
+    return call.emit(Op::layer_norm,
+                     {call.tensor("input"), call.tensor_or_none("weight"), call.tensor_or_none("bias")},
+                     {{"dims", dims}, {"eps", call.number("eps")}});
+  });
+  table.one("aten.group_norm.default", [](Call& call) {
+    return call.emit(Op::group_norm,
+                     {call.tensor("input"), call.tensor_or_none("weight"), call.tensor_or_none("bias")},
+                     {{"groups", call.integer("num_groups")}, {"eps", call.number("eps")}});
+  });
+  table.one("aten.rms_norm.default", [](Call& call) {
+    ValueId x = call.tensor("input");
+    int64_t dims = std::ssize(call.integers("normalized_shape"));
+    return call.emit(Op::rms_norm, {x, call.tensor_or_none("weight")},
+                     {{"dims", dims}, {"eps", call.number("eps", machine_epsilon(call.type(x).dtype))}});
+  });
+}
+
+}  // namespace stitch

@@ -1,0 +1,36 @@
+// The Python process that runs torch.export, spoken to in JSON lines. One process serves many
+// tasks, each in a forked child of its own.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/file.h"
+#include "base/process.h"
+
+namespace stitch {
+
+struct ExportRequest {
+  fs::path task;
+  fs::path out;            // an existing folder: gets aten.json and weights.safetensors
+  std::string class_name;  // empty: Model
+  bool eval = false;
+  int64_t seed = 42;
+  bool weights = true;
+};
+
+class Exporter {
+ public:
+  static Result<Exporter> start(const std::string& python = {});
+  Result<void> run(const ExportRequest& request,
+                   const std::function<void(std::string_view)>& on_progress = {});
+
+ private:
+  Exporter(Child child, fs::path python) : child_(std::move(child)), python_(std::move(python)) {}
+  Error gone();
+  Child child_;
+  fs::path python_;
+};
+
+}  // namespace stitch

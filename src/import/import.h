@@ -1,0 +1,37 @@
+// A task becomes a graph folder.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/json.h"
+#include "graph/graph.h"
+#include "import/exporter.h"
+
+namespace stitch {
+
+struct ImportRequest {
+  fs::path task;
+  fs::path out;
+  std::string class_name;
+  bool eval = false;
+  int64_t seed = 42;
+  bool weights = true;
+};
+
+struct Imported {
+  Graph graph;
+  size_t aten_nodes = 0;
+  double seconds = 0;
+};
+
+using OnProgress = std::function<void(std::string_view)>;
+
+// Writes request.out whole or not at all.
+Result<Imported> import_task(Exporter& exporter, const ImportRequest& request,
+                             const OnProgress& on_progress = {});
+// The same without leaving a folder behind.
+Result<Graph> import_graph(Exporter& exporter, ImportRequest request, const OnProgress& on_progress = {});
+
+}  // namespace stitch

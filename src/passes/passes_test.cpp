@@ -1,0 +1,76 @@
+// Each pass on a small graph: testdata/NAME.before.txt in, NAME.after.txt out.
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "graph/text.h"
+#include "passes/pipeline.h"
+
+namespace stitch {
+namespace {
+
+struct Golden {
+  const char* name;
+  bool (*pass)(Graph&);
+};
+
+class GoldenPass : public testing::TestWithParam<Golden> {};
+
+TEST_P(GoldenPass, TurnsBeforeIntoAfter) {
+  fs::path stem = fs::path(STITCH_SOURCE_DIR "/src/passes/testdata") / GetParam().name;
+  auto before = read_file(stem.string() + ".before.txt"), after = read_file(stem.string() + ".after.txt");
+  ASSERT_TRUE(before && after);
+  auto graph = parse_graph(*before);
+  ASSERT_TRUE(graph) << graph.error().text();
+  EXPECT_TRUE(GetParam().pass(*graph));
+  EXPECT_TRUE(verify(*graph));
+  EXPECT_EQ(print_graph(*graph), *after);
+  EXPECT_FALSE(GetParam().pass(*graph)) << "a second run finds something to do";
+  EXPECT_EQ(print_graph(*graph), *after);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GoldenPass,
+                         testing::Values(Golden{"dead_code", remove_dead_code},
+                                         Golden{"fold_constants", fold_constants},
+                                         Golden{"common_subexpressions", share_common_subexpressions},
+                                         Golden{"canonical_views", canonicalize_views}),
+                         [](const auto& info) { return info.param.name; });
+
+Graph tiny() {
+  return *parse_graph(
+      "graph \"g\"\ninput %x : f32[2]\n%a = relu(%x) : f32[2]\n%b = exp(%x) : f32[2]\noutput %a\nend\n");
+}
+
+bool break_it(Graph& graph) {
+  graph.values[1].type.shape = {3};
+  return true;
+}
+
+TEST(Pipeline, ReportsSkipsAndShowsChanges) {
+  Graph graph = tiny();
+  std::vector<std::string> shown;
+  PassOptions options;
+  options.skip = {"constant-folding"};
+  options.on_change = [&](const Pass& pass, const Graph& before, const Graph& after) {
+    shown.push_back(format("{} {}->{}", pass.name, before.nodes.size(), after.nodes.size()));
+  };
+  PassReport report = run_pipeline(graph, cleanup_pipeline(), options);
+  EXPECT_EQ(report.size(), cleanup_pipeline().size() - 1);
+  EXPECT_EQ(shown, std::vector<std::string>{"canonical-views 2->1"});
+  EXPECT_EQ(report[0].nodes_before, 2u);
+  EXPECT_EQ(report[0].nodes_after, 1u);
+}
+
+TEST(Pipeline, NamesThePassThatBreaksTheGraph) {
+  Graph graph = tiny();
+  constexpr Pass broken[] = {{"breaker", "to be caught", break_it}};
+  try {
+    run_pipeline(graph, broken);
+    FAIL() << "an invalid graph went unnoticed";
+  } catch (const Bug& bug) {
+    EXPECT_NE(std::string(bug.what()).find("the pass breaker left an invalid graph: %a"), std::string::npos)
+        << bug.what();
+  }
+}
+
+}  // namespace
+}  // namespace stitch

@@ -1,0 +1,72 @@
+#include "passes/pipeline.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/text.h"
+#include "graph/text.h"
+
+namespace stitch {
+
+std::span<const Pass> cleanup_pipeline() {
+  static constexpr Pass pipeline[] = {
+      {"canonical-views",
+       "first: importers write views step by step, and every later pass sees fewer of them",
+       canonicalize_views},
+      {"constant-folding", "before sharing: folded values are equal more often than the ops that made them",
+       fold_constants},
+      {"common-subexpressions", "masks and tables are built anew in every layer",
+       share_common_subexpressions},
+      {"canonical-views-again", "sharing and folding leave views of views behind", canonicalize_views},
+      {"dead-code", "last: everything above leaves what nobody uses any more", remove_dead_code},
+  };
+  return pipeline;
+}
+
+namespace {
+
+void add_from_environment(PassOptions& options) {
+  if (const char* names = std::getenv("STITCHCUDA_SKIP_PASSES"))
+    for (const std::string& name : split(names, ',')) options.skip.insert(trim(name));
+  const char* dump = std::getenv("STITCHCUDA_DUMP_PASSES");
+  if (dump && *dump && !options.on_change)
+    options.on_change = [](const Pass& pass, const Graph&, const Graph& after) {
+      std::fprintf(stderr, "# after %s\n%s\n", std::string(pass.name).c_str(), print_graph(after).c_str());
+    };
+}
+
+}  // namespace
+
+PassReport run_pipeline(Graph& graph, std::span<const Pass> pipeline, PassOptions options) {
+  add_from_environment(options);
+  PassReport report;
+  for (const Pass& pass : pipeline) {
+    if (options.skip.contains(pass.name)) continue;
+    Graph before;
+    if (options.on_change) before = graph;
+    PassTiming timing{pass.name, 0, graph.nodes.size(), 0, false};
+    auto begin = std::chrono::steady_clock::now();
+    timing.changed = pass.run(graph);
+    timing.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    timing.nodes_after = graph.nodes.size();
+    if (auto valid = verify(graph); !valid)
+      throw Bug(format("the pass {} left an invalid graph: {}\n{}", pass.name, valid.error().text(),
+                       print_graph(graph)));
+    if (timing.changed && options.on_change) options.on_change(pass, before, graph);
+    report.push_back(timing);
+  }
+  return report;
+}
+
+void replace_uses(Graph& graph, std::span<const ValueId> replacement) {
+  auto follow = [&](ValueId& id) {
+    while (id != ValueId::none && replacement[index_of(id)] != id) id = replacement[index_of(id)];
+  };
+  for (Node& node : graph.nodes)
+    for (ValueId& id : node.operands) follow(id);
+  for (ValueId& id : graph.outputs) follow(id);
+  for (Update& update : graph.updates) follow(update.value);
+}
+
+}  // namespace stitch

@@ -1,0 +1,49 @@
+// The pass runner.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace stitch {
+
+struct Pass {
+  std::string_view name;
+  std::string_view why;  // why it stands where it stands
+  bool (*run)(Graph&);   // true: it changed something
+};
+
+struct PassOptions {
+  std::set<std::string, std::less<>> skip;                                              // by name
+  std::function<void(const Pass&, const Graph& before, const Graph& after)> on_change;  // a dump, say
+};
+
+struct PassTiming {
+  std::string_view name;
+  double seconds = 0;
+  size_t nodes_before = 0, nodes_after = 0;
+  bool changed = false;
+};
+using PassReport = std::vector<PassTiming>;
+
+// Runs every pass in order; a graph that is invalid after one is a Bug that names the pass.
+// STITCHCUDA_SKIP_PASSES=a,b leaves passes out, STITCHCUDA_DUMP_PASSES=1 prints graphs that changed.
+PassReport run_pipeline(Graph& graph, std::span<const Pass> pipeline, PassOptions options = {});
+
+std::span<const Pass> cleanup_pipeline();
+
+// The passes.
+bool remove_dead_code(Graph& graph);
+bool fold_constants(Graph& graph);
+bool share_common_subexpressions(Graph& graph);
+bool canonicalize_views(Graph& graph);
+
+// Every use of a value becomes a use of another; used by the passes.
+void replace_uses(Graph& graph, std::span<const ValueId> replacement);
+
+}  // namespace stitch
