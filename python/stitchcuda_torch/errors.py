@@ -6,10 +6,17 @@ import errno
 class TaskError(Exception):
     def __init__(self, kind, message, where="", fix=""):
         super().__init__(message)
-        self.kind, self.message, self.where, self.fix = kind, message, where, fix
+        self.kind, self.message, self.where, self.fix = kind, message, where, after_a_colon(fix)
 
     def as_json(self):
         return {"kind": self.kind, "message": self.message, "where": self.where, "fix": self.fix}
+
+
+def after_a_colon(text):
+    """It is shown as "fix: …": no capital letter at its start (but names keep theirs), no full stop at its end."""
+    if len(text) > 1 and text[1].islower() and not text.startswith(("HF_", "Python", "PyTorch")):
+        text = text[0].lower() + text[1:]
+    return text[:-1] if text.endswith(".") else text
 
 
 # Packages whose import name isn't the name pip knows.

@@ -104,7 +104,7 @@ class ServerTest(unittest.TestCase):
         self.assertIn("--class Net", error["fix"])
         self.assertIn("get_inputs()", error["fix"])
         error = self.error("good", GOOD.format(forward="pass"), **{"class": "Nett"})
-        self.assertEqual((error["kind"], error["fix"]), ("class", "Choose one of: Model"))
+        self.assertEqual((error["kind"], error["fix"]), ("class", "choose one of: Model"))
 
     def test_a_task_cannot_hang_on_stdin_nor_leave_silently(self):
         self.assertIn("EOFError", self.error("asks", "input()\n")["message"])

@@ -49,6 +49,11 @@ class Task:
         return Stage(self.file, kind, what)
 
 
+STAGE_FIXES = {"load": "Run the file with Python to see the whole traceback.",
+               "constructor": "Check what get_init_inputs() returns against the constructor.",
+               "inputs": "Check get_inputs()."}
+
+
 class Stage:
     """Runs user code; whatever it raises, even SystemExit, becomes one clear TaskError."""
 
@@ -66,8 +71,7 @@ class Stage:
         if known:
             raise known from error
         raise TaskError(self.kind, f"{self.what}: {type(error).__name__}: {first_line(error)}", line,
-                        f"Run `python {os.path.basename(self.file)}` or call it in Python to see the whole traceback."
-                        if self.kind == "load" else "") from error
+                        STAGE_FIXES.get(self.kind, "")) from error
 
 
 def load_module(file):
@@ -111,14 +115,14 @@ def _find_class(task, class_name):
     usable = [name for name, value in vars(task.module).items() if _is_module(value)]
     name = os.path.basename(task.file)
     if class_name and class_name not in usable:
-        raise TaskError("class", f"{name} has no torch.nn.Module class '{class_name}'", name,
+        raise TaskError("class", f"there is no torch.nn.Module class '{class_name}'", name,
                         f"Choose one of: {', '.join(own)}" if own else "The file defines no torch.nn.Module class.")
     missing = [part for part in ("get_init_inputs", "get_inputs") if not callable(getattr(task.module, part, None))]
     if not class_name and "Model" not in usable:
         missing.insert(0, "Model")
     if not missing:
         return getattr(task.module, class_name or "Model")
-    raise TaskError("missing", f"{name} has no {_listing(missing)}", name, _missing_fix(task, missing, own))
+    raise TaskError("missing", f"there is no {_listing(missing)}", name, _missing_fix(task, missing, own))
 
 
 def _missing_fix(task, missing, own):

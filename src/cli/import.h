@@ -17,7 +17,8 @@ struct ImportOptions {
   bool eval = false;
   int64_t seed = 42;
   bool all = false;
-  int jobs = 0;  // 0: one a core
+  bool weights = true;  // false: only the graph
+  int jobs = 0;         // 0: one a core
   std::string python;
 };
 

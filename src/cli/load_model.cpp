@@ -14,7 +14,7 @@ Result<Loaded> load_model(const std::string& path, const LoadOptions& options, C
                                "name a .py task, a graph folder, or a graph.txt"));
   if (fs::path(path).extension() == ".py") {
     Progress progress(console.err, console.err_terminal, console.json, "importing");
-    STITCH_TRY(Exporter exporter, Exporter::start());
+    STITCH_TRY(Exporter exporter, Exporter::start(options.python));
     ImportRequest request{
         .task = path, .class_name = options.model_class, .eval = options.eval, .weights = false};
     STITCH_TRY(Graph graph, import_graph(exporter, std::move(request),
@@ -25,6 +25,10 @@ Result<Loaded> load_model(const std::string& path, const LoadOptions& options, C
     return at(path,
               user_error("flags", "--class and --eval are for .py files; this graph is imported already",
                          "leave them out, or name the .py file"));
+  if (fs::is_directory(path, ec)) {
+    STITCH_TRY(GraphFolder folder, load_graph_folder(path));
+    return Loaded{std::move(folder.graph), path};
+  }
   STITCH_TRY(Graph graph, load_graph(path));
   return Loaded{std::move(graph), path};
 }

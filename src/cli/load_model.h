@@ -11,6 +11,7 @@ namespace stitch {
 struct LoadOptions {
   std::string model_class;  // empty: Model
   bool eval = false;        // import in eval mode
+  std::string python;       // empty: the usual one
 };
 
 struct Loaded {

@@ -45,6 +45,7 @@ void add_import(CLI::App& app, Options& options) {
   command.add_option("--seed", import.seed, "seed of weights and inputs, 42 unless told")
       ->type_name("NUMBER");
   command.add_flag("--all", import.all, "MODEL are folders: import every .py file below them");
+  command.add_flag("!--no-weights", import.weights, "write the graph alone, without weights.safetensors");
   command.add_option("--jobs", import.jobs, "how many at once, one a core unless told")
       ->type_name("NUMBER")
       ->check(CLI::Range(0, 1024));
@@ -70,6 +71,7 @@ void add_show(CLI::App& app, Options& options) {
   command.add_flag("--ops", show.ops, "list every node, not only the heaviest");
   command.add_option("--class", show.model_class, "the class to import, instead of Model")->type_name("NAME");
   command.add_flag("--eval", show.eval, "import in eval mode");
+  command.add_option("--python", show.python, "the Python to use for a .py file")->type_name("PATH");
   add_json(command, options);
   command.footer(
       "stitchcuda show model.py\n"
@@ -126,13 +128,23 @@ std::string help_of(const CLI::App& app, const Terminal& terminal) {
          section("Flags", flags.render(terminal, 2)) + section("Examples", examples);
 }
 
+// "model.py:6, in forward: y = x + 1" is a place and the line that stands there.
+std::pair<std::string, std::string> split_place(const std::string& where) {
+  size_t function = where.find(", in ");
+  size_t colon = function == std::string::npos ? function : where.find(": ", function);
+  if (colon == std::string::npos) return {where, ""};
+  return {where.substr(0, colon), where.substr(colon + 2)};
+}
+
 int report_error(const Error& error, Console& console) {
   if (console.json) {
     console.out << to_json(error).dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
     return error.exit_code();
   }
-  std::string where = error.where.empty() ? "" : printable(error.where) + ": ";
-  console.err << styled("error:", Style::bad, console.err_terminal) << ' ' << where << error.message << '\n';
+  auto [place, code] = split_place(error.where);
+  console.err << styled("error:", Style::bad, console.err_terminal) << ' '
+              << (place.empty() ? "" : printable(place) + ": ") << error.message << '\n';
+  if (!code.empty()) console.err << "    " << printable(code) << '\n';
   if (!error.fix.empty())
     console.err << styled("fix:", Style::good, console.err_terminal) << ' ' << error.fix << '\n';
   return error.exit_code();

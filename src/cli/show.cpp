@@ -27,7 +27,9 @@ Result<int> run_show(const ShowOptions& options, Console& console) {
   // Before the import, which may take a minute.
   if (!options.gpu.empty()) STITCH_CHECK(find_gpu(options.gpu));
   STITCH_TRY(Loaded model,
-             load_model(options.model, {.model_class = options.model_class, .eval = options.eval}, console));
+             load_model(options.model,
+                        {.model_class = options.model_class, .eval = options.eval, .python = options.python},
+                        console));
   return show_graph(model.graph, model.source, options, console);
 }
 

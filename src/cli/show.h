@@ -16,6 +16,7 @@ struct ShowOptions {
   bool ops = false;
   std::string model_class;
   bool eval = false;
+  std::string python;
 };
 
 Result<int> run_show(const ShowOptions& options, Console& console);

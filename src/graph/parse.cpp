@@ -159,6 +159,11 @@ Result<AttributeValue> read_attribute(Line& line, const AttributeSpec& spec) {
 class Parser {
  public:
   Result<Graph> parse(std::string_view text) {
+    // Said first, or a text cut in the middle of a word would be blamed on the word.
+    if (!whole(text))
+      return at(
+          format("line {}", std::ranges::count(text, '\n') + 1),
+          user_error("graph_text", "the text stops before 'end': it was cut off", "import the model again"));
     bool ended = false;
     int number = 0;
     for (size_t begin = 0; begin < text.size();) {
@@ -170,15 +175,18 @@ class Parser {
       if (ended) return line.wrong("text after 'end'");
       STITCH_TRY(ended, read_line(line, number));
     }
-    if (!ended)
-      return at(
-          format("line {}", number),
-          user_error("graph_text", "the text stops before 'end': it was cut off", "import the model again"));
     STITCH_CHECK(verify(graph_));
     return std::move(graph_);
   }
 
  private:
+  static bool whole(std::string_view text) {
+    size_t last = text.find_last_not_of(" \n");
+    if (last == std::string_view::npos) return false;
+    text = text.substr(0, last + 1);
+    return text == "end" || text.ends_with("\nend");
+  }
+
   // True at 'end'.
   Result<bool> read_line(Line& line, int number) {
     if (line.peek() == '%') {
@@ -298,7 +306,7 @@ class Parser {
     STITCH_TRY(std::string own, read_name(line));
     ValueId id = graph_.find(own);
     if (id == ValueId::none)
-      return line.wrong(format("%{} is not known here: it is never computed, or only later", own));
+      return line.wrong(format("%{} is not known here: it is never computed, or only later (a cycle)", own));
     return id;
   }
 

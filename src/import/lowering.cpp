@@ -101,6 +101,10 @@ void Lowering::write(const std::string& name, ValueId value) {
   here.cached_version = storage.version;
 }
 
+void Lowering::call_by_name(ValueId value, std::string_view name) {
+  if (index_of(value) >= first_new_value_ && graph_.find(name) == ValueId::none) graph_.rename(value, name);
+}
+
 void Lowering::bind(const AtenTensor& output, ValueId value) {
   if (output.name.empty()) return;
   const TensorType& got = type(value);
@@ -108,8 +112,7 @@ void Lowering::bind(const AtenTensor& output, ValueId value) {
     throw Bug(format("{} at {}: lowered to {}, but PyTorch says {}{}", node_ ? node_->op : "?",
                      node_ ? node_->where : "?", text(got), name(output.type.dtype),
                      text(output.type.shape)));
-  if (index_of(value) >= first_new_value_ && graph_.find(output.name) == ValueId::none)
-    graph_.rename(value, output.name);
+  call_by_name(value, output.name);
   storages_.push_back({value, 0});
   places_[output.name] = {storages_.size() - 1, {}, output.type, value, 0};
 }
@@ -128,8 +131,7 @@ void Lowering::bind_view(const AtenTensor& output, const std::string& base, cons
     // One step from the base's value instead of the whole chain from the storage's.
     ValueId value = read(base);
     for (const ViewStep& step : view) value = apply(value, step);
-    if (index_of(value) >= first_new_value_ && graph_.find(output.name) == ValueId::none)
-      graph_.rename(value, output.name);
+    call_by_name(value, output.name);
     const TensorType& got = type(value);
     if (got.dtype != output.type.dtype || got.shape != output.type.shape)
       throw Bug(format("{} at {}: lowered to {}, but PyTorch says {}{}", node_->op, node_->where, text(got),

@@ -82,8 +82,15 @@ void lower_in_place(Lowering& lowering, Call& call, const Compute& compute) {
   const TensorType& type = lowering.aten_type(self);
   ValueId value = call.expand(call.cast(compute(call)[0], type.dtype), type.shape);
   lowering.write(self, value);
-  if (!call.node().outputs.empty() && !call.node().outputs[0].name.empty())
-    lowering.bind_view(call.node().outputs[0], self, {});
+  if (call.node().outputs.empty() || call.node().outputs[0].name.empty()) return;
+  // PyTorch calls it relu_ or relu__3; what it is here is no longer in place.
+  std::string name = call.node().outputs[0].name;
+  if (size_t mark = name.find("__"); mark != std::string::npos)
+    name.erase(mark, 1);
+  else if (name.ends_with('_'))
+    name.pop_back();
+  lowering.call_by_name(value, name);
+  lowering.bind_view(call.node().outputs[0], self, {});
 }
 
 [[noreturn]] void refuse_unknown(const AtenNode& node) {

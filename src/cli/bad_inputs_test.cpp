@@ -1,0 +1,184 @@
+// testdata/bad holds inputs that are wrong, each with a .case file beside it: the command line, the
+// exit code, and to the letter what is said about it. Cases of .py files need PyTorch.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <sstream>
+
+#include "base/file.h"
+#include "base/process.h"
+#include "base/text.h"
+#include "cli/run_cli.h"
+#include "import/python.h"
+
+namespace stitch {
+namespace {
+
+const fs::path folder = STITCH_SOURCE_DIR "/src/cli/testdata/bad";
+
+bool has_torch() {
+  static const bool there = [] {
+    auto python = find_python();
+    if (!python) return false;
+    auto finished = run({{python->string(), "-c",
+                          "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"},
+                         {},
+                         {}});
+    return finished && finished->exit_code == 0;
+  }();
+  return there;
+}
+
+struct Said {
+  int exit_code;
+  std::string out, err;
+};
+
+Said say(const std::vector<std::string>& words) {
+  std::vector<const char*> argv = {"stitchcuda"};
+  for (const std::string& word : words) argv.push_back(word.c_str());
+  std::ostringstream out, err;
+  int code = run_cli(static_cast<int>(argv.size()), argv.data(), out, err);
+  return {code, out.str(), err.str()};
+}
+
+// Progress lines are for people who wait, not part of the message.
+std::string without_progress(const std::string& text) {
+  std::string out;
+  for (const std::string& line : split(text, '\n'))
+    if (!line.empty() && !line.starts_with("importing")) out += line + "\n";
+  return out;
+}
+
+// Line by line; … stands for what PyTorch says, which changes with its version.
+bool matches(const std::string& text, const std::string& pattern) {
+  std::vector<std::string> lines = split(text, '\n'), patterns = split(pattern, '\n');
+  return std::ranges::equal(lines, patterns, [](const std::string& line, const std::string& expected) {
+    size_t dots = expected.find("…");
+    if (dots == std::string::npos) return line == expected;
+    return line.starts_with(expected.substr(0, dots)) &&
+           line.ends_with(expected.substr(dots + std::string("…").size()));
+  });
+}
+
+std::vector<std::string> case_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.path().extension() == ".case") names.push_back(entry.path().stem().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+class BadInput : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    before_ = fs::current_path();
+    fs::current_path(folder);
+  }
+  void TearDown() override { fs::current_path(before_); }
+
+ private:
+  fs::path before_;
+};
+
+TEST_P(BadInput, GetsItsMessage) {
+  auto text = read_file(folder / (GetParam() + ".case"));
+  ASSERT_TRUE(text);
+  size_t first = text->find('\n'), second = text->find('\n', first + 1);
+  std::string command = text->substr(0, first), expected_exit = text->substr(first + 1, second - first - 1),
+              message = text->substr(second + 1);
+  if (command.find(".py") != std::string::npos && !has_torch()) GTEST_SKIP() << "needs PyTorch";
+  Said said = say(split(command, ' '));
+  EXPECT_EQ(format("exit {}", said.exit_code), expected_exit);
+  EXPECT_TRUE(matches(without_progress(said.err), message)) << "said:\n"
+                                                            << said.err << "expected:\n"
+                                                            << message;
+  EXPECT_EQ(said.out, "");
+  EXPECT_FALSE(fs::exists(folder / "out")) << "something half-written was left";
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BadInput, testing::ValuesIn(case_names()),
+                         [](const auto& info) { return info.param; });
+
+class Import : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_torch()) GTEST_SKIP() << "needs PyTorch";
+    auto made = ScratchFolder::create("stitch_test");
+    ASSERT_TRUE(made);
+    scratch.emplace(*std::move(made));
+  }
+  std::vector<std::string> left() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(scratch->path()))
+      names.push_back(entry.path().filename().string());
+    return names;
+  }
+  std::optional<ScratchFolder> scratch;
+};
+
+TEST_F(Import, AFullDiskLeavesNothingAndSaysSo) {
+  // A limit on file sizes stands in for a full disk: the weights don't fit, the rest would.
+  rlimit limit{}, small{};
+  getrlimit(RLIMIT_FSIZE, &limit);
+  small = {1 << 20, limit.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  auto before = std::signal(SIGXFSZ, SIG_IGN);
+  Said said =
+      say({"import", STITCH_SOURCE_DIR "/examples/resnet18.py", "-o", (scratch->path() / "out").string()});
+  setrlimit(RLIMIT_FSIZE, &limit);
+  std::signal(SIGXFSZ, before);
+  EXPECT_EQ(said.exit_code, 1) << said.err;
+  EXPECT_NE(said.err.find("cannot write"), std::string::npos) << said.err;
+  EXPECT_NE(said.err.find("free some space"), std::string::npos) << said.err;
+  EXPECT_TRUE(left().empty()) << left()[0];
+}
+
+TEST_F(Import, AFailureKeepsTheGraphThatWasThere) {
+  std::string out = (scratch->path() / "out").string();
+  ASSERT_EQ(say({"import", STITCH_SOURCE_DIR "/examples/mlp.py", "-o", out}).exit_code, 0);
+  auto before = read_file(fs::path(out) / "graph.txt");
+  EXPECT_EQ(say({"import", (folder / "data_dependent.py").string(), "-o", out}).exit_code, 2);
+  EXPECT_EQ(*read_file(fs::path(out) / "graph.txt"), *before);
+  EXPECT_EQ(left(), std::vector<std::string>{"out"});
+}
+
+TEST_F(Import, APythonWithoutTorchIsNamed) {
+  fs::path python = scratch->path() / "python";
+  ASSERT_TRUE(
+      write_file(python, format("#!/bin/sh\nexec {} -S \"$@\"\n", find_program("python3")->string())));
+  ::chmod(python.c_str(), 0755);
+  Said said = say({"import", STITCH_SOURCE_DIR "/examples/mlp.py", "-o", (scratch->path() / "out").string(),
+                   "--python", python.string()});
+  EXPECT_EQ(said.exit_code, 2) << said.err;
+  EXPECT_NE(said.err.find("PyTorch is not installed for"), std::string::npos) << said.err;
+  EXPECT_NE(said.err.find("pip install torch"), std::string::npos) << said.err;
+}
+
+TEST_F(Import, ManyTasksAndTheirFailuresInOneTable) {
+  Said said =
+      say({"import", "--all", folder.string(), "-o", (scratch->path() / "out").string(), "--jobs", "2"});
+  EXPECT_EQ(said.exit_code, 1);
+  EXPECT_NE(said.out.find("unknown_operator.py"), std::string::npos) << said.out;
+  EXPECT_NE(said.out.find("aten.lgamma.default"), std::string::npos) << said.out;
+  EXPECT_NE(said.out.find("0 of "), std::string::npos) << said.out;
+}
+
+TEST_F(Import, SameSeedSameWeights) {
+  std::string first = (scratch->path() / "a").string(), second = (scratch->path() / "b").string(),
+              third = (scratch->path() / "c").string();
+  std::string model = STITCH_SOURCE_DIR "/examples/mlp.py";
+  ASSERT_EQ(say({"import", model, "-o", first}).exit_code, 0);
+  ASSERT_EQ(say({"import", model, "-o", second}).exit_code, 0);
+  ASSERT_EQ(say({"import", model, "-o", third, "--seed", "7"}).exit_code, 0);
+  auto weights = [](const std::string& out) { return *read_file(fs::path(out) / "weights.safetensors"); };
+  EXPECT_EQ(weights(first), weights(second));
+  EXPECT_NE(weights(first), weights(third));
+}
+
+}  // namespace
+}  // namespace stitch

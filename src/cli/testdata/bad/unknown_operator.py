@@ -1,0 +1,15 @@
+import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        y = torch.relu(x)
+        return torch.lgamma(y + 1)
+
+
+def get_inputs():
+    return [torch.rand(2, 4)]
+
+
+def get_init_inputs():
+    return []
