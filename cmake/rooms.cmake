@@ -32,14 +32,16 @@ function(add_room_benchmarks room)
 endfunction()
 
 # Only clang has libFuzzer. Each target starts from the corpus beside it: foo_fuzz.cpp, testdata/foo_corpus/.
+# SOURCES: what a target needs beyond DEPENDS, compiled into it, so that a room need not be built whole.
 function(add_room_fuzzers room)
+  cmake_parse_arguments(FUZZ "" "" "SOURCES;DEPENDS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${room}/*_fuzz.cpp)
   foreach(source ${sources})
     get_filename_component(name ${source} NAME_WE)
     get_filename_component(folder ${source} DIRECTORY)
     string(REPLACE "_fuzz" "_corpus" corpus ${name})
-    add_executable(${name} ${source})
-    target_link_libraries(${name} PRIVATE stitch_${room})
+    add_executable(${name} ${source} ${FUZZ_SOURCES})
+    target_link_libraries(${name} PRIVATE ${FUZZ_DEPENDS})
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     add_test(NAME fuzz.${name} COMMAND ${name} -max_total_time=10 -max_len=20000 -timeout=5 -rss_limit_mb=2048
              -artifact_prefix=${CMAKE_BINARY_DIR}/ ${CMAKE_BINARY_DIR}/${corpus} ${folder}/testdata/${corpus})
