@@ -1,6 +1,7 @@
 // The tensor graph: SSA, nodes in an order in which they can run.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <span>
 #include <string>
@@ -46,7 +47,7 @@ struct Update {
 class Graph {
  public:
   std::string name;
-  std::vector<Value> values;
+  std::deque<Value> values;  // a deque: references to types stay good while nodes are added
   std::vector<Node> nodes;
   std::vector<ValueId> outputs;
   std::vector<Update> updates;
