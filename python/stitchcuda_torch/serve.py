@@ -4,6 +4,7 @@ The child keeps state and memory of a task away from the next one, and its crash
 """
 
 import argparse
+import ctypes
 import gc
 import json
 import os
@@ -51,6 +52,7 @@ def answer(line, channel):
     receive, send = os.pipe()
     child = os.fork()
     if child == 0:
+        die_with(os.getppid())
         os.close(receive)
         run_child(options, send)
     os.close(send)
@@ -58,6 +60,14 @@ def answer(line, channel):
     _, status = os.waitpid(child, 0)
     if not finished:
         channel.error(crash(status))
+
+
+def die_with(parent):
+    """However the server ends, even by SIGKILL, nothing of it goes on."""
+    set_parent_death_signal = 1
+    ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 def run_child(options, descriptor):

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/interrupt.h"
+
 namespace stitch {
 
 namespace {
@@ -142,6 +144,7 @@ Result<DraftFolder> DraftFolder::create(const fs::path& target, std::string_view
   folder.draft_ = clean.parent_path() / format("{}{}.draft", prefix, unique_suffix());
   fs::create_directory(folder.draft_, ec);
   if (ec) return system_error("create the folder", folder.draft_, ec.value());
+  remove_if_interrupted(folder.draft_);
   return folder;
 }
 
@@ -150,7 +153,9 @@ DraftFolder::DraftFolder(DraftFolder&& other) noexcept
 
 DraftFolder::~DraftFolder() {
   std::error_code ignored;
-  if (!draft_.empty()) fs::remove_all(draft_, ignored);
+  if (draft_.empty()) return;
+  fs::remove_all(draft_, ignored);
+  keep_if_interrupted(draft_);
 }
 
 Result<void> DraftFolder::publish() {
@@ -166,6 +171,7 @@ Result<void> DraftFolder::publish() {
     if (replaced && !fs::exists(target_, ignored)) fs::rename(aside, target_, ignored);
     return system_error("publish", target_, ec.value());
   }
+  keep_if_interrupted(draft_);
   draft_.clear();
   if (replaced) fs::remove_all(aside, ec);
   return {};
@@ -179,12 +185,15 @@ Result<ScratchFolder> ScratchFolder::create(std::string_view prefix) {
   if (!::mkdtemp(pattern.data())) return system_error("create a folder in", base, errno);
   ScratchFolder folder;
   folder.path_ = pattern;
+  remove_if_interrupted(folder.path_);
   return folder;
 }
 
 ScratchFolder::~ScratchFolder() {
   std::error_code ignored;
-  if (!path_.empty()) fs::remove_all(path_, ignored);
+  if (path_.empty()) return;
+  fs::remove_all(path_, ignored);
+  keep_if_interrupted(path_);
 }
 
 }  // namespace stitch

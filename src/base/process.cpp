@@ -78,6 +78,9 @@ Result<Child> Child::start(const Command& command) {
     // Only async-signal-safe calls from here on.
     ::setpgid(0, 0);
     ::signal(SIGPIPE, SIG_DFL);
+    sigset_t none;
+    ::sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(127);
     ::dup2(in.read, 0);

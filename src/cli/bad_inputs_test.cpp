@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -167,6 +169,55 @@ TEST_F(Import, ManyTasksAndTheirFailuresInOneTable) {
   EXPECT_NE(said.out.find("aten.lgamma.default"), std::string::npos) << said.out;
   EXPECT_NE(said.out.find("0 of "), std::string::npos) << said.out;
 }
+
+// Processes that inherited this mark in their environment.
+int marked_processes(const std::string& mark) {
+  int count = 0;
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    auto environment = read_file(entry.path() / "environ");
+    count += environment && environment->find(mark) != std::string::npos;
+  }
+  return count;
+}
+
+class StoppedImport : public Import, public testing::WithParamInterface<int> {};
+
+TEST_P(StoppedImport, LeavesNoProcessAndNoFolderBehind) {
+  std::string mark = format("STITCH_TEST_MARK=stopped-{}-{}", ::getpid(), GetParam());
+  Command command;
+  command.words = {STITCH_BINARY_DIR "/stitchcuda", "import",
+                   STITCH_SOURCE_DIR "/examples/full_size/vgg16.py", "-o",
+                   (scratch->path() / "out").string()};
+  command.extra_environment["STITCH_TEST_MARK"] = mark.substr(mark.find('=') + 1);
+  int pid = ::fork();
+  if (pid == 0) {
+    ::setenv("STITCH_TEST_MARK", command.extra_environment["STITCH_TEST_MARK"].c_str(), 1);
+    std::vector<char*> words;
+    for (std::string& word : command.words) words.push_back(word.data());
+    words.push_back(nullptr);
+    ::close(1);
+    ::close(2);
+    ::execv(words[0], words.data());
+    ::_exit(127);
+  }
+  // Until the exporter has forked the child that does the work: the tool, the server, the child.
+  for (int i = 0; i < 600 && marked_processes(mark) < 3; ++i) ::usleep(50'000);
+  EXPECT_GE(marked_processes(mark), 3);
+  ::kill(pid, GetParam());
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == GetParam());
+  for (int i = 0; i < 100 && marked_processes(mark) > 0; ++i) ::usleep(50'000);
+  EXPECT_EQ(marked_processes(mark), 0);
+  // Nobody can tidy up after SIGKILL: the next import into this place does.
+  std::string out = (scratch->path() / "out").string();
+  if (GetParam() == SIGKILL) {
+    EXPECT_EQ(say({"import", STITCH_SOURCE_DIR "/examples/mlp.py", "-o", out}).exit_code, 0);
+  }
+  EXPECT_EQ(left().size(), GetParam() == SIGKILL ? 1u : 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Signals, StoppedImport, testing::Values(SIGINT, SIGTERM, SIGKILL));
 
 TEST_F(Import, SameSeedSameWeights) {
   std::string first = (scratch->path() / "a").string(), second = (scratch->path() / "b").string(),

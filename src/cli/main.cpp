@@ -4,6 +4,7 @@
 #include <csignal>
 #include <iostream>
 
+#include "base/interrupt.h"
 #include "cli/run_cli.h"
 
 namespace {
@@ -18,6 +19,7 @@ bool reader_left(int descriptor) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
+  stitch::clean_up_on_interrupts();
   std::ios::sync_with_stdio(false);
   int code = stitch::run_cli(argc, argv, std::cout, std::cerr);
   std::cout.flush();

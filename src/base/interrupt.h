@@ -1,0 +1,15 @@
+// Ctrl-C, kill and hang-up leave nothing half-written: folders that are being made are removed first.
+#pragma once
+
+#include <filesystem>
+
+namespace stitch {
+
+// Called once by main, before any thread is started.
+void clean_up_on_interrupts();
+
+// A folder that must not outlive an interrupted process.
+void remove_if_interrupted(const std::filesystem::path& folder);
+void keep_if_interrupted(const std::filesystem::path& folder);
+
+}  // namespace stitch
