@@ -118,6 +118,10 @@ Outcome evaluate_conv(const Call& call) {
 
   bool direct = volume(g.filter) == 1 && volume(g.stride) == 1 && g.padding == Spatial{0, 0, 0};
   int64_t run = std::clamp<int64_t>(workspace_elements() / depth, 1, plane);
+  // Enough pieces for every core, but none so narrow that the product suffers.
+  constexpr int64_t narrow = 96;
+  int64_t shares = (4 * thread_count() + samples * groups - 1) / (samples * groups);
+  run = std::min(run, std::max((plane + shares - 1) / shares, std::min(narrow, plane)));
   int64_t runs = (plane + run - 1) / run, pieces = samples * groups * runs;
   run = (plane + runs - 1) / runs;  // even ones
   auto compute = [&](int64_t begin, int64_t end) {

@@ -26,9 +26,9 @@ std::vector<double> numbers(const Tensor& tensor) {
 bool exactly(const Tensor& tensor) {
   // Integers past 2^53 don't fit an attribute.
   if (tensor.floating()) return true;
+  constexpr int64_t most = int64_t{1} << 53;
   const int64_t* begin = tensor.data<int64_t>();
-  return std::all_of(begin, begin + tensor.elements(),
-                     [](int64_t v) { return std::abs(v) < int64_t{1} << 53; });
+  return std::all_of(begin, begin + tensor.elements(), [](int64_t v) { return -most < v && v < most; });
 }
 
 std::optional<Node> short_form(const Tensor& tensor) {
