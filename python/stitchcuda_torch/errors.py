@@ -67,7 +67,7 @@ def _is_download(error):
         return True
     text = str(error)
     return isinstance(error, OSError) and any(
-        phrase in text for phrase in ("huggingface.co", "offline mode", "cached files", "Name or service not known",
+        phrase in text for phrase in ("couldn't connect to", "offline mode", "cached files", "Name or service not known",
                                       "Temporary failure in name resolution"))
 
 
