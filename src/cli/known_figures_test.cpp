@@ -17,6 +17,8 @@ struct Known {
   double parameters, matrix_gflops;  // multiplications and additions of matrix products, a batch of 10
 };
 
+void PrintTo(const Known& one, std::ostream* out) { *out << one.model; }
+
 class KnownFigures : public testing::TestWithParam<Known> {};
 
 TEST_P(KnownFigures, AreWhatShowCounts) {

@@ -37,6 +37,8 @@ struct Lie {
   const char* message;
 };
 
+void PrintTo(const Lie& one, std::ostream* out) { *out << one.name; }
+
 class LyingHeader : public testing::TestWithParam<Lie> {};
 
 TEST_P(LyingHeader, IsRefused) {

@@ -51,6 +51,8 @@ struct Bad {
   const char *name, *text, *message;
 };
 
+void PrintTo(const Bad& one, std::ostream* out) { *out << one.name; }
+
 class BadText : public testing::TestWithParam<Bad> {};
 
 TEST_P(BadText, IsRefusedWithItsPlace) {

@@ -13,6 +13,8 @@ struct Golden {
   bool (*pass)(Graph&);
 };
 
+void PrintTo(const Golden& one, std::ostream* out) { *out << one.name; }
+
 class GoldenPass : public testing::TestWithParam<Golden> {};
 
 TEST_P(GoldenPass, TurnsBeforeIntoAfter) {
