@@ -4,7 +4,7 @@
 function(add_room room)
   cmake_parse_arguments(ROOM "" "" "DEPENDS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${room}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "(_test|_bench|_fuzz|/main|/testdata/.*|/emulated/.*)\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "(_test|_bench|_fuzz|/main|/testdata/.*|/emulated/runtime/.*)\\.cpp$")
   add_library(stitch_${room} STATIC ${sources})
   target_include_directories(stitch_${room} PUBLIC ${CMAKE_SOURCE_DIR}/src)
   target_link_libraries(stitch_${room} PUBLIC ${ROOM_DEPENDS})
@@ -12,7 +12,7 @@ endfunction()
 
 function(add_room_tests room)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${room}/*_test.cpp)
-  list(FILTER sources EXCLUDE REGEX "/emulated/")
+  list(FILTER sources EXCLUDE REGEX "/emulated/")  # see emulated.cmake
   if(sources)
     add_executable(${room}_test ${sources})
     target_link_libraries(${room}_test PRIVATE stitch_${room} GTest::gtest_main)

@@ -1,0 +1,27 @@
+# The emulated GPU has two halves. Its compiler is part of the device room; its runtime is a library of its
+# own that emulated programs link, so that every program in a process sees one device. Tests that are
+# themselves CUDA sources are compiled against its headers, apart from the room's other tests.
+
+file(GLOB emulated_runtime CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/device/emulated/runtime/*.cpp)
+add_library(stitch_emulated_runtime SHARED ${emulated_runtime})
+target_include_directories(stitch_emulated_runtime PUBLIC ${CMAKE_SOURCE_DIR}/src/device/emulated/include)
+target_link_libraries(stitch_emulated_runtime PRIVATE Threads::Threads)
+target_compile_definitions(stitch_device PRIVATE
+  STITCH_EMULATED_HEADERS="${CMAKE_SOURCE_DIR}/src/device/emulated/include"
+  STITCH_EMULATED_RUNTIME="$<TARGET_FILE:stitch_emulated_runtime>")
+add_dependencies(stitch_device stitch_emulated_runtime)
+
+function(add_emulated_tests)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/device/emulated/*_test.cpp)
+  add_executable(emulated_test ${sources})
+  target_link_libraries(emulated_test PRIVATE stitch_device stitch_emulated_runtime GTest::gtest_main ${CMAKE_DL_LIBS})
+  target_compile_definitions(emulated_test PRIVATE
+    STITCH_SOURCE_DIR="${CMAKE_SOURCE_DIR}" STITCH_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  # One test for all: a process each would be 700 starts.
+  add_test(NAME emulated COMMAND emulated_test)
+endfunction()
+
+function(add_emulated_benchmark)
+  add_executable(emulated_bench ${CMAKE_SOURCE_DIR}/src/device/emulated/emulated_bench.cpp)
+  target_link_libraries(emulated_bench PRIVATE stitch_device stitch_emulated_runtime benchmark::benchmark_main)
+endfunction()

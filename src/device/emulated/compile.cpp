@@ -1,0 +1,195 @@
+#include "device/emulated/compile.h"
+
+#include <cstdlib>
+#include <optional>
+#include <set>
+
+#include "base/process.h"
+#include "base/text.h"
+#include "device/emulated/rewrite.h"
+
+namespace stitch::emulated {
+
+namespace {
+
+// The rewritten files, at the same places below a scratch folder that they have below the root: relative
+// includes between them go on working.
+class Mirror {
+ public:
+  Mirror(fs::path root, const std::vector<fs::path>& include_dirs) : root_(std::move(root)) {
+    for (const fs::path& folder : include_dirs)
+      include_dirs_.push_back(fs::absolute(folder).lexically_normal());
+  }
+
+  fs::path place(const fs::path& file) const {
+    return root_ / fs::absolute(file).lexically_normal().relative_path();
+  }
+
+  // `shown` is the name that messages use.
+  Result<fs::path> add(const fs::path& file, const std::string& shown) {
+    const fs::path from = fs::absolute(file).lexically_normal();
+    const fs::path to = place(from);
+    if (!done_.insert(from).second) return to;
+    STITCH_TRY(std::string source, read_file(from));
+    STITCH_TRY(std::string rewritten, rewrite_launches(source, shown));
+    std::error_code failed;
+    fs::create_directories(to.parent_path(), failed);
+    if (failed)
+      return work_error("write",
+                        "cannot make the folder " + to.parent_path().string() + ": " + failed.message());
+    STITCH_CHECK(write_file(to, "#line 1 " + quote(shown) + "\n" + rewritten));
+    for (const std::string& name : included(source)) {
+      if (std::optional<fs::path> found = find(name, from.parent_path())) {
+        auto header = add(*found, found->string());
+        if (!header) return std::move(header).error();
+      }
+    }
+    return to;
+  }
+  const std::vector<fs::path>& include_dirs() const { return include_dirs_; }
+
+ private:
+  // The names in #include lines, of both forms.
+  static std::vector<std::string> included(std::string_view source) {
+    std::vector<std::string> out;
+    for (const std::string& line : split(source, '\n')) {
+      std::string_view rest = line;
+      auto skip = [&] {
+        while (!rest.empty() && (rest[0] == ' ' || rest[0] == '\t')) rest.remove_prefix(1);
+      };
+      skip();
+      if (!rest.starts_with('#')) continue;
+      rest.remove_prefix(1);
+      skip();
+      if (!rest.starts_with("include")) continue;
+      rest.remove_prefix(7);
+      skip();
+      if (rest.empty() || (rest[0] != '"' && rest[0] != '<')) continue;
+      const size_t end = rest.find(rest[0] == '"' ? '"' : '>', 1);
+      if (end != std::string_view::npos) out.emplace_back(rest.substr(1, end - 1));
+    }
+    return out;
+  }
+  std::optional<fs::path> find(const std::string& name, const fs::path& beside) const {
+    std::error_code ignored;
+    if (fs::is_regular_file(beside / name, ignored)) return (beside / name).lexically_normal();
+    for (const fs::path& folder : include_dirs_)
+      if (fs::is_regular_file(folder / name, ignored)) return (folder / name).lexically_normal();
+    return std::nullopt;
+  }
+
+  fs::path root_;
+  std::vector<fs::path> include_dirs_;
+  std::set<fs::path> done_;
+};
+
+// The compiler's words without our macros' inner life and the scratch folder.
+std::string readable(const std::string& diagnostics, const std::string& scratch) {
+  std::string out;
+  size_t kept = 0;
+  for (std::string line : split(diagnostics, '\n')) {
+    if (line.find("expansion of macro 'STITCH_") != std::string::npos ||
+        line.find("expansion of macro ‘STITCH_") != std::string::npos ||
+        line.find("expanded from macro 'STITCH_") != std::string::npos ||
+        line.find("definition of macro") != std::string::npos)
+      continue;
+    for (size_t at; (at = line.find(scratch)) != std::string::npos;) line.erase(at, scratch.size());
+    if (trim(line).empty()) continue;
+    if (++kept > 80) return out + "…";
+    out += (out.empty() ? "" : "\n") + line;
+  }
+  return out;
+}
+
+std::string default_compiler() {
+  for (const char* name : {"g++", "clang++"})
+    if (find_program(name)) return name;
+  return "";
+}
+
+}  // namespace
+
+Result<Installation> find_installation() {
+  std::vector<Installation> places;
+  if (const char* folder = std::getenv("STITCHCUDA_EMULATED"))
+    places.push_back({fs::path(folder) / "include", fs::path(folder) / "libstitch_emulated_runtime.so"});
+#if defined(STITCH_EMULATED_HEADERS) && defined(STITCH_EMULATED_RUNTIME)
+  places.push_back({STITCH_EMULATED_HEADERS, STITCH_EMULATED_RUNTIME});
+#endif
+  const fs::path here = executable_folder();
+  places.push_back(
+      {here / "../share/stitchcuda/emulated/include", here / "../lib/libstitch_emulated_runtime.so"});
+  std::error_code ignored;
+  for (const Installation& place : places)
+    if (fs::exists(place.headers / "cuda_runtime.h", ignored) && fs::exists(place.runtime, ignored))
+      return place;
+  return work_error(
+      "emulated-missing",
+      "the emulated GPU's headers and runtime library are not where they should be: " +
+          places.front().headers.string() + ", " + places.front().runtime.string(),
+      "set STITCHCUDA_EMULATED to the folder that holds include/ and libstitch_emulated_runtime.so");
+}
+
+Result<fs::path> compile_emulated(const std::vector<fs::path>& sources, const fs::path& out,
+                                  const CompileOptions& options) {
+  if (sources.empty()) return user_error("no-sources", "a program needs at least one source file");
+  STITCH_TRY(Installation installation, find_installation());
+  const std::string compiler = options.compiler.empty() ? default_compiler() : options.compiler;
+  if (compiler.empty() || !find_program(compiler))
+    return work_error("no-compiler",
+                      compiler.empty() ? "no C++ compiler (g++, clang++) is on the PATH"
+                                       : "the C++ compiler " + compiler + " is not on the PATH",
+                      "install g++");
+  STITCH_TRY(ScratchFolder scratch, ScratchFolder::create("stitch-emulated"));
+  Mirror mirror(scratch.path(), options.include_dirs);
+  std::vector<std::string> words = {compiler, "-std=c++20", options.optimise ? "-O2" : "-O0", "-g1",
+                                    // CUDA programs read floats as float4 and the like.
+                                    "-fno-strict-aliasing", "-w", "-fdiagnostics-color=never", "-fPIC",
+                                    "-DSTITCH_EMULATED=1", "-include", "cuda_runtime.h"};
+  if (!options.executable) words.push_back("-shared");
+  // Two programs in one process must not share the statics of templates they both have.
+  if (compiler.find("clang") == std::string::npos)
+    words.insert(words.end(), {"-fno-gnu-unique", "-fmax-errors=20"});
+#if defined(__x86_64__)
+  words.insert(words.end(), {"-march=native", "-ffp-contract=fast"});  // fused multiply-add, as nvcc does
+#endif
+  if (options.asan) words.insert(words.end(), {"-fsanitize=address", "-fno-omit-frame-pointer"});
+  for (const fs::path& folder : mirror.include_dirs()) words.push_back("-I" + mirror.place(folder).string());
+  for (const fs::path& source : sources) {
+    const std::string folder = fs::absolute(source).lexically_normal().parent_path().string();
+    words.insert(words.end(), {"-iquote", folder});
+  }
+  for (const fs::path& folder : mirror.include_dirs()) words.push_back("-I" + folder.string());
+  words.push_back("-I" + installation.headers.string());
+  words.insert(words.end(), options.extra_flags.begin(), options.extra_flags.end());
+  words.insert(words.end(), {"-x", "c++"});
+  for (const fs::path& source : sources) {
+    STITCH_TRY(fs::path rewritten, mirror.add(source, source.string()));
+    words.push_back(rewritten.string());
+  }
+  const fs::path draft = scratch.path() / "program";
+  words.insert(words.end(), {"-x", "none", installation.runtime.string(),
+                             "-Wl,-rpath," + fs::absolute(installation.runtime).parent_path().string(), "-o",
+                             draft.string()});
+  // An unknown function is an error now, not when the library is loaded. (AddressSanitizer's own are
+  // unknown.)
+  if (!options.asan && !options.executable) words.push_back("-Wl,-z,defs");
+  Command command{words, {{"LC_ALL", "C.UTF-8"}}, options.time_limit};
+  STITCH_TRY(Finished finished, run(command));
+  if (finished.timed_out)
+    return work_error("compile-timeout", "compiling took longer than " +
+                                             std::to_string(options.time_limit.count() / 1000) + " s");
+  if (finished.exit_code != 0)
+    return user_error("compile", "the program does not compile for the emulated GPU:\n" +
+                                     readable(finished.error_tail, scratch.path().string()));
+  std::error_code failed;
+  fs::create_directories(fs::absolute(out).parent_path(), failed);
+  // Beside its final place first: what loads the library sees all of it or none.
+  const fs::path beside = out.string() + ".draft";
+  fs::copy_file(draft, beside, fs::copy_options::overwrite_existing, failed);
+  if (!failed) fs::rename(beside, out, failed);
+  if (failed) return work_error("write", "cannot write " + out.string() + ": " + failed.message());
+  return out;
+}
+
+}  // namespace stitch::emulated

@@ -1,0 +1,4 @@
+#pragma once
+
+#include "cuda/pipeline"
+#include "cuda_pipeline_primitives.h"

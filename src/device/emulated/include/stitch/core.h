@@ -1,0 +1,96 @@
+// What device code asks of the scheduler: who am I, and the ways to wait for others.
+// The other side of this header is runtime/scheduler.cpp and its neighbours.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "stitch/vector_types.h"
+
+namespace stitch_emulated {
+
+// The part of a block and of a CUDA thread that programs read directly.
+struct BlockView {
+  uint3 index;
+  dim3 size, grid;
+  void* dynamic_shared;
+  unsigned dynamic_shared_bytes;
+  void* worker;  // the scheduler's
+};
+struct ThreadView {
+  uint3 index;
+  unsigned rank;  // x + size.x * (y + size.y * z)
+  BlockView* block;
+};
+
+// The CUDA thread that runs on this OS thread now; null on the host. __thread, not thread_local: no
+// initialisation guard on the way to it.
+extern __thread ThreadView* current;
+
+// What the lanes of a warp bring together. The last lane to arrive works out every lane's answer.
+enum class Collective : unsigned char {
+  sync,
+  shuffle,
+  ballot,
+  any,
+  all,
+  uni,
+  add,
+  min,
+  max,
+  smin,
+  smax,
+  bit_and,
+  bit_or,
+  bit_xor,
+  match_any,
+  match_all
+};
+
+// Brings `value` (and for shuffles the source lane) of every lane in `mask` together.
+uint64_t meet(Collective kind, unsigned mask, uint64_t value, unsigned source, const char* what,
+              unsigned line);
+// The same for anything: `finish` runs once, with each lane's `mine` (null for lanes outside the mask).
+void meet_with(unsigned mask, void* mine, void (*finish)(void* const lanes[32], unsigned mask),
+               const char* what, unsigned line);
+// The lanes that come to this line together.
+unsigned active_mask(const char* what, unsigned line);
+
+enum class Vote : unsigned char { none, count, all, any };
+int block_barrier(Vote vote, int predicate, const char* what, unsigned line);
+void named_barrier_sync(unsigned id, unsigned threads, unsigned line);
+void named_barrier_arrive(unsigned id, unsigned threads, unsigned line);
+void grid_barrier(unsigned line);
+bool grid_is_cooperative();
+// Sleeps until `ready(context)`; others of the block run meanwhile.
+void wait_until(bool (*ready)(void*), void* context, const char* what, unsigned line);
+// Lets others of the block run; for loops that spin on memory.
+void yield_thread();
+[[noreturn]] void trap(const char* what, unsigned line);
+[[noreturn]] void assertion_failed(const char* condition, const char* file, unsigned line,
+                                   const char* function);
+
+inline unsigned lane() { return current->rank & 31; }
+inline void* dynamic_shared() { return current->block->dynamic_shared; }
+
+// Spinning code must let the others run at some point: each atomic operation counts, each 1024th yields.
+extern __thread unsigned spins;
+inline void count_spin() {
+  if ((++spins & 1023) == 0) [[unlikely]]
+    yield_thread();
+}
+
+// `extern __shared__ T name[]` at file scope.
+template <class T>
+struct DynamicShared {
+  operator T*() const { return static_cast<T*>(dynamic_shared()); }
+  T* operator&() const { return static_cast<T*>(dynamic_shared()); }
+};
+
+}  // namespace stitch_emulated
+
+// Variables, not macros: host code is fond of locals and members with these names. The scheduler sets
+// threadIdx whenever another CUDA thread goes on.
+extern __thread uint3 threadIdx, blockIdx;
+extern __thread dim3 blockDim, gridDim;
+constexpr int warpSize = 32;

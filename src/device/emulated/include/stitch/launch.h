@@ -1,0 +1,170 @@
+// Launches. The rewriter turns
+//   kernel<T, 4><<<grid, block, shared, stream>>>(a, b);
+// into
+//   STITCH_KERNEL(kernel<T, 4>).on(grid, block, shared, stream)(a, b);
+#pragma once
+
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "stitch/host_api.h"
+
+namespace stitch_emulated {
+
+// Runs, or records if the stream captures. The arguments are read before it returns.
+cudaError_t submit(const Kernel& kernel, const LaunchConfig& config, void* const* arguments);
+// Makes cudaLaunchKernel and graph nodes able to call what is known to them only by its address.
+const void* register_kernel(const Kernel& kernel);
+
+template <class... P>
+struct Signature {
+  static constexpr unsigned sizes[] = {unsigned(sizeof(P))..., 0};
+  template <size_t... I>
+  static void call(const void* function, void* const* arguments, std::index_sequence<I...>) {
+    reinterpret_cast<void (*)(P...)>(const_cast<void*>(function))(*static_cast<P*>(arguments[I])...);
+  }
+  static void invoke(const void* function, void* const* arguments) {
+    call(function, arguments, std::index_sequence_for<P...>{});
+  }
+  static Kernel kernel(void (*function)(P...), const char* name) {
+    return {reinterpret_cast<const void*>(function), name, &invoke, sizes, sizeof...(P), true};
+  }
+};
+
+// A kernel whose parameter types are known: arguments convert as in any call.
+template <class... P>
+struct ExactLaunch {
+  Kernel kernel;
+  LaunchConfig config;
+  ExactLaunch on(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaStream_t stream = nullptr) const {
+    return {kernel, {grid, block, shared_bytes, stream}};
+  }
+  void operator()(P... arguments) const {
+    void* pointers[] = {const_cast<void*>(static_cast<const volatile void*>(&arguments))..., nullptr};
+    submit(kernel, config, pointers);
+  }
+};
+
+// A kernel template whose arguments the call deduces: the arguments are kept as they are passed and convert
+// when the kernel is called.
+template <class Call>
+struct DeducedLaunch {
+  const char* name;
+  LaunchConfig config;
+  DeducedLaunch on(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaStream_t stream = nullptr) const {
+    return {name, {grid, block, shared_bytes, stream}};
+  }
+  template <class... A, size_t... I>
+  static void call(void* const* arguments, std::index_sequence<I...>) {
+    // A lambda that could capture has no default constructor; one that captured nothing needs no
+    // construction.
+    static_assert(std::is_empty_v<Call>, "a launch names a kernel, not an expression over local variables");
+    union Nothing {
+      Nothing() : none(0) {}
+      char none;
+      Call call;
+    } nothing;
+    nothing.call(*static_cast<A*>(arguments[I])...);
+  }
+  template <class... A>
+  static void invoke(const void*, void* const* arguments) {
+    call<A...>(arguments, std::index_sequence_for<A...>{});
+  }
+  template <class... A>
+  void operator()(A... arguments) const {
+    void* pointers[] = {const_cast<void*>(static_cast<const volatile void*>(&arguments))..., nullptr};
+    void (*invoker)(const void*, void* const*) = &invoke<A...>;
+    submit(
+        {reinterpret_cast<const void*>(invoker), name, invoker, Signature<A...>::sizes, sizeof...(A), false},
+        config, pointers);
+  }
+};
+
+struct Any {};
+template <class... P>
+ExactLaunch<P...> exact(Any, const char* name, void (*function)(P...)) {
+  return {Signature<P...>::kernel(function, name), {}};
+}
+template <class Call>
+DeducedLaunch<Call> deduced(const char* name, Call) {
+  return {name, {}};
+}
+
+template <class... P>
+const void* kernel_pointer(const char* name, void (*function)(P...)) {
+  return register_kernel(Signature<P...>::kernel(function, name));
+}
+inline const void* kernel_pointer(const char*, const void* function) { return function; }
+inline const void* kernel_pointer(const char*, std::nullptr_t) { return nullptr; }
+
+}  // namespace stitch_emulated
+
+// `exact` takes a dependent first argument, so whether the kernel's name alone says which function it is gets
+// decided inside the lambda instead of being an error.
+#define STITCH_KERNEL(...)                                                                       \
+  ([&]<class StitchAny>(StitchAny stitch_any) {                                                  \
+    if constexpr (requires { ::stitch_emulated::exact(stitch_any, #__VA_ARGS__, __VA_ARGS__); }) \
+      return ::stitch_emulated::exact(stitch_any, #__VA_ARGS__, __VA_ARGS__);                    \
+    else                                                                                         \
+      return ::stitch_emulated::deduced(                                                         \
+          #__VA_ARGS__, [&](auto&... stitch_arguments) { __VA_ARGS__(stitch_arguments...); });   \
+  }(::stitch_emulated::Any{}))
+
+// What the rewriter makes of a kernel's address where CUDA takes a void*.
+#define STITCH_KERNEL_POINTER(...) \
+  (const_cast<void*>(::stitch_emulated::kernel_pointer(#__VA_ARGS__, __VA_ARGS__)))
+
+template <class... P>
+cudaError_t cudaLaunchKernel(void (*function)(P...), dim3 grid, dim3 block, void** arguments,
+                             size_t shared_bytes = 0, cudaStream_t stream = nullptr) {
+  return stitch_emulated::submit(stitch_emulated::Signature<P...>::kernel(function, "cudaLaunchKernel"),
+                                 {grid, block, shared_bytes, stream}, arguments);
+}
+template <class... P>
+cudaError_t cudaLaunchCooperativeKernel(void (*function)(P...), dim3 grid, dim3 block, void** arguments,
+                                        size_t shared_bytes = 0, cudaStream_t stream = nullptr) {
+  return stitch_emulated::submit(
+      stitch_emulated::Signature<P...>::kernel(function, "cudaLaunchCooperativeKernel"),
+      {grid, block, shared_bytes, stream, true}, arguments);
+}
+template <class... P, class... A>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*function)(P...), A&&... arguments) {
+  bool cooperative = false;
+  for (unsigned i = 0; i < config->numAttrs; ++i)
+    if (config->attrs[i].id == cudaLaunchAttributeCooperative) cooperative = config->attrs[i].val.cooperative;
+  std::tuple<P...> converted(std::forward<A>(arguments)...);
+  return std::apply(
+      [&](auto&... values) {
+        void* pointers[] = {const_cast<void*>(static_cast<const volatile void*>(&values))..., nullptr};
+        return stitch_emulated::submit(
+            stitch_emulated::Signature<P...>::kernel(function, "cudaLaunchKernelEx"),
+            {config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream, cooperative},
+            pointers);
+      },
+      converted);
+}
+template <class... P>
+cudaError_t cudaFuncSetAttribute(void (*function)(P...), cudaFuncAttribute attribute, int value) {
+  return cudaFuncSetAttribute(reinterpret_cast<const void*>(function), attribute, value);
+}
+template <class... P>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, void (*function)(P...)) {
+  return cudaFuncGetAttributes(attributes, reinterpret_cast<const void*>(function));
+}
+template <class... P>
+cudaError_t cudaFuncSetCacheConfig(void (*function)(P...), cudaFuncCache config) {
+  return cudaFuncSetCacheConfig(reinterpret_cast<const void*>(function), config);
+}
+template <class... P>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void (*function)(P...), int block_size,
+                                                          size_t shared_bytes) {
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, reinterpret_cast<const void*>(function),
+                                                       block_size, shared_bytes);
+}
+template <class F>
+cudaError_t cudaOccupancyMaxPotentialBlockSize(int* min_grid, int* block_size, F, size_t = 0, int limit = 0) {
+  *block_size = limit > 0 && limit < 1024 ? limit : 1024;
+  *min_grid = 132 * 2;
+  return cudaSuccess;
+}

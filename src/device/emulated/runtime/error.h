@@ -1,0 +1,25 @@
+// How an API call answers.
+#pragma once
+
+#include <string>
+
+#include "stitch/host_api.h"
+#include "stitch_emulated.h"
+
+namespace stitch_emulated {
+
+// What cudaGetLastError will say on this thread.
+cudaError_t remember(cudaError_t error);
+// The error of a kernel that failed: every later call returns it, until cudaDeviceReset.
+cudaError_t sticky_error();
+void break_device(cudaError_t error);
+void mend_device();
+void set_report(std::string text);
+
+}  // namespace stitch_emulated
+
+// The start of an API call: a broken device answers nothing else.
+#define STITCH_API()                                                         \
+  do {                                                                       \
+    if (cudaError_t stuck = ::stitch_emulated::sticky_error()) return stuck; \
+  } while (false)

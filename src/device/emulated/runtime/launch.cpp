@@ -1,0 +1,195 @@
+// A launch: the checks a driver makes, then blocks over OS threads.
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "error.h"
+#include "operation.h"
+#include "scheduler.h"
+#include "stitch/launch.h"
+#include "worker_pool.h"
+
+namespace stitch_emulated {
+
+namespace {
+
+constexpr size_t default_shared_limit = 48 * 1024, opt_in_shared_limit = 227 * 1024;
+
+std::mutex kernels_mutex;
+std::map<const void*, Kernel> kernels;
+std::map<const void*, size_t> shared_limits;  // of kernels that opted in
+size_t largest_opt_in = 0;
+std::mutex launch_mutex;
+uint64_t launches = 0;
+
+size_t shared_limit(const Kernel& kernel) {
+  std::lock_guard lock(kernels_mutex);
+  // A launch that deduces its template arguments doesn't know its function's address.
+  if (!kernel.exact) return std::max(default_shared_limit, largest_opt_in);
+  auto found = shared_limits.find(kernel.function);
+  return found == shared_limits.end() ? default_shared_limit : found->second;
+}
+
+// The block that comes at `turn`: a bijection, without a table of a grid's blocks.
+uint64_t block_at(const LaunchState& launch, uint64_t turn) {
+  switch (launch.order.kind) {
+    case Order::reverse: return launch.blocks - 1 - turn;
+    case Order::shuffle: {
+      Random random{launch.order.seed};
+      uint64_t step = launch.blocks > 2 ? 1 + random.below(launch.blocks - 1) : 1;
+      while (std::gcd(step, launch.blocks) != 1) ++step;
+      return static_cast<uint64_t>((static_cast<unsigned __int128>(step) * turn + launch.order.seed) %
+                                   launch.blocks);
+    }
+    default: return turn;
+  }
+}
+
+void take_blocks(LaunchState& launch) {
+  for (;;) {
+    const uint64_t turn = launch.next_block.fetch_add(1, std::memory_order_relaxed);
+    if (turn >= launch.blocks || launch.stop.load(std::memory_order_relaxed)) return;
+    this_worker().run_block(launch, block_at(launch, turn));
+  }
+}
+
+// Every block of a cooperative launch is resident: each has an OS thread of its own, which may sleep in
+// grid.sync().
+void run_cooperative(LaunchState& launch) {
+  std::vector<std::thread> threads;
+  for (uint64_t i = 0; i < launch.blocks; ++i) {
+    threads.emplace_back([&launch, i] {
+      this_worker().run_block(launch, block_at(launch, i));
+      std::unique_lock lock(launch.mutex);
+      ++launch.grid_finished;
+      const bool stranded =
+          launch.grid_waiting && launch.grid_waiting + launch.grid_finished == launch.blocks;
+      lock.unlock();
+      if (stranded) launch.fail_ended_blocks();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+
+const void* register_kernel(const Kernel& kernel) {
+  std::lock_guard lock(kernels_mutex);
+  kernels.insert_or_assign(kernel.function, kernel);
+  return kernel.function;
+}
+
+const Kernel* find_kernel(const void* function) {
+  std::lock_guard lock(kernels_mutex);
+  auto found = kernels.find(function);
+  return found == kernels.end() ? nullptr : &found->second;
+}
+
+cudaError_t check_launch(const Kernel& kernel, const LaunchConfig& config) {
+  const dim3 grid = config.grid, block = config.block;
+  if (!grid.x || !grid.y || !grid.z || grid.x > 0x7fffffffu || grid.y > 65535 || grid.z > 65535)
+    return cudaErrorInvalidConfiguration;
+  if (!block.x || !block.y || !block.z || block.x > 1024 || block.y > 1024 || block.z > 64)
+    return cudaErrorInvalidConfiguration;
+  if (uint64_t{block.x} * block.y * block.z > 1024) return cudaErrorInvalidConfiguration;
+  if (config.shared_bytes > shared_limit(kernel)) return cudaErrorInvalidValue;
+  if (config.cooperative) {
+    int per_multiprocessor = 0;
+    cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, kernel.function,
+                                                  static_cast<int>(block.x * block.y * block.z),
+                                                  config.shared_bytes);
+    if (uint64_t{grid.x} * grid.y * grid.z > static_cast<uint64_t>(per_multiprocessor) * 132)
+      return cudaErrorCooperativeLaunchTooLarge;
+  }
+  return cudaSuccess;
+}
+
+cudaError_t run_launch(const Kernel& kernel, const LaunchConfig& config, void* const* arguments) {
+  STITCH_API();
+  std::lock_guard lock(launch_mutex);
+  LaunchState launch{};
+  launch.kernel = &kernel;
+  launch.arguments = arguments;
+  launch.config = config;
+  launch.order = settings().order;
+  launch.id = ++launches;
+  launch.blocks = uint64_t{config.grid.x} * config.grid.y * config.grid.z;
+  launch.threads = config.block.x * config.block.y * config.block.z;
+  if (config.cooperative) {
+    run_cooperative(launch);
+  } else {
+    // One block to spare per OS thread, or waking it costs more than it gives.
+    const auto helpers = std::min<uint64_t>(settings().workers - 1, launch.blocks - 1);
+    run_on_pool(static_cast<unsigned>(helpers), [&launch] { take_blocks(launch); });
+  }
+  if (launch.error) {
+    set_report(launch.report);
+    break_device(static_cast<cudaError_t>(launch.error));
+  }
+  return cudaSuccess;  // as on a GPU, the failure is seen at the next call
+}
+
+cudaError_t submit(const Kernel& kernel, const LaunchConfig& config, void* const* arguments) {
+  STITCH_API();
+  if (current) trap("a launch inside a kernel", 0);
+  if (!is_stream(config.stream)) return remember(cudaErrorInvalidResourceHandle);
+  if (cudaError_t error = check_launch(kernel, config)) return remember(error);
+  if (is_capturing(config.stream))
+    return enqueue(config.stream, KernelOperation{kernel, config, Arguments(kernel, arguments)});
+  if (cudaError_t error = check_legacy_stream(config.stream)) return remember(error);
+  return run_launch(kernel, config, arguments);
+}
+
+}  // namespace stitch_emulated
+
+using namespace stitch_emulated;
+
+static cudaError_t launch_by_address(const void* function, const LaunchConfig& config, void** arguments) {
+  const Kernel* kernel = find_kernel(function);
+  return kernel ? submit(*kernel, config, arguments) : remember(cudaErrorInvalidDeviceFunction);
+}
+cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments,
+                             size_t shared_bytes, cudaStream_t stream) {
+  return launch_by_address(function, {grid, block, shared_bytes, stream}, arguments);
+}
+cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block, void** arguments,
+                                        size_t shared_bytes, cudaStream_t stream) {
+  return launch_by_address(function, {grid, block, shared_bytes, stream, true}, arguments);
+}
+
+cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
+  STITCH_API();
+  if (!function) return remember(cudaErrorInvalidDeviceFunction);
+  if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) {
+    if (value < 0 || static_cast<size_t>(value) > opt_in_shared_limit) return remember(cudaErrorInvalidValue);
+    std::lock_guard lock(kernels_mutex);
+    shared_limits[function] = static_cast<size_t>(value);
+    largest_opt_in = std::max(largest_opt_in, static_cast<size_t>(value));
+  }
+  return cudaSuccess;
+}
+cudaError_t cudaFuncSetCacheConfig(const void*, cudaFuncCache) { return cudaSuccess; }
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
+  STITCH_API();
+  if (!function) return remember(cudaErrorInvalidDeviceFunction);
+  *attributes = {};
+  attributes->maxThreadsPerBlock = 1024;
+  attributes->numRegs = 32;
+  attributes->ptxVersion = attributes->binaryVersion = 90;
+  std::lock_guard lock(kernels_mutex);
+  auto found = shared_limits.find(function);
+  attributes->maxDynamicSharedSizeBytes =
+      static_cast<int>(found == shared_limits.end() ? default_shared_limit : found->second);
+  return cudaSuccess;
+}
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int block_size,
+                                                          size_t shared_bytes) {
+  if (block_size <= 0 || block_size > 1024) return remember(cudaErrorInvalidValue);
+  const int threads = (block_size + 31) / 32 * 32;
+  const size_t shared = shared_bytes + 1024;  // the system keeps 1 KB of each block's
+  *blocks = std::min({32, 2048 / threads, static_cast<int>(228 * 1024 / shared)});
+  return cudaSuccess;
+}

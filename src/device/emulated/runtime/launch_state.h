@@ -1,0 +1,48 @@
+// One kernel launch while it runs, shared by the workers.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "settings.h"
+#include "stitch/kernel.h"
+
+namespace stitch_emulated {
+
+struct LaunchState {
+  const Kernel* kernel;
+  void* const* arguments;
+  LaunchConfig config;
+  Order order;
+  uint64_t id;       // counts up
+  uint64_t blocks;   // of the grid
+  uint32_t threads;  // of a block
+
+  std::atomic<uint64_t> next_block{0};
+  std::atomic<bool> stop{false};
+
+  std::mutex mutex;  // guards all below
+  int error = 0;     // a cudaError_t
+  std::string report;
+
+  // For cooperative launches, where each block has an OS thread of its own.
+  std::condition_variable grid_changed;
+  uint64_t grid_waiting = 0, grid_generation = 0, grid_finished = 0;
+  unsigned grid_line = 0;
+
+  void fail(int code, std::string text) {
+    std::lock_guard lock(mutex);
+    if (!error) {
+      error = code;
+      report = std::move(text);
+    }
+    stop = true;
+    grid_changed.notify_all();
+  }
+  void fail_ended_blocks();
+};
+
+}  // namespace stitch_emulated

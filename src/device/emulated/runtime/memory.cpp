@@ -1,0 +1,260 @@
+#include "memory.h"
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "context_switch.h"
+#include "error.h"
+#include "operation.h"
+#include "settings.h"
+
+namespace stitch_emulated {
+
+namespace {
+
+constexpr size_t front_guard = 256, back_guard = 256;
+// As floats, halves and doubles these bytes are NaNs: a read outside is noticed too. Poison differs, so that
+// copying fresh memory over a guard is.
+constexpr unsigned char guard_bytes[2] = {0xFE, 0x7F};
+constexpr int poison = 0xFF;
+
+struct Allocation {
+  void* memory;  // what malloc gave
+  size_t bytes, index;
+  cudaMemoryType type;
+  bool guarded;
+  bool owned;  // ours to free; symbols and registered memory are not
+};
+
+std::mutex mutex;
+std::map<uintptr_t, Allocation> allocations;
+size_t in_use = 0, made = 0;
+
+void paint(unsigned char* from, size_t bytes) {
+  for (size_t i = 0; i < bytes; ++i) from[i] = guard_bytes[reinterpret_cast<uintptr_t>(from + i) & 1];
+}
+
+// The offset from `from` of the first byte that is not the guard's, or -1.
+long first_damage(const unsigned char* from, size_t bytes) {
+  for (size_t i = 0; i < bytes; ++i)
+    if (from[i] != guard_bytes[reinterpret_cast<uintptr_t>(from + i) & 1]) return static_cast<long>(i);
+  return -1;
+}
+
+cudaError_t allocate(void** pointer, size_t bytes, cudaMemoryType type) {
+  if (!pointer) return cudaErrorInvalidValue;
+  *pointer = nullptr;
+  if (bytes == 0) return cudaSuccess;
+  std::lock_guard lock(mutex);
+  if (type != cudaMemoryTypeHost &&
+      (bytes > settings().memory_bytes || in_use > settings().memory_bytes - bytes))
+    return cudaErrorMemoryAllocation;
+  // AddressSanitizer has better guards than ours, and they see reads.
+  const bool guarded = !has_address_sanitizer;
+  const size_t total = guarded ? front_guard + bytes + back_guard : bytes;
+  if (total < bytes) return cudaErrorMemoryAllocation;
+  void* memory = std::aligned_alloc(256, (total + 255) / 256 * 256);
+  if (!guarded && memory) {  // aligned_alloc's rounding would hide the first bytes behind the end
+    std::free(memory);
+    if (posix_memalign(&memory, 256, total)) memory = nullptr;
+  }
+  if (!memory) return cudaErrorMemoryAllocation;
+  auto* user = static_cast<unsigned char*>(memory) + (guarded ? front_guard : 0);
+  std::memset(user, poison, bytes);
+  if (guarded) {
+    paint(user - front_guard, front_guard);
+    paint(user + bytes, back_guard);
+  }
+  allocations[reinterpret_cast<uintptr_t>(user)] = {memory, bytes, ++made, type, guarded, true};
+  if (type != cudaMemoryTypeHost) in_use += bytes;
+  *pointer = user;
+  return cudaSuccess;
+}
+
+std::string damage(uintptr_t address, const Allocation& allocation) {
+  if (!allocation.guarded) return "";
+  auto* user = reinterpret_cast<const unsigned char*>(address);
+  const std::string which = "allocation " + std::to_string(allocation.index) + " (" +
+                            std::to_string(allocation.bytes) + " bytes): ";
+  if (long at = first_damage(user + allocation.bytes, back_guard); at >= 0)
+    return which + "written " + std::to_string(at) + " bytes behind its end (offset " +
+           std::to_string(allocation.bytes + static_cast<size_t>(at)) + ")";
+  if (long at = first_damage(user - front_guard, front_guard); at >= 0)
+    return which + "written " + std::to_string(static_cast<long>(front_guard) - at) +
+           " bytes before its start (offset -" + std::to_string(static_cast<long>(front_guard) - at) + ")";
+  return "";
+}
+
+cudaError_t release(void* pointer, bool host) {
+  if (!pointer) return cudaSuccess;
+  std::string found;
+  {
+    std::lock_guard lock(mutex);
+    auto at = allocations.find(reinterpret_cast<uintptr_t>(pointer));
+    if (at == allocations.end() || !at->second.owned || (at->second.type == cudaMemoryTypeHost) != host)
+      return cudaErrorInvalidValue;
+    found = damage(at->first, at->second);
+    if (!host) in_use -= at->second.bytes;
+    std::free(at->second.memory);
+    allocations.erase(at);
+  }
+  if (found.empty()) return cudaSuccess;
+  set_report(found);
+  break_device(cudaErrorIllegalAddress);
+  return cudaErrorIllegalAddress;
+}
+
+cudaError_t add_range(void* pointer, size_t bytes, cudaMemoryType type) {
+  if (!pointer || !bytes) return cudaErrorInvalidValue;
+  std::lock_guard lock(mutex);
+  auto [at, fresh] = allocations.try_emplace(reinterpret_cast<uintptr_t>(pointer),
+                                             Allocation{nullptr, bytes, 0, type, false, false});
+  return fresh || type == cudaMemoryTypeDevice ? cudaSuccess : cudaErrorHostMemoryAlreadyRegistered;
+}
+
+}  // namespace
+
+Range find_range(const void* pointer) {
+  const auto address = reinterpret_cast<uintptr_t>(pointer);
+  std::lock_guard lock(mutex);
+  auto at = allocations.upper_bound(address);
+  if (at == allocations.begin()) return {};
+  --at;
+  if (address - at->first >= at->second.bytes) return {};
+  return {reinterpret_cast<void*>(at->first), at->second.bytes, at->second.type};
+}
+
+std::string check_guards() {
+  std::lock_guard lock(mutex);
+  std::string out;
+  for (const auto& [address, allocation] : allocations) {
+    std::string found = damage(address, allocation);
+    if (!found.empty()) out += (out.empty() ? "" : "\n") + found;
+  }
+  return out;
+}
+
+cudaError_t check_guards_at_sync() {
+  std::string found = check_guards();
+  if (found.empty()) return cudaSuccess;
+  set_report(found);
+  break_device(cudaErrorIllegalAddress);
+  return cudaErrorIllegalAddress;
+}
+
+void free_everything() {
+  std::lock_guard lock(mutex);
+  for (auto& [address, allocation] : allocations)
+    if (allocation.owned) std::free(allocation.memory);
+  allocations.clear();
+  in_use = 0;
+}
+
+size_t free_memory() {
+  std::lock_guard lock(mutex);
+  return settings().memory_bytes > in_use ? settings().memory_bytes - in_use : 0;
+}
+
+cudaError_t symbol_address(void** pointer, void* symbol, size_t bytes) {
+  STITCH_API();
+  *pointer = symbol;
+  return remember(add_range(symbol, bytes, cudaMemoryTypeDevice));
+}
+
+}  // namespace stitch_emulated
+
+using namespace stitch_emulated;
+
+cudaError_t cudaMalloc(void** pointer, size_t bytes) {
+  STITCH_API();
+  if (cudaError_t error = check_not_captured(nullptr)) return remember(error);
+  return remember(allocate(pointer, bytes, cudaMemoryTypeDevice));
+}
+cudaError_t cudaFree(void* pointer) {
+  STITCH_API();
+  if (cudaError_t error = check_not_captured(nullptr)) return remember(error);
+  return remember(release(pointer, false));
+}
+// In a capture these would be nodes of the graph, which the emulated GPU doesn't have.
+cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream) {
+  STITCH_API();
+  if (is_capturing(stream)) return remember(cudaErrorStreamCaptureUnsupported);
+  return cudaMalloc(pointer, bytes);
+}
+cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
+  STITCH_API();
+  if (is_capturing(stream)) return remember(cudaErrorStreamCaptureUnsupported);
+  return cudaFree(pointer);
+}
+cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned) {
+  STITCH_API();
+  return remember(allocate(pointer, bytes, cudaMemoryTypeManaged));
+}
+cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned) {
+  STITCH_API();
+  return remember(allocate(pointer, bytes, cudaMemoryTypeHost));
+}
+cudaError_t cudaMallocHost(void** pointer, size_t bytes, unsigned flags) {
+  return cudaHostAlloc(pointer, bytes, flags);
+}
+cudaError_t cudaFreeHost(void* pointer) {
+  STITCH_API();
+  return remember(release(pointer, true));
+}
+cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned) {
+  STITCH_API();
+  return remember(add_range(pointer, bytes, cudaMemoryTypeHost));
+}
+cudaError_t cudaHostUnregister(void* pointer) {
+  STITCH_API();
+  std::lock_guard lock(mutex);
+  auto at = allocations.find(reinterpret_cast<uintptr_t>(pointer));
+  if (at == allocations.end() || at->second.owned) return remember(cudaErrorHostMemoryNotRegistered);
+  allocations.erase(at);
+  return cudaSuccess;
+}
+cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned) {
+  STITCH_API();
+  *device = host;
+  return find_range(host).start ? cudaSuccess : remember(cudaErrorInvalidValue);
+}
+cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {
+  *pitch = (width + 511) / 512 * 512;
+  return cudaMalloc(pointer, *pitch * height);
+}
+cudaError_t cudaMemPrefetchAsync(const void*, size_t, int, cudaStream_t) { return sticky_error(); }
+cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
+  STITCH_API();
+  *free_bytes = free_memory();
+  *total_bytes = settings().memory_bytes;
+  return cudaSuccess;
+}
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
+  STITCH_API();
+  Range range = find_range(pointer);
+  *attributes = {range.type, 0, nullptr, nullptr};
+  if (range.start) attributes->devicePointer = const_cast<void*>(pointer);
+  if (range.type == cudaMemoryTypeHost || range.type == cudaMemoryTypeManaged)
+    attributes->hostPointer = const_cast<void*>(pointer);
+  return cudaSuccess;
+}
+
+extern "C" const char* stitch_emulated_check_memory() {
+  static thread_local std::string text;
+  text = check_guards();
+  if (!text.empty()) set_report(text);
+  return text.c_str();
+}
+extern "C" size_t stitch_emulated_memory_in_use() {
+  std::lock_guard lock(mutex);
+  return in_use;
+}
+extern "C" size_t stitch_emulated_allocation_count() {
+  std::lock_guard lock(mutex);
+  size_t count = 0;
+  for (const auto& [address, allocation] : allocations) count += allocation.owned;
+  return count;
+}

@@ -1,0 +1,84 @@
+// What a stream can be asked to do: done at once, or kept as a node of a graph.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "stitch/host_types.h"
+
+namespace stitch_emulated {
+
+// A launch's arguments by value, and pointers to them.
+class Arguments {
+ public:
+  Arguments() = default;
+  Arguments(const Kernel& kernel, void* const* values);
+  Arguments(const Arguments& other);
+  Arguments& operator=(const Arguments& other);
+  void** pointers() { return pointers_.data(); }
+
+ private:
+  struct alignas(64) Chunk {
+    std::byte bytes[64];
+  };
+  void point();
+  std::vector<Chunk> chunks_;
+  std::vector<size_t> offsets_;  // in chunks
+  std::vector<void*> pointers_;
+};
+
+struct KernelOperation {
+  Kernel kernel;
+  LaunchConfig config;
+  Arguments arguments;
+};
+struct CopyOperation {
+  void* to;
+  size_t to_pitch;
+  const void* from;
+  size_t from_pitch;
+  size_t width, height;
+  cudaMemcpyKind kind;
+};
+struct FillOperation {
+  void* to;
+  size_t pitch;
+  unsigned value, element_bytes;
+  size_t width, height;  // in elements, in rows
+};
+struct HostOperation {
+  cudaHostFn_t function;
+  void* data;
+};
+struct EventOperation {
+  cudaEvent_t event;
+};
+struct ChildOperation {
+  std::shared_ptr<CUgraph_st> graph;
+};
+struct EmptyOperation {};
+
+using Operation = std::variant<EmptyOperation, KernelOperation, CopyOperation, FillOperation, HostOperation,
+                               EventOperation, ChildOperation>;
+
+cudaError_t run(Operation& operation);
+cudaError_t run_copy(const CopyOperation& copy);
+cudaError_t run_fill(const FillOperation& fill);
+// In the stream: now, or in the graph it captures.
+cudaError_t enqueue(cudaStream_t stream, Operation operation);
+bool is_capturing(cudaStream_t stream);
+bool is_stream(cudaStream_t stream);
+// cudaSuccess if a call that waits for the device, or touches it outside any stream, may happen now.
+cudaError_t check_not_captured(cudaStream_t stream);
+// The legacy stream waits for blocking streams, so work in it breaks their captures.
+cudaError_t check_legacy_stream(cudaStream_t stream);
+
+// A launch that no stream delays. The checks a driver makes, then every block.
+cudaError_t check_launch(const Kernel& kernel, const LaunchConfig& config);
+cudaError_t run_launch(const Kernel& kernel, const LaunchConfig& config, void* const* arguments);
+const Kernel* find_kernel(const void* function);
+void stamp(cudaEvent_t event);
+
+}  // namespace stitch_emulated

@@ -1,0 +1,164 @@
+// Meetings of the lanes of a warp. The last lane of a mask to arrive works out the answer of every lane, so
+// nothing of a meeting outlives it, and lanes may be several meetings apart.
+#include <algorithm>
+
+#include "scheduler.h"
+#include "stitch/host_types.h"
+
+namespace stitch_emulated {
+
+namespace {
+
+// What a shuffle reads from a lane that takes no part. CUDA leaves it undefined; a NaN is noticed.
+constexpr uint64_t nobody = ~uint64_t{0};
+
+template <class F>
+void for_lanes(uint32_t mask, F&& f) {
+  for (; mask; mask &= mask - 1) f(static_cast<uint32_t>(__builtin_ctz(mask)));
+}
+
+uint64_t agreed(Collective kind, const Thread* lanes, uint32_t mask) {
+  uint64_t sum = 0, low = ~uint64_t{0}, high = 0, all_bits = ~uint64_t{0}, any_bits = 0, odd_bits = 0;
+  int32_t signed_low = INT32_MAX, signed_high = INT32_MIN;
+  uint32_t ballot = 0;
+  for_lanes(mask, [&](uint32_t lane) {
+    const uint64_t value = lanes[lane].value;
+    sum += value;
+    low = std::min(low, value);
+    high = std::max(high, value);
+    signed_low = std::min(signed_low, static_cast<int32_t>(value));
+    signed_high = std::max(signed_high, static_cast<int32_t>(value));
+    all_bits &= value;
+    any_bits |= value;
+    odd_bits ^= value;
+    ballot |= static_cast<uint32_t>(value & 1) << lane;
+  });
+  switch (kind) {
+    case Collective::ballot: return ballot;
+    case Collective::any: return ballot != 0;
+    case Collective::all: return ballot == mask;
+    case Collective::uni: return ballot == mask || ballot == 0;
+    case Collective::add: return static_cast<uint32_t>(sum);
+    case Collective::min: return low;
+    case Collective::max: return high;
+    case Collective::smin: return static_cast<uint32_t>(signed_low);
+    case Collective::smax: return static_cast<uint32_t>(signed_high);
+    case Collective::bit_and: return all_bits;
+    case Collective::bit_or: return any_bits;
+    case Collective::bit_xor: return odd_bits;
+    case Collective::match_all: return low == high ? mask : 0;
+    default: return 0;
+  }
+}
+
+void settle(Collective kind, Thread* lanes, uint32_t mask) {
+  if (kind == Collective::sync) return;
+  if (kind == Collective::shuffle) {
+    uint64_t before[32];
+    for_lanes(mask, [&](uint32_t lane) { before[lane] = lanes[lane].value; });
+    for_lanes(mask, [&](uint32_t lane) {
+      uint32_t source = lanes[lane].source;
+      lanes[lane].value = mask >> source & 1 ? before[source] : nobody;
+    });
+    return;
+  }
+  if (kind == Collective::match_any) {
+    uint32_t same[32];
+    for_lanes(mask, [&](uint32_t lane) {
+      same[lane] = 0;
+      for_lanes(mask, [&](uint32_t other) {
+        same[lane] |= static_cast<uint32_t>(lanes[lane].value == lanes[other].value) << other;
+      });
+    });
+    for_lanes(mask, [&](uint32_t lane) { lanes[lane].value = same[lane]; });
+    return;
+  }
+  const uint64_t answer = agreed(kind, lanes, mask);
+  for_lanes(mask, [&](uint32_t lane) { lanes[lane].value = answer; });
+}
+
+}  // namespace
+
+// Works out the meeting that `first` waits in if everybody in its mask who still runs has come to the same
+// one.
+bool Worker::complete(Warp& warp, Thread* first, unsigned mask) {
+  const uint32_t wanted = mask & warp.alive;
+  if ((warp.arrived & wanted) != wanted) return false;
+  Thread* lanes = &threads_[first->rank / 32 * 32];
+  bool together = true;
+  for_lanes(wanted, [&](uint32_t lane) {
+    together &=
+        lanes[lane].mask == mask && lanes[lane].kind == first->kind && lanes[lane].finish == first->finish;
+  });
+  if (!together) return false;
+  warp.arrived &= ~wanted;
+  if (first->finish) {
+    void* all[32] = {};
+    for_lanes(wanted, [&](uint32_t lane) { all[lane] = lanes[lane].mine; });
+    first->finish(all, wanted);
+  } else {
+    settle(first->kind, lanes, wanted);
+  }
+  return true;
+}
+
+void Worker::wake_lanes(unsigned warp_rank, unsigned mask) {
+  Thread* lanes = &threads_[warp_rank * 32];
+  switch (launch_->order.kind) {
+    case Order::forward: for_lanes(mask, [&](uint32_t lane) { ready_.push(&lanes[lane]); }); break;
+    case Order::reverse:
+      for (uint32_t lane = 32; lane-- > 0;)
+        if (mask >> lane & 1) ready_.push(&lanes[lane]);
+      break;
+    case Order::shuffle: {
+      Queue woken;
+      for_lanes(mask, [&](uint32_t lane) { woken.push(&lanes[lane]); });
+      release(woken);
+      break;
+    }
+  }
+}
+
+void Worker::join_meeting(Thread* self, unsigned mask, const char* what, unsigned line) {
+  const uint32_t bit = 1u << (self->rank & 31);
+  if (!(mask & bit))
+    fail(cudaErrorLaunchFailure, place(*self) + ": " + what +
+                                     " with a mask that leaves out the calling lane (line " +
+                                     std::to_string(line) + ")");
+  self->mask = mask;
+  Warp& warp = warps_[self->rank / 32];
+  warp.arrived |= bit;
+  if (complete(warp, self, mask)) wake_lanes(self->rank / 32, mask & warp.alive);
+  park(self, Wait::warp, what, line);
+}
+
+uint64_t Worker::meet(Collective kind, unsigned mask, uint64_t value, unsigned source, const char* what,
+                      unsigned line) {
+  auto* self = static_cast<Thread*>(current);
+  self->kind = kind;
+  self->value = value;
+  self->source = static_cast<uint8_t>(source & 31);
+  self->finish = nullptr;
+  join_meeting(self, mask, what, line);
+  return self->value;
+}
+
+void Worker::meet_with(unsigned mask, void* mine, void (*finish)(void* const*, unsigned), const char* what,
+                       unsigned line) {
+  auto* self = static_cast<Thread*>(current);
+  self->kind = Collective::sync;
+  self->mine = mine;
+  self->finish = finish;
+  join_meeting(self, mask, what, line);
+}
+
+uint64_t meet(Collective kind, unsigned mask, uint64_t value, unsigned source, const char* what,
+              unsigned line) {
+  return worker_of(current).meet(kind, mask, value, source, what, line);
+}
+void meet_with(unsigned mask, void* mine, void (*finish)(void* const*, unsigned), const char* what,
+               unsigned line) {
+  worker_of(current).meet_with(mask, mine, finish, what, line);
+}
+
+}  // namespace stitch_emulated

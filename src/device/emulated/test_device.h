@@ -1,0 +1,62 @@
+// For tests: memory both sides see, and a device that starts each test whole.
+#pragma once
+
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "stitch_emulated.h"
+
+namespace stitch::emulated {
+
+template <class T>
+class Buffer {
+ public:
+  explicit Buffer(size_t count, T value = T{}) : count_(count) {
+    cudaMallocManaged(&data_, count * sizeof(T));
+    for (size_t i = 0; i < count; ++i) data_[i] = value;
+  }
+  Buffer(const Buffer&) = delete;
+  ~Buffer() { cudaFree(data_); }
+  T* get() { return data_; }
+  T& operator[](size_t i) { return data_[i]; }
+  size_t size() const { return count_; }
+  std::vector<T> vector() const { return {data_, data_ + count_}; }
+
+ private:
+  T* data_ = nullptr;
+  size_t count_;
+};
+
+inline void reset_device() {
+  cudaDeviceReset();
+  stitch_emulated_set_order("forward");
+  stitch_emulated_set_threads(2);
+}
+
+// Every test of a suite that uses it starts with a mended device in forward order.
+class OnDevice : public testing::Test {
+ protected:
+  void SetUp() override { reset_device(); }
+  void TearDown() override { reset_device(); }
+};
+template <class P>
+class OnDeviceWith : public testing::TestWithParam<P> {
+ protected:
+  void SetUp() override { reset_device(); }
+  void TearDown() override { reset_device(); }
+};
+
+// The error a kernel ended with, and what it said.
+struct Outcome {
+  cudaError_t error;
+  std::string report;
+};
+inline Outcome outcome() {
+  cudaError_t error = cudaDeviceSynchronize();
+  return {error, stitch_emulated_last_report()};
+}
+
+}  // namespace stitch::emulated
