@@ -18,6 +18,7 @@ TEST_F(Memory, FreshMemoryIsNaN) {
   EXPECT_EQ(cudaFree(x), cudaSuccess);
 }
 TEST_F(Memory, AWriteBehindTheEndIsFoundAtSynchronisation) {
+  STITCH_SKIP_UNDER_ASAN();
   float* x;
   cudaMalloc(&x, 100 * sizeof(float));
   STITCH_KERNEL(write_at).on(1, 1)(x, 100);
@@ -28,6 +29,7 @@ TEST_F(Memory, AWriteBehindTheEndIsFoundAtSynchronisation) {
   EXPECT_EQ(cudaGetLastError(), cudaErrorIllegalAddress);  // and stays
 }
 TEST_F(Memory, AWriteBeforeTheStartIsFoundAtFree) {
+  STITCH_SKIP_UNDER_ASAN();
   float* x;
   cudaMalloc(&x, 64);
   STITCH_KERNEL(write_at).on(1, 1)(x, -2);
@@ -37,6 +39,7 @@ TEST_F(Memory, AWriteBeforeTheStartIsFoundAtFree) {
       << stitch_emulated_last_report();
 }
 TEST_F(Memory, ASingleByteIsEnough) {
+  STITCH_SKIP_UNDER_ASAN();
   char* x;
   cudaMalloc(&x, 13);
   EXPECT_STREQ(stitch_emulated_check_memory(), "");
@@ -44,6 +47,7 @@ TEST_F(Memory, ASingleByteIsEnough) {
   EXPECT_NE(std::string(stitch_emulated_check_memory()).find("offset 13"), std::string::npos);
 }
 TEST_F(Memory, PoisonCopiedOverAGuardIsFound) {
+  STITCH_SKIP_UNDER_ASAN();
   char *x, *y;
   cudaMalloc(&x, 16);
   cudaMalloc(&y, 16);

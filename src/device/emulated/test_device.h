@@ -9,6 +9,20 @@
 
 #include "stitch_emulated.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#define STITCH_TEST_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define STITCH_TEST_ASAN 1
+#endif
+#endif
+// For tests that write out of bounds on purpose.
+#ifdef STITCH_TEST_ASAN
+#define STITCH_SKIP_UNDER_ASAN() GTEST_SKIP() << "AddressSanitizer would end the process here"
+#else
+#define STITCH_SKIP_UNDER_ASAN() static_cast<void>(0)
+#endif
+
 namespace stitch::emulated {
 
 template <class T>

@@ -153,8 +153,8 @@ void entered_context(Context& self) {
   if (__sanitizer_finish_switch_fiber) __sanitizer_finish_switch_fiber(self.fake_stack, nullptr, nullptr);
 }
 
-void forget_stack(const Context& context) {
-  if (__asan_unpoison_memory_region) __asan_unpoison_memory_region(context.stack_bottom, context.stack_bytes);
+void forget_frames(const void* memory, size_t bytes) {
+  if (__asan_unpoison_memory_region) __asan_unpoison_memory_region(memory, bytes);
 }
 
 }  // namespace stitch_emulated

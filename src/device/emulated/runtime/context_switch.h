@@ -34,7 +34,8 @@ inline void switch_context(Context& from, Context& to, bool leaving = false) {
 // For the context of a thread's own stack and for new fibers' first step; a no-op without AddressSanitizer.
 void adopt_current_stack(Context& context);
 void entered_context(Context& self);
-// Frames that were abandoned leave marks in AddressSanitizer's shadow; this wipes them.
-void forget_stack(const Context& context);
+// Frames that were abandoned leave marks in AddressSanitizer's shadow, also where other memory is mapped
+// later; this wipes them.
+void forget_frames(const void* memory, size_t bytes);
 
 }  // namespace stitch_emulated

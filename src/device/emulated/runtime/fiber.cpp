@@ -19,7 +19,10 @@ std::atomic<int> guards{0};
 
 FiberPool::~FiberPool() {
   guards -= static_cast<int>(stacks_.size());
-  for (const Slab& slab : slabs_) munmap(slab.memory, slab.bytes);
+  for (const Slab& slab : slabs_) {
+    forget_frames(slab.memory, slab.bytes);
+    munmap(slab.memory, slab.bytes);
+  }
 }
 
 void FiberPool::prepare(Fiber& fiber, size_t number) {
@@ -36,6 +39,7 @@ bool FiberPool::grow() {
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   if (memory == MAP_FAILED) return false;
   slabs_.push_back({memory, step * slab_stacks});
+  forget_frames(memory, step * slab_stacks);
   for (size_t i = slab_stacks; i-- > 0;) {
     char* bottom = static_cast<char*>(memory) + i * step;
     if (guards.fetch_add(1) < guarded_stacks) mprotect(bottom, page, PROT_NONE);
@@ -57,7 +61,7 @@ Fiber* FiberPool::take() {
 void FiberPool::reset() {
   idle_.clear();
   for (size_t i = fibers_.size(); i-- > 0;) {
-    forget_stack(fibers_[i]->context);
+    forget_frames(stacks_[i], stack_bytes_);
     prepare(*fibers_[i], i);
     idle_.push_back(fibers_[i].get());
   }
