@@ -103,7 +103,7 @@ void assertion_failed(const char* condition, const char* file, unsigned line, co
   std::string text = worker.place(*static_cast<Thread*>(current)) + ": assertion `" + condition +
                      "` failed (" + file + ":" + std::to_string(line) + ")";
   std::fprintf(stderr, "%s\n", text.c_str());
-  worker.fail(cudaErrorAssert, text);
+  worker.fail(cudaErrorAssert, std::move(text));  // this frame is never left: it may own nothing
 }
 
 }  // namespace stitch_emulated
