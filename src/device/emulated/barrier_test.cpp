@@ -156,6 +156,7 @@ TEST_F(Block, AFailedKernelBreaksTheDeviceUntilItIsReset) {
 
 __global__ void missing_barrier(int* out) {
   __shared__ int values[64];
+  STITCH_FRESH(values);  // the rewriter's work: what the launch before left would hide the mistake
   values[threadIdx.x] = static_cast<int>(threadIdx.x);
   // __syncthreads() is missing here.
   out[threadIdx.x] = values[63 - threadIdx.x];

@@ -140,7 +140,7 @@ TEST_F(Launch, ByAddress) {
   float factor = 5;
   size_t n = 10;
   void* arguments[] = {&a, &b, &factor, &n};
-  EXPECT_EQ(cudaLaunchKernel(reinterpret_cast<const void*>(&scale<float>), 1, 32, arguments),
+  EXPECT_EQ(cudaLaunchKernel(reinterpret_cast<const void*>(&indices), 1, 32, arguments),
             cudaErrorInvalidDeviceFunction);
   EXPECT_EQ(cudaLaunchKernel(STITCH_KERNEL_POINTER(scale<float>), 1, 32, arguments), cudaSuccess);
   EXPECT_EQ(out[9], 10.0f);

@@ -5,16 +5,15 @@
 #include <vector>
 
 #include "device/emulated/refusals.h"
-#include "device/emulated/tokens.h"
+#include "device/emulated/token_view.h"
 
 namespace stitch::emulated {
 
 namespace {
 
-class Rewriter {
+class Rewriter : TokenView {
  public:
-  Rewriter(std::string_view source, std::string_view file)
-      : source_(source), file_(file), tokens_(tokenize(source)) {}
+  Rewriter(std::string_view source, std::string_view file) : TokenView(source), file_(file) {}
 
   Result<std::string> run() {
     collect_kernels();
@@ -43,15 +42,6 @@ class Rewriter {
     std::string text;
   };
 
-  std::string_view text(size_t i) const {
-    return i < tokens_.size() ? source_.substr(tokens_[i].begin, tokens_[i].end - tokens_[i].begin)
-                              : std::string_view();
-  }
-  bool is(size_t i, std::string_view what) const { return text(i) == what; }
-  bool is_word(size_t i) const { return i < tokens_.size() && tokens_[i].kind == Token::word; }
-  // Nothing stands between the two: `::`, `->`, `<<<`.
-  bool adjacent(size_t i, size_t j) const { return j < tokens_.size() && tokens_[i].end == tokens_[j].begin; }
-
   Error refuse(size_t i, std::string message, std::string_view fix = refusal_fix) const {
     return at(std::string(file_) + ":" + std::to_string(tokens_[std::min(i, tokens_.size() - 1)].line),
               user_error("not-emulated", std::move(message), std::string(fix)));
@@ -77,58 +67,6 @@ class Rewriter {
       done = edit.end;
     }
     return out += source_.substr(done);
-  }
-
-  // The index behind the bracket that closes the one at i; the number of tokens if none does.
-  size_t behind_group(size_t i) const {
-    int depth = 0;
-    for (; i < tokens_.size(); ++i) {
-      if (is(i, "(") || is(i, "[") || is(i, "{")) ++depth;
-      if ((is(i, ")") || is(i, "]") || is(i, "}")) && --depth == 0) return i + 1;
-    }
-    return i;
-  }
-  // The index of the bracket that opens the group closed at i, or npos.
-  size_t group_start(size_t i) const {
-    int depth = 0;
-    for (size_t k = i + 1; k-- > 0;) {
-      if (is(k, ")") || is(k, "]") || is(k, "}")) ++depth;
-      if ((is(k, "(") || is(k, "[") || is(k, "{")) && --depth == 0) return k;
-    }
-    return npos;
-  }
-  size_t template_start(size_t i) const {
-    int depth = 0;
-    for (size_t k = i + 1; k-- > 0;) {
-      if (is(k, ")") || is(k, "]") || is(k, "}")) {
-        k = group_start(k);
-        if (k == npos) return npos;
-      } else if (is(k, ">")) {
-        ++depth;
-      } else if (is(k, "<") && --depth == 0) {
-        return k;
-      } else if (is(k, ";")) {
-        return npos;
-      }
-    }
-    return npos;
-  }
-  // Behind `<…>` at i, or i if there is none.
-  size_t behind_template(size_t i) const {
-    if (!is(i, "<")) return i;
-    int depth = 0;
-    for (size_t k = i; k < tokens_.size(); ++k) {
-      if (is(k, "(") || is(k, "[") || is(k, "{")) {
-        k = behind_group(k) - 1;
-      } else if (is(k, "<")) {
-        ++depth;
-      } else if (is(k, ">") && --depth == 0) {
-        return k + 1;
-      } else if (is(k, ";")) {
-        return i;
-      }
-    }
-    return i;
   }
 
   // --- where we are ---
@@ -324,6 +262,7 @@ class Rewriter {
   }
 
   void rewrite_shared(size_t i) {
+    if (i < handled_) return;
     if (i > 0 && is(i - 1, "static")) replace(tokens_[i - 1].begin, tokens_[i - 1].end, "");
     if (is(i + 1, "alignas") && is(i + 2, "(")) {
       // nvcc takes `__shared__ alignas(16) T x`; `static thread_local alignas(16)` is no C++.
@@ -332,6 +271,30 @@ class Rewriter {
              std::string(source_.substr(tokens_[i + 1].begin, end - tokens_[i + 1].begin)) + " ");
       replace(tokens_[i + 1].begin, end, "");
     }
+    if (in_function() || tokens_[i].in_macro) freshen(i);
+  }
+  // Each variable of the declaration starts fresh in each block.
+  void freshen(size_t i) {
+    std::string fresh;
+    size_t name = npos, k = i + 1;
+    for (bool named = false; k < tokens_.size() && tokens_[k].in_macro == tokens_[i].in_macro;) {
+      if (is(k, ",") || is(k, ";")) {
+        if (name == npos) return;
+        fresh += " STITCH_FRESH(" + std::string(text(name)) + ");";
+        if (is(k, ";")) break;
+        named = false;
+        ++k;
+      } else if (is(k, "[") || is(k, "(") || is(k, "{")) {
+        named = named || is(k, "[");
+        k = behind_group(k);
+      } else if (is(k, "<") && behind_template(k) != k) {
+        k = behind_template(k);
+      } else {
+        if (is_word(k) && !named) name = k;
+        ++k;
+      }
+    }
+    if (k < tokens_.size() && is(k, ";")) insert(tokens_[k].end, fresh);
   }
 
   Result<void> rewrite_extern(size_t i) {
@@ -364,6 +327,7 @@ class Rewriter {
       const size_t rest = behind_group(k);
       for (size_t d = rest; d < end; ++d) shape += text(d);
     }
+    handled_ = end;
     const std::string id(text(name));
     const std::string pointer = shape.empty() ? type + "*" : type + " (*)" + shape;
     const std::string declared = shape.empty() ? type + "* " + id : type + " (*" + id + ")" + shape;
@@ -376,13 +340,12 @@ class Rewriter {
     return {};
   }
 
-  static constexpr size_t npos = static_cast<size_t>(-1);
-  std::string_view source_, file_;
-  std::vector<Token> tokens_;
+  std::string_view file_;
   std::set<std::string_view> kernels_;
   std::set<size_t> done_casts_;  // rewritten as an argument of cudaLaunchKernel
   std::vector<Scope> scopes_;
   size_t statement_ = 0;
+  size_t handled_ = 0;  // tokens before it are replaced already
   std::vector<Edit> edits_;
 };
 

@@ -60,7 +60,14 @@ const Pair pairs[] = {
      "namespace n { static const ::stitch_emulated::DynamicShared<int> s; }"},
     {"ExternOtherwise", "extern \"C\" { extern int x[]; }", "extern \"C\" { extern int x[]; }"},
     {"SharedAlignas", "__global__ void k() { __shared__ alignas(16) float s[4]; static __shared__ int t; }",
-     "__global__ void k() { alignas(16) __shared__  float s[4];  __shared__ int t; }"},
+     "__global__ void k() { alignas(16) __shared__  float s[4]; STITCH_FRESH(s);  __shared__ int t; "
+     "STITCH_FRESH(t); }"},
+    {"SharedFresh",
+     "__device__ void f() {\n  __shared__ A<float, 2>::B x[N][M + 1], y;\n}\n__shared__ int file_scope;",
+     "__device__ void f() {\n  __shared__ A<float, 2>::B x[N][M + 1], y; STITCH_FRESH(x); "
+     "STITCH_FRESH(y);\n}\n__shared__ int file_scope;"},
+    {"SharedInMacro", "#define S(n) __shared__ float s[n];\n#define T(n) __shared__ float s[n]\n",
+     "#define S(n) __shared__ float s[n]; STITCH_FRESH(s);\n#define T(n) __shared__ float s[n]\n"},
     {"Noinline", "__noinline__ __device__ int f(); __attribute__((__noinline__)) int g();",
      "STITCH_NOINLINE __device__ int f(); __attribute__((__noinline__)) int g();"},
     {"LaunchKernel", "cudaLaunchKernel((const void*)k<T>, g, b, args, 0, s);",

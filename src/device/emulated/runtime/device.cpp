@@ -116,6 +116,7 @@ cudaError_t cudaDeviceSynchronize() {
 }
 cudaError_t cudaDeviceReset() {
   free_everything();
+  forget_opt_ins();
   mend_device();
   return cudaSuccess;
 }

@@ -88,6 +88,12 @@ const Kernel* find_kernel(const void* function) {
   return found == kernels.end() ? nullptr : &found->second;
 }
 
+void forget_opt_ins() {
+  std::lock_guard lock(kernels_mutex);
+  shared_limits.clear();
+  largest_opt_in = 0;
+}
+
 cudaError_t check_launch(const Kernel& kernel, const LaunchConfig& config) {
   const dim3 grid = config.grid, block = config.block;
   if (!grid.x || !grid.y || !grid.z || grid.x > 0x7fffffffu || grid.y > 65535 || grid.z > 65535)

@@ -80,5 +80,7 @@ cudaError_t check_launch(const Kernel& kernel, const LaunchConfig& config);
 cudaError_t run_launch(const Kernel& kernel, const LaunchConfig& config, void* const* arguments);
 const Kernel* find_kernel(const void* function);
 void stamp(cudaEvent_t event);
+// What cudaFuncSetAttribute allowed; a reset takes it back.
+void forget_opt_ins();
 
 }  // namespace stitch_emulated

@@ -59,6 +59,7 @@ void Worker::start_block(uint64_t number) {
   view_.index = {static_cast<unsigned>(number % grid.x), static_cast<unsigned>(number / grid.x % grid.y),
                  static_cast<unsigned>(number / grid.x / grid.y)};
   blockIdx = view_.index;
+  ++view_.epoch;
   const auto count = static_cast<uint32_t>(threads_.size());
   for (Thread& thread : threads_) {
     thread.done = false;

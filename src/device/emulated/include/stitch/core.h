@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "stitch/vector_types.h"
 
@@ -15,7 +16,8 @@ struct BlockView {
   dim3 size, grid;
   void* dynamic_shared;
   unsigned dynamic_shared_bytes;
-  void* worker;  // the scheduler's
+  void* worker;    // the scheduler's
+  unsigned epoch;  // counts the blocks of this OS thread, from 1
 };
 struct ThreadView {
   uint3 index;
@@ -80,6 +82,17 @@ inline void count_spin() {
     yield_thread();
 }
 
+// A block finds nothing in particular in its shared memory: NaNs, and not what the block before it left
+// there, which would hide a missing barrier. The first thread of a block that comes by does it.
+template <class T>
+inline void freshen(T& variable, unsigned& epoch) {
+  if (epoch == current->block->epoch) [[likely]]
+    return;
+  epoch = current->block->epoch;
+  if constexpr (std::is_trivially_default_constructible_v<std::remove_all_extents_t<T>>)
+    __builtin_memset(const_cast<void*>(static_cast<const volatile void*>(&variable)), 0xFF, sizeof variable);
+}
+
 // `extern __shared__ T name[]` at file scope.
 template <class T>
 struct DynamicShared {
@@ -88,6 +101,13 @@ struct DynamicShared {
 };
 
 }  // namespace stitch_emulated
+
+// What the rewriter puts behind a declaration of static shared memory.
+#define STITCH_FRESH(variable)                          \
+  do {                                                  \
+    static thread_local unsigned stitch_epoch;          \
+    ::stitch_emulated::freshen(variable, stitch_epoch); \
+  } while (false)
 
 // Variables, not macros: host code is fond of locals and members with these names. The scheduler sets
 // threadIdx whenever another CUDA thread goes on.
