@@ -1,0 +1,1 @@
+# What programs are made of: the headers they include, and the examples.

@@ -1,0 +1,57 @@
+// A program's sources become a shared library, for the GPU by nvcc or for the emulated one by the host's
+// compiler: behind the sandbox, in parallel, each object once (the cache knows it by its content).
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/file.h"
+#include "base/result.h"
+
+namespace stitch::device {
+
+enum class Target : uint8_t { emulated, cuda };
+std::string_view name(Target target);
+
+struct BuildRequest {
+  std::vector<fs::path> sources;       // .cu and .cpp
+  std::vector<fs::path> include_dirs;  // theirs and the runtime header's
+  Target target = Target::emulated;
+  std::string architecture = "sm_90a";  // cuda
+  std::vector<std::string> libraries;   // of cublasLt, cudnn
+  bool address_sanitizer = false;       // emulated
+  bool optimise = true;
+  std::chrono::milliseconds time_limit{300'000};
+};
+
+// What ptxas said of one kernel.
+struct KernelResources {
+  std::string kernel;  // demangled
+  int registers = 0, spill_bytes = 0, stack_bytes = 0;
+  int64_t shared_bytes = 0, constant_bytes = 0;
+};
+
+struct Built {
+  fs::path library;  // in the cache
+  std::string hash;  // SHA-256 of the library
+  std::vector<KernelResources> resources;
+  int compiled = 0, reused = 0;  // objects
+  double seconds = 0;
+};
+
+// An Error of kind user: the sources are at fault, message first error with file and line, the rest below it.
+// The cache is $STITCHCUDA_CACHE, $XDG_CACHE_HOME/stitchcuda or ~/.cache/stitchcuda.
+Result<Built> build(const BuildRequest& request,
+                    const std::function<void(std::string_view)>& on_progress = {});
+
+// nvcc's path and version, or why there is none.
+struct Nvcc {
+  fs::path path;
+  std::string version;
+};
+Result<Nvcc> find_nvcc();
+
+}  // namespace stitch::device

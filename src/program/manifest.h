@@ -1,0 +1,69 @@
+// What a program says of itself: stitch_manifest()'s JSON, and the same derived from a graph.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "graph/graph.h"
+
+namespace stitch {
+
+// One tensor of the ABI, in the order in which callers pass them.
+struct ManifestTensor {
+  std::string name;
+  std::string
+      role;  // parameters: parameter, buffer, constant. Inputs: input, state, seed. Outputs: output, update.
+  TensorType type;
+  std::string data;    // parameters and states: the key in the model's weights
+  std::string target;  // updates: the name of the state (or input) whose new value this is
+
+  bool operator==(const ManifestTensor&) const = default;
+};
+
+struct Signature {
+  std::vector<ManifestTensor> parameters;  // what stitch_create takes
+  std::vector<ManifestTensor> inputs;      // inputs, then states, then the seed if the model draws numbers
+  std::vector<ManifestTensor> outputs;     // outputs, then updates
+
+  bool operator==(const Signature&) const = default;
+};
+// States are the buffers and parameters that updates change and the graph reads.
+Signature signature_of(const Graph& graph);
+
+// A graph value as a region holds it: its own storage dtype, dimensions in memory in `order` (outermost
+// first; empty: row-major). NHWC storage of an NCHW value is {0, 2, 3, 1}.
+struct Slot {
+  std::string value;
+  TensorType type;  // shape as the graph has it
+  std::vector<int64_t> order;
+
+  bool operator==(const Slot&) const = default;
+};
+
+struct ManifestRegion {
+  std::string name;
+  std::string file;                // regions/….cu, or program.cu
+  std::string technique;           // in words of the plan
+  std::vector<std::string> nodes;  // by the name of their first result
+  std::vector<Slot> reads, writes;
+
+  bool operator==(const ManifestRegion&) const = default;
+};
+
+struct Manifest {
+  std::string name;
+  std::string numerics;  // strict, default, tf32, half
+  Signature signature;
+  std::vector<ManifestRegion> regions;  // may be empty: then the program is checked only as a whole
+  std::vector<std::string> libraries;   // of cublasLt, cudnn
+
+  bool operator==(const Manifest&) const = default;
+};
+
+// Untrusted text: errors name the field.
+Result<Manifest> parse_manifest(std::string_view json);
+std::string print_manifest(const Manifest& manifest);
+
+}  // namespace stitch

@@ -1,0 +1,36 @@
+// Shared memory that the orchestrator owns and a candidate may see: inputs go out and outputs come back.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/result.h"
+
+namespace stitch::runner {
+
+class Arena {
+ public:
+  static Result<Arena> create(int64_t bytes);
+  Arena(Arena&& other) noexcept;
+  Arena& operator=(Arena&&) = delete;
+  ~Arena();
+
+  // Aligned to 256; the arena grows as needed (what was handed out keeps its offset, not its address).
+  Result<int64_t> allocate(int64_t bytes);
+  // Everything handed out after this mark is free again.
+  int64_t mark() const { return used_; }
+  void release_to(int64_t mark) { used_ = mark; }
+
+  std::span<std::byte> bytes(int64_t offset, int64_t count);
+  int descriptor() const { return descriptor_; }
+  int64_t size() const { return size_; }
+
+ private:
+  Arena() = default;
+  int descriptor_ = -1;
+  std::byte* data_ = nullptr;
+  int64_t size_ = 0, used_ = 0;
+};
+
+}  // namespace stitch::runner

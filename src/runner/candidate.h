@@ -1,0 +1,151 @@
+// A candidate at work: a child process of its own, sandboxed, spoken to over a private channel. Nothing it
+// says decides anything; tensors cross through memory that this side owns, and this side compares them.
+//
+// The same protocol (README) is spoken by the runner, which loads a compiled program for a GPU or for the
+// emulated one, and by the Python process that holds a ModelNew.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/file.h"
+#include "base/process.h"
+#include "graph/type.h"
+#include "runner/arena.h"
+
+namespace stitch::runner {
+
+enum class Device : uint8_t { emulated, cuda };
+
+// How the emulated GPU orders the threads of a block. Results that differ betray a missing barrier.
+enum class ThreadOrder : uint8_t { forward, reversed, shuffled };
+
+struct Options {
+  Device device = Device::emulated;
+  fs::path python;  // set: the candidate is a Python file, run by this interpreter
+  std::chrono::milliseconds time_limit{60'000};  // for one request; whoever takes longer is killed
+  int64_t memory_limit = 0;                      // of host memory in bytes; 0: half of the machine's
+  ThreadOrder order = ThreadOrder::forward;
+  bool address_sanitizer = false;
+};
+
+enum class FailureKind : uint8_t {
+  refused,         // a status other than STITCH_OK, with the program's message
+  crashed,         // by a signal, or the emulated GPU reported a fault
+  hung,            // past the time limit
+  out_of_memory,   // past the memory limit
+  forbidden,       // a system call the sandbox doesn't allow
+  left_early,      // exited by itself, whatever its code
+  too_talkative,   // past the limit of what may be printed
+  broken_protocol  // said something that is no answer
+};
+std::string_view name(FailureKind kind);
+
+struct Failure {
+  FailureKind kind = FailureKind::refused;
+  int code = 0;         // the status, the signal or the exit code
+  std::string message;  // one line, for people
+  std::string printed;  // the tail of what it wrote to stdout and stderr
+};
+
+// What is left after a failure other than `refused` is a dead candidate: every later call fails alike.
+template <class T>
+struct Reply {
+  std::optional<Failure> failure;
+  T value{};
+  bool ok() const { return !failure; }
+};
+
+struct Loaded {
+  std::string manifest;  // JSON text as the program gave it
+  bool has_regions = false;
+};
+
+struct Created {
+  double seconds = 0;
+  int64_t device_bytes = 0;  // device memory that packing took; 0 where it isn't known
+};
+
+// Bytes of a contiguous tensor in the arena.
+struct TensorAt {
+  TensorType type;
+  int64_t offset = 0;
+};
+
+struct CallOptions {
+  int region = -1;               // this region alone
+  uint64_t poison = 0;           // what outputs and scratch hold before: a pattern made from this number
+  bool states_in_place = false;  // updates are written over the states they renew
+  bool timed = false;            // between device-wide synchronisations
+  int64_t flush_bytes = 0;       // written to the device's cache before a timed call
+  int misalign = 0;              // outputs and inputs start this many elements past an aligned address
+};
+
+struct Called {
+  int64_t wall_ns = 0, event_ns = 0;  // of a timed call
+  // Which tensor's surroundings were written to, in words; empty: none.
+  std::string damage;
+  int threads_before = 0, threads_after = 0;
+  int64_t device_bytes = 0;  // peak device memory seen after the call, where it is known
+};
+
+// One kernel or copy that a call made the device do.
+struct Activity {
+  std::string name;
+  int64_t start_ns = 0, end_ns = 0;  // 0 on the emulated GPU
+  int grid[3] = {0, 0, 0}, block[3] = {0, 0, 0};
+  int registers = 0;
+  int64_t shared_bytes = 0;
+};
+
+struct Range {
+  int64_t begin = 0, end = 0;  // bytes
+};
+
+class Candidate {
+ public:
+  // An Error is our own trouble: no runner, no memory. `arena` must outlive the candidate.
+  static Result<Candidate> start(const Options& options, Arena& arena);
+  Candidate(Candidate&&) noexcept;
+  Candidate& operator=(Candidate&&) = delete;
+  ~Candidate();  // nothing of it survives
+
+  Reply<Loaded> load(const fs::path& program);  // a shared library or, for Python, the file with ModelNew
+  // `extra`, a JSON object, reaches only Python candidates: constructor arguments and where weights belong.
+  Reply<Created> create(std::span<const TensorAt> parameters, std::string_view extra = {});
+  // Uploads a set of inputs to fresh device memory, each tensor between guard zones. Returns its number.
+  Reply<int> place(std::span<const TensorAt> inputs);
+  Reply<std::monostate> drop(int set);
+  // Runs on a set's inputs. Outputs are fresh, poisoned and guarded, and replace those of the last call.
+  // `states` pairs inputs with the outputs that renew them, for states_in_place.
+  Reply<Called> call(int set, std::span<const TensorType> outputs, const CallOptions& options = {},
+                     std::span<const std::pair<int, int>> states = {});
+  // Copies ranges of the last call's output into the arena.
+  Reply<std::monostate> fetch_output(int output, std::span<const Range> ranges, int64_t arena_offset);
+  Reply<std::monostate> fetch_input(int set, int input, int64_t arena_offset);
+  // `count` untimed calls back to back over the given sets; this side holds the watch.
+  Reply<int64_t> burst(std::span<const int> sets, std::span<const TensorType> outputs, int count);
+  // What one call made the device do. Refused where no profiler is there.
+  Reply<std::vector<Activity>> profile(int set, std::span<const TensorType> outputs);
+  Reply<std::monostate> destroy();
+
+  // Raw calls of the ABI with whatever arguments: how a program answers to wrong ones.
+  Reply<int> call_with(std::span<const TensorAt> inputs, std::span<const TensorType> outputs);
+
+  std::string printed() const;  // so far, the tail
+
+ private:
+  Candidate();
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace stitch::runner
