@@ -13,11 +13,11 @@ namespace stitch {
 // One tensor of the ABI, in the order in which callers pass them.
 struct ManifestTensor {
   std::string name;
-  std::string
-      role;  // parameters: parameter, buffer, constant. Inputs: input, state, seed. Outputs: output, update.
+  // Parameters: parameter, buffer, constant. Inputs: input, state, seed. Outputs: output, update.
+  std::string role;
   TensorType type;
-  std::string data;    // parameters and states: the key in the model's weights
-  std::string target;  // updates: the name of the state (or input) whose new value this is
+  std::string data;    // parameters, states and updates of these: the key in the model's weights
+  std::string target;  // updates: the name of the state, buffer or input whose new value this is
 
   bool operator==(const ManifestTensor&) const = default;
 };
@@ -29,7 +29,8 @@ struct Signature {
 
   bool operator==(const Signature&) const = default;
 };
-// States are the buffers and parameters that updates change and the graph reads.
+// States are the buffers and parameters that updates change and the graph reads. What is changed but never
+// read is no input: its update names it all the same.
 Signature signature_of(const Graph& graph);
 
 // A graph value as a region holds it: its own storage dtype, dimensions in memory in `order` (outermost

@@ -1,0 +1,276 @@
+#include "program/manifest.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "base/terminal.h"
+#include "base/text.h"
+
+namespace stitch {
+
+namespace {
+
+// Far above any model, far below what would hurt the reader.
+constexpr size_t most_text = 8u << 20;
+constexpr size_t most_entries = 20'000;
+constexpr size_t most_name = 1'000;
+constexpr int deepest = 8;
+constexpr int most_dimensions = 8;
+constexpr int64_t most_elements = int64_t{1} << 48;
+
+// Objects are maps here, not the ordered vectors of base/json.h: a hostile one may have a million keys.
+using Document = nlohmann::json;
+
+Error wrong(const std::string& field, std::string message) {
+  return at("manifest: " + field, user_error("manifest", std::move(message)));
+}
+
+struct TooDeep {};
+
+Result<Document> parse(std::string_view text) {
+  if (text.size() > most_text)
+    return user_error("manifest", format("a manifest of {} bytes; {} are allowed", text.size(), most_text));
+  try {
+    return Document::parse(text, [](int depth, Document::parse_event_t, Document&) {
+      if (depth > deepest) throw TooDeep{};
+      return true;
+    });
+  } catch (const TooDeep&) {
+    return user_error("manifest", format("the manifest is nested deeper than {} levels", deepest));
+  } catch (const Document::parse_error& error) {
+    return user_error("manifest", format("the manifest is not valid JSON near byte {}", error.byte));
+  } catch (const Document::exception&) {
+    return user_error("manifest", "the manifest is not usable JSON");
+  }
+}
+
+// One object of the document, and what it is called in messages.
+class Fields {
+ public:
+  static Result<Fields> of(const Document& value, std::string path,
+                           std::initializer_list<std::string_view> known) {
+    if (!value.is_object()) return wrong(path.empty() ? "the whole" : path, "an object is expected here");
+    for (const auto& [key, ignored] : value.items())
+      if (std::ranges::find(known, key) == known.end()) {
+        std::vector<std::string> candidates(known.begin(), known.end());
+        std::string shown = key.substr(0, 60);
+        auto meant = nearest(shown, candidates);
+        return wrong(path.empty() ? shown : path + "." + shown,
+                     meant ? format("no such field; did you mean '{}'?", *meant) : "no such field");
+      }
+    return Fields(value, std::move(path));
+  }
+
+  std::string path(std::string_view key) const {
+    return path_.empty() ? std::string(key) : format("{}.{}", path_, key);
+  }
+  const Document* find(const char* key) const {
+    auto found = object_->find(key);
+    return found == object_->end() ? nullptr : &*found;
+  }
+
+  Result<std::string> string(const char* key) const {
+    const Document* value = find(key);
+    if (!value) return wrong(path(key), "missing");
+    return text_of(*value, path(key));
+  }
+  Result<std::string> string_or_empty(const char* key) const {
+    return find(key) ? string(key) : Result<std::string>(std::string());
+  }
+  Result<const Document*> list(const char* key, size_t most = most_entries) const {
+    const Document* value = find(key);
+    if (!value) return wrong(path(key), "missing");
+    if (!value->is_array()) return wrong(path(key), "a list is expected here");
+    if (value->size() > most)
+      return wrong(path(key), format("{} entries; at most {} are allowed", value->size(), most));
+    return value;
+  }
+  Result<std::vector<std::string>> strings(const char* key) const {
+    STITCH_TRY(const Document* values, list(key));
+    std::vector<std::string> out;
+    for (size_t i = 0; i < values->size(); ++i) {
+      STITCH_TRY(std::string text, text_of((*values)[i], format("{}[{}]", path(key), i)));
+      out.push_back(std::move(text));
+    }
+    return out;
+  }
+  Result<std::vector<int64_t>> integers(const char* key, int64_t most) const {
+    STITCH_TRY(const Document* values, list(key, most_dimensions));
+    std::vector<int64_t> out;
+    for (size_t i = 0; i < values->size(); ++i) {
+      const Document& value = (*values)[i];
+      if (!value.is_number_unsigned() || value.get<uint64_t>() > static_cast<uint64_t>(most))
+        return wrong(format("{}[{}]", path(key), i),
+                     format("a whole number from 0 to {} is expected here", most));
+      out.push_back(static_cast<int64_t>(value.get<uint64_t>()));
+    }
+    return out;
+  }
+
+ private:
+  Fields(const Document& object, std::string path) : object_(&object), path_(std::move(path)) {}
+
+  static Result<std::string> text_of(const Document& value, const std::string& where) {
+    if (!value.is_string()) return wrong(where, "a text is expected here");
+    const auto& text = value.get_ref<const std::string&>();
+    if (text.size() > most_name)
+      return wrong(where, format("{} bytes long; {} are allowed", text.size(), most_name));
+    return text;
+  }
+
+  const Document* object_;
+  std::string path_;
+};
+
+Result<std::string> one_of(const Fields& fields, const char* key, std::span<const std::string_view> choices) {
+  STITCH_TRY(std::string text, fields.string(key));
+  if (std::ranges::find(choices, text) != choices.end()) return text;
+  std::vector<std::string> words(choices.begin(), choices.end());
+  return wrong(fields.path(key),
+               format("'{}' is none of {}", shorten(printable(text), 60), join(words, ", ")));
+}
+
+// The last element's place must be a number that can be counted with.
+bool strides_fit(const Shape& shape, const std::vector<int64_t>& strides) {
+  int64_t last = 0;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] <= 1 || strides[i] == 0) continue;
+    if (strides[i] > most_elements / shape[i]) return false;
+    last += (shape[i] - 1) * strides[i];
+    if (last > most_elements) return false;
+  }
+  return true;
+}
+
+Result<TensorType> parse_type(const Fields& fields) {
+  TensorType type;
+  STITCH_TRY(std::string dtype, fields.string("dtype"));
+  auto parsed = parse_dtype(dtype);
+  if (!parsed)
+    return wrong(fields.path("dtype"),
+                 format("'{}' is no dtype (f64, f32, f16, bf16, i64, i32, i8, u8, bool)",
+                        shorten(printable(dtype), 60)));
+  type.dtype = *parsed;
+  STITCH_TRY(type.shape, fields.integers("shape", most_elements));
+  if (!shape_fits(type.shape))
+    return wrong(fields.path("shape"), format("{} has too many elements", text(type.shape)));
+  if (fields.find("strides")) {
+    STITCH_TRY(type.strides, fields.integers("strides", most_elements));
+    if (type.strides.size() != type.shape.size() || !strides_fit(type.shape, type.strides))
+      return wrong(fields.path("strides"),
+                   format("[{}] can't be the strides of {}", join(type.strides, ","), text(type.shape)));
+  }
+  return type;
+}
+
+Result<std::vector<ManifestTensor>> parse_tensors(const Fields& document, const char* key,
+                                                  std::span<const std::string_view> roles) {
+  STITCH_TRY(const Document* entries, document.list(key));
+  std::vector<ManifestTensor> out;
+  for (size_t i = 0; i < entries->size(); ++i) {
+    STITCH_TRY(Fields fields, Fields::of((*entries)[i], format("{}[{}]", key, i),
+                                         {"name", "role", "dtype", "shape", "strides", "data", "target"}));
+    ManifestTensor tensor;
+    STITCH_TRY(tensor.name, fields.string("name"));
+    if (tensor.name.empty()) return wrong(fields.path("name"), "empty");
+    STITCH_TRY(tensor.role, one_of(fields, "role", roles));
+    STITCH_TRY(tensor.type, parse_type(fields));
+    STITCH_TRY(tensor.data, fields.string_or_empty("data"));
+    STITCH_TRY(tensor.target, fields.string_or_empty("target"));
+    if ((tensor.role == "update") != !tensor.target.empty())
+      return wrong(fields.path("target"), "an update has a target, and nothing else does");
+    out.push_back(std::move(tensor));
+  }
+  return out;
+}
+
+Result<std::vector<Slot>> parse_slots(const Fields& region, const char* key) {
+  STITCH_TRY(const Document* entries, region.list(key));
+  std::vector<Slot> out;
+  for (size_t i = 0; i < entries->size(); ++i) {
+    STITCH_TRY(Fields fields, Fields::of((*entries)[i], format("{}[{}]", region.path(key), i),
+                                         {"value", "dtype", "shape", "order"}));
+    Slot slot;
+    STITCH_TRY(slot.value, fields.string("value"));
+    STITCH_TRY(slot.type, parse_type(fields));
+    if (fields.find("order")) {
+      STITCH_TRY(slot.order, fields.integers("order", most_dimensions - 1));
+      std::vector<int64_t> sorted = slot.order;
+      std::ranges::sort(sorted);
+      bool permutation = sorted.size() == slot.type.shape.size();
+      for (size_t d = 0; d < sorted.size(); ++d) permutation &= sorted[d] == static_cast<int64_t>(d);
+      if (!permutation)
+        return wrong(fields.path("order"), format("[{}] is no order of the {} dimensions",
+                                                  join(slot.order, ","), slot.type.rank()));
+    }
+    out.push_back(std::move(slot));
+  }
+  return out;
+}
+
+// A path inside the package.
+bool stays_inside(const std::string& file) {
+  if (file.empty() || file.front() == '/' || file.find('\\') != std::string::npos ||
+      file.find('\0') != std::string::npos)
+    return false;
+  auto parts = split(file, '/');
+  return std::ranges::none_of(
+      parts, [](const std::string& part) { return part.empty() || part == ".." || part == "."; });
+}
+
+Result<ManifestRegion> parse_region(const Document& entry, const std::string& path) {
+  STITCH_TRY(Fields fields,
+             Fields::of(entry, path, {"name", "file", "technique", "nodes", "reads", "writes"}));
+  ManifestRegion region;
+  STITCH_TRY(region.name, fields.string("name"));
+  if (region.name.empty()) return wrong(fields.path("name"), "empty");
+  STITCH_TRY(region.file, fields.string("file"));
+  if (!stays_inside(region.file))
+    return wrong(fields.path("file"),
+                 format("'{}' is no file of the package", shorten(printable(region.file), 60)));
+  STITCH_TRY(region.technique, fields.string_or_empty("technique"));
+  STITCH_TRY(region.nodes, fields.strings("nodes"));
+  STITCH_TRY(region.reads, parse_slots(fields, "reads"));
+  STITCH_TRY(region.writes, parse_slots(fields, "writes"));
+  return region;
+}
+
+}  // namespace
+
+Result<Manifest> parse_manifest(std::string_view json) {
+  STITCH_TRY(Document parsed, parse(json));
+  STITCH_TRY(Fields document, Fields::of(parsed, "",
+                                         {"stitch", "name", "class", "parameters", "inputs", "outputs",
+                                          "regions", "libraries"}));
+  const Document* version = document.find("stitch");
+  if (!version || !version->is_number_unsigned() || version->get<uint64_t>() != 1)
+    return wrong("stitch", "1 is expected here: the version of the manifest");
+
+  using Words = std::span<const std::string_view>;
+  static constexpr std::array<std::string_view, 4> classes = {"strict", "default", "tf32", "half"};
+  static constexpr std::array<std::string_view, 3> parameter_roles = {"parameter", "buffer", "constant"};
+  static constexpr std::array<std::string_view, 3> input_roles = {"input", "state", "seed"};
+  static constexpr std::array<std::string_view, 2> output_roles = {"output", "update"};
+  static constexpr std::array<std::string_view, 2> known_libraries = {"cublasLt", "cudnn"};
+
+  Manifest manifest;
+  STITCH_TRY(manifest.name, document.string("name"));
+  STITCH_TRY(manifest.numerics, one_of(document, "class", Words(classes)));
+  STITCH_TRY(manifest.signature.parameters, parse_tensors(document, "parameters", Words(parameter_roles)));
+  STITCH_TRY(manifest.signature.inputs, parse_tensors(document, "inputs", Words(input_roles)));
+  STITCH_TRY(manifest.signature.outputs, parse_tensors(document, "outputs", Words(output_roles)));
+  STITCH_TRY(const Document* regions, document.list("regions"));
+  for (size_t i = 0; i < regions->size(); ++i) {
+    STITCH_TRY(ManifestRegion region, parse_region((*regions)[i], format("regions[{}]", i)));
+    manifest.regions.push_back(std::move(region));
+  }
+  STITCH_TRY(manifest.libraries, document.strings("libraries"));
+  for (size_t i = 0; i < manifest.libraries.size(); ++i)
+    if (std::ranges::find(known_libraries, manifest.libraries[i]) == known_libraries.end())
+      return wrong(format("libraries[{}]", i),
+                   format("'{}' is none of cublasLt, cudnn", shorten(printable(manifest.libraries[i]), 60)));
+  return manifest;
+}
+
+}  // namespace stitch

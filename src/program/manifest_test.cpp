@@ -1,0 +1,179 @@
+#include "program/manifest.h"
+
+#include <gtest/gtest.h>
+
+#include "graph/text.h"
+
+namespace stitch {
+namespace {
+
+Graph graph_of(std::string_view text) {
+  auto graph = parse_graph(text);
+  EXPECT_TRUE(graph) << graph.error().text();
+  return *graph;
+}
+
+std::string names(const std::vector<ManifestTensor>& tensors) {
+  std::string out;
+  for (const ManifestTensor& tensor : tensors) {
+    out += (out.empty() ? "" : " ") + tensor.role + ":" + tensor.name;
+    if (!tensor.target.empty()) out += "->" + tensor.target;
+  }
+  return out;
+}
+
+TEST(Signature, UpdatedBuffersThatAreReadAreStates) {
+  Graph graph = graph_of(R"(graph "bn"
+parameter %weight : f32[4]
+parameter %unused : f32[4]
+buffer %mean : f32[4]
+buffer %count : i64[]
+buffer %last : f32[4] = "stats.last"
+input %x : f32[4]
+seed %seed : i64[]
+
+%sum = add(%x, %weight) : f32[4]
+%moved = add(%mean, %sum) : f32[4]
+
+output %sum
+output %sum
+update %mean = %moved
+update %last = %sum
+update %x = %moved
+end
+)");
+  Signature signature = signature_of(graph);
+  EXPECT_EQ(names(signature.parameters), "parameter:weight");
+  EXPECT_EQ(names(signature.inputs), "input:x state:mean seed:seed");
+  EXPECT_EQ(names(signature.outputs),
+            "output:sum output:sum update:moved->mean update:sum->last update:moved->x");
+  EXPECT_EQ(signature.inputs[1].data, "mean");
+  EXPECT_EQ(signature.outputs[3].data, "stats.last");
+  EXPECT_EQ(signature.outputs[4].data, "");
+}
+
+TEST(Signature, LeavesThatAreHandedOnAreRead) {
+  Graph graph = graph_of(R"(graph "g"
+input %x : f32[2]
+parameter %table : f32[3]
+buffer %a : f32[2]
+buffer %b : f32[2]
+
+output %table
+update %a = %b
+end
+)");
+  Signature signature = signature_of(graph);
+  EXPECT_EQ(names(signature.parameters), "parameter:table buffer:b");
+  EXPECT_EQ(names(signature.inputs), "input:x");
+  EXPECT_EQ(names(signature.outputs), "output:table update:b->a");
+}
+
+Manifest sample() {
+  Manifest manifest;
+  manifest.name = "a \"quoted\" net\n";
+  manifest.numerics = "tf32";
+  manifest.signature.parameters = {{"w", "parameter", {DType::f32, {4, 3}}, "net.w", ""},
+                                   {"c", "constant", {DType::bf16, {}}, "c", ""}};
+  manifest.signature.inputs = {{"x", "input", {DType::f32, {2, 3}, {1, 2}}, "", ""},
+                               {"mean", "state", {DType::f32, {3}}, "mean", ""},
+                               {"seed", "seed", {DType::i64, {}}, "", ""}};
+  manifest.signature.outputs = {{"y", "output", {DType::boolean, {2, 0}}, "", ""},
+                                {"mean_2", "update", {DType::f32, {3}}, "mean", "mean"}};
+  manifest.regions = {{"conv", "regions/conv.cu", "implicit gemm", {"conv2d", "relu"}, {}, {}}, {}};
+  manifest.regions[0].reads = {{"x", {DType::f16, {2, 3, 4, 5}}, {0, 2, 3, 1}}};
+  manifest.regions[1] = {"empty", "program.cu", "", {}, {}, {}};
+  manifest.libraries = {"cublasLt", "cudnn"};
+  return manifest;
+}
+
+TEST(Manifest, ParsesWhatItPrints) {
+  std::string printed = print_manifest(sample());
+  auto parsed = parse_manifest(printed);
+  ASSERT_TRUE(parsed) << parsed.error().text();
+  EXPECT_EQ(*parsed, sample());
+  EXPECT_EQ(print_manifest(*parsed), printed);
+}
+
+TEST(Manifest, PrintsEveryTensorOnALineOfItsOwn) {
+  EXPECT_NE(print_manifest(sample()).find("\n    {\"name\":\"w\",\"role\":\"parameter\",\"dtype\":\"f32\","
+                                          "\"shape\":[4,3],\"data\":\"net.w\"},\n"),
+            std::string::npos)
+      << print_manifest(sample());
+}
+
+struct Bad {
+  const char* name;
+  const char *find, *replace;  // in the good manifest below
+  const char* message;
+};
+
+constexpr const char* good =
+    R"({"stitch":1,"name":"n","class":"default",
+"parameters":[{"name":"w","role":"parameter","dtype":"f32","shape":[4,3],"data":"w"}],
+"inputs":[{"name":"x","role":"input","dtype":"f32","shape":[2,3],"strides":[1,2]}],
+"outputs":[{"name":"y","role":"output","dtype":"f32","shape":[2]}],
+"regions":[{"name":"r","file":"program.cu","technique":"t","nodes":["y"],"reads":[{"value":"x","dtype":"f32","shape":[2,3],"order":[1,0]}],"writes":[]}],
+"libraries":["cudnn"]})";
+
+std::string changed(std::string_view find, std::string_view replace) {
+  std::string text = good;
+  size_t at = text.find(find);
+  EXPECT_NE(at, std::string::npos) << find;
+  return text.replace(at, find.size(), replace);
+}
+
+class BadManifest : public testing::TestWithParam<Bad> {};
+
+TEST_P(BadManifest, IsRefusedByField) {
+  auto parsed = parse_manifest(changed(GetParam().find, GetParam().replace));
+  ASSERT_FALSE(parsed);
+  EXPECT_EQ(parsed.error().text(), GetParam().message);
+}
+
+const Bad bad_manifests[] = {
+    {"version", "\"stitch\":1", "\"stitch\":2",
+     "manifest: stitch: 1 is expected here: the version of the manifest"},
+    {"no_json", "\"stitch\":1", "stitch", "the manifest is not valid JSON near byte 2"},
+    {"nested", "[4,3]", "[[[[[[[[[[[]]]]]]]]]]]", "the manifest is nested deeper than 8 levels"},
+    {"number_for_text", "\"name\":\"n\"", "\"name\":3", "manifest: name: a text is expected here"},
+    {"missing", "\"name\":\"w\",", "", "manifest: parameters[0].name: missing"},
+    {"numerics", "\"default\"", "\"fast\"", "manifest: class: 'fast' is none of strict, default, tf32, half"},
+    {"role", "\"input\",\"dtype\"", "\"update\",\"dtype\"",
+     "manifest: inputs[0].role: 'update' is none of input, state, seed"},
+    {"dtype", "\"f32\"", "\"f33\\u001b\"",
+     "manifest: parameters[0].dtype: 'f33?' is no dtype (f64, f32, f16, bf16, i64, i32, i8, u8, bool)"},
+    {"rank", "[4,3]", "[1,1,1,1,1,1,1,1,1]",
+     "manifest: parameters[0].shape: 9 entries; at most 8 are allowed"},
+    {"negative", "[4,3]", "[4,-3]",
+     "manifest: parameters[0].shape[1]: a whole number from 0 to 281474976710656 is expected here"},
+    {"fraction", "[4,3]", "[4,3.0]",
+     "manifest: parameters[0].shape[1]: a whole number from 0 to 281474976710656 is expected here"},
+    {"huge", "[4,3]", "[281474976710656,2]",
+     "manifest: parameters[0].shape: [281474976710656,2] has too many elements"},
+    {"strides", "\"strides\":[1,2]", "\"strides\":[1]",
+     "manifest: inputs[0].strides: [1] can't be the strides of [2,3]"},
+    {"far_strides", "\"strides\":[1,2]", "\"strides\":[1,281474976710656]",
+     "manifest: inputs[0].strides: [1,281474976710656] can't be the strides of [2,3]"},
+    {"target", "\"role\":\"output\"", "\"role\":\"update\"",
+     "manifest: outputs[0].target: an update has a target, and nothing else does"},
+    {"order", "[1,0]", "[1,1]", "manifest: regions[0].reads[0].order: [1,1] is no order of the 2 dimensions"},
+    {"outside", "program.cu", "../program.cu",
+     "manifest: regions[0].file: '../program.cu' is no file of the package"},
+    {"library", "\"cudnn\"", "\"cuda\"", "manifest: libraries[0]: 'cuda' is none of cublasLt, cudnn"},
+    {"unknown_field", "\"technique\"", "\"techniqe\"",
+     "manifest: regions[0].techniqe: no such field; did you mean 'technique'?"},
+    {"no_list", "\"writes\":[]", "\"writes\":{}", "manifest: regions[0].writes: a list is expected here"},
+};
+INSTANTIATE_TEST_SUITE_P(All, BadManifest, testing::ValuesIn(bad_manifests),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(Manifest, RefusesManyKeysQuickly) {
+  std::string text = "{";
+  for (int i = 0; i < 200'000; ++i) text += format("\"{}\":0,", i);
+  text.back() = '}';
+  EXPECT_FALSE(parse_manifest(text));
+}
+
+}  // namespace
+}  // namespace stitch

@@ -1,0 +1,60 @@
+#include <algorithm>
+
+#include "program/manifest.h"
+
+namespace stitch {
+
+namespace {
+
+// Read by a node, or handed on as it is.
+std::vector<bool> read_values(const Graph& graph) {
+  std::vector<bool> read(graph.values.size());
+  auto mark = [&](ValueId id) {
+    if (id != ValueId::none) read[index_of(id)] = true;
+  };
+  for (const Node& node : graph.nodes) std::ranges::for_each(node.operands, mark);
+  std::ranges::for_each(graph.outputs, mark);
+  for (const Update& update : graph.updates) mark(update.value);
+  return read;
+}
+
+}  // namespace
+
+Signature signature_of(const Graph& graph) {
+  std::vector<bool> read = read_values(graph);
+  std::vector<bool> updated(graph.values.size());
+  for (const Update& update : graph.updates) updated[index_of(update.target)] = true;
+
+  Signature out;
+  auto tensor = [&](ValueId id, std::string_view role) {
+    const Value& value = graph[id];
+    return ManifestTensor{value.name, std::string(role), value.type, value.data, {}};
+  };
+  for (ValueId id : graph.inputs()) out.inputs.push_back(tensor(id, "input"));
+  for (ValueId id : graph.leaves()) {
+    if (!graph[id].has_data() || !read[index_of(id)]) continue;
+    if (updated[index_of(id)])
+      out.inputs.push_back(tensor(id, "state"));
+    else
+      out.parameters.push_back(tensor(id, name(graph[id].role)));
+  }
+  for (ValueId id : graph.with_role(Role::seed)) out.inputs.push_back(tensor(id, "seed"));
+
+  auto result = [&](ValueId id, std::string_view role) {
+    ManifestTensor made = tensor(id, role);
+    made.type.strides.clear();  // an input handed on is written like any other output
+    made.data.clear();
+    return made;
+  };
+  for (ValueId id : graph.outputs) out.outputs.push_back(result(id, "output"));
+  for (const Update& update : graph.updates) {
+    ManifestTensor made = result(update.value, "update");
+    made.target = graph[update.target].name;
+    made.data = graph[update.target].data;
+    made.type.strides = graph[update.target].type.strides;
+    out.outputs.push_back(std::move(made));
+  }
+  return out;
+}
+
+}  // namespace stitch
