@@ -28,6 +28,9 @@ DOWNLOAD_FIX = ("Nothing is downloaded while a model is imported. Build the mode
                 "in the environment allows Hugging Face downloads.")
 
 
+OUT_OF_MEMORY = ("DefaultCPUAllocator", "CUDA out of memory", "CUDA error: out of memory")
+
+
 def first_line(error):
     lines = [line for line in str(error).strip().splitlines() if line.strip()]
     return lines[0].strip() if lines else type(error).__name__
@@ -47,7 +50,7 @@ def environment_error(error, where):
     for link in chain(error):
         if isinstance(link, TaskError):
             return link
-        if isinstance(link, MemoryError) or "DefaultCPUAllocator" in str(link):
+        if isinstance(link, MemoryError) or any(phrase in str(link) for phrase in OUT_OF_MEMORY):
             return TaskError("memory", f"out of memory: {first_line(link)}", where,
                              "Use a machine with more memory, or smaller sizes in the task.")
         if isinstance(link, OSError) and link.errno in (errno.ENOSPC, errno.EDQUOT):

@@ -1,4 +1,4 @@
-"""The truth: a module run in float64 on the CPU, whatever precision its code asks for.
+"""The truth: a module run in float64 where it stands, whatever precision its code asks for.
 
 `.float()`, dtype=torch.float32 and the like are there for speed or range, not for meaning, so they are read as float64.
 What code derives from its dtype as a number (torch.finfo(x.dtype).eps) keeps the value the model's own dtype gives.
@@ -12,6 +12,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from .observe import observe
 from .trace import promote_tensor_attributes
 
 LOW = (torch.float32, torch.float16, torch.bfloat16)
@@ -19,18 +20,19 @@ LOW = (torch.float32, torch.float16, torch.bfloat16)
 
 def run_float64(module, inputs, keywords=None):
     """(outputs, updates): the flat list of tensors that forward returns, and {name: tensor} of the state it changed."""
+    seen = observe_float64(module, inputs, keywords)
+    return seen.outputs, seen.updates
+
+
+def observe_float64(module, inputs, keywords=None):
     native = native_dtype(module, inputs)
     module = copy.deepcopy(module)
     promote_tensor_attributes(module)
     module.double()
     arguments, keywords = pytree.tree_map(own_copy, (tuple(inputs), keywords or {}))
-    before = {name: tensor.detach().clone() for name, tensor in state(module).items()}
-    with torch.no_grad(), float64_only(native):
-        result = module(*arguments, **keywords)
-    outputs = [leaf for leaf in pytree.tree_leaves(result) if leaf is not None]
-    after = state(module)
-    updates = {name: after[name].detach() for name, old in before.items() if not same(old, after.get(name))}
-    return pytree.tree_map(widen, outputs), updates
+    seen = observe(module, arguments, keywords, float64_only(native))
+    seen.outputs = pytree.tree_map(widen, seen.outputs)
+    return seen
 
 
 def native_dtype(module, inputs):
@@ -48,16 +50,6 @@ def widen(leaf):
     if isinstance(leaf, torch.Tensor) and leaf.dtype in LOW:
         return leaf.double()
     return torch.float64 if isinstance(leaf, torch.dtype) and leaf in LOW else leaf
-
-
-def state(module):
-    return {**dict(module.named_parameters()), **dict(module.named_buffers())}
-
-
-def same(old, new):
-    if new is None or old.shape != new.shape:
-        return False
-    return bool(((old == new) | ((old != old) & (new != new))).all())
 
 
 @contextlib.contextmanager

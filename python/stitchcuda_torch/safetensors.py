@@ -1,10 +1,13 @@
 """Writes and reads safetensors files: a u64 header length, a JSON header, then raw little-endian data.
 
-Tensors are streamed from their own memory, so writing the weights needs no second copy of them.
+To disk, tensors are streamed from their own memory, so writing the weights needs no second copy of them. In shared
+memory the file is mapped, and a GPU copies straight into it.
 """
 
+import contextlib
 import ctypes
 import json
+import mmap
 import os
 import struct
 
@@ -14,6 +17,7 @@ from . import dtypes
 from .errors import TaskError
 
 CHUNK = 1 << 28
+TORCH_TYPES = {name.upper(): dtype for dtype, name in dtypes.NAMES.items()}
 
 
 def dtype_name(dtype):
@@ -24,6 +28,32 @@ def dtype_name(dtype):
 
 def write(path, tensors):
     """tensors: {name: tensor}, written in that order."""
+    head, size = _head(tensors)
+    with _disk_errors(path), open(path, "wb", buffering=0) as file:
+        _write_all(file, head)
+        for tensor in tensors.values():
+            _write_tensor(file, tensor)
+        os.fsync(file.fileno())  # some file systems only now say that they are full
+    return size
+
+
+def write_mapped(path, tensors):
+    """The same file, for tmpfs: one copy, from wherever the tensors are."""
+    head, size = _head(tensors)
+    with _disk_errors(path), open(path, "w+b") as file:
+        os.posix_fallocate(file.fileno(), 0, len(head) + size)  # a full tmpfs is an error here, and SIGBUS later
+        mapping = mmap.mmap(file.fileno(), len(head) + size)
+    mapping[:len(head)] = head
+    body, offset = torch.frombuffer(mapping, dtype=torch.uint8), len(head)
+    for tensor in tensors.values():
+        flat = _plain(tensor).reshape(-1).view(torch.uint8)
+        body[offset:offset + flat.numel()].copy_(flat)
+        offset += flat.numel()
+    return size
+
+
+def _head(tensors):
+    """(everything before the data, size of the data)."""
     header, offset = {}, 0
     for name, tensor in tensors.items():
         size = tensor.numel() * tensor.element_size()
@@ -31,21 +61,24 @@ def write(path, tensors):
         offset += size
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text, offset
+
+
+@contextlib.contextmanager
+def _disk_errors(path):
     try:
-        with open(path, "wb", buffering=0) as file:
-            _write_all(file, struct.pack("<Q", len(text)))
-            _write_all(file, text)
-            for tensor in tensors.values():
-                _write_tensor(file, tensor)
-            os.fsync(file.fileno())  # some file systems only now say that they are full
+        yield
     except OSError as error:
         raise TaskError("disk", f"cannot write {path}: {error.strerror}", "",
                         "Free some space, or choose another output folder.") from error
-    return offset
+
+
+def _plain(tensor):
+    return tensor.detach().resolve_conj().resolve_neg().contiguous()
 
 
 def _write_tensor(file, tensor):
-    tensor = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous()
+    tensor = _plain(tensor).cpu()
     size = tensor.numel() * tensor.element_size()
     if size:
         _write_all(file, (ctypes.c_char * size).from_address(tensor.data_ptr()))
@@ -58,18 +91,24 @@ def _write_all(file, data):
 
 
 def read(path):
-    """{name: tensor}; small files only (everything is copied)."""
-    with open(path, "rb") as file:
-        data = file.read()
-    length = struct.unpack("<Q", data[:8])[0]
-    header = json.loads(data[8:8 + length])
-    body = bytearray(data[8 + length:])
-    torch_types = {name.upper(): dtype for dtype, name in dtypes.NAMES.items()}
-    tensors = {}
-    for name, entry in header.items():
-        if name == "__metadata__":
-            continue
-        dtype, (begin, end) = torch_types[entry["dtype"]], entry["data_offsets"]
-        flat = torch.frombuffer(body[begin:end], dtype=dtype) if end > begin else torch.empty(0, dtype=dtype)
-        tensors[name] = flat.reshape(entry["shape"])
-    return tensors
+    """{name: tensor}, mapped privately: nothing is read before it is used, and writing to it changes no file."""
+    try:
+        with open(path, "rb") as file:
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+        length = struct.unpack("<Q", data[:8])[0]
+        header = json.loads(data[8:8 + length])
+        return {name: _slice(data, 8 + length, entry) for name, entry in header.items() if name != "__metadata__"}
+    except OSError as error:
+        raise TaskError("disk", f"cannot read {path}: {error.strerror}") from error
+    except (struct.error, ValueError, KeyError, TypeError, RuntimeError) as error:
+        raise TaskError("disk", f"{path} is not a safetensors file: {error}") from error
+
+
+def _slice(data, body, entry):
+    dtype, (begin, end) = TORCH_TYPES[entry["dtype"]], entry["data_offsets"]
+    if end == begin:
+        return torch.empty(entry["shape"], dtype=dtype)
+    flat = torch.frombuffer(data, dtype=torch.uint8, count=end - begin, offset=body + begin)
+    if flat.data_ptr() % dtype.itemsize:
+        flat = flat.clone()
+    return flat.view(dtype).reshape(entry["shape"])

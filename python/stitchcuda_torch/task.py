@@ -22,19 +22,22 @@ class Task:
 
     def construct(self):
         """KernelBench's rule: the same seed before the constructor's arguments and before the constructor."""
-        with self.stage("constructor", "get_init_inputs() failed"):
-            torch.manual_seed(self.seed)
-            arguments = self.module.get_init_inputs()
+        arguments = self.constructor_arguments()
         with self.stage("constructor", f"{self.model_class.__name__}(...) failed"):
             torch.manual_seed(self.seed)
             if isinstance(arguments, dict):
                 return self.model_class(**arguments)
             return self.model_class(*arguments)
 
-    def make_inputs(self):
+    def constructor_arguments(self):
+        with self.stage("constructor", "get_init_inputs() failed"):
+            torch.manual_seed(self.seed)
+            return self.module.get_init_inputs()
+
+    def make_inputs(self, seed=None):
         """(positional, keyword)."""
         with self.stage("inputs", "get_inputs() failed"):
-            torch.manual_seed(self.seed)
+            torch.manual_seed(self.seed if seed is None else seed)
             inputs = self.module.get_inputs()
         if isinstance(inputs, dict):
             return (), inputs

@@ -1,0 +1,137 @@
+"""Inputs to try a program on: the task's own draw, and others that a program fitted to it would get wrong.
+
+Integers and booleans always come from the task, since nothing else knows their ranges; so do floating-point inputs
+that hold a choice between few values. The structure of an input (triangular, symmetric, rows that add up to one) is
+found in the task's own draw and given to every other one.
+"""
+
+import dataclasses
+
+import torch
+
+
+@dataclasses.dataclass
+class Facts:
+    """What one draw of the task tells about an input."""
+    free: bool  # floating point, and not a choice between few values
+    nonnegative: bool = False
+    structure: str = ""
+
+    def as_json(self):
+        return {"free": self.free, "nonnegative": self.nonnegative, "structure": self.structure}
+
+
+def study(tensor):
+    if not tensor.is_floating_point() or tensor.numel() == 0 or is_choice(tensor):
+        return Facts(free=False)
+    nonnegative = bool((tensor >= 0).all()) and bool((tensor > 0).any())  # zeros alone say nothing
+    return Facts(True, nonnegative, structure_of(tensor))
+
+
+def is_choice(tensor):
+    """Labels and masks stored as floats: a few whole numbers. Zeros alone are a state, and free."""
+    sample = tensor.reshape(-1)[:4096]
+    values = sample.unique()
+    return tensor.numel() > 16 and 1 < len(values) <= 3 and bool((values == values.round()).all())
+
+
+def structure_of(tensor):
+    if tensor.dim() == 0 or tensor.numel() < 2 or bool((tensor == tensor.reshape(-1)[0]).all()):
+        return ""
+    if tensor.dim() >= 2 and tensor.shape[-1] == tensor.shape[-2] > 1:
+        if bool((tensor.tril() == tensor).all()):
+            return "lower"
+        if bool((tensor.triu() == tensor).all()):
+            return "upper"
+        if bool((tensor == tensor.mT).all()):
+            return "symmetric"
+    sums = tensor.double().sum(-1)
+    if tensor.shape[-1] > 1 and bool((tensor >= 0).all()) and bool(((sums - 1).abs() < 1e-3).all()):
+        return "simplex"
+    return ""
+
+
+def give_structure(tensor, structure):
+    if structure == "lower":
+        return tensor.tril()
+    if structure == "upper":
+        return tensor.triu()
+    if structure == "symmetric":
+        return (tensor + tensor.mT) / 2
+    if structure == "simplex":
+        positive = tensor.abs() + 1e-6
+        return positive / positive.sum(-1, keepdim=True)
+    return tensor
+
+
+# Each takes (the task's draw, facts, generator) and gives float32 of the same shape.
+
+def normal(task, facts, generator):
+    return torch.randn(task.shape, generator=generator)
+
+
+def shifted(task, facts, generator):
+    return torch.rand(task.shape, generator=generator) * 4 - 2
+
+
+def scaled(task, facts, generator):
+    """A scale and an offset for each sample: averages no longer hide which sample they come from."""
+    scale = 2 ** (per_sample(task, generator) * 6 - 3)
+    return (torch.randn(task.shape, generator=generator) + per_sample(task, generator) * 2 - 1) * scale
+
+
+def sparse(task, facts, generator):
+    kept = torch.rand(task.shape, generator=generator) < 0.1
+    return torch.randn(task.shape, generator=generator) * kept
+
+
+def waves(task, facts, generator):
+    """Neighbours alike, and far parts different: what independent draws never are."""
+    steps = torch.linspace(0, 1, max(1, task[0].numel() if task.dim() > 1 else task.numel()))
+    steps = steps.reshape((1, *task.shape[1:]) if task.dim() > 1 else task.shape)
+    frequency, phase = per_sample(task, generator) * 40 + 3, per_sample(task, generator) * 6.3
+    return torch.sin(steps * frequency + phase) * 1.5 + steps - 0.5
+
+
+def positive(task, facts, generator):
+    """Heavy-tailed: exp of a normal number."""
+    return torch.randn(task.shape, generator=generator).exp()
+
+
+def outliers(task, facts, generator):
+    """The task's own draw with a few large values: whoever leaves out a part of the input misses one."""
+    flat = task.float().contiguous().reshape(-1).clone()
+    count = max(1, min(64, flat.numel() // 1000))
+    places = torch.randint(flat.numel(), (count,), generator=generator)
+    size = flat.abs().max().clamp(min=1) * (4 + 12 * torch.rand(count, generator=generator))
+    sign = 1 if facts.nonnegative else torch.randint(0, 2, (count,), generator=generator) * 2 - 1
+    flat[places] = size * sign
+    return flat.reshape(task.shape)
+
+
+def per_sample(task, generator):
+    """Uniform in [0, 1), one number for each index of the first dimension; one for all where there is just one."""
+    if task.dim() < 2:
+        return torch.rand((), generator=generator)
+    return torch.rand((task.shape[0],) + (1,) * (task.dim() - 1), generator=generator)
+
+
+DRAWS = {"normal": normal, "shifted": shifted, "scaled": scaled, "sparse": sparse, "waves": waves, "positive": positive,
+         "outliers": outliers}
+NAMES = ("task", *DRAWS)
+KEEPS_SIGN = ("positive", "outliers")
+
+
+def draw(name, task_inputs, facts, seed):
+    """(tensors, whether each stays where the task's own draw was: not negative where that wasn't)."""
+    if name == "task":
+        return task_inputs, True
+    generator = torch.Generator().manual_seed(seed)
+    tensors = [replace(name, tensor, fact, generator) if fact.free else tensor for tensor, fact in zip(task_inputs, facts)]
+    domain_kept = name in KEEPS_SIGN or not any(fact.nonnegative and fact.structure != "simplex" for fact in facts)
+    return tensors, domain_kept
+
+
+def replace(name, tensor, facts, generator):
+    drawn = DRAWS[name](tensor, facts, generator)
+    return give_structure(drawn, facts.structure).to(tensor.dtype)

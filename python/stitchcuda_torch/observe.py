@@ -1,0 +1,38 @@
+"""One forward pass, watched: what it returns, and which state and inputs it changed."""
+
+import dataclasses
+
+import torch
+from torch.utils import _pytree as pytree
+
+
+@dataclasses.dataclass
+class Seen:
+    outputs: list  # forward's result, flat, None left out
+    updates: dict  # state that changed: {name: new value}
+    inputs: dict  # inputs that were written to: {number among the tensors: new value}
+
+
+def observe(module, arguments, keywords, context):
+    """Runs on the module and the tensors themselves: whoever wants to keep them as they are gives copies."""
+    tensors = [leaf for leaf in pytree.tree_leaves((arguments, keywords)) if isinstance(leaf, torch.Tensor)]
+    state_before = {name: tensor.detach().clone() for name, tensor in state(module).items()}
+    inputs_before = [tensor.clone() for tensor in tensors]
+    with torch.no_grad():
+        with context:
+            result = module(*arguments, **keywords)
+        after = state(module)
+        updates = {name: after[name].detach() for name, old in state_before.items()
+                   if name in after and not same(old, after[name])}
+        inputs = {i: new for i, (old, new) in enumerate(zip(inputs_before, tensors)) if not same(old, new)}
+    return Seen([leaf for leaf in pytree.tree_leaves(result) if leaf is not None], updates, inputs)
+
+
+def state(module):
+    return {**dict(module.named_parameters()), **dict(module.named_buffers())}
+
+
+def same(old, new):
+    if old.shape != new.shape:
+        return False
+    return bool(((old == new) | ((old != old) & (new != new))).all())

@@ -1,0 +1,89 @@
+"""Other weights for a model whose own hide mistakes.
+
+PyTorch's initial weights shrink a signal sixfold in power with every ReLU layer, and leave norms as identities: a
+deep network's output is then the same for every input, and a forgotten scale is never seen. Here products get the gain
+that keeps a signal (He's, sqrt(6) times PyTorch's), norms get scales, shifts and statistics that matter.
+"""
+
+import math
+
+import torch
+from torch import nn
+
+NORMS = (nn.modules.batchnorm._NormBase, nn.LayerNorm, nn.GroupNorm, nn.RMSNorm)
+PRODUCTS = (nn.Linear, nn.Bilinear, nn.modules.conv._ConvNd)
+RECURRENT = (nn.RNNBase, nn.modules.rnn.RNNCellBase)
+RECURRENT_GAIN = 1.5  # PyTorch's recurrences contract by 0.58 a step; beyond 1 rounding errors would grow with time
+
+
+def reparameterise(model, seed, gain=math.sqrt(6)):
+    generator = torch.Generator().manual_seed(seed)
+    done = set()
+    with torch.no_grad():
+        for module in model.modules():
+            for name, tensor in [*module._parameters.items(), *module._buffers.items()]:
+                if tensor is None or id(tensor) in done:
+                    continue
+                done.add(id(tensor))
+                drawn = redraw(module, name, tensor.detach().cpu(), generator, gain)
+                if drawn is not None:
+                    tensor.copy_(drawn.to(tensor.dtype))
+
+
+def redraw(module, name, old, generator, gain):
+    """The new value on the CPU; None: it stays, as every buffer does that isn't a norm's."""
+    if isinstance(module, NORMS):
+        return norm_tensor(name, old, generator)
+    if name in module._buffers or not old.is_floating_point():
+        return None
+    if isinstance(module, PRODUCTS):
+        return bias(old, generator) if name == "bias" else matrix(old, generator, gain)
+    if isinstance(module, RECURRENT):
+        return bias(old, generator) if old.dim() == 1 else matrix(old, generator, RECURRENT_GAIN)
+    if isinstance(module, nn.Embedding):
+        return None
+    return unknown(old, generator)
+
+
+def norm_tensor(name, old, generator):
+    if name == "weight":
+        return away_from_zero(old, generator)
+    if name == "running_var":
+        return uniform(old, generator) * 1.5 + 0.5
+    if name == "num_batches_tracked":
+        return torch.randint(1, 1000, old.shape, generator=generator)
+    if name in ("bias", "running_mean"):
+        return torch.randn(old.shape, generator=generator) * 0.5
+    return None
+
+
+def matrix(old, generator, gain):
+    """As large as before, times the gain; a weight of zeros becomes as large as PyTorch's default."""
+    spread = spread_of(old) or 1 / math.sqrt(3 * max(1, old[0].numel()))
+    return torch.randn(old.shape, generator=generator) * (spread * gain)
+
+
+def bias(old, generator):
+    return torch.randn(old.shape, generator=generator) * (spread_of(old) or 0.1)
+
+
+def unknown(old, generator):
+    """A parameter of the model's own, whose meaning nobody knows: signs stay, and zeros become small."""
+    if not bool((old != 0).any()):
+        return torch.randn(old.shape, generator=generator) * 0.1
+    if old.numel() > 1 and bool((old == 1).all()):
+        return away_from_zero(old, generator)
+    return old * (uniform(old, generator) + 0.5)
+
+
+def away_from_zero(old, generator):
+    sign = torch.randint(0, 2, old.shape, generator=generator) * 2 - 1
+    return (uniform(old, generator) + 0.5) * sign
+
+
+def uniform(old, generator):
+    return torch.rand(old.shape, generator=generator)
+
+
+def spread_of(old):
+    return float(old.double().square().mean().sqrt()) if old.numel() else 0.0
