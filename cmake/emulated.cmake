@@ -2,10 +2,16 @@
 # own that emulated programs link, so that every program in a process sees one device. Tests that are
 # themselves CUDA sources are compiled against its headers, apart from the room's other tests.
 
-file(GLOB emulated_runtime CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/device/emulated/runtime/*.cpp)
+file(GLOB_RECURSE emulated_runtime CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/device/emulated/runtime/*.cpp)
 add_library(stitch_emulated_runtime SHARED ${emulated_runtime})
 target_include_directories(stitch_emulated_runtime PUBLIC ${CMAKE_SOURCE_DIR}/src/device/emulated/include)
-target_link_libraries(stitch_emulated_runtime PRIVATE Threads::Threads)
+target_include_directories(stitch_emulated_runtime PRIVATE ${CMAKE_SOURCE_DIR}/src/device/emulated/runtime)
+target_link_libraries(stitch_emulated_runtime PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+# The loops of the libraries' emulation are worth vectors, whatever the rest is built with.
+file(GLOB_RECURSE emulated_loops CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/device/emulated/runtime/library/*.cpp)
+if(NOT STITCHCUDA_SANITIZE)
+  set_source_files_properties(${emulated_loops} PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=fast")
+endif()
 target_compile_definitions(stitch_device PRIVATE
   STITCH_EMULATED_HEADERS="${CMAKE_SOURCE_DIR}/src/device/emulated/include"
   STITCH_EMULATED_RUNTIME="$<TARGET_FILE:stitch_emulated_runtime>")

@@ -1,4 +1,5 @@
 // For tests: memory both sides see, and a device that starts each test whole.
+// The tests of the libraries also run on a real GPU, against NVIDIA's own: nvcc -DSTITCH_ON_GPU=1.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#if !STITCH_ON_GPU
 #include "stitch_emulated.h"
+#endif
 
 #if defined(__SANITIZE_ADDRESS__)
 #define STITCH_TEST_ASAN 1
@@ -32,6 +35,7 @@ class Buffer {
     cudaMallocManaged(&data_, count * sizeof(T));
     for (size_t i = 0; i < count; ++i) data_[i] = value;
   }
+  Buffer(Buffer&& other) noexcept : data_(other.data_), count_(other.count_) { other.data_ = nullptr; }
   Buffer(const Buffer&) = delete;
   ~Buffer() { cudaFree(data_); }
   T* get() { return data_; }
@@ -45,9 +49,12 @@ class Buffer {
 };
 
 inline void reset_device() {
+#if !STITCH_ON_GPU
   cudaDeviceReset();
   stitch_emulated_set_order("forward");
+  stitch_emulated_set_poison(0xFF);
   stitch_emulated_set_threads(2);
+#endif
 }
 
 // Every test of a suite that uses it starts with a mended device in forward order.
@@ -63,6 +70,7 @@ class OnDeviceWith : public testing::TestWithParam<P> {
   void TearDown() override { reset_device(); }
 };
 
+#if !STITCH_ON_GPU
 // The error a kernel ended with, and what it said.
 struct Outcome {
   cudaError_t error;
@@ -72,5 +80,6 @@ inline Outcome outcome() {
   cudaError_t error = cudaDeviceSynchronize();
   return {error, stitch_emulated_last_report()};
 }
+#endif
 
 }  // namespace stitch::emulated

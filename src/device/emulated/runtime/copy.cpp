@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "error.h"
+#include "launch_log.h"
 #include "memory.h"
 #include "operation.h"
 
@@ -36,6 +37,7 @@ cudaError_t run_copy(const CopyOperation& copy) {
   if ((to_device || find_range(copy.to).start) && !on_device(copy.to, to_bytes)) return cudaErrorInvalidValue;
   if ((from_device || find_range(copy.from).start) && !on_device(copy.from, from_bytes))
     return cudaErrorInvalidValue;
+  log_copy(copy);
   for (size_t row = 0; row < copy.height; ++row)
     std::memmove(static_cast<char*>(copy.to) + row * copy.to_pitch,
                  static_cast<const char*>(copy.from) + row * copy.from_pitch, copy.width);
@@ -46,6 +48,7 @@ cudaError_t run_fill(const FillOperation& fill) {
   const size_t row_bytes = fill.width * fill.element_bytes;
   if (!row_bytes || !fill.height) return cudaSuccess;
   if (!on_device(fill.to, extent(fill.pitch, row_bytes, fill.height))) return cudaErrorInvalidValue;
+  log_fill(fill);
   for (size_t row = 0; row < fill.height; ++row) {
     char* start = static_cast<char*>(fill.to) + row * fill.pitch;
     if (fill.element_bytes == 1) {

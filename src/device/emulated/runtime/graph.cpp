@@ -4,6 +4,7 @@
 #include <map>
 
 #include "error.h"
+#include "launch_log.h"
 #include "settings.h"
 #include "stitch/graph_api.h"
 #include "stream.h"
@@ -56,6 +57,7 @@ cudaError_t run(Operation& operation) {
   if (auto* host = std::get_if<HostOperation>(&operation)) host->function(host->data);
   if (auto* event = std::get_if<EventOperation>(&operation)) stamp(event->event);
   if (auto* child = std::get_if<ChildOperation>(&operation)) return run_graph(*child->graph);
+  if (auto* call = std::get_if<LibraryOperation>(&operation)) return run_library(*call);
   return cudaSuccess;
 }
 
@@ -160,6 +162,7 @@ CUgraphNode_st* twin_of(cudaGraphExec_t exec, cudaGraphNode_t node) {
 }  // namespace
 
 cudaError_t run_graph(CUgraph_st& graph) {
+  InGraph in_graph;
   for (CUgraphNode_st* node : execution_order(graph, settings().order))
     if (cudaError_t error = run(node->operation)) return error;
   return cudaSuccess;
@@ -286,7 +289,7 @@ cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* type) 
   if (!node) return remember(cudaErrorInvalidValue);
   constexpr cudaGraphNodeType types[] = {
       cudaGraphNodeTypeEmpty, cudaGraphNodeTypeKernel,      cudaGraphNodeTypeMemcpy, cudaGraphNodeTypeMemset,
-      cudaGraphNodeTypeHost,  cudaGraphNodeTypeEventRecord, cudaGraphNodeTypeGraph};
+      cudaGraphNodeTypeHost,  cudaGraphNodeTypeEventRecord, cudaGraphNodeTypeGraph,  cudaGraphNodeTypeKernel};
   *type = types[node->operation.index()];
   return cudaSuccess;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "error.h"
+#include "launch_log.h"
 #include "operation.h"
 #include "scheduler.h"
 #include "stitch/launch.h"
@@ -131,6 +132,7 @@ cudaError_t run_launch(const Kernel& kernel, const LaunchConfig& config, void* c
     const auto helpers = std::min<uint64_t>(settings().workers - 1, launch.blocks - 1);
     run_on_pool(static_cast<unsigned>(helpers), [&launch] { take_blocks(launch); });
   }
+  log_kernel(kernel, config, launch.static_shared_bytes);
   if (launch.error) {
     set_report(launch.report);
     break_device(static_cast<cudaError_t>(launch.error));

@@ -23,6 +23,7 @@ struct LaunchState {
 
   std::atomic<uint64_t> next_block{0};
   std::atomic<bool> stop{false};
+  std::atomic<unsigned> static_shared_bytes{0};  // of the variables that a block came by
 
   std::mutex mutex;  // guards all below
   int error = 0;     // a cudaError_t

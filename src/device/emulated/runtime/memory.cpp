@@ -16,10 +16,9 @@ namespace stitch_emulated {
 namespace {
 
 constexpr size_t front_guard = 256, back_guard = 256;
-// As floats, halves and doubles these bytes are NaNs: a read outside is noticed too. Poison differs, so that
-// copying fresh memory over a guard is.
+// As floats, halves and doubles these bytes are NaNs: a read outside is noticed too. Two bytes, so that no
+// poison is the same: copying fresh memory over a guard is noticed.
 constexpr unsigned char guard_bytes[2] = {0xFE, 0x7F};
-constexpr int poison = 0xFF;
 
 struct Allocation {
   void* memory;  // what malloc gave
@@ -63,7 +62,7 @@ cudaError_t allocate(void** pointer, size_t bytes, cudaMemoryType type) {
   }
   if (!memory) return cudaErrorMemoryAllocation;
   auto* user = static_cast<unsigned char*>(memory) + (guarded ? front_guard : 0);
-  std::memset(user, poison, bytes);
+  std::memset(user, settings().poison, bytes);
   if (guarded) {
     paint(user - front_guard, front_guard);
     paint(user + bytes, back_guard);
@@ -247,6 +246,12 @@ extern "C" const char* stitch_emulated_check_memory() {
   text = check_guards();
   if (!text.empty()) set_report(text);
   return text.c_str();
+}
+extern "C" int stitch_emulated_check_guards() {
+  std::lock_guard lock(mutex);
+  int damaged = 0;
+  for (const auto& [address, allocation] : allocations) damaged += !damage(address, allocation).empty();
+  return damaged;
 }
 extern "C" size_t stitch_emulated_memory_in_use() {
   std::lock_guard lock(mutex);

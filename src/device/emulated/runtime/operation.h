@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -59,13 +61,25 @@ struct ChildOperation {
   std::shared_ptr<CUgraph_st> graph;
 };
 struct EmptyOperation {};
+// Memory that a library call touches.
+struct Operand {
+  const char* name;
+  const void* start;
+  size_t bytes;
+};
+struct LibraryOperation {
+  std::string name;  // and its size, as the launch log shows it
+  std::vector<Operand> operands;
+  std::function<void()> work;
+};
 
 using Operation = std::variant<EmptyOperation, KernelOperation, CopyOperation, FillOperation, HostOperation,
-                               EventOperation, ChildOperation>;
+                               EventOperation, ChildOperation, LibraryOperation>;
 
 cudaError_t run(Operation& operation);
 cudaError_t run_copy(const CopyOperation& copy);
 cudaError_t run_fill(const FillOperation& fill);
+cudaError_t run_library(const LibraryOperation& call);
 // In the stream: now, or in the graph it captures.
 cudaError_t enqueue(cudaStream_t stream, Operation operation);
 bool is_capturing(cudaStream_t stream);

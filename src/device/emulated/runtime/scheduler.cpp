@@ -60,6 +60,7 @@ void Worker::start_block(uint64_t number) {
                  static_cast<unsigned>(number / grid.x / grid.y)};
   blockIdx = view_.index;
   ++view_.epoch;
+  view_.static_shared_bytes = 0;
   const auto count = static_cast<uint32_t>(threads_.size());
   for (Thread& thread : threads_) {
     thread.done = false;
@@ -81,8 +82,9 @@ void Worker::start_block(uint64_t number) {
   grid_leader_ = false;
   for (NamedBarrier& barrier : named_) barrier = {};
   parked_.clear();
-  // Shared memory holds nothing in particular when a block starts: NaNs, whatever type reads them.
-  if (view_.dynamic_shared_bytes) std::memset(view_.dynamic_shared, 0xFF, view_.dynamic_shared_bytes);
+  // Shared memory holds nothing in particular when a block starts.
+  view_.poison = settings().poison;
+  if (view_.dynamic_shared_bytes) std::memset(view_.dynamic_shared, view_.poison, view_.dynamic_shared_bytes);
 }
 
 void Worker::run_block(LaunchState& launch, uint64_t block_number) {
@@ -99,6 +101,7 @@ void Worker::run_block(LaunchState& launch, uint64_t block_number) {
   failed_ = false;
   switch_context(home_, first->context);
   current = nullptr;
+  launch.static_shared_bytes.store(view_.static_shared_bytes, std::memory_order_relaxed);
   if (failed_) fibers_.reset();
 }
 

@@ -40,6 +40,7 @@ Settings from_environment() {
     int count = std::atoi(text);
     if (count >= 1 && count <= 4096) out.workers = static_cast<unsigned>(count);
   }
+  if (const char* text = std::getenv("STITCH_EMULATED_POISON")) out.poison = std::atoi(text) & 0xFF;
   if (const char* text = std::getenv("STITCH_EMULATED_MEMORY"))
     out.memory_bytes = parse_bytes(text, out.memory_bytes);
   if (const char* text = std::getenv("STITCH_EMULATED_STACK"))
@@ -76,3 +77,4 @@ extern "C" void stitch_emulated_set_threads(unsigned count) {
   stitch_emulated::settings().workers = count ? count : 1;
 }
 extern "C" void stitch_emulated_set_memory(size_t bytes) { stitch_emulated::settings().memory_bytes = bytes; }
+extern "C" void stitch_emulated_set_poison(int byte) { stitch_emulated::settings().poison = byte & 0xFF; }

@@ -2,6 +2,7 @@
 //   STITCH_EMULATED_ORDER    forward | reverse | shuffle:SEED   order of threads and blocks
 //   STITCH_EMULATED_THREADS  N                                  OS threads that run blocks
 //   STITCH_EMULATED_MEMORY   bytes, or 4G, 512M                 how much cudaMalloc has to give
+//   STITCH_EMULATED_POISON   a byte, 0 to 255                   what fresh memory is filled with
 //   STITCH_EMULATED_STACK    bytes, or 256K                     of each CUDA thread
 #pragma once
 
@@ -20,6 +21,7 @@ struct Settings {
   unsigned workers = 1;
   size_t memory_bytes = 0;
   size_t stack_bytes = 128 * 1024;
+  int poison = 0xFF;  // as floats, halves and doubles: NaNs
 };
 
 Settings& settings();

@@ -21,6 +21,7 @@ class Pool {
   }
 
   void run(unsigned helpers, const std::function<void()>& work) {
+    std::lock_guard turn(turn_);
     {
       std::lock_guard lock(mutex_);
       while (threads_.size() < helpers) threads_.emplace_back([this, i = threads_.size()] { serve(i); });
@@ -52,6 +53,7 @@ class Pool {
     }
   }
 
+  std::mutex turn_;  // of the host threads that want the pool
   std::mutex mutex_;
   std::condition_variable wake_, done_;
   std::vector<std::thread> threads_;

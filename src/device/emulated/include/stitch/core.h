@@ -16,8 +16,10 @@ struct BlockView {
   dim3 size, grid;
   void* dynamic_shared;
   unsigned dynamic_shared_bytes;
-  void* worker;    // the scheduler's
-  unsigned epoch;  // counts the blocks of this OS thread, from 1
+  void* worker;                  // the scheduler's
+  unsigned epoch;                // counts the blocks of this OS thread, from 1
+  unsigned static_shared_bytes;  // of the variables that were made fresh
+  int poison;                    // what fresh memory is filled with
 };
 struct ThreadView {
   uint3 index;
@@ -89,8 +91,10 @@ inline void freshen(T& variable, unsigned& epoch) {
   if (epoch == current->block->epoch) [[likely]]
     return;
   epoch = current->block->epoch;
+  current->block->static_shared_bytes += sizeof variable;
   if constexpr (std::is_trivially_default_constructible_v<std::remove_all_extents_t<T>>)
-    __builtin_memset(const_cast<void*>(static_cast<const volatile void*>(&variable)), 0xFF, sizeof variable);
+    __builtin_memset(const_cast<void*>(static_cast<const volatile void*>(&variable)), current->block->poison,
+                     sizeof variable);
 }
 
 // `extern __shared__ T name[]` at file scope.

@@ -1,0 +1,54 @@
+// One product with everything around it, as cuBLAS and cuBLASLt both ask for it.
+#pragma once
+
+#include <string>
+
+#include "cublas_api.h"
+#include "library/numbers.h"
+#include "operation.h"
+
+namespace stitch_emulated {
+
+struct Matrix {
+  Element element;
+  int64_t rows, columns;
+  int64_t row_step, column_step, batch_step;  // in elements
+  void* data;
+};
+
+// A factor that is known now, or read from device memory when the product runs.
+struct Factor {
+  double value = 1;
+  const void* device = nullptr;
+  Element element = Element::f32;
+  double get() const { return device ? read_one(element, device) : value; }
+};
+
+enum class Activation : uint8_t { none, relu, gelu };
+
+// d = activation(alpha * a b + beta * c + bias), where a and b are as they are multiplied: (m, k) and (k, n).
+struct Matmul {
+  std::string name;
+  Matrix a, b, c, d;
+  int64_t batch = 1;
+  Element sum = Element::f32;  // what products are added up in: f32, f64 or i32
+  Precision precision = Precision::full;
+  Factor alpha, beta;
+  Factor operand_scale[2], c_scale, d_scale;  // of fp8 matrices
+  Activation activation = Activation::none;
+  const void* bias = nullptr;  // (m), one for each row
+  Element bias_element = Element::f32;
+  int64_t bias_batch_step = 0;
+  void* workspace = nullptr;
+  size_t workspace_bytes = 0;
+};
+
+// The sizes must fit together.
+cudaError_t submit_matmul(Matmul product, cudaStream_t stream);
+
+// False if the libraries have no such element.
+bool element_of(cudaDataType type, Element& out);
+// How a compute type adds up and what it keeps of floats; false if it is not known.
+bool compute_of(cublasComputeType_t compute, Element& sum, Precision& precision);
+
+}  // namespace stitch_emulated
