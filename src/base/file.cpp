@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -96,6 +97,18 @@ Result<void> write_file(const fs::path& path, std::string_view content) {
   return {};
 }
 
+fs::path cache_folder() {
+  auto variable = [](const char* name) -> fs::path {
+    const char* value = std::getenv(name);
+    return value ? value : "";
+  };
+  if (fs::path own = variable("STITCHCUDA_CACHE"); !own.empty()) return own;
+  if (fs::path shared = variable("XDG_CACHE_HOME"); !shared.empty()) return shared / "stitchcuda";
+  if (fs::path home = variable("HOME"); !home.empty()) return home / ".cache" / "stitchcuda";
+  std::error_code ec;
+  return fs::temp_directory_path(ec) / format("stitchcuda-{}", ::getuid());
+}
+
 Result<MappedFile> MappedFile::open(const fs::path& path) {
   Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (fd < 0) return system_error("open", path, errno);
@@ -177,16 +190,41 @@ Result<void> DraftFolder::publish() {
   return {};
 }
 
-Result<ScratchFolder> ScratchFolder::create(std::string_view prefix) {
-  std::error_code ec;
-  fs::path base = fs::temp_directory_path(ec);
-  if (ec) base = "/tmp";
+Result<ScratchFolder> ScratchFolder::create_below(const fs::path& base, std::string_view prefix) {
   std::string pattern = (base / format("{}.XXXXXX", prefix)).string();
   if (!::mkdtemp(pattern.data())) return system_error("create a folder in", base, errno);
   ScratchFolder folder;
   folder.path_ = pattern;
   remove_if_interrupted(folder.path_);
   return folder;
+}
+
+Result<ScratchFolder> ScratchFolder::create(std::string_view prefix) {
+  std::error_code ec;
+  fs::path base = fs::temp_directory_path(ec);
+  return create_below(ec ? "/tmp" : base, prefix);
+}
+
+namespace {
+
+// prefix.PID.random, of processes that are gone.
+void remove_orphans(const fs::path& base, std::string_view prefix) {
+  std::error_code ec;
+  for (const auto& entry : fs::directory_iterator(base, ec)) {
+    std::string name = entry.path().filename().string();
+    if (!name.starts_with(format("{}.", prefix))) continue;
+    int pid = std::atoi(name.c_str() + prefix.size() + 1);
+    if (pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH) fs::remove_all(entry.path(), ec);
+  }
+}
+
+}  // namespace
+
+Result<ScratchFolder> ScratchFolder::create_in_memory(std::string_view prefix) {
+  fs::path memory = "/dev/shm";
+  if (::access(memory.c_str(), W_OK) != 0) return create(prefix);
+  remove_orphans(memory, prefix);
+  return create_below(memory, format("{}.{}", prefix, ::getpid()));
 }
 
 ScratchFolder::~ScratchFolder() {

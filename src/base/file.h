@@ -16,6 +16,10 @@ namespace fs = std::filesystem;
 Result<std::string> read_file(const fs::path& path);
 Result<void> write_file(const fs::path& path, std::string_view content);
 
+// Where results worth keeping are kept: $STITCHCUDA_CACHE, $XDG_CACHE_HOME/stitchcuda, ~/.cache/stitchcuda,
+// or, for those without a home, a folder under the system's temporary one.
+fs::path cache_folder();
+
 // A read-only view of a whole file.
 class MappedFile {
  public:
@@ -51,6 +55,9 @@ class DraftFolder {
 class ScratchFolder {
  public:
   static Result<ScratchFolder> create(std::string_view prefix);
+  // In memory where there is a file system for that, for tensors that cross between processes. What a
+  // killed process left there under the same prefix is removed first.
+  static Result<ScratchFolder> create_in_memory(std::string_view prefix);
   ScratchFolder(ScratchFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
   ScratchFolder& operator=(ScratchFolder&&) = delete;
   ~ScratchFolder();
@@ -58,6 +65,7 @@ class ScratchFolder {
 
  private:
   ScratchFolder() = default;
+  static Result<ScratchFolder> create_below(const fs::path& base, std::string_view prefix);
   fs::path path_;
 };
 

@@ -12,6 +12,7 @@
 #include "cli/doctor.h"
 #include "cli/import.h"
 #include "cli/show.h"
+#include "cli/verify.h"
 
 namespace stitch {
 
@@ -20,6 +21,8 @@ namespace {
 struct Options {
   ImportOptions import;
   ShowOptions show;
+  VerifyCommand verify;
+  ReceiptCommand receipt;
   bool json = false;  // read before the parse, so that its errors are JSON too
 };
 
@@ -79,6 +82,60 @@ void add_show(CLI::App& app, Options& options) {
       "stitchcuda show model.py --html model.html");
 }
 
+void add_verify(CLI::App& app, Options& options) {
+  VerifyCommand& verify = options.verify;
+  CLI::App& command = *app.add_subcommand("verify", "Check a program against its task, time it, say why");
+  command.add_option("PROGRAM", verify.program, "a program folder, a .cu file, or a .py file with ModelNew")
+      ->required();
+  command.add_option("--task", verify.task, "what it must compute: a .py file or a graph folder")
+      ->type_name("TASK")
+      ->required();
+  command.add_option("--numerics", verify.numerics, "strict, default, tf32 or half; default unless told")
+      ->type_name("CLASS");
+  command.add_option("--device", verify.device, "cuda or emulated; the GPU if there is one")
+      ->type_name("NAME");
+  command
+      .add_option("--baselines", verify.baselines,
+                  "what to time beside it: eager,eager-graph,compile,compile-graph; all; none")
+      ->type_name("LIST");
+  command.add_flag("--fresh-baselines", verify.fresh_baselines,
+                   "measure them although they are in the cache");
+  command.add_flag(
+      "--sanitizer", verify.sanitizer,
+      "compute-sanitizer's memcheck, racecheck and initcheck on a GPU, AddressSanitizer elsewhere");
+  command.add_flag("--quick", verify.quick, "one seed and no second weights: for work in progress");
+  command.add_flag("!--no-timing", verify.timing, "check only");
+  command.add_option("--compat", verify.compatible, "kernelbench: its allclose must accept the result too")
+      ->type_name("NAME");
+  command.add_option("--receipt", verify.receipt, "write a receipt if it passes; implies --sanitizer")
+      ->type_name("FILE");
+  command.add_option("-o,--out", verify.out, "write the verdict as JSON")->type_name("FILE");
+  command.add_option("--seed", verify.seed, "repeat a verdict: the seed it shows")->type_name("HEX");
+  command
+      .add_option("--time-limit", verify.time_limit, "seconds for one answer of the program, 60 unless told")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1, 3600));
+  command.add_option("--class", verify.model_class, "the task's class, instead of Model")->type_name("NAME");
+  command.add_option("--python", verify.python, "the Python to use for the task")->type_name("PATH");
+  add_json(command, options);
+  command.footer(
+      "stitchcuda verify examples/programs/layer_norm --task examples/programs/layer_norm/task.py\n"
+      "stitchcuda verify program/ --task model.py --baselines all --receipt model.receipt.json\n"
+      "stitchcuda verify model_new.py --task model.py --numerics tf32 --json");
+}
+
+void add_receipt(CLI::App& app, Options& options) {
+  ReceiptCommand& receipt = options.receipt;
+  CLI::App& command = *app.add_subcommand("receipt", "Repeat a result from its receipt");
+  command.add_option("ACTION", receipt.action, "check")->required();
+  command.add_option("RECEIPT", receipt.receipt, "a file that verify --receipt wrote")->required();
+  command.add_option("--program", receipt.program, "where the program is now")->type_name("PATH");
+  command.add_option("--task", receipt.task, "where the task is now")->type_name("PATH");
+  command.add_option("--python", receipt.python, "the Python to use for the task")->type_name("PATH");
+  add_json(command, options);
+  command.footer("stitchcuda receipt check model.receipt.json");
+}
+
 void add_doctor(CLI::App& app, Options& options) {
   CLI::App& command = *app.add_subcommand("doctor", "Say what this machine has, and what is missing");
   add_json(command, options);
@@ -90,6 +147,8 @@ void add_doctor(CLI::App& app, Options& options) {
 Result<int> run_command(const std::string& name, const Options& options, Console& console) {
   if (name == "import") return run_import(options.import, console);
   if (name == "show") return run_show(options.show, console);
+  if (name == "verify") return run_verify(options.verify, console);
+  if (name == "receipt") return run_receipt(options.receipt, console);
   if (name == "doctor") return run_doctor(console);
   throw Bug("a command without a body: " + name);
 }
@@ -214,6 +273,8 @@ Result<int> parse_and_run(std::vector<std::string> words, Console& console) {
   add_json(app, options);
   add_import(app, options);
   add_show(app, options);
+  add_verify(app, options);
+  add_receipt(app, options);
   add_doctor(app, options);
   app.require_subcommand(0, 1);
   app.footer(

@@ -1,0 +1,131 @@
+#include "cli/verify.h"
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "base/json.h"
+#include "base/progress.h"
+#include "base/text.h"
+#include "device/gpu_detect.h"
+#include "verify/receipt.h"
+#include "verify/verify.h"
+
+namespace stitch {
+
+namespace {
+
+const std::vector<std::string> all_baselines = {"eager", "eager-graph", "compile", "compile-graph"};
+
+Result<runner::Device> device_named(const std::string& name) {
+  if (name == "emulated") return runner::Device::emulated;
+  auto driver = detect_gpus();
+  bool here = driver && !driver->gpus.empty();
+  if (name == "auto") return here ? runner::Device::cuda : runner::Device::emulated;
+  if (name != "cuda")
+    return user_error("device", format("there is no device '{}'", name), "one of: auto, cuda, emulated");
+  if (!here)
+    return user_error("no_gpu",
+                      "this machine has no GPU to use" + (driver ? "" : ": " + driver.error().message),
+                      "use --device emulated");
+  return runner::Device::cuda;
+}
+
+Result<std::vector<std::string>> baselines_named(const std::string& names, bool gpu) {
+  if (names == "none" || (names == "auto" && !gpu)) return std::vector<std::string>();
+  if (names == "auto") return std::vector<std::string>{"eager", "eager-graph"};
+  if (names == "all") return all_baselines;
+  std::vector<std::string> list = split(names, ',');
+  for (const std::string& one : list)
+    if (std::ranges::find(all_baselines, one) == all_baselines.end())
+      return user_error("baselines", format("there is no baseline '{}'", one),
+                        "some of: " + join(all_baselines, ", ") + "; or all, or none");
+  return list;
+}
+
+Result<std::optional<uint64_t>> seed_of(const std::string& text) {
+  if (text.empty()) return std::optional<uint64_t>();
+  uint64_t seed = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed, 16);
+  if (error != std::errc() || end != text.data() + text.size())
+    return user_error("seed", format("'{}' is no seed", text),
+                      "up to 16 hexadecimal digits, as a verdict shows them");
+  return std::optional<uint64_t>(seed);
+}
+
+Result<verify::VerifyOptions> options_of(const VerifyCommand& command) {
+  verify::VerifyOptions options;
+  options.program = command.program;
+  options.task = command.task;
+  auto numerics = verify::parse_numerics(command.numerics);
+  if (!numerics)
+    return user_error("class", format("there is no numerics class '{}'", command.numerics),
+                      "one of: strict, default, tf32, half");
+  options.numerics = *numerics;
+  STITCH_TRY(options.device, device_named(command.device));
+  STITCH_TRY(options.baselines, baselines_named(command.baselines, options.device == runner::Device::cuda));
+  STITCH_TRY(options.seed, seed_of(command.seed));
+  if (!command.compatible.empty() && command.compatible != "kernelbench")
+    return user_error("compat", format("'{}' is nothing to be compatible with", command.compatible),
+                      "kernelbench");
+  options.kernelbench_compatible = !command.compatible.empty();
+  options.model_class = command.model_class;
+  options.python = command.python;
+  options.fresh_baselines = command.fresh_baselines;
+  options.sanitizer = command.sanitizer || !command.receipt.empty();
+  options.address_sanitizer = command.address_sanitizer;
+  options.quick = command.quick;
+  options.timing = command.timing;
+  options.receipt = command.receipt;
+  options.time_limit = std::chrono::seconds(command.time_limit);
+  return options;
+}
+
+std::string dump(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+}  // namespace
+
+Result<int> run_verify(const VerifyCommand& command, Console& console) {
+  STITCH_TRY(verify::VerifyOptions options, options_of(command));
+  Result<verify::Verdict> verdict = work_error("", "");
+  {
+    Progress progress(console.err, console.err_terminal, console.json, "verifying");
+    options.on_progress = [&](std::string_view text) { progress.detail(text); };
+    verdict = verify::verify(options);
+  }
+  if (!verdict) return std::move(verdict).error();
+  if (!command.out.empty()) STITCH_CHECK(write_file(command.out, dump(to_json(*verdict))));
+  if (console.json)
+    console.out << dump(to_json(*verdict));
+  else
+    console.out << table(*verdict, console.out_terminal);
+  return verdict->passed() ? 0 : 1;
+}
+
+Result<int> run_receipt(const ReceiptCommand& command, Console& console) {
+  if (command.action != "check")
+    return user_error("receipt", format("a receipt can't be asked to '{}'", command.action),
+                      "stitchcuda receipt check FILE");
+  verify::ReceiptOptions options{
+      .receipt = command.receipt, .program = command.program, .task = command.task, .python = command.python};
+  Result<verify::ReceiptCheck> check = work_error("", "");
+  {
+    Progress progress(console.err, console.err_terminal, console.json, "checking");
+    options.on_progress = [&](std::string_view text) { progress.detail(text); };
+    check = verify::check_receipt(options);
+  }
+  if (!check) return std::move(check).error();
+  if (console.json) {
+    Json json = {{"passed", check->passed}, {"differences", check->differences}};
+    if (check->verdict) json["verdict"] = to_json(*check->verdict);
+    console.out << dump(json);
+  } else {
+    if (check->verdict) console.out << table(*check->verdict, console.out_terminal) << '\n';
+    for (const std::string& difference : check->differences) console.out << "differs: " << difference << '\n';
+    console.out << (check->passed ? styled("the receipt holds", Style::good, console.out_terminal)
+                                  : styled("the receipt does not hold", Style::bad, console.out_terminal))
+                << '\n';
+  }
+  return check->passed ? 0 : 1;
+}
+
+}  // namespace stitch

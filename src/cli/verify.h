@@ -1,0 +1,42 @@
+// stitchcuda verify: is this program right, and how fast is it? stitchcuda receipt check: is that still so?
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/console.h"
+
+namespace stitch {
+
+struct VerifyCommand {
+  std::string program;
+  std::string task;
+  std::string numerics = "default";
+  std::string device = "auto";
+  std::string baselines = "auto";  // auto: eager and eager-graph on a GPU; none; all; or a list
+  bool fresh_baselines = false;
+  std::string model_class;
+  std::string python;
+  std::string compatible;  // kernelbench
+  std::string seed;        // hexadecimal; empty: secret
+  std::string receipt;
+  std::string out;  // the verdict as a JSON file
+  int time_limit = 60;
+  bool sanitizer = false;
+  bool address_sanitizer = false;
+  bool quick = false;
+  bool timing = true;
+};
+
+struct ReceiptCommand {
+  std::string action;  // check
+  std::string receipt;
+  std::string program, task;
+  std::string python;
+};
+
+// 0 if the program passed, 1 if it did not.
+Result<int> run_verify(const VerifyCommand& command, Console& console);
+Result<int> run_receipt(const ReceiptCommand& command, Console& console);
+
+}  // namespace stitch

@@ -1,0 +1,58 @@
+#include <nlohmann/json.hpp>
+
+#include "oracle/interpreter.h"
+#include "verify/reference.h"
+#include "verify/sensitivity.h"
+
+namespace stitch::verify {
+
+namespace {
+
+// Rounding happens at every node, and not only to what comes in.
+constexpr double accumulation = 4;
+
+using Named = std::vector<std::pair<ValueId, oracle::Tensor>>;
+
+Result<void> add_known(const Graph& graph, const std::vector<ManifestTensor>& names, const Tensors& values,
+                       Named& known) {
+  require(names.size() == values.size(), "as many tensors as the signature names");
+  for (size_t i = 0; i < names.size(); ++i) {
+    ValueId id = graph.find(names[i].name);
+    require(id != ValueId::none, "a signature names values of its graph");
+    STITCH_TRY(oracle::Tensor tensor,
+               oracle::Tensor::from_bytes(values[i].type.dtype, values[i].type.shape, values[i].bytes));
+    known.emplace_back(id, std::move(tensor));
+  }
+  return {};
+}
+
+oracle::Known as_known(const Named& named) { return {named.begin(), named.end()}; }
+
+DType truth_dtype(DType dtype) { return is_floating(dtype) ? DType::f64 : dtype; }
+
+}  // namespace
+
+Result<OracleAnswer> ask_oracle(const TaskGraph& task, const Tensors& parameters, const Tensors& inputs,
+                                Numerics numerics, uint64_t seed) {
+  const Graph& graph = task.graph;
+  Named known;
+  STITCH_CHECK(add_known(graph, task.signature.parameters, parameters, known));
+  STITCH_CHECK(add_known(graph, task.signature.inputs, inputs, known));
+  std::vector<ValueId> wanted = graph.outputs;
+  for (const Update& update : graph.updates) wanted.push_back(update.value);
+  STITCH_TRY(std::vector<oracle::Tensor> exact, oracle::evaluate(graph, as_known(known), wanted));
+
+  double unit = coarsest_rounding(graph, 0, graph.nodes.size(), numerics);
+  for (auto& [id, tensor] : known) tensor = perturbed(tensor, unit, seed + index_of(id));
+  STITCH_TRY(std::vector<oracle::Tensor> moved, oracle::evaluate(graph, as_known(known), wanted));
+
+  OracleAnswer answer;
+  for (size_t i = 0; i < exact.size(); ++i) {
+    DType dtype = truth_dtype(exact[i].dtype());
+    answer.truth.add({dtype, exact[i].shape(), {}}, exact[i].to_bytes(dtype));
+    answer.sensitivity.push_back(accumulation * relative_change(moved[i], exact[i]));
+  }
+  return answer;
+}
+
+}  // namespace stitch::verify

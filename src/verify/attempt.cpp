@@ -1,0 +1,129 @@
+#include "verify/attempt.h"
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "import/python.h"
+#include "verify/torch_reference.h"
+
+namespace stitch::verify {
+
+namespace {
+
+std::vector<std::pair<int, int>> renewed_states(const Signature& signature) {
+  std::vector<std::pair<int, int>> pairs;
+  for (size_t o = 0; o < signature.outputs.size(); ++o)
+    for (size_t i = 0; i < signature.inputs.size(); ++i)
+      if (signature.outputs[o].role == "update" && signature.outputs[o].target == signature.inputs[i].name)
+        pairs.emplace_back(static_cast<int>(i), static_cast<int>(o));
+  return pairs;
+}
+
+// What a Python candidate needs to make its module.
+Result<std::string> extra_for(Session& session) {
+  if (!session.python) return std::string();
+  if (!session.torch) return work_error("torch", "a Python candidate needs a .py task and PyTorch");
+  STITCH_TRY(fs::path init, session.torch->init_inputs());
+  Json names = Json::array();
+  for (const ManifestTensor& tensor : session.task.signature.parameters) names.push_back(tensor.data);
+  return Json{{"init", init.string()}, {"seed", 42}, {"state", names}}.dump();
+}
+
+}  // namespace
+
+Error found(const runner::Failure& failure, std::string_view while_doing) {
+  std::string reason = format("{} while {}", failure.message, while_doing);
+  Error error = user_error(std::string(runner::name(failure.kind)), reason);
+  return error;
+}
+
+Result<Attempt> Attempt::start(Session& session, Weights weights, runner::ThreadOrder order) {
+  session.arena.release_to(0);
+  runner::Options options{.device = session.options.device,
+                          .time_limit = session.options.time_limit,
+                          .order = order,
+                          .address_sanitizer = session.options.address_sanitizer};
+  if (session.python) {
+    STITCH_TRY(options.python, find_python(session.options.python));
+  }
+  STITCH_TRY(runner::Candidate candidate, runner::Candidate::start(options, session.arena));
+  Attempt attempt(session, std::move(candidate));
+  STITCH_CHECK(or_found(attempt.candidate_.load(session.library), "it was loaded"));
+  for (const ManifestTensor& output : session.task.signature.outputs)
+    attempt.outputs_.push_back({output.type.dtype, output.type.shape, {}});
+  attempt.states_ = renewed_states(session.task.signature);
+  STITCH_TRY(Tensors parameters, session.reference.parameters(weights));
+  STITCH_TRY(std::string extra, extra_for(session));
+  STITCH_TRY(std::vector<runner::TensorAt> at, attempt.upload(parameters));
+  STITCH_TRY(attempt.created_, or_found(attempt.candidate_.create(at, extra), "weights were packed"));
+  session.arena.release_to(0);
+  return attempt;
+}
+
+Result<std::vector<runner::TensorAt>> Attempt::upload(const Tensors& tensors) {
+  std::vector<runner::TensorAt> at;
+  for (const TensorBytes& tensor : tensors.tensors) {
+    STITCH_TRY(int64_t offset, session_->arena.allocate(std::ssize(tensor.bytes)));
+    std::ranges::copy(tensor.bytes, session_->arena.bytes(offset, std::ssize(tensor.bytes)).begin());
+    at.push_back({{tensor.type.dtype, tensor.type.shape, {}}, offset});
+  }
+  return at;
+}
+
+Result<int> Attempt::place(const Tensors& inputs) {
+  int64_t mark = session_->arena.mark();
+  STITCH_TRY(std::vector<runner::TensorAt> at, upload(inputs));
+  STITCH_TRY(int set, or_found(candidate_.place(at), "inputs were uploaded"));
+  session_->arena.release_to(mark);
+  return set;
+}
+
+Result<void> Attempt::drop(int set) {
+  STITCH_CHECK(or_found(candidate_.drop(set), "inputs were freed"));
+  return {};
+}
+
+Result<Observed> Attempt::ask(const Trial& trial, const runner::CallOptions& options) {
+  if (set_ >= 0) STITCH_CHECK(drop(std::exchange(set_, -1)));
+  STITCH_TRY(set_, place(trial.inputs));
+  return call(set_, options);
+}
+
+Result<Observed> Attempt::repeat(const runner::CallOptions& options) { return call(set_, options); }
+
+Result<Observed> Attempt::call(int set, const runner::CallOptions& options) {
+  Observed observed;
+  STITCH_TRY(observed.called, or_found(candidate_.call(set, outputs_, options, states_), "it ran"));
+  STITCH_TRY(observed.outputs, fetch(outputs_));
+  return observed;
+}
+
+Result<Tensors> Attempt::fetch(const std::vector<TensorType>& types) {
+  Tensors tensors;
+  for (size_t i = 0; i < types.size(); ++i) {
+    int64_t mark = session_->arena.mark(), size = types[i].bytes();
+    STITCH_TRY(int64_t offset, session_->arena.allocate(size));
+    runner::Range all{0, size};
+    STITCH_CHECK(
+        or_found(candidate_.fetch_output(static_cast<int>(i), {&all, 1}, offset), "outputs were fetched"));
+    auto bytes = session_->arena.bytes(offset, size);
+    tensors.add(types[i], {bytes.begin(), bytes.end()});
+    session_->arena.release_to(mark);
+  }
+  return tensors;
+}
+
+Result<std::vector<std::byte>> Attempt::input(int set, size_t index) {
+  const TensorType& type = session_->task.signature.inputs[index].type;
+  int64_t mark = session_->arena.mark();
+  STITCH_TRY(int64_t offset, session_->arena.allocate(type.bytes()));
+  STITCH_CHECK(or_found(candidate_.fetch_input(set < 0 ? set_ : set, static_cast<int>(index), offset),
+                        "inputs were fetched"));
+  auto bytes = session_->arena.bytes(offset, type.bytes());
+  std::vector<std::byte> copy(bytes.begin(), bytes.end());
+  session_->arena.release_to(mark);
+  return copy;
+}
+
+}  // namespace stitch::verify

@@ -1,0 +1,60 @@
+// A candidate process with weights in it, asked trial by trial. Its failures come back as findings.
+#pragma once
+
+#include "runner/candidate.h"
+#include "verify/session.h"
+
+namespace stitch::verify {
+
+// What a failure of the candidate is called in a verdict.
+Error found(const runner::Failure& failure, std::string_view while_doing);
+
+template <class T>
+Result<T> or_found(runner::Reply<T> reply, std::string_view while_doing) {
+  if (reply.failure) return found(*reply.failure, while_doing);
+  return std::move(reply.value);
+}
+
+struct Observed {
+  Tensors outputs;
+  runner::Called called;
+};
+
+class Attempt {
+ public:
+  // Starts, loads and creates with the given weights.
+  static Result<Attempt> start(Session& session, Weights weights,
+                               runner::ThreadOrder order = runner::ThreadOrder::forward);
+
+  // Uploads a trial's inputs and runs; they stay on the device until the next question.
+  Result<Observed> ask(const Trial& trial, const runner::CallOptions& options = {});
+  // The same on inputs that are there already.
+  Result<Observed> repeat(const runner::CallOptions& options = {});
+  // A trial's inputs placed to stay; returns the set's number.
+  Result<int> place(const Tensors& inputs);
+  Result<Observed> call(int set, const runner::CallOptions& options);
+  Result<void> drop(int set);
+  // Whole outputs of the last call, which had these types.
+  Result<Tensors> fetch(const std::vector<TensorType>& types);
+  // One input as it is on the device now.
+  Result<std::vector<std::byte>> input(int set, size_t index);
+
+  runner::Candidate& candidate() { return candidate_; }
+  const std::vector<TensorType>& output_types() const { return outputs_; }
+  double create_seconds() const { return created_.seconds; }
+  int64_t device_bytes() const { return created_.device_bytes; }
+
+ private:
+  Attempt(Session& session, runner::Candidate candidate)
+      : session_(&session), candidate_(std::move(candidate)) {}
+  Result<std::vector<runner::TensorAt>> upload(const Tensors& tensors);
+
+  Session* session_;
+  runner::Candidate candidate_;
+  std::vector<TensorType> outputs_;
+  std::vector<std::pair<int, int>> states_;  // inputs and the outputs that renew them
+  runner::Created created_;
+  int set_ = -1;
+};
+
+}  // namespace stitch::verify

@@ -1,0 +1,94 @@
+#include "verify/draw.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "oracle/philox.h"
+#include "oracle/tensor.h"
+
+namespace stitch::verify {
+
+namespace {
+
+// The smallest dimension of anything that the input may index, found by following it through views and
+// pointwise ops.
+int64_t index_bound(const Graph& graph, ValueId input) {
+  std::vector<bool> carries(graph.values.size());
+  carries[index_of(input)] = true;
+  int64_t bound = 2;
+  bool indexes = false;
+  auto narrow = [&](const Shape& shape) {
+    for (int64_t size : shape) {
+      bound = indexes ? std::min(bound, size) : size;
+      indexes = true;
+    }
+  };
+  for (const Node& node : graph.nodes) {
+    bool reads = std::ranges::any_of(
+        node.operands, [&](ValueId id) { return id != ValueId::none && carries[index_of(id)]; });
+    if (!reads) continue;
+    Family family = info(node.op).family;
+    if (family == Family::indexing)
+      narrow(graph.type(node.operands[0]).shape);
+    else if (family != Family::linear_algebra)
+      for (ValueId id : node.results)
+        if (!is_floating(graph.type(id).dtype)) carries[index_of(id)] = true;
+  }
+  return std::max<int64_t>(bound, 1);
+}
+
+struct Draw {
+  uint64_t seed;
+  int64_t stream;
+
+  double uniform(int64_t i) const {
+    return oracle::uniform(oracle::random_bits(static_cast<int64_t>(seed), stream, i)[0], 53);
+  }
+  double normal(int64_t i) const {
+    auto [a, b] = oracle::random_bits(static_cast<int64_t>(seed), stream, i);
+    return std::sqrt(-2 * std::log(1 - oracle::uniform(a, 53))) *
+           std::cos(2 * std::numbers::pi * oracle::uniform(b, 53));
+  }
+};
+
+double draw_number(const Draw& draw, std::string_view distribution, int64_t i, int64_t sample) {
+  if (distribution == "normal") return draw.normal(i);
+  if (distribution == "shifted") return 4 * draw.uniform(i) - 2;
+  if (distribution == "scaled") {
+    Draw of_sample{draw.seed + 1, draw.stream};
+    return std::exp2(6 * of_sample.uniform(sample) - 3) * draw.normal(i) +
+           of_sample.normal(sample + (1 << 20));
+  }
+  if (distribution == "outliers") {
+    Draw planted{draw.seed + 2, draw.stream};
+    return planted.uniform(i) < 1e-3 ? 50 * draw.normal(i) : draw.uniform(i);
+  }
+  return draw.uniform(i);
+}
+
+}  // namespace
+
+std::vector<std::string> drawn_distributions() { return {"normal", "scaled", "outliers", "shifted"}; }
+
+std::vector<std::byte> draw_input(const Graph& graph, ValueId input, std::string_view distribution,
+                                  uint64_t seed) {
+  const TensorType& type = graph.type(input);
+  oracle::Tensor tensor(type.dtype, type.shape);
+  Draw draw{seed, static_cast<int64_t>(index_of(input))};
+  int64_t elements = tensor.elements(),
+          per_sample = type.shape.empty() ? 1 : elements / std::max<int64_t>(type.shape[0], 1);
+  if (tensor.floating()) {
+    double* to = tensor.writable<double>();
+    for (int64_t i = 0; i < elements; ++i)
+      to[i] = draw_number(draw, distribution, i, i / std::max<int64_t>(per_sample, 1));
+  } else {
+    int64_t bound = type.dtype == DType::boolean ? 2 : index_bound(graph, input);
+    int64_t* to = tensor.writable<int64_t>();
+    for (int64_t i = 0; i < elements; ++i)
+      to[i] = static_cast<int64_t>(draw.uniform(i) * static_cast<double>(std::min<int64_t>(bound, 100)));
+  }
+  return tensor.to_bytes();
+}
+
+}  // namespace stitch::verify

@@ -1,0 +1,113 @@
+// Right on inputs it has never seen: the task's own kind under fresh seeds, then kinds that the task never
+// draws, then all of it again with weights that make every input and parameter matter.
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "verify/attempt.h"
+#include "verify/gates/gates.h"
+#include "verify/judge.h"
+
+namespace stitch::verify {
+
+namespace {
+
+std::string describe(const Question& question) {
+  std::string text = format("inputs of kind '{}'", question.distribution);
+  return question.weights == Weights::task ? text : text + ", reparameterised weights";
+}
+
+struct Tally {
+  int trials = 0, outside = 0;
+  double worst = 0;  // the largest error over its budget
+  double error = 0, pytorch = 0;
+};
+
+Result<void> check_trial(Session& session, Attempt& attempt, const Trial& trial, Tally& tally,
+                         Json& evidence) {
+  STITCH_TRY(Observed observed, attempt.ask(trial, {.poison = session.next_seed()}));
+  Json record = {{"weights", name(trial.question.weights)},
+                 {"distribution", trial.question.distribution},
+                 {"seed", format("{:016x}", trial.question.seed)},
+                 {"outputs", Json::array()}};
+  std::optional<Error> wrong;
+  for (size_t i = 0; i < observed.outputs.size(); ++i) {
+    Comparison comparison = judge_output(session, trial, i, observed.outputs[i]);
+    Json output = to_json(comparison);
+    output["name"] = session.task.signature.outputs[i].name;
+    if (session.options.kernelbench_compatible && trial.pytorch.size()) {
+      KernelBenchCheck check = kernelbench_allclose(observed.outputs[i], trial.pytorch[i], 1e-4);
+      output["kernelbench"] = {{"passed", check.passed}, {"outside", check.outside}};
+      if (!check.passed && !wrong)
+        wrong = found("kernelbench", format("KernelBench's allclose rejects {:.2f} % of '{}'",
+                                            100 * check.outside, session.task.signature.outputs[i].name));
+    }
+    record["outputs"].push_back(output);
+    if (comparison.own.relative() >= tally.error) tally.error = comparison.own.relative();
+    if (comparison.pytorch) tally.pytorch = std::max(tally.pytorch, comparison.pytorch->relative());
+    if (comparison.passed) continue;
+    bool lost = comparison.own.not_finite > 0;
+    wrong = found(lost ? "not_finite" : "wrong",
+                  format("output '{}' on {}: {}", session.task.signature.outputs[i].name,
+                         describe(trial.question), comparison.reason));
+  }
+  evidence["trials"].push_back(std::move(record));
+  ++tally.trials;
+  if (!observed.called.damage.empty())
+    return found("out_of_bounds", format("it wrote past its tensors: {}", observed.called.damage));
+  if (wrong) return *wrong;
+  return {};
+}
+
+std::vector<Question> questions(Session& session) {
+  std::vector<Question> list;
+  int seeds = session.options.quick ? 1 : 3;
+  for (int i = 0; i < seeds; ++i) list.push_back({Weights::task, "task", session.next_seed()});
+  if (session.options.quick) return list;
+  for (const std::string& distribution : session.reference.distributions())
+    list.push_back({Weights::task, distribution, session.next_seed()});
+  // A Python candidate may have no place to put other weights.
+  if (session.python) return list;
+  list.push_back({Weights::reparameterised, "task", session.next_seed()});
+  list.push_back({Weights::reparameterised, "normal", session.next_seed()});
+  return list;
+}
+
+// Trials that timing repeats are kept, unless they are huge.
+constexpr int64_t kept_bytes = int64_t{8} << 30;
+
+}  // namespace
+
+Result<Passed> correctness(Session& session, Json& evidence) {
+  evidence["trials"] = Json::array();
+  Tally tally;
+  std::optional<Attempt> attempt;
+  Weights weights = Weights::task;
+  int64_t kept = 0;
+  for (const Question& question : questions(session)) {
+    session.progress("correctness: " + describe(question));
+    STITCH_TRY(Trial trial, session.reference.ask(question));
+    if (!trial.in_domain) {
+      ++tally.outside;
+      evidence["trials"].push_back({{"weights", name(question.weights)},
+                                    {"distribution", question.distribution},
+                                    {"skipped", "the model's result is not finite there"}});
+      continue;
+    }
+    if (!attempt || question.weights != weights) {
+      attempt.reset();
+      weights = question.weights;
+      STITCH_TRY(Attempt started, Attempt::start(session, weights));
+      attempt.emplace(std::move(started));
+    }
+    STITCH_CHECK(check_trial(session, *attempt, trial, tally, evidence));
+    kept += trial.inputs.bytes() + trial.truth.bytes() + trial.pytorch.bytes();
+    if (weights == Weights::task && (session.trials.size() < 2 || kept < kept_bytes))
+      session.trials.push_back(std::move(trial));
+  }
+  std::string summary = format("{} trials, worst relative error {:.1e}", tally.trials, tally.error);
+  if (tally.pytorch > 0) summary += format(" (PyTorch {:.1e})", tally.pytorch);
+  if (tally.outside) summary += format(", {} kinds outside the model's domain", tally.outside);
+  return Passed{summary};
+}
+
+}  // namespace stitch::verify

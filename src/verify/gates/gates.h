@@ -1,0 +1,26 @@
+// The gates, one file each, in the order in which a program meets them (gates.cpp).
+#pragma once
+
+#include <span>
+
+#include "verify/session.h"
+
+namespace stitch::verify {
+
+std::span<const Gate> all_gates();
+
+Result<Passed> screen(Session& session, Json& evidence);
+Result<Passed> build(Session& session, Json& evidence);
+Result<Passed> load(Session& session, Json& evidence);
+Result<Passed> correctness(Session& session, Json& evidence);
+Result<Passed> sensitivity(Session& session, Json& evidence);
+Result<Passed> conduct(Session& session, Json& evidence);
+Result<Passed> thread_order(Session& session, Json& evidence);
+Result<Passed> regions(Session& session, Json& evidence);
+Result<Passed> sanitizer(Session& session, Json& evidence);
+Result<Passed> profile(Session& session, Json& evidence);
+Result<Passed> coverage(Session& session, Json& evidence);
+Result<Passed> timing(Session& session, Json& evidence);
+Result<Passed> physical_floor(Session& session, Json& evidence);
+
+}  // namespace stitch::verify

@@ -1,0 +1,47 @@
+// What one call makes the device do.
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "verify/attempt.h"
+#include "verify/gates/gates.h"
+
+namespace stitch::verify {
+
+Result<Passed> profile(Session& session, Json& evidence) {
+  if (session.trials.empty()) return skipped("no trial to repeat");
+  STITCH_TRY(Attempt attempt, Attempt::start(session, Weights::task));
+  STITCH_TRY(int set, attempt.place(session.trials[0].inputs));
+  auto reply = attempt.candidate().profile(set, attempt.output_types());
+  if (reply.failure && reply.failure->kind == runner::FailureKind::refused)
+    return skipped(reply.failure->message);
+  STITCH_TRY(session.activities, or_found(std::move(reply), "it was profiled"));
+  if (session.activities.empty()) return found("no_work", "a call makes the device do nothing at all");
+  struct Sum {
+    int count = 0;
+    int64_t nanoseconds = 0;
+  };
+  std::map<std::string, Sum> sums;
+  int64_t first = session.activities.front().start_ns, last = first, busy = 0;
+  for (const runner::Activity& activity : session.activities) {
+    Sum& sum = sums[activity.name];
+    ++sum.count;
+    sum.nanoseconds += activity.end_ns - activity.start_ns;
+    busy += activity.end_ns - activity.start_ns;
+    first = std::min(first, activity.start_ns);
+    last = std::max(last, activity.end_ns);
+  }
+  for (const auto& [kernel, sum] : sums)
+    evidence["kernels"].push_back({{"name", kernel}, {"count", sum.count}, {"nanoseconds", sum.nanoseconds}});
+  std::string summary = format("{} launches of {} kernels", session.activities.size(), sums.size());
+  if (last > first) {
+    evidence["span_ns"] = last - first;
+    evidence["busy_ns"] = busy;
+    summary += format(", {} busy of {}", seconds_text(static_cast<double>(busy) * 1e-9),
+                      seconds_text(static_cast<double>(last - first) * 1e-9));
+  }
+  return Passed{summary};
+}
+
+}  // namespace stitch::verify

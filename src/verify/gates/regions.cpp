@@ -1,0 +1,183 @@
+// Each region alone: it gets what it would get inside the program, rounded as its contract says, and must
+// give what the oracle makes of exactly that. No error of one region hides in another's, and an output
+// that says little end to end can't hide anything.
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "oracle/interpreter.h"
+#include "verify/attempt.h"
+#include "verify/gates/gates.h"
+#include "verify/layout.h"
+#include "verify/sensitivity.h"
+
+namespace stitch::verify {
+
+namespace {
+
+using oracle::Tensor;
+
+// What storing in a dtype costs.
+double storage_rounding(DType dtype) {
+  if (dtype == DType::f16) return 0x1p-10;
+  return dtype == DType::bf16 ? 0x1p-7 : 0;
+}
+
+class RegionCheck {
+ public:
+  RegionCheck(Session& session, Attempt& attempt)
+      : session_(session), attempt_(attempt), graph_(session.task.graph) {}
+
+  Result<void> take(const std::vector<ManifestTensor>& names, const Tensors& values) {
+    for (size_t i = 0; i < names.size(); ++i) {
+      STITCH_TRY(Tensor tensor,
+                 Tensor::from_bytes(values[i].type.dtype, values[i].type.shape, values[i].bytes));
+      live_.insert_or_assign(graph_.find(names[i].name), std::move(tensor));
+    }
+    return {};
+  }
+
+  Result<void> run(size_t number, Json& evidence) {
+    const ManifestRegion& region = session_.manifest.regions[number];
+    STITCH_TRY(std::vector<ValueId> reads, ids(region, region.reads));
+    STITCH_TRY(std::vector<ValueId> writes, ids(region, region.writes));
+    STITCH_CHECK(provide(reads));
+    Tensors inputs;
+    oracle::Known known = live_;
+    for (size_t i = 0; i < reads.size(); ++i) {
+      const Slot& slot = region.reads[i];
+      std::vector<std::byte> stored = live_.at(reads[i]).to_bytes(slot.type.dtype);
+      STITCH_TRY(Tensor rounded, Tensor::from_bytes(slot.type.dtype, slot.type.shape, stored));
+      known.insert_or_assign(reads[i], rounded.labelled(graph_.type(reads[i]).dtype));
+      inputs.add(stored_type(slot), to_storage(slot, stored));
+    }
+    for (ValueId id : writes) known.erase(id);
+    STITCH_TRY(std::vector<Tensor> expected, oracle::evaluate(graph_, known, writes));
+    STITCH_TRY(std::vector<double> moved, movement(region, known, writes, expected));
+    STITCH_TRY(Tensors outputs, call(number, region, inputs));
+    for (size_t i = 0; i < writes.size(); ++i)
+      STITCH_CHECK(judge(region, i, outputs[i], expected[i], moved[i], evidence));
+    for (size_t i = 0; i < writes.size(); ++i) live_.insert_or_assign(writes[i], expected[i]);
+    return {};
+  }
+
+ private:
+  Result<std::vector<ValueId>> ids(const ManifestRegion& region, const std::vector<Slot>& slots) const {
+    std::vector<ValueId> out;
+    for (const Slot& slot : slots) {
+      ValueId id = graph_.find(slot.value);
+      if (id == ValueId::none || graph_.type(id).shape != slot.type.shape || !fits(slot))
+        return found("contract", format("region '{}' names '{}' as {}, which the task has not", region.name,
+                                        slot.value, text(slot.type)));
+      out.push_back(id);
+    }
+    return out;
+  }
+
+  // A region may read what no region before it wrote: then the oracle makes it.
+  Result<void> provide(const std::vector<ValueId>& reads) {
+    std::vector<ValueId> missing;
+    for (ValueId id : reads)
+      if (!live_.contains(id)) missing.push_back(id);
+    STITCH_TRY(std::vector<Tensor> made, oracle::evaluate(graph_, live_, missing));
+    for (size_t i = 0; i < missing.size(); ++i) live_.insert_or_assign(missing[i], made[i]);
+    return {};
+  }
+
+  double rounding(const ManifestRegion& region) const {
+    double unit = 0x1p-22;
+    for (const Node& node : graph_.nodes)
+      if (std::ranges::find(region.nodes, graph_[node.results[0]].name) != region.nodes.end())
+        unit = std::max(unit, rounding_of(graph_, node, session_.options.numerics));
+    return unit;
+  }
+
+  // What rounding the region's operands does to its results, relative.
+  Result<std::vector<double>> movement(const ManifestRegion& region, oracle::Known known,
+                                       const std::vector<ValueId>& writes,
+                                       const std::vector<Tensor>& expected) {
+    double unit = rounding(region);
+    for (auto& [id, tensor] : known) tensor = perturbed(tensor, unit, index_of(id));
+    STITCH_TRY(std::vector<Tensor> moved, oracle::evaluate(graph_, std::move(known), writes));
+    std::vector<double> out;
+    for (size_t i = 0; i < writes.size(); ++i) out.push_back(4 * relative_change(moved[i], expected[i]));
+    return out;
+  }
+
+  Result<Tensors> call(size_t number, const ManifestRegion& region, const Tensors& inputs) {
+    STITCH_TRY(int set, attempt_.place(inputs));
+    std::vector<TensorType> types;
+    for (const Slot& slot : region.writes) types.push_back(stored_type(slot));
+    runner::CallOptions options{.region = static_cast<int>(number), .poison = session_.next_seed()};
+    STITCH_TRY(runner::Called called,
+               or_found(attempt_.candidate().call(set, types, options), "region '" + region.name + "' ran"));
+    if (!called.damage.empty())
+      return found("out_of_bounds",
+                   format("region '{}' wrote past its tensors: {}", region.name, called.damage));
+    STITCH_TRY(Tensors outputs, attempt_.fetch(types));
+    STITCH_CHECK(attempt_.drop(set));
+    return outputs;
+  }
+
+  Result<void> judge(const ManifestRegion& region, size_t i, const TensorBytes& stored,
+                     const Tensor& expected, double moved, Json& evidence) {
+    const Slot& slot = region.writes[i];
+    std::vector<std::byte> logical = from_storage(slot, stored.bytes);
+    TensorBytes got{{slot.type.dtype, slot.type.shape, {}}, logical};
+    DType dtype = expected.floating() ? DType::f64 : expected.dtype();
+    std::vector<std::byte> exact = expected.to_bytes(dtype);
+    Judging judging{.numerics = session_.options.numerics,
+                    .floor = 1e-5 + 2 * storage_rounding(slot.type.dtype),
+                    .sensitivity = moved};
+    Comparison comparison = compare(got, {{dtype, expected.shape(), {}}, exact}, nullptr, judging);
+    Json record = to_json(comparison);
+    record["region"] = region.name;
+    record["value"] = slot.value;
+    evidence["regions"].push_back(std::move(record));
+    worst_ = std::max(worst_, comparison.own.relative());
+    if (comparison.passed) return {};
+    return found("region_wrong", format("region '{}' alone gives a wrong '{}': {}", region.name, slot.value,
+                                        comparison.reason));
+  }
+
+  Session& session_;
+  Attempt& attempt_;
+  const Graph& graph_;
+  oracle::Known live_;
+  double worst_ = 0;
+};
+
+// The oracle runs on the CPU, one region after the other: past this it takes minutes.
+constexpr double most_flops = 4e12;
+
+}  // namespace
+
+Result<Passed> regions(Session& session, Json& evidence) {
+  const std::vector<ManifestRegion>& list = session.manifest.regions;
+  if (list.empty()) {
+    if (session.weak)
+      session.notes.push_back(
+          "the task is weak and no regions are named: only the reparameterised weights prove something");
+    return skipped("the program names no regions");
+  }
+  if (session.options.quick) return skipped("--quick");
+  double flops = cost(session.task.graph).total.flops;
+  if (flops > most_flops && !session.weak)
+    return skipped(format("{} on the CPU would take minutes, and the task is not weak", si(flops, "FLOP")));
+  Weights weights = session.weak ? Weights::reparameterised : Weights::task;
+  STITCH_TRY(Attempt attempt, Attempt::start(session, weights));
+  STITCH_TRY(Trial trial, session.reference.ask({weights, "task", session.next_seed()}));
+  STITCH_TRY(Tensors parameters, session.reference.parameters(weights));
+  RegionCheck check(session, attempt);
+  STITCH_CHECK(check.take(session.task.signature.parameters, parameters));
+  STITCH_CHECK(check.take(session.task.signature.inputs, trial.inputs));
+  for (size_t i = 0; i < list.size(); ++i) {
+    session.progress("region " + list[i].name);
+    STITCH_CHECK(check.run(i, evidence));
+  }
+  return Passed{
+      format("{} regions right alone{}", list.size(), session.weak ? ", with reparameterised weights" : "")};
+}
+
+}  // namespace stitch::verify

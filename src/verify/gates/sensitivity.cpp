@@ -1,0 +1,80 @@
+// A task whose output a constant or another input's output would pass proves little end to end. It is
+// reported as weak; its regions then have to be checked alone (regions.cpp does so whenever it can), and
+// the reparameterised weights of the correctness gate carry the weight.
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "verify/gates/gates.h"
+#include "verify/judge.h"
+
+namespace stitch::verify {
+
+namespace {
+
+double mean(const TensorBytes& truth) {
+  double sum = 0;
+  int64_t elements = truth.type.elements();
+  for (int64_t i = 0; i < elements; ++i) {
+    double value;
+    std::memcpy(&value, truth.bytes.data() + i * 8, 8);
+    sum += std::isfinite(value) ? value : 0;
+  }
+  return elements ? sum / static_cast<double>(elements) : 0;
+}
+
+Tensors constant(const TensorType& type, double value) {
+  std::vector<std::byte> bytes(static_cast<size_t>(type.elements()) * 8);
+  for (int64_t i = 0; i < type.elements(); ++i) std::memcpy(bytes.data() + i * 8, &value, 8);
+  Tensors out;
+  out.add({DType::f64, type.shape, {}}, std::move(bytes));
+  return out;
+}
+
+// Imitations that need no computing: zeros, the mean, an input handed through, another trial's output.
+std::vector<std::string> imitations_that_pass(const Session& session, const Trial& trial, const Trial& other,
+                                              size_t output) {
+  const TensorBytes& truth = trial.truth[output];
+  std::vector<std::string> passed;
+  auto attempt = [&](const char* what, const TensorBytes& values) {
+    if (passes(session, trial, output, values)) passed.emplace_back(what);
+  };
+  attempt("zeros", constant(truth.type, 0)[0]);
+  attempt("a constant", constant(truth.type, mean(truth))[0]);
+  for (const TensorBytes& input : trial.inputs.tensors)
+    if (input.type.shape == truth.type.shape && is_floating(input.type.dtype)) attempt("an input", input);
+  attempt("another input's output", other.truth[output]);
+  return passed;
+}
+
+}  // namespace
+
+Result<Passed> sensitivity(Session& session, Json& evidence) {
+  if (session.trials.size() < 2) return skipped("needs two trials");
+  std::vector<std::string> weak;
+  for (size_t i = 0; i < session.task.signature.outputs.size(); ++i) {
+    if (!is_floating(session.trials[0].truth[i].type.dtype)) continue;
+    if (session.task.signature.outputs[i].role == "update") continue;
+    std::vector<std::string> passed = imitations_that_pass(session, session.trials[0], session.trials[1], i);
+    evidence[session.task.signature.outputs[i].name] = passed;
+    if (!passed.empty())
+      weak.push_back(format("'{}' ({})", session.task.signature.outputs[i].name, join(passed, ", ")));
+  }
+  double amplified = 0;
+  for (const TensorBytes& truth : session.trials[0].truth.tensors) {
+    size_t i = static_cast<size_t>(&truth - session.trials[0].truth.tensors.data());
+    if (session.trials[0].pytorch.size())
+      amplified = std::max(amplified, distance(session.trials[0].pytorch[i], truth).relative());
+  }
+  evidence["pytorch_relative_error"] = amplified;
+  if (amplified > 0.05) weak.push_back(format("PyTorch itself is {:.0f} % off float64", 100 * amplified));
+  session.weak = !weak.empty();
+  if (!session.weak) return Passed{"zeros, constants, inputs and other outputs would all fail"};
+  std::string what = "weak task: " + join(weak, "; ") + " would pass";
+  if (amplified > 0.05) what = "weak task: " + join(weak, "; ");
+  session.notes.push_back(what);
+  return Passed{what};
+}
+
+}  // namespace stitch::verify

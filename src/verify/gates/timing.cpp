@@ -1,0 +1,220 @@
+// How long a call takes: wall time between device-wide synchronisations, cold cache, fresh memory, each
+// timed output checked, rounds interleaved with the baselines in a secret order.
+//
+// The clock runs in the candidate's own process, so its claims are held against this side's watch: calls
+// back to back on a warm cache can't take longer than the same calls one by one on a cold one.
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "base/text.h"
+#include "verify/attempt.h"
+#include "verify/baseline_cache.h"
+#include "verify/gates/gates.h"
+#include "verify/judge.h"
+#include "verify/torch_reference.h"
+
+namespace stitch::verify {
+
+namespace {
+
+constexpr int64_t flush_bytes = int64_t{256} << 20;  // several times any L2
+constexpr int most_calls = 100, fewest_calls = 20, rounds = 5;
+constexpr double seconds_per_side = 1.0;
+constexpr int64_t checked_whole = int64_t{16} << 20, page = 1 << 16;
+constexpr int pages = 32;
+
+// A set of inputs on the device and what the program made of them when it was judged.
+struct Placed {
+  int set;
+  Tensors verified;
+};
+
+class Stopwatch {
+ public:
+  Stopwatch(Session& session, Attempt& attempt)
+      : session_(session), attempt_(attempt), random_(session.next_seed()) {}
+
+  Result<void> place() {
+    int64_t placed = 0;
+    for (const Trial& trial : session_.trials) {
+      if (sets_.size() >= 4 || (sets_.size() >= 2 && placed > (int64_t{16} << 30))) break;
+      STITCH_TRY(int set, attempt_.place(trial.inputs));
+      STITCH_TRY(Observed observed, attempt_.call(set, {.poison = session_.next_seed()}));
+      for (size_t i = 0; i < observed.outputs.size(); ++i)
+        if (Comparison comparison = judge_output(session_, trial, i, observed.outputs[i]); !comparison.passed)
+          return found("wrong", format("before timing, '{}' is wrong: {}",
+                                       session_.task.signature.outputs[i].name, comparison.reason));
+      sets_.push_back({set, std::move(observed.outputs)});
+      placed += trial.inputs.bytes() + trial.truth.bytes();
+    }
+    return {};
+  }
+
+  // Timed calls on secret sets; every output is looked at before the next call.
+  Result<void> time(int count, Samples& samples) {
+    for (int i = 0; i < count; ++i) {
+      size_t which = random_() % sets_.size();
+      runner::CallOptions options{.poison = session_.next_seed(), .timed = true, .flush_bytes = flush_bytes};
+      STITCH_TRY(runner::Called called,
+                 or_found(attempt_.candidate().call(sets_[which].set, attempt_.output_types(), options),
+                          "it was timed"));
+      if (!called.damage.empty())
+        return found("out_of_bounds", format("a timed call wrote past its tensors: {}", called.damage));
+      STITCH_CHECK(check(which));
+      samples.wall_ns.push_back(called.wall_ns);
+      samples.event_ns.push_back(called.event_ns);
+    }
+    return {};
+  }
+
+  // Seconds a call by this side's watch, warm and back to back.
+  Result<double> watched(int count) {
+    std::vector<int> sets;
+    for (const Placed& placed : sets_) sets.push_back(placed.set);
+    STITCH_TRY(int64_t once, or_found(attempt_.candidate().burst(sets, attempt_.output_types(), count),
+                                      "calls ran back to back"));
+    STITCH_TRY(int64_t twice, or_found(attempt_.candidate().burst(sets, attempt_.output_types(), 2 * count),
+                                       "calls ran back to back"));
+    return static_cast<double>(twice - once) * 1e-9 / count;
+  }
+
+ private:
+  // Small outputs whole, large ones on secret pages: equal to what was judged, or judged again.
+  Result<void> check(size_t which) {
+    for (size_t i = 0; i < sets_[which].verified.size(); ++i) {
+      const TensorBytes& verified = sets_[which].verified[i];
+      int64_t size = std::ssize(verified.bytes), mark = session_.arena.mark();
+      std::vector<runner::Range> ranges = chosen(size);
+      int64_t total = 0;
+      for (const runner::Range& range : ranges) total += range.end - range.begin;
+      STITCH_TRY(int64_t offset, session_.arena.allocate(total));
+      STITCH_CHECK(or_found(attempt_.candidate().fetch_output(static_cast<int>(i), ranges, offset),
+                            "a timed output was fetched"));
+      const std::byte* got = session_.arena.bytes(offset, total).data();
+      bool same = true;
+      for (const runner::Range& range : ranges) {
+        same = same && std::memcmp(got, verified.bytes.data() + range.begin,
+                                   static_cast<size_t>(range.end - range.begin)) == 0;
+        got += range.end - range.begin;
+      }
+      session_.arena.release_to(mark);
+      if (!same) STITCH_CHECK(judge_again(which, i));
+    }
+    return {};
+  }
+
+  Result<void> judge_again(size_t which, size_t output) {
+    STITCH_TRY(Tensors outputs, attempt_.fetch(attempt_.output_types()));
+    Comparison comparison = judge_output(session_, session_.trials[which], output, outputs[output]);
+    if (comparison.passed) return {};
+    return found("wrong_when_timed", format("a timed call gives a wrong '{}': {}",
+                                            session_.task.signature.outputs[output].name, comparison.reason));
+  }
+
+  std::vector<runner::Range> chosen(int64_t size) {
+    if (size <= checked_whole) return {{0, size}};
+    std::vector<runner::Range> ranges = {{size - page, size}};
+    for (int i = 1; i < pages; ++i) {
+      int64_t begin = static_cast<int64_t>(random_() % static_cast<uint64_t>(size - page));
+      ranges.push_back({begin, begin + page});
+    }
+    return ranges;
+  }
+
+  Session& session_;
+  Attempt& attempt_;
+  std::vector<Placed> sets_;
+  std::mt19937_64 random_;
+};
+
+int calls_for(double seconds) {
+  return std::clamp(static_cast<int>(seconds_per_side / std::max(seconds, 1e-6)), fewest_calls, most_calls);
+}
+
+Result<void> prepare_baselines(Session& session, std::vector<Samples*>& live) {
+  if (!session.torch) {
+    if (!session.options.baselines.empty())
+      session.notes.push_back("no baselines: the task is no .py file, or there is no PyTorch");
+    return {};
+  }
+  session.baselines.reserve(session.options.baselines.size());
+  for (const std::string& kind : session.options.baselines) {
+    session.progress("baseline " + kind);
+    std::optional<Samples> cached;
+    if (!session.options.fresh_baselines) cached = cached_baseline(session, kind);
+    if (cached) {
+      session.baselines.push_back(*std::move(cached));
+      continue;
+    }
+    auto prepared = session.torch->prepare_baseline(kind, session.next_seed());
+    session.baselines.push_back(prepared ? *std::move(prepared)
+                                         : Samples{.side = kind, .unavailable = prepared.error().message});
+  }
+  for (Samples& samples : session.baselines)
+    if (samples.unavailable.empty() && samples.measured_at.empty()) live.push_back(&samples);
+  return {};
+}
+
+Json evidence_of(const Session& session, double watched) {
+  Json json = {{"program", to_json(session.own, true)},
+               {"baselines", Json::array()},
+               {"flush_bytes", flush_bytes},
+               {"watched_seconds", watched}};
+  for (const Samples& samples : session.baselines) json["baselines"].push_back(to_json(samples, true));
+  return json;
+}
+
+}  // namespace
+
+Result<Passed> timing(Session& session, Json& evidence) {
+  if (session.options.device != runner::Device::cuda)
+    return skipped("times on the emulated GPU mean nothing");
+  if (!session.options.timing) return skipped("not asked for");
+  std::vector<Samples*> live;
+  STITCH_CHECK(prepare_baselines(session, live));
+  STITCH_TRY(Attempt attempt, Attempt::start(session, Weights::task));
+  Stopwatch stopwatch(session, attempt);
+  STITCH_CHECK(stopwatch.place());
+  Samples warm{.side = "warm-up"};
+  STITCH_CHECK(stopwatch.time(5, warm));
+  session.own.side = "program";
+  int own_calls = calls_for(warm.median());
+  std::vector<int> baseline_calls(live.size(), fewest_calls);
+  std::mt19937_64 random(session.next_seed());
+  for (int round = 0; round < rounds; ++round) {
+    session.progress(format("timing, round {} of {}", round + 1, rounds));
+    std::vector<int> order(live.size() + 1);
+    for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i) - 1;  // -1: the program
+    std::ranges::shuffle(order, random);
+    for (int side : order) {
+      if (side < 0) {
+        STITCH_CHECK(stopwatch.time(std::max(1, own_calls / rounds), session.own));
+        continue;
+      }
+      Samples& samples = *live[static_cast<size_t>(side)];
+      int& calls = baseline_calls[static_cast<size_t>(side)];
+      STITCH_CHECK(session.torch->time_baseline(samples, std::max(1, calls / rounds), flush_bytes,
+                                                session.next_seed()));
+      calls = calls_for(samples.median());
+    }
+  }
+  STITCH_TRY(double watched, stopwatch.watched(own_calls));
+  evidence = evidence_of(session, watched);
+  for (const Samples* samples : live) keep_baseline(session, *samples);
+  double own = session.own.median();
+  if (own < 0.5 * watched)
+    return found("forged_time", format("it claims {} a call; by our own watch calls take {}",
+                                       seconds_text(own), seconds_text(watched)));
+  std::string summary = format("{} a call, spread {:.1f} %", seconds_text(own), 100 * session.own.spread());
+  const Samples* best = nullptr;
+  for (const Samples& samples : session.baselines)
+    if (!samples.wall_ns.empty() && (!best || samples.median() < best->median())) best = &samples;
+  if (best)
+    summary +=
+        format(", {:.2f}x over {} ({})", best->median() / own, best->side, seconds_text(best->median()));
+  return Passed{summary};
+}
+
+}  // namespace stitch::verify

@@ -1,0 +1,242 @@
+#include "verify/numerics.h"
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+#include "base/parallel.h"
+#include "base/text.h"
+#include "oracle/half.h"
+
+namespace stitch::verify {
+
+namespace {
+
+constexpr std::array<std::string_view, 4> names = {"strict", "default", "tf32", "half"};
+
+template <class T>
+T element(const std::byte* data, int64_t index) {
+  T value;
+  std::memcpy(&value, data + index * static_cast<int64_t>(sizeof(T)), sizeof(T));
+  return value;
+}
+
+// Calls body(read) with a function that gives element i as a double, or as an integer.
+template <class Body>
+void with_reader(const TensorBytes& tensor, Body&& body) {
+  const std::byte* data = tensor.bytes.data();
+  switch (tensor.type.dtype) {
+    case DType::f64: return body([=](int64_t i) { return element<double>(data, i); });
+    case DType::f32: return body([=](int64_t i) { return static_cast<double>(element<float>(data, i)); });
+    case DType::f16:
+      return body([=](int64_t i) { return oracle::from_half_bits(element<uint16_t>(data, i)); });
+    case DType::bf16:
+      return body([=](int64_t i) { return oracle::from_bfloat_bits(element<uint16_t>(data, i)); });
+    case DType::i64: return body([=](int64_t i) { return element<int64_t>(data, i); });
+    case DType::i32: return body([=](int64_t i) { return static_cast<int64_t>(element<int32_t>(data, i)); });
+    case DType::i8: return body([=](int64_t i) { return static_cast<int64_t>(element<int8_t>(data, i)); });
+    case DType::u8:
+    case DType::boolean:
+      return body([=](int64_t i) { return static_cast<int64_t>(element<uint8_t>(data, i)); });
+  }
+}
+
+void add(Distance& sum, const Distance& part) {
+  sum.error += part.error;
+  sum.truth += part.truth;
+  if (part.largest > sum.largest || sum.worst < 0) {
+    sum.largest = part.largest;
+    sum.worst = part.worst;
+  }
+  sum.not_finite += part.not_finite;
+  sum.unequal += part.unequal;
+  if (part.first_bad >= 0 && (sum.first_bad < 0 || part.first_bad < sum.first_bad))
+    sum.first_bad = part.first_bad;
+  sum.scattered = sum.scattered || part.scattered;
+}
+
+// One stretch of elements; error and truth are sums of squares here.
+template <class Value, class Truth>
+Distance stretch(const Value& value, const Truth& truth, int64_t begin, int64_t end) {
+  Distance part;
+  auto bad = [&](int64_t& count, int64_t i) {
+    ++count;
+    if (part.first_bad < 0) part.first_bad = i;
+  };
+  for (int64_t i = begin; i < end; ++i) {
+    auto expected = truth(i);
+    auto got = value(i);
+    if constexpr (std::is_same_v<decltype(expected), int64_t>) {
+      if (static_cast<double>(expected) != static_cast<double>(got)) bad(part.unequal, i);
+    } else {
+      double x = static_cast<double>(got);
+      if (!std::isfinite(expected)) {
+        part.scattered = true;
+        bool same = std::isnan(expected) ? std::isnan(x) : x == expected;
+        if (!same) bad(part.not_finite, i);
+        continue;
+      }
+      if (!std::isfinite(x)) {
+        bad(part.not_finite, i);
+        continue;
+      }
+      double difference = std::fabs(x - expected);
+      part.error += difference * difference;
+      part.truth += expected * expected;
+      if (difference > part.largest || part.worst < 0) {
+        part.largest = difference;
+        part.worst = i;
+      }
+    }
+  }
+  return part;
+}
+
+constexpr int64_t stretch_length = 1 << 16;
+
+std::string place(const TensorType& type, int64_t index) {
+  if (index < 0) return "nowhere";
+  std::vector<int64_t> coordinates(type.shape.size());
+  for (size_t d = type.shape.size(); d-- > 0;) {
+    coordinates[d] = index % type.shape[d];
+    index /= type.shape[d];
+  }
+  return '[' + join(coordinates, ",") + ']';
+}
+
+// What PyTorch's own error allows.
+constexpr double relative_factor = 2, componentwise_factor = 8;
+// PyTorch's result says little itself: rounding was amplified, and two honest programs differ by as much.
+constexpr double amplified = 0.1, amplified_factor = 10;
+
+void judge(Comparison& out, const TensorType& type, const Judging& judging) {
+  double floor = std::max(judging.floor, judging.sensitivity);
+  double pytorch = out.pytorch ? out.pytorch->relative() : 0;
+  double factor = pytorch > amplified ? amplified_factor : relative_factor;
+  out.budget = std::max(factor * pytorch, floor);
+  double scale = out.own.elements ? out.own.rms() : 0;
+  out.largest_allowed =
+      std::max(componentwise_factor * (out.pytorch ? out.pytorch->largest : 0), 64 * floor * scale);
+  // Sums that cancel to nothing: PyTorch's own residue is the scale.
+  double allowed_error = std::max(out.budget * out.own.truth, out.pytorch ? factor * out.pytorch->error : 0);
+  if (out.own.not_finite > 0)
+    out.reason = format("{} of {} elements are NaN or infinite where they should not be, the first at {}",
+                        out.own.not_finite, out.own.elements, place(type, out.own.first_bad));
+  else if (out.own.unequal > 0)
+    out.reason = format("{} of {} integers differ, the first at {}", out.own.unequal, out.own.elements,
+                        place(type, out.own.first_bad));
+  else if (out.own.error > allowed_error)
+    out.reason = format("relative error {:.2e} is over the budget of {:.2e}", out.own.relative(), out.budget);
+  else if (out.own.largest > out.largest_allowed)
+    out.reason = format("at {} the error {:.2e} is over the {:.2e} that one element may have",
+                        place(type, out.own.worst), out.own.largest, out.largest_allowed);
+  out.passed = out.reason.empty();
+}
+
+// Where integers are not the truth's, PyTorch's own are as good: ties and rounding before an argmax.
+int64_t unequal_to_both(const TensorBytes& values, const TensorBytes& truth, const TensorBytes& pytorch,
+                        int64_t& first) {
+  int64_t count = 0;
+  with_reader(values, [&](auto value) {
+    with_reader(truth, [&](auto expected) {
+      with_reader(pytorch, [&](auto other) {
+        for (int64_t i = 0; i < values.type.elements(); ++i) {
+          double got = static_cast<double>(value(i));
+          if (got == static_cast<double>(expected(i)) || got == static_cast<double>(other(i))) continue;
+          if (count++ == 0) first = i;
+        }
+      });
+    });
+  });
+  return count;
+}
+
+}  // namespace
+
+std::string_view name(Numerics numerics) { return names[static_cast<size_t>(numerics)]; }
+
+std::optional<Numerics> parse_numerics(std::string_view text) {
+  for (size_t i = 0; i < names.size(); ++i)
+    if (names[i] == text) return static_cast<Numerics>(i);
+  return std::nullopt;
+}
+
+double Distance::relative() const {
+  if (truth > 0) return error / truth;
+  return error > 0 ? std::numeric_limits<double>::infinity() : 0;
+}
+
+double Distance::rms() const { return elements ? truth / std::sqrt(static_cast<double>(elements)) : 0; }
+
+Distance distance(const TensorBytes& values, const TensorBytes& truth) {
+  require(values.type.shape == truth.type.shape, "tensors of different shapes are compared");
+  int64_t elements = truth.type.elements();
+  std::vector<Distance> parts(static_cast<size_t>((elements + stretch_length - 1) / stretch_length));
+  with_reader(values, [&](auto value) {
+    with_reader(truth, [&](auto expected) {
+      parallel_for(std::ssize(parts), 4, [&](int64_t begin, int64_t end) {
+        for (int64_t part = begin; part < end; ++part)
+          parts[static_cast<size_t>(part)] = stretch(value, expected, part * stretch_length,
+                                                     std::min(elements, (part + 1) * stretch_length));
+      });
+    });
+  });
+  Distance sum;
+  for (const Distance& part : parts) add(sum, part);
+  sum.error = std::sqrt(sum.error);
+  sum.truth = std::sqrt(sum.truth);
+  sum.elements = elements;
+  return sum;
+}
+
+Comparison compare(const TensorBytes& values, const TensorBytes& truth, const TensorBytes* pytorch,
+                   const Judging& judging) {
+  Comparison out;
+  out.sensitivity = judging.sensitivity;
+  out.own = distance(values, truth);
+  if (pytorch) out.pytorch = distance(*pytorch, truth);
+  if (pytorch && out.own.unequal > 0)
+    out.own.unequal = unequal_to_both(values, truth, *pytorch, out.own.first_bad);
+  // What overflows in PyTorch too, or is NaN there, is not this program's doing.
+  if (pytorch && out.own.not_finite > 0 && out.pytorch->not_finite >= out.own.not_finite &&
+      out.pytorch->first_bad == out.own.first_bad)
+    out.own.not_finite = 0;
+  judge(out, truth.type, judging);
+  return out;
+}
+
+KernelBenchCheck kernelbench_allclose(const TensorBytes& values, const TensorBytes& pytorch,
+                                      double tolerance) {
+  int64_t outside = 0, elements = values.type.elements();
+  with_reader(values, [&](auto value) {
+    with_reader(pytorch, [&](auto expected) {
+      for (int64_t i = 0; i < elements; ++i) {
+        double got = static_cast<double>(value(i)), wanted = static_cast<double>(expected(i));
+        bool close = got == wanted || std::fabs(wanted - got) <= tolerance + tolerance * std::fabs(got);
+        if (!close) ++outside;
+      }
+    });
+  });
+  return {outside == 0, elements ? static_cast<double>(outside) / static_cast<double>(elements) : 0};
+}
+
+bool identical(const TensorBytes& a, const TensorBytes& b) {
+  return a.bytes.size() == b.bytes.size() && std::memcmp(a.bytes.data(), b.bytes.data(), a.bytes.size()) == 0;
+}
+
+Json to_json(const Comparison& comparison) {
+  Json json = {{"passed", comparison.passed},
+               {"relative_error", comparison.own.relative()},
+               {"budget", comparison.budget},
+               {"largest_error", comparison.own.largest},
+               {"largest_allowed", comparison.largest_allowed}};
+  if (comparison.pytorch) json["pytorch_relative_error"] = comparison.pytorch->relative();
+  if (comparison.sensitivity > 0) json["sensitivity"] = comparison.sensitivity;
+  if (!comparison.passed) json["reason"] = comparison.reason;
+  return json;
+}
+
+}  // namespace stitch::verify

@@ -1,0 +1,69 @@
+// Who is right, and by how much: everything is measured against float64, PyTorch too.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/json.h"
+#include "graph/safetensors.h"
+
+namespace stitch::verify {
+
+// An error budget that PyTorch itself sets on the same inputs (README).
+enum class Numerics : uint8_t { strict, standard, tf32, half };
+std::string_view name(Numerics numerics);  // "default" for standard, which C++ wouldn't let us say
+std::optional<Numerics> parse_numerics(std::string_view text);
+
+// How far values are from the truth.
+struct Distance {
+  double error = 0;    // ‖x - truth‖
+  double truth = 0;    // ‖truth‖
+  double largest = 0;  // the largest |x - truth|
+  int64_t worst = -1;  // where that is
+  int64_t elements = 0;
+  int64_t not_finite = 0;  // where truth is finite and x isn't, or they are different infinities
+  int64_t unequal = 0;     // integers: how many differ
+  int64_t first_bad = -1;  // the first of the not finite or unequal ones
+  bool scattered = false;  // the truth itself has NaN or infinities
+
+  double relative() const;  // error / truth; 0 if both are 0
+  double rms() const;       // of the truth
+};
+// `truth` is f64 for floats, and the integers themselves otherwise. Shapes must agree.
+Distance distance(const TensorBytes& values, const TensorBytes& truth);
+
+struct Comparison {
+  bool passed = false;
+  std::string reason;  // why not
+  Distance own;
+  std::optional<Distance> pytorch;
+  double budget = 0;           // on own.relative()
+  double largest_allowed = 0;  // on own.largest
+  double sensitivity = 0;  // what an input change within rounding does to the truth, relative; 0: not known
+};
+
+struct Judging {
+  Numerics numerics = Numerics::standard;
+  double floor = 1e-5;     // no budget is smaller
+  double sensitivity = 0;  // relative; widens the floor where rounding of the inputs already moves the truth
+};
+// `pytorch` in the class's own precision, where there is one.
+Comparison compare(const TensorBytes& values, const TensorBytes& truth, const TensorBytes* pytorch,
+                   const Judging& judging);
+
+// KernelBench's own check, for --compat: |pytorch - value| <= 1e-4 + 1e-4 |value| everywhere (1e-2 in half).
+struct KernelBenchCheck {
+  bool passed = false;
+  double outside = 0;  // the share of elements out of tolerance
+};
+KernelBenchCheck kernelbench_allclose(const TensorBytes& values, const TensorBytes& pytorch,
+                                      double tolerance);
+
+// Byte for byte.
+bool identical(const TensorBytes& a, const TensorBytes& b);
+
+Json to_json(const Comparison& comparison);
+
+}  // namespace stitch::verify

@@ -1,0 +1,27 @@
+// The re-runnable record of a result.
+#pragma once
+
+#include "verify/session.h"
+#include "verify/verdict.h"
+
+namespace stitch::verify {
+
+// Hashes of everything that was read and built, the machine, the versions, the verdict with its raw samples.
+Result<void> write_receipt(const fs::path& path, const Session& session, const Verdict& verdict);
+
+struct ReceiptCheck {
+  std::vector<std::string> differences;  // what is no longer as it was recorded
+  std::optional<Verdict> verdict;        // of the repetition; none if files differ
+  double recorded_seconds = 0, seconds = 0;
+  bool passed = false;
+};
+struct ReceiptOptions {
+  fs::path receipt;
+  fs::path program, task;  // where they are now; empty: where they were
+  std::string python;
+  double tolerance = 0.1;  // on the program's time
+  std::function<void(std::string_view)> on_progress;
+};
+Result<ReceiptCheck> check_receipt(const ReceiptOptions& options);
+
+}  // namespace stitch::verify

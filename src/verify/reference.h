@@ -1,0 +1,52 @@
+// The reference: where inputs, weights and right answers come from. PyTorch in a process of its own, with
+// the C++ oracle for what it can't say; the oracle alone where there is no PyTorch.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "graph/folder.h"
+#include "program/manifest.h"
+#include "verify/numerics.h"
+#include "verify/trial.h"
+
+namespace stitch::verify {
+
+// The task, imported: what every reference starts from.
+struct TaskGraph {
+  fs::path source;  // the .py file, or the graph folder
+  Graph graph;
+  Signature signature;
+  std::shared_ptr<const Safetensors> weights;
+};
+
+class Reference {
+ public:
+  virtual ~Reference() = default;
+  // In the order of signature.parameters.
+  virtual Result<Tensors> parameters(Weights weights) = 0;
+  virtual Result<Trial> ask(const Question& question) = 0;
+  // Besides "task"; the order in which they are worth trying.
+  virtual std::vector<std::string> distributions() const = 0;
+  virtual Json describe() const = 0;  // for the verdict: who answered, with which versions
+};
+
+std::unique_ptr<Reference> oracle_reference(const TaskGraph& task, Numerics numerics);
+
+// Parameters or states by their key in a file of weights; what the file lacks (constants) comes from
+// `otherwise`.
+Result<Tensors> find_tensors(const std::vector<ManifestTensor>& wanted,
+                             const std::shared_ptr<const Safetensors>& file,
+                             const std::shared_ptr<const Safetensors>& otherwise);
+
+// The truth by the oracle, in the signature's order.
+struct OracleAnswer {
+  Tensors truth;
+  std::vector<double> sensitivity;
+};
+Result<OracleAnswer> ask_oracle(const TaskGraph& task, const Tensors& parameters, const Tensors& inputs,
+                                Numerics numerics, uint64_t seed);
+
+}  // namespace stitch::verify

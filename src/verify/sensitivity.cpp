@@ -1,0 +1,53 @@
+#include "verify/sensitivity.h"
+
+#include <cmath>
+
+#include "oracle/philox.h"
+
+namespace stitch::verify {
+
+double rounding_of(const Graph& graph, const Node& node, Numerics numerics) {
+  constexpr double ten_bits = 0x1p-11, single = 0x1p-22;
+  DType dtype = graph.type(node.results[0]).dtype;
+  if (dtype == DType::f16 || numerics == Numerics::half) return ten_bits;
+  if (dtype == DType::bf16) return 0x1p-8;
+  bool convolves = info(node.op).family == Family::convolution || node.op == Op::rnn;
+  bool multiplies = cost(graph, node).matrix_flops > 0;
+  if (numerics == Numerics::standard && convolves) return ten_bits;
+  if (numerics == Numerics::tf32 && (convolves || multiplies)) return ten_bits;
+  return single;
+}
+
+double coarsest_rounding(const Graph& graph, size_t first, size_t last, Numerics numerics) {
+  double unit = 0;
+  for (size_t n = first; n < last; ++n) unit = std::max(unit, rounding_of(graph, graph.nodes[n], numerics));
+  return unit;
+}
+
+oracle::Tensor perturbed(const oracle::Tensor& tensor, double unit, uint64_t seed) {
+  if (!tensor.floating()) return tensor;
+  oracle::Tensor out(tensor.dtype(), tensor.shape());
+  const double* from = tensor.data<double>();
+  double* to = out.writable<double>();
+  oracle::PhiloxKey key = {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)};
+  for (int64_t i = 0; i < tensor.elements(); i += 4) {
+    auto words = oracle::philox({static_cast<uint32_t>(i), static_cast<uint32_t>(i >> 32), 0, 0}, key);
+    for (int64_t k = 0; k < 4 && i + k < tensor.elements(); ++k)
+      to[i + k] = from[i + k] * (1 + unit * (words[static_cast<size_t>(k)] * 0x1p-31 - 1));
+  }
+  return out;
+}
+
+double relative_change(const oracle::Tensor& a, const oracle::Tensor& b) {
+  if (!a.floating()) return 0;
+  const double *x = a.data<double>(), *y = b.data<double>();
+  double change = 0, norm = 0;
+  for (int64_t i = 0; i < a.elements(); ++i) {
+    if (!std::isfinite(x[i]) || !std::isfinite(y[i])) continue;
+    change += (x[i] - y[i]) * (x[i] - y[i]);
+    norm += y[i] * y[i];
+  }
+  return norm > 0 ? std::sqrt(change / norm) : 0;
+}
+
+}  // namespace stitch::verify

@@ -1,0 +1,22 @@
+// How much rounding is worth: a relative change of each operand within a class's rounding, and what it does.
+#pragma once
+
+#include "graph/graph.h"
+#include "oracle/tensor.h"
+#include "verify/numerics.h"
+
+namespace stitch::verify {
+
+// The relative rounding that a node's operands may suffer in a class: 2^-11 where tensor cores may be used
+// with 10 mantissa bits (convolutions and recurrences in `default`, products too in `tf32`), else 2^-22.
+double rounding_of(const Graph& graph, const Node& node, Numerics numerics);
+// The coarsest rounding among the nodes of [first, last).
+double coarsest_rounding(const Graph& graph, size_t first, size_t last, Numerics numerics);
+
+// x (1 + unit u) with u uniform in [-1, 1], drawn from the seed. Integers stay.
+oracle::Tensor perturbed(const oracle::Tensor& tensor, double unit, uint64_t seed);
+
+// ‖a - b‖ / ‖b‖ over the finite elements; 0 if both vanish.
+double relative_change(const oracle::Tensor& a, const oracle::Tensor& b);
+
+}  // namespace stitch::verify

@@ -1,0 +1,94 @@
+// One verification: what every gate sees, and what earlier gates leave for later ones.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/build.h"
+#include "device/gpu_spec.h"
+#include "program/manifest.h"
+#include "program/package.h"
+#include "runner/candidate.h"
+#include "verify/numerics.h"
+#include "verify/reference.h"
+#include "verify/timing.h"
+#include "verify/trial.h"
+
+namespace stitch::verify {
+
+class TorchReference;
+
+struct VerifyOptions {
+  fs::path program;  // a program folder, a .cu file, or a .py file with ModelNew
+  fs::path task;     // a .py file or a graph folder
+  Numerics numerics = Numerics::standard;
+  runner::Device device = runner::Device::emulated;
+  std::string model_class;  // empty: Model
+  std::string python;       // empty: the usual one
+  std::vector<std::string> baselines;
+  bool fresh_baselines = false;  // measured again although the cache has them
+  bool sanitizer = false;        // compute-sanitizer's three tools
+  bool address_sanitizer = false;
+  bool quick = false;  // one seed, one distribution, no second weights: for inner loops
+  bool timing = true;
+  bool kernelbench_compatible = false;
+  std::optional<uint64_t> seed;                  // of everything that is drawn; secret unless given
+  fs::path receipt;                              // written here if everything passed; empty: nowhere
+  std::chrono::milliseconds time_limit{60'000};  // for one request to the candidate
+  std::function<void(std::string_view)> on_progress;
+};
+
+struct Session {
+  const VerifyOptions& options;
+  const TaskGraph& task;
+  Reference& reference;
+  TorchReference* torch = nullptr;  // where baselines can be had
+  runner::Arena& arena;
+  uint64_t seed = 0;
+
+  // What earlier gates leave.
+  Package package;
+  bool python = false;  // a ModelNew: less trust
+  device::Built built;
+  fs::path library;  // what the runner loads
+  Manifest manifest;
+  std::vector<Trial> trials;  // asked so far, with the task's own weights
+  bool weak = false;          // the end-to-end check proves little
+  bool deterministic = true;  // equal runs gave equal bytes
+  std::vector<runner::Activity> activities;
+  std::vector<Samples> baselines;
+  Samples own;
+  std::vector<std::string> notes;
+  std::optional<GpuSpec> gpu;
+
+  uint64_t next_seed();  // a fresh secret
+  void progress(std::string_view text) const {
+    if (options.on_progress) options.on_progress(text);
+  }
+
+ private:
+  uint64_t drawn_ = 0;
+};
+
+// The candidate did something wrong. Our own trouble is a work error, and ends the verification instead.
+inline Error found(std::string code, std::string reason) {
+  return user_error(std::move(code), std::move(reason));
+}
+
+struct Passed {
+  std::string summary;
+  bool skipped = false;
+};
+inline Passed skipped(std::string why) { return {std::move(why), true}; }
+
+struct Gate {
+  std::string_view name;
+  std::string_view why;  // what it is for, and why it stands here
+  Result<Passed> (*run)(Session& session, Json& evidence);
+};
+
+}  // namespace stitch::verify

@@ -1,0 +1,31 @@
+// Times as people and machines read them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "base/terminal.h"
+
+namespace stitch::verify {
+
+// Timed calls of one side: the program, or a baseline.
+struct Samples {
+  std::string side;
+  std::vector<int64_t> wall_ns;   // between device-wide synchronisations: what counts
+  std::vector<int64_t> event_ns;  // by CUDA events: the cross-check
+  std::string unavailable;        // why there are none
+  std::string measured_at;        // when, if they come from the cache
+
+  double median() const;  // seconds of wall time
+  double event_median() const;
+  // Half the distance between the quartiles over the median.
+  double spread() const;
+};
+
+Json to_json(const Samples& samples, bool raw);
+std::string timing_table(const Json& timing, const Terminal& terminal);
+
+}  // namespace stitch::verify

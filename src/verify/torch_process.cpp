@@ -1,0 +1,51 @@
+#include <nlohmann/json.hpp>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "import/python.h"
+#include "verify/torch_reference.h"
+
+namespace stitch::verify {
+
+namespace {
+
+std::string word(const Json& object, const char* key) {
+  auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+}  // namespace
+
+Result<TorchProcess> TorchProcess::start(const std::string& python) {
+  STITCH_TRY(fs::path program, find_python(python));
+  STITCH_TRY(Command command, python_command(program, "stitchcuda_torch.reference_server"));
+  STITCH_TRY(Child child, Child::start(command));
+  return TorchProcess(std::move(child), std::move(program));
+}
+
+Result<Json> TorchProcess::ask(const Json& request,
+                               const std::function<void(std::string_view)>& on_progress) {
+  bool sent = static_cast<bool>(child_.send(request.dump(-1, ' ', true, Json::error_handler_t::replace)));
+  while (sent) {
+    auto line = child_.read_line();
+    if (!line) break;
+    auto answer = parse_json(*line);
+    if (!answer || !answer->is_object()) continue;
+    if (answer->contains("ok")) return answer;
+    if (answer->contains("error")) {
+      const Json& error = (*answer)["error"];
+      Error out = work_error(word(error, "kind"), word(error, "message"), word(error, "fix"));
+      out.where = word(error, "where");
+      return out;
+    }
+    if (on_progress && answer->contains("progress")) on_progress(word(*answer, "progress"));
+  }
+  Finished finished = child_.wait();
+  std::vector<std::string> lines = split(trim(finished.error_tail), '\n');
+  return work_error("reference",
+                    format("{} stopped with exit code {} as the reference: {}", python_.string(),
+                           finished.exit_code, lines.back()),
+                    "check it with: stitchcuda doctor");
+}
+
+}  // namespace stitch::verify

@@ -1,0 +1,208 @@
+#include "verify/torch_reference.h"
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+namespace stitch::verify {
+
+namespace {
+
+constexpr uint64_t seed_mask = (uint64_t{1} << 62) - 1;  // what every language here can hold
+
+// Randomness is defined by the graph's seed, which PyTorch knows nothing of.
+bool oracle_alone(const TaskGraph& task) {
+  for (const ManifestTensor& input : task.signature.inputs)
+    if (input.role == "seed") return true;
+  return false;
+}
+
+// Where an output of the signature stands in the reference's file.
+std::string key_of(const TaskGraph& task, size_t output) {
+  const ManifestTensor& tensor = task.signature.outputs[output];
+  if (tensor.role == "output") return format("output_{}", output);
+  int number = 0;
+  for (const ManifestTensor& input : task.signature.inputs) {
+    if (input.name == tensor.target)
+      return input.role == "input" ? format("update:input_{}", number) : "update:" + input.data;
+    number += input.role == "input";
+  }
+  ValueId target = task.graph.find(tensor.target);
+  return "update:" + (target == ValueId::none ? tensor.target : task.graph[target].data);
+}
+
+std::vector<std::byte> converted(const TensorBytes& from, DType to) {
+  auto tensor = oracle::Tensor::from_bytes(from.type.dtype, from.type.shape, from.bytes);
+  require(static_cast<bool>(tensor), "what safetensors checked converts");
+  return tensor->to_bytes(to);
+}
+
+Result<Tensors> in_order(const TaskGraph& task, const std::shared_ptr<const Safetensors>& file, bool truth) {
+  Tensors out;
+  for (size_t i = 0; i < task.signature.outputs.size(); ++i) {
+    std::string key = key_of(task, i);
+    const TensorBytes* tensor = file->find(key);
+    const TensorType& type = task.signature.outputs[i].type;
+    if (!tensor) return work_error("reference", format("the reference gives no '{}'", key));
+    if (tensor->type.shape != type.shape)
+      return work_error("reference", format("the reference gives {} as '{}', the graph {}",
+                                            text(tensor->type), key, text(type)));
+    // Integers are compared as integers, floats as float64.
+    DType wanted = truth && is_floating(type.dtype) ? DType::f64 : tensor->type.dtype;
+    if (truth && !is_floating(type.dtype)) wanted = type.dtype;
+    if (tensor->type.dtype == wanted)
+      out.add(*tensor, file);
+    else
+      out.add({wanted, type.shape, {}}, converted(*tensor, wanted));
+  }
+  return out;
+}
+
+}  // namespace
+
+TorchReference::TorchReference(TorchProcess process, const TaskGraph& task, Numerics numerics,
+                               ScratchFolder scratch)
+    : process_(std::move(process)), task_(task), numerics_(numerics), scratch_(std::move(scratch)) {}
+
+Result<std::unique_ptr<TorchReference>> TorchReference::load(TorchProcess process, const TaskGraph& task,
+                                                             const std::string& model_class,
+                                                             Numerics numerics, const std::string& device) {
+  STITCH_TRY(ScratchFolder scratch, ScratchFolder::create_in_memory("stitchcuda-reference"));
+  std::unique_ptr<TorchReference> out(
+      new TorchReference(std::move(process), task, numerics, std::move(scratch)));
+  Json request = {{"do", "load"}, {"task", fs::absolute(task.source).string()}, {"device", device}};
+  if (!model_class.empty()) request["class"] = model_class;
+  STITCH_TRY(Json about, out->process_.ask(request));
+  about.erase("ok");
+  about.erase("parameters");
+  about.erase("inputs");
+  about["by"] = "PyTorch in float64";
+  out->about_ = std::make_shared<const Json>(std::move(about));
+  STITCH_TRY(Json names, out->process_.ask({{"do", "distributions"}}));
+  for (const Json& one : names["distributions"])
+    if (one != "task") out->distributions_.push_back(one.get<std::string>());
+  return out;
+}
+
+fs::path TorchReference::fresh_file() { return scratch_.path() / format("{}.safetensors", files_++); }
+std::vector<std::string> TorchReference::distributions() const { return distributions_; }
+Json TorchReference::describe() const { return *about_; }
+
+Result<void> TorchReference::set_weights(Weights weights) {
+  if (weights == weights_) return {};
+  Json request = {{"do", "weights"}, {"variant", name(weights)}, {"seed", 1}};
+  fs::path file = fresh_file();
+  if (weights == Weights::reparameterised && !reparameterised_) request["out"] = file.string();
+  STITCH_CHECK(process_.ask(request));
+  if (request.contains("out")) {
+    STITCH_TRY(Safetensors opened, Safetensors::open(file));
+    reparameterised_ = std::make_shared<const Safetensors>(std::move(opened));
+  }
+  weights_ = weights;
+  return {};
+}
+
+Result<Tensors> TorchReference::parameters(Weights weights) {
+  STITCH_CHECK(set_weights(weights));
+  return find_tensors(task_.signature.parameters, weights == Weights::task ? nullptr : reparameterised_,
+                      task_.weights);
+}
+
+Result<std::shared_ptr<const Safetensors>> TorchReference::evaluate(const fs::path& inputs,
+                                                                    std::string_view mode) {
+  Json updates = Json::array();
+  for (const ManifestTensor& output : task_.signature.outputs) {
+    if (output.role != "update") continue;
+    ValueId target = task_.graph.find(output.target);
+    if (target != ValueId::none && task_.graph[target].has_data())
+      updates.push_back(task_.graph[target].data);
+  }
+  fs::path out = fresh_file();
+  Json request = {{"do", "evaluate"}, {"inputs", inputs.string()}, {"mode", mode}, {"out", out.string()}};
+  if (!updates.empty()) request["updates"] = updates;
+  STITCH_CHECK(process_.ask(request));
+  STITCH_TRY(Safetensors opened, Safetensors::open(out));
+  std::error_code ec;
+  fs::remove(out, ec);  // the mapping keeps it
+  return std::make_shared<const Safetensors>(std::move(opened));
+}
+
+Result<Trial> TorchReference::ask(const Question& question) {
+  Trial trial{.question = question};
+  uint64_t seed = question.seed & seed_mask;
+  STITCH_CHECK(set_weights(question.weights));
+  fs::path drawn = fresh_file();
+  STITCH_CHECK(process_.ask(
+      {{"do", "draw"}, {"distribution", question.distribution}, {"seed", seed}, {"out", drawn.string()}}));
+  STITCH_TRY(Safetensors opened, Safetensors::open(drawn));
+  auto file = std::make_shared<const Safetensors>(std::move(opened));
+  int number = 0;
+  for (const ManifestTensor& tensor : task_.signature.inputs) {
+    if (tensor.role == "input") {
+      const TensorBytes* input = file->find(format("input_{}", number++));
+      if (!input || input->type.shape != tensor.type.shape || input->type.dtype != tensor.type.dtype)
+        return work_error("reference", format("the reference draws no fitting '{}'", tensor.name));
+      trial.inputs.add(*input, file);
+    } else if (tensor.role == "state") {
+      STITCH_TRY(Tensors state,
+                 find_tensors({tensor}, question.weights == Weights::task ? nullptr : reparameterised_,
+                              task_.weights));
+      trial.inputs.add(state[0], state.owners[0]);
+    } else {
+      std::vector<std::byte> bytes(sizeof(int64_t));
+      std::memcpy(bytes.data(), &seed, sizeof(int64_t));
+      trial.inputs.add(tensor.type, std::move(bytes));
+    }
+  }
+  if (oracle_alone(task_)) {
+    STITCH_TRY(Tensors weights, parameters(question.weights));
+    STITCH_TRY(OracleAnswer answer, ask_oracle(task_, weights, trial.inputs, numerics_, seed));
+    trial.truth = std::move(answer.truth);
+    trial.sensitivity = std::move(answer.sensitivity);
+  } else {
+    STITCH_TRY(auto truth, evaluate(drawn, "float64"));
+    STITCH_TRY(auto pytorch, evaluate(drawn, name(numerics_)));
+    STITCH_TRY(trial.truth, in_order(task_, truth, true));
+    STITCH_TRY(trial.pytorch, in_order(task_, pytorch, false));
+  }
+  std::error_code ec;
+  fs::remove(drawn, ec);
+  if (question.distribution != "task")
+    for (const TensorBytes& tensor : trial.truth.tensors)
+      if (is_floating(tensor.type.dtype) && distance(tensor, tensor).scattered) trial.in_domain = false;
+  return trial;
+}
+
+Result<fs::path> TorchReference::init_inputs() {
+  fs::path file = scratch_.path() / "init";
+  STITCH_CHECK(process_.ask({{"do", "init_inputs"}, {"out", file.string()}}));
+  return file;
+}
+
+Result<Samples> TorchReference::prepare_baseline(const std::string& kind, uint64_t seed) {
+  STITCH_CHECK(set_weights(Weights::task));
+  STITCH_TRY(
+      Json answer,
+      process_.ask(
+          {{"do", "baseline"}, {"kind", kind}, {"numerics", name(numerics_)}, {"seed", seed & seed_mask}}));
+  Samples samples{.side = kind};
+  if (answer.contains("unavailable")) samples.unavailable = answer["unavailable"].get<std::string>();
+  return samples;
+}
+
+Result<void> TorchReference::time_baseline(Samples& samples, int count, int64_t flush_bytes, uint64_t seed) {
+  STITCH_TRY(Json answer, process_.ask({{"do", "time"},
+                                        {"kind", samples.side},
+                                        {"count", count},
+                                        {"flush", flush_bytes},
+                                        {"seed", seed & seed_mask}}));
+  for (const Json& one : answer["wall_ns"]) samples.wall_ns.push_back(one.get<int64_t>());
+  for (const Json& one : answer["event_ns"]) samples.event_ns.push_back(one.get<int64_t>());
+  return {};
+}
+
+Result<int64_t> TorchReference::peak_bytes() {
+  STITCH_TRY(Json answer, process_.ask({{"do", "memory"}}));
+  return answer.value("peak_bytes", int64_t{0});
+}
+
+}  // namespace stitch::verify

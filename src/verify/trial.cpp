@@ -1,0 +1,24 @@
+#include "verify/trial.h"
+
+namespace stitch::verify {
+
+void Tensors::add(TensorType type, std::vector<std::byte> bytes) {
+  auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+  tensors.push_back({std::move(type), *owner});
+  owners.push_back(std::move(owner));
+}
+
+void Tensors::add(const TensorBytes& tensor, std::shared_ptr<const void> owner) {
+  tensors.push_back(tensor);
+  owners.push_back(std::move(owner));
+}
+
+int64_t Tensors::bytes() const {
+  int64_t sum = 0;
+  for (const TensorBytes& tensor : tensors) sum += std::ssize(tensor.bytes);
+  return sum;
+}
+
+std::string_view name(Weights weights) { return weights == Weights::task ? "task" : "reparameterised"; }
+
+}  // namespace stitch::verify

@@ -1,0 +1,50 @@
+// One question and its answer: inputs that a program has never seen, what float64 says, and what PyTorch
+// says in the numerics class at hand.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "graph/safetensors.h"
+#include "oracle/tensor.h"
+
+namespace stitch::verify {
+
+// Tensors and whoever keeps their bytes alive.
+struct Tensors {
+  std::vector<TensorBytes> tensors;
+  std::vector<std::shared_ptr<const void>> owners;
+
+  size_t size() const { return tensors.size(); }
+  const TensorBytes& operator[](size_t i) const { return tensors[i]; }
+  // Takes over bytes of its own.
+  void add(TensorType type, std::vector<std::byte> bytes);
+  void add(const TensorBytes& tensor, std::shared_ptr<const void> owner);
+  int64_t bytes() const;
+};
+
+enum class Weights : uint8_t {
+  task,             // as the task draws them
+  reparameterised,  // gains, offsets and statistics redrawn, so that inputs and parameters matter
+};
+std::string_view name(Weights weights);
+
+struct Question {
+  Weights weights = Weights::task;
+  std::string distribution = "task";
+  uint64_t seed = 0;  // secret until the verdict is out
+};
+
+struct Trial {
+  Question question;
+  Tensors inputs;   // in the signature's order: inputs, states, the seed
+  Tensors truth;    // in the signature's order: outputs, updates; floats as f64
+  Tensors pytorch;  // the same in the class's precision; empty where PyTorch can't say
+  // Relative, per output: what a change of the inputs within the class's rounding does to the truth.
+  // Only where PyTorch can't say.
+  std::vector<double> sensitivity;
+  bool in_domain = true;  // the truth is finite, or the task itself draws such inputs
+};
+
+}  // namespace stitch::verify

@@ -1,0 +1,79 @@
+#include "verify/verdict.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "base/table.h"
+#include "base/text.h"
+#include "verify/timing.h"
+
+namespace stitch::verify {
+
+namespace {
+
+Style style_of(Outcome outcome) {
+  constexpr std::array styles = {Style::good, Style::bad, Style::dim};
+  return styles[static_cast<size_t>(outcome)];
+}
+
+}  // namespace
+
+std::string_view name(Outcome outcome) {
+  constexpr std::array<std::string_view, 3> names = {"passed", "failed", "skipped"};
+  return names[static_cast<size_t>(outcome)];
+}
+
+const GateReport* Verdict::failure() const {
+  auto found = std::ranges::find(gates, Outcome::failed, &GateReport::outcome);
+  return found == gates.end() ? nullptr : &*found;
+}
+
+const GateReport* Verdict::gate(std::string_view wanted) const {
+  auto found = std::ranges::find(gates, wanted, &GateReport::gate);
+  return found == gates.end() ? nullptr : &*found;
+}
+
+bool Verdict::passed() const { return !gates.empty() && !failure(); }
+
+Json to_json(const Verdict& verdict) {
+  Json json = {{"verdict", verdict.passed() ? "passed" : "failed"}};
+  if (const GateReport* failure = verdict.failure())
+    json.update(Json{{"gate", failure->gate}, {"code", failure->code}, {"reason", failure->summary}});
+  if (verdict.header) json.update(*verdict.header);
+  json["gates"] = Json::array();
+  for (const GateReport& gate : verdict.gates) {
+    Json one = {{"gate", gate.gate}, {"outcome", name(gate.outcome)}, {"summary", gate.summary}};
+    if (!gate.code.empty()) one["code"] = gate.code;
+    one["seconds"] = gate.seconds;
+    if (gate.evidence && !gate.evidence->empty()) one["evidence"] = *gate.evidence;
+    json["gates"].push_back(std::move(one));
+  }
+  json["notes"] = verdict.notes;
+  if (verdict.timing) json["timing"] = *verdict.timing;
+  return json;
+}
+
+std::string table(const Verdict& verdict, const Terminal& terminal) {
+  Table rows({{.header = "gate"},
+              {.header = ""},
+              {.header = "what was seen", .least = 30},
+              {.header = "time", .align = Column::Align::right, .optional = 1}});
+  for (const GateReport& gate : verdict.gates)
+    rows.add_row({gate.gate,
+                  {std::string(name(gate.outcome)), style_of(gate.outcome)},
+                  gate.summary,
+                  {seconds_text(gate.seconds), Style::dim}});
+  std::string out = rows.render(terminal);
+  for (const std::string& note : verdict.notes)
+    out += "\n" + styled("note:", Style::warning, terminal) + ' ' + note;
+  if (!verdict.notes.empty()) out += '\n';
+  if (verdict.timing) out += '\n' + timing_table(*verdict.timing, terminal);
+  const GateReport* failure = verdict.failure();
+  out += '\n' + (failure ? styled("failed", Style::bad, terminal) +
+                               format(" at {}: {}", failure->gate, failure->summary)
+                         : styled("passed", Style::good, terminal));
+  return out + '\n';
+}
+
+}  // namespace stitch::verify

@@ -1,0 +1,192 @@
+#include "verify/verify.h"
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "base/text.h"
+#include "device/floor.h"
+#include "device/gpu_detect.h"
+#include "graph/cost.h"
+#include "import/import.h"
+#include "sandbox/sandbox.h"
+#include "verify/clock.h"
+#include "verify/gates/gates.h"
+#include "verify/receipt.h"
+#include "verify/torch_reference.h"
+
+namespace stitch::verify {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// A task as a graph with weights: imported now, or a folder that somebody imported.
+struct Imported {
+  TaskGraph task;
+  std::optional<ScratchFolder> folder;
+};
+
+Result<TaskGraph> read_task(const fs::path& source, const fs::path& folder) {
+  STITCH_TRY(GraphFolder loaded, load_graph_folder(folder));
+  TaskGraph task{.source = source, .graph = std::move(loaded.graph)};
+  task.signature = signature_of(task.graph);
+  if (loaded.weights) task.weights = std::make_shared<const Safetensors>(*std::move(loaded.weights));
+  return task;
+}
+
+Result<Imported> import_task_graph(const VerifyOptions& options) {
+  std::error_code ec;
+  if (!fs::exists(options.task, ec))
+    return at(options.task.string(), user_error("no_file", "no such file or folder",
+                                                "name a .py task or a graph folder with --task"));
+  if (options.task.extension() != ".py") {
+    STITCH_TRY(TaskGraph task, read_task(options.task, options.task));
+    return Imported{std::move(task), std::nullopt};
+  }
+  STITCH_TRY(ScratchFolder scratch, ScratchFolder::create_in_memory("stitchcuda-task"));
+  STITCH_TRY(Exporter exporter, Exporter::start(options.python));
+  fs::path folder = scratch.path() / "graph";
+  ImportRequest request{.task = options.task, .out = folder, .class_name = options.model_class};
+  STITCH_CHECK(import_task(exporter, request, options.on_progress));
+  STITCH_TRY(TaskGraph task, read_task(options.task, folder));
+  return Imported{std::move(task), std::move(scratch)};
+}
+
+Result<GateReport> run_gate(const Gate& gate, Session& session) {
+  GateReport report{.gate = std::string(gate.name)};
+  session.progress(gate.name);
+  auto begin = Clock::now();
+  Json evidence;
+  auto passed = gate.run(session, evidence);
+  report.seconds = seconds_since(begin);
+  report.evidence = std::make_shared<const Json>(std::move(evidence));
+  if (passed) {
+    report.outcome = passed->skipped ? Outcome::skipped : Outcome::passed;
+    report.summary = passed->summary;
+    return report;
+  }
+  if (passed.error().blame == Error::Blame::work) return std::move(passed).error();
+  report.outcome = Outcome::failed;
+  report.code = passed.error().code;
+  report.summary = (passed.error().where.empty() ? "" : passed.error().where + ": ") + passed.error().message;
+  return report;
+}
+
+Json header_of(const Session& session) {
+  const VerifyOptions& options = session.options;
+  bool cuda = options.device == runner::Device::cuda;
+  Json json = {{"program", options.program.string()},
+               {"task", options.task.string()},
+               {"class", name(options.numerics)},
+               {"device", cuda ? (session.gpu ? session.gpu->name : "cuda") : "emulated"},
+               {"trust", session.python ? "python" : "compiled"},
+               {"sandbox", sandbox::describe_walls()},
+               {"reference", session.reference.describe()},
+               {"seed", format("{:016x}", session.seed)},
+               {"date", utc_now()}};
+  return json;
+}
+
+std::shared_ptr<const Json> timing_of(const Session& session) {
+  if (session.own.wall_ns.empty()) return nullptr;
+  Json json = {{"program", to_json(session.own, false)}, {"baselines", Json::array()}};
+  const Samples* best = nullptr;
+  for (const Samples& samples : session.baselines) {
+    json["baselines"].push_back(to_json(samples, false));
+    if (!samples.wall_ns.empty() && (!best || samples.median() < best->median())) best = &samples;
+  }
+  if (best)
+    json.update(Json{{"best_baseline", best->side}, {"speedup", best->median() / session.own.median()}});
+  if (session.gpu) {
+    GraphCost costs = cost(session.task.graph);
+    json["floor_seconds"] = floor_of(session.task.graph, costs, *session.gpu).seconds();
+  }
+  return std::make_shared<const Json>(std::move(json));
+}
+
+Result<void> read_program(Session& session) {
+  const fs::path& program = session.options.program;
+  std::error_code ec;
+  if (!fs::exists(program, ec))
+    return at(program.string(), user_error("no_file", "no such program",
+                                           "name a program folder, a .cu file, or a .py file with ModelNew"));
+  session.python = program.extension() == ".py";
+  if (session.python) return {};
+  STITCH_TRY(session.package, load_package(program));
+  return {};
+}
+
+// The GPU's data sheet, for the floor; an unknown GPU has none.
+Result<std::optional<GpuSpec>> spec_of_device(const VerifyOptions& options) {
+  if (options.device != runner::Device::cuda) return std::optional<GpuSpec>();
+  STITCH_TRY(Driver driver, detect_gpus());
+  if (driver.gpus.empty())
+    return user_error("no_gpu", "there is no GPU in this machine", "use --device emulated");
+  auto spec = find_gpu(driver.gpus[0].name);
+  return spec ? std::optional<GpuSpec>(*spec) : std::nullopt;
+}
+
+}  // namespace
+
+uint64_t Session::next_seed() {
+  // SplitMix64 over a secret start: every draw differs, and the whole run can be repeated from one number.
+  uint64_t z = seed + 0x9e3779b97f4a7c15 * ++drawn_;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+Result<Verdict> verify(const VerifyOptions& options) {
+  STITCH_TRY(std::optional<GpuSpec> gpu, spec_of_device(options));
+  bool python_task = options.task.extension() == ".py";
+  std::optional<TorchProcess> process;
+  if (python_task) {  // PyTorch is imported while the exporter works
+    STITCH_TRY(TorchProcess started, TorchProcess::start(options.python));
+    process.emplace(std::move(started));
+  }
+  STITCH_TRY(Imported imported, import_task_graph(options));
+  if (!imported.task.weights && !imported.task.signature.parameters.empty())
+    return at(options.task.string(), user_error("no_weights", "this graph was imported without weights",
+                                                "import it again, with weights"));
+  std::unique_ptr<Reference> reference;
+  TorchReference* torch = nullptr;
+  if (process) {
+    std::string where = options.device == runner::Device::cuda ? "cuda" : "cpu";
+    STITCH_TRY(auto loaded, TorchReference::load(*std::move(process), imported.task, options.model_class,
+                                                 options.numerics, where));
+    torch = loaded.get();
+    reference = std::move(loaded);
+  } else {
+    reference = oracle_reference(imported.task, options.numerics);
+  }
+  STITCH_TRY(runner::Arena arena, runner::Arena::create(int64_t{1} << 20));
+  Session session{
+      .options = options, .task = imported.task, .reference = *reference, .torch = torch, .arena = arena};
+  session.seed =
+      options.seed ? *options.seed : (uint64_t{std::random_device{}()} << 32 | std::random_device{}());
+  session.gpu = std::move(gpu);
+  STITCH_CHECK(read_program(session));
+
+  Verdict verdict;
+  for (const Gate& gate : all_gates()) {
+    if (verdict.failure()) {
+      verdict.gates.push_back({.gate = std::string(gate.name), .summary = "not reached"});
+      continue;
+    }
+    STITCH_TRY(GateReport report, run_gate(gate, session));
+    verdict.gates.push_back(std::move(report));
+  }
+  verdict.header = std::make_shared<const Json>(header_of(session));
+  verdict.notes = std::move(session.notes);
+  verdict.timing = timing_of(session);
+  if (!options.receipt.empty() && verdict.passed())
+    STITCH_CHECK(write_receipt(options.receipt, session, verdict));
+  return verdict;
+}
+
+}  // namespace stitch::verify
