@@ -5,13 +5,15 @@ import time
 
 import torch
 
-from . import distributions, dtypes, numerics, safetensors
+from . import activities, distributions, dtypes, numerics, safetensors
+from .baselines import KINDS, Unavailable, draw_sets, peak_memory, prepare
 from .constructor import write_arguments
 from .errors import TaskError
 from .evaluate import MODES, evaluate, named
 from .loaded import Loaded
 from .reparameterise import reparameterise
 from .requests import NEEDED
+from .stopwatch import Stopwatch
 
 HALVES = tuple(numerics.HALF)
 
@@ -25,17 +27,26 @@ class Answers:
         "draw": {"distribution": (distributions.NAMES, "task"), "seed": (int, NEEDED), "out": (str, NEEDED)},
         "evaluate": {"inputs": (str, NEEDED), "mode": (MODES, NEEDED), "out": (str, NEEDED), "half": (HALVES, "fp16"),
                      "device": (("cpu", "cuda"), None), "seed": (int, 42), "updates": (list, None)},
+        "baseline": {"kind": (KINDS, NEEDED), "numerics": (numerics.CLASSES, "default"), "half": (HALVES, "fp16"), "seed": (int, 42)},
+        "time": {"kind": (KINDS, NEEDED), "count": (int, NEEDED), "flush": (int, 0), "seed": (int, None), "warm": (int, 1)},
+        "profile": {"kind": (KINDS, NEEDED)},
+        "memory": {"seed": (int, 42)},
+        "release": {},
     }
 
     def __init__(self, progress):
         self.progress = progress
-        self.loaded = self.original = self.facts = None
+        self.forget()
+
+    def forget(self):
+        self.loaded = self.original = self.facts = self.stopwatch = self.sets_seed = None
+        self.baselines, self.sets = {}, []
 
     def load(self, task, seed, device, eval, **rest):
         start = time.monotonic()
         if device == "cuda" and not torch.cuda.is_available():
             raise TaskError("device", "PyTorch sees no GPU here", "", "Use the device cpu.")
-        self.loaded = self.original = self.facts = None
+        self.forget()
         gc.collect()
         self.progress("constructing the model")
         loaded = Loaded(task, rest["class"], seed, device, eval)
@@ -94,6 +105,67 @@ class Answers:
         described = [{"name": name, "dtype": dtypes.name(tensor.dtype), "shape": list(tensor.shape)}
                      for name, tensor in tensors.items()]
         return {**facts, "tensors": described, "seconds": seconds_since(start)}
+
+    # PyTorch as something to be faster than.
+
+    def baseline(self, kind, numerics, half, seed):
+        start = time.monotonic()
+        loaded = self.need()
+        self.stopwatch = self.stopwatch or Stopwatch(loaded.device)
+        self.baselines.pop(kind, None)
+        self.progress(f"preparing {kind}")
+        try:
+            self.baselines[kind], error = prepare(loaded, kind, numerics, half, self.sets_of(seed), self.stopwatch)
+        except Unavailable as reason:
+            self.collect()
+            if self.lost_device():
+                raise self.lost_device() from reason
+            return {"unavailable": str(reason)}
+        return {"relative_l2": error, "seconds": seconds_since(start)}
+
+    def time(self, kind, count, flush, seed, warm):
+        start = time.monotonic()
+        baseline = self.prepared(kind)
+        wall, event = baseline.time(count, self.sets_of(self.sets_seed if seed is None else seed), flush, warm)
+        return {"wall_ns": wall, "event_ns": event, "seconds": seconds_since(start)}
+
+    def profile(self, kind):
+        baseline = self.prepared(kind)
+        if self.loaded.device.type != "cuda":
+            return {"unavailable": "there is no profiler for the CPU"}
+        with baseline.ready():
+            return {"activities": activities.record(baseline.call)}
+
+    def memory(self, seed):
+        loaded = self.need()
+        if loaded.device.type != "cuda":
+            return {"unavailable": "memory is only measured on a GPU"}
+        with loaded.task.stage("forward", "forward failed"):
+            return peak_memory(loaded, loaded.draw(seed))
+
+    def release(self):
+        self.baselines, self.sets, self.sets_seed, self.stopwatch = {}, [], None, None
+        self.collect()
+        return {}
+
+    def sets_of(self, seed):
+        if self.sets_seed != seed:
+            self.sets, self.sets_seed = [], None
+            self.sets, self.sets_seed = draw_sets(self.loaded, seed), seed
+        return self.sets
+
+    def prepared(self, kind):
+        self.need()
+        if kind not in self.baselines:
+            raise TaskError("request", f"{kind} isn't prepared", "", f'Ask for {{"do": "baseline", "kind": "{kind}"}} first.')
+        return self.baselines[kind]
+
+    def collect(self):
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+    # What the others stand on.
 
     def read_inputs(self, path):
         stored = safetensors.read(path)

@@ -81,7 +81,8 @@ def scaled(task, facts, generator):
 
 
 def sparse(task, facts, generator):
-    kept = torch.rand(task.shape, generator=generator) < 0.1
+    chance = torch.rand(task.shape, generator=generator)
+    kept = chance <= chance.min().clamp(min=0.1)  # one at least
     return torch.randn(task.shape, generator=generator) * kept
 
 

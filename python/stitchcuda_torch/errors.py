@@ -12,6 +12,18 @@ class TaskError(Exception):
         return {"kind": self.kind, "message": self.message, "where": self.where, "fix": self.fix}
 
 
+class Refused(Exception):
+    """A candidate's no, with its status: an answer like any other (src/runner/README.md)."""
+
+    def __init__(self, message, status=1):
+        super().__init__(message)
+        self.status = status
+
+
+class Fault(Exception):
+    """A candidate's process can't go on."""
+
+
 def after_a_colon(text):
     """It is shown as "fix: …": no capital letter at its start (but names keep theirs), no full stop at its end."""
     if len(text) > 1 and text[1].islower() and not text.startswith(("HF_", "Python", "PyTorch")):

@@ -33,7 +33,8 @@ def set_flags(numerics, device):
 
 def reduced(numerics, device, half):
     if numerics == "half":
-        return torch.autocast(device.type, dtype=HALF[half])
+        # No cache: a captured graph would go on reading weights that end with it.
+        return torch.autocast(device.type, dtype=HALF[half], cache_enabled=False)
     if device.type == "cpu" and numerics in ("default", "tf32"):
         return tf32.emulated(products=numerics == "tf32")
     return contextlib.nullcontext()

@@ -38,17 +38,25 @@ def write(path, tensors):
 
 
 def write_mapped(path, tensors):
-    """The same file, for tmpfs: one copy, from wherever the tensors are."""
+    """The same file, for tmpfs: one copy, from wherever the tensors are. Who has mapped an older file there keeps it."""
     head, size = _head(tensors)
-    with _disk_errors(path), open(path, "w+b") as file:
-        os.posix_fallocate(file.fileno(), 0, len(head) + size)  # a full tmpfs is an error here, and SIGBUS later
-        mapping = mmap.mmap(file.fileno(), len(head) + size)
-    mapping[:len(head)] = head
-    body, offset = torch.frombuffer(mapping, dtype=torch.uint8), len(head)
-    for tensor in tensors.values():
-        flat = _plain(tensor).reshape(-1).view(torch.uint8)
-        body[offset:offset + flat.numel()].copy_(flat)
-        offset += flat.numel()
+    part = f"{path}.part"
+    try:
+        with _disk_errors(path), open(part, "w+b") as file:
+            os.posix_fallocate(file.fileno(), 0, len(head) + size)  # a full tmpfs is an error here, and SIGBUS later
+            mapping = mmap.mmap(file.fileno(), len(head) + size)
+        mapping[:len(head)] = head
+        body, offset = torch.frombuffer(mapping, dtype=torch.uint8), len(head)
+        for tensor in tensors.values():
+            flat = _plain(tensor).reshape(-1).view(torch.uint8)
+            body[offset:offset + flat.numel()].copy_(flat)
+            offset += flat.numel()
+        with _disk_errors(path):
+            os.replace(part, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.remove(part)
+        raise
     return size
 
 
@@ -100,7 +108,7 @@ def read(path):
         return {name: _slice(data, 8 + length, entry) for name, entry in header.items() if name != "__metadata__"}
     except OSError as error:
         raise TaskError("disk", f"cannot read {path}: {error.strerror}") from error
-    except (struct.error, ValueError, KeyError, TypeError, RuntimeError) as error:
+    except (struct.error, ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
         raise TaskError("disk", f"{path} is not a safetensors file: {error}") from error
 
 

@@ -52,12 +52,14 @@ class TakeRnnApart(TorchFunctionMode):
     def __torch_function__(self, function, types, args=(), kwargs=None):
         if getattr(function, "__name__", "") not in rnn.NAMES:
             return function(*args, **(kwargs or {}))
-        outer, self.operands.inside_rnn = self.operands.inside_rnn, True
+        one_operator = torch._C._get_mkldnn_enabled()  # oneDNN's LSTM can't be looked into
+        torch._C._set_mkldnn_enabled(False)
+        self.operands.inside_rnn = True
         try:
-            with torch.backends.mkldnn.flags(enabled=False):  # its LSTM is one operator that can't be looked into
-                return function(*args, **(kwargs or {}))
+            return function(*args, **(kwargs or {}))
         finally:
-            self.operands.inside_rnn = outer
+            self.operands.inside_rnn = False
+            torch._C._set_mkldnn_enabled(one_operator)
 
 
 @contextlib.contextmanager

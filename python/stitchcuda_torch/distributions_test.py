@@ -1,0 +1,68 @@
+import unittest
+
+import torch
+
+from . import distributions
+
+
+class DistributionsTest(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(0)
+        square = torch.rand(8, 8)
+        self.inputs = {"plain": torch.randn(4, 50), "nonnegative": torch.rand(4, 3, 5), "lower": square.tril(), "upper": square.triu(),
+                       "symmetric": square + square.T, "simplex": torch.randn(4, 9).softmax(-1), "ids": torch.randint(7, (4, 5)),
+                       "mask": torch.rand(4, 5) > 0.5, "labels": torch.randint(0, 2, (64,)).float() * 2 - 1,
+                       "state": torch.zeros(2, 4), "half": torch.randn(4, 4).half(), "vector": torch.randn(30), "scalar": torch.tensor(2.0),
+                       "empty": torch.empty(0, 3), "one sample": torch.randn(1, 6)}
+        self.facts = {name: distributions.study(tensor) for name, tensor in self.inputs.items()}
+
+    def test_facts(self):
+        for name in ("lower", "upper", "symmetric", "simplex"):
+            self.assertEqual(self.facts[name].structure, name)
+        self.assertTrue(all(self.facts[name].structure == "" for name in ("plain", "nonnegative", "state", "half", "scalar")))
+        self.assertEqual([name for name, fact in self.facts.items() if not fact.free], ["ids", "mask", "labels", "empty"])
+        self.assertEqual([name for name, fact in self.facts.items() if fact.nonnegative],
+                         ["nonnegative", "lower", "upper", "symmetric", "simplex", "scalar"])
+
+    def test_every_draw_keeps_type_shape_and_structure(self):
+        for name in distributions.NAMES:
+            drawn, _ = distributions.draw(name, list(self.inputs.values()), list(self.facts.values()), 5)
+            again, _ = distributions.draw(name, list(self.inputs.values()), list(self.facts.values()), 5)
+            other, _ = distributions.draw(name, list(self.inputs.values()), list(self.facts.values()), 6)
+            for (key, old), new, same, different in zip(self.inputs.items(), drawn, again, other):
+                with self.subTest(key, distribution=name):
+                    self.assertEqual((new.dtype, new.shape), (old.dtype, old.shape))
+                    self.assertTrue(torch.equal(new, same))
+                    if not self.facts[key].free or name == "task":
+                        self.assertTrue(torch.equal(new, old))
+                        continue
+                    self.assertTrue(bool(new.isfinite().all()))
+                    self.assertFalse(torch.equal(new, different))
+                    if self.facts[key].structure:
+                        self.assertEqual(distributions.structure_of(new), self.facts[key].structure)
+                    if self.facts[key].nonnegative and name in distributions.KEEPS_SIGN:
+                        self.assertTrue(bool((new >= 0).all()))
+
+    def test_domain(self):
+        def kept(name, key):
+            return distributions.draw(name, [self.inputs[key]], [self.facts[key]], 1)[1]
+
+        self.assertFalse(kept("normal", "nonnegative"))
+        self.assertTrue(kept("normal", "plain") and kept("normal", "simplex") and kept("normal", "ids"))
+        self.assertTrue(kept("outliers", "nonnegative") and kept("positive", "nonnegative") and kept("task", "nonnegative"))
+
+    def test_what_each_is_for(self):
+        task = torch.rand(64, 1000)
+        facts = distributions.study(task)
+        drawn = {name: distributions.draw(name, [task], [facts], 3)[0][0] for name in distributions.NAMES}
+        self.assertLess(abs(drawn["normal"].mean().item()), 0.02)
+        self.assertGreater(drawn["scaled"].std(1).max() / drawn["scaled"].std(1).min(), 8)
+        self.assertLess((drawn["sparse"] != 0).float().mean().item(), 0.15)
+        changed = drawn["outliers"] != task
+        self.assertTrue(0 < changed.sum() <= 64 and drawn["outliers"][changed].min() >= 4)
+        steps = drawn["waves"].diff(dim=1).abs().max() / drawn["waves"].std()
+        self.assertLess(steps.item(), 0.2)
+
+
+if __name__ == "__main__":
+    unittest.main()

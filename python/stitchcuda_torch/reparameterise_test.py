@@ -1,0 +1,66 @@
+import copy
+import unittest
+
+import torch
+from torch import nn
+
+from .reparameterise import reparameterise
+
+
+class Own(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.decay = nn.Parameter(torch.rand(5) + 0.1)
+        self.shift = nn.Parameter(torch.zeros(5))
+        self.scale = nn.Parameter(torch.ones(5))
+        self.register_buffer("mask", torch.ones(5, 5).tril())
+        self.norm = nn.LayerNorm(5, bias=False)
+
+    def forward(self, x):
+        return self.norm(x).log1p() * self.decay
+
+
+class ReparameteriseTest(unittest.TestCase):
+    def test_domains(self):
+        model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.Linear(4, 4), nn.GroupNorm(2, 8), nn.Embedding(5, 4, padding_idx=0),
+                              nn.LSTM(4, 4), nn.MultiheadAttention(8, 2), nn.InstanceNorm2d(4), nn.BatchNorm1d(4, affine=False), Own())
+        before = copy.deepcopy(model.state_dict())
+        reparameterise(model, 7)
+        after = model.state_dict()
+        self.assertTrue(all(bool(tensor.isfinite().all()) for tensor in after.values()))
+        for name in ("1.running_var", "8.running_var"):
+            self.assertTrue(bool(((after[name] >= 0.5) & (after[name] <= 2)).all()))
+        for name in ("1.weight", "3.weight", "9.norm.weight", "9.scale"):
+            self.assertTrue(bool(((after[name].abs() >= 0.5) & (after[name].abs() <= 1.5)).all()), name)
+            self.assertLess(after[name].min().item(), after[name].max().item())
+        self.assertTrue(bool((after["9.decay"] > 0).all()) and bool((after["9.shift"] != 0).all()))
+        for name in ("4.weight", "9.mask"):
+            self.assertTrue(torch.equal(after[name], before[name]))
+        same = {name for name in before if torch.equal(before[name], after[name])}
+        self.assertEqual(same, {"4.weight", "9.mask"})
+        self.assertGreaterEqual(after["1.num_batches_tracked"].item(), 1)
+
+    def test_seed_and_ties(self):
+        first, second = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3)), nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
+        for model in (first, second):
+            model[1].weight = model[0].weight
+        second.load_state_dict(first.state_dict())
+        reparameterise(first, 1)
+        reparameterise(second, 1)
+        self.assertTrue(all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters())))
+        self.assertIs(first[0].weight, first[1].weight)
+
+    def test_a_deep_network_feels_its_input_again(self):
+        torch.manual_seed(0)
+        model = nn.Sequential(*[layer for _ in range(16) for layer in (nn.Linear(128, 128), nn.ReLU())], nn.Linear(128, 10))
+        x, y = torch.rand(4, 128), torch.rand(4, 128)
+        with torch.no_grad():
+            before = (model(x) - model(y)).abs().max()
+            reparameterise(model, 2)
+            after = (model(x) - model(y)).abs().max()
+        self.assertLess(before.item(), 1e-5)
+        self.assertGreater(after.item(), 1e-2)
+
+
+if __name__ == "__main__":
+    unittest.main()
