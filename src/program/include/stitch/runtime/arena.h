@@ -1,0 +1,60 @@
+// A program's own device memory, allocated once at create: packed weights, and what lives between kernels.
+// Where everything lies is decided before, by the program: values that never live at the same time may
+// share a place.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "stitch/runtime/errors.h"
+
+namespace stitch {
+class Arena {
+ public:
+  static constexpr size_t alignment = 256;  // what cudaMalloc gives, and every library wants at most
+
+  Arena() = default;
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+  ~Arena() {
+    if (memory_) (void)cudaFree(memory_);
+  }
+
+  StitchStatus allocate(size_t bytes) {
+    STITCH_CUDA(cudaMalloc(&memory_, bytes > 0 ? bytes : 1));
+    bytes_ = bytes;
+    return STITCH_OK;
+  }
+
+  // `count` elements at `offset` bytes. An offset table that doesn't fit is found here, at create.
+  template <class T>
+  StitchStatus place(const char* name, size_t offset, size_t count, T** out) const {
+    if (offset % alignment != 0)
+      return fail(STITCH_DEVICE_ERROR, "arena: '%s' at offset %zu, which is no multiple of %zu", name, offset,
+                  alignment);
+    if (offset > bytes_ || count > (bytes_ - offset) / sizeof(T))
+      return fail(STITCH_DEVICE_ERROR,
+                  "arena: '%s' (%zu elements of %zu bytes at offset %zu) exceeds %zu bytes", name, count,
+                  sizeof(T), offset, bytes_);
+    *out = reinterpret_cast<T*>(static_cast<char*>(memory_) + offset);
+    return STITCH_OK;
+  }
+
+ private:
+  void* memory_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+// The first offset behind `bytes` that the arena accepts: for tables of offsets.
+constexpr size_t arena_size(size_t bytes) {
+  return (bytes + Arena::alignment - 1) / Arena::alignment * Arena::alignment;
+}
+
+// A weight as the caller has it, copied to where the program keeps it.
+template <class T>
+StitchStatus copy_weight(T* to, const StitchTensor& from, size_t count) {
+  STITCH_CUDA(cudaMemcpyAsync(to, from.data, count * sizeof(T), cudaMemcpyDeviceToDevice, nullptr));
+  return STITCH_OK;
+}
+
+}  // namespace stitch

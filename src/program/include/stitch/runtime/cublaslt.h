@@ -1,0 +1,176 @@
+// Matrix products by cuBLASLt, said in row-major terms: D (rows, columns) = left (rows, depth) · right
+// (depth, columns), batch times. cuBLASLt counts by columns, so it is asked for the transposed product: right
+// and left change places, and nothing is moved.
+#pragma once
+
+#include <cublasLt.h>
+
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "stitch/runtime/arena.h"
+#include "stitch/runtime/tensors.h"
+
+namespace stitch {
+inline StitchStatus check_cublas(cublasStatus_t status, const char* call, const char* file, int line) {
+  if (status == CUBLAS_STATUS_SUCCESS) return STITCH_OK;
+  StitchStatus kind = status == CUBLAS_STATUS_ALLOC_FAILED    ? STITCH_OUT_OF_MEMORY
+                      : status == CUBLAS_STATUS_ARCH_MISMATCH ? STITCH_UNSUPPORTED
+                                                              : STITCH_DEVICE_ERROR;
+  return fail(kind, "%s:%d: %s: %s", base_name(file), line, call, cublasLtGetStatusString(status));
+}
+#define STITCH_CUBLAS(call) STITCH_OK_OR_RETURN(::stitch::check_cublas((call), #call, __FILE__, __LINE__))
+
+// One handle and one workspace a program. Products that may run at the same time need a workspace each.
+class CublasLt {
+ public:
+  CublasLt() = default;
+  CublasLt(const CublasLt&) = delete;
+  CublasLt& operator=(const CublasLt&) = delete;
+  ~CublasLt() {
+    if (handle_) (void)cublasLtDestroy(handle_);
+  }
+
+  // 32 MiB is what NVIDIA recommends on Hopper: less hides the split products.
+  StitchStatus create(size_t workspace_bytes = size_t{32} << 20) {
+    STITCH_CUBLAS(cublasLtCreate(&handle_));
+    STITCH_OK_OR_RETURN(memory_.allocate(workspace_bytes));
+    workspace_bytes_ = workspace_bytes;
+    return memory_.place("cuBLASLt's workspace", 0, workspace_bytes, &workspace_);
+  }
+
+  cublasLtHandle_t handle() const { return handle_; }
+  char* workspace() const { return workspace_; }
+  size_t workspace_bytes() const { return workspace_bytes_; }
+
+ private:
+  cublasLtHandle_t handle_ = nullptr;
+  Arena memory_;
+  char* workspace_ = nullptr;
+  size_t workspace_bytes_ = 0;
+};
+
+struct MatmulSpec {
+  int64_t rows, columns, depth;
+  int64_t batch = 1;
+  bool left_transposed = false;   // stored as (depth, rows)
+  bool right_transposed = false;  // stored as (columns, depth), as nn.Linear's weight is
+  int64_t left_batch_stride = -1, right_batch_stride = -1;  // -1: dense; 0: one for all
+  cudaDataType type = CUDA_R_32F;                           // of left, right and D
+  cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
+  cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;  // its GELU is the tanh form
+  const void* bias = nullptr;                               // (columns): for the epilogues that add one
+  int algorithm = 0;                                        // which of the heuristic's proposals, best first
+};
+
+class Matmul {
+ public:
+  Matmul() = default;
+  Matmul(const Matmul&) = delete;
+  Matmul& operator=(const Matmul&) = delete;
+  ~Matmul() {
+    for (cublasLtMatrixLayout_t layout : {left_, right_, result_})
+      if (layout) (void)cublasLtMatrixLayoutDestroy(layout);
+    if (operation_) (void)cublasLtMatmulDescDestroy(operation_);
+  }
+
+  // Algorithms are chosen here, so that a run only enqueues.
+  StitchStatus create(const CublasLt& library, const MatmulSpec& spec) {
+    library_ = &library;
+    STITCH_CUBLAS(cublasLtMatmulDescCreate(&operation_, spec.compute, CUDA_R_32F));
+    cublasOperation_t first = spec.right_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+    cublasOperation_t second = spec.left_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+    STITCH_OK_OR_RETURN(set(CUBLASLT_MATMUL_DESC_TRANSA, first));
+    STITCH_OK_OR_RETURN(set(CUBLASLT_MATMUL_DESC_TRANSB, second));
+    STITCH_OK_OR_RETURN(set(CUBLASLT_MATMUL_DESC_EPILOGUE, spec.epilogue));
+    if (spec.bias) STITCH_OK_OR_RETURN(set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, spec.bias));
+
+    auto stored = [&](cublasLtMatrixLayout_t* layout, int64_t high, int64_t wide, bool transposed,
+                      int64_t stride) {
+      if (transposed) std::swap(high, wide);
+      return describe_matrix(layout, spec, high, wide, stride < 0 ? high * wide : stride);
+    };
+    STITCH_OK_OR_RETURN(stored(&left_, spec.rows, spec.depth, spec.left_transposed, spec.left_batch_stride));
+    STITCH_OK_OR_RETURN(
+        stored(&right_, spec.depth, spec.columns, spec.right_transposed, spec.right_batch_stride));
+    STITCH_OK_OR_RETURN(stored(&result_, spec.rows, spec.columns, false, -1));
+    STITCH_OK_OR_RETURN(choose(spec, 16, &aligned_));
+    return choose(spec, spec.type == CUDA_R_32F ? 4 : 2, &unaligned_);
+  }
+
+  StitchStatus enqueue(const void* left, const void* right, void* result, cudaStream_t stream) const {
+    const float one = 1.0f, zero = 0.0f;
+    bool aligned = is_aligned(left, 16) && is_aligned(right, 16) && is_aligned(result, 16);
+    STITCH_CUBLAS(cublasLtMatmul(library_->handle(), operation_, &one, right, right_, left, left_, &zero,
+                                 result, result_, result, result_, aligned ? &aligned_ : &unaligned_,
+                                 library_->workspace(), library_->workspace_bytes(), stream));
+    return STITCH_OK;
+  }
+
+ private:
+  static constexpr int most_proposals = 16;
+
+  template <class T>
+  StitchStatus set(cublasLtMatmulDescAttributes_t attribute, const T& value) {
+    STITCH_CUBLAS(cublasLtMatmulDescSetAttribute(operation_, attribute, &value, sizeof value));
+    return STITCH_OK;
+  }
+
+  static StitchStatus describe_matrix(cublasLtMatrixLayout_t* layout, const MatmulSpec& spec, int64_t high,
+                                      int64_t wide, int64_t stride) {
+    STITCH_CUBLAS(cublasLtMatrixLayoutCreate(layout, spec.type, static_cast<uint64_t>(wide),
+                                             static_cast<uint64_t>(high), wide));
+    if (spec.batch == 1) return STITCH_OK;
+    int32_t batch = static_cast<int32_t>(spec.batch);
+    STITCH_CUBLAS(
+        cublasLtMatrixLayoutSetAttribute(*layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof batch));
+    STITCH_CUBLAS(cublasLtMatrixLayoutSetAttribute(*layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+                                                   &stride, sizeof stride));
+    return STITCH_OK;
+  }
+
+  StitchStatus choose(const MatmulSpec& spec, uint32_t alignment, cublasLtMatmulAlgo_t* algorithm) {
+    cublasLtMatmulPreference_t preference = nullptr;
+    STITCH_CUBLAS(cublasLtMatmulPreferenceCreate(&preference));
+    StitchStatus status = propose(spec, alignment, preference, algorithm);
+    (void)cublasLtMatmulPreferenceDestroy(preference);
+    return status;
+  }
+
+  StitchStatus propose(const MatmulSpec& spec, uint32_t alignment, cublasLtMatmulPreference_t preference,
+                       cublasLtMatmulAlgo_t* algorithm) {
+    auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, auto value) -> StitchStatus {
+      STITCH_CUBLAS(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value));
+      return STITCH_OK;
+    };
+    STITCH_OK_OR_RETURN(
+        prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<uint64_t>(library_->workspace_bytes())));
+    for (auto attribute :
+         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+          CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
+      STITCH_OK_OR_RETURN(prefer(attribute, alignment));
+    // Partial sums are added in the compute type and in one order: equal inputs give equal outputs.
+    STITCH_OK_OR_RETURN(prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                               static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE)));
+
+    std::array<cublasLtMatmulHeuristicResult_t, most_proposals> proposals;
+    int found = 0;
+    STITCH_CUBLAS(cublasLtMatmulAlgoGetHeuristic(library_->handle(), operation_, right_, left_, result_,
+                                                 result_, preference, most_proposals, proposals.data(),
+                                                 &found));
+    if (spec.algorithm < 0 || spec.algorithm >= found)
+      return fail(STITCH_UNSUPPORTED, "cuBLASLt: algorithm %d of %d for %lld x %lld x %lld", spec.algorithm,
+                  found, static_cast<long long>(spec.rows), static_cast<long long>(spec.columns),
+                  static_cast<long long>(spec.depth));
+    *algorithm = proposals[static_cast<size_t>(spec.algorithm)].algo;
+    return STITCH_OK;
+  }
+
+  const CublasLt* library_ = nullptr;
+  cublasLtMatmulDesc_t operation_ = nullptr;
+  cublasLtMatrixLayout_t left_ = nullptr, right_ = nullptr, result_ = nullptr;
+  cublasLtMatmulAlgo_t aligned_{}, unaligned_{};  // for pointers at 16 bytes, and for any others
+};
+
+}  // namespace stitch

@@ -1,0 +1,125 @@
+// A forward pass as one CUDA graph, whatever memory the caller brings.
+//
+// Measured on an H200 (chains of small kernels, host time): a plain launch costs 4 us, a launch captured 0.6
+// us, cudaGraphExecUpdate 0.05 us a node, an instantiation 2 us a node, and replaying any graph 1.7 us. So
+// graphs are kept for the pointers they were made with, callers that reuse buffers pay only the replay, and
+// new pointers cost a capture and an update of the graph that was unused for longest.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "stitch/runtime/errors.h"
+
+namespace stitch {
+class GraphCache {
+ public:
+  GraphCache() = default;
+  GraphCache(const GraphCache&) = delete;
+  GraphCache& operator=(const GraphCache&) = delete;
+  ~GraphCache() {
+    for (Entry& entry : entries_)
+      if (entry.graph) (void)cudaGraphExecDestroy(entry.graph);
+    if (done_) (void)cudaEventDestroy(done_);
+    if (capture_) (void)cudaStreamDestroy(capture_);
+  }
+
+  StitchStatus create() {
+    STITCH_CUDA(cudaStreamCreateWithFlags(&capture_, cudaStreamNonBlocking));
+    STITCH_CUDA(cudaEventCreateWithFlags(&done_, cudaEventDisableTiming));
+    return STITCH_OK;
+  }
+
+  // `enqueue(stream)` puts the whole pass on a stream. What it enqueues may depend on nothing but the
+  // program and the tensors.
+  template <class Enqueue>
+  StitchStatus run(const StitchTensor* in, int n_in, const StitchTensor* out, int n_out, cudaStream_t stream,
+                   Enqueue&& enqueue) {
+    std::lock_guard lock(mutex_);
+    cudaStreamCaptureStatus status;
+    STITCH_CUDA(cudaStreamIsCapturing(stream, &status));
+    // A caller's own capture takes the pass in as it is; its replays are the caller's to order.
+    if (status != cudaStreamCaptureStatusNone) return enqueue(stream);
+
+    // Scratch memory is shared by all runs: on another stream than the last one, wait for that one.
+    if (ran_ && stream != last_stream_) STITCH_CUDA(cudaStreamWaitEvent(stream, done_, 0));
+    STITCH_OK_OR_RETURN(replay(in, n_in, out, n_out, stream, enqueue));
+    STITCH_CUDA(cudaEventRecord(done_, stream));
+    ran_ = true;
+    last_stream_ = stream;
+    return STITCH_OK;
+  }
+
+ private:
+  struct Entry {
+    std::vector<void*> pointers;
+    cudaGraphExec_t graph = nullptr;
+    uint64_t last_used = 0;
+  };
+
+  template <class Enqueue>
+  StitchStatus replay(const StitchTensor* in, int n_in, const StitchTensor* out, int n_out,
+                      cudaStream_t stream, Enqueue& enqueue) {
+    // The first pass loads kernels and libraries, which a capture does not allow for.
+    if (!ran_) return enqueue(stream);
+    wanted_.clear();
+    for (int i = 0; i < n_in; ++i) wanted_.push_back(in[i].data);
+    for (int i = 0; i < n_out; ++i) wanted_.push_back(out[i].data);
+
+    Entry* entry = &entries_[0];
+    for (Entry& candidate : entries_) {
+      if (candidate.graph && candidate.pointers == wanted_) {
+        entry = &candidate;
+        break;
+      }
+      if (candidate.last_used < entry->last_used) entry = &candidate;
+    }
+    if (!entry->graph || entry->pointers != wanted_) STITCH_OK_OR_RETURN(renew(*entry, enqueue));
+    entry->last_used = ++clock_;
+    STITCH_CUDA(cudaGraphLaunch(entry->graph, stream));
+    return STITCH_OK;
+  }
+
+  // Makes the entry's graph the one for wanted_. Launches of the old one that are under way are not
+  // affected.
+  template <class Enqueue>
+  StitchStatus renew(Entry& entry, Enqueue& enqueue) {
+    entry.pointers.clear();
+    STITCH_CUDA(cudaStreamBeginCapture(capture_, cudaStreamCaptureModeThreadLocal));
+    StitchStatus enqueued = enqueue(capture_);
+    cudaGraph_t captured = nullptr;
+    cudaError_t ended = cudaStreamEndCapture(capture_, &captured);
+    StitchStatus made =
+        enqueued != STITCH_OK ? enqueued : check_cuda(ended, "cudaStreamEndCapture", __FILE__, __LINE__);
+    if (made == STITCH_OK) made = instantiate(entry, captured);
+    if (captured) (void)cudaGraphDestroy(captured);
+    if (ended != cudaSuccess) (void)cudaGetLastError();
+    if (made == STITCH_OK) entry.pointers = wanted_;
+    return made;
+  }
+
+  StitchStatus instantiate(Entry& entry, cudaGraph_t captured) {
+    if (entry.graph) {
+      cudaGraphExecUpdateResultInfo result;
+      if (cudaGraphExecUpdate(entry.graph, captured, &result) == cudaSuccess) return STITCH_OK;
+      // Other pointers, other kernels (alignment decides): a new graph then.
+      (void)cudaGetLastError();
+      (void)cudaGraphExecDestroy(entry.graph);
+      entry.graph = nullptr;
+    }
+    STITCH_CUDA(cudaGraphInstantiate(&entry.graph, captured, 0));
+    return STITCH_OK;
+  }
+
+  std::mutex mutex_;
+  std::array<Entry, 8> entries_;
+  std::vector<void*> wanted_;
+  uint64_t clock_ = 0;
+  cudaStream_t capture_ = nullptr, last_stream_ = nullptr;
+  cudaEvent_t done_ = nullptr;
+  bool ran_ = false;
+};
+
+}  // namespace stitch

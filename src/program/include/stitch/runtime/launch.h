@@ -1,0 +1,50 @@
+// One way to launch a kernel: by its name in messages, and with its error checked.
+//   STITCH_OK_OR_RETURN(launch("row_softmax", row_softmax<256>, {rows, 256}, stream, x, y));
+#pragma once
+
+#include <tuple>
+#include <utility>
+
+#include "stitch/runtime/errors.h"
+
+namespace stitch {
+struct Geometry {
+  dim3 grid, block;
+  size_t shared_bytes = 0;  // dynamic
+};
+
+inline int64_t divide_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
+
+// Arguments convert to the kernel's parameters as in any call.
+template <class... Parameters, class... Arguments>
+StitchStatus launch(const char* name, void (*kernel)(Parameters...), const Geometry& geometry,
+                    cudaStream_t stream, Arguments&&... arguments) {
+  static_assert(sizeof...(Parameters) == sizeof...(Arguments),
+                "as many arguments as the kernel has parameters");
+  // Beyond 48 KB a kernel has to ask for its shared memory.
+  if (geometry.shared_bytes > 48 * 1024)
+    STITCH_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     static_cast<int>(geometry.shared_bytes)));
+  std::tuple<Parameters...> converted(std::forward<Arguments>(arguments)...);
+  cudaError_t error = std::apply(
+      [&](auto&... values) {
+        void* pointers[] = {const_cast<void*>(static_cast<const void*>(&values))..., nullptr};
+#if STITCH_EMULATED
+        // The same launch, under a name that the emulated GPU's reports can show.
+        return stitch_emulated::submit(stitch_emulated::Signature<Parameters...>::kernel(kernel, name),
+                                       {geometry.grid, geometry.block, geometry.shared_bytes, stream},
+                                       pointers);
+#else
+        return cudaLaunchKernel(reinterpret_cast<const void*>(kernel), geometry.grid, geometry.block,
+                                pointers, geometry.shared_bytes, stream);
+#endif
+      },
+      converted);
+  if (error == cudaSuccess) return STITCH_OK;
+  (void)cudaGetLastError();
+  return fail(status_of(error), "kernel %s <<<(%u,%u,%u), (%u,%u,%u), %zu>>>: %s (%s)", name, geometry.grid.x,
+              geometry.grid.y, geometry.grid.z, geometry.block.x, geometry.block.y, geometry.block.z,
+              geometry.shared_bytes, cudaGetErrorString(error), cudaGetErrorName(error));
+}
+
+}  // namespace stitch
