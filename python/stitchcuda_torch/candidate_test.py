@@ -1,0 +1,266 @@
+"""A ModelNew spoken to as the orchestrator does: two pipes and a memory file."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import torch
+
+from . import dtypes
+from .arena import TYPES
+
+PYTHON_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+GOOD = """
+import torch
+import torch.nn as nn
+
+class ModelNew(nn.Module):
+    def __init__(self, width, scale=1.0):
+        super().__init__()
+        self.linear = nn.Linear(width, width)
+        self.norm = nn.BatchNorm1d(width)
+        self.scale = scale
+
+    def forward(self, x):
+        {body}
+        return self.norm(self.linear(x)) * self.scale
+"""
+
+
+class Candidate:
+    """The other end: hands over descriptors 3, 4 and 5."""
+
+    def __init__(self):
+        ask_read, self.requests = os.pipe()
+        answers, tell_write = os.pipe()
+        self.memory = os.memfd_create("arena")
+        os.ftruncate(self.memory, 1 << 16)
+        self.used, self.count = 0, 0
+        # A shell moves the descriptors to the numbers the protocol wants.
+        command = f'exec "$0" -m stitchcuda_torch.candidate 3<&{ask_read} 4>&{tell_write} 5<>/proc/self/fd/{self.memory}'
+        self.process = subprocess.Popen(["bash", "-c", command, sys.executable], cwd=PYTHON_FOLDER, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, pass_fds=(ask_read, tell_write, self.memory))
+        os.close(ask_read)
+        os.close(tell_write)
+        self.answers = os.fdopen(answers, "r")
+
+    def ask(self, do, **fields):
+        self.count += 1
+        os.write(self.requests, (json.dumps({"do": do, "token": str(self.count), **fields}) + "\n").encode())
+        line = self.answers.readline()
+        if not line:
+            raise EOFError
+        answer = json.loads(line)
+        assert answer.pop("token") == str(self.count)
+        return answer
+
+    def put(self, tensor):
+        data = tensor.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+        offset, self.used = self.used, self.used + -(-len(data) // 256) * 256
+        os.ftruncate(self.memory, max(self.used, os.fstat(self.memory).st_size))
+        os.pwrite(self.memory, data, offset)
+        return {**kind(tensor), "offset": offset}
+
+    def get(self, entry, offset):
+        dtype, shape = TYPES[entry["dtype"]], entry["shape"]
+        data = os.pread(self.memory, math.prod(shape) * dtype.itemsize, offset)
+        return torch.frombuffer(bytearray(data), dtype=dtype).reshape(shape)
+
+    def close(self):
+        os.close(self.requests)
+        printed, _ = self.process.communicate()
+        self.answers.close()
+        os.close(self.memory)
+        return printed.decode()
+
+
+def kind(tensor):
+    return {"dtype": dtypes.name(tensor.dtype), "shape": list(tensor.shape)}
+
+
+class CandidateTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.candidate = Candidate()
+        cls.hello = cls.candidate.ask("hello", protocol=1, device="emulated", order="forward", address_sanitizer=False)
+        cls.folder = tempfile.TemporaryDirectory()
+
+    @classmethod
+    def tearDownClass(cls):
+        printed = cls.candidate.close()
+        cls.folder.cleanup()
+        assert cls.candidate.process.returncode == 0 and "Traceback" not in printed, printed
+
+    def ok(self, do, **fields):
+        answer = self.candidate.ask(do, **fields)
+        self.assertIs(answer.get("ok"), True, answer)
+        return answer
+
+    def refused(self, do, **fields):
+        answer = self.candidate.ask(do, **fields)
+        self.assertEqual(answer.get("refused"), 1, answer)
+        return answer["message"]
+
+    def load(self, source):
+        path = os.path.join(self.folder.name, "candidate_file.py")
+        with open(path, "w") as file:
+            file.write(source)
+        return self.candidate.ask("load", program=path)
+
+    def create(self, body="pass", **extra):
+        self.assertIs(self.load(GOOD.format(body=body)).get("ok"), True)
+        return self.candidate.ask("create", parameters=[], extra={"arguments": [4], "keywords": {"scale": 2.0}, **extra})
+
+    def place(self, *tensors, **fields):
+        return self.ok("place", inputs=[self.candidate.put(tensor) for tensor in tensors], **fields)["set"]
+
+    def fetch(self, output, entry):
+        size = math.prod(entry["shape"]) * TYPES[entry["dtype"]].itemsize
+        offset = self.candidate.put(torch.zeros(size, dtype=torch.uint8))["offset"]
+        self.ok("fetch_output", output=output, ranges=[[0, size // 2], [size // 2, size]], offset=offset)
+        return self.candidate.get(entry, offset)
+
+    def test_hello(self):
+        self.assertEqual(self.hello, {"ok": True, "protocol": 1, "device": "CPU"})
+        self.assertIn("no answer to 'sing'", self.refused("sing"))
+
+    def test_weights_states_updates_and_results(self):
+        torch.manual_seed(5)
+        linear, norm, x = torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4), torch.rand(6, 4)
+        answer = self.load(GOOD.format(body="pass"))
+        self.assertEqual((answer["manifest"], answer["has_regions"], answer["trust"]), ("", False, "python"))
+        weights = {"linear.weight": linear.weight.detach(), "linear.bias": linear.bias.detach()}
+        answer = self.ok("create", parameters=[self.candidate.put(tensor) for tensor in weights.values()],
+                         extra={"arguments": [4], "keywords": {"scale": 2.0}, "parameters": list(weights), "seed": 1,
+                                "states": ["norm.running_mean"], "updates": ["norm.running_mean"]})
+        self.assertEqual(answer["weights"], "loaded")
+        mean = torch.full((4,), 10.0)
+        number = self.place(x, mean)
+        types = [kind(x), kind(mean)]
+        expected = norm(linear(x)).detach() * 2
+        for timed in (False, True, True):
+            answer = self.ok("call", set=number, outputs=types, region=-1, poison=3, states=[], timed=timed, flush=1 << 20, misalign=0)
+            self.assertTrue(torch.allclose(self.fetch(0, types[0]), expected, atol=1e-6))
+            self.assertTrue(torch.allclose(self.fetch(1, types[1]), 9 + 0.1 * linear(x).mean(0).detach(), atol=1e-6))
+            self.assertEqual((answer["damage"], answer["wall_ns"] > 0), ("", timed))
+            self.assertEqual(answer["threads_before"] > 0, answer["threads_after"] > 0)
+        self.ok("prepare_burst", sets=[number, self.place(x * 2, mean)], outputs=types)
+        self.ok("burst", count=3)
+        self.assertTrue(torch.allclose(self.fetch(0, types[0]), expected, atol=1e-6))
+        self.ok("drop", set=number)
+        self.assertIn("no set", self.refused("call", set=number, outputs=types))
+        self.ok("destroy")
+
+    def test_seed_rule_and_init_file(self):
+        path = os.path.join(self.folder.name, "init")
+        torch.save({"positional": [4], "keyword": {"scale": 2.0}}, path)
+        self.load(GOOD.format(body="pass"))
+        self.assertEqual(self.ok("create", parameters=[], extra={"init": path, "seed": 42})["weights"], "seed")
+        x = torch.rand(6, 4)
+        self.ok("call", set=self.place(x), outputs=[kind(x)])
+        torch.manual_seed(42)
+        linear = torch.nn.Linear(4, 4)
+        expected = torch.nn.BatchNorm1d(4)(linear(x)).detach() * 2
+        self.assertTrue(torch.allclose(self.fetch(0, kind(x)), expected, atol=1e-6))
+
+    def test_weights_that_do_not_fit(self):
+        wrong = torch.ones(5)
+        for name in ("linear.bias", "conv.bias"):
+            self.assertIn(name, self.refused_create(name, wrong))
+        answer = self.refused_create("conv.bias", wrong, otherwise="seed")
+        self.assertEqual(answer["weights"], "seed")
+
+    def refused_create(self, name, tensor, **extra):
+        self.load(GOOD.format(body="pass"))
+        answer = self.candidate.ask("create", parameters=[self.candidate.put(tensor)], extra={"arguments": [4], "parameters": [name], **extra})
+        return answer.get("message", answer)
+
+    def test_inputs_are_the_sets_own(self):
+        x = torch.rand(6, 4)
+        self.create("x.data = x.data.clone(); x.resize_(6, 4)")
+        number = self.place(x)
+        self.ok("call", set=number, outputs=[kind(x)])
+        self.create("x.zero_()")
+        self.ok("call", set=number, outputs=[kind(x)])
+        offset = self.candidate.put(x)["offset"]
+        self.ok("fetch_input", set=number, input=0, offset=offset)
+        self.assertEqual(self.candidate.get(kind(x), offset).abs().max().item(), 0)
+
+    def test_results_that_are_none(self):
+        x = torch.rand(6, 4)
+        for body, part in [("return x.half()", "output 0 is f16[6, 4] on cpu; f32[6, 4] on cpu is expected"), ("return x[:5]", "f32[5, 4]"),
+                           ("return x, x", "2 tensors came back; 1 are expected"), ("return 3", "of type int"), ("return None", "0 tensors"),
+                           ("return nn.Parameter(x)", "Parameter, not a plain tensor"), ("return x.to_sparse()", "not a plain tensor"),
+                           ("return type('T', (torch.Tensor,), {})(x)", "of type T"),
+                           ("raise ValueError('no')", "candidate_file.py:13, in forward: raise ValueError('no'): forward failed: ValueError: no"),
+                           ("import sys; sys.exit(0)", "SystemExit"), ("return x / (1 // 0)", "ZeroDivisionError")]:
+            with self.subTest(body):
+                self.create(body)
+                self.assertIn(part, self.refused("call", set=self.place(x), outputs=[kind(x)]))
+
+    def test_old_results_are_gone(self):
+        x = torch.rand(1000, 100)
+        self.create("""self.calls = getattr(self, "calls", 0) + 1
+        if self.calls == 1:
+            self.kept = x * 2
+            return self.kept
+        return self.kept if self.calls == 2 else torch.empty_like(x)""")
+        number = self.place(x)
+        seen = []
+        for _ in range(3):
+            self.ok("call", set=number, outputs=[kind(x)])
+            seen.append(self.fetch(0, kind(x)))
+        self.assertTrue(torch.equal(seen[0], x * 2))
+        self.assertTrue(bool(seen[1].isnan().all()))
+        self.assertFalse(torch.equal(seen[2], x * 2))
+
+    def test_patched_clocks_change_nothing(self):
+        x = torch.rand(6, 4)
+        self.create("import time; time.sleep(0.02); time.perf_counter_ns = lambda: 7")
+        for _ in range(2):
+            answer = self.ok("call", set=self.place(x), outputs=[kind(x)], timed=True)
+            self.assertGreater(answer["wall_ns"], 15e6)
+
+    def test_scalars_threads_and_wrong_calls(self):
+        x = torch.rand(6, 4)
+        self.create("import threading, time; threading.Thread(target=time.sleep, args=(0.2,)).start()")
+        answer = self.ok("call", set=self.place(x), outputs=[kind(x)])
+        self.assertGreater(answer["threads_after"], answer["threads_before"])
+        source = GOOD.format(body="return x * factor if flag else x").replace("self, x)", "self, factor, x, flag)")
+        self.load(source)
+        self.ok("create", parameters=[], extra={"arguments": [4]})
+        self.ok("call", set=self.place(x, scalars=[3.0, None, True]), outputs=[kind(x)])
+        self.assertTrue(torch.equal(self.fetch(0, kind(x)), x * 3))
+        answer = self.ok("call_with", inputs=[], outputs=[kind(x)])
+        self.assertEqual((answer["status"], "TypeError" in answer["message"]), (1, True))
+        self.assertEqual(self.candidate.ask("profile", set=0, outputs=[])["refused"], 4)
+
+    def test_files_that_are_no_candidate(self):
+        for source, part in [("x = 1", "no class ModelNew"), ("def f(:", "SyntaxError"), ("import sys; sys.exit(1)", "SystemExit"),
+                             ("ModelNew = 3", "no class ModelNew")]:
+            self.assertIn(part, self.load(source)["message"])
+        self.assertIn("ModelNew(...) failed", self.create(arguments=["wide"])["message"])
+
+
+class EndTest(unittest.TestCase):
+    def test_exit_and_gpu(self):
+        candidate = Candidate()
+        if not torch.cuda.is_available():
+            self.assertIn("no GPU", candidate.ask("hello", protocol=1, device="cuda")["message"])
+        candidate.ask("hello", protocol=1, device="emulated")
+        with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
+            file.write("import os; print('bye', flush=True); os._exit(7)")
+            file.flush()
+            with self.assertRaises(EOFError):
+                candidate.ask("load", program=file.name)
+        self.assertIn("bye", candidate.close())
+        self.assertEqual(candidate.process.returncode, 7)
+
+
+if __name__ == "__main__":
+    unittest.main()
