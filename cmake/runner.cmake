@@ -1,1 +1,12 @@
-# The process that holds a candidate.
+# Programs of our own that run in processes of their own: the one that holds a candidate.
+
+file(GLOB runner_child CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/runner/child/*.cpp)
+add_executable(stitch-runner ${runner_child} ${CMAKE_SOURCE_DIR}/src/runner/wire.cpp)
+target_include_directories(stitch-runner PRIVATE ${CMAKE_SOURCE_DIR}/src/program/include)
+target_link_libraries(stitch-runner PRIVATE stitch_graph stitch_sandbox ${CMAKE_DL_LIBS})
+# Every symbol is bound before a candidate is loaded, and the table of them can't be written to any more.
+target_link_options(stitch-runner PRIVATE -Wl,-z,relro,-z,now)
+
+target_compile_definitions(stitch_runner PRIVATE
+  STITCH_RUNNER="$<TARGET_FILE:stitch-runner>" STITCH_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+add_dependencies(stitch_runner stitch-runner stitch_emulated_runtime)

@@ -1,4 +1,7 @@
 // Shared memory that the orchestrator owns and a candidate may see: inputs go out and outputs come back.
+//
+// A candidate can write to all of it at any time, so whatever is needed again later (an input for the oracle)
+// is kept elsewhere too. It can't make it smaller: reading here never ends in SIGBUS.
 #pragma once
 
 #include <cstddef>
@@ -28,6 +31,7 @@ class Arena {
 
  private:
   Arena() = default;
+  Result<void> grow_to(int64_t size);
   int descriptor_ = -1;
   std::byte* data_ = nullptr;
   int64_t size_ = 0, used_ = 0;

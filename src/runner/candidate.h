@@ -34,7 +34,11 @@ struct Options {
   std::chrono::milliseconds time_limit{60'000};  // for one request; whoever takes longer is killed
   int64_t memory_limit = 0;                      // of host memory in bytes; 0: half of the machine's
   ThreadOrder order = ThreadOrder::forward;
+  uint64_t order_seed = 1;  // of the shuffled order
   bool address_sanitizer = false;
+  // Folders it may read besides the system's. A program in one of them is loaded where it lies; any other is
+  // copied into the candidate's scratch folder first.
+  std::vector<fs::path> readable;
 };
 
 enum class FailureKind : uint8_t {
@@ -90,9 +94,11 @@ struct CallOptions {
 };
 
 struct Called {
-  int64_t wall_ns = 0, event_ns = 0;  // of a timed call
+  int64_t wall_ns = 0, event_ns = 0;  // of a timed call, by the child's word
+  int64_t round_trip_ns = 0;          // by this side's clock: request, flush, call and answer
   // Which tensor's surroundings were written to, in words; empty: none.
   std::string damage;
+  // Of the process. The device's own workers start with the first calls: only later ones tell.
   int threads_before = 0, threads_after = 0;
   int64_t device_bytes = 0;  // peak device memory seen after the call, where it is known
 };
@@ -112,7 +118,8 @@ struct Range {
 
 class Candidate {
  public:
-  // An Error is our own trouble: no runner, no memory. `arena` must outlive the candidate.
+  // An Error is our own trouble: no runner, no device, no memory. `arena` must outlive the candidate, and so
+  // must the thread that starts it: the candidate dies with it.
   static Result<Candidate> start(const Options& options, Arena& arena);
   Candidate(Candidate&&) noexcept;
   Candidate& operator=(Candidate&&) = delete;

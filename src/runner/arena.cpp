@@ -1,0 +1,76 @@
+#include "runner/arena.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/text.h"
+
+namespace stitch::runner {
+
+namespace {
+
+constexpr int64_t alignment = 256;
+constexpr int64_t smallest = int64_t{1} << 20;
+
+int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+Error no_memory(int64_t bytes) {
+  return work_error("memory", format("cannot share {} of memory with a candidate: {}",
+                                     bytes_text(static_cast<double>(bytes)), std::strerror(errno)));
+}
+
+}  // namespace
+
+Result<Arena> Arena::create(int64_t bytes) {
+  Arena arena;
+  arena.descriptor_ = ::memfd_create("stitch-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (arena.descriptor_ < 0) return no_memory(bytes);
+  if (::fcntl(arena.descriptor_, F_ADD_SEALS, F_SEAL_SHRINK) != 0) return no_memory(bytes);
+  STITCH_CHECK(arena.grow_to(std::max(bytes, smallest)));
+  return arena;
+}
+
+Arena::Arena(Arena&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)),
+      data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      used_(std::exchange(other.used_, 0)) {}
+
+Arena::~Arena() {
+  if (data_) ::munmap(data_, static_cast<size_t>(size_));
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+Result<void> Arena::grow_to(int64_t size) {
+  size = round_up(size, smallest);
+  if (::ftruncate(descriptor_, size) != 0) return no_memory(size);
+  void* data =
+      data_ ? ::mremap(data_, static_cast<size_t>(size_), static_cast<size_t>(size), MREMAP_MAYMOVE)
+            : ::mmap(nullptr, static_cast<size_t>(size), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
+  if (data == MAP_FAILED) return no_memory(size);
+  data_ = static_cast<std::byte*>(data);
+  size_ = size;
+  return {};
+}
+
+Result<int64_t> Arena::allocate(int64_t bytes) {
+  require(bytes >= 0, "a piece of an arena has no negative size");
+  const int64_t offset = round_up(used_, alignment);
+  // Half as much again, so that growing bit by bit stays cheap.
+  if (offset + bytes > size_) STITCH_CHECK(grow_to(std::max(offset + bytes, size_ + size_ / 2)));
+  used_ = offset + bytes;
+  return offset;
+}
+
+std::span<std::byte> Arena::bytes(int64_t offset, int64_t count) {
+  require(offset >= 0 && count >= 0 && offset + count <= size_, "a place outside the arena");
+  return {data_ + offset, static_cast<size_t>(count)};
+}
+
+}  // namespace stitch::runner

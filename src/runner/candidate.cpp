@@ -1,0 +1,255 @@
+#include "runner/candidate.h"
+
+#include <sys/random.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "runner/process.h"
+#include "runner/resident_memory.h"
+#include "runner/start.h"
+#include "runner/wire.h"
+
+namespace stitch::runner {
+
+std::string_view name(FailureKind kind) {
+  switch (kind) {
+    case FailureKind::refused: return "refused";
+    case FailureKind::crashed: return "crashed";
+    case FailureKind::hung: return "hung";
+    case FailureKind::out_of_memory: return "out_of_memory";
+    case FailureKind::forbidden: return "forbidden";
+    case FailureKind::left_early: return "left_early";
+    case FailureKind::too_talkative: return "too_talkative";
+    case FailureKind::broken_protocol: return "broken_protocol";
+  }
+  return "?";
+}
+
+struct Candidate::State {
+  Options options;
+  Arena& arena;
+  ScratchFolder scratch;
+  Process process;
+  std::optional<Failure> dead;
+
+  // Sends the request and reads what came back with `read`, whose exceptions mean: that is no answer.
+  template <class T, class Read>
+  Reply<T> ask(Json request, Read read);
+  Reply<std::monostate> ask(Json request) {
+    return ask<std::monostate>(std::move(request),
+                               [](const Json&, const Answer&) { return std::monostate(); });
+  }
+  template <class T>
+  Reply<T> bury(Failure failure, const std::string& doing) {
+    failure.message = format("in {}: {}", doing, failure.message);
+    dead = std::move(failure);
+    return {dead, {}};
+  }
+};
+
+namespace {
+
+// An answer that doesn't repeat it was made up by the candidate.
+std::string new_token() {
+  uint64_t value[2] = {};
+  ssize_t count = ::getrandom(value, sizeof value, 0);
+  require(count == sizeof value, "the system gives no random numbers");
+  return format("{:016x}{:016x}", value[0], value[1]);
+}
+
+// Candidates' words end up on terminals and in reports: bounded.
+std::string words(const Json& json) {
+  constexpr size_t most = 16 << 10;
+  std::string text = json.get<std::string>();
+  if (text.size() > most) text = text.substr(0, most) + "…";
+  return text;
+}
+
+}  // namespace
+
+template <class T, class Read>
+Reply<T> Candidate::State::ask(Json request, Read read) {
+  if (dead) return {dead, {}};
+  const std::string doing = request.at("do").get<std::string>(), token = new_token();
+  request["token"] = token;
+  process.set_shared_bytes(arena.size());
+  auto outcome = process.ask(request.dump() + "\n", options.time_limit);
+  if (auto* failure = std::get_if<Failure>(&outcome)) return bury<T>(std::move(*failure), doing);
+  const Answer& answer = std::get<Answer>(outcome);
+  auto broken = [&](std::string_view why) {
+    return bury<T>(process.end(FailureKind::broken_protocol, format("its answer {}", why)), doing);
+  };
+  auto json = parse_json(answer.line);
+  if (!json || !json->is_object()) return broken("is no JSON object");
+  try {
+    if (json->at("token").get<std::string>() != token) return broken("has another token: it was made up");
+    if (auto fault = json->find("fault"); fault != json->end())
+      return bury<T>(process.end(FailureKind::crashed, words(*fault)), doing);
+    if (auto status = json->find("refused"); status != json->end())
+      return {Failure{FailureKind::refused, status->template get<int>(), words(json->at("message")),
+                      process.printed()},
+              {}};
+    if (!json->at("ok").get<bool>()) return broken("is neither a yes nor a no");
+    return {std::nullopt, read(*json, answer)};
+  } catch (const Json::exception& error) {
+    return broken(format("lacks what it should have ({})", error.what()));
+  }
+}
+
+Candidate::Candidate() = default;
+Candidate::Candidate(Candidate&&) noexcept = default;
+Candidate::~Candidate() = default;
+
+Result<Candidate> Candidate::start(const Options& options, Arena& arena) {
+  Options settled = options;
+  if (settled.memory_limit <= 0) settled.memory_limit = physical_memory() / 2;
+  STITCH_TRY(ScratchFolder scratch, ScratchFolder::create("stitch-candidate"));
+  STITCH_TRY(Started started, start_process(settled, scratch.path(), arena));
+  Candidate candidate;
+  candidate.state_.reset(
+      new State{settled, arena, std::move(scratch), std::move(started.process), std::nullopt});
+  Json hello = {{"do", "hello"},
+                {"protocol", protocol_version},
+                {"device", settled.device == Device::cuda ? "cuda" : "emulated"},
+                {"order", settled.order == ThreadOrder::shuffled
+                              ? format("shuffle:{}", settled.order_seed)
+                              : std::string(settled.order == ThreadOrder::reversed ? "reverse" : "forward")},
+                {"runtime", started.runtime.string()},
+                {"address_sanitizer", settled.address_sanitizer}};
+  auto ready = candidate.state_->ask<int>(
+      std::move(hello), [](const Json& json, const Answer&) { return json.at("protocol").get<int>(); });
+  if (!ready.ok()) {
+    std::string printed = trim(ready.failure->printed);
+    return work_error("runner", format("the process that holds candidates does not start: {}{}{}",
+                                       ready.failure->message, printed.empty() ? "" : "\n", printed));
+  }
+  if (ready.value != protocol_version)
+    return work_error("runner", "the process that holds candidates is of another version",
+                      "build StitchCUDA again");
+  return candidate;
+}
+
+Reply<Loaded> Candidate::load(const fs::path& program) {
+  std::error_code failed;
+  fs::path place = fs::weakly_canonical(program, failed);
+  bool readable = false;
+  for (const fs::path& folder : state_->options.readable) {
+    const fs::path inside = place.lexically_relative(fs::weakly_canonical(folder, failed));
+    readable |= !inside.empty() && *inside.begin() != "..";
+  }
+  if (!readable) {
+    // The candidate sees nothing of the folder the program came from.
+    const fs::path copy = state_->scratch.path() / place.filename();
+    fs::copy_file(place, copy, fs::copy_options::overwrite_existing, failed);
+    if (failed)
+      return {Failure{FailureKind::refused, 0,
+                      format("cannot read {}: {}", program.string(), failed.message()), ""},
+              {}};
+    place = copy;
+  }
+  return state_->ask<Loaded>(
+      {{"do", "load"}, {"program", place.string()}}, [](const Json& json, const Answer&) {
+        return Loaded{json.at("manifest").get<std::string>(), json.at("has_regions").get<bool>()};
+      });
+}
+
+Reply<Created> Candidate::create(std::span<const TensorAt> parameters, std::string_view extra) {
+  Json request = {{"do", "create"}, {"parameters", to_wire(parameters)}};
+  if (!extra.empty()) {
+    auto json = parse_json(extra);
+    require(bool(json) && json->is_object(), "what is extra for a Python candidate is a JSON object");
+    request["extra"] = *std::move(json);
+  }
+  return state_->ask<Created>(std::move(request), [](const Json& json, const Answer&) {
+    return Created{json.at("seconds").get<double>(), json.at("device_bytes").get<int64_t>()};
+  });
+}
+
+Reply<int> Candidate::place(std::span<const TensorAt> inputs) {
+  return state_->ask<int>({{"do", "place"}, {"inputs", to_wire(inputs)}},
+                          [](const Json& json, const Answer&) { return json.at("set").get<int>(); });
+}
+
+Reply<std::monostate> Candidate::drop(int set) { return state_->ask({{"do", "drop"}, {"set", set}}); }
+
+Reply<Called> Candidate::call(int set, std::span<const TensorType> outputs, const CallOptions& options,
+                              std::span<const std::pair<int, int>> states) {
+  Json pairs = Json::array();
+  if (options.states_in_place)
+    for (auto [input, output] : states) pairs.push_back({input, output});
+  Json request = {{"do", "call"},
+                  {"set", set},
+                  {"outputs", to_wire(outputs)},
+                  {"region", options.region},
+                  {"poison", options.poison},
+                  {"states", std::move(pairs)},
+                  {"timed", options.timed},
+                  {"flush", options.flush_bytes},
+                  {"misalign", options.misalign}};
+  return state_->ask<Called>(std::move(request), [](const Json& json, const Answer& answer) {
+    Called called;
+    called.wall_ns = json.at("wall_ns").get<int64_t>();
+    called.event_ns = json.at("event_ns").get<int64_t>();
+    called.round_trip_ns = answer.round_trip_ns;
+    called.damage = words(json.at("damage"));
+    called.threads_before = json.at("threads_before").get<int>();
+    called.threads_after = json.at("threads_after").get<int>();
+    called.device_bytes = json.at("device_bytes").get<int64_t>();
+    return called;
+  });
+}
+
+Reply<std::monostate> Candidate::fetch_output(int output, std::span<const Range> ranges,
+                                              int64_t arena_offset) {
+  Json pairs = Json::array();
+  for (const Range& range : ranges) pairs.push_back({range.begin, range.end});
+  return state_->ask(
+      {{"do", "fetch_output"}, {"output", output}, {"ranges", std::move(pairs)}, {"offset", arena_offset}});
+}
+
+Reply<std::monostate> Candidate::fetch_input(int set, int input, int64_t arena_offset) {
+  return state_->ask({{"do", "fetch_input"}, {"set", set}, {"input", input}, {"offset", arena_offset}});
+}
+
+Reply<int64_t> Candidate::burst(std::span<const int> sets, std::span<const TensorType> outputs, int count) {
+  auto prepared = state_->ask({{"do", "prepare_burst"},
+                               {"sets", std::vector<int>(sets.begin(), sets.end())},
+                               {"outputs", to_wire(outputs)}});
+  if (!prepared.ok()) return {prepared.failure, 0};
+  return state_->ask<int64_t>({{"do", "burst"}, {"count", count}},
+                              [](const Json&, const Answer& answer) { return answer.round_trip_ns; });
+}
+
+Reply<std::vector<Activity>> Candidate::profile(int set, std::span<const TensorType> outputs) {
+  Json request = {{"do", "profile"}, {"set", set}, {"outputs", to_wire(outputs)}};
+  return state_->ask<std::vector<Activity>>(std::move(request), [](const Json& json, const Answer&) {
+    std::vector<Activity> out;
+    for (const Json& item : json.at("activities")) {
+      Activity activity;
+      activity.name = words(item.at("name"));
+      activity.start_ns = item.at("start_ns").get<int64_t>();
+      activity.end_ns = item.at("end_ns").get<int64_t>();
+      for (size_t i = 0; i < 3; ++i) {
+        activity.grid[i] = item.at("grid").at(i).get<int>();
+        activity.block[i] = item.at("block").at(i).get<int>();
+      }
+      activity.registers = item.at("registers").get<int>();
+      activity.shared_bytes = item.at("shared_bytes").get<int64_t>();
+      out.push_back(std::move(activity));
+    }
+    return out;
+  });
+}
+
+Reply<int> Candidate::call_with(std::span<const TensorAt> inputs, std::span<const TensorType> outputs) {
+  return state_->ask<int>({{"do", "call_with"}, {"inputs", to_wire(inputs)}, {"outputs", to_wire(outputs)}},
+                          [](const Json& json, const Answer&) { return json.at("status").get<int>(); });
+}
+
+Reply<std::monostate> Candidate::destroy() { return state_->ask({{"do", "destroy"}}); }
+
+std::string Candidate::printed() const { return state_->process.printed(); }
+
+}  // namespace stitch::runner

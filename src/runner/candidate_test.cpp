@@ -1,0 +1,134 @@
+#include "runner/candidate.h"
+
+#include <cmath>
+
+#include "runner/testdata/bench.h"
+
+namespace stitch::runner {
+namespace {
+
+TEST(Candidate, ComputesAndIsFetched) {
+  Bench bench = Bench::create();
+  Candidate candidate = bench.start();
+  auto failure = bench.use(candidate, "honest");
+  ASSERT_FALSE(failure) << failure->message << failure->printed;
+  EXPECT_TRUE(bench.right(candidate));
+  EXPECT_EQ(bench.called.damage, "");
+  EXPECT_GT(bench.called.round_trip_ns, 0);
+  auto again = candidate.call(0, {&bench.vector, 1});
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(again.value.threads_before, again.value.threads_after);
+  EXPECT_TRUE(candidate.destroy().ok());
+}
+
+TEST(Candidate, FetchesRangesAndInputs) {
+  Bench bench = Bench::create();
+  Candidate candidate = bench.start();
+  ASSERT_FALSE(bench.use(candidate, "honest"));
+  const Range ranges[] = {{8, 16}, {40, 44}};
+  ASSERT_TRUE(candidate.fetch_output(0, ranges, bench.y).ok());
+  EXPECT_EQ(bench.floats(bench.y)[0], 6);
+  EXPECT_EQ(bench.floats(bench.y)[1], 9);
+  EXPECT_EQ(bench.floats(bench.y)[2], 30);
+  ASSERT_TRUE(candidate.fetch_input(0, 0, bench.y).ok());
+  EXPECT_EQ(bench.floats(bench.y)[7], 7);
+  const Range outside{0, bench.vector.bytes() + 4};
+  auto reply = candidate.fetch_output(0, {&outside, 1}, bench.y);
+  ASSERT_FALSE(reply.ok());
+  EXPECT_EQ(reply.failure->kind, FailureKind::refused);
+}
+
+TEST(Candidate, RunsRegionsTimedMisalignedAndInBursts) {
+  Bench bench = Bench::create();
+  Candidate candidate = bench.start();
+  ASSERT_FALSE(bench.use(candidate, "honest"));
+  CallOptions options;
+  options.region = 0;
+  EXPECT_TRUE(candidate.call(0, {&bench.vector, 1}, options).ok());
+  EXPECT_TRUE(bench.right(candidate));
+  options.region = 7;
+  auto wrong = candidate.call(0, {&bench.vector, 1}, options);
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_EQ(wrong.failure->message, "there is one region");
+
+  options = {};
+  options.timed = true;
+  auto timed = candidate.call(0, {&bench.vector, 1}, options);
+  ASSERT_TRUE(timed.ok());
+  EXPECT_GT(timed.value.wall_ns, 0);
+  EXPECT_LT(timed.value.wall_ns, timed.value.round_trip_ns);
+
+  options = {};
+  options.misalign = 1;
+  EXPECT_TRUE(candidate.call(0, {&bench.vector, 1}, options).ok());
+  EXPECT_TRUE(bench.right(candidate));
+
+  auto second = candidate.place({&bench.x, 1});
+  const int sets[] = {0, second.value};
+  auto burst = candidate.burst(sets, {&bench.vector, 1}, 5);
+  ASSERT_TRUE(burst.ok());
+  EXPECT_GT(burst.value, 0);
+  EXPECT_TRUE(bench.right(candidate));
+  EXPECT_TRUE(candidate.drop(second.value).ok());
+  EXPECT_FALSE(candidate.drop(second.value).ok());
+}
+
+TEST(Candidate, WritesAStateOverACopyOfItsInput) {
+  Bench bench = Bench::create();
+  Candidate candidate = bench.start();
+  ASSERT_FALSE(bench.use(candidate, "honest"));
+  CallOptions options;
+  options.states_in_place = true;
+  const std::pair<int, int> states[] = {{0, 0}};
+  ASSERT_TRUE(candidate.call(0, {&bench.vector, 1}, options, states).ok());
+  EXPECT_TRUE(bench.right(candidate));
+  ASSERT_TRUE(candidate.fetch_input(0, 0, bench.y).ok());
+  EXPECT_EQ(bench.floats(bench.y)[7], 7) << "the set keeps its values";
+}
+
+TEST(Candidate, AnswersToWrongArguments) {
+  Bench bench = Bench::create();
+  Candidate candidate = bench.start();
+  ASSERT_FALSE(bench.use(candidate, "honest"));
+  const TensorAt two[] = {bench.x, bench.x};
+  EXPECT_EQ(candidate.call_with(two, {&bench.vector, 1}).value, 1);
+  const TensorAt nothing{bench.vector, -1};
+  EXPECT_EQ(candidate.call_with({&nothing, 1}, {&bench.vector, 1}).value, 1);
+  EXPECT_EQ(candidate.call_with({&bench.x, 1}, {&bench.vector, 1}).value, 0);
+}
+
+TEST(Candidate, SeesAnArenaThatGrew) {
+  Bench bench = Bench::create();
+  Candidate candidate = bench.start();
+  ASSERT_FALSE(bench.use(candidate, "honest"));
+  auto far = bench.arena.allocate(int64_t{64} << 20);
+  ASSERT_TRUE(far);
+  const Range all{0, bench.vector.bytes()};
+  ASSERT_TRUE(candidate.fetch_output(0, {&all, 1}, *far + (int64_t{63} << 20)).ok());
+  EXPECT_EQ(bench.floats(*far + (int64_t{63} << 20))[2], 6);
+}
+
+TEST(Candidate, ListsWhatTheDeviceDid) {
+  Bench bench = Bench::create();
+  Candidate candidate = bench.start();
+  ASSERT_FALSE(bench.use(candidate, "honest"));
+  auto profile = candidate.profile(0, {&bench.vector, 1});
+  ASSERT_TRUE(profile.ok()) << profile.failure->message;
+  ASSERT_EQ(profile.value.size(), 1u);
+  EXPECT_NE(profile.value[0].name.find("multiply"), std::string::npos) << profile.value[0].name;
+  EXPECT_EQ(profile.value[0].grid[0], 8);
+  EXPECT_EQ(profile.value[0].block[0], 128);
+}
+
+TEST(Candidate, NamesWhatALibraryLacks) {
+  Bench bench = Bench::create();
+  Candidate candidate = bench.start();
+  auto loaded = candidate.load(candidate_library("lacks_functions"));
+  ASSERT_FALSE(loaded.ok());
+  EXPECT_EQ(loaded.failure->kind, FailureKind::refused);
+  EXPECT_EQ(loaded.failure->message,
+            "the library does not export stitch_create, stitch_run, stitch_destroy, stitch_last_error");
+}
+
+}  // namespace
+}  // namespace stitch::runner

@@ -1,0 +1,382 @@
+#include "runner/child/session.h"
+
+#include <ctime>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "runner/wire.h"
+
+namespace stitch::runner {
+
+namespace {
+
+// The device is past mending: an answer, and the last one.
+struct Fault {
+  std::string message;
+};
+
+template <class T>
+T sound(Result<T> result) {
+  if (!result) throw Fault{result.error().text()};
+  if constexpr (!std::is_void_v<T>) return *std::move(result);
+}
+
+// Not through std::chrono: resolved when this executable starts, before a candidate could define its own.
+int64_t now_ns() {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+int thread_count() {
+  std::error_code ignored;
+  int count = 0;
+  for ([[maybe_unused]] const auto& entry : fs::directory_iterator("/proc/self/task", ignored)) ++count;
+  return count;
+}
+
+StitchTensor as_argument(const GuardedBuffer& buffer) {
+  const TensorType& type = buffer.type();
+  StitchTensor out{};
+  out.data = reinterpret_cast<void*>(buffer.address());
+  out.dtype = static_cast<int32_t>(type.dtype);  // StitchDtype lists them in the same order
+  out.rank = static_cast<int32_t>(type.rank());
+  const std::vector<int64_t> strides = contiguous_strides(type.shape);
+  for (size_t i = 0; i < type.shape.size() && i < STITCH_MAX_RANK; ++i) {
+    out.shape[i] = type.shape[i];
+    out.strides[i] = strides[i];
+  }
+  return out;
+}
+static_assert(static_cast<int>(DType::f64) == STITCH_F64 && static_cast<int>(DType::bf16) == STITCH_BF16 &&
+              static_cast<int>(DType::i64) == STITCH_I64 && static_cast<int>(DType::boolean) == STITCH_BOOL);
+
+std::vector<StitchTensor> as_arguments(const std::vector<GuardedBuffer>& buffers) {
+  std::vector<StitchTensor> out;
+  for (const GuardedBuffer& buffer : buffers) out.push_back(as_argument(buffer));
+  return out;
+}
+
+Json yes() { return {{"ok", true}}; }
+
+}  // namespace
+
+Json Session::answer(const Json& request) {
+  try {
+    return dispatch(request);
+  } catch (const Refusal& refusal) {
+    return {{"refused", refusal.status}, {"message", refusal.message}};
+  } catch (const Fault& fault) {
+    return {{"fault", fault.message}};
+  } catch (const std::bad_alloc&) {
+    return {{"refused", STITCH_OUT_OF_MEMORY}, {"message", "no memory is left in the process"}};
+  } catch (const std::exception& error) {
+    return {{"fault", format("an exception left the program or the runner: {}", error.what())}};
+  }
+}
+
+Json Session::dispatch(const Json& request) {
+  const std::string what = request.at("do").get<std::string>();
+  if (what == "hello") return hello(request);
+  if (!backend_) throw Refusal{STITCH_BAD_ARGUMENT, "hello comes first"};
+  if (what == "load") return load(request);
+  if (what == "place") return place(request);
+  if (what == "drop") return drop(request);
+  if (what == "fetch_output") return fetch_output(request);
+  if (what == "fetch_input") return fetch_input(request);
+  if (!library_) throw Refusal{STITCH_BAD_ARGUMENT, "no program is loaded"};
+  if (what == "create") return create(request);
+  if (what == "destroy") return destroy();
+  if (!program_) throw Refusal{STITCH_BAD_ARGUMENT, "the program was not created"};
+  if (what == "call") return call(request);
+  if (what == "prepare_burst") return prepare_burst(request);
+  if (what == "burst") return burst(request);
+  if (what == "profile") return profile(request);
+  if (what == "call_with") return call_with(request);
+  throw Refusal{STITCH_BAD_ARGUMENT, format("'{}' is no request", what)};
+}
+
+Json Session::hello(const Json& request) {
+  auto backend = request.at("device") == "cuda" ? start_cuda()
+                                                : start_emulated(request.at("runtime").get<std::string>(),
+                                                                 request.at("order").get<std::string>());
+  if (!backend) throw Refusal{STITCH_UNSUPPORTED, backend.error().text()};
+  backend_ = *std::move(backend);
+  process_secret();
+  Json out = yes();
+  out["protocol"] = protocol_version;
+  out["device"] = backend_->device_name();
+  return out;
+}
+
+Json Session::load(const Json& request) {
+  if (library_) throw Refusal{STITCH_BAD_ARGUMENT, "a process holds one program"};
+  auto library = LoadedProgram::open(request.at("program").get<std::string>());
+  if (!library) throw Refusal{STITCH_BAD_ARGUMENT, library.error().message};
+  library_ = *library;
+  Json out = yes();
+  out["manifest"] = library_->manifest_text();
+  out["has_regions"] = library_->run_region != nullptr;
+  return out;
+}
+
+Session::Buffers Session::upload(const Json& tensors, std::string_view role) {
+  Buffers out;
+  for (const Json& json : tensors) {
+    const TensorAt tensor = tensor_from_wire(json);
+    auto buffer = GuardedBuffer::create(*backend_, tensor.type, 0, 0);
+    if (!buffer)
+      throw Refusal{STITCH_OUT_OF_MEMORY, format("{} {}: {}", role, out.size(), buffer.error().text())};
+    sound(backend_->upload(buffer->address(), arena_.bytes(tensor.offset, tensor.type.bytes())));
+    out.push_back(*std::move(buffer));
+  }
+  return out;
+}
+
+Session::Buffers Session::fresh_outputs(const Json& types, uint64_t poison, int misalign) {
+  Buffers out;
+  for (const Json& json : types) {
+    const TensorType type = type_from_wire(json);
+    auto buffer =
+        GuardedBuffer::create(*backend_, type, misalign, poison_word(type.dtype, poison + out.size()));
+    if (!buffer)
+      throw Refusal{STITCH_OUT_OF_MEMORY, format("output {}: {}", out.size(), buffer.error().text())};
+    out.push_back(*std::move(buffer));
+  }
+  return out;
+}
+
+Session::Buffers& Session::set(const Json& request) {
+  auto found = sets_.find(request.at("set").get<int>());
+  if (found == sets_.end()) throw Refusal{STITCH_BAD_ARGUMENT, "there is no such set of inputs"};
+  return found->second;
+}
+
+Json Session::create(const Json& request) {
+  destroy();
+  backend_->poison_free_memory(poison_word(DType::f32, process_secret()));
+  Buffers parameters = upload(request.at("parameters"), "parameter");
+  sound(backend_->synchronise());
+  std::vector<StitchTensor> arguments = as_arguments(parameters);
+  const int64_t bytes_before = backend_->bytes_in_use(), start = now_ns();
+  const int status = library_->create(arguments.data(), static_cast<int>(arguments.size()), 0, &program_);
+  if (status != STITCH_OK) {
+    program_ = nullptr;
+    throw Refusal{status, library_->error_text()};
+  }
+  sound(backend_->synchronise());
+  const int64_t end = now_ns(), bytes_after = backend_->bytes_in_use();
+  if (!program_) throw Refusal{STITCH_BAD_ARGUMENT, "stitch_create said yes and gave no program"};
+  if (std::string damage = damage_of(parameters, "parameter"); !damage.empty()) throw Fault{damage};
+  Json out = yes();
+  out["seconds"] = static_cast<double>(end - start) / 1e9;
+  out["device_bytes"] = bytes_after - bytes_before;
+  return out;
+}
+
+Json Session::destroy() {
+  burst_.reset();
+  if (program_) library_->destroy(std::exchange(program_, nullptr));
+  sound(backend_->synchronise());
+  return yes();
+}
+
+Json Session::place(const Json& request) {
+  Buffers inputs = upload(request.at("inputs"), "input");
+  sets_.emplace(next_set_, std::move(inputs));
+  Json out = yes();
+  out["set"] = next_set_++;
+  return out;
+}
+
+Json Session::drop(const Json& request) {
+  set(request);
+  burst_.reset();
+  sets_.erase(request.at("set").get<int>());
+  return yes();
+}
+
+void Session::run(int region, std::vector<StitchTensor>& inputs, std::vector<StitchTensor>& outputs) {
+  const int in = static_cast<int>(inputs.size()), out = static_cast<int>(outputs.size());
+  if (region >= 0 && !library_->run_region)
+    throw Refusal{STITCH_UNSUPPORTED, "the program does not export stitch_run_region"};
+  const int status =
+      region >= 0
+          ? library_->run_region(program_, region, inputs.data(), in, outputs.data(), out, backend_->stream())
+          : library_->run(program_, inputs.data(), in, outputs.data(), out, backend_->stream());
+  if (status == STITCH_OK) return;
+  const std::string message = library_->error_text();
+  // What the program calls a device error may have broken the device; then nothing else can be asked.
+  if (auto alive = backend_->synchronise(); !alive) throw Fault{alive.error().text()};
+  throw Refusal{status, message};
+}
+
+std::string Session::damage_of(const Buffers& buffers, std::string_view role) {
+  std::string out;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    const std::string damage = sound(buffers[i].damage());
+    if (!damage.empty()) out += format("{}{} {}: {}", out.empty() ? "" : "; ", role, i, damage);
+  }
+  return out;
+}
+
+Json Session::call(const Json& request) {
+  const int misalign = request.value("misalign", 0);
+  const uint64_t poison = request.value("poison", uint64_t{0});
+  const bool timed = request.value("timed", false);
+  backend_->poison_fresh_memory(poison);
+  Buffers& inputs = set(request);
+  // The old outputs go only once the new ones are there: these get other addresses.
+  Buffers fresh = fresh_outputs(request.at("outputs"), poison, misalign);
+  outputs_.clear();
+  outputs_ = std::move(fresh);
+
+  std::map<size_t, GuardedBuffer> copies;  // of inputs, for this call alone
+  auto copy_of = [&](size_t index) -> GuardedBuffer& {
+    auto found = copies.find(index);
+    if (found != copies.end()) return found->second;
+    const GuardedBuffer& original = inputs.at(index);
+    GuardedBuffer copy = sound(GuardedBuffer::create(*backend_, original.type(), misalign, 0));
+    sound(backend_->copy(copy.address(), original.address(), original.type().bytes()));
+    return copies.emplace(index, std::move(copy)).first->second;
+  };
+  std::vector<StitchTensor> in = as_arguments(inputs);
+  for (size_t i = 0; misalign > 0 && i < inputs.size(); ++i) in[i] = as_argument(copy_of(i));
+  for (const Json& pair : request.value("states", Json::array())) {
+    const size_t input = pair.at(0).get<size_t>(), output = pair.at(1).get<size_t>();
+    GuardedBuffer& copy = copy_of(input);
+    in.at(input) = as_argument(copy);
+    outputs_.at(output) = std::move(copy);
+    copies.erase(input);
+  }
+  std::vector<StitchTensor> out = as_arguments(outputs_);
+
+  const int region = request.value("region", -1);
+  int64_t wall = 0, event = 0;
+  sound(backend_->synchronise());
+  if (timed) sound(backend_->flush_caches(request.value("flush", int64_t{0})));
+  const int threads_before = thread_count();
+  if (timed) {
+    backend_->mark_begin();
+    sound(backend_->synchronise());
+    const int64_t start = now_ns();
+    backend_->mark_begin();
+    run(region, in, out);
+    backend_->mark_end();
+    sound(backend_->synchronise());
+    wall = now_ns() - start;
+    event = backend_->marked_ns();
+  } else {
+    run(region, in, out);
+    sound(backend_->synchronise());
+  }
+  const int threads_after = thread_count();
+
+  std::string damage = damage_of(outputs_, "output") + damage_of(inputs, "input");
+  for (const auto& [index, buffer] : copies)
+    if (std::string found = sound(buffer.damage()); !found.empty())
+      damage += format("input {}: {}", index, found);
+  if (damage.empty()) damage = backend_->damage();
+  Json reply = yes();
+  reply["wall_ns"] = wall;
+  reply["event_ns"] = event;
+  reply["damage"] = damage;
+  reply["threads_before"] = threads_before;
+  reply["threads_after"] = threads_after;
+  reply["device_bytes"] = backend_->bytes_in_use();
+  return reply;
+}
+
+Json Session::fetch_output(const Json& request) {
+  const Buffers& outputs =
+      burst_ && !burst_->outputs.empty() && outputs_.empty() ? burst_->outputs[burst_->last] : outputs_;
+  const GuardedBuffer& buffer = outputs.at(request.at("output").get<size_t>());
+  int64_t to = request.at("offset").get<int64_t>();
+  for (const Json& range : request.at("ranges")) {
+    const int64_t begin = range.at(0).get<int64_t>(), end = range.at(1).get<int64_t>();
+    if (begin < 0 || end < begin || end > buffer.type().bytes())
+      throw Refusal{STITCH_BAD_ARGUMENT, "a range outside the output"};
+    sound(backend_->download(arena_.bytes(to, end - begin), buffer.address() + static_cast<Address>(begin)));
+    to += end - begin;
+  }
+  return yes();
+}
+
+Json Session::fetch_input(const Json& request) {
+  const GuardedBuffer& buffer = set(request).at(request.at("input").get<size_t>());
+  sound(backend_->download(arena_.bytes(request.at("offset").get<int64_t>(), buffer.type().bytes()),
+                           buffer.address()));
+  return yes();
+}
+
+Json Session::prepare_burst(const Json& request) {
+  burst_.emplace();
+  outputs_.clear();
+  for (const Json& number : request.at("sets")) {
+    set({{"set", number}});
+    burst_->sets.push_back(number.get<int>());
+    burst_->outputs.push_back(fresh_outputs(request.at("outputs"), burst_->sets.size(), 0));
+  }
+  if (burst_->sets.empty()) throw Refusal{STITCH_BAD_ARGUMENT, "a burst needs a set of inputs"};
+  sound(backend_->synchronise());
+  return yes();
+}
+
+Json Session::burst(const Json& request) {
+  if (!burst_) throw Refusal{STITCH_BAD_ARGUMENT, "prepare_burst comes first"};
+  std::vector<std::vector<StitchTensor>> in, out;
+  for (size_t i = 0; i < burst_->sets.size(); ++i) {
+    in.push_back(as_arguments(sets_.at(burst_->sets[i])));
+    out.push_back(as_arguments(burst_->outputs[i]));
+  }
+  const int count = request.at("count").get<int>();
+  for (int i = 0; i < count; ++i) {
+    burst_->last = static_cast<size_t>(i) % in.size();
+    run(-1, in[burst_->last], out[burst_->last]);
+  }
+  sound(backend_->synchronise());
+  return yes();
+}
+
+Json Session::profile(const Json& request) {
+  outputs_ = fresh_outputs(request.at("outputs"), 0, 0);
+  std::vector<StitchTensor> in = as_arguments(set(request)), out = as_arguments(outputs_);
+  sound(backend_->synchronise());
+  if (auto started = backend_->start_profile(); !started)
+    throw Refusal{STITCH_UNSUPPORTED, started.error().message};
+  run(-1, in, out);
+  sound(backend_->synchronise());
+  Json activities = Json::array();
+  for (const Activity& activity : sound(backend_->end_profile()))
+    activities.push_back({{"name", activity.name},
+                          {"start_ns", activity.start_ns},
+                          {"end_ns", activity.end_ns},
+                          {"grid", activity.grid},
+                          {"block", activity.block},
+                          {"registers", activity.registers},
+                          {"shared_bytes", activity.shared_bytes}});
+  Json reply = yes();
+  reply["activities"] = std::move(activities);
+  return reply;
+}
+
+Json Session::call_with(const Json& request) {
+  Json placed = Json::array();
+  for (Json tensor : request.at("inputs")) {
+    if (tensor.at("offset") == -1) tensor["offset"] = 0;
+    placed.push_back(std::move(tensor));
+  }
+  Buffers inputs = upload(placed, "input"), outputs = fresh_outputs(request.at("outputs"), 1, 0);
+  std::vector<StitchTensor> in = as_arguments(inputs), out = as_arguments(outputs);
+  for (size_t i = 0; i < in.size(); ++i)
+    if (request.at("inputs").at(i).at("offset") == -1) in[i].data = nullptr;
+  const int status = library_->run(program_, in.data(), static_cast<int>(in.size()), out.data(),
+                                   static_cast<int>(out.size()), backend_->stream());
+  Json reply = yes();
+  reply["status"] = status;
+  reply["message"] = status == STITCH_OK ? "" : library_->error_text();
+  sound(backend_->synchronise());
+  return reply;
+}
+
+}  // namespace stitch::runner

@@ -1,0 +1,65 @@
+// Requests into answers: everything the child does.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/json.h"
+#include "runner/child/arena_view.h"
+#include "runner/child/backend.h"
+#include "runner/child/guarded_buffer.h"
+#include "runner/child/loaded_program.h"
+
+namespace stitch::runner {
+
+class Session {
+ public:
+  // The answer without its token. An Error of the device's is a fault.
+  Json answer(const Json& request);
+
+ private:
+  struct Refusal {
+    int status;
+    std::string message;
+  };
+  using Buffers = std::vector<GuardedBuffer>;
+
+  Json dispatch(const Json& request);
+  Json hello(const Json& request);
+  Json load(const Json& request);
+  Json create(const Json& request);
+  Json place(const Json& request);
+  Json drop(const Json& request);
+  Json call(const Json& request);
+  Json fetch_output(const Json& request);
+  Json fetch_input(const Json& request);
+  Json prepare_burst(const Json& request);
+  Json burst(const Json& request);
+  Json profile(const Json& request);
+  Json call_with(const Json& request);
+  Json destroy();
+
+  Buffers upload(const Json& tensors, std::string_view role);
+  Buffers fresh_outputs(const Json& types, uint64_t poison, int misalign);
+  Buffers& set(const Json& request);
+  void run(int region, std::vector<StitchTensor>& inputs, std::vector<StitchTensor>& outputs);
+  std::string damage_of(const Buffers& buffers, std::string_view role);
+
+  std::unique_ptr<Backend> backend_;
+  ArenaView arena_;
+  std::optional<LoadedProgram> library_;
+  StitchProgram* program_ = nullptr;
+  std::map<int, Buffers> sets_;
+  int next_set_ = 0;
+  Buffers outputs_;  // of the last call
+  struct Burst {
+    std::vector<int> sets;
+    std::vector<Buffers> outputs;  // one for each of the sets
+    size_t last = 0;
+  };
+  std::optional<Burst> burst_;
+};
+
+}  // namespace stitch::runner

@@ -1,0 +1,305 @@
+#include "runner/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "runner/resident_memory.h"
+#include "runner/wire.h"
+
+namespace stitch::runner {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr size_t tail_bytes = 64 << 10;
+// How often a busy child's memory is looked at: 20 ms of writing is 100 MB or so past the limit.
+constexpr milliseconds look{20};
+
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(other.release()) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_ = -1;
+};
+
+struct Pipe {
+  Descriptor read, write;
+  bool open() {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return false;
+    read = Descriptor(ends[0]);
+    write = Descriptor(ends[1]);
+    return true;
+  }
+};
+
+std::string signal_name(int signal) {
+  const char* name = ::sigabbrev_np(signal);
+  return name ? format("SIG{}", name) : format("signal {}", signal);
+}
+
+std::vector<char*> pointers(std::vector<std::string>& words) {
+  std::vector<char*> out;
+  for (std::string& word : words) out.push_back(word.data());
+  out.push_back(nullptr);
+  return out;
+}
+
+}  // namespace
+
+Result<Process> Process::start(const Command& command, int arena, const ProcessLimits& limits) {
+  require(!command.words.empty(), "a command has at least its program");
+  ::signal(SIGPIPE, SIG_IGN);  // a dead candidate is a failure to report, not the end of this process
+  auto program = find_program(command.words[0]);
+  if (!program) return work_error("program", format("there is no program '{}'", command.words[0]));
+
+  Pipe requests, answers, output;
+  Descriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!requests.open() || !answers.open() || !output.open() || nothing.get() < 0)
+    return work_error("process", format("cannot make a pipe: {}", std::strerror(errno)));
+
+  std::vector<std::string> words = command.words;
+  std::vector<std::string> variables;
+  for (char** entry = environ; *entry; ++entry) {
+    std::string_view text = *entry;
+    if (!command.extra_environment.contains(std::string(text.substr(0, text.find('=')))))
+      variables.emplace_back(text);
+  }
+  for (const auto& [key, value] : command.extra_environment) variables.push_back(key + "=" + value);
+  std::vector<char*> argv = pointers(words), envp = pointers(variables);
+  const std::string path = program->string();
+  // In the order of the numbers they get.
+  const std::array<int, 6> given = {nothing.get(),       output.write.get(),  output.write.get(),
+                                    requests.read.get(), answers.write.get(), arena};
+
+  const pid_t parent = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    // Only async-signal-safe calls from here on.
+    ::setpgid(0, 0);
+    ::signal(SIGPIPE, SIG_DFL);
+    sigset_t none;
+    ::sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(127);
+    // First out of the way of the numbers to come, then to them.
+    std::array<int, 6> moved{};
+    for (size_t i = 0; i < given.size(); ++i) moved[i] = ::fcntl(given[i], F_DUPFD_CLOEXEC, 16);
+    for (size_t i = 0; i < given.size(); ++i)
+      if (::dup2(moved[i], static_cast<int>(i)) < 0) ::_exit(127);
+    ::execve(path.c_str(), argv.data(), envp.data());
+    ::_exit(127);
+  }
+  if (pid < 0) return work_error("process", format("cannot start {}: {}", path, std::strerror(errno)));
+  ::setpgid(pid, pid);
+  Process process;
+  process.pid_ = pid;
+  process.limits_ = limits;
+  process.requests_ = requests.write.release();
+  process.answers_ = answers.read.release();
+  process.output_ = output.read.release();
+  for (int fd : {process.requests_, process.answers_, process.output_}) ::fcntl(fd, F_SETFL, O_NONBLOCK);
+  return process;
+}
+
+Process::Process(Process&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)),
+      status_(other.status_),
+      requests_(std::exchange(other.requests_, -1)),
+      answers_(std::exchange(other.answers_, -1)),
+      output_(std::exchange(other.output_, -1)),
+      limits_(other.limits_),
+      printed_bytes_(other.printed_bytes_),
+      printed_(std::move(other.printed_)) {}
+
+Process::~Process() {
+  kill_all();
+  close_pipes();
+}
+
+void Process::close_pipes() {
+  for (int* fd : {&requests_, &answers_, &output_})
+    if (*fd >= 0) ::close(std::exchange(*fd, -1));
+}
+
+void Process::kill_all() {
+  if (pid_ <= 0) return;
+  ::kill(-pid_, SIGKILL);
+  if (!status_) {
+    int status = 0;
+    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    status_ = status;
+    // Whatever joined the group while it was being killed.
+    ::kill(-pid_, SIGKILL);
+  }
+  pid_ = -1;
+}
+
+bool Process::reap(milliseconds patience) {
+  const Clock::time_point until = Clock::now() + patience;
+  while (!status_) {
+    int status = 0;
+    if (::waitpid(pid_, &status, WNOHANG) == pid_)
+      status_ = status;
+    else if (Clock::now() >= until)
+      return false;
+    else
+      std::this_thread::sleep_for(milliseconds(1));
+  }
+  return true;
+}
+
+bool Process::drain_printed() {
+  char buffer[1 << 16];
+  for (ssize_t count; output_ >= 0 && (count = ::read(output_, buffer, sizeof buffer)) != -1;) {
+    if (count == 0) {
+      ::close(std::exchange(output_, -1));
+      break;
+    }
+    printed_bytes_ += count;
+    printed_.append(buffer, static_cast<size_t>(count));
+    if (printed_.size() > 2 * tail_bytes) printed_.erase(0, printed_.size() - tail_bytes);
+    if (printed_bytes_ > limits_.printed) return false;
+  }
+  return true;
+}
+
+Failure Process::end(FailureKind kind, std::string message) {
+  kill_all();
+  drain_printed();
+  close_pipes();
+  if (printed_.size() > tail_bytes) printed_.erase(0, printed_.size() - tail_bytes);
+  return {kind, 0, std::move(message), printed_};
+}
+
+Failure Process::autopsy_of(int status) {
+  if (WIFEXITED(status)) {
+    const int code = WEXITSTATUS(status);
+    Failure failure = end(FailureKind::left_early,
+                          format("it ended its own process with exit code {} instead of answering", code));
+    failure.code = code;
+    return failure;
+  }
+  const int signal = WTERMSIG(status);
+  Failure failure;
+  switch (signal) {
+    case SIGSYS:
+      failure = end(FailureKind::forbidden,
+                    "it made a system call the sandbox forbids: starting a process, opening a socket, "
+                    "tracing or mounting");
+      break;
+    case SIGXFSZ:
+      failure = end(FailureKind::forbidden, "it wrote a larger file than the sandbox allows");
+      break;
+    case SIGKILL:
+      failure = end(FailureKind::out_of_memory, "the system killed it, most likely for lack of memory");
+      break;
+    default:
+      failure = end(FailureKind::crashed, format("it crashed with {} ({})", signal_name(signal),
+                                                 ::sigdescr_np(signal) ? ::sigdescr_np(signal) : "unknown"));
+  }
+  failure.code = signal;
+  return failure;
+}
+
+Failure Process::autopsy() {
+  // A process whose pipe closed is normally a zombie by now.
+  if (reap(milliseconds(1000))) return autopsy_of(*status_);
+  return end(FailureKind::broken_protocol, "it closed the channel it answers on, and ran on");
+}
+
+// What can be wrong with a child that is at work.
+std::optional<Failure> Process::look_after(Clock::time_point deadline) {
+  if (!drain_printed())
+    return end(FailureKind::too_talkative,
+               format("it printed more than {}", bytes_text(static_cast<double>(limits_.printed))));
+  if (Clock::now() >= deadline) return end(FailureKind::hung, "");
+  const int64_t resident = resident_bytes(pid_) - limits_.shared;
+  if (limits_.memory > 0 && resident > limits_.memory)
+    return end(FailureKind::out_of_memory,
+               format("it took {} of memory; its limit is {}", bytes_text(static_cast<double>(resident)),
+                      bytes_text(static_cast<double>(limits_.memory))));
+  return std::nullopt;
+}
+
+std::variant<Answer, Failure> Process::ask(std::string_view request, milliseconds time_limit) {
+  const Clock::time_point start = Clock::now(), deadline = start + time_limit;
+  char buffer[1 << 16];
+  if (::read(answers_, buffer, 1) == 1)
+    return end(FailureKind::broken_protocol, "it answered what nobody had asked");
+  std::string line;
+  Clock::time_point looked = start;
+  for (;;) {
+    // Longer than a pipe holds if it must be, and the child may be slow to read.
+    pollfd ready[3] = {
+        {request.empty() ? -1 : requests_, POLLOUT, 0}, {answers_, POLLIN, 0}, {output_, POLLIN, 0}};
+    const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
+    const int wait = static_cast<int>(std::clamp<int64_t>(left.count(), 0, look.count()));
+    if (::poll(ready, 3, wait) < 0 && errno != EINTR)
+      return end(FailureKind::broken_protocol, format("poll: {}", std::strerror(errno)));
+    if (ready[0].revents) {
+      const ssize_t count = ::write(requests_, request.data(), request.size());
+      if (count > 0) request.remove_prefix(static_cast<size_t>(count));
+      if (count < 0 && errno == EPIPE) return autopsy();
+    }
+    if (ready[1].revents) {
+      const ssize_t count = ::read(answers_, buffer, sizeof buffer);
+      if (count == 0) return autopsy();
+      if (count > 0) line.append(buffer, static_cast<size_t>(count));
+      const size_t end_of_line =
+          count > 0 ? line.find('\n', line.size() - static_cast<size_t>(count)) : line.npos;
+      if (end_of_line != line.npos) {
+        const int64_t taken = std::chrono::nanoseconds(Clock::now() - start).count();
+        if (end_of_line + 1 != line.size())
+          return end(FailureKind::broken_protocol, "it answered more than once");
+        line.pop_back();
+        if (!drain_printed()) return *look_after(deadline);
+        return Answer{std::move(line), taken};
+      }
+      if (static_cast<int64_t>(line.size()) > limits_.answer)
+        return end(FailureKind::broken_protocol, "its answer has no end");
+    }
+    if (ready[2].revents || Clock::now() - looked >= look) {
+      looked = Clock::now();
+      if (auto failure = look_after(deadline)) {
+        if (failure->kind == FailureKind::hung)
+          failure->message = format("it did not answer within {}",
+                                    seconds_text(static_cast<double>(time_limit.count()) / 1e3));
+        return *failure;
+      }
+      // It may be gone while something it started holds the pipe open.
+      if (reap(milliseconds(0)) && !(ready[1].revents & POLLIN)) return autopsy_of(*status_);
+    }
+  }
+}
+
+}  // namespace stitch::runner

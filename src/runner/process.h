@@ -1,0 +1,65 @@
+// The process a candidate lives in: its pipes, its deadline, its memory, and what it died of.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "base/process.h"
+#include "runner/candidate.h"
+
+namespace stitch::runner {
+
+struct ProcessLimits {
+  int64_t memory = 0;                   // bytes, of it and what it started
+  int64_t printed = int64_t{64} << 20;  // bytes on stdout and stderr together
+  int64_t answer = int64_t{64} << 20;   // bytes of one answer
+  int64_t shared = 0;                   // of its memory, what is this side's arena
+};
+
+struct Answer {
+  std::string line;
+  int64_t round_trip_ns = 0;  // from the request's first byte to the answer's last
+};
+
+class Process {
+ public:
+  // The command with descriptors 3, 4 and 5 as the README has them, in a process group of its own. It dies
+  // with the thread that started it.
+  static Result<Process> start(const Command& command, int arena, const ProcessLimits& limits);
+  Process(Process&& other) noexcept;
+  Process& operator=(Process&&) = delete;
+  ~Process();
+
+  void set_shared_bytes(int64_t bytes) { limits_.shared = bytes; }
+  // One request, one answer. After a Failure the process is gone.
+  std::variant<Answer, Failure> ask(std::string_view request, std::chrono::milliseconds time_limit);
+  // Ends it for `kind`, and says so in `message`.
+  Failure end(FailureKind kind, std::string message);
+  const std::string& printed() const { return printed_; }
+
+ private:
+  Process() = default;
+  std::optional<Failure> look_after(std::chrono::steady_clock::time_point deadline);
+  bool drain_printed();  // false: too much of it
+  Failure autopsy();
+  Failure autopsy_of(int status);
+  void kill_all();
+  bool reap(std::chrono::milliseconds patience);
+  void close_pipes();
+
+  pid_t pid_ = -1;
+  std::optional<int> status_;  // waitpid's, once it is gone
+  int requests_ = -1, answers_ = -1, output_ = -1;
+  ProcessLimits limits_;
+  int64_t printed_bytes_ = 0;
+  std::string printed_;
+};
+
+}  // namespace stitch::runner

@@ -1,0 +1,93 @@
+#include "runner/start.h"
+
+#include <cstdlib>
+
+#include "device/emulated/compile.h"
+#include "sandbox/sandbox.h"
+
+namespace stitch::runner {
+
+namespace {
+
+Result<fs::path> find_runner() {
+  std::vector<fs::path> places = {executable_folder() / "stitch-runner",
+                                  executable_folder() / "../libexec/stitchcuda/stitch-runner"};
+#ifdef STITCH_RUNNER
+  places.emplace_back(STITCH_RUNNER);
+#endif
+  for (const fs::path& place : places)
+    if (auto program = find_program(place.string())) return *program;
+  return work_error("runner",
+                    format("the program stitch-runner is not beside this one ({})", places.front().string()),
+                    "build or install StitchCUDA again, whole");
+}
+
+// The project's own Python package; its interpreter comes from the options.
+fs::path python_package() {
+  std::error_code ignored;
+  std::vector<fs::path> homes;
+  if (const char* home = std::getenv("STITCHCUDA_HOME")) homes.emplace_back(home);
+  homes.push_back(executable_folder() / "../share/stitchcuda");
+#ifdef STITCH_SOURCE_DIR
+  homes.emplace_back(STITCH_SOURCE_DIR);
+#endif
+  for (const fs::path& home : homes)
+    if (fs::is_directory(home / "python/stitchcuda_torch", ignored)) return home / "python";
+  return homes.front() / "python";
+}
+
+// AddressSanitizer has to come into the process before everything else.
+Result<std::string> sanitizer_library() {
+  std::string found;
+  STITCH_TRY(Finished finished, run({{"g++", "-print-file-name=libasan.so"}, {}, std::chrono::seconds(20)},
+                                    [&](std::string_view line) { found = line; }));
+  if (finished.exit_code != 0 || found.find('/') == std::string::npos)
+    return work_error("no_sanitizer", "g++ has no AddressSanitizer on this machine", "install libasan");
+  std::error_code ignored;
+  return fs::canonical(found, ignored).string();
+}
+
+}  // namespace
+
+Result<Started> start_process(const Options& options, const fs::path& scratch, const Arena& arena) {
+  Command command;
+  sandbox::Policy policy;
+  policy.readable = options.readable;
+  policy.writable = {scratch};
+  policy.gpu = options.device == Device::cuda;
+  fs::path runtime;
+  if (!options.python.empty()) {
+    const fs::path package = python_package();
+    command.words = {options.python.string(), "-m", "stitchcuda_torch.candidate"};
+    command.extra_environment = {{"PYTHONPATH", package.string()}, {"PYTHONDONTWRITEBYTECODE", "1"}};
+    policy.readable.push_back(package);
+    // A virtual environment: bin/python in it is a link out of it.
+    policy.readable.push_back(options.python.parent_path().parent_path());
+    // It compiles its kernels itself.
+    policy.may_start_processes = true;
+  } else {
+    STITCH_TRY(fs::path runner, find_runner());
+    command.words = {runner.string()};
+    if (options.device == Device::emulated) {
+      STITCH_TRY(emulated::Installation installation, emulated::find_installation());
+      runtime = installation.runtime;
+      policy.readable.push_back(runtime);
+    }
+    // The watch over its memory is kept by this side; the kernel's own limit, which makes allocations fail,
+    // stands behind it. AddressSanitizer and the GPU's driver reserve terabytes that they never touch.
+    if (options.device == Device::emulated && !options.address_sanitizer)
+      policy.memory_limit = 2 * options.memory_limit + (int64_t{1} << 30);
+  }
+  if (options.address_sanitizer) {
+    STITCH_TRY(std::string library, sanitizer_library());
+    command.extra_environment["LD_PRELOAD"] = library;
+    command.extra_environment["ASAN_OPTIONS"] = "detect_leaks=0:abort_on_error=1:handle_segv=0";
+  }
+  STITCH_TRY(command, sandbox::confine(std::move(command), policy));
+  ProcessLimits limits;
+  limits.memory = options.memory_limit;
+  STITCH_TRY(Process process, Process::start(command, arena.descriptor(), limits));
+  return Started{std::move(process), runtime};
+}
+
+}  // namespace stitch::runner

@@ -1,0 +1,16 @@
+// Which process holds a candidate, and behind which walls.
+#pragma once
+
+#include "runner/candidate.h"
+#include "runner/process.h"
+
+namespace stitch::runner {
+
+struct Started {
+  Process process;
+  fs::path runtime;  // the emulated GPU's library; empty for cuda
+};
+
+Result<Started> start_process(const Options& options, const fs::path& scratch, const Arena& arena);
+
+}  // namespace stitch::runner

@@ -1,0 +1,1 @@
+extern "C" __attribute__((visibility("default"))) const char* stitch_manifest(void) { return "{}"; }

@@ -1,0 +1,28 @@
+// Requests and answers, as the README has them; both sides of the protocol read and write them here.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "base/json.h"
+#include "graph/type.h"
+#include "runner/candidate.h"
+
+namespace stitch::runner {
+
+inline constexpr int protocol_version = 1;
+inline constexpr int request_descriptor = 3, answer_descriptor = 4, arena_descriptor = 5;
+
+Json to_wire(const TensorType& type);
+Json to_wire(const TensorAt& tensor);
+template <class T>
+Json to_wire(std::span<const T> list) {
+  Json out = Json::array();
+  for (const T& item : list) out.push_back(to_wire(item));
+  return out;
+}
+
+// nlohmann's exceptions mean: not such a thing.
+TensorType type_from_wire(const Json& json);
+TensorAt tensor_from_wire(const Json& json);
+
+}  // namespace stitch::runner
