@@ -4,10 +4,12 @@ A file defines cases(), yielding stitchcuda_torch.case.Case objects, or is a tas
 """
 
 import argparse
+import functools
 import json
 import multiprocessing
 import os
 import queue
+import re
 import sys
 import time
 
@@ -148,8 +150,25 @@ def is_current(file, out):
 
 
 def newest_source(file):
-    sources = [os.path.join(SOURCES, name) for name in os.listdir(SOURCES) if name.endswith(".py") and not name.endswith("_test.py")]
-    return max(os.path.getmtime(path) for path in [file, *sources])
+    return max(os.path.getmtime(path) for path in [file, *own_sources()])
+
+
+@functools.cache
+def own_sources():
+    """This module and what it imports from this folder: the rest of it has no say in a case."""
+    found, open_ends = set(), {"cases", "make_case", "case"}
+    while open_ends:
+        name = open_ends.pop()
+        path = os.path.join(SOURCES, name + ".py")
+        if path in found or not os.path.exists(path):
+            continue
+        found.add(path)
+        with open(path) as stream:
+            source = stream.read()
+        open_ends.update(re.findall(r"^ *from \.(\w+) import", source, re.MULTILINE))
+        for names in re.findall(r"^ *from \. import ([\w, ]+)", source, re.MULTILINE):
+            open_ends.update(names.replace(" ", "").split(","))
+    return found
 
 
 def write_json(path, value):

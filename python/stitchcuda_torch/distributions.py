@@ -38,17 +38,24 @@ def is_choice(tensor):
 def structure_of(tensor):
     if tensor.dim() == 0 or tensor.numel() < 2 or bool((tensor == tensor.reshape(-1)[0]).all()):
         return ""
-    if tensor.dim() >= 2 and tensor.shape[-1] == tensor.shape[-2] > 1:
-        if bool((tensor.tril() == tensor).all()):
-            return "lower"
-        if bool((tensor.triu() == tensor).all()):
-            return "upper"
-        if bool((tensor == tensor.mT).all()):
-            return "symmetric"
-    sums = tensor.double().sum(-1)
-    if tensor.shape[-1] > 1 and bool((tensor >= 0).all()) and bool(((sums - 1).abs() < 1e-3).all()):
-        return "simplex"
-    return ""
+    # Nearly every input has none of them, as its first matrix or row shows.
+    return next((name for name, holds in STRUCTURES.items() if holds(first_part(tensor)) and holds(tensor)), "")
+
+
+def first_part(tensor):
+    return tensor.reshape(-1, *tensor.shape[-2:])[:1] if tensor.dim() > 2 else tensor
+
+
+def is_square(x):
+    return x.dim() >= 2 and x.shape[-1] == x.shape[-2] > 1
+
+
+def is_simplex(x):
+    return x.shape[-1] > 1 and bool((x >= 0).all()) and bool(((x.double().sum(-1) - 1).abs() < 1e-3).all())
+
+
+STRUCTURES = {"lower": lambda x: is_square(x) and torch.equal(x.tril(), x), "upper": lambda x: is_square(x) and torch.equal(x.triu(), x),
+              "symmetric": lambda x: is_square(x) and torch.equal(x, x.mT), "simplex": is_simplex}
 
 
 def give_structure(tensor, structure):

@@ -20,6 +20,11 @@ class Casts(nn.Module):
         return y + x.new_full((4,), 0.1, dtype=torch.bfloat16) + torch.FloatTensor([1, 2, 3, 4]) + self.scale
 
 
+def exact(function, x):
+    gate = (x + 3).clamp(0, 6) / 6
+    return gate * x if function is nn.functional.hardswish else gate
+
+
 class ReferenceTest(unittest.TestCase):
     def test_casts_leave_no_rounding(self):
         x = torch.rand(2, 4)
@@ -36,6 +41,14 @@ class ReferenceTest(unittest.TestCase):
             with self.subTest(type(module).__name__), torch.no_grad(), float64_only(torch.float32) as operators:
                 module.double()(torch.rand(2, 3, 8).float())
                 self.assertEqual(operators.leftovers, [])
+
+    def test_a_sixth_is_a_sixth(self):
+        x = torch.randn(64) * 4
+        for function in (nn.functional.hardswish, nn.functional.hardsigmoid):
+            for inplace in (False, True):
+                with torch.no_grad(), float64_only(torch.float32):
+                    y = x.double()
+                    self.assertLess((function(y.clone(), inplace=inplace) - exact(function, y)).abs().max().item(), 1e-15)
 
     def test_eps_of_the_models_own_dtype(self):
         x = torch.full((1, 4), 1e-4)
