@@ -26,7 +26,7 @@ class CandidateRequests:
         torch.set_grad_enabled(False)  # for good: no phase can be told by it
         self.arena, self.stopwatch = Arena(arena), Stopwatch(self.device)
         self.file = self.model = None
-        self.states, self.updates = [], []
+        self.states, self.updates, self.seeded = [], [], False
         self.sets, self.next_set, self.burst_plan = {}, 0, None
         self.returned, self.outputs, self.peak = None, [], 0
 
@@ -51,15 +51,17 @@ class CandidateRequests:
         self.destroy({})
         positional, keyword = self.constructor_arguments(extra)
         model = self.file.construct(positional, keyword, extra.get("seed", 42), self.device, extra.get("training", True))
-        names = extra.get("parameters", [])
+        names = extra.get("parameters", extra.get("state", []))
+        may_differ = "state" in extra or extra.get("otherwise") == "seed"
         tensors = [self.arena.upload(entry, self.device) for entry in request.get("parameters", [])]
         wrong = misfits(model, names, tensors)
-        if wrong and extra.get("otherwise") != "seed":
+        if wrong and not may_differ:
             raise Refused(f"ModelNew has no {wrong[0]!r} of the same shape and dtype"
                           + (f", nor {len(wrong) - 1} others" if len(wrong) > 1 else ""))
         if not wrong:
             assign(model, names, tensors)
         self.model, self.states, self.updates = model, extra.get("states", []), extra.get("updates", [])
+        self.seeded = bool(extra.get("seeded"))
         del tensors
         self.stopwatch.wait()
         return {"seconds": time.perf_counter() - start, "device_bytes": self.allocated(),
@@ -126,25 +128,33 @@ class CandidateRequests:
 
     def prepared(self, number):
         """A function that runs forward on this set, whose states are in the module already."""
-        tensors, scalars = self.set_of(number)
         if self.model is None:
             raise Refused("nothing is created")
         self.renew_states(number)
+        inputs, _, _ = self.parts(number)
+        scalars = self.set_of(number)[1]
         # Aliases: a candidate that resizes or replaces what it is given leaves the set as it is.
-        aliases = iter([tensor.detach() for tensor in tensors[:len(tensors) - len(self.states)]])
+        aliases = iter([tensor.detach() for tensor in inputs])
         arguments = [next(aliases) if value is None else value for value in scalars] if scalars else list(aliases)
         model = self.model
         return lambda: model(*arguments)
 
-    def renew_states(self, number):
+    def parts(self, number):
+        """(forward's tensors, states, the seed or None) of a set, which holds them in this order."""
         tensors, _ = self.set_of(number)
-        if len(tensors) < len(self.states):
-            raise Refused(f"set {number} lacks the states")
-        values = tensors[len(tensors) - len(self.states):]
+        own = len(tensors) - len(self.states) - self.seeded
+        if own < 0:
+            raise Refused(f"set {number} lacks the states or the seed")
+        return tensors[:own], tensors[own:own + len(self.states)], tensors[-1] if self.seeded else None
+
+    def renew_states(self, number):
+        _, values, seed = self.parts(number)
         wrong = misfits(self.model, self.states, values)
         if wrong:
             raise Refused(f"ModelNew has no state {wrong[0]!r} of the same shape and dtype")
         assign(self.model, self.states, values)
+        if seed is not None:
+            torch.manual_seed(int(seed))
 
     def take(self, result, types):
         count = len(types) - len(self.updates)
@@ -203,7 +213,7 @@ class CandidateRequests:
         with self.watched():
             for i in range(request["count"]):
                 number, forward = forwards[i % len(forwards)]
-                if self.states:
+                if self.states or self.seeded:
                     self.renew_states(number)
                 result = forward()
             self.stopwatch.wait()

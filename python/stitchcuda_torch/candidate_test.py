@@ -175,6 +175,18 @@ class CandidateTest(unittest.TestCase):
         answer = self.refused_create("conv.bias", wrong, otherwise="seed")
         self.assertEqual(answer["weights"], "seed")
 
+        self.load(GOOD.format(body="pass"))
+        for names, weights in [(["linear.bias"], "loaded"), (["conv.bias"], "seed")]:
+            answer = self.ok("create", parameters=[self.candidate.put(torch.ones(4))], extra={"arguments": [4], "state": names})
+            self.assertEqual(answer["weights"], weights)
+
+    def test_a_seed_among_the_inputs(self):
+        x = torch.rand(6, 4)
+        self.create("return torch.rand(6, 4)", seeded=True)
+        self.ok("call", set=self.place(x, torch.tensor(77)), outputs=[kind(x)])
+        torch.manual_seed(77)
+        self.assertTrue(torch.equal(self.fetch(0, kind(x)), torch.rand(6, 4)))
+
     def refused_create(self, name, tensor, **extra):
         self.load(GOOD.format(body="pass"))
         answer = self.candidate.ask("create", parameters=[self.candidate.put(tensor)], extra={"arguments": [4], "parameters": [name], **extra})
