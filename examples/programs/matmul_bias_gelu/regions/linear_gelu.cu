@@ -26,8 +26,10 @@ template <bool aligned>
 __device__ __forceinline__ Four load_four(const float* from, bool inside) {
   Four values = {};
   if (!inside) return values;
-  if constexpr (aligned) return stitch::load<4>(from, 0);
-  for (int i = 0; i < 4; ++i) values[i] = from[i];
+  if constexpr (aligned)
+    values = stitch::load<4>(from, 0);
+  else
+    for (int i = 0; i < 4; ++i) values[i] = from[i];
   return values;
 }
 

@@ -28,8 +28,10 @@ inline StitchStatus status_of(cudaError_t error) {
   switch (error) {
     case cudaSuccess: return STITCH_OK;
     case cudaErrorMemoryAllocation: return STITCH_OUT_OF_MEMORY;
-    case cudaErrorInvalidDeviceFunction:
-    case cudaErrorNoKernelImageForDevice: return STITCH_UNSUPPORTED;
+#if !STITCH_EMULATED
+    case cudaErrorNoKernelImageForDevice:
+#endif
+    case cudaErrorInvalidDeviceFunction: return STITCH_UNSUPPORTED;
     default: return STITCH_DEVICE_ERROR;
   }
 }

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Compiles and links every example for sm_90a. Exit code 77: skipped, there is no nvcc.
+set -euo pipefail
+folder=$(cd "$(dirname "$0")" && pwd)
+headers=$folder/../../src/program/include
+nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+if [ ! -x "$nvcc" ]; then
+  echo "SKIPPED: the examples were not compiled for a GPU (no nvcc)" >&2
+  exit 77
+fi
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+
+compile() {
+  local program=$1 libraries=()
+  grep -q '"libraries": \[.*"cublasLt"' "$program/manifest.cu" && libraries+=(-lcublasLt)
+  grep -q '"libraries": \[.*"cudnn"' "$program/manifest.cu" && libraries+=(-lcudnn)
+  shopt -s nullglob
+  "$nvcc" -std=c++17 -O3 -shared -gencode=arch=compute_90a,code=sm_90a -Werror all-warnings \
+    -Xcompiler -fPIC,-Wall,-Wextra,-Werror -Xlinker --no-undefined -I"$headers" \
+    "$program"/*.cu "$program"/regions/*.cu -L"$(dirname "$nvcc")/../lib" "${libraries[@]}" -o "$out/program.so"
+}
+
+for program in "$folder"/*/; do
+  echo "$(basename "$program")"
+  compile "$program"
+done
+# The headers that no example includes.
+for header in cublaslt cudnn driver; do
+  echo "#include \"stitch/runtime/$header.h\"" >"$out/$header.cu"
+  "$nvcc" -std=c++17 -gencode=arch=compute_90a,code=sm_90a -Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror \
+    -I"$headers" -c "$out/$header.cu" -o "$out/$header.o"
+done
