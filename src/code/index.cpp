@@ -1,0 +1,227 @@
+#include "code/index.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "base/result.h"
+
+namespace stitch::code {
+
+struct Index::Atom {
+  enum Kind : uint8_t { variable, opaque, quotient, remainder } kind;
+  std::string text;  // of a variable or an opaque value; otherwise made from the operand
+  int64_t extent = 0;
+  std::shared_ptr<const Index> operand;
+  int64_t divisor = 0;
+};
+
+namespace {
+
+int64_t floor_quotient(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+int64_t floor_remainder(int64_t a, int64_t b) { return a - floor_quotient(a, b) * b; }
+
+bool is_sum(std::string_view text) { return text.find(' ') != std::string_view::npos; }
+
+}  // namespace
+
+Index Index::of(Atom atom) {
+  if (atom.operand) {
+    std::string inner = atom.operand->text();
+    if (is_sum(inner)) inner = "(" + inner + ")";
+    atom.text = format("{} {} {}", inner, atom.kind == Atom::quotient ? "/" : "%", atom.divisor);
+  }
+  Index out;
+  out.terms_.push_back({1, std::make_shared<const Atom>(std::move(atom))});
+  return out;
+}
+
+Index Index::variable(std::string name, int64_t extent) {
+  if (extent <= 1) return 0;
+  return of({Atom::variable, std::move(name), extent, nullptr, 0});
+}
+
+Index Index::opaque(std::string text, int64_t extent) {
+  return of({Atom::opaque, std::move(text), std::max<int64_t>(extent, 1), nullptr, 0});
+}
+
+void Index::add(int64_t factor, const std::shared_ptr<const Atom>& atom) {
+  auto at =
+      std::ranges::lower_bound(terms_, atom->text, {}, [](const Term& term) { return term.atom->text; });
+  if (at != terms_.end() && at->atom->text == atom->text) {
+    at->factor += factor;
+    if (at->factor == 0) terms_.erase(at);
+  } else if (factor != 0) {
+    terms_.insert(at, {factor, atom});
+  }
+}
+
+// q (x / d) d + q (x % d) is q x.
+void Index::join_quotients() {
+  for (size_t i = 0; i < terms_.size(); ++i) {
+    const auto rest = terms_[i].atom;
+    int64_t factor = terms_[i].factor;
+    if (rest->kind != Atom::remainder) continue;
+    for (size_t j = 0; j < terms_.size(); ++j) {
+      const auto& whole = terms_[j].atom;
+      if (whole->kind != Atom::quotient || whole->divisor != rest->divisor ||
+          terms_[j].factor != factor * rest->divisor || whole->operand->text() != rest->operand->text())
+        continue;
+      Index joined = *this;
+      joined.terms_.erase(joined.terms_.begin() + static_cast<int64_t>(std::max(i, j)));
+      joined.terms_.erase(joined.terms_.begin() + static_cast<int64_t>(std::min(i, j)));
+      *this = joined + *rest->operand * factor;
+      return;
+    }
+  }
+}
+
+Index operator+(const Index& a, const Index& b) {
+  Index out = a;
+  out.constant_ += b.constant_;
+  for (const Index::Term& term : b.terms_) out.add(term.factor, term.atom);
+  out.join_quotients();
+  return out;
+}
+
+Index operator*(const Index& a, int64_t factor) {
+  if (factor == 0) return 0;
+  Index out = a;
+  out.constant_ *= factor;
+  for (Index::Term& term : out.terms_) term.factor *= factor;
+  return out;
+}
+
+Index operator-(const Index& a, const Index& b) { return a + b * -1; }
+
+int64_t Index::least() const {
+  int64_t sum = constant_;
+  for (const Term& term : terms_) {
+    const Atom& atom = *term.atom;
+    bool quotient = atom.kind == Atom::quotient;
+    int64_t low = quotient ? floor_quotient(atom.operand->least(), atom.divisor) : 0;
+    int64_t high = quotient ? floor_quotient(atom.operand->most(), atom.divisor)
+                            : (atom.kind == Atom::remainder ? atom.divisor : atom.extent) - 1;
+    sum += term.factor * (term.factor > 0 ? low : high);
+  }
+  return sum;
+}
+
+int64_t Index::most() const { return -(*this * -1).least(); }
+
+Index Index::divided_by(int64_t divisor) const {
+  require(divisor > 0, "indices are divided by positive numbers");
+  if (divisor == 1) return *this;
+  Index whole, rest;
+  for (const Term& term : terms_) {
+    int64_t multiple = floor_quotient(term.factor, divisor);
+    if (term.factor % divisor == 0)
+      whole.add(multiple, term.atom);
+    else
+      rest.add(term.factor, term.atom);
+  }
+  whole.constant_ = floor_quotient(constant_, divisor);
+  rest.constant_ = floor_remainder(constant_, divisor);
+  if (rest.least() >= 0 && rest.most() < divisor) return whole;
+  // The constant may hide that the rest vanishes.
+  if (rest.least() < 0) {
+    rest.constant_ = constant_;
+    whole.constant_ = 0;
+  }
+  // (x / a) / b is x / (a b), for whole terms only.
+  if (rest.terms_.size() == 1 && rest.constant_ == 0 && rest.terms_[0].factor == 1 &&
+      rest.terms_[0].atom->kind == Atom::quotient) {
+    const Atom& inner = *rest.terms_[0].atom;
+    return whole + inner.operand->divided_by(inner.divisor * divisor);
+  }
+  return whole + of({Atom::quotient, {}, 0, std::make_shared<const Index>(rest), divisor});
+}
+
+Index Index::modulo(int64_t divisor) const {
+  require(divisor > 0, "indices are divided by positive numbers");
+  if (divisor == 1) return 0;
+  Index rest;
+  for (const Term& term : terms_)
+    if (term.factor % divisor != 0) rest.add(term.factor, term.atom);
+  rest.constant_ = floor_remainder(constant_, divisor);
+  if (rest.least() >= 0 && rest.most() < divisor) return rest;
+  if (rest.terms_.empty()) return rest.constant_;
+  // A factor shared with the divisor comes out: (4 x) % 12 is 4 (x % 3).
+  if (rest.constant_ == 0 && rest.terms_.size() == 1 && rest.terms_[0].factor > 1 &&
+      divisor % rest.terms_[0].factor == 0) {
+    int64_t factor = rest.terms_[0].factor;
+    Index single;
+    single.add(1, rest.terms_[0].atom);
+    return single.modulo(divisor / factor) * factor;
+  }
+  return of({Atom::remainder, {}, 0, std::make_shared<const Index>(rest), divisor});
+}
+
+int64_t Index::factor_of(std::string_view variable) const {
+  for (const Term& term : terms_)
+    if (term.atom->kind == Atom::variable && term.atom->text == variable) return term.factor;
+  return 0;
+}
+
+bool Index::appears_only_linearly(std::string_view variable) const {
+  return std::ranges::none_of(terms_, [&](const Term& term) {
+    if (term.atom->operand) return term.atom->operand->appears(variable);
+    return term.atom->kind == Atom::opaque && term.atom->text.find(variable) != std::string::npos;
+  });
+}
+
+bool Index::appears(std::string_view variable) const {
+  return factor_of(variable) != 0 || !appears_only_linearly(variable);
+}
+
+bool Index::divisible_by(int64_t divisor) const {
+  return constant_ % divisor == 0 &&
+         std::ranges::all_of(terms_, [&](const Term& term) { return term.factor % divisor == 0; });
+}
+
+std::string Index::text() const {
+  if (terms_.empty()) return std::to_string(constant_);
+  std::string out;
+  for (const Term& term : terms_) {
+    int64_t factor = term.factor;
+    if (!out.empty()) {
+      out += factor < 0 ? " - " : " + ";
+      factor = std::abs(factor);
+    }
+    std::string atom = term.atom->text;
+    bool compound = term.atom->operand != nullptr || is_sum(atom);
+    if (factor == 1)
+      out += term.atom->kind == Atom::remainder || term.atom->kind == Atom::quotient
+                 ? atom
+                 : (compound ? "(" + atom + ")" : atom);
+    else if (factor == -1)
+      out += "-" + (compound ? "(" + atom + ")" : atom);
+    else
+      out += (compound ? "(" + atom + ")" : atom) + " * " + std::to_string(factor);
+  }
+  if (constant_ > 0) out += " + " + std::to_string(constant_);
+  if (constant_ < 0) out += " - " + std::to_string(-constant_);
+  return out;
+}
+
+Index flatten(const Indices& indices, const Shape& shape) {
+  return position(indices, contiguous_strides(shape));
+}
+
+Index position(const Indices& indices, const std::vector<int64_t>& strides) {
+  Index sum;
+  for (size_t d = 0; d < indices.size(); ++d) sum = sum + indices[d] * strides[d];
+  return sum;
+}
+
+Indices unflatten(const Index& position, const Shape& shape) {
+  Indices out(shape.size());
+  std::vector<int64_t> strides = contiguous_strides(shape);
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] == 1) continue;
+    Index quotient = position.divided_by(std::max<int64_t>(strides[d], 1));
+    out[d] = quotient.least() >= 0 && quotient.most() < shape[d] ? quotient : quotient.modulo(shape[d]);
+  }
+  return out;
+}
+
+}  // namespace stitch::code

@@ -1,0 +1,68 @@
+// Index arithmetic that generated kernels do: sums of loop variables times constants, with quotients and
+// remainders where a reshape splits what another joined. Kept in one canonical form, so that what cancels
+// on paper cancels here.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/type.h"
+
+namespace stitch::code {
+
+class Index {
+ public:
+  Index(int64_t constant = 0) : constant_(constant) {}
+  // Runs over [0, extent). A variable of extent 1 is 0.
+  static Index variable(std::string name, int64_t extent);
+  // A value known only at run time, within [0, extent): an element of an index tensor, say.
+  static Index opaque(std::string text, int64_t extent);
+
+  friend Index operator+(const Index& a, const Index& b);
+  friend Index operator-(const Index& a, const Index& b);
+  friend Index operator*(const Index& a, int64_t factor);
+  // Towards minus infinity; the divisor is positive.
+  Index divided_by(int64_t divisor) const;
+  Index modulo(int64_t divisor) const;
+
+  // The least and the largest value it can have.
+  int64_t least() const;
+  int64_t most() const;
+  bool is_constant() const { return terms_.empty(); }
+  int64_t constant() const { return constant_; }
+  // The factor of a variable, if it appears only as itself; `appears` also finds it inside quotients.
+  int64_t factor_of(std::string_view variable) const;
+  bool appears(std::string_view variable) const;
+  bool appears_only_linearly(std::string_view variable) const;
+  // Every value a multiple of `divisor`, whatever the variables are.
+  bool divisible_by(int64_t divisor) const;
+
+  std::string text() const;  // a C expression; equal indices have equal texts
+  bool operator==(const Index& other) const { return text() == other.text(); }
+
+ private:
+  struct Atom;
+  struct Term {
+    int64_t factor;
+    std::shared_ptr<const Atom> atom;
+  };
+  static Index of(Atom atom);
+  void add(int64_t factor, const std::shared_ptr<const Atom>& atom);
+  void join_quotients();
+
+  std::vector<Term> terms_;  // sorted by their atoms' texts, factors not 0
+  int64_t constant_ = 0;
+};
+
+using Indices = std::vector<Index>;
+
+// Row-major position of an element, and back.
+Index flatten(const Indices& indices, const Shape& shape);
+Indices unflatten(const Index& position, const Shape& shape);
+// With given strides.
+Index position(const Indices& indices, const std::vector<int64_t>& strides);
+
+}  // namespace stitch::code

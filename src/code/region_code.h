@@ -1,0 +1,69 @@
+// What a family of the Coder is asked, and what it answers: one region as CUDA source.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "plan/plan.h"
+
+namespace stitch::code {
+
+// A value as a region's code sees it.
+struct Place {
+  ValueId value;
+  std::string pointer;           // the C name of its pointer
+  DType dtype;                   // as stored
+  Shape shape;                   // as the graph has it
+  std::vector<int64_t> strides;  // in elements, one a dimension of `shape`
+};
+
+struct RegionRequest {
+  const Graph& graph;
+  const plan::Region& region;
+  std::string name;            // a C identifier, unique in the program
+  std::string numerics;        // the class
+  std::vector<Place> reads;    // in the order of region.reads
+  std::vector<Place> weights;  // parameters, buffers and constants it uses, row-major in their own dtype
+  std::vector<Place> writes;   // in the order of region.writes
+  // The place of any of the above; null for values inside the region.
+  const Place* find(ValueId value) const;
+};
+
+// Something that lives as long as the program: a cuBLASLt product, packed weights.
+struct Member {
+  std::string type, name;  // "stitch::Matmul", "fc1"
+  std::string create;  // statements that run once, after weights are in place; `return` a status on failure
+};
+// Device memory filled once when the program is created: weights in another layout or dtype.
+struct Packed {
+  std::string name;  // the C name of its pointer
+  std::string type;  // element type: "__half"
+  int64_t elements = 0;
+  std::string fill;  // statements that fill it, from the weights' pointers
+};
+
+struct RegionCode {
+  std::string includes;     // of the region's file, besides its own header
+  std::string declaration;  // StitchStatus enqueue_NAME(const float* x, …, cudaStream_t stream);
+  std::string source;       // kernels and the definition of enqueue_NAME
+  // What enqueue_NAME is called with, in order: C names of places, packed memory, members, "workspace".
+  std::vector<std::string> arguments;
+  int64_t workspace_bytes = 0;
+  std::vector<Member> members;
+  std::vector<Packed> packed;
+  std::vector<std::string> libraries;  // of cublasLt, cudnn
+};
+
+// One technique.
+struct Family {
+  std::string_view technique;
+  std::string_view idea;  // one line
+  // Why it can't write this region; nothing: it can.
+  Result<void> (*accepts)(const Graph& graph, const plan::Region& region);
+  Result<RegionCode> (*write)(const RegionRequest& request);
+};
+
+const Family* find_family(std::string_view technique);
+
+}  // namespace stitch::code
