@@ -1,4 +1,9 @@
-# Programs of our own that run in processes of their own: the one that holds a candidate.
+# Programs of our own that run in processes of their own, because they touch what nobody trusts: the one that
+# compiles for the emulated GPU and the one that holds a candidate.
+
+add_executable(stitch-compile-emulated ${CMAKE_SOURCE_DIR}/src/device/compile_emulated/main.cpp)
+target_link_libraries(stitch-compile-emulated PRIVATE stitch_device)
+target_compile_definitions(stitch_device PRIVATE STITCH_COMPILE_EMULATED="$<TARGET_FILE:stitch-compile-emulated>")
 
 file(GLOB runner_child CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/runner/child/*.cpp)
 add_executable(stitch-runner ${runner_child} ${CMAKE_SOURCE_DIR}/src/runner/wire.cpp)
@@ -9,4 +14,8 @@ target_link_options(stitch-runner PRIVATE -Wl,-z,relro,-z,now)
 
 target_compile_definitions(stitch_runner PRIVATE
   STITCH_RUNNER="$<TARGET_FILE:stitch-runner>" STITCH_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
-add_dependencies(stitch_runner stitch-runner stitch_emulated_runtime)
+add_dependencies(stitch_runner stitch-runner stitch-compile-emulated stitch_emulated_runtime)
+if(STITCHCUDA_TESTS)
+  # The tests of rooms before this one, which are defined later.
+  cmake_language(DEFER CALL add_dependencies device_test stitch-compile-emulated)
+endif()

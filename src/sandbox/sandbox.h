@@ -20,6 +20,7 @@ struct Policy {
   int64_t memory_limit = 0;               // bytes of address space or of a cgroup; 0: none
   int64_t file_limit = int64_t{4} << 30;  // the largest file it may write
   int process_limit = 0;                  // 0: as the system has it
+  bool errors_to_output = false;          // stderr joins stdout, so that all of it can be read in order
 };
 
 enum class Wall : uint8_t { bubblewrap, landlock, seccomp, network_namespace, limits };
@@ -27,6 +28,8 @@ std::string_view name(Wall wall);
 
 // The walls that stand on this machine, strongest first, found by trying each once.
 const std::vector<Wall>& walls();
+// Whether one of them keeps files apart: without, a confined process can read what its user can.
+bool keeps_files_apart();
 // One line for `doctor`: which they are, and what that means.
 std::string describe_walls();
 

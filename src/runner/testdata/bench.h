@@ -3,22 +3,23 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
-#include "device/emulated/compile.h"
+#include "device/build.h"
 #include "runner/candidate.h"
 
 namespace stitch::runner {
 
 inline fs::path candidate_library(const std::string& name) {
-  const fs::path folder = fs::path(STITCH_SOURCE_DIR) / "src/runner/testdata";
-  const fs::path out = fs::path(STITCH_BINARY_DIR) / "candidates" / (name + ".so");
-  emulated::CompileOptions options;
-  options.include_dirs = {fs::path(STITCH_SOURCE_DIR) / "src/program/include"};
-  auto built = emulated::compile_emulated({folder / (name + ".cu")}, out, options);
+  ::setenv("STITCHCUDA_CACHE", STITCH_BINARY_DIR "/cache", 1);
+  device::BuildRequest request;
+  request.sources = {fs::path(STITCH_SOURCE_DIR) / "src/runner/testdata" / (name + ".cu")};
+  request.include_dirs = {fs::path(STITCH_SOURCE_DIR) / "src/program/include"};
+  auto built = device::build(request);
   EXPECT_TRUE(built) << built.error().text();
-  return out;
+  return built->library;
 }
 
 struct Bench {

@@ -1,0 +1,38 @@
+// stitch-compile-emulated: one source into an object, or objects into a library, for the emulated GPU. It is
+// started behind the sandbox, because the sources are anybody's; its answer is an exit code and, after a
+// failure, an Error as JSON on the last line of stdout.
+#include <chrono>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "base/json.h"
+#include "device/emulated/compile.h"
+
+int main(int count, char** words) {
+  using namespace stitch;
+  emulated::CompileOptions options;
+  options.time_limit = std::chrono::hours(24);  // whoever started this holds the clock
+  options.extra_flags = {"-fvisibility=hidden"};
+  fs::path source, out;
+  if (count > 1 && std::string_view(words[1]) == "object") options.extra_flags.emplace_back("-c");
+  for (int i = 2; i < count; ++i) {
+    const std::string_view word = words[i];
+    const char* value = i + 1 < count ? words[i + 1] : "";
+    if (word == "--asan")
+      options.asan = true;
+    else if (word == "--no-optimise")
+      options.optimise = false;
+    else {
+      if (word == "--source") source = value;
+      if (word == "--out") out = value;
+      if (word == "--include") options.include_dirs.emplace_back(value);
+      if (word == "--object") options.extra_flags.emplace_back(value);
+      ++i;
+    }
+  }
+  auto built = emulated::compile_emulated({source}, out, options);
+  if (built) return 0;
+  std::printf("\n%s\n", to_json(built.error()).dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+  return built.error().exit_code();
+}

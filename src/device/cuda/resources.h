@@ -1,0 +1,13 @@
+// What ptxas says of each kernel (-Xptxas=-v).
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "device/build.h"
+
+namespace stitch::device {
+
+std::vector<KernelResources> parse_resources(std::string_view output);
+
+}  // namespace stitch::device
