@@ -52,11 +52,11 @@ Result<std::optional<uint64_t>> seed_of(const std::string& text) {
   return std::optional<uint64_t>(seed);
 }
 
-Result<verify::VerifyOptions> options_of(const VerifyCommand& command) {
-  verify::VerifyOptions options;
+Result<verifier::VerifyOptions> options_of(const VerifyCommand& command) {
+  verifier::VerifyOptions options;
   options.program = command.program;
   options.task = command.task;
-  auto numerics = verify::parse_numerics(command.numerics);
+  auto numerics = verifier::parse_numerics(command.numerics);
   if (!numerics)
     return user_error("class", format("there is no numerics class '{}'", command.numerics),
                       "one of: strict, default, tf32, half");
@@ -85,12 +85,12 @@ std::string dump(const Json& json) { return json.dump(2, ' ', false, Json::error
 }  // namespace
 
 Result<int> run_verify(const VerifyCommand& command, Console& console) {
-  STITCH_TRY(verify::VerifyOptions options, options_of(command));
-  Result<verify::Verdict> verdict = work_error("", "");
+  STITCH_TRY(verifier::VerifyOptions options, options_of(command));
+  Result<verifier::Verdict> verdict = work_error("", "");
   {
     Progress progress(console.err, console.err_terminal, console.json, "verifying");
     options.on_progress = [&](std::string_view text) { progress.detail(text); };
-    verdict = verify::verify(options);
+    verdict = verifier::verify(options);
   }
   if (!verdict) return std::move(verdict).error();
   if (!command.out.empty()) STITCH_CHECK(write_file(command.out, dump(to_json(*verdict))));
@@ -105,13 +105,13 @@ Result<int> run_receipt(const ReceiptCommand& command, Console& console) {
   if (command.action != "check")
     return user_error("receipt", format("a receipt can't be asked to '{}'", command.action),
                       "stitchcuda receipt check FILE");
-  verify::ReceiptOptions options{
+  verifier::ReceiptOptions options{
       .receipt = command.receipt, .program = command.program, .task = command.task, .python = command.python};
-  Result<verify::ReceiptCheck> check = work_error("", "");
+  Result<verifier::ReceiptCheck> check = work_error("", "");
   {
     Progress progress(console.err, console.err_terminal, console.json, "checking");
     options.on_progress = [&](std::string_view text) { progress.detail(text); };
-    check = verify::check_receipt(options);
+    check = verifier::check_receipt(options);
   }
   if (!check) return std::move(check).error();
   if (console.json) {

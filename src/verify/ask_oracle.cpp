@@ -4,7 +4,7 @@
 #include "verify/reference.h"
 #include "verify/sensitivity.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 namespace {
 
@@ -55,4 +55,4 @@ Result<OracleAnswer> ask_oracle(const TaskGraph& task, const Tensors& parameters
   return answer;
 }
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

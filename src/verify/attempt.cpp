@@ -7,7 +7,7 @@
 #include "import/python.h"
 #include "verify/torch_reference.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 namespace {
 
@@ -20,14 +20,25 @@ std::vector<std::pair<int, int>> renewed_states(const Signature& signature) {
   return pairs;
 }
 
-// What a Python candidate needs to make its module.
-Result<std::string> extra_for(Session& session) {
-  if (!session.python) return std::string();
-  if (!session.torch) return work_error("torch", "a Python candidate needs a .py task and PyTorch");
-  STITCH_TRY(fs::path init, session.torch->init_inputs());
-  Json names = Json::array();
-  for (const ManifestTensor& tensor : session.task.signature.parameters) names.push_back(tensor.data);
-  return Json{{"init", init.string()}, {"seed", 42}, {"state", names}}.dump();
+// What a Python candidate needs to make its module, and where its state belongs.
+Result<std::string> extra_for(Session& session, const fs::path& init) {
+  const Signature& signature = session.task.signature;
+  Json extra = {{"init", init.string()},
+                {"seed", 42},
+                {"state", Json::array()},
+                {"states", Json::array()},
+                {"updates", Json::array()}};
+  for (const ManifestTensor& tensor : signature.parameters) extra["state"].push_back(tensor.data);
+  for (const ManifestTensor& tensor : signature.inputs) {
+    if (tensor.role == "state") extra["states"].push_back(tensor.data);
+    if (tensor.role == "seed") extra["seeded"] = true;
+  }
+  for (const ManifestTensor& tensor : signature.outputs) {
+    if (tensor.role != "update") continue;
+    ValueId target = session.task.graph.find(tensor.target);
+    extra["updates"].push_back(session.task.graph[target].data);
+  }
+  return extra.dump();
 }
 
 }  // namespace
@@ -44,8 +55,13 @@ Result<Attempt> Attempt::start(Session& session, Weights weights, runner::Thread
                           .time_limit = session.options.time_limit,
                           .order = order,
                           .address_sanitizer = session.options.address_sanitizer};
+  std::string extra;
   if (session.python) {
+    if (!session.torch) return work_error("torch", "a Python candidate needs a .py task and PyTorch");
     STITCH_TRY(options.python, find_python(session.options.python));
+    STITCH_TRY(fs::path init, session.torch->init_inputs());
+    options.readable.push_back(init.parent_path());
+    STITCH_TRY(extra, extra_for(session, init));
   }
   STITCH_TRY(runner::Candidate candidate, runner::Candidate::start(options, session.arena));
   Attempt attempt(session, std::move(candidate));
@@ -54,7 +70,6 @@ Result<Attempt> Attempt::start(Session& session, Weights weights, runner::Thread
     attempt.outputs_.push_back({output.type.dtype, output.type.shape, {}});
   attempt.states_ = renewed_states(session.task.signature);
   STITCH_TRY(Tensors parameters, session.reference.parameters(weights));
-  STITCH_TRY(std::string extra, extra_for(session));
   STITCH_TRY(std::vector<runner::TensorAt> at, attempt.upload(parameters));
   STITCH_TRY(attempt.created_, or_found(attempt.candidate_.create(at, extra), "weights were packed"));
   session.arena.release_to(0);
@@ -126,4 +141,4 @@ Result<std::vector<std::byte>> Attempt::input(int set, size_t index) {
   return copy;
 }
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

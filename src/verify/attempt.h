@@ -4,7 +4,7 @@
 #include "runner/candidate.h"
 #include "verify/session.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 // What a failure of the candidate is called in a verdict.
 Error found(const runner::Failure& failure, std::string_view while_doing);
@@ -57,4 +57,4 @@ class Attempt {
   int set_ = -1;
 };
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

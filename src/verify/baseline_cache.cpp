@@ -7,7 +7,7 @@
 #include "base/sha256.h"
 #include "verify/clock.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 namespace {
 
@@ -53,4 +53,4 @@ void keep_baseline(const Session& session, const Samples& samples) {
   (void)write_file(file, json.dump());
 }
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

@@ -6,10 +6,10 @@
 
 #include "verify/session.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 std::optional<Samples> cached_baseline(const Session& session, const std::string& kind);
 // A cache that can't be written is no reason to fail.
 void keep_baseline(const Session& session, const Samples& samples);
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

@@ -4,7 +4,7 @@
 #include <ctime>
 #include <string>
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 // 2026-11-15T08:30:00Z
 inline std::string utc_now() {
@@ -16,4 +16,4 @@ inline std::string utc_now() {
   return {text, length};
 }
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

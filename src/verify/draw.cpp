@@ -7,7 +7,7 @@
 #include "oracle/philox.h"
 #include "oracle/tensor.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 namespace {
 
@@ -91,4 +91,4 @@ std::vector<std::byte> draw_input(const Graph& graph, ValueId input, std::string
   return tensor.to_bytes();
 }
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

@@ -4,7 +4,7 @@
 #include "graph/graph.h"
 #include "verify/trial.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 // KernelBench's tasks draw from U(0, 1): so does "task" here.
 std::vector<std::string> drawn_distributions();
@@ -12,4 +12,4 @@ std::vector<std::string> drawn_distributions();
 std::vector<std::byte> draw_input(const Graph& graph, ValueId input, std::string_view distribution,
                                   uint64_t seed);
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

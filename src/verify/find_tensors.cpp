@@ -1,6 +1,6 @@
 #include "verify/reference.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 Result<Tensors> find_tensors(const std::vector<ManifestTensor>& wanted,
                              const std::shared_ptr<const Safetensors>& file,
@@ -21,4 +21,4 @@ Result<Tensors> find_tensors(const std::vector<ManifestTensor>& wanted,
   return out;
 }
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

@@ -1,6 +1,6 @@
 #include "verify/judge.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 Comparison judge_output(const Session& session, const Trial& trial, size_t output,
                         const TensorBytes& values) {
@@ -14,4 +14,4 @@ bool passes(const Session& session, const Trial& trial, size_t output, const Ten
   return judge_output(session, trial, output, values).passed;
 }
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

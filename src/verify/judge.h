@@ -3,10 +3,10 @@
 
 #include "verify/session.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 Comparison judge_output(const Session& session, const Trial& trial, size_t output, const TensorBytes& values);
 // Would these values have passed for the output?
 bool passes(const Session& session, const Trial& trial, size_t output, const TensorBytes& values);
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

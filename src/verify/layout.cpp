@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 namespace {
 
@@ -65,4 +65,4 @@ std::vector<std::byte> from_storage(const Slot& slot, std::span<const std::byte>
   return moved<false>(slot, stored);
 }
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

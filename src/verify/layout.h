@@ -6,7 +6,7 @@
 
 #include "program/manifest.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 // The order, if there is one, is a permutation of the dimensions.
 bool fits(const Slot& slot);
@@ -15,4 +15,4 @@ TensorType stored_type(const Slot& slot);
 std::vector<std::byte> to_storage(const Slot& slot, std::span<const std::byte> row_major);
 std::vector<std::byte> from_storage(const Slot& slot, std::span<const std::byte> stored);
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "oracle/half.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 namespace {
 
@@ -239,4 +239,4 @@ Json to_json(const Comparison& comparison) {
   return json;
 }
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

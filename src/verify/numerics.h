@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "graph/safetensors.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 // An error budget that PyTorch itself sets on the same inputs (README).
 enum class Numerics : uint8_t { strict, standard, tf32, half };
@@ -66,4 +66,4 @@ bool identical(const TensorBytes& a, const TensorBytes& b);
 
 Json to_json(const Comparison& comparison);
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

@@ -6,7 +6,7 @@
 #include "verify/reference.h"
 #include "verify/reparameterise.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 namespace {
 
@@ -73,4 +73,4 @@ std::unique_ptr<Reference> oracle_reference(const TaskGraph& task, Numerics nume
   return std::make_unique<OracleReference>(task, numerics);
 }
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

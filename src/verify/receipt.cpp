@@ -11,7 +11,7 @@
 #include "device/gpu_detect.h"
 #include "verify/verify.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 namespace {
 
@@ -159,4 +159,4 @@ Result<ReceiptCheck> check_receipt(const ReceiptOptions& options) {
   return out;
 }
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

@@ -4,7 +4,7 @@
 #include "verify/session.h"
 #include "verify/verdict.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 // Hashes of everything that was read and built, the machine, the versions, the verdict with its raw samples.
 Result<void> write_receipt(const fs::path& path, const Session& session, const Verdict& verdict);
@@ -24,4 +24,4 @@ struct ReceiptOptions {
 };
 Result<ReceiptCheck> check_receipt(const ReceiptOptions& options);
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

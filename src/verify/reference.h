@@ -12,7 +12,7 @@
 #include "verify/numerics.h"
 #include "verify/trial.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 // The task, imported: what every reference starts from.
 struct TaskGraph {
@@ -49,4 +49,4 @@ struct OracleAnswer {
 Result<OracleAnswer> ask_oracle(const TaskGraph& task, const Tensors& parameters, const Tensors& inputs,
                                 Numerics numerics, uint64_t seed);
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

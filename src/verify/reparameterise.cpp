@@ -5,7 +5,7 @@
 #include "oracle/philox.h"
 #include "oracle/tensor.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 namespace {
 
@@ -51,4 +51,4 @@ Result<Tensors> reparameterise(const std::vector<ManifestTensor>& names, const T
   return out;
 }
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

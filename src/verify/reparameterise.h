@@ -6,10 +6,10 @@
 #include "program/manifest.h"
 #include "verify/trial.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 // By name and rank: matrices and filters grow by √6, vectors named like a gain or a variance are drawn
 // around one, other float vectors around nought. Constants and integers stay.
 Result<Tensors> reparameterise(const std::vector<ManifestTensor>& names, const Tensors& weights);
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

@@ -4,7 +4,7 @@
 
 #include "oracle/philox.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 double rounding_of(const Graph& graph, const Node& node, Numerics numerics) {
   constexpr double ten_bits = 0x1p-11, single = 0x1p-22;
@@ -50,4 +50,4 @@ double relative_change(const oracle::Tensor& a, const oracle::Tensor& b) {
   return norm > 0 ? std::sqrt(change / norm) : 0;
 }
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

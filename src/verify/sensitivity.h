@@ -5,7 +5,7 @@
 #include "oracle/tensor.h"
 #include "verify/numerics.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 // The relative rounding that a node's operands may suffer in a class: 2^-11 where tensor cores may be used
 // with 10 mantissa bits (convolutions and recurrences in `default`, products too in `tf32`), else 2^-22.
@@ -19,4 +19,4 @@ oracle::Tensor perturbed(const oracle::Tensor& tensor, double unit, uint64_t see
 // ‖a - b‖ / ‖b‖ over the finite elements; 0 if both vanish.
 double relative_change(const oracle::Tensor& a, const oracle::Tensor& b);
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

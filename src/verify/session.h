@@ -18,7 +18,7 @@
 #include "verify/timing.h"
 #include "verify/trial.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 class TorchReference;
 
@@ -43,11 +43,15 @@ struct VerifyOptions {
 };
 
 struct Session {
+  Session(const VerifyOptions& verify_options, const TaskGraph& task_graph, Reference& reference_of_task,
+          runner::Arena& shared)
+      : options(verify_options), task(task_graph), reference(reference_of_task), arena(shared) {}
+
   const VerifyOptions& options;
   const TaskGraph& task;
   Reference& reference;
-  TorchReference* torch = nullptr;  // where baselines can be had
   runner::Arena& arena;
+  TorchReference* torch = nullptr;  // where baselines can be had
   uint64_t seed = 0;
 
   // What earlier gates leave.
@@ -91,4 +95,4 @@ struct Gate {
   Result<Passed> (*run)(Session& session, Json& evidence);
 };
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

@@ -6,7 +6,7 @@
 #include "base/table.h"
 #include "base/text.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 namespace {
 
@@ -79,4 +79,4 @@ std::string timing_table(const Json& timing, const Terminal& terminal) {
   return out;
 }
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

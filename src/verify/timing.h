@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/terminal.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 // Timed calls of one side: the program, or a baseline.
 struct Samples {
@@ -28,4 +28,4 @@ struct Samples {
 Json to_json(const Samples& samples, bool raw);
 std::string timing_table(const Json& timing, const Terminal& terminal);
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

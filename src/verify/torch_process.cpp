@@ -5,7 +5,7 @@
 #include "import/python.h"
 #include "verify/torch_reference.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 namespace {
 
@@ -48,4 +48,4 @@ Result<Json> TorchProcess::ask(const Json& request,
                     "check it with: stitchcuda doctor");
 }
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

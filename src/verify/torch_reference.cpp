@@ -3,7 +3,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 namespace {
 
@@ -173,7 +173,11 @@ Result<Trial> TorchReference::ask(const Question& question) {
 }
 
 Result<fs::path> TorchReference::init_inputs() {
-  fs::path file = scratch_.path() / "init";
+  if (!for_candidates_) {
+    STITCH_TRY(ScratchFolder folder, ScratchFolder::create("stitchcuda-arguments"));
+    for_candidates_.emplace(std::move(folder));
+  }
+  fs::path file = for_candidates_->path() / "init";
   STITCH_CHECK(process_.ask({{"do", "init_inputs"}, {"out", file.string()}}));
   return file;
 }
@@ -205,4 +209,4 @@ Result<int64_t> TorchReference::peak_bytes() {
   return answer.value("peak_bytes", int64_t{0});
 }
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,7 @@
 #include "verify/reference.h"
 #include "verify/timing.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 // A process that has begun to import PyTorch, which takes seconds: start it before it is needed.
 class TorchProcess {
@@ -37,7 +38,8 @@ class TorchReference : public Reference {
   std::vector<std::string> distributions() const override;
   Json describe() const override;
 
-  // A file with the constructor's arguments, for Python candidates.
+  // A file with the constructor's arguments, for Python candidates: in a folder of its own, away from
+  // answers.
   Result<fs::path> init_inputs();
   // Gets a baseline ready. Samples::unavailable says why it can't be had.
   Result<Samples> prepare_baseline(const std::string& kind, uint64_t seed);
@@ -58,7 +60,8 @@ class TorchReference : public Reference {
   std::vector<std::string> distributions_;
   Weights weights_ = Weights::task;
   std::shared_ptr<const Safetensors> reparameterised_;
+  std::optional<ScratchFolder> for_candidates_;
   int files_ = 0;
 };
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

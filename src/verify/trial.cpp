@@ -1,6 +1,6 @@
 #include "verify/trial.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 void Tensors::add(TensorType type, std::vector<std::byte> bytes) {
   auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
@@ -21,4 +21,4 @@ int64_t Tensors::bytes() const {
 
 std::string_view name(Weights weights) { return weights == Weights::task ? "task" : "reparameterised"; }
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

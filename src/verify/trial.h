@@ -9,7 +9,7 @@
 #include "graph/safetensors.h"
 #include "oracle/tensor.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 // Tensors and whoever keeps their bytes alive.
 struct Tensors {
@@ -47,4 +47,4 @@ struct Trial {
   bool in_domain = true;  // the truth is finite, or the task itself draws such inputs
 };
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "verify/timing.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 namespace {
 
@@ -76,4 +76,4 @@ std::string table(const Verdict& verdict, const Terminal& terminal) {
   return out + '\n';
 }
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/terminal.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 enum class Outcome : uint8_t { passed, failed, skipped };
 std::string_view name(Outcome outcome);
@@ -37,4 +37,4 @@ Json to_json(const Verdict& verdict);
 // A line a gate, then the notes and the times.
 std::string table(const Verdict& verdict, const Terminal& terminal);
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

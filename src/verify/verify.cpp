@@ -15,7 +15,7 @@
 #include "verify/receipt.h"
 #include "verify/torch_reference.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 namespace {
 
@@ -165,8 +165,8 @@ Result<Verdict> verify(const VerifyOptions& options) {
     reference = oracle_reference(imported.task, options.numerics);
   }
   STITCH_TRY(runner::Arena arena, runner::Arena::create(int64_t{1} << 20));
-  Session session{
-      .options = options, .task = imported.task, .reference = *reference, .torch = torch, .arena = arena};
+  Session session(options, imported.task, *reference, arena);
+  session.torch = torch;
   session.seed =
       options.seed ? *options.seed : (uint64_t{std::random_device{}()} << 32 | std::random_device{}());
   session.gpu = std::move(gpu);
@@ -189,4 +189,4 @@ Result<Verdict> verify(const VerifyOptions& options) {
   return verdict;
 }
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

@@ -4,9 +4,9 @@
 #include "verify/session.h"
 #include "verify/verdict.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 // An Error is a mistake in the request or trouble of our own; whatever the candidate does is a verdict.
 Result<Verdict> verify(const VerifyOptions& options);
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "verify/gates/gates.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 Result<Passed> build(Session& session, Json& evidence) {
   if (session.python) {
@@ -39,4 +39,4 @@ Result<Passed> build(Session& session, Json& evidence) {
   return Passed{summary};
 }
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

@@ -8,7 +8,7 @@
 #include "verify/gates/gates.h"
 #include "verify/judge.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 namespace {
 
@@ -155,4 +155,4 @@ Result<Passed> conduct(Session& session, Json& evidence) {
   return Passed{summary};
 }
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

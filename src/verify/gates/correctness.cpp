@@ -7,7 +7,7 @@
 #include "verify/gates/gates.h"
 #include "verify/judge.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 namespace {
 
@@ -110,4 +110,4 @@ Result<Passed> correctness(Session& session, Json& evidence) {
   return Passed{summary};
 }
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

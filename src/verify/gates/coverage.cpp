@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "verify/gates/gates.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 namespace {
 
@@ -60,4 +60,4 @@ Result<Passed> coverage(Session& session, Json& evidence) {
   return Passed{format("{} nodes in {} regions", known.size(), manifest.regions.size())};
 }
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 namespace {
 
@@ -26,4 +26,4 @@ constexpr std::array gates = {
 
 std::span<const Gate> all_gates() { return gates; }
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

@@ -5,7 +5,7 @@
 
 #include "verify/session.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 std::span<const Gate> all_gates();
 
@@ -23,4 +23,4 @@ Result<Passed> coverage(Session& session, Json& evidence);
 Result<Passed> timing(Session& session, Json& evidence);
 Result<Passed> physical_floor(Session& session, Json& evidence);
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

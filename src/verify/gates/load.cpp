@@ -4,7 +4,7 @@
 #include "verify/attempt.h"
 #include "verify/gates/gates.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 namespace {
 
@@ -54,4 +54,4 @@ Result<Passed> load(Session& session, Json& evidence) {
   return Passed{format("'{}', {} regions", session.manifest.name, session.manifest.regions.size())};
 }
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

@@ -12,7 +12,7 @@
 #include "graph/cost.h"
 #include "verify/gates/gates.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 Result<Passed> physical_floor(Session& session, Json& evidence) {
   if (session.own.wall_ns.empty()) return skipped("nothing was timed");
@@ -43,4 +43,4 @@ Result<Passed> physical_floor(Session& session, Json& evidence) {
       format("{:.0f} % of the floor, {}", 100 * floor.seconds() / seconds, seconds_text(floor.seconds()))};
 }
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

@@ -7,7 +7,7 @@
 #include "verify/attempt.h"
 #include "verify/gates/gates.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 Result<Passed> profile(Session& session, Json& evidence) {
   if (session.trials.empty()) return skipped("no trial to repeat");
@@ -44,4 +44,4 @@ Result<Passed> profile(Session& session, Json& evidence) {
   return Passed{summary};
 }
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

@@ -6,13 +6,14 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "graph/cost.h"
 #include "oracle/interpreter.h"
 #include "verify/attempt.h"
 #include "verify/gates/gates.h"
 #include "verify/layout.h"
 #include "verify/sensitivity.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 namespace {
 
@@ -180,4 +181,4 @@ Result<Passed> regions(Session& session, Json& evidence) {
       format("{} regions right alone{}", list.size(), session.weak ? ", with reparameterised weights" : "")};
 }
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

@@ -7,7 +7,7 @@
 #include "device/emulated/tokens.h"
 #include "verify/gates/gates.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 namespace {
 
@@ -122,4 +122,4 @@ Result<Passed> screen(Session& session, Json& evidence) {
   return Passed{format("{} files", session.package.sources.size())};
 }
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

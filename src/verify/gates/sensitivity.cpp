@@ -9,7 +9,7 @@
 #include "verify/gates/gates.h"
 #include "verify/judge.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 namespace {
 
@@ -77,4 +77,4 @@ Result<Passed> sensitivity(Session& session, Json& evidence) {
   return Passed{what};
 }
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

@@ -6,7 +6,7 @@
 #include "verify/gates/gates.h"
 #include "verify/judge.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 Result<Passed> thread_order(Session& session, Json&) {
   if (session.options.device != runner::Device::emulated || session.python)
@@ -25,4 +25,4 @@ Result<Passed> thread_order(Session& session, Json&) {
   return Passed{"forward, reversed and shuffled agree"};
 }
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

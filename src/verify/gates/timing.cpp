@@ -15,7 +15,7 @@
 #include "verify/judge.h"
 #include "verify/torch_reference.h"
 
-namespace stitch::verify {
+namespace stitch::verifier {
 
 namespace {
 
@@ -217,4 +217,4 @@ Result<Passed> timing(Session& session, Json& evidence) {
   return Passed{summary};
 }
 
-}  // namespace stitch::verify
+}  // namespace stitch::verifier

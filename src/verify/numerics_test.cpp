@@ -1,0 +1,111 @@
+#include "verify/numerics.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "verify/trial.h"
+
+namespace stitch::verifier {
+
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN(),
+                 inf = std::numeric_limits<double>::infinity();
+
+template <class T>
+Tensors make(DType dtype, const std::vector<T>& values) {
+  std::vector<std::byte> bytes(values.size() * sizeof(T));
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  Tensors out;
+  out.add({dtype, {static_cast<int64_t>(values.size())}, {}}, std::move(bytes));
+  return out;
+}
+Tensors floats(const std::vector<float>& values) { return make(DType::f32, values); }
+Tensors truths(const std::vector<double>& values) { return make(DType::f64, values); }
+
+Comparison judged(const Tensors& values, const Tensors& truth, const Tensors* pytorch = nullptr) {
+  return compare(values[0], truth[0], pytorch ? &(*pytorch)[0] : nullptr, {});
+}
+
+}  // namespace
+
+TEST(Numerics, DistanceIsTheL2Norm) {
+  Distance d = distance(floats({3, 4, 1})[0], truths({0, 0, 1})[0]);
+  EXPECT_DOUBLE_EQ(d.error, 5);
+  EXPECT_DOUBLE_EQ(d.truth, 1);
+  EXPECT_DOUBLE_EQ(d.largest, 4);
+  EXPECT_EQ(d.worst, 1);
+}
+
+TEST(Numerics, LongTensorsAreTheSumOfTheirStretches) {
+  std::vector<float> values(200'000, 1.f);
+  std::vector<double> truth(200'000, 1.0);
+  values[150'000] = 2;
+  values[199'999] = 4;
+  Distance d = distance(floats(values)[0], truths(truth)[0]);
+  EXPECT_DOUBLE_EQ(d.error, std::sqrt(10.0));
+  EXPECT_EQ(d.worst, 199'999);
+}
+
+TEST(Numerics, NaNNeverPasses) {
+  EXPECT_FALSE(judged(floats({1, static_cast<float>(nan)}), truths({1, 2})).passed);
+  EXPECT_FALSE(judged(floats({1, static_cast<float>(inf)}), truths({1, 2})).passed);
+  EXPECT_FALSE(judged(floats({1, 2}), truths({1, nan})).passed);
+  EXPECT_TRUE(judged(floats({1, static_cast<float>(nan)}), truths({1, nan})).passed);
+  EXPECT_TRUE(judged(floats({1, static_cast<float>(-inf)}), truths({1, -inf})).passed);
+  EXPECT_FALSE(judged(floats({1, static_cast<float>(inf)}), truths({1, -inf})).passed);
+}
+
+TEST(Numerics, TheBudgetIsTwicePyTorchs) {
+  Tensors truth = truths({1, 1, 1, 1}), pytorch = floats({1.001f, 1.001f, 1.001f, 1.001f});
+  EXPECT_TRUE(judged(floats({1.0019f, 1.0019f, 1.0019f, 1.0019f}), truth, &pytorch).passed);
+  EXPECT_FALSE(judged(floats({1.0021f, 1.0021f, 1.0021f, 1.0021f}), truth, &pytorch).passed);
+  EXPECT_FALSE(judged(floats({1.0001f, 1.0001f, 1.0001f, 1.0001f}), truth).passed) << "without PyTorch: 1e-5";
+}
+
+// In a long tensor one wrong element disappears from the norm.
+TEST(Numerics, OneWrongElementIsSeen) {
+  std::vector<float> values(1'000'000, 1.f), pytorch(1'000'000, 1.0001f);
+  std::vector<double> truth(1'000'000, 1.0);
+  Tensors theirs = floats(pytorch);
+  values[77] = 1.1f;
+  Comparison comparison = judged(floats(values), truths(truth), &theirs);
+  EXPECT_LT(comparison.own.relative(), comparison.budget);
+  EXPECT_FALSE(comparison.passed);
+  EXPECT_NE(comparison.reason.find("[77]"), std::string::npos) << comparison.reason;
+}
+
+TEST(Numerics, WhatCancelsIsMeasuredByPyTorchsResidue) {
+  Tensors truth = truths({0, 0}), pytorch = floats({4e-11f, -4e-11f});
+  EXPECT_TRUE(judged(floats({5e-11f, 1e-11f}), truth, &pytorch).passed);
+  EXPECT_FALSE(judged(floats({5e-9f, 1e-11f}), truth, &pytorch).passed);
+  EXPECT_TRUE(judged(floats({0, 0}), truths({0, 0})).passed);
+}
+
+TEST(Numerics, IntegersAreExactOrPyTorchs) {
+  Tensors truth = make<int64_t>(DType::i64, {1, 2, 3}), pytorch = make<int64_t>(DType::i64, {1, 5, 3});
+  EXPECT_TRUE(judged(make<int64_t>(DType::i64, {1, 2, 3}), truth).passed);
+  EXPECT_FALSE(judged(make<int64_t>(DType::i64, {1, 5, 3}), truth).passed);
+  EXPECT_TRUE(judged(make<int64_t>(DType::i64, {1, 5, 3}), truth, &pytorch).passed)
+      << "a tie, broken as PyTorch does";
+  EXPECT_FALSE(judged(make<int64_t>(DType::i64, {4, 5, 3}), truth, &pytorch).passed);
+}
+
+TEST(Numerics, KernelBenchsAllclose) {
+  EXPECT_TRUE(kernelbench_allclose(floats({1.00015f})[0], floats({1.f})[0], 1e-4).passed);
+  EXPECT_FALSE(kernelbench_allclose(floats({1.0003f})[0], floats({1.f})[0], 1e-4).passed);
+  EXPECT_FALSE(
+      kernelbench_allclose(floats({static_cast<float>(nan)})[0], floats({static_cast<float>(nan)})[0], 1e-4)
+          .passed);
+}
+
+TEST(Numerics, ClassesByName) {
+  for (Numerics numerics : {Numerics::strict, Numerics::standard, Numerics::tf32, Numerics::half})
+    EXPECT_EQ(parse_numerics(name(numerics)), numerics);
+  EXPECT_FALSE(parse_numerics("fast"));
+}
+
+}  // namespace stitch::verifier

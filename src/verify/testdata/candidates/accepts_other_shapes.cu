@@ -1,0 +1,7 @@
+// conduct: accepts_anything
+#define CANDIDATE_CHECKS_NOTHING
+#include "row_center.h"
+
+static int run(const float* x, const float* weight, float* y, cudaStream_t stream) {
+  return honest(x, weight, y, stream);
+}

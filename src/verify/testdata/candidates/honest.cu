@@ -1,0 +1,6 @@
+// passed
+#include "row_center.h"
+
+static int run(const float* x, const float* weight, float* y, cudaStream_t stream) {
+  return honest(x, weight, y, stream);
+}
