@@ -3,6 +3,7 @@
 #include <cmath>
 #include <random>
 
+#include "base/process.h"
 #include "graph/text.h"
 #include "import/import.h"
 #include "import/python.h"
@@ -272,6 +273,38 @@ TEST_P(Programs, LeaveNothingBehind) {
   StitchProgram* another = create();
   program->destroy(another);
   EXPECT_EQ(stitch_emulated_allocation_count(), before);
+}
+
+// The folder that is handed over: its own headers, its own example, built and run.
+TEST_P(Programs, ArePackagedWithAnExampleThatRuns) {
+  const fs::path source = program->package.folder,
+                 folder = fs::path(STITCH_BINARY_DIR) / "packages" / GetParam();
+  PackageContents contents;
+  contents.manifest = program->package.manifest;
+  for (fs::recursive_directory_iterator entry(source), end; entry != end; ++entry)
+    if (entry->is_regular_file() && entry->path().extension() != ".py")
+      contents.sources[fs::relative(entry->path(), source).string()] = *read_file(entry->path());
+  contents.task = *read_file(source / "task.py");
+  auto written = write_package(folder, contents);
+  ASSERT_TRUE(written) << written.error().text();
+
+  auto package = load_package(folder);
+  ASSERT_TRUE(package) << package.error().text();
+  EXPECT_EQ(package->manifest, contents.manifest);
+  emulated::CompileOptions options;
+  options.include_dirs = package->include_dirs;
+  options.executable = true;
+  std::vector<fs::path> sources = package->sources;
+  sources.push_back(folder / "example/main.cpp");
+  auto built = emulated::compile_emulated(sources, fs::path(STITCH_BINARY_DIR) / "example_main", options);
+  ASSERT_TRUE(built) << built.error().text();
+  std::string printed;
+  auto finished = stitch::run({{built->string()}, {}, std::chrono::seconds(60)},
+                              [&](std::string_view line) { printed += std::string(line) + "\n"; });
+  ASSERT_TRUE(finished);
+  EXPECT_EQ(finished->exit_code, 0) << finished->error_tail;
+  EXPECT_NE(printed.find("checksum"), std::string::npos);
+  EXPECT_EQ(printed.find("nan"), std::string::npos) << printed;
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Programs,

@@ -1,0 +1,207 @@
+#include <cctype>
+#include <nlohmann/json.hpp>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "program/package.h"
+
+namespace stitch {
+
+namespace {
+
+using Replacements = std::vector<std::pair<std::string_view, std::string>>;
+
+// Each @word@ of the template by its text. What stands in a text is not looked at again.
+std::string fill_in(std::string_view text, const Replacements& replacements) {
+  std::string out;
+  while (!text.empty()) {
+    size_t at = text.find('@');
+    out += text.substr(0, at);
+    if (at == std::string_view::npos) break;
+    text.remove_prefix(at);
+    bool found = false;
+    for (const auto& [word, replacement] : replacements) {
+      if (text.size() < word.size() + 2 || text.substr(1, word.size()) != word ||
+          text[word.size() + 1] != '@')
+        continue;
+      out += replacement;
+      text.remove_prefix(word.size() + 2);
+      found = true;
+      break;
+    }
+    if (found) continue;
+    out += '@';
+    text.remove_prefix(1);
+  }
+  return out;
+}
+
+// A name that CMake and C++ take.
+std::string identifier(std::string_view name) {
+  std::string out;
+  for (char c : name) out += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return out.empty() || std::isdigit(static_cast<unsigned char>(out[0])) ? "program_" + out : out;
+}
+
+// A Python string over several lines, readable as it is.
+std::string python_text(std::string_view text) {
+  std::string out = "'''\\\n";
+  for (size_t i = 0; i < text.size(); ++i) {
+    bool quote_run = text.substr(i, 3) == "'''";
+    if (text[i] == '\\' || quote_run) out += '\\';
+    out += text[i];
+  }
+  if (out.back() == '\'') out += '\n';
+  return out + "'''";
+}
+
+std::string cmake_libraries(const Manifest& manifest) {
+  std::string out;
+  for (const std::string& library : manifest.libraries)
+    out += library == "cublasLt" ? "target_link_libraries(program PRIVATE CUDA::cublasLt)\n"
+                                 : "find_library(CUDNN cudnn HINTS ${CUDAToolkit_LIBRARY_DIR} REQUIRED)\n"
+                                   "target_link_libraries(program PRIVATE ${CUDNN})\n";
+  return out;
+}
+
+// The example's tables: what stitch_create and stitch_run take.
+std::string table(std::string_view name, const std::vector<ManifestTensor>& tensors) {
+  std::string out = format("const std::vector<Described> {} = {{\n", name);
+  for (const ManifestTensor& tensor : tensors) {
+    std::string dtype(stitch::name(tensor.type.dtype));
+    for (char& c : dtype) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    auto strides = tensor.type.strides.empty() ? contiguous_strides(tensor.type.shape) : tensor.type.strides;
+    out += format("    {{{}, STITCH_{}, {}, {{{}}}, {{{}}}}},\n", quote(tensor.name), dtype,
+                  tensor.type.rank(), join(tensor.type.shape, ", "), join(strides, ", "));
+  }
+  return out + "};\n";
+}
+
+std::string tables(const Signature& signature) {
+  return table("parameters", signature.parameters) + table("inputs", signature.inputs) +
+         table("outputs", signature.outputs);
+}
+
+std::string tensor_rows(const Signature& signature) {
+  std::string out = "| in | # | name | role | type |\n|---|---|---|---|---|\n";
+  auto add = [&](std::string_view list, const std::vector<ManifestTensor>& tensors) {
+    for (size_t i = 0; i < tensors.size(); ++i)
+      out += format("| {} | {} | `{}` | {}{} | `{}` |\n", list, i, tensors[i].name, tensors[i].role,
+                    tensors[i].target.empty() ? "" : format(" of `{}`", tensors[i].target),
+                    text(tensors[i].type));
+  };
+  add("params", signature.parameters);
+  add("in", signature.inputs);
+  add("out", signature.outputs);
+  return out;
+}
+
+std::string region_rows(const Manifest& manifest) {
+  if (manifest.regions.empty()) return "None are told apart.\n";
+  std::string out = "| # | region | file | technique |\n|---|---|---|---|\n";
+  for (size_t i = 0; i < manifest.regions.size(); ++i) {
+    const ManifestRegion& region = manifest.regions[i];
+    out += format("| {} | {} | `{}` | {} |\n", i, region.name, region.file, region.technique);
+  }
+  return out;
+}
+
+Result<std::string> read_template(const fs::path& files, const char* name) {
+  return read_file(files / "templates" / name);
+}
+
+Result<void> write(const fs::path& path, std::string_view content) {
+  std::error_code failed;
+  fs::create_directories(path.parent_path(), failed);
+  if (failed)
+    return work_error("write",
+                      format("{} could not be made: {}", path.parent_path().string(), failed.message()));
+  return write_file(path, content);
+}
+
+Result<void> copy_headers(const fs::path& from, const fs::path& to) {
+  std::error_code failed;
+  fs::create_directories(to, failed);
+  if (!failed) fs::copy(from, to, fs::copy_options::recursive, failed);
+  if (failed) return work_error("write", format("the headers could not be copied: {}", failed.message()));
+  return {};
+}
+
+Result<std::string> model_new(const fs::path& files, const fs::path& folder,
+                              const PackageContents& contents) {
+  const Manifest& manifest = contents.manifest;
+  STITCH_TRY(std::string text, read_template(files, "model_new.py"));
+  // The signature in the manifest's own words.
+  Manifest bare = manifest;
+  bare.regions.clear();
+  STITCH_TRY(Json printed, parse_json(print_manifest(bare)));
+  Json signature = {
+      {"parameters", printed["parameters"]}, {"inputs", printed["inputs"]}, {"outputs", printed["outputs"]}};
+  return fill_in(text, {{"name", identifier(manifest.name)},
+                        {"name_literal", quote(manifest.name)},
+                        {"folder", quote(fs::absolute(folder).lexically_normal().string())},
+                        {"libraries", Json(manifest.libraries).dump()},
+                        {"model_class", quote(contents.model_class)},
+                        {"signature", python_text(signature.dump(1))},
+                        {"task", python_text(contents.task)}});
+}
+
+Result<void> check(const PackageContents& contents) {
+  auto bad = [](std::string message) { return user_error("package", std::move(message)); };
+  if (!contents.sources.contains("program.cu")) return bad("a program needs a program.cu");
+  for (const auto& [path, ignored] : contents.sources) {
+    fs::path relative = path;
+    if (relative.is_absolute() || relative.lexically_normal() != relative || *relative.begin() == "..")
+      return bad(format("'{}' is no path inside a package", path));
+  }
+  for (const ManifestTensor& parameter : contents.manifest.signature.parameters) {
+    if (parameter.role != "constant" || contents.task.empty()) continue;
+    bool there = false;
+    for (const auto& [key, ignored] : contents.constants) there |= key == parameter.data;
+    if (!there) return bad(format("the constant '{}' has no data", parameter.data));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> write_package(const fs::path& folder, const PackageContents& contents) {
+  STITCH_CHECK(check(contents));
+  const Manifest& manifest = contents.manifest;
+  STITCH_TRY(fs::path files, find_program_files());
+  STITCH_TRY(DraftFolder draft, DraftFolder::create(folder, "manifest.json"));
+  const fs::path& out = draft.path();
+
+  for (const auto& [path, content] : contents.sources) STITCH_CHECK(write(out / path, content));
+  STITCH_CHECK(copy_headers(files / "include", out / "include"));
+  STITCH_CHECK(write(out / "manifest.json", print_manifest(manifest)));
+
+  Replacements replacements = {
+      {"name", identifier(manifest.name)},          {"libraries", cmake_libraries(manifest)},
+      {"tables", tables(manifest.signature)},       {"class", manifest.numerics},
+      {"tensors", tensor_rows(manifest.signature)}, {"regions", region_rows(manifest)}};
+  std::string rows;
+  if (!contents.task.empty())
+    rows += "| `model_new.py` | the program as a PyTorch module (KernelBench's `ModelNew`) |\n";
+  if (!contents.constants.empty())
+    rows += "| `constants.safetensors` | tensors that the model's constructor does not make |\n";
+  replacements.push_back({"rows", rows});
+  for (const char* name : {"CMakeLists.txt", "README.md", "example/main.cpp"}) {
+    STITCH_TRY(std::string text, read_template(files, name));
+    STITCH_CHECK(write(out / name, fill_in(text, replacements)));
+  }
+  if (!contents.constants.empty())
+    STITCH_CHECK(write_safetensors(out / "constants.safetensors", contents.constants));
+  if (!contents.task.empty()) {
+    STITCH_TRY(std::string text, model_new(files, folder, contents));
+    STITCH_CHECK(write(out / "model_new.py", text));
+  }
+
+  // What was written is what will be read.
+  STITCH_TRY(Package written, load_package(out));
+  if (written.manifest != manifest)
+    return user_error("package", "the manifest in the sources is not the one of the package");
+  return draft.publish();
+}
+
+}  // namespace stitch
