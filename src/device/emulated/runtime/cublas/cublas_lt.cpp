@@ -114,6 +114,8 @@ cublasStatus_t check(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc_handle, 
     return CUBLAS_STATUS_NOT_SUPPORTED;
   if (desc.pointer_mode != CUBLASLT_POINTER_MODE_HOST && desc.pointer_mode != CUBLASLT_POINTER_MODE_DEVICE)
     return CUBLAS_STATUS_NOT_SUPPORTED;
+  // Two types of operands are a mistake of the caller's, except among the 8-bit floats.
+  if (la->type != lb->type && !(is_fp8(la->type) && is_fp8(lb->type))) return CUBLAS_STATUS_INVALID_VALUE;
   if (!types_are_supported(desc, la->type, lb->type, lc->type, ld->type)) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (!epilogue_is_supported(desc, ld->type)) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (desc.amax_d || desc.aux) return CUBLAS_STATUS_NOT_SUPPORTED;

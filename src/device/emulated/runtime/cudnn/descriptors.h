@@ -1,0 +1,109 @@
+// What cuDNN's descriptors hold, and how its calls answer.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cudnn.h"
+#include "library/call.h"
+#include "library/numbers.h"
+
+struct cudnnContext {
+  cudaStream_t stream = nullptr;
+};
+struct cudnnTensorStruct {
+  cudnnDataType_t type = CUDNN_DATA_FLOAT;
+  std::vector<int64_t> dims, steps;
+};
+struct cudnnFilterStruct {
+  cudnnDataType_t type = CUDNN_DATA_FLOAT;
+  cudnnTensorFormat_t format = CUDNN_TENSOR_NCHW;
+  std::vector<int64_t> dims;  // K, C of a group, then the taps
+};
+struct cudnnConvolutionStruct {
+  std::vector<int64_t> pad, stride, dilation;
+  cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
+  cudnnDataType_t compute = CUDNN_DATA_FLOAT;
+  cudnnMathType_t math = CUDNN_DEFAULT_MATH;
+  int groups = 1;
+};
+struct cudnnPoolingStruct {
+  cudnnPoolingMode_t mode = CUDNN_POOLING_MAX;
+  bool propagate_nan = false;
+  std::vector<int64_t> window, pad, stride;
+};
+struct cudnnActivationStruct {
+  cudnnActivationMode_t mode = CUDNN_ACTIVATION_IDENTITY;
+  bool propagate_nan = false;
+  double coefficient = 0, swish_beta = 1;
+};
+struct cudnnOpTensorStruct {
+  cudnnOpTensorOp_t kind = CUDNN_OP_TENSOR_ADD;
+};
+struct cudnnReduceTensorStruct {
+  cudnnReduceTensorOp_t kind = CUDNN_REDUCE_TENSOR_ADD;
+};
+struct cudnnDropoutStruct {
+  float probability = 0;
+};
+
+namespace stitch_emulated {
+
+// A tensor as the work sees it.
+struct View {
+  Element element = Element::f32;
+  std::vector<int64_t> dims, steps;
+  void* data = nullptr;
+
+  int64_t elements() const;
+  size_t bytes() const;  // from the first element to the last
+};
+bool element_of(cudnnDataType_t type, Element& out);
+// The type must have been checked.
+View view_of(const cudnnTensorStruct& tensor, const void* data);
+
+// Every index but the last. A dimension that is 1 in a view is repeated.
+class Rows {
+ public:
+  explicit Rows(const View& shape) : dims_(shape.dims) {}
+  int64_t count() const;
+  int64_t length() const { return dims_.back(); }
+  int64_t offset(const View& view, int64_t row) const;
+  static int64_t step(const View& view) { return view.dims.back() == 1 ? 0 : view.steps.back(); }
+  // On the threads of the device.
+  template <class F>
+  void for_each(F&& body) const {
+    constexpr int64_t chunk = 64;
+    for_each_part(static_cast<size_t>((count() + chunk - 1) / chunk), [&](size_t part) {
+      const int64_t first = static_cast<int64_t>(part) * chunk;
+      for (int64_t row = first; row < std::min(count(), first + chunk); ++row) body(row);
+    });
+  }
+
+ private:
+  std::vector<int64_t> dims_;
+};
+
+// alpha and beta: double for double tensors, float for all others. Null is 0 for beta.
+double factor_of(Element element, const void* value);
+// to[i] = alpha * values[i] + beta * to[i], along one row.
+void blend(const View& to, int64_t offset, int64_t step, int64_t count, double alpha, double beta,
+           double* values);
+
+double activate(const cudnnActivationStruct& activation, double x);
+
+Precision precision_of(cudnnMathType_t math);
+
+// Keeps the reason for cudnnGetLastErrorString.
+cudnnStatus_t refuse(cudnnStatus_t status, const char* why);
+cudnnStatus_t submit(cudnnHandle_t handle, LibraryOperation call);
+
+inline std::string sizes(const std::vector<int64_t>& dims) {
+  std::string out;
+  for (int64_t dim : dims) out += (out.empty() ? " " : "x") + std::to_string(dim);
+  return out;
+}
+
+}  // namespace stitch_emulated
