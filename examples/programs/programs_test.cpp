@@ -294,6 +294,7 @@ TEST_P(Programs, ArePackagedWithAnExampleThatRuns) {
   emulated::CompileOptions options;
   options.include_dirs = package->include_dirs;
   options.executable = true;
+  options.optimise = false;
   std::vector<fs::path> sources = package->sources;
   sources.push_back(folder / "example/main.cpp");
   auto built = emulated::compile_emulated(sources, fs::path(STITCH_BINARY_DIR) / "example_main", options);

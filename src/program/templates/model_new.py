@@ -150,6 +150,19 @@ def _tensors_in(value):
             yield from _tensors_in(part)
 
 
+def _compare(entry, tensor, device):
+    if tensor.dtype is not _DTYPES[entry["dtype"]] or list(tensor.shape) != entry["shape"] or tensor.device != device:
+        raise RuntimeError(f"{_NAME}: '{entry['name']}' must be {entry['dtype']}{entry['shape']} on {device}, "
+                           f"not {tensor.dtype} {list(tensor.shape)} on {tensor.device}")
+
+
+def _in_place(entry, by_path):
+    state = by_path[entry["data"]]
+    if not state.is_contiguous():
+        raise RuntimeError(f"{_NAME}: the buffer '{entry['data']}' must be contiguous")
+    return state.data_ptr()
+
+
 class ModelNew(nn.Module):
     def __init__(self, *arguments, **named_arguments):
         super().__init__()
@@ -163,10 +176,6 @@ class ModelNew(nn.Module):
             module.register_buffer(leaf, buffer, persistent=path in kept)
         self._adopt_plain_tensors(original)
         self._library, self._program, self._device = None, None, None
-        self._inputs = [entry for entry in _SIGNATURE["inputs"] if entry["role"] == "input"]
-        self._parameter_array = _descriptors(_SIGNATURE["parameters"])
-        self._input_array = _descriptors(_SIGNATURE["inputs"])
-        self._output_array = _descriptors(_SIGNATURE["outputs"])
         self.register_load_state_dict_post_hook(lambda module, keys: module._forget())
 
     def _adopt_plain_tensors(self, original):
@@ -204,75 +213,85 @@ class ModelNew(nn.Module):
         if status != 0:
             raise RuntimeError(f"{_NAME}: {self._library.stitch_last_error().decode()}")
 
-    def _weights_key(self):
-        return tuple(map(torch.Tensor.data_ptr, self._weights)), tuple(map(operator.attrgetter("_version"), self._weights))
+    def _key_of_weights(self):
+        """Changes when a weight's memory or content does; of a state only the memory matters."""
+        versions = map(operator.attrgetter("_version"), self._weights)
+        return [*map(torch.Tensor.data_ptr, self._weights), *versions, *map(torch.Tensor.data_ptr, self._states)]
 
     def _create(self, device):
+        """Packs the weights, and prepares what every call needs: only pointers change from then on."""
         self._forget()
         if device.type != "cuda":
             raise RuntimeError(f"{_NAME} runs on a GPU; its inputs are on {device}")
         if self._library is None:
             self._library = _library(_program_folder(), device)
         by_path = self._by_path()
+        entries = [entry for part in _SIGNATURE.values() for entry in part if entry.get("data")]
+        for entry in entries:
+            _compare(entry, by_path[entry["data"]], device)
         self._weights = [by_path[entry["data"]] for entry in _SIGNATURE["parameters"]]
-        self._states = {entry["data"]: by_path[entry["data"]] for part in ("inputs", "outputs")
-                        for entry in _SIGNATURE[part] if entry.get("data")}
+        self._states = [by_path[entry["data"]] for entry in entries[len(self._weights):]]
         packed = [weight.detach().contiguous() for weight in self._weights]
-        for entry, tensor, weight in zip(_SIGNATURE["parameters"], self._parameter_array, packed):
-            self._compare(entry, weight, device)
-            tensor.data = weight.data_ptr()
-        for key, state in self._states.items():
-            if state.device != device or not state.is_contiguous():
-                raise RuntimeError(f"{_NAME}: the buffer '{key}' must be contiguous and on {device}")
+        parameters = _descriptors(_SIGNATURE["parameters"])
+        for slot, weight in zip(parameters, packed):
+            slot.data = weight.data_ptr()
         program = ctypes.c_void_p()
-        self._check(self._library.stitch_create(self._parameter_array, len(packed), device.index or 0,
-                                                ctypes.byref(program)))
-        self._program, self._device, self._key = program, device, self._weights_key()
+        self._check(self._library.stitch_create(parameters, len(packed), device.index, ctypes.byref(program)))
+        self._key = self._key_of_weights()
 
-    def _compare(self, entry, tensor, device):
-        if (tensor.dtype is not _DTYPES[entry["dtype"]] or list(tensor.shape) != entry["shape"]
-                or tensor.device != device):
-            raise RuntimeError(f"{_NAME}: '{entry['name']}' must be {entry['dtype']}{entry['shape']} on {device}, "
-                               f"not {tensor.dtype} {list(tensor.shape)} on {tensor.device}")
+        inputs, outputs = _descriptors(_SIGNATURE["inputs"]), _descriptors(_SIGNATURE["outputs"])
+        self._arrays = inputs, len(_SIGNATURE["inputs"]), outputs, len(_SIGNATURE["outputs"])
+        self._taken, self._made, self._seed = [], [], None
+        for slot, entry in zip(inputs, _SIGNATURE["inputs"]):
+            if entry["role"] == "state":
+                slot.data = _in_place(entry, by_path)
+            elif entry["role"] == "seed":
+                self._seed = slot
+            else:
+                strides = tuple(entry["strides"]) if entry.get("strides") else None
+                self._taken.append((slot, torch.Size(entry["shape"]), _DTYPES[entry["dtype"]], strides, entry))
+        for slot, entry in zip(outputs, _SIGNATURE["outputs"]):
+            if entry["role"] == "update" and entry.get("data"):
+                slot.data = _in_place(entry, by_path)  # the old value's memory: the ABI allows it
+            else:
+                self._made.append((slot, torch.Size(entry["shape"]), _DTYPES[entry["dtype"]], entry.get("target")))
+        self._program, self._device = program, device
 
     def forward(self, *arguments, **named_arguments):
-        given = [*_tensors_in(arguments), *_tensors_in(named_arguments)]
-        if len(given) != len(self._inputs):
-            raise RuntimeError(f"{_NAME}: {len(self._inputs)} input tensors expected, {len(given)} given")
+        given = arguments
+        if named_arguments or not all(isinstance(argument, torch.Tensor) for argument in arguments):
+            given = [*_tensors_in(arguments), *_tensors_in(named_arguments)]
         device = given[0].device if given else next(iter(self._by_path().values())).device
-        if self._program is None or device != self._device or self._weights_key() != self._key:
+        if self._program is None or device != self._device or self._key_of_weights() != self._key:
             self._create(device)
+        if len(given) != len(self._taken):
+            raise RuntimeError(f"{_NAME}: {len(self._taken)} input tensors expected, {len(given)} given")
 
-        taken = {}  # by name: keeps copies alive until the work is enqueued
-        for entry, tensor in zip(self._inputs, given):
-            self._compare(entry, tensor, device)
-            strides = tuple(entry["strides"]) if entry.get("strides") else None
-            if strides and tensor.stride() != strides:
-                tensor = torch.empty_strided(entry["shape"], strides, dtype=tensor.dtype, device=device).copy_(tensor.detach())
-            taken[entry["name"]] = tensor if strides else tensor.contiguous()
-        for slot, entry in zip(self._input_array, _SIGNATURE["inputs"]):
-            if entry["role"] == "state":
-                slot.data = self._states[entry["data"]].data_ptr()
-            elif entry["role"] == "seed":
-                taken["seed"] = torch.randint(0, 2**63 - 1, (), dtype=torch.int64, device=device)
-                slot.data = taken["seed"].data_ptr()
-            else:
-                slot.data = taken[entry["name"]].data_ptr()
+        alive = []  # copies, until the work is enqueued
+        for (slot, shape, dtype, strides, entry), tensor in zip(self._taken, given):
+            if tensor.shape != shape or tensor.dtype is not dtype or tensor.device != device:
+                _compare(entry, tensor, device)
+            if not (tensor.stride() == strides if strides else tensor.is_contiguous()):
+                strides = strides or _contiguous_strides(shape)
+                tensor = torch.empty_strided(shape, strides, dtype=dtype, device=device).copy_(tensor.detach())
+                alive.append(tensor)
+            slot.data = tensor.data_ptr()
+        if self._seed is not None:
+            alive.append(torch.randint(0, 2**63 - 1, (), dtype=torch.int64, device=device))
+            self._seed.data = alive[-1].data_ptr()
+        made = []
+        for slot, shape, dtype, _ in self._made:
+            made.append(torch.empty(shape, dtype=dtype, device=device))
+            slot.data = made[-1].data_ptr()
 
-        outputs, overwritten = [], []
-        for slot, entry in zip(self._output_array, _SIGNATURE["outputs"]):
-            if entry["role"] == "update" and entry.get("data"):
-                slot.data = self._states[entry["data"]].data_ptr()  # in place: the ABI allows it
-                continue
-            made = torch.empty(entry["shape"], dtype=_DTYPES[entry["dtype"]], device=device)
-            slot.data = made.data_ptr()
-            (outputs if entry["role"] == "output" else overwritten).append((entry, made))
+        stream = torch.cuda.current_stream(device).cuda_stream
+        self._check(self._library.stitch_run(self._program, *self._arrays, stream))
 
-        self._check(self._library.stitch_run(
-            self._program, self._input_array, len(_SIGNATURE["inputs"]), self._output_array,
-            len(_SIGNATURE["outputs"]), torch.cuda.current_stream(device).cuda_stream))
-        names = [entry["name"] for entry in self._inputs]
-        for entry, made in overwritten:  # the model writes to its own input
-            given[names.index(entry["target"])].detach().copy_(made)
-        results = tuple(made for _, made in outputs)
-        return results[0] if len(results) == 1 else results
+        results = []
+        for (_, _, _, target), tensor in zip(self._made, made):
+            if target is None:
+                results.append(tensor)
+            else:  # the model writes to its own input
+                names = [entry["name"] for *_, entry in self._taken]
+                given[names.index(target)].detach().copy_(tensor)
+        return results[0] if len(results) == 1 else tuple(results)

@@ -57,11 +57,19 @@ struct MatmulSpec {
   bool left_transposed = false;   // stored as (depth, rows)
   bool right_transposed = false;  // stored as (columns, depth), as nn.Linear's weight is
   int64_t left_batch_stride = -1, right_batch_stride = -1;  // -1: dense; 0: one for all
-  cudaDataType type = CUDA_R_32F;                           // of left, right and D
+  int64_t result_batch_stride = -1;
+  // From a stored row to the next, in elements; -1: dense.
+  int64_t left_row_stride = -1, right_row_stride = -1, result_row_stride = -1;
+  cudaDataType type = CUDA_R_32F;  // of left and right
+  int result_type = -1;            // of D and the bias; -1: as left and right
   cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;  // its GELU is the tanh form
   const void* bias = nullptr;                               // (columns): for the epilogues that add one
-  int algorithm = 0;                                        // which of the heuristic's proposals, best first
+  bool accumulate = false;                                  // D += the product
+  // Two floats on the device that left · right and the old D are multiplied with, instead of 1 and 0 or 1:
+  // for scales that only the data knows.
+  const float* factors = nullptr;
+  int algorithm = 0;  // which of the heuristic's proposals, best first
 };
 
 class Matmul {
@@ -78,6 +86,8 @@ class Matmul {
   // Algorithms are chosen here, so that a run only enqueues.
   StitchStatus create(const CublasLt& library, const MatmulSpec& spec) {
     library_ = &library;
+    factors_ = spec.factors;
+    accumulate_ = spec.accumulate;
     STITCH_CUBLAS(cublasLtMatmulDescCreate(&operation_, spec.compute, CUDA_R_32F));
     cublasOperation_t first = spec.right_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     cublasOperation_t second = spec.left_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
@@ -85,24 +95,33 @@ class Matmul {
     STITCH_OK_OR_RETURN(set(CUBLASLT_MATMUL_DESC_TRANSB, second));
     STITCH_OK_OR_RETURN(set(CUBLASLT_MATMUL_DESC_EPILOGUE, spec.epilogue));
     if (spec.bias) STITCH_OK_OR_RETURN(set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, spec.bias));
+    if (spec.factors)
+      STITCH_OK_OR_RETURN(set(CUBLASLT_MATMUL_DESC_POINTER_MODE, CUBLASLT_POINTER_MODE_DEVICE));
 
-    auto stored = [&](cublasLtMatrixLayout_t* layout, int64_t high, int64_t wide, bool transposed,
-                      int64_t stride) {
+    auto stored = [&](cublasLtMatrixLayout_t* layout, cudaDataType type, int64_t high, int64_t wide,
+                      bool transposed, int64_t row_stride, int64_t batch_stride) {
       if (transposed) std::swap(high, wide);
-      return describe_matrix(layout, spec, high, wide, stride < 0 ? high * wide : stride);
+      if (row_stride < 0) row_stride = wide;
+      if (batch_stride < 0) batch_stride = high * row_stride;
+      return describe_matrix(layout, type, high, wide, row_stride, spec.batch, batch_stride);
     };
-    STITCH_OK_OR_RETURN(stored(&left_, spec.rows, spec.depth, spec.left_transposed, spec.left_batch_stride));
-    STITCH_OK_OR_RETURN(
-        stored(&right_, spec.depth, spec.columns, spec.right_transposed, spec.right_batch_stride));
-    STITCH_OK_OR_RETURN(stored(&result_, spec.rows, spec.columns, false, -1));
+    cudaDataType result_type = spec.result_type < 0 ? spec.type : static_cast<cudaDataType>(spec.result_type);
+    STITCH_OK_OR_RETURN(stored(&left_, spec.type, spec.rows, spec.depth, spec.left_transposed,
+                               spec.left_row_stride, spec.left_batch_stride));
+    STITCH_OK_OR_RETURN(stored(&right_, spec.type, spec.depth, spec.columns, spec.right_transposed,
+                               spec.right_row_stride, spec.right_batch_stride));
+    STITCH_OK_OR_RETURN(stored(&result_, result_type, spec.rows, spec.columns, false, spec.result_row_stride,
+                               spec.result_batch_stride));
     STITCH_OK_OR_RETURN(choose(spec, 16, &aligned_));
     return choose(spec, spec.type == CUDA_R_32F ? 4 : 2, &unaligned_);
   }
 
   StitchStatus enqueue(const void* left, const void* right, void* result, cudaStream_t stream) const {
     const float one = 1.0f, zero = 0.0f;
+    const float* alpha = factors_ ? factors_ : &one;
+    const float* beta = factors_ ? factors_ + 1 : accumulate_ ? &one : &zero;
     bool aligned = is_aligned(left, 16) && is_aligned(right, 16) && is_aligned(result, 16);
-    STITCH_CUBLAS(cublasLtMatmul(library_->handle(), operation_, &one, right, right_, left, left_, &zero,
+    STITCH_CUBLAS(cublasLtMatmul(library_->handle(), operation_, alpha, right, right_, left, left_, beta,
                                  result, result_, result, result_, aligned ? &aligned_ : &unaligned_,
                                  library_->workspace(), library_->workspace_bytes(), stream));
     return STITCH_OK;
@@ -117,16 +136,17 @@ class Matmul {
     return STITCH_OK;
   }
 
-  static StitchStatus describe_matrix(cublasLtMatrixLayout_t* layout, const MatmulSpec& spec, int64_t high,
-                                      int64_t wide, int64_t stride) {
-    STITCH_CUBLAS(cublasLtMatrixLayoutCreate(layout, spec.type, static_cast<uint64_t>(wide),
-                                             static_cast<uint64_t>(high), wide));
-    if (spec.batch == 1) return STITCH_OK;
-    int32_t batch = static_cast<int32_t>(spec.batch);
+  static StitchStatus describe_matrix(cublasLtMatrixLayout_t* layout, cudaDataType type, int64_t high,
+                                      int64_t wide, int64_t row_stride, int64_t batches,
+                                      int64_t batch_stride) {
+    STITCH_CUBLAS(cublasLtMatrixLayoutCreate(layout, type, static_cast<uint64_t>(wide),
+                                             static_cast<uint64_t>(high), row_stride));
+    if (batches == 1) return STITCH_OK;
+    int32_t batch = static_cast<int32_t>(batches);
     STITCH_CUBLAS(
         cublasLtMatrixLayoutSetAttribute(*layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof batch));
     STITCH_CUBLAS(cublasLtMatrixLayoutSetAttribute(*layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
-                                                   &stride, sizeof stride));
+                                                   &batch_stride, sizeof batch_stride));
     return STITCH_OK;
   }
 
@@ -168,6 +188,8 @@ class Matmul {
   }
 
   const CublasLt* library_ = nullptr;
+  const float* factors_ = nullptr;
+  bool accumulate_ = false;
   cublasLtMatmulDesc_t operation_ = nullptr;
   cublasLtMatrixLayout_t left_ = nullptr, right_ = nullptr, result_ = nullptr;
   cublasLtMatmulAlgo_t aligned_{}, unaligned_{};  // for pointers at 16 bytes, and for any others

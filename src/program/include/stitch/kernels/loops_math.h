@@ -1,0 +1,193 @@
+// Pointwise functions at the accuracy of their type, float or double, as the graph defines them: NaN passes
+// through comparisons, integers wrap to the width they are stored with.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+namespace stitch {
+// The standard functions of either type, under the name of the double one.
+#define STITCH_OF_BOTH(name)                                                         \
+  __device__ __forceinline__ float name##_of(float x) { return name##f(x); } \
+  __device__ __forceinline__ double name##_of(double x) { return name(x); }
+STITCH_OF_BOTH(exp)
+STITCH_OF_BOTH(expm1)
+STITCH_OF_BOTH(log)
+STITCH_OF_BOTH(log1p)
+STITCH_OF_BOTH(sqrt)
+STITCH_OF_BOTH(tanh)
+STITCH_OF_BOTH(erfc)
+STITCH_OF_BOTH(floor)
+STITCH_OF_BOTH(trunc)
+STITCH_OF_BOTH(fabs)
+#undef STITCH_OF_BOTH
+__device__ __forceinline__ float fmod_of(float a, float b) { return fmodf(a, b); }
+__device__ __forceinline__ double fmod_of(double a, double b) { return fmod(a, b); }
+__device__ __forceinline__ float pow_of(float a, float b) { return powf(a, b); }
+__device__ __forceinline__ double pow_of(double a, double b) { return pow(a, b); }
+
+template <class T>
+__device__ __forceinline__ T sign(T x) {
+  return static_cast<T>((x > T(0)) - (x < T(0)));
+}
+// Written so that NaN passes: every comparison with it is false.
+template <class T>
+__device__ __forceinline__ T rectified(T x) {
+  return x < T(0) ? T(0) : x;
+}
+template <class T>
+__device__ __forceinline__ T clamped(T x, T low, T high) {
+  T raised = x < low ? low : x;
+  return raised > high ? high : raised;
+}
+template <class T>
+__device__ __forceinline__ T smaller(T a, T b) {
+  return a != a || a <= b ? a : b;
+}
+template <class T>
+__device__ __forceinline__ T larger(T a, T b) {
+  return a != a || a >= b ? a : b;
+}
+
+template <class T>
+__device__ __forceinline__ T logistic(T x) {
+  return T(1) / (T(1) + exp_of(-x));
+}
+template <class T>
+__device__ __forceinline__ T swish(T x) {
+  return x / (T(1) + exp_of(-x));
+}
+// erfc keeps what 1 + erf loses for large negative x.
+template <class T>
+__device__ __forceinline__ T gelu(T x) {
+  return T(0.5) * x * erfc_of(x * T(-0.70710678118654752440));
+}
+template <class T>
+__device__ __forceinline__ T gelu_by_tanh(T x) {
+  return T(0.5) * x * (T(1) + tanh_of(T(0.79788456080286535588) * (x + T(0.044715) * x * x * x)));
+}
+// x tanh(log(1 + n)) with n = e^x is x (n^2 + 2n) / (n^2 + 2n + 2): one exponential, no cancellation.
+template <class T>
+__device__ __forceinline__ T mish(T x) {
+  if (x > T(20)) return x;
+  T n = exp_of(x), m = n * (n + T(2));
+  return x * (m / (m + T(2)));
+}
+template <class T>
+__device__ __forceinline__ T softplus(T x, T beta, T threshold) {
+  return beta * x > threshold ? x : log1p_of(exp_of(beta * x)) / beta;
+}
+template <class T>
+__device__ __forceinline__ T elu(T x, T alpha, T scale, T input_scale) {
+  return x <= T(0) ? scale * alpha * expm1_of(input_scale * x) : scale * x;
+}
+template <class T>
+__device__ __forceinline__ T hardsigmoid(T x) {
+  return clamped(x + T(3), T(0), T(6)) / T(6);
+}
+template <class T>
+__device__ __forceinline__ T hardswish(T x) {
+  return x * clamped(x + T(3), T(0), T(6)) / T(6);
+}
+
+// Rounded down, exact where the quotient is.
+template <class T>
+__device__ __forceinline__ T floor_divided(T a, T b) {
+  if (b == T(0)) return a / b;
+  T rest = fmod_of(a, b), quotient = (a - rest) / b;
+  if (rest != T(0) && (b < T(0)) != (rest < T(0))) quotient -= T(1);
+  if (quotient == T(0)) return a / b < T(0) ? T(-0.0) : T(0);
+  T rounded = floor_of(quotient);
+  return quotient - rounded > T(0.5) ? rounded + T(1) : rounded;
+}
+// With the sign of b, as Python's %.
+template <class T>
+__device__ __forceinline__ T remainder_of(T a, T b) {
+  T rest = fmod_of(a, b);
+  return rest != T(0) && (b < T(0)) != (rest < T(0)) ? rest + b : rest;
+}
+
+// Integers, in 64 bits and then wrapped to S. Unsigned, because there overflow wraps.
+template <class S>
+__device__ __forceinline__ S wrapped(int64_t x) {
+  return static_cast<S>(x);
+}
+template <class S>
+__device__ __forceinline__ S wrapped_add(int64_t a, int64_t b) {
+  return static_cast<S>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+template <class S>
+__device__ __forceinline__ S wrapped_sub(int64_t a, int64_t b) {
+  return static_cast<S>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+}
+template <class S>
+__device__ __forceinline__ S wrapped_mul(int64_t a, int64_t b) {
+  return static_cast<S>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
+// b is not 0; the one quotient that overflows wraps.
+__device__ __forceinline__ int64_t integer_quotient(int64_t a, int64_t b) {
+  return b == -1 ? static_cast<int64_t>(-static_cast<uint64_t>(a)) : b == 0 ? 0 : a / b;
+}
+__device__ __forceinline__ int64_t integer_rest(int64_t a, int64_t b) { return b == -1 || b == 0 ? 0 : a % b; }
+__device__ __forceinline__ int64_t integer_floor_divided(int64_t a, int64_t b) {
+  int64_t rest = integer_rest(a, b);
+  return integer_quotient(a, b) - (rest != 0 && (rest < 0) != (b < 0));
+}
+__device__ __forceinline__ int64_t integer_remainder(int64_t a, int64_t b) {
+  int64_t rest = integer_rest(a, b);
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+__device__ __forceinline__ int64_t integer_power(int64_t base, int64_t exponent) {
+  if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent % 2 ? -1 : 1) : 0;
+  uint64_t result = 1, square = static_cast<uint64_t>(base);
+  for (; exponent; exponent >>= 1, square *= square)
+    if (exponent & 1) result *= square;
+  return static_cast<int64_t>(result);
+}
+// What a shift by more than the width leaves is what one bit at a time would leave.
+template <class S>
+__device__ __forceinline__ S shifted_left(int64_t a, int64_t b) {
+  return b < 0 || b >= static_cast<int64_t>(8 * sizeof(S)) ? S(0)
+                                                           : static_cast<S>(static_cast<uint64_t>(a) << b);
+}
+template <class S>
+__device__ __forceinline__ S shifted_right(int64_t a, int64_t b) {
+  return static_cast<S>(a >> (b < 0 || b >= static_cast<int64_t>(8 * sizeof(S)) ? 63 : b));
+}
+
+// Towards zero; NaN is 0, 64 and 32 bits saturate, narrower ones wrap.
+template <class S, class T>
+__device__ __forceinline__ S to_integer(T x) {
+  if (x != x) return 0;
+  if constexpr (sizeof(S) == 4) {
+    if (x <= T(-0x1p31)) return std::numeric_limits<int32_t>::min();
+    if (x >= T(0x1p31)) return std::numeric_limits<int32_t>::max();
+    return static_cast<S>(x);
+  } else {
+    if (x <= T(-0x1p63)) return static_cast<S>(std::numeric_limits<int64_t>::min());
+    if (x >= T(0x1p63)) return static_cast<S>(std::numeric_limits<int64_t>::max());
+    return static_cast<S>(static_cast<int64_t>(x));
+  }
+}
+
+// Keys' kernel with A = -0.75.
+template <class T>
+__device__ __forceinline__ T cubic_weight(T distance) {
+  constexpr T a = T(-0.75);
+  T x = fabs_of(distance);
+  return x <= T(1) ? ((a + T(2)) * x - (a + T(3))) * x * x + T(1)
+                   : ((a * x - T(5) * a) * x + T(8) * a) * x - T(4) * a;
+}
+
+template <class T>
+__device__ __forceinline__ T log_add_exp(T a, T b) {
+  if (a != a || b != b) return a + b;
+  T less = a < b ? a : b, more = a < b ? b : a;
+  if (less == more && less - more != less - more) return less;  // inf - inf would be NaN
+  return more + log1p_of(exp_of(less - more));
+}
+
+}  // namespace stitch
