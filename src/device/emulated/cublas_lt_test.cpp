@@ -277,6 +277,26 @@ TEST_F(CublasLtStatus, WhatTheLibraryDoesNotDoIsNotSupported) {
   EXPECT_EQ(heuristic(eight, eight, out), CUBLAS_STATUS_NOT_SUPPORTED);
   for (auto each : {half, wide, eight, out}) cublasLtMatrixLayoutDestroy(each);
 }
+TEST_F(CublasLtStatus, ABiasHasTheTypeOfItsResult) {
+  set(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+  EXPECT_EQ(heuristic(plain, plain, plain), CUBLAS_STATUS_SUCCESS);
+  cublasLtMatrixLayout_t by_row = layout(Type::f32, {8, 8, true, 8}, 1);
+  EXPECT_EQ(heuristic(plain, plain, by_row), CUBLAS_STATUS_NOT_SUPPORTED);
+  set(desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, CUDA_R_16F);
+  EXPECT_EQ(heuristic(plain, plain, plain), CUBLAS_STATUS_INVALID_VALUE);
+  cublasLtMatrixLayoutDestroy(by_row);
+}
+TEST_F(CublasLtStatus, NothingToAddUpIsZero) {
+  Buffer<float> x(64, 1), z(64, 7);
+  cublasLtMatrixLayout_t a = layout(Type::f32, {8, 0, false, 8}, 1),
+                         b = layout(Type::f32, {0, 8, false, 8}, 1);
+  EXPECT_EQ(cublasLtMatmul(handle, desc, &one, x.get(), a, x.get(), b, &zero, z.get(), plain, z.get(), plain,
+                           nullptr, nullptr, 0, stream),
+            CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(z[0], 0);
+  for (auto each : {a, b}) cublasLtMatrixLayoutDestroy(each);
+}
 TEST_F(CublasLtStatus, AttributesHaveSizes) {
   const short little = 0;
   EXPECT_EQ(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_TRANSA, &little, sizeof little),

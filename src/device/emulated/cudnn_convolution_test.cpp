@@ -78,7 +78,7 @@ class Problem {
   }
   double slack() const {
     return it.type == Type::f64                                ? 1e-13
-           : it.math == CUDNN_FMA_MATH && it.type == Type::f32 ? 2e-5
+           : it.math == CUDNN_FMA_MATH && it.type == Type::f32 ? 1e-4
                                                                : 4 * std::max(2e-3, spacing(it.type));
   }
 

@@ -1,5 +1,6 @@
 // cuBLASLt's product: what it accepts, what it refuses, and in which order it says so.
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "cublas/descriptors.h"
@@ -31,7 +32,6 @@ bool types_are_supported(const LtDesc& desc, int a, int b, int c, int d) {
     case CUBLAS_COMPUTE_32F_FAST_16BF:
     case CUBLAS_COMPUTE_32F_FAST_TF32:
     case CUBLAS_COMPUTE_32F_EMULATED_16BFX9:
-      return desc.scale == CUDA_R_32F && a == CUDA_R_32F && b == a && c == a && d == a;
     case CUBLAS_COMPUTE_32F:
     case CUBLAS_COMPUTE_32F_PEDANTIC: break;
     default: return false;
@@ -58,18 +58,21 @@ bool epilogue_is_supported(const LtDesc& desc, int d) {
                                 CUBLASLT_EPILOGUE_GELU,    CUBLASLT_EPILOGUE_GELU_BIAS};
   if (std::find(std::begin(plain), std::end(plain), desc.epilogue) == std::end(plain)) return false;
   if (desc.epilogue == CUBLASLT_EPILOGUE_DEFAULT) return true;
-  if (d == CUDA_R_64F || d == CUDA_R_32I) return false;
-  if (!(desc.epilogue & CUBLASLT_EPILOGUE_BIAS) || desc.bias_type < 0) return true;
-  if (is_fp8(d)) return desc.bias_type == CUDA_R_16BF || desc.bias_type == CUDA_R_16F;
-  if (d == CUDA_R_8I) return desc.bias_type == CUDA_R_32F;
-  // fp8 products with 32-bit results take a bfloat16 bias.
-  return desc.bias_type == d || (d == CUDA_R_32F && desc.bias_type == CUDA_R_16BF);
+  return d != CUDA_R_32I;
+}
+
+// What a bias may be stored as; the first is what it is unless the program says otherwise.
+std::array<int, 2> bias_types(int a, int d) {
+  if (is_fp8(d)) return {CUDA_R_16BF, CUDA_R_16F};
+  if (is_fp8(a) && d == CUDA_R_32F) return {CUDA_R_16BF, CUDA_R_16BF};
+  if (d == CUDA_R_8I) return {CUDA_R_32F, CUDA_R_32F};
+  return {d, d};
 }
 
 bool layout_is_whole(const LtLayout& layout) {
   const uint64_t across = layout.order == CUBLASLT_ORDER_ROW ? layout.columns : layout.rows;
-  return layout.rows && layout.columns && layout.ld > 0 && static_cast<uint64_t>(layout.ld) >= across &&
-         layout.batch_count > 0 && layout.batch_offset >= 0;
+  return layout.ld > 0 && static_cast<uint64_t>(layout.ld) >= across && layout.batch_count > 0 &&
+         layout.batch_offset >= 0;
 }
 
 Matrix matrix_of(const LtLayout& layout, bool transposed, const void* data) {
@@ -118,6 +121,12 @@ cublasStatus_t check(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc_handle, 
   if (la->type != lb->type && !(is_fp8(la->type) && is_fp8(lb->type))) return CUBLAS_STATUS_INVALID_VALUE;
   if (!types_are_supported(desc, la->type, lb->type, lc->type, ld->type)) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (!epilogue_is_supported(desc, ld->type)) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (desc.epilogue & CUBLASLT_EPILOGUE_BIAS) {
+    const std::array<int, 2> types = bias_types(la->type, ld->type);
+    if (desc.bias_type >= 0 && desc.bias_type != types[0] && desc.bias_type != types[1])
+      return CUBLAS_STATUS_INVALID_VALUE;
+    if (ld->order == CUBLASLT_ORDER_ROW) return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
   if (desc.amax_d || desc.aux) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (is_fp8(la->type)) {
     // Hopper's fp8 tensor cores want both operands with k innermost, in whole pieces of 16 bytes.
@@ -127,8 +136,6 @@ cublasStatus_t check(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc_handle, 
         lb->ld % 16)
       return CUBLAS_STATUS_NOT_SUPPORTED;
   }
-  if (la->type == CUDA_R_8I && (la->ld % 4 || lb->ld % 4 || ma.columns % 4))
-    return CUBLAS_STATUS_NOT_SUPPORTED;
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -229,12 +236,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
                                                                 : Activation::none;
   if (desc.epilogue & CUBLASLT_EPILOGUE_BIAS) {
     if (!desc.bias) return CUBLAS_STATUS_INVALID_VALUE;
-    const int otherwise = is_fp8(inside(d_layout)->type)        ? CUDA_R_16BF
-                          : inside(d_layout)->type == CUDA_R_8I ? CUDA_R_32F
-                                                                : inside(d_layout)->type;
     product.bias = desc.bias;
     product.bias_batch_step = desc.bias_batch_step;
-    element_of(static_cast<cudaDataType>(desc.bias_type < 0 ? otherwise : desc.bias_type),
+    element_of(static_cast<cudaDataType>(desc.bias_type < 0
+                                             ? bias_types(inside(a_layout)->type, inside(d_layout)->type)[0]
+                                             : desc.bias_type),
                product.bias_element);
   }
   product.workspace = workspace;

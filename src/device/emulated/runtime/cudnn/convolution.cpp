@@ -93,7 +93,8 @@ bool is_plain(const cudnnConvolutionStruct& c) {
 }
 bool is_square(const cudnnFilterStruct& w, int64_t size) { return w.dims[2] == size && w.dims[3] == size; }
 
-// Not every algorithm takes every convolution; all that do give the same result here.
+// Not every algorithm takes every convolution (an H200 has no fused Winograd); all that do give the same
+// result here.
 bool accepts(cudnnConvolutionFwdAlgo_t algorithm, const cudnnFilterStruct& w,
              const cudnnConvolutionStruct& c) {
   switch (algorithm) {
@@ -102,7 +103,6 @@ bool accepts(cudnnConvolutionFwdAlgo_t algorithm, const cudnnFilterStruct& w,
     case CUDNN_CONVOLUTION_FWD_ALGO_GEMM: return c.stride.size() == 2;
     case CUDNN_CONVOLUTION_FWD_ALGO_FFT:
     case CUDNN_CONVOLUTION_FWD_ALGO_FFT_TILING: return is_plain(c);
-    case CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD: return is_plain(c) && is_square(w, 3);
     case CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED:
       return is_plain(c) && (is_square(w, 3) || is_square(w, 5));
     default: return false;
@@ -115,14 +115,15 @@ bool accepts(cudnnConvolutionBwdDataAlgo_t algorithm, const cudnnFilterStruct& w
     case CUDNN_CONVOLUTION_BWD_DATA_ALGO_1: return true;
     case CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT:
     case CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT_TILING: return is_plain(c);
-    case CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD: return is_plain(c) && is_square(w, 3);
     case CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD_NONFUSED:
       return is_plain(c) && (is_square(w, 3) || is_square(w, 5));
     default: return false;
   }
 }
-bool needs_workspace(cudnnConvolutionFwdAlgo_t a) { return a != CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM; }
-bool needs_workspace(cudnnConvolutionBwdDataAlgo_t a) { return a != CUDNN_CONVOLUTION_BWD_DATA_ALGO_0; }
+bool needs_workspace(cudnnConvolutionFwdAlgo_t a) {
+  return a != CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM && a != CUDNN_CONVOLUTION_FWD_ALGO_GEMM;
+}
+bool needs_workspace(cudnnConvolutionBwdDataAlgo_t a) { return a > CUDNN_CONVOLUTION_BWD_DATA_ALGO_1; }
 
 template <class Perf, class Algorithm>
 cudnnStatus_t list(std::initializer_list<Algorithm> best_first, const cudnnFilterStruct& w,
@@ -325,9 +326,6 @@ cudnnStatus_t cudnnConvolutionBiasActivationForward(
   if (bias_desc->type != y_desc->type) return refuse(CUDNN_STATUS_NOT_SUPPORTED, "bias and y differ in type");
   if (activation->mode != CUDNN_ACTIVATION_RELU && activation->mode != CUDNN_ACTIVATION_IDENTITY)
     return refuse(CUDNN_STATUS_NOT_SUPPORTED, "only ReLU and identity follow a convolution");
-  if (activation->mode == CUDNN_ACTIVATION_IDENTITY &&
-      algorithm != CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM)
-    return refuse(CUDNN_STATUS_NOT_SUPPORTED, "identity goes with IMPLICIT_PRECOMP_GEMM only");
   Convolution c = problem(x_desc, x, w_desc, w, convolution, y_desc, y);
   c.alpha = factor_of(c.target.element, alpha1);
   c.beta = factor_of(c.target.element, alpha2);

@@ -96,9 +96,8 @@ cudnnStatus_t cudnnSetRNNDescriptor_v8(cudnnRNNDescriptor_t rnn, cudnnRNNAlgo_t,
     return refuse(CUDNN_STATUS_BAD_PARAM, "no such network");
   if (input_size <= 0 || hidden_size <= 0 || layers <= 0)
     return refuse(CUDNN_STATUS_BAD_PARAM, "a size is not positive");
-  if (projection_size > hidden_size || projection_size < 0)
-    return refuse(CUDNN_STATUS_BAD_PARAM, "the projection is larger than the state");
-  if (projection_size != hidden_size && projection_size)
+  if (projection_size <= 0) return refuse(CUDNN_STATUS_BAD_PARAM, "the projection is not positive");
+  if (projection_size != hidden_size)
     return refuse(CUDNN_STATUS_NOT_SUPPORTED, "projections are not emulated");
   if (input != CUDNN_LINEAR_INPUT)
     return refuse(CUDNN_STATUS_NOT_SUPPORTED, "CUDNN_SKIP_INPUT is not emulated");
@@ -204,6 +203,12 @@ cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cu
       x_desc->longest != y_desc->longest || x_desc->lengths != y_desc->lengths ||
       x_desc->layout != y_desc->layout)
     return refuse(CUDNN_STATUS_BAD_PARAM, "x and y don't fit the network or each other");
+  const std::vector<int>& lengths = x_desc->lengths;
+  const bool ragged =
+      std::any_of(lengths.begin(), lengths.end(), [&](int n) { return n != x_desc->longest; });
+  if (!rnn->padded && (x_desc->layout == CUDNN_RNN_DATA_LAYOUT_BATCH_MAJOR_UNPACKED ||
+                       (x_desc->layout == CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED && ragged)))
+    return refuse(CUDNN_STATUS_BAD_PARAM, "unpacked sequences want CUDNN_RNN_PADDED_IO_ENABLED");
   if (rnn->cell != CUDNN_LSTM) cx = nullptr, cy = nullptr;
   if ((hx || hy) && !is_state(h_desc, *rnn, x_desc->batch))
     return refuse(CUDNN_STATUS_BAD_PARAM, "h is not (layers times directions, batch, hidden)");

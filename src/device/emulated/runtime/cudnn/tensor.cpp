@@ -71,14 +71,14 @@ cudnnStatus_t cudnnGetTensor4dDescriptor(cudnnTensorDescriptor_t tensor, cudnnDa
 }
 cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t tensor, cudnnDataType_t type, int count,
                                          const int dims[], const int strides[]) {
-  if (count < 3 || count > CUDNN_DIM_MAX)
-    return refuse(CUDNN_STATUS_NOT_SUPPORTED, "a tensor has 3 to 8 dimensions");
+  if (count < 2 || count > CUDNN_DIM_MAX)
+    return refuse(CUDNN_STATUS_NOT_SUPPORTED, "a tensor has 2 to 8 dimensions");
   return set(tensor, type, {dims, dims + count}, {strides, strides + count});
 }
 cudnnStatus_t cudnnSetTensorNdDescriptorEx(cudnnTensorDescriptor_t tensor, cudnnTensorFormat_t format,
                                            cudnnDataType_t type, int count, const int dims[]) {
-  if (count < 3 || count > CUDNN_DIM_MAX)
-    return refuse(CUDNN_STATUS_NOT_SUPPORTED, "a tensor has 3 to 8 dimensions");
+  if (count < 2 || count > CUDNN_DIM_MAX)
+    return refuse(CUDNN_STATUS_NOT_SUPPORTED, "a tensor has 2 to 8 dimensions");
   if (format != CUDNN_TENSOR_NCHW && format != CUDNN_TENSOR_NHWC)
     return refuse(CUDNN_STATUS_NOT_SUPPORTED, "vectors of channels are not emulated");
   std::vector<int64_t> shape(dims, dims + count);
