@@ -68,6 +68,8 @@ Result<Manifest> load_manifest(const fs::path& folder, const fs::path& beside,
   STITCH_TRY(std::optional<Found> found, find_manifest(sources));
   std::error_code ignored;
   bool has_file = !beside.empty() && fs::exists(beside, ignored);
+  // A single file may keep it in a header, or make it: what it exports counts.
+  if (!found && beside.empty()) return Manifest{};
   if (!found && !has_file)
     return bad(
         folder, "no source holds a manifest",

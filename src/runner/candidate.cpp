@@ -252,4 +252,10 @@ Reply<std::monostate> Candidate::destroy() { return state_->ask({{"do", "destroy
 
 std::string Candidate::printed() const { return state_->process.printed(); }
 
+std::string Candidate::finish() {
+  std::string printed = state_->process.finish(state_->options.time_limit);
+  if (!state_->dead) state_->dead = Failure{FailureKind::left_early, 0, "it was asked to finish", {}};
+  return printed;
+}
+
 }  // namespace stitch::runner

@@ -36,6 +36,9 @@ struct Options {
   ThreadOrder order = ThreadOrder::forward;
   uint64_t order_seed = 1;  // of the shuffled order
   bool address_sanitizer = false;
+  // compute-sanitizer's tool around it: memcheck, racecheck, initcheck. Such a tool needs freedoms that the
+  // walls refuse, so only the limits stand: for programs that were found right behind the walls.
+  std::string tool;
   // Folders it may read besides the system's. A program in one of them is loaded where it lies; any other is
   // copied into the candidate's scratch folder first.
   std::vector<fs::path> readable;
@@ -148,6 +151,8 @@ class Candidate {
   Reply<int> call_with(std::span<const TensorAt> inputs, std::span<const TensorType> outputs);
 
   std::string printed() const;  // so far, the tail
+  // Lets it exit by itself, tools around it included, and gives the tail of what all of them printed.
+  std::string finish();
 
  private:
   Candidate();

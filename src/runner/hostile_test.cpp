@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "runner/testdata/bench.h"
+#include "sandbox/sandbox.h"
 
 namespace stitch::runner {
 namespace {
@@ -20,6 +21,11 @@ struct Hostile {
 };
 void PrintTo(const Hostile& hostile, std::ostream* out) { *out << hostile.name; }
 
+bool stands(sandbox::Wall wall) {
+  const auto& walls = sandbox::walls();
+  return std::find(walls.begin(), walls.end(), wall) != walls.end();
+}
+
 class HostileCandidate : public testing::TestWithParam<Hostile> {};
 
 Options quick() {
@@ -30,6 +36,8 @@ Options quick() {
 }
 
 TEST_P(HostileCandidate, GetsTheFailureItDeserves) {
+  if (GetParam().kind == FailureKind::forbidden && !stands(sandbox::Wall::seccomp))
+    GTEST_SKIP() << "this machine has no seccomp: candidates could start processes and use the network";
   Bench bench = Bench::create();
   Options options = quick();
   if (GetParam().kind == FailureKind::hung) options.time_limit = milliseconds(1500);
@@ -60,6 +68,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Hostile{"takes_all_memory", FailureKind::out_of_memory, "its limit is"},
                     Hostile{"prints_without_end", FailureKind::too_talkative, "it printed more than"},
                     Hostile{"forges_answers", FailureKind::broken_protocol, ""},
+                    Hostile{"forks", FailureKind::forbidden, "in call: it made a system call"},
+                    Hostile{"becomes_another", FailureKind::forbidden, "it made a system call"},
+                    Hostile{"connects", FailureKind::forbidden, "it made a system call"},
                     Hostile{"leaves", FailureKind::left_early, "exit code 0"},
                     Hostile{"leaves_when_loaded", FailureKind::left_early, "in load: "},
                     Hostile{"refuses", FailureKind::refused, "this GPU lacks what I need"},
@@ -73,6 +84,24 @@ TEST(Candidate, MayPrintWhatLooksLikeAnAnswer) {
   EXPECT_FALSE(bench.use(candidate, "prints_answers"));
   EXPECT_TRUE(bench.right(candidate));
   EXPECT_NE(candidate.printed().find("\"ok\":true"), std::string::npos);
+}
+
+TEST(Candidate, SeesNothingOfItsOrchestrator) {
+  if (!sandbox::keeps_files_apart()) GTEST_SKIP() << "this machine has neither Landlock nor bubblewrap";
+  ::setenv("STITCH_TEST_SECRET", "sesame", 1);
+  for (const char* path : {"/tmp/stitch-was-here", "/dev/shm/stitch-was-here", "/var/tmp/stitch-was-here"})
+    fs::remove(path);
+  Bench bench = Bench::create();
+  Candidate candidate = bench.start();
+  auto failure = bench.use(candidate, "spies");
+  ASSERT_TRUE(failure);
+  ASSERT_EQ(failure->kind, FailureKind::refused) << failure->message;
+  EXPECT_EQ(failure->message.find("sesame"), std::string::npos) << failure->message;
+  EXPECT_EQ(failure->message.find("read /etc"), std::string::npos) << failure->message;
+  EXPECT_EQ(failure->message.find("read /root"), std::string::npos) << failure->message;
+  // Where it has a /tmp of its own it may write there.
+  for (const char* path : {"/tmp/stitch-was-here", "/dev/shm/stitch-was-here", "/var/tmp/stitch-was-here"})
+    EXPECT_FALSE(fs::exists(path)) << path;
 }
 
 TEST(Candidate, IsSeenWritingPastTheEnd) {
@@ -91,15 +120,22 @@ TEST(Candidate, IsSeenKeepingAThread) {
   EXPECT_EQ(again.value.threads_after, again.value.threads_before + 1);
 }
 
-// The process that runs `stitch-runner` for the test process `parent`, or 0.
-pid_t runner_of(pid_t parent) {
+pid_t parent_of(const std::string& status) {
+  const size_t at = status.find("PPid:\t");
+  return at == std::string::npos ? 0 : static_cast<pid_t>(std::atoi(status.c_str() + at + 6));
+}
+
+// The process `stitch-runner` below the process `ancestor`, or 0.
+pid_t runner_below(pid_t ancestor) {
   for (const auto& entry : fs::directory_iterator("/proc")) {
     const auto pid = parse_integer(entry.path().filename().string());
-    if (!pid) continue;
-    auto status = read_file(entry.path() / "status");
-    if (status && status->find("stitch-runner") != std::string::npos &&
-        status->find(format("PPid:\t{}\n", parent)) != std::string::npos)
-      return static_cast<pid_t>(*pid);
+    auto status = pid ? read_file(entry.path() / "status") : Result<std::string>(std::string());
+    if (!status || status->find("stitch-runner") == std::string::npos) continue;
+    for (pid_t above = parent_of(*status); above > 1;) {
+      if (above == ancestor) return static_cast<pid_t>(*pid);
+      auto next = read_file(format("/proc/{}/status", above));
+      above = next ? parent_of(*next) : 0;
+    }
   }
   return 0;
 }
@@ -116,7 +152,7 @@ TEST(Candidate, DiesWithItsOrchestrator) {
   pid_t runner = 0;
   for (int i = 0; i < 200 && !runner; ++i) {
     std::this_thread::sleep_for(milliseconds(50));
-    runner = runner_of(orchestrator);
+    runner = runner_below(orchestrator);
   }
   ASSERT_GT(runner, 0) << "the candidate never started";
   ::kill(orchestrator, SIGKILL);

@@ -178,6 +178,17 @@ bool Process::reap(milliseconds patience) {
   return true;
 }
 
+const std::string& Process::finish(milliseconds patience) {
+  if (requests_ >= 0) ::close(std::exchange(requests_, -1));
+  const Clock::time_point until = Clock::now() + patience;
+  // It may have much to say at the end: a full pipe would keep it from leaving.
+  while (!reap(milliseconds(5)) && Clock::now() < until && drain_printed()) {
+  }
+  drain_printed();
+  kill_all();
+  return printed_;
+}
+
 bool Process::drain_printed() {
   char buffer[1 << 16];
   for (ssize_t count; output_ >= 0 && (count = ::read(output_, buffer, sizeof buffer)) != -1;) {
@@ -202,14 +213,15 @@ Failure Process::end(FailureKind kind, std::string message) {
 }
 
 Failure Process::autopsy_of(int status) {
-  if (WIFEXITED(status)) {
-    const int code = WEXITSTATUS(status);
+  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  const bool signalled = WIFSIGNALED(status) || (limits_.signals_as_codes && code > 128);
+  if (!signalled) {
     Failure failure = end(FailureKind::left_early,
                           format("it ended its own process with exit code {} instead of answering", code));
     failure.code = code;
     return failure;
   }
-  const int signal = WTERMSIG(status);
+  const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : code - 128;
   Failure failure;
   switch (signal) {
     case SIGSYS:

@@ -17,6 +17,8 @@
 namespace stitch::runner {
 
 struct ProcessLimits {
+  bool signals_as_codes = false;  // something stands between that reports a signal as exit code 128 + signal
+
   int64_t memory = 0;                   // bytes, of it and what it started
   int64_t printed = int64_t{64} << 20;  // bytes on stdout and stderr together
   int64_t answer = int64_t{64} << 20;   // bytes of one answer
@@ -43,6 +45,8 @@ class Process {
   // Ends it for `kind`, and says so in `message`.
   Failure end(FailureKind kind, std::string message);
   const std::string& printed() const { return printed_; }
+  // No more requests: waits for its own end, and kills it after `patience`.
+  const std::string& finish(std::chrono::milliseconds patience);
 
  private:
   Process() = default;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/file.h"
+#include "base/text.h"
 
 namespace stitch::runner {
 
@@ -22,7 +23,12 @@ int64_t field(const std::string& status, const char* name) {
 
 int64_t resident_bytes(pid_t pid) {
   auto status = read_file(format("/proc/{}/status", pid));
-  return status ? field(*status, "RssAnon:") + field(*status, "RssShmem:") : 0;
+  if (!status) return 0;
+  int64_t sum = field(*status, "RssAnon:") + field(*status, "RssShmem:");
+  auto children = read_file(format("/proc/{}/task/{}/children", pid, pid));
+  for (const std::string& child : split(children ? *children : "", ' '))
+    if (auto number = parse_integer(child)) sum += resident_bytes(static_cast<pid_t>(*number));
+  return sum;
 }
 
 int64_t physical_memory() {

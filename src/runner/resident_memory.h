@@ -7,7 +7,8 @@
 
 namespace stitch::runner {
 
-// Anonymous and shared memory of the process; 0 if it is gone. Files that are mapped don't count.
+// Anonymous and shared memory of the process and of those it started; 0 if it is gone. Files that are mapped
+// don't count.
 int64_t resident_bytes(pid_t pid);
 // Of the machine.
 int64_t physical_memory();

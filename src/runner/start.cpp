@@ -1,5 +1,6 @@
 #include "runner/start.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "device/emulated/compile.h"
@@ -54,6 +55,7 @@ Result<Started> start_process(const Options& options, const fs::path& scratch, c
   sandbox::Policy policy;
   policy.readable = options.readable;
   policy.writable = {scratch};
+  policy.kept_descriptors = 3;
   policy.gpu = options.device == Device::cuda;
   fs::path runtime;
   if (!options.python.empty()) {
@@ -62,7 +64,10 @@ Result<Started> start_process(const Options& options, const fs::path& scratch, c
     command.extra_environment = {{"PYTHONPATH", package.string()}, {"PYTHONDONTWRITEBYTECODE", "1"}};
     policy.readable.push_back(package);
     // A virtual environment: bin/python in it is a link out of it.
-    policy.readable.push_back(options.python.parent_path().parent_path());
+    std::error_code ignored;
+    for (const fs::path& place : {options.python, fs::weakly_canonical(options.python, ignored)})
+      if (fs::path prefix = place.parent_path().parent_path(); prefix != "/usr" && prefix != "/")
+        policy.readable.push_back(prefix);
     // It compiles its kernels itself.
     policy.may_start_processes = true;
   } else {
@@ -83,9 +88,17 @@ Result<Started> start_process(const Options& options, const fs::path& scratch, c
     command.extra_environment["LD_PRELOAD"] = library;
     command.extra_environment["ASAN_OPTIONS"] = "detect_leaks=0:abort_on_error=1:handle_segv=0";
   }
-  STITCH_TRY(command, sandbox::confine(std::move(command), policy));
+  if (options.tool.empty()) {
+    STITCH_TRY(command, sandbox::confine(std::move(command), policy));
+  } else {
+    std::vector<std::string> around = {"compute-sanitizer", "--tool", options.tool, "--launch-timeout", "60"};
+    command.words.insert(command.words.begin(), around.begin(), around.end());
+    command.extra_environment["STITCH_RUNNER_WITHOUT_WALLS"] = "1";
+  }
   ProcessLimits limits;
   limits.memory = options.memory_limit;
+  const std::vector<sandbox::Wall>& walls = sandbox::walls();
+  limits.signals_as_codes = std::find(walls.begin(), walls.end(), sandbox::Wall::bubblewrap) != walls.end();
   STITCH_TRY(Process process, Process::start(command, arena.descriptor(), limits));
   return Started{std::move(process), runtime};
 }

@@ -50,11 +50,18 @@ Error found(const runner::Failure& failure, std::string_view while_doing) {
 }
 
 Result<Attempt> Attempt::start(Session& session, Weights weights, runner::ThreadOrder order) {
+  return start_with(session, weights, {.order = order});
+}
+
+Result<Attempt> Attempt::start_under(Session& session, const std::string& tool) {
+  return start_with(session, Weights::task, {.tool = tool});
+}
+
+Result<Attempt> Attempt::start_with(Session& session, Weights weights, runner::Options options) {
   session.arena.release_to(0);
-  runner::Options options{.device = session.options.device,
-                          .time_limit = session.options.time_limit,
-                          .order = order,
-                          .address_sanitizer = session.options.address_sanitizer};
+  options.device = session.options.device;
+  options.time_limit = session.options.time_limit * (options.tool.empty() ? 1 : 10);
+  options.address_sanitizer = session.options.address_sanitizer;
   std::string extra;
   if (session.python) {
     if (!session.torch) return work_error("torch", "a Python candidate needs a .py task and PyTorch");

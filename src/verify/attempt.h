@@ -26,6 +26,9 @@ class Attempt {
   static Result<Attempt> start(Session& session, Weights weights,
                                runner::ThreadOrder order = runner::ThreadOrder::forward);
 
+  // The same under a tool of compute-sanitizer.
+  static Result<Attempt> start_under(Session& session, const std::string& tool);
+
   // Uploads a trial's inputs and runs; they stay on the device until the next question.
   Result<Observed> ask(const Trial& trial, const runner::CallOptions& options = {});
   // The same on inputs that are there already.
@@ -47,6 +50,7 @@ class Attempt {
  private:
   Attempt(Session& session, runner::Candidate candidate)
       : session_(&session), candidate_(std::move(candidate)) {}
+  static Result<Attempt> start_with(Session& session, Weights weights, runner::Options options);
   Result<std::vector<runner::TensorAt>> upload(const Tensors& tensors);
 
   Session* session_;

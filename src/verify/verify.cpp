@@ -64,16 +64,20 @@ Result<GateReport> run_gate(const Gate& gate, Session& session) {
   Json evidence;
   auto passed = gate.run(session, evidence);
   report.seconds = seconds_since(begin);
-  report.evidence = std::make_shared<const Json>(std::move(evidence));
   if (passed) {
+    report.evidence = std::make_shared<const Json>(std::move(evidence));
     report.outcome = passed->skipped ? Outcome::skipped : Outcome::passed;
     report.summary = passed->summary;
     return report;
   }
   if (passed.error().blame == Error::Blame::work) return std::move(passed).error();
+  const Error& error = passed.error();
   report.outcome = Outcome::failed;
-  report.code = passed.error().code;
-  report.summary = (passed.error().where.empty() ? "" : passed.error().where + ": ") + passed.error().message;
+  report.code = error.code;
+  size_t line = error.message.find('\n');  // compilers go on
+  report.summary = (error.where.empty() ? "" : error.where + ": ") + error.message.substr(0, line);
+  if (line != std::string::npos) evidence["details"] = error.message.substr(line + 1);
+  report.evidence = std::make_shared<const Json>(std::move(evidence));
   return report;
 }
 
@@ -109,15 +113,13 @@ std::shared_ptr<const Json> timing_of(const Session& session) {
   return std::make_shared<const Json>(std::move(json));
 }
 
-Result<void> read_program(Session& session) {
+Result<void> look_at_program(Session& session) {
   const fs::path& program = session.options.program;
   std::error_code ec;
   if (!fs::exists(program, ec))
     return at(program.string(), user_error("no_file", "no such program",
                                            "name a program folder, a .cu file, or a .py file with ModelNew"));
   session.python = program.extension() == ".py";
-  if (session.python) return {};
-  STITCH_TRY(session.package, load_package(program));
   return {};
 }
 
@@ -170,7 +172,7 @@ Result<Verdict> verify(const VerifyOptions& options) {
   session.seed =
       options.seed ? *options.seed : (uint64_t{std::random_device{}()} << 32 | std::random_device{}());
   session.gpu = std::move(gpu);
-  STITCH_CHECK(read_program(session));
+  STITCH_CHECK(look_at_program(session));
 
   Verdict verdict;
   for (const Gate& gate : all_gates()) {

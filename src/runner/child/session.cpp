@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runner/wire.h"
+#include "sandbox/sandbox.h"
 
 namespace stitch::runner {
 
@@ -103,6 +104,7 @@ Json Session::hello(const Json& request) {
   if (!backend) throw Refusal{STITCH_UNSUPPORTED, backend.error().text()};
   backend_ = *std::move(backend);
   process_secret();
+  sandbox::seal_process();
   Json out = yes();
   out["protocol"] = protocol_version;
   out["device"] = backend_->device_name();

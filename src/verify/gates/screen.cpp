@@ -112,6 +112,7 @@ Result<void> screen_includes(const std::string& file, std::string_view source) {
 
 Result<Passed> screen(Session& session, Json& evidence) {
   if (session.python) return skipped("names prove nothing in Python: see the trust level");
+  STITCH_TRY(session.package, load_package(session.options.program));
   for (const fs::path& path : session.package.sources) {
     STITCH_TRY(std::string source, read_file(path));
     std::string file = fs::relative(path, session.package.folder).string();

@@ -52,13 +52,13 @@ extern "C" STITCH_EXPORT void stitch_destroy(StitchProgram* program) {
 }
 
 #ifndef CANDIDATE_MANIFEST
-#define CANDIDATE_MANIFEST \
-  R"({"stitch": 1, "name": "row_center", "class": "default",
-      "parameters": [{"name": "weight", "role": "parameter", "dtype": "f32", "shape": [65], "data": "weight"}],
-      "inputs": [{"name": "x", "role": "input", "dtype": "f32", "shape": [37, 65]}],
-      "outputs": [{"name": "mul", "role": "output", "dtype": "f32", "shape": [37, 65]}],
-      "regions": [], "libraries": []})"
+#define CANDIDATE_MANIFEST true_manifest
 #endif
+static const char* const true_manifest = R"({"stitch": 1, "name": "row_center", "class": "default",
+    "parameters": [{"name": "weight", "role": "parameter", "dtype": "f32", "shape": [65], "data": "weight"}],
+    "inputs": [{"name": "x", "role": "input", "dtype": "f32", "shape": [37, 65]}],
+    "outputs": [{"name": "mul", "role": "output", "dtype": "f32", "shape": [37, 65]}],
+    "regions": [], "libraries": []})";
 extern "C" STITCH_EXPORT const char* stitch_manifest(void) { return CANDIDATE_MANIFEST; }
 extern "C" STITCH_EXPORT const char* stitch_last_error(void) { return last_error; }
 
