@@ -1,5 +1,9 @@
 # Programs of our own that run in processes of their own, because they touch what nobody trusts: the one that
-# compiles for the emulated GPU and the one that holds a candidate.
+# confines others, the one that compiles for the emulated GPU and the one that holds a candidate.
+
+add_executable(stitch-confine ${CMAKE_SOURCE_DIR}/src/sandbox/launcher/main.cpp)
+target_link_libraries(stitch-confine PRIVATE stitch_sandbox)
+target_compile_definitions(stitch_sandbox PRIVATE STITCH_CONFINE="$<TARGET_FILE:stitch-confine>")
 
 add_executable(stitch-compile-emulated ${CMAKE_SOURCE_DIR}/src/device/compile_emulated/main.cpp)
 target_link_libraries(stitch-compile-emulated PRIVATE stitch_device)
@@ -14,8 +18,9 @@ target_link_options(stitch-runner PRIVATE -Wl,-z,relro,-z,now)
 
 target_compile_definitions(stitch_runner PRIVATE
   STITCH_RUNNER="$<TARGET_FILE:stitch-runner>" STITCH_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
-add_dependencies(stitch_runner stitch-runner stitch-compile-emulated stitch_emulated_runtime)
+add_dependencies(stitch_runner stitch-confine stitch-runner stitch-compile-emulated stitch_emulated_runtime)
 if(STITCHCUDA_TESTS)
   # The tests of rooms before this one, which are defined later.
-  cmake_language(DEFER CALL add_dependencies device_test stitch-compile-emulated)
+  cmake_language(DEFER CALL add_dependencies sandbox_test stitch-confine)
+  cmake_language(DEFER CALL add_dependencies device_test stitch-confine stitch-compile-emulated)
 endif()

@@ -1,6 +1,73 @@
 #include "sandbox/sandbox.h"
 
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/parallel.h"
+#include "base/text.h"
+#include "sandbox/bubblewrap.h"
+#include "sandbox/confinement.h"
+
 namespace stitch::sandbox {
+
+namespace {
+
+Result<fs::path> find_launcher() {
+  std::vector<fs::path> places = {executable_folder() / "stitch-confine",
+                                  executable_folder() / "../libexec/stitchcuda/stitch-confine"};
+#ifdef STITCH_CONFINE
+  places.emplace_back(STITCH_CONFINE);
+#endif
+  for (const fs::path& place : places)
+    if (auto program = find_program(place.string())) return *program;
+  return work_error("sandbox",
+                    format("the program stitch-confine is not beside this one ({})", places[0].string()),
+                    "build or install StitchCUDA again, whole");
+}
+
+bool succeeds(std::vector<std::string> words) {
+  auto finished = run({std::move(words), {}, std::chrono::seconds(10)});
+  return finished && finished->exit_code == 0 && !finished->timed_out;
+}
+
+bool stands(Wall wall, const fs::path& launcher) {
+  if (wall == Wall::limits) return true;
+  if (wall != Wall::bubblewrap) return succeeds({launcher.string(), "--try", std::string(name(wall))});
+  auto bubblewrap = find_program("bwrap");
+  if (!bubblewrap) return false;
+  std::vector<std::string> words = bubblewrap_words(*bubblewrap, launcher, {});
+  words.insert(words.end(), {launcher.string(), "--try", "nothing"});
+  // Exit code 1 is the launcher's own: it ran inside.
+  auto finished = run({std::move(words), {}, std::chrono::seconds(10)});
+  return finished && finished->exit_code == 1;
+}
+
+// Variables that say nothing about their owner and that compilers, loaders and the GPU's driver read.
+constexpr const char* kept_variables[] = {"PATH",
+                                          "LANG",
+                                          "LC_ALL",
+                                          "LD_LIBRARY_PATH",
+                                          "CUDA_HOME",
+                                          "CUDA_PATH",
+                                          "CUDA_VISIBLE_DEVICES",
+                                          "CUDA_DEVICE_ORDER",
+                                          "CUDA_MODULE_LOADING",
+                                          "CUDNN_PATH",
+                                          "NVIDIA_VISIBLE_DEVICES",
+                                          "NVIDIA_DRIVER_CAPABILITIES",
+                                          "SOURCE_DATE_EPOCH"};
+
+std::map<std::string, std::string> clean_environment(const Command& command, const Policy& policy) {
+  std::map<std::string, std::string> out;
+  for (const char* variable : kept_variables)
+    if (const char* value = std::getenv(variable)) out[variable] = value;
+  const std::string home = policy.writable.empty() ? "/" : policy.writable[0].string();
+  out["HOME"] = out["TMPDIR"] = home;
+  for (const auto& [key, value] : command.extra_environment) out[key] = value;
+  return out;
+}
+
+}  // namespace
 
 std::string_view name(Wall wall) {
   switch (wall) {
@@ -14,14 +81,64 @@ std::string_view name(Wall wall) {
 }
 
 const std::vector<Wall>& walls() {
-  static const std::vector<Wall> none;
-  return none;
+  static const std::vector<Wall> found = [] {
+    std::vector<Wall> out;
+    auto launcher = find_launcher();
+    if (!launcher) return out;
+    const char* told = std::getenv("STITCHCUDA_WALLS");
+    const std::vector<std::string> wanted = split(told ? told : "", ',');
+    for (Wall wall :
+         {Wall::bubblewrap, Wall::landlock, Wall::seccomp, Wall::network_namespace, Wall::limits}) {
+      const bool left_out = told && std::find(wanted.begin(), wanted.end(), name(wall)) == wanted.end();
+      if (!left_out && stands(wall, *launcher)) out.push_back(wall);
+    }
+    return out;
+  }();
+  return found;
 }
 
-bool keeps_files_apart() { return false; }
+bool keeps_files_apart() {
+  return std::any_of(walls().begin(), walls().end(),
+                     [](Wall wall) { return wall == Wall::bubblewrap || wall == Wall::landlock; });
+}
 
-std::string describe_walls() { return "none"; }
+std::string describe_walls() {
+  auto has = [](Wall wall) { return std::find(walls().begin(), walls().end(), wall) != walls().end(); };
+  std::vector<std::string> names, missing;
+  for (Wall wall : walls()) names.emplace_back(name(wall));
+  if (!keeps_files_apart()) missing.emplace_back("read your files");
+  if (!has(Wall::seccomp)) missing.emplace_back("start processes");
+  if (!has(Wall::seccomp) && !has(Wall::network_namespace) && !has(Wall::bubblewrap))
+    missing.emplace_back("use the network");
+  if (names.empty()) return "none: candidates run with all the rights of this user";
+  return join(names, ", ") + (missing.empty()
+                                  ? ": candidates see no files but their own, no network and no other process"
+                                  : format(": but a candidate could {}", join(missing, ", ")));
+}
 
-Result<Command> confine(Command command, const Policy&) { return command; }
+Result<Command> confine(Command command, const Policy& policy) {
+  require(!command.words.empty(), "a command has at least its program");
+  auto program = find_program(command.words[0]);
+  if (!program)
+    return user_error("program", format("no program named '{}' on this machine", command.words[0]));
+  STITCH_TRY(fs::path launcher, find_launcher());
+  Confinement confinement{policy, walls(), clean_environment(command, policy), 0};
+  confinement.policy.readable.push_back(*program);
+  // Where libraries were told to be found, they may be read.
+  for (const std::string& folder : split(confinement.environment["LD_LIBRARY_PATH"], ':'))
+    if (!folder.empty()) confinement.policy.readable.emplace_back(folder);
+  if (confinement.environment["LD_LIBRARY_PATH"].empty()) confinement.environment.erase("LD_LIBRARY_PATH");
+  if (command.time_limit.count() > 0)
+    confinement.processor_seconds = (command.time_limit.count() / 1000 + 1) * core_count() + 60;
+
+  // Whoever stands between this process and the program is seen by the program, its environment too.
+  std::vector<std::string> words = {"/usr/bin/env", "-i"};
+  if (confinement.has(Wall::bubblewrap))
+    for (std::string& word : bubblewrap_words(*find_program("bwrap"), launcher, confinement.policy))
+      words.push_back(std::move(word));
+  words.insert(words.end(), {launcher.string(), to_text(confinement), "--", fs::absolute(*program).string()});
+  words.insert(words.end(), command.words.begin() + 1, command.words.end());
+  return Command{std::move(words), {}, command.time_limit};
+}
 
 }  // namespace stitch::sandbox

@@ -13,20 +13,23 @@ namespace stitch::sandbox {
 
 // What a process may still do. Everything not named is refused.
 struct Policy {
-  std::vector<fs::path> readable;         // besides the system's own folders
-  std::vector<fs::path> writable;         // scratch
-  bool may_start_processes = false;       // compilers do
-  bool gpu = false;                       // the driver's device files
-  int64_t memory_limit = 0;               // bytes of address space or of a cgroup; 0: none
+  std::vector<fs::path> readable;    // besides the system's own folders
+  std::vector<fs::path> writable;    // scratch; the first is its home and its temporary folder
+  bool may_start_processes = false;  // compilers do
+  bool gpu = false;                  // the driver's device files
+  int64_t memory_limit = 0;          // bytes a process may allocate; 0: none. Drivers of GPUs and
+                                     // AddressSanitizer reserve terabytes: no limit of this kind for them
   int64_t file_limit = int64_t{4} << 30;  // the largest file it may write
   int process_limit = 0;                  // 0: as the system has it
   bool errors_to_output = false;          // stderr joins stdout, so that all of it can be read in order
+  int kept_descriptors = 0;               // above 2: 3, 4 and so on stay open; all others are closed
 };
 
 enum class Wall : uint8_t { bubblewrap, landlock, seccomp, network_namespace, limits };
 std::string_view name(Wall wall);
 
-// The walls that stand on this machine, strongest first, found by trying each once.
+// The walls that stand on this machine, strongest first, found by trying each once. $STITCHCUDA_WALLS (names
+// with commas between) leaves out those it doesn't name: for tests, and where one of them is in the way.
 const std::vector<Wall>& walls();
 // Whether one of them keeps files apart: without, a confined process can read what its user can.
 bool keeps_files_apart();
@@ -34,6 +37,11 @@ bool keeps_files_apart();
 std::string describe_walls();
 
 // The command, behind the walls: its environment cleared but for what is needed, its processes gone with it.
+// Under bubblewrap a command that a signal killed ends with exit code 128 + signal.
 Result<Command> confine(Command command, const Policy& policy);
+
+// From within: this process may start no other, become no other, and open no socket from now on. Whoever
+// tries is killed (SIGSYS). True if the kernel agreed.
+bool seal_process();
 
 }  // namespace stitch::sandbox

@@ -1,0 +1,16 @@
+// A network with nothing in it, and processes that end together.
+#pragma once
+
+namespace stitch::sandbox {
+
+// No network, no shared memory of others, and where a user namespace is allowed nothing of root. With
+// `processes`, this process's next child is the first of a world of its own: when it ends, all of it does.
+bool enter_namespaces(bool processes);
+// Capabilities, for good: root without them is a user like any other.
+void drop_capabilities();
+
+// Becomes the parent of that first process and of the program in it; returns only in the program. This
+// process ends as the program does, by the same signal.
+void split_off_world();
+
+}  // namespace stitch::sandbox

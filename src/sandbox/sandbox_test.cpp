@@ -1,0 +1,212 @@
+#include "sandbox/sandbox.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <thread>
+
+#include "base/text.h"
+
+namespace stitch::sandbox {
+namespace {
+
+bool stands(Wall wall) { return std::find(walls().begin(), walls().end(), wall) != walls().end(); }
+
+#define SKIP_WITHOUT(condition, what) \
+  if (!(condition)) GTEST_SKIP() << "this machine has no " what ": nothing stops a candidate here"
+
+struct Outcome {
+  int exit_code = -1;
+  std::string output;
+};
+
+class Sandbox : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto folder = ScratchFolder::create("stitch-sandbox-test");
+    ASSERT_TRUE(folder);
+    scratch_.emplace(*std::move(folder));
+    auto other = ScratchFolder::create("stitch-sandbox-secret");
+    ASSERT_TRUE(other);
+    outside_.emplace(*std::move(other));
+    ASSERT_TRUE(write_file(outside_->path() / "secret", "sesame\n"));
+    policy_.writable = {scratch_->path()};
+    policy_.may_start_processes = true;
+    policy_.errors_to_output = true;
+  }
+  Outcome shell(const std::string& script) {
+    auto command = confine({{"/bin/sh", "-c", script}, {{"TOLD", "yes"}}, std::chrono::seconds(20)}, policy_);
+    EXPECT_TRUE(command) << command.error().text();
+    Outcome out;
+    auto finished = run(*command, [&](std::string_view line) { out.output.append(line) += '\n'; });
+    EXPECT_TRUE(finished);
+    out.exit_code = finished->exit_code;
+    out.output += finished->error_tail;
+    return out;
+  }
+
+  Policy policy_;
+  std::optional<ScratchFolder> scratch_, outside_;
+};
+
+TEST_F(Sandbox, SaysWhatStandsHere) {
+  EXPECT_TRUE(stands(Wall::limits));
+  EXPECT_NE(describe_walls().find("limits"), std::string::npos) << describe_walls();
+}
+
+TEST_F(Sandbox, RunsACommandAndKeepsItsExitCode) {
+  Outcome outcome = shell("echo hello; exit 7");
+  EXPECT_EQ(outcome.output, "hello\n");
+  EXPECT_EQ(outcome.exit_code, 7);
+}
+
+TEST_F(Sandbox, ReadsNothingOutside) {
+  SKIP_WITHOUT(keeps_files_apart(), "Landlock and no bubblewrap");
+  Outcome outcome = shell("cat " + (outside_->path() / "secret").string() + " /etc/passwd /proc/1/environ");
+  EXPECT_NE(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.output.find("sesame"), std::string::npos) << outcome.output;
+  EXPECT_EQ(outcome.output.find("root:"), std::string::npos) << outcome.output;
+  EXPECT_EQ(outcome.output.find("PATH="), std::string::npos) << outcome.output;
+}
+
+TEST_F(Sandbox, ReadsWhatThePolicyNames) {
+  policy_.readable = {outside_->path()};
+  EXPECT_EQ(shell("cat " + (outside_->path() / "secret").string()).output, "sesame\n");
+}
+
+TEST_F(Sandbox, WritesOnlyToScratch) {
+  SKIP_WITHOUT(keeps_files_apart(), "Landlock and no bubblewrap");
+  policy_.readable = {outside_->path()};
+  Outcome outcome = shell("echo mine > file && cat file; echo x > " + (outside_->path() / "secret").string());
+  EXPECT_NE(outcome.output.find("mine"), std::string::npos) << outcome.output;
+  EXPECT_EQ(*read_file(outside_->path() / "secret"), "sesame\n");
+  EXPECT_EQ(*read_file(scratch_->path() / "file"), "mine\n");
+}
+
+TEST_F(Sandbox, HasACleanEnvironment) {
+  ::setenv("STITCH_TEST_KEY", "sesame", 1);
+  Outcome outcome = shell("env");
+  EXPECT_EQ(outcome.output.find("sesame"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("HOME=" + scratch_->path().string()), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("TMPDIR=" + scratch_->path().string()), std::string::npos);
+  EXPECT_NE(outcome.output.find("TOLD=yes"), std::string::npos);
+}
+
+TEST_F(Sandbox, HasNoNetwork) {
+  SKIP_WITHOUT(stands(Wall::seccomp) || stands(Wall::network_namespace) || stands(Wall::bubblewrap),
+               "wall against the network");
+  if (!find_program("python3")) GTEST_SKIP() << "no python3 to try a socket with";
+  Outcome outcome = shell(
+      "/usr/bin/env python3 -S -E -c 'import socket; s = socket.socket(); s.settimeout(2); "
+      "s.connect((\"1.1.1.1\", 53)); print(\"connected\")'");
+  EXPECT_EQ(outcome.output.find("connected"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.exit_code, 0);
+}
+
+TEST_F(Sandbox, StartsNoProcessUnlessItMay) {
+  SKIP_WITHOUT(stands(Wall::seccomp), "seccomp");
+  policy_.may_start_processes = false;
+  Outcome outcome = shell("/bin/true; echo survived");
+  EXPECT_EQ(outcome.output.find("survived"), std::string::npos) << outcome.output;
+  EXPECT_EQ(outcome.exit_code, 128 + SIGSYS);
+}
+
+TEST_F(Sandbox, LimitsMemory) {
+  const std::string doubling = "awk 'BEGIN { s = \"x\"; for (i = 0; i < 29; ++i) s = s s; print length(s) }'";
+  ASSERT_EQ(shell(doubling).output, "536870912\n");
+  policy_.memory_limit = int64_t{256} << 20;
+  EXPECT_EQ(shell(doubling).output.find("536870912"), std::string::npos);
+}
+
+TEST_F(Sandbox, LimitsFiles) {
+  policy_.file_limit = 1 << 20;
+  shell("head -c 3000000 /dev/urandom > large");
+  std::error_code ignored;
+  EXPECT_LE(fs::file_size(scratch_->path() / "large", ignored), uintmax_t{1} << 20);
+}
+
+TEST_F(Sandbox, InheritsNoDescriptors) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);  // without close-on-exec, as careless code leaves them
+  Outcome outcome = shell("ls /proc/self/fd | tr '\\n' ' '");
+  ::close(ends[0]);
+  ::close(ends[1]);
+  EXPECT_EQ(outcome.output, "0 1 2 3 \n");  // 3 is ls looking
+}
+
+TEST_F(Sandbox, LeavesNoProcessBehind) {
+  SKIP_WITHOUT(stands(Wall::network_namespace) || stands(Wall::bubblewrap), "namespaces");
+  // In a session of its own it escapes the process group; not the world it is in.
+  const std::string mark = format("3{}.{}", ::getpid(), ::time(nullptr));
+  shell("setsid sleep " + mark + " & sleep 0.2");
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    auto words = read_file(entry.path() / "cmdline");
+    EXPECT_TRUE(!words || words->find(mark) == std::string::npos) << entry.path();
+  }
+}
+
+TEST_F(Sandbox, EndsWithItsParent) {
+  SKIP_WITHOUT(stands(Wall::network_namespace) || stands(Wall::bubblewrap), "namespaces");
+  const std::string mark = format("4{}.{}", ::getpid(), ::time(nullptr));
+  const pid_t parent = ::fork();
+  if (parent == 0) {
+    shell("sleep " + mark);
+    ::_exit(0);
+  }
+  auto running = [&] {
+    for (const auto& entry : fs::directory_iterator("/proc")) {
+      auto words = read_file(entry.path() / "cmdline");
+      if (words && words->starts_with("sleep") && words->find(mark) != std::string::npos) return true;
+    }
+    return false;
+  };
+  bool seen = false;
+  for (int i = 0; i < 100 && !(seen = running()); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_TRUE(seen);
+  ::kill(parent, SIGKILL);
+  ::waitpid(parent, nullptr, 0);
+  bool gone = false;
+  for (int i = 0; i < 100 && !(gone = !running()); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_TRUE(gone) << "an orphan is left";
+}
+
+TEST(Seal, KillsWhoeverOpensASocket) {
+  SKIP_WITHOUT(stands(Wall::seccomp), "seccomp");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (!seal_process()) ::_exit(1);
+    ::socket(AF_INET, SOCK_STREAM, 0);
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(WTERMSIG(status), SIGSYS);
+}
+
+TEST(Seal, LetsAProcessAbortAndStartThreads) {
+  SKIP_WITHOUT(stands(Wall::seccomp), "seccomp");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    seal_process();
+    bool ran = false;
+    std::thread([&] { ran = true; }).join();
+    if (ran && ::kill(::getppid(), 0) != 0) std::abort();
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(WTERMSIG(status), SIGABRT);
+}
+
+}  // namespace
+}  // namespace stitch::sandbox
