@@ -122,8 +122,8 @@ __global__ void __launch_bounds__(matmul_tile::threads)
     }
 }
 
-// `lanes` threads an element of the result: 1 where the sums are short, a warp where they are long. Chosen for
-// vectors, thin matrices and sums over one operand.
+// `lanes` threads an element of the result: 1 where the sums are short, a warp where they are long. Chosen
+// for vectors, thin matrices and sums over one operand.
 template <class P, int lanes, class Epilogue>
 __global__ void __launch_bounds__(256)
     matmul_direct(const typename P::Left* __restrict__ left, const typename P::Right* __restrict__ right,
@@ -172,8 +172,8 @@ StitchStatus enqueue_product(const char* name, const typename P::Left* left, con
     constexpr int64_t tiles = (int64_t{P::columns} + matmul_tile::columns - 1) / matmul_tile::columns *
                               ((int64_t{P::rows} + matmul_tile::rows - 1) / matmul_tile::rows) * P::batches;
     static_assert(tiles < (int64_t{1} << 31), "more tiles than a grid has blocks");
-    return launch(name, matmul_tiled<P, Epilogue>, {static_cast<unsigned>(tiles), matmul_tile::threads}, stream,
-                  left, right, out, epilogue);
+    return launch(name, matmul_tiled<P, Epilogue>, {static_cast<unsigned>(tiles), matmul_tile::threads},
+                  stream, left, right, out, epilogue);
   } else {
     constexpr int lanes = P::depth >= 128 ? 32 : 1;
     constexpr int64_t blocks = (count * lanes + 255) / 256;

@@ -1,6 +1,6 @@
-// What a library's product needs around it when tensors don't lie as it wants them: operands copied into dense
-// matrices, the result finished (epilogue, strides, type) by a pass of its own. Indices come from the same struct as
-// in matmul.h. Each kernel reads and writes every element once.
+// What a library's product needs around it when tensors don't lie as it wants them: operands copied into
+// dense matrices, the result finished (epilogue, strides, type) by a pass of its own. Indices come from the
+// same struct as in matmul.h. Each kernel reads and writes every element once.
 #pragma once
 
 #include "stitch/kernels/matmul.h"
@@ -19,7 +19,8 @@ __global__ void __launch_bounds__(arrange_threads)
   using Index = typename P::Index;
   const int64_t element = static_cast<int64_t>(blockIdx.x) * arrange_threads + threadIdx.x;
   if (element >= int64_t{P::batches} * P::rows * P::depth) return;
-  const Index k = static_cast<Index>(element % P::depth), row = static_cast<Index>(element / P::depth % P::rows),
+  const Index k = static_cast<Index>(element % P::depth),
+              row = static_cast<Index>(element / P::depth % P::rows),
               batch = static_cast<Index>(element / P::depth / P::rows);
   dense[element] = static_cast<To>(static_cast<typename P::Sum>(left[P::left(batch, row, k)]));
 }

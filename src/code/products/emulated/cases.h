@@ -1,0 +1,318 @@
+// Regions on the emulated GPU: each case is a graph, a technique and how values lie. Many regions make one
+// source, because compiling costs seconds; each is a function of it.
+#pragma once
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <random>
+#include <set>
+
+#include "base/text.h"
+#include "code/names.h"
+#include "code/products/families.h"
+#include "cuda_runtime.h"
+#include "device/emulated/compile.h"
+#include "graph/text.h"
+#include "oracle/interpreter.h"
+#include "stitch_emulated.h"
+
+namespace stitch::code {
+
+struct Case {
+  std::string name;
+  std::string technique;
+  std::string graph;  // as text, without the first line and `end`
+  std::string numerics = "default";
+  std::map<std::string, int64_t> settings = {};
+  std::map<std::string, plan::Storage> storage = {};  // by a value's name; else as the graph has it
+  double tolerance = 1e-5;
+  double scale = 1;  // of the drawn inputs
+};
+
+// What a case needs to run: everything derived from it.
+struct Prepared {
+  Graph graph;
+  plan::Region region;
+  RegionCode code;
+  std::vector<Place> reads, weights, writes;
+};
+
+inline std::string c_name(std::string_view name) {
+  std::string out;
+  for (char c : name) out += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return out;
+}
+
+inline Place place_of(const Case& test, const Graph& graph, ValueId id) {
+  const Value& value = graph[id];
+  Place place{id, c_name(value.name), value.type.dtype, value.type.shape,
+              contiguous_strides(value.type.shape)};
+  if (!value.type.strides.empty()) place.strides = value.type.strides;
+  auto found = test.storage.find(value.name);
+  if (found == test.storage.end()) return place;
+  place.dtype = found->second.dtype;
+  const auto& order = found->second.order;
+  int64_t step = 1;
+  for (size_t i = order.size(); i-- > 0;) {
+    size_t dim = static_cast<size_t>(order[i]);
+    place.strides[dim] = step;
+    step *= std::max<int64_t>(place.shape[dim], 1);
+  }
+  return place;
+}
+
+inline const Family* family_named(std::string_view technique) {
+  for (const Family& family : product_families())
+    if (family.technique == technique) return &family;
+  return nullptr;
+}
+
+inline Result<Prepared> prepare(const Case& test) {
+  Prepared out;
+  STITCH_TRY(out.graph, parse_graph(format("graph \"{}\"\n{}end\n", test.name, test.graph)));
+  const Graph& graph = out.graph;
+  out.region.name = test.name;
+  out.region.technique = test.technique;
+  out.region.settings = test.settings;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) out.region.nodes.push_back(static_cast<int32_t>(i));
+  std::set<ValueId> used;
+  for (const Node& node : graph.nodes) used.insert(node.operands.begin(), node.operands.end());
+  for (ValueId id : graph.leaves()) {
+    if (!used.contains(id)) continue;
+    if (graph[id].has_data()) {
+      out.weights.push_back(place_of(test, graph, id));
+    } else {
+      out.region.reads.push_back(id);
+      out.reads.push_back(place_of(test, graph, id));
+    }
+  }
+  for (ValueId id : graph.outputs) {
+    out.region.writes.push_back(id);
+    out.writes.push_back(place_of(test, graph, id));
+  }
+  const Family* family = family_named(test.technique);
+  if (!family) return user_error("technique", "there is no technique " + test.technique);
+  STITCH_CHECK(family->accepts(graph, out.region));
+  RegionRequest request{graph, out.region, test.name, test.numerics, out.reads, out.weights, out.writes};
+  STITCH_TRY(out.code, family->write(request));
+  return out;
+}
+
+// The region's file, and what a scaffold does around it: packs weights, makes members, then runs.
+inline std::string source_of(const Case& test, const Prepared& prepared) {
+  const RegionCode& code = prepared.code;
+  std::string out = code.includes + code.declaration + "\n" + code.source + "\n";
+  out += format("extern \"C\" int run_{}(void* const* places) {{\n", test.name);
+  size_t next = 0;
+  for (const auto* places : {&prepared.reads, &prepared.weights, &prepared.writes})
+    for (const Place& place : *places) {
+      bool written = places == &prepared.writes;
+      out += format("  [[maybe_unused]] {0}{1}* {2} = static_cast<{0}{1}*>(places[{3}]);\n",
+                    written ? "" : "const ", element_type(place.dtype), place.pointer, next++);
+    }
+  for (const std::string& library : code.libraries)
+    out += library == "cudnn"
+               ? "  stitch::Cudnn cudnn;\n  STITCH_OK_OR_RETURN(cudnn.create());\n"
+               : "  stitch::CublasLt cublas;\n  STITCH_OK_OR_RETURN(cublas.create(1 << 20));\n";
+  for (const Packed& packed : code.packed)
+    out += format(
+        "  stitch::Arena {0}_memory;\n  {1}* {0} = nullptr;\n"
+        "  STITCH_OK_OR_RETURN({0}_memory.allocate({2} * sizeof({1})));\n"
+        "  STITCH_OK_OR_RETURN({0}_memory.place(\"{0}\", 0, {2}, &{0}));\n  {3}\n",
+        packed.name, packed.type, packed.elements, packed.fill);
+  for (const Member& member : code.members)
+    out += format("  {} {};\n  {}\n", member.type, member.name, member.create);
+  if (code.workspace_bytes > 0)
+    out += format(
+        "  stitch::Arena arena;\n  char* workspace = nullptr;\n  STITCH_OK_OR_RETURN(arena.allocate({0}));\n"
+        "  STITCH_OK_OR_RETURN(arena.place(\"workspace\", 0, {0}, &workspace));\n",
+        code.workspace_bytes);
+  out += format("  STITCH_OK_OR_RETURN(enqueue_{}({}{}nullptr));\n", test.name, join(code.arguments, ", "),
+                code.arguments.empty() ? "" : ", ");
+  return out + "  STITCH_CUDA(cudaDeviceSynchronize());\n  return STITCH_OK;\n}\n";
+}
+
+// Device memory of a place, its elements where the strides say; one element off a 16-byte boundary if asked.
+class Memory {
+ public:
+  Memory(const Place& place, bool misaligned) : place_(place) {
+    int64_t last = 0;
+    for (size_t d = 0; d < place.shape.size(); ++d)
+      last += std::max<int64_t>(place.shape[d] - 1, 0) * place.strides[d];
+    size_t size = static_cast<size_t>(size_of(place.dtype));
+    bytes_.resize(static_cast<size_t>(last + 1) * size);
+    offset_ = misaligned ? size : 0;
+    EXPECT_EQ(cudaMalloc(&memory_, bytes_.size() + offset_), cudaSuccess);
+    EXPECT_EQ(cudaMemset(memory_, 0xFF, bytes_.size() + offset_), cudaSuccess);
+  }
+  Memory(const Memory&) = delete;
+  Memory(Memory&& other) noexcept { *this = std::move(other); }
+  Memory& operator=(Memory&& other) noexcept {
+    std::swap(place_, other.place_);
+    std::swap(bytes_, other.bytes_);
+    std::swap(offset_, other.offset_);
+    std::swap(memory_, other.memory_);
+    return *this;
+  }
+  ~Memory() { cudaFree(memory_); }
+
+  void* pointer() const { return static_cast<char*>(memory_) + offset_; }
+  void write(const oracle::Tensor& tensor) {
+    auto dense = tensor.to_bytes(place_.dtype);
+    walk([&](size_t at, size_t from, size_t size) {
+      std::copy_n(dense.data() + from, size, bytes_.data() + at);
+    });
+    cudaMemcpy(pointer(), bytes_.data(), bytes_.size(), cudaMemcpyHostToDevice);
+  }
+  oracle::Tensor read() {
+    cudaMemcpy(bytes_.data(), pointer(), bytes_.size(), cudaMemcpyDeviceToHost);
+    std::vector<std::byte> dense(static_cast<size_t>(element_count(place_.shape) * size_of(place_.dtype)));
+    walk(
+        [&](size_t at, size_t to, size_t size) { std::copy_n(bytes_.data() + at, size, dense.data() + to); });
+    return *oracle::Tensor::from_bytes(place_.dtype, place_.shape, dense);
+  }
+
+ private:
+  template <class Body>
+  void walk(Body body) {
+    size_t size = static_cast<size_t>(size_of(place_.dtype));
+    for (int64_t i = 0; i < element_count(place_.shape); ++i) {
+      int64_t at = 0, rest = i;
+      for (size_t d = place_.shape.size(); d-- > 0; rest /= place_.shape[d])
+        at += rest % place_.shape[d] * place_.strides[d];
+      body(static_cast<size_t>(at) * size, static_cast<size_t>(i) * size, size);
+    }
+  }
+
+  Place place_;
+  std::vector<std::byte> bytes_;
+  size_t offset_ = 0;
+  void* memory_ = nullptr;
+};
+
+// Numbers that the storage type holds, so that storing them is no error.
+inline oracle::Tensor draw(const Place& place, DType dtype, double scale, uint64_t seed) {
+  std::mt19937_64 generator(seed);
+  std::normal_distribution<double> normal;
+  std::vector<double> values(static_cast<size_t>(element_count(place.shape)));
+  for (double& value : values) {
+    value = normal(generator) * scale;
+    if (dtype == DType::boolean)
+      value = value > -0.5;
+    else if (!is_floating(dtype))
+      value = std::round(value * 3);
+  }
+  oracle::Tensor stored = oracle::Tensor::of(place.dtype, place.shape, values);
+  auto rounded = oracle::Tensor::from_bytes(place.dtype, place.shape, stored.to_bytes());
+  return rounded->labelled(dtype);
+}
+
+// All cases of a file compiled into one library, once.
+class Cases {
+ public:
+  explicit Cases(std::string name, std::vector<Case> cases)
+      : name_(std::move(name)), cases_(std::move(cases)) {}
+
+  const std::vector<Case>& all() const { return cases_; }
+
+  void run(const Case& test) {
+    load();
+    auto prepared = prepare(test);
+    ASSERT_TRUE(prepared) << prepared.error().text();
+    ASSERT_TRUE(library_) << error_;
+    auto function =
+        reinterpret_cast<int (*)(void* const*)>(dlsym(library_, format("run_{}", test.name).c_str()));
+    ASSERT_TRUE(function);
+    auto last_error = reinterpret_cast<const char* (*)()>(dlsym(library_, "last_error_of_cases"));
+
+    oracle::Known known;
+    uint64_t seed = 1;
+    for (const auto* places : {&prepared->reads, &prepared->weights})
+      for (const Place& place : *places)
+        known.emplace(place.value, draw(place, prepared->graph.type(place.value).dtype, test.scale, seed++));
+    auto expected = oracle::evaluate(prepared->graph, known, prepared->graph.outputs);
+    ASSERT_TRUE(expected) << expected.error().text();
+
+    for (const char* order : {"forward", "reverse"})
+      for (bool misaligned : {false, true}) {
+        stitch_emulated_set_order(order);
+        std::vector<Memory> memory;
+        std::vector<void*> pointers;
+        for (const auto* places : {&prepared->reads, &prepared->weights, &prepared->writes})
+          for (const Place& place : *places) {
+            memory.emplace_back(place, misaligned && places != &prepared->weights);
+            if (places != &prepared->writes) memory.back().write(known.at(place.value));
+          }
+        for (const Memory& each : memory) pointers.push_back(each.pointer());
+        ASSERT_EQ(function(pointers.data()), 0) << last_error() << "\n"
+                                                << stitch_emulated_last_report() << "\n"
+                                                << prepared->code.source;
+        EXPECT_STREQ(stitch_emulated_check_memory(), "");
+        size_t first = prepared->reads.size() + prepared->weights.size();
+        for (size_t i = 0; i < expected->size(); ++i)
+          compare((*expected)[i], memory[first + i].read(), test, format("{} order, output {}", order, i));
+      }
+    stitch_emulated_set_order("forward");
+  }
+
+ private:
+  static void compare(const oracle::Tensor& expected, const oracle::Tensor& got, const Case& test,
+                      const std::string& what) {
+    double error = 0, norm = 0;
+    for (int64_t i = 0; i < expected.elements(); ++i) {
+      auto number = [&](const oracle::Tensor& tensor) {
+        return tensor.floating() ? tensor.data<double>()[i] : static_cast<double>(tensor.data<int64_t>()[i]);
+      };
+      double a = number(expected), b = number(got);
+      ASSERT_FALSE(std::isnan(b) && !std::isnan(a)) << what << ": element " << i << " is NaN, not " << a;
+      error += (a - b) * (a - b);
+      norm += a * a;
+    }
+    EXPECT_LE(std::sqrt(error), test.tolerance * std::sqrt(std::max(norm, 1e-30))) << what;
+  }
+
+  void load() {
+    if (library_ || !error_.empty()) return;
+    std::string source =
+        "#include \"stitch/runtime/cublaslt.h\"\n#include \"stitch/runtime/cudnn.h\"\n"
+        "extern \"C\" const char* last_error_of_cases() { return stitch::last_error_text; }\n";
+    for (const Case& test : cases_)
+      if (auto prepared = prepare(test)) source += source_of(test, *prepared);
+    fs::path file = fs::path(STITCH_BINARY_DIR) / (name_ + ".cu");
+    if (auto written = write_file(file, source); !written) {
+      error_ = written.error().text();
+      return;
+    }
+    emulated::CompileOptions options;
+    options.include_dirs = {fs::path(STITCH_SOURCE_DIR) / "src/program/include"};
+    options.time_limit = std::chrono::minutes(10);
+    auto library = emulated::compile_emulated({file}, fs::path(STITCH_BINARY_DIR) / (name_ + ".so"), options);
+    if (!library) {
+      error_ = library.error().text();
+      return;
+    }
+    library_ = dlopen(library->c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library_) error_ = dlerror();
+  }
+
+  std::string name_;
+  std::vector<Case> cases_;
+  void* library_ = nullptr;
+  std::string error_;
+};
+
+// Every case a test of its own: PRODUCT_CASES(Matmul, matmul_cases()).
+#define PRODUCT_CASES(suite, list)                                                                     \
+  Cases& cases_of_##suite() {                                                                          \
+    static auto* cases = new Cases(#suite "_cases", list);                                             \
+    return *cases;                                                                                     \
+  }                                                                                                    \
+  class suite : public testing::TestWithParam<size_t> {};                                              \
+  TEST_P(suite, AgreesWithTheOracle) { cases_of_##suite().run(cases_of_##suite().all()[GetParam()]); } \
+  INSTANTIATE_TEST_SUITE_P(All, suite, testing::Range<size_t>(0, cases_of_##suite().all().size()),     \
+                           [](const auto& each) { return cases_of_##suite().all()[each.param].name; })
+
+}  // namespace stitch::code

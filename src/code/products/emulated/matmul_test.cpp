@@ -1,0 +1,145 @@
+// Every way of multiplying, on odd sizes.
+#include "code/products/emulated/cases.h"
+
+namespace stitch::code {
+namespace {
+
+// A product said once, for several techniques.
+struct Form {
+  const char* name;
+  const char* graph;
+};
+const Form forms[] = {
+    {"linear_bias",
+     "input %x : f32[33,70]\nparameter %w : f32[50,70]\nparameter %b : f32[50]\n"
+     "%y = linear(%x, %w, %b) : f32[33,50]\noutput %y\n"},
+    {"linear_vector",
+     "input %x : f32[7]\nparameter %w : f32[5,7]\n%y = linear(%x, %w) : f32[5]\noutput %y\n"},
+    {"linear_relu",
+     "input %x : f32[2,9,31]\nparameter %w : f32[40,31]\nparameter %b : f32[40]\n"
+     "%y = linear(%x, %w, %b) : f32[2,9,40]\n%z = relu(%y) : f32[2,9,40]\noutput %z\n"},
+    {"linear_gelu_tanh",
+     "input %x : f32[18,32]\nparameter %w : f32[24,32]\nparameter %b : f32[24]\n"
+     "%y = linear(%x, %w, %b) : f32[18,24]\n%z = gelu(%y) approximate=\"tanh\" : f32[18,24]\noutput %z\n"},
+    {"linear_silu_residual",
+     "input %x : f32[5,20]\ninput %r : f32[1,24]\nparameter %w : f32[24,20]\nparameter %b : f32[24]\n"
+     "%y = linear(%x, %w, %b) : f32[5,24]\n%s = sigmoid(%y) : f32[5,24]\n%m = mul(%y, %s) : f32[5,24]\n"
+     "%z = add(%m, %r) : f32[5,24]\noutput %z\n"},
+    {"linear_heads",
+     "input %x : f32[2,5,16]\nparameter %w : f32[24,16]\nparameter %b : f32[24]\n%y = linear(%x, %w, %b) : "
+     "f32[2,5,24]\n"
+     "%h = reshape(%y) shape=[2,5,4,6] : f32[2,5,4,6]\n%p = permute(%h) dims=[0,2,1,3] : "
+     "f32[2,4,5,6]\noutput %p\n"},
+    {"matmul_square",
+     "input %a : f32[65,40]\ninput %b : f32[40,70]\n%y = matmul(%a, %b) : f32[65,70]\noutput %y\n"},
+    {"matmul_batched",
+     "input %a : f32[3,17,20]\ninput %b : f32[3,20,18]\n%y = matmul(%a, %b) : f32[3,17,18]\noutput %y\n"},
+    {"matmul_broadcast",
+     "input %a : f32[3,1,4,6]\ninput %b : f32[2,6,5]\n%y = matmul(%a, %b) : f32[3,2,4,5]\noutput %y\n"},
+    {"matmul_one_right",
+     "input %a : f32[3,4,6]\ninput %b : f32[6,5]\n%y = matmul(%a, %b) : f32[3,4,5]\noutput %y\n"},
+    {"matmul_one_left",
+     "input %a : f32[4,6]\ninput %b : f32[3,6,5]\n%y = matmul(%a, %b) : f32[3,4,5]\noutput %y\n"},
+    {"matmul_vector",
+     "input %a : f32[1,300]\ninput %b : f32[300,1]\n%y = matmul(%a, %b) : f32[1,1]\noutput %y\n"},
+    {"matmul_transposed",
+     "input %a : f32[20,33]\ninput %b : f32[18,20]\n%t = permute(%a) dims=[1,0] : f32[33,20]\n"
+     "%u = permute(%b) dims=[1,0] : f32[20,18]\n%y = matmul(%t, %u) : f32[33,18]\n"
+     "%z = permute(%y) dims=[1,0] : f32[18,33]\noutput %z\n"},
+    {"matmul_sliced",
+     "input %a : f32[9,30]\ninput %b : f32[12,11]\n%s = slice(%a) dim=1 start=3 end=15 : f32[9,12]\n"
+     "%y = matmul(%s, %b) : f32[9,11]\noutput %y\n"},
+    {"matmul_scaled",
+     "input %a : f32[6,8]\ninput %b : f32[8,7]\n%y = matmul(%a, %b) : f32[6,7]\n"
+     "%c = full() shape=[] dtype=f32 value=0.25 : f32[]\n%z = mul(%y, %c) : f32[6,7]\noutput %z\n"},
+    {"einsum_matmul",
+     "input %a : f32[2,5,7]\ninput %b : f32[2,7,6]\n%y = einsum(%a, %b) equation=\"bij,bjk->bki\" : "
+     "f32[2,6,5]\n"
+     "output %y\n"},
+    {"einsum_heads",
+     "input %a : f32[2,5,3,7]\ninput %b : f32[2,6,3,7]\n"
+     "%y = einsum(%a, %b) equation=\"bqhd,bkhd->bhqk\" : f32[2,3,5,6]\noutput %y\n"},
+    {"einsum_outer",
+     "input %a : f32[4]\ninput %b : f32[6]\n%y = einsum(%a, %b) equation=\"i,j->ij\" : f32[4,6]\noutput "
+     "%y\n"},
+};
+// What only the plain kernel takes.
+const Form more_forms[] = {
+    {"einsum_diagonal_sum",
+     "input %a : f32[5,5,3]\n%y = einsum(%a) equation=\"iij->j\" : f32[3]\noutput %y\n"},
+    {"einsum_four",
+     "input %a : f32[2,3,4]\ninput %b : f32[4,5]\ninput %c : f32[2,5]\ninput %d : f32[3,6]\n"
+     "%y = einsum(%a, %b, %c, %d) equation=\"bij,jk,bk,ip->pb\" : f32[6,2]\noutput %y\n"},
+    {"einsum_one_side",
+     "input %a : f32[4,5,6]\ninput %b : f32[5,3]\n%y = einsum(%a, %b) equation=\"ijk,jl->il\" : "
+     "f32[4,3]\noutput %y\n"},
+    {"einsum_hadamard",
+     "input %a : f32[4,5]\ninput %b : f32[4,5]\n%y = einsum(%a, %b) equation=\"ij,ij->ij\" : "
+     "f32[4,5]\noutput %y\n"},
+    {"integers",
+     "input %a : i64[17,30]\ninput %b : i64[30,18]\n%y = matmul(%a, %b) : i64[17,18]\noutput %y\n"},
+    {"bytes", "input %a : u8[3,30]\ninput %b : u8[30,2]\n%y = matmul(%a, %b) : u8[3,2]\noutput %y\n"},
+    {"no_depth", "input %a : f32[3,0]\ninput %b : f32[0,2]\n%y = matmul(%a, %b) : f32[3,2]\noutput %y\n"},
+    {"no_rows", "input %a : f32[0,3]\ninput %b : f32[3,2]\n%y = matmul(%a, %b) : f32[0,2]\noutput %y\n"},
+    {"doubles",
+     "input %a : f64[17,30]\ninput %b : f64[30,18]\n%y = matmul(%a, %b) : f64[17,18]\noutput %y\n"},
+};
+
+std::vector<Case> matmul_cases() {
+  std::vector<Case> all;
+  for (const char* technique : {"matmul.plain", "matmul.cublaslt"})
+    for (const Form& form : forms)
+      all.push_back({format("{}_{}", technique == std::string("matmul.plain") ? "plain" : "lt", form.name),
+                     technique, form.graph});
+  for (const Form& form : more_forms)
+    all.push_back({format("plain_{}", form.name), "matmul.plain", form.graph});
+
+  plan::Storage half{DType::f16, {}}, brain{DType::bf16, {}};
+  std::string linear = forms[0].graph, batched = forms[7].graph;
+  all.push_back({.name = "plain_half_storage",
+                 .technique = "matmul.plain",
+                 .graph = linear,
+                 .storage = {{"x", half}, {"y", half}},
+                 .tolerance = 1e-3});
+  all.push_back({.name = "plain_brain_storage",
+                 .technique = "matmul.plain",
+                 .graph = batched,
+                 .storage = {{"a", brain}, {"b", brain}}});
+  all.push_back({.name = "plain_strided_input",
+                 .technique = "matmul.plain",
+                 .graph =
+                     "input %a : f32[20,30]{1,20}\ninput %b : f32[30,18]\n%y = matmul(%a, %b) : f32[20,18]\n"
+                     "output %y\n"});
+  all.push_back({.name = "lt_tf32",
+                 .technique = "matmul.cublaslt",
+                 .graph = linear,
+                 .numerics = "tf32",
+                 .tolerance = 2e-3});
+  all.push_back({.name = "lt_half",
+                 .technique = "matmul.cublaslt",
+                 .graph = linear,
+                 .numerics = "half",
+                 .tolerance = 2e-3});
+  all.push_back({.name = "lt_half_storage",
+                 .technique = "matmul.cublaslt",
+                 .graph = linear,
+                 .numerics = "half",
+                 .storage = {{"x", half}, {"y", half}},
+                 .tolerance = 2e-3});
+  all.push_back({.name = "lt_half_batched",
+                 .technique = "matmul.cublaslt",
+                 .graph = batched,
+                 .numerics = "half",
+                 .tolerance = 2e-3});
+  all.push_back(
+      {.name = "lt_half_graph",
+       .technique = "matmul.cublaslt",
+       .graph = "input %a : f16[9,16]\ninput %b : f16[16,8]\n%y = matmul(%a, %b) : f16[9,8]\noutput %y\n",
+       .tolerance = 1e-3});
+  return all;
+}
+
+PRODUCT_CASES(Matmul, matmul_cases());
+
+}  // namespace
+}  // namespace stitch::code

@@ -1,0 +1,208 @@
+#include "code/products/epilogue.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <set>
+
+#include "base/text.h"
+#include "code/index.h"
+#include "code/names.h"
+#include "code/products/scalar.h"
+#include "code/products/signature.h"
+
+namespace stitch::code {
+
+std::string type_name(std::string_view region, std::string_view what) {
+  std::string out;
+  bool upper = true;
+  for (char c : region) {
+    if (c != '_') out += upper ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    upper = c == '_' || std::isdigit(static_cast<unsigned char>(c));
+  }
+  return out + std::string(what);
+}
+
+std::string arithmetic_type(DType dtype) {
+  return dtype == DType::f64 ? "double" : is_floating(dtype) ? "float" : "int64_t";
+}
+
+namespace {
+
+// Of nothing, every index is 0.
+Indices first_indices(const Index& position, const Shape& shape) {
+  return element_count(shape) == 0 ? Indices(shape.size()) : unflatten(position, shape);
+}
+
+// Writes the functor's statements one node after the other.
+class Writer {
+ public:
+  Writer(const RegionRequest& request, const Parts& parts)
+      : request_(request), parts_(parts), number_(arithmetic_type(request.graph.type(parts.result).dtype)) {
+    ValueId result = parts.product->results[0];
+    const Shape& shape = request.graph.type(result).shape;
+    known_[result] = {"value", first_indices(Index::variable("position", element_count(shape)), shape)};
+  }
+
+  Result<void> add_bias(ValueId bias, size_t dim) {
+    auto view = find_view(request_, bias);
+    if (!view) return not_for(request_.region, "can't read its bias where it lies");
+    Known& value = known_[parts_.product->results[0]];
+    body_ += format("    value += {};\n", read(*view, {value.indices[dim]}));
+    steps_.push_back("bias");
+    return {};
+  }
+
+  Result<void> add(const Node& node) {
+    ValueId result = node.results[0];
+    const Shape& shape = request_.graph.type(result).shape;
+    if (node.op == Op::permute || node.op == Op::reshape) {
+      const Known& operand = known_.at(node.operands[0]);
+      known_[result] = {operand.name, through_view(request_.graph, node, operand.indices)};
+      return {};
+    }
+    const Indices* indices = nullptr;
+    for (ValueId operand : node.operands) {
+      auto found = known_.find(operand);
+      if (found == known_.end()) continue;
+      // Leading dimensions of one element may have joined by broadcasting.
+      if (request_.graph.type(operand).shape != shape)
+        return not_for(request_.region, "can't broadcast its product");
+      if (indices && *indices != found->second.indices)
+        return not_for(request_.region, "can't combine two elements of its product");
+      indices = &found->second.indices;
+    }
+    Indices here = *indices;
+    std::vector<std::string> operands;
+    for (ValueId operand : node.operands) {
+      if (auto found = known_.find(operand); found != known_.end()) {
+        operands.push_back(found->second.name);
+        continue;
+      }
+      STITCH_TRY(std::string text, outside(operand, here, shape));
+      operands.push_back(std::move(text));
+    }
+    std::string name = format("{}_{}", info(node.op).name, ++steps_count_);
+    body_ += format("    {} {} = {};\n", number_, name, scalar_text(node, operands, number_));
+    known_[result] = {name, std::move(here)};
+    steps_.emplace_back(info(node.op).name);
+    return {};
+  }
+
+  Epilogue finish() {
+    Epilogue out;
+    out.places = places_;
+    out.summary = join(steps_, ", ");
+    if (body_.empty()) return out;
+    out.type = type_name(request_.name, "Epilogue");
+    std::vector<std::string> pointers;
+    Lines fields;
+    for (const Place* place : places_) {
+      fields.add(format("  const {}* {};", element_type(place->dtype), place->pointer),
+                 shape_comment(place->shape));
+      pointers.push_back(place->pointer);
+    }
+    const char* index =
+        request_.graph.type(parts_.result).elements() < (int64_t{1} << 31) ? "int" : "int64_t";
+    bool positioned = body_.find("position") != std::string::npos;
+    out.definition = format(
+        "struct {} {{\n{}  __device__ {} operator()({} value, {}{}) const {{\n{}    return {};\n  }}\n}};\n",
+        out.type, fields.text(), number_, number_, index, positioned ? " position" : "", body_,
+        known_.at(parts_.result).name);
+    out.construct = format("{}{{{}}}", out.type, join(pointers, ", "));
+    return out;
+  }
+
+ private:
+  struct Known {
+    std::string name;
+    Indices indices;
+  };
+
+  std::string read(const View& view, const Indices& indices) {
+    if (std::ranges::find(places_, view.place) == places_.end()) places_.push_back(view.place);
+    Index at = position(indices, view.strides) + view.offset;
+    return format("static_cast<{}>({}[{}])", number_, view.place->pointer, at.text());
+  }
+
+  Result<std::string> outside(ValueId operand, const Indices& indices, const Shape& shape) {
+    ValueId source = operand;
+    for (auto at = request_.region.nodes.rbegin(); at != request_.region.nodes.rend(); ++at) {
+      const Node& node = request_.graph.nodes[static_cast<size_t>(*at)];
+      if (node.results[0] != source) continue;
+      if (node.op == Op::full) return literal_text(node.attributes.number("value"), number_);
+      if (is_view(node.op)) source = node.operands[0];
+    }
+    auto view = find_view(request_, operand);
+    if (!view) return not_for(request_.region, format("can't read '{}'", request_.graph[operand].name));
+    return read(expanded(*view, shape), indices);
+  }
+
+  const RegionRequest& request_;
+  const Parts& parts_;
+  std::string number_;
+  std::map<ValueId, Known> known_;
+  std::vector<const Place*> places_;
+  std::vector<std::string> steps_;
+  std::string body_;
+  int steps_count_ = 0;
+};
+
+}  // namespace
+
+Result<Epilogue> epilogue_of(const RegionRequest& request, const Parts& parts, size_t bias_dim) {
+  Writer writer(request, parts);
+  const Node& product = *parts.product;
+  bool own_bias = product.op == Op::linear || product.op == Op::conv || product.op == Op::conv_transpose;
+  if (own_bias && product.operands.size() > 2 && product.operands[2] != ValueId::none)
+    STITCH_CHECK(writer.add_bias(product.operands[2], bias_dim));
+  for (const Node* node : parts.after) STITCH_CHECK(writer.add(*node));
+  return writer.finish();
+}
+
+std::optional<LibraryEpilogue> library_epilogue_of(const RegionRequest& request, const Parts& parts,
+                                                   size_t bias_dim) {
+  LibraryEpilogue out;
+  const Node& product = *parts.product;
+  const Shape& shape = request.graph.type(product.results[0]).shape;
+  auto take_bias = [&](ValueId value) {
+    auto view = find_view(request, value);
+    if (!view || out.bias) return false;
+    View along = view->shape.size() == 1 && product.operands.size() > 2 && value == product.operands[2]
+                     ? *view
+                     : expanded(*view, shape);
+    if (along.shape.size() > 1) {
+      for (size_t d = 0; d < shape.size(); ++d)
+        if (d != bias_dim && shape[d] > 1 && along.strides[d] != 0) return false;
+      along = {along.place, {shape[bias_dim]}, {along.strides[bias_dim]}, along.offset};
+    }
+    if (!along.contiguous() || along.offset != 0) return false;
+    out.bias = along;
+    return true;
+  };
+  bool own_bias = product.op == Op::linear || product.op == Op::conv || product.op == Op::conv_transpose;
+  if (own_bias && product.operands.size() > 2 && product.operands[2] != ValueId::none)
+    if (!take_bias(product.operands[2])) return std::nullopt;
+  bool reordered = false;
+  ValueId last = product.results[0];
+  for (const Node* node : parts.after) {
+    if (node->op == Op::permute || node->op == Op::reshape) {
+      reordered = true;
+    } else if (node->op == Op::add && out.activation == LibraryEpilogue::none && !reordered) {
+      bool first = node->operands[0] == last;
+      if (!take_bias(node->operands[first ? 1 : 0])) return std::nullopt;
+    } else if (node->op == Op::relu && out.activation == LibraryEpilogue::none) {
+      out.activation = LibraryEpilogue::relu;
+    } else if (node->op == Op::gelu && out.activation == LibraryEpilogue::none &&
+               node->attributes.text("approximate") == "tanh") {
+      out.activation = LibraryEpilogue::gelu_tanh;
+    } else {
+      return std::nullopt;
+    }
+    if (std::ranges::find(node->operands, last) == node->operands.end()) return std::nullopt;
+    last = node->results[0];
+  }
+  return out;
+}
+
+}  // namespace stitch::code

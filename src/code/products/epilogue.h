@@ -1,0 +1,41 @@
+// What follows a product element by element, as a functor that own kernels call before they store, or that a
+// pass of its own applies to a library's result:
+//   struct Fc1Epilogue {
+//     const float* bias;  // (100)
+//     __device__ float operator()(float value, int position) const;
+//   };
+// `position` counts the product's result in row-major order, whatever its layout is.
+#pragma once
+
+#include "code/products/parts.h"
+
+namespace stitch::code {
+
+struct Epilogue {
+  std::string type = "stitch::NoEpilogue";
+  std::string definition;            // of `type`; empty if there is nothing to do
+  std::string construct = "{}";      // `type{bias}`: the functor, from places' pointers
+  std::vector<const Place*> places;  // what it reads
+  std::string summary;               // "bias, relu": for comments
+
+  bool empty() const { return definition.empty(); }
+};
+
+// `bias_dim`: which dimension of the result the product's own bias (its third operand) goes along.
+Result<Epilogue> epilogue_of(const RegionRequest& request, const Parts& parts, size_t bias_dim);
+
+// The epilogues that libraries have: a bias along one dimension, then an activation, both optional.
+struct LibraryEpilogue {
+  enum Activation : uint8_t { none, relu, gelu_tanh } activation = none;
+  std::optional<View> bias;  // one-dimensional, dense
+};
+// Nothing: there is more to do than that.
+std::optional<LibraryEpilogue> library_epilogue_of(const RegionRequest& request, const Parts& parts,
+                                                   size_t bias_dim);
+
+// Fc1Epilogue from fc1: names of types in generated code.
+std::string type_name(std::string_view region, std::string_view what);
+// The C type of arithmetic on stored elements: float for all smaller floats.
+std::string arithmetic_type(DType dtype);
+
+}  // namespace stitch::code

@@ -1,0 +1,17 @@
+#include "code/products/families.h"
+
+#include <array>
+
+namespace stitch::code {
+
+std::span<const Family> product_families() {
+  static constexpr auto families = std::to_array<Family>({
+      {"matmul.plain", "any product on the CUDA cores, 64 x 64 tiles", accepts_matmul_plain,
+       write_matmul_plain},
+      {"matmul.cublaslt", "a product by cuBLASLt with bias and activation in its epilogue",
+       accepts_matmul_cublaslt, write_matmul_cublaslt},
+  });
+  return families;
+}
+
+}  // namespace stitch::code

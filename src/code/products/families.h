@@ -1,0 +1,17 @@
+// The techniques for products and sequences: one file each, one row each in families.cpp.
+#pragma once
+
+#include <span>
+
+#include "code/region_code.h"
+
+namespace stitch::code {
+
+std::span<const Family> product_families();
+
+Result<void> accepts_matmul_plain(const Graph& graph, const plan::Region& region);
+Result<RegionCode> write_matmul_plain(const RegionRequest& request);
+Result<void> accepts_matmul_cublaslt(const Graph& graph, const plan::Region& region);
+Result<RegionCode> write_matmul_cublaslt(const RegionRequest& request);
+
+}  // namespace stitch::code

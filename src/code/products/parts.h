@@ -1,0 +1,34 @@
+// A region of one product: views of its operands, the product, and what follows it element by element.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "code/index.h"
+#include "code/products/view.h"
+
+namespace stitch::code {
+
+struct Parts {
+  const Node* product = nullptr;
+  std::vector<const Node*> after;  // pointwise nodes and views that depend on the product, in order
+  ValueId result =
+      ValueId::none;  // what the region writes: the product's first result, or the last of `after`
+};
+
+// Errors say why the region is no such thing.
+Result<Parts> parts_of(const Graph& graph, const plan::Region& region, std::span<const Op> products);
+// For `accepts` of techniques that take a lone product only.
+Error not_for(const plan::Region& region, std::string why);
+
+// The indices of a permute's or reshape's result from those of its operand.
+Indices through_view(const Graph& graph, const Node& node, const Indices& operand);
+
+// Where the product's own result lies, seen through the views that follow it.
+struct ResultPlace {
+  View view;  // in the product's shape; of dense strides where no strides can say it, and then:
+  std::function<Index(const Index& position)> scatter;  // from the row-major position to the element's place
+};
+Result<ResultPlace> result_place(const RegionRequest& request, const Parts& parts);
+
+}  // namespace stitch::code
