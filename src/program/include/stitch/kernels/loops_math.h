@@ -10,7 +10,7 @@
 
 namespace stitch {
 // The standard functions of either type, under the name of the double one.
-#define STITCH_OF_BOTH(name)                                                         \
+#define STITCH_OF_BOTH(name)                                                 \
   __device__ __forceinline__ float name##_of(float x) { return name##f(x); } \
   __device__ __forceinline__ double name##_of(double x) { return name(x); }
 STITCH_OF_BOTH(exp)
@@ -131,7 +131,9 @@ __device__ __forceinline__ S wrapped_mul(int64_t a, int64_t b) {
 __device__ __forceinline__ int64_t integer_quotient(int64_t a, int64_t b) {
   return b == -1 ? static_cast<int64_t>(-static_cast<uint64_t>(a)) : b == 0 ? 0 : a / b;
 }
-__device__ __forceinline__ int64_t integer_rest(int64_t a, int64_t b) { return b == -1 || b == 0 ? 0 : a % b; }
+__device__ __forceinline__ int64_t integer_rest(int64_t a, int64_t b) {
+  return b == -1 || b == 0 ? 0 : a % b;
+}
 __device__ __forceinline__ int64_t integer_floor_divided(int64_t a, int64_t b) {
   int64_t rest = integer_rest(a, b);
   return integer_quotient(a, b) - (rest != 0 && (rest < 0) != (b < 0));

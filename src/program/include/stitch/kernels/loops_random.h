@@ -13,8 +13,10 @@ struct RandomBits {
 };
 
 __device__ __forceinline__ RandomBits random_bits(int64_t seed, int64_t stream, int64_t element) {
-  uint32_t c0 = static_cast<uint32_t>(element), c1 = static_cast<uint32_t>(static_cast<uint64_t>(element) >> 32);
-  uint32_t c2 = static_cast<uint32_t>(stream), c3 = static_cast<uint32_t>(static_cast<uint64_t>(stream) >> 32);
+  uint32_t c0 = static_cast<uint32_t>(element),
+           c1 = static_cast<uint32_t>(static_cast<uint64_t>(element) >> 32);
+  uint32_t c2 = static_cast<uint32_t>(stream),
+           c3 = static_cast<uint32_t>(static_cast<uint64_t>(stream) >> 32);
   uint32_t k0 = static_cast<uint32_t>(seed), k1 = static_cast<uint32_t>(static_cast<uint64_t>(seed) >> 32);
 #pragma unroll
   for (int round = 0; round < 10; ++round) {
@@ -30,8 +32,12 @@ __device__ __forceinline__ RandomBits random_bits(int64_t seed, int64_t stream, 
 }
 
 // In [0, 1): 24 bits are exact in float, 53 in double.
-__device__ __forceinline__ float uniform24(uint64_t word) { return static_cast<float>(word >> 40) * 0x1p-24f; }
-__device__ __forceinline__ double uniform53(uint64_t word) { return static_cast<double>(word >> 11) * 0x1p-53; }
+__device__ __forceinline__ float uniform24(uint64_t word) {
+  return static_cast<float>(word >> 40) * 0x1p-24f;
+}
+__device__ __forceinline__ double uniform53(uint64_t word) {
+  return static_cast<double>(word >> 11) * 0x1p-53;
+}
 
 __device__ __forceinline__ float random_uniform(float low, float span, RandomBits bits) {
   return low + span * uniform24(bits.a);
