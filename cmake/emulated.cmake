@@ -23,6 +23,13 @@ function(add_emulated_tests)
   target_link_libraries(emulated_test PRIVATE stitch_device stitch_emulated_runtime GTest::gtest_main ${CMAKE_DL_LIBS})
   target_compile_definitions(emulated_test PRIVATE
     STITCH_SOURCE_DIR="${CMAKE_SOURCE_DIR}" STITCH_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  # constants_test.cpp holds our numbers against NVIDIA's, where those are.
+  find_path(STITCH_CUDA_INCLUDE_DIR cublasLt.h PATHS $ENV{CUDA_HOME}/include /usr/local/cuda/include)
+  find_path(STITCH_CUDNN_INCLUDE_DIR cudnn.h HINTS ${STITCH_CUDA_INCLUDE_DIR} PATHS /usr/local/cuda/include)
+  if(STITCH_CUDA_INCLUDE_DIR AND STITCH_CUDNN_INCLUDE_DIR)
+    target_compile_definitions(emulated_test PRIVATE
+      STITCH_CUDA_INCLUDE="${STITCH_CUDA_INCLUDE_DIR}" STITCH_CUDNN_INCLUDE="${STITCH_CUDNN_INCLUDE_DIR}")
+  endif()
   # One test for all: a process each would be 700 starts.
   add_test(NAME emulated COMMAND emulated_test)
 endfunction()

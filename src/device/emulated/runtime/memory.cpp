@@ -234,7 +234,7 @@ cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
   STITCH_API();
   Range range = find_range(pointer);
-  *attributes = {range.type, 0, nullptr, nullptr};
+  *attributes = {range.type, 0, nullptr, nullptr, {}};
   if (range.start) attributes->devicePointer = const_cast<void*>(pointer);
   if (range.type == cudaMemoryTypeHost || range.type == cudaMemoryTypeManaged)
     attributes->hostPointer = const_cast<void*>(pointer);

@@ -143,7 +143,7 @@ struct cudaDeviceProp {
 enum cudaFuncAttribute {
   cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
   cudaFuncAttributePreferredSharedMemoryCarveout = 9,
-  cudaFuncAttributeNonPortableClusterSizeAllowed = 13,
+  cudaFuncAttributeNonPortableClusterSizeAllowed = 14,
 };
 enum cudaSharedCarveout {
   cudaSharedmemCarveoutDefault = -1,
@@ -172,6 +172,7 @@ struct cudaPointerAttributes {
   cudaMemoryType type;
   int device;
   void *devicePointer, *hostPointer;
+  long reserved[8];
 };
 
 enum cudaLimit {
@@ -260,7 +261,7 @@ enum cudaLaunchAttributeID {
   cudaLaunchAttributeProgrammaticStreamSerialization = 6,
   cudaLaunchAttributePriority = 8,
 };
-union cudaLaunchAttributeValue {
+union alignas(8) cudaLaunchAttributeValue {
   char pad[64];
   int cooperative, priority, programmaticStreamSerializationAllowed;
 };
