@@ -38,11 +38,14 @@ Result<CacheEntry> find_or_make(const BuildCache& cache, const std::string& key,
   return cache.publish(key, file, name, notes);
 }
 
-}  // namespace
+void replace_all(std::string& text, const std::string& from, const std::string& to) {
+  if (from == to) return;
+  for (size_t at = text.find(from); at != text.npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+}
 
-std::string_view name(Target target) { return target == Target::cuda ? "cuda" : "emulated"; }
-
-Result<Built> build(const BuildRequest& request, const std::function<void(std::string_view)>& on_progress) {
+Result<Built> build_absolute(const BuildRequest& request,
+                             const std::function<void(std::string_view)>& on_progress) {
   const Clock::time_point start = Clock::now();
   if (request.sources.empty()) return user_error("build_failed", "a program needs at least one source file");
   STITCH_TRY(auto toolchain,
@@ -115,6 +118,24 @@ Result<Built> build(const BuildRequest& request, const std::function<void(std::s
   built.reused = static_cast<int>(count) - built.compiled;
   built.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return built;
+}
+
+}  // namespace
+
+std::string_view name(Target target) { return target == Target::cuda ? "cuda" : "emulated"; }
+
+Result<Built> build(const BuildRequest& request, const std::function<void(std::string_view)>& on_progress) {
+  // Compilers work in a folder of their own, so they get whole paths; messages get them as they were given.
+  BuildRequest absolute = request;
+  for (fs::path& path : absolute.sources) path = fs::absolute(path).lexically_normal();
+  for (fs::path& path : absolute.include_dirs) path = fs::absolute(path).lexically_normal();
+  auto built = build_absolute(absolute, on_progress);
+  if (built) return built;
+  Error error = std::move(built).error();
+  for (size_t i = 0; i < request.sources.size(); ++i)
+    for (std::string* text : {&error.message, &error.where})
+      replace_all(*text, absolute.sources[i].string(), request.sources[i].string());
+  return error;
 }
 
 }  // namespace stitch::device

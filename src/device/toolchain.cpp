@@ -52,6 +52,11 @@ Result<CompilerRun> run_compiler(std::vector<std::string> words, const Work& wor
   if (finished.timed_out) return build_took_too_long(static_cast<double>(left.count()) / 1e3);
   out.output += end + finished.error_tail;
   out.exit_code = finished.exit_code;
+  // The walls themselves did not stand: nobody's source is to blame.
+  for (std::string_view wall : {"stitch-confine: ", "bwrap: "})
+    if (out.exit_code != 0 && out.output.starts_with(wall))
+      return work_error("sandbox", format("the compiler could not be confined: {}", trim(out.output)),
+                        "STITCHCUDA_WALLS names the walls to use: see `doctor`");
   return out;
 }
 

@@ -108,7 +108,9 @@ TEST(Candidate, IsSeenWritingPastTheEnd) {
   Bench bench = Bench::create();
   Candidate candidate = bench.start();
   EXPECT_FALSE(bench.use(candidate, "writes_past_the_end"));
-  EXPECT_EQ(bench.called.damage, "output 0: 4 bytes past its end, the nearest 0 bytes past it");
+  // Some of the four bytes may have been what they became.
+  EXPECT_EQ(bench.called.damage.find("output 0: "), 0u) << bench.called.damage;
+  EXPECT_NE(bench.called.damage.find("bytes past its end"), std::string::npos) << bench.called.damage;
 }
 
 TEST(Candidate, IsSeenKeepingAThread) {

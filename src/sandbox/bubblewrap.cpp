@@ -10,12 +10,16 @@ std::vector<std::string> bubblewrap_words(const fs::path& bubblewrap, const fs::
       bubblewrap.string(), "--unshare-all", "--die-with-parent", "--proc", "/proc", "--dev", "/dev",
       "--tmpfs",           "/tmp",          "--ro-bind-try",     "/sys",   "/sys"};
   std::error_code ignored;
-  // A link (/lib -> usr/lib) stays one; anything else is mounted under the name it was asked for, so that
-  // paths with links in them go on working.
+  // Mounted under the name it was asked for, so that paths with links in them go on working. What is below a
+  // system folder is there already.
   auto show = [&](const fs::path& path, const char* how) {
-    words.insert(words.end(), {how, fs::weakly_canonical(path, ignored).string(),
-                               fs::absolute(path).lexically_normal().string()});
+    const std::string real = fs::weakly_canonical(path, ignored).string();
+    const std::string asked = fs::absolute(path).lexically_normal().string();
+    if (real.starts_with("/usr/") && asked.starts_with("/usr/") && std::string_view(how) == "--ro-bind")
+      return;
+    words.insert(words.end(), {how, real, asked});
   };
+  // A link (/lib -> usr/lib) stays one.
   for (const fs::path& path : system_folders()) {
     if (fs::is_symlink(path, ignored) && path.parent_path() == "/")
       words.insert(words.end(), {"--symlink", fs::read_symlink(path, ignored).string(), path.string()});
