@@ -10,6 +10,8 @@ std::span<const Family> product_families() {
        write_matmul_plain},
       {"matmul.cublaslt", "a product by cuBLASLt with bias and activation in its epilogue",
        accepts_matmul_cublaslt, write_matmul_cublaslt},
+      {"conv.plain", "any convolution on the CUDA cores as a product that gathers", accepts_conv_plain,
+       write_conv_plain},
   });
   return families;
 }

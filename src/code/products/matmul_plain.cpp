@@ -54,9 +54,9 @@ std::string product_struct(const Contraction& c, const std::string& name) {
       arithmetic_type(is_floating(dtype) ? widest : dtype), fits_int(c) ? "int" : "int64_t");
   out += format("  static constexpr Index batches = {}, rows = {}, columns = {}, depth = {};\n",
                 extent(c.batch), extent(c.rows), extent(c.columns), extent(c.depth));
-  out += format("  static constexpr bool left_by_depth = {}, right_by_depth = {}, has_right = {};\n",
-                by_depth(c.depth, c.rows, &Axis::left), by_depth(c.depth, c.columns, &Axis::right),
-                c.has_right());
+  out += format(
+      "  static constexpr bool left_by_depth = {}, right_by_depth = {}, has_right = {}, padded = false;\n",
+      by_depth(c.depth, c.rows, &Axis::left), by_depth(c.depth, c.columns, &Axis::right), c.has_right());
   out += index_function("left", {"batch", "row", "k"}, index_in(c, &Axis::left));
   out +=
       index_function("right", {"batch", "k", "column"}, c.has_right() ? index_in(c, &Axis::right) : Index(0));

@@ -3,7 +3,7 @@
 //   struct Fc1Product {  // linear (64, 100) = x (64, 256) · weight (100, 256)
 //     using Left = float; using Right = float; using Out = float; using Sum = float; using Index = int;
 //     static constexpr Index batches = 1, rows = 64, columns = 100, depth = 256;
-//     static constexpr bool left_by_depth = true, right_by_depth = true, has_right = true;
+//     static constexpr bool left_by_depth = true, right_by_depth = true, has_right = true, padded = false;
 //     __device__ static Index left(Index batch, Index row, Index k);
 //     __device__ static Index right(Index batch, Index k, Index column);
 //     __device__ static Index out(Index batch, Index row, Index column);
@@ -38,6 +38,16 @@ struct Accumulator<int64_t> {
 };
 template <class Sum>
 using accumulator_t = typename Accumulator<Sum>::type;
+
+// Where P is padded, an index of -1 stands for a zero: a convolution's border.
+template <class P, class Value>
+__device__ __forceinline__ Value load_right(const typename P::Right* __restrict__ right,
+                                            typename P::Index index) {
+  if constexpr (P::padded)
+    return index < 0 ? Value{} : static_cast<Value>(right[index]);
+  else
+    return static_cast<Value>(right[index]);
+}
 
 // A tile of 64 x 64 a block, 4 x 4 of it a thread. Chosen where both sides fill a good part of a tile.
 namespace matmul_tile {
@@ -83,7 +93,7 @@ __global__ void __launch_bounds__(matmul_tile::threads)
       int column = P::right_by_depth ? at / tile::depth : at % tile::columns;
       bool inside = column0 + column < P::columns && k0 + k < P::depth;
       right_tile[k][column] =
-          inside ? static_cast<Value>(right[P::right(batch, k0 + k, column0 + column)]) : Value{};
+          inside ? load_right<P, Value>(right, P::right(batch, k0 + k, column0 + column)) : Value{};
     }
     __syncthreads();
 #pragma unroll
@@ -146,7 +156,7 @@ __global__ void __launch_bounds__(256)
     for (Index k = k0; k < end; k += lanes) {
       Value a = static_cast<Value>(left[P::left(batch, row, k)]);
       if constexpr (P::has_right)
-        sum += a * static_cast<Value>(right[P::right(batch, k, column)]);
+        sum += a * load_right<P, Value>(right, P::right(batch, k, column));
       else
         sum += a;
     }
@@ -175,7 +185,7 @@ StitchStatus enqueue_product(const char* name, const typename P::Left* left, con
     return launch(name, matmul_tiled<P, Epilogue>, {static_cast<unsigned>(tiles), matmul_tile::threads},
                   stream, left, right, out, epilogue);
   } else {
-    constexpr int lanes = P::depth >= 128 ? 32 : 1;
+    constexpr int lanes = P::depth >= 128 && (!P::padded || count < 32768) ? 32 : 1;
     constexpr int64_t blocks = (count * lanes + 255) / 256;
     static_assert(blocks < (int64_t{1} << 31), "more elements than a grid has threads");
     return launch(name, matmul_direct<P, lanes, Epilogue>, {static_cast<unsigned>(blocks), 256}, stream, left,

@@ -1,0 +1,39 @@
+// conv and conv_transpose as one thing: always three spatial dimensions, the missing ones of one element.
+#pragma once
+
+#include <array>
+
+#include "code/products/parts.h"
+
+namespace stitch::code {
+
+struct Convolution {
+  using Three = std::array<int64_t, 3>;
+  bool transposed = false;
+  size_t dims = 0;  // 1 to 3: the last ones
+  int64_t batch = 0, channels_in = 0, channels_out = 0, groups = 1;
+  Three size_in{1, 1, 1}, size_out{1, 1, 1}, kernel{1, 1, 1}, stride{1, 1, 1}, padding{0, 0, 0},
+      dilation{1, 1, 1};
+  View x, weight;
+  ResultPlace result;
+
+  int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
+  int64_t positions() const { return size_out[0] * size_out[1] * size_out[2]; }
+  bool depthwise() const { return groups > 1 && groups == channels_in; }
+  // Strides of a tensor (N, C, spatial…) as {sample, channel, z, y, x}.
+  std::array<int64_t, 5> strides(const View& view) const;
+};
+
+inline constexpr std::array convolution_ops = {Op::conv, Op::conv_transpose};
+
+// Sizes only, for `accepts`.
+Convolution geometry_of(const Graph& graph, const Node& node);
+Result<Convolution> convolution_of(const RegionRequest& request, const Parts& parts);
+// relu (4, 10, 17, 15) = x (4, 8, 17, 15) * weight (10, 8, 3, 3), stride 2: the comment above a convolution.
+std::string describe(const Convolution& convolution);
+
+// NCHW, or channels last.
+bool channels_last(const Convolution& convolution, const View& view);
+bool dense_nchw(const View& view);
+
+}  // namespace stitch::code

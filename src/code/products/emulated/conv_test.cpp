@@ -1,0 +1,85 @@
+// Every way of convolving, on odd sizes.
+#include "code/products/emulated/cases.h"
+
+namespace stitch::code {
+namespace {
+
+struct Form {
+  const char* name;
+  const char* graph;
+};
+const Form forms[] = {
+    {"conv2d",
+     "input %x : f32[2,5,11,9]\nparameter %w : f32[18,5,3,3]\nparameter %b : f32[18]\n"
+     "%y = conv(%x, %w, %b) stride=[1,1] padding=[1,1] dilation=[1,1] : f32[2,18,11,9]\noutput %y\n"},
+    {"conv2d_relu",
+     "input %x : f32[2,8,10,9]\nparameter %w : f32[6,8,3,2]\nparameter %b : f32[6]\n"
+     "%y = conv(%x, %w, %b) stride=[2,1] padding=[0,1] dilation=[1,2] : f32[2,6,4,9]\n%z = relu(%y) : "
+     "f32[2,6,4,9]\n"
+     "output %z\n"},
+    {"conv2d_no_bias",
+     "input %x : f32[1,3,7,7]\nparameter %w : f32[4,3,7,7]\n"
+     "%y = conv(%x, %w) stride=[2,2] padding=[3,3] dilation=[1,1] : f32[1,4,4,4]\noutput %y\n"},
+    {"conv2d_silu",
+     "input %x : f32[2,4,6,5]\nparameter %w : f32[3,4,1,1]\nparameter %b : f32[3]\n"
+     "%y = conv(%x, %w, %b) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[2,3,6,5]\n%z = silu(%y) : "
+     "f32[2,3,6,5]\n"
+     "output %z\n"},
+    {"conv2d_groups",
+     "input %x : f32[2,6,8,7]\nparameter %w : f32[9,2,3,3]\n"
+     "%y = conv(%x, %w) stride=[1,1] padding=[1,1] dilation=[1,1] groups=3 : f32[2,9,8,7]\noutput %y\n"},
+    {"conv1d",
+     "input %x : f32[3,4,20]\nparameter %w : f32[17,4,5]\nparameter %b : f32[17]\n"
+     "%y = conv(%x, %w, %b) stride=[3] padding=[2] dilation=[2] : f32[3,17,6]\noutput %y\n"},
+    {"conv3d",
+     "input %x : f32[2,3,5,6,7]\nparameter %w : f32[4,3,3,2,3]\nparameter %b : f32[4]\n"
+     "%y = conv(%x, %w, %b) stride=[1,2,1] padding=[1,0,1] dilation=[1,1,1] : f32[2,4,5,3,7]\noutput %y\n"},
+    {"transpose2d",
+     "input %x : f32[2,6,5,4]\nparameter %w : f32[6,5,3,4]\nparameter %b : f32[5]\n"
+     "%y = conv_transpose(%x, %w, %b) stride=[2,3] padding=[1,2] dilation=[1,1] output_padding=[1,2] : "
+     "f32[2,5,10,11]\noutput %y\n"},
+    {"transpose2d_groups",
+     "input %x : f32[2,6,5,4]\nparameter %w : f32[6,2,3,3]\n"
+     "%y = conv_transpose(%x, %w) stride=[1,2] padding=[0,1] dilation=[2,1] groups=2 output_padding=[0,0] : "
+     "f32[2,4,9,7]\n%z = relu(%y) : f32[2,4,9,7]\noutput %z\n"},
+    {"transpose1d",
+     "input %x : f32[2,3,7]\nparameter %w : f32[3,4,5]\nparameter %b : f32[4]\n"
+     "%y = conv_transpose(%x, %w, %b) stride=[2] padding=[1] dilation=[3] output_padding=[0] : f32[2,4,23]\n"
+     "output %y\n"},
+    {"transpose3d",
+     "input %x : f32[1,3,3,4,2]\nparameter %w : f32[3,2,2,3,3]\n"
+     "%y = conv_transpose(%x, %w) stride=[2,1,2] padding=[0,1,1] dilation=[1,1,1] output_padding=[1,0,1] : "
+     "f32[1,2,7,4,4]\noutput %y\n"},
+};
+const char* depthwise =
+    "input %x : f32[2,6,9,8]\nparameter %w : f32[6,1,3,3]\nparameter %b : f32[6]\n"
+    "%y = conv(%x, %w, %b) stride=[1,1] padding=[1,1] dilation=[1,1] groups=6 : f32[2,6,9,8]\n"
+    "%z = relu(%y) : f32[2,6,9,8]\noutput %z\n";
+
+std::vector<Case> conv_cases() {
+  std::vector<Case> all;
+  for (const Form& form : forms) all.push_back({format("plain_{}", form.name), "conv.plain", form.graph});
+  plan::Storage last{DType::f32, {0, 2, 3, 1}}, half_last{DType::f16, {0, 2, 3, 1}};
+  all.push_back({"plain_depthwise", "conv.plain", depthwise});
+  all.push_back({.name = "plain_channels_last",
+                 .technique = "conv.plain",
+                 .graph = forms[0].graph,
+                 .storage = {{"x", last}, {"y", last}}});
+  all.push_back({.name = "plain_half",
+                 .technique = "conv.plain",
+                 .graph = forms[1].graph,
+                 .storage = {{"x", half_last}, {"z", half_last}},
+                 .tolerance = 1e-3});
+  all.push_back({"plain_double", "conv.plain",
+                 "input %x : f64[1,2,4]\nparameter %w : f64[3,2,2]\n"
+                 "%y = conv(%x, %w) stride=[1] padding=[0] dilation=[1] : f64[1,3,3]\noutput %y\n"});
+  all.push_back({"plain_no_samples", "conv.plain",
+                 "input %x : f32[0,2,4]\nparameter %w : f32[3,2,2]\n"
+                 "%y = conv(%x, %w) stride=[1] padding=[0] dilation=[1] : f32[0,3,3]\noutput %y\n"});
+  return all;
+}
+
+PRODUCT_CASES(Conv, conv_cases());
+
+}  // namespace
+}  // namespace stitch::code
