@@ -99,8 +99,8 @@ std::string gather_function(const Convolution& c, bool channels_first) {
   sum.add(c.x.offset);
   body += format("    return {};\n", sum.text());
   return format("  __device__ static Index right(Index{}, Index{}, Index{}) {{\n{}  }}\n",
-                c.groups > 1 ? " group" : "", channels * taps > 1 ? " k" : "",
-                c.batch * c.positions() > 1 ? " column" : "", body);
+                c.groups > 1 ? " group" : "", channels > 1 || taps > 1 ? " k" : "",
+                c.batch > 1 || c.positions() > 1 ? " column" : "", body);
 }
 
 std::string index_function(std::string_view name, const std::array<const char*, 3>& variables,
