@@ -66,7 +66,7 @@ def _program_folder():
     for folder in (beside, os.environ.get("STITCHCUDA_PROGRAM"), _FOLDER):
         if folder and os.path.exists(os.path.join(folder, "program.cu")) and _is_ours(folder):
             return folder
-    raise RuntimeError(f"the program's folder was not found; set STITCHCUDA_PROGRAM to it (it was written to {_FOLDER})")
+    raise RuntimeError(f"the program's folder is not {_FOLDER} any more; set STITCHCUDA_PROGRAM to where it is")
 
 
 def _is_ours(folder):
@@ -86,7 +86,7 @@ def _find_nvcc():
 def _library(folder, device):
     """The compiled program; compiled first if it is not there or older than its sources."""
     sources = sorted(glob.glob(os.path.join(folder, "*.cu")) + glob.glob(os.path.join(folder, "regions", "*.cu")))
-    headers = glob.glob(os.path.join(folder, "*.h")) + glob.glob(os.path.join(folder, "include", "**", "*.h"), recursive=True)
+    headers = glob.glob(os.path.join(folder, "**", "*.h"), recursive=True)
     library = os.path.join(folder, "build", "libprogram.so")
     newest = max(os.path.getmtime(path) for path in sources + headers)
     if not os.path.exists(library) or os.path.getmtime(library) < newest:
@@ -96,8 +96,8 @@ def _library(folder, device):
         os.makedirs(os.path.dirname(library), exist_ok=True)
         draft = f"{library}.{os.getpid()}"
         command = [nvcc, "-std=c++17", "-O3", "-shared", "-Xcompiler", "-fPIC,-fvisibility=hidden",
-                   f"-gencode=arch=compute_{architecture},code=sm_{architecture}", "-I" + os.path.join(folder, "include"),
-                   *sources, *("-l" + name for name in _LIBRARIES), "-o", draft]
+                   f"-gencode=arch=compute_{architecture},code=sm_{architecture}",
+                   "-I" + os.path.join(folder, "include"), *sources, *("-l" + name for name in _LIBRARIES), "-o", draft]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             raise RuntimeError(f"nvcc could not compile {folder}:\n{done.stderr}")
@@ -120,14 +120,12 @@ def _constants(folder):
     raw = bytearray(open(path, "rb").read())
     length = int.from_bytes(raw[:8], "little")
     header = json.loads(raw[8:8 + length])
-    names = {"F64": "f64", "F32": "f32", "F16": "f16", "BF16": "bf16", "I64": "i64", "I32": "i32", "I8": "i8", "U8": "u8",
-             "BOOL": "bool"}
     out = {}
     for key, entry in header.items():
         if key == "__metadata__":
             continue
         begin, end = entry["data_offsets"]
-        dtype = _DTYPES[names[entry["dtype"]]]
+        dtype = _DTYPES[entry["dtype"].lower()]
         flat = torch.frombuffer(raw, dtype=torch.uint8)[8 + length + begin:8 + length + end].clone()
         out[key] = flat.view(dtype).reshape(entry["shape"])
     return out
@@ -197,7 +195,7 @@ class ModelNew(nn.Module):
             module.register_buffer(leaf, value.detach().clone(), persistent=False)
 
     def _by_path(self):
-        return {**dict(self.named_parameters(remove_duplicate=False)), **dict(self.named_buffers(remove_duplicate=False))}
+        return dict([*self.named_parameters(remove_duplicate=False), *self.named_buffers(remove_duplicate=False)])
 
     def _forget(self):
         """The weights are others now: the next forward packs them again."""
