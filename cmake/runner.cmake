@@ -13,6 +13,14 @@ file(GLOB runner_child CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/runner/child/*.
 add_executable(stitch-runner ${runner_child} ${CMAKE_SOURCE_DIR}/src/runner/wire.cpp)
 target_include_directories(stitch-runner PRIVATE ${CMAKE_SOURCE_DIR}/src/program/include)
 target_link_libraries(stitch-runner PRIVATE stitch_graph stitch_sandbox ${CMAKE_DL_LIBS})
+# What a program does on a real GPU is told by CUPTI, looked up when it is needed: only its header counts here.
+find_path(CUPTI_INCLUDE cupti.h PATHS $ENV{CUDA_HOME}/include $ENV{CUDA_HOME}/extras/CUPTI/include
+          /usr/local/cuda/include /usr/local/cuda/extras/CUPTI/include)
+find_path(CUDA_INCLUDE cuda.h PATHS $ENV{CUDA_HOME}/include /usr/local/cuda/include)
+if(CUPTI_INCLUDE AND CUDA_INCLUDE)
+  target_compile_definitions(stitch-runner PRIVATE STITCH_HAVE_CUPTI)
+  target_include_directories(stitch-runner SYSTEM PRIVATE ${CUPTI_INCLUDE} ${CUDA_INCLUDE})
+endif()
 # Every symbol is bound before a candidate is loaded, and the table of them can't be written to any more.
 target_link_options(stitch-runner PRIVATE -Wl,-z,relro,-z,now)
 

@@ -1,7 +1,140 @@
+// A real GPU, through the driver API and the primary context, which the program's runtime library shares.
+#include <algorithm>
+#include <array>
+#include <vector>
+
 #include "runner/child/backend.h"
+#include "runner/child/cuda_driver.h"
+#include "runner/child/profiler.h"
 
 namespace stitch::runner {
 
-Result<std::unique_ptr<Backend>> start_cuda() { return work_error("no_device", "no CUDA yet"); }
+namespace {
+
+constexpr int success = 0, out_of_memory = 2, no_device = 100;
+constexpr unsigned non_blocking_stream = 1;
+constexpr int limit_persisting_cache = 6;
+
+class CudaBackend final : public Backend {
+ public:
+  static Result<std::unique_ptr<Backend>> start() {
+    auto out = std::make_unique<CudaBackend>();
+    STITCH_TRY(out->driver_, CudaDriver::load());
+    const CudaDriver& driver = out->driver_;
+    const int code = driver.init(0);
+    if (code == no_device) return work_error("no_device", "the NVIDIA driver sees no GPU");
+    if (code != success)
+      return work_error("no_device", "the NVIDIA driver doesn't start: " + driver.words_for(code));
+    CudaDriver::Device device = 0;
+    CudaDriver::Handle context = nullptr;
+    std::array<char, 128> name{};
+    STITCH_CHECK(out->checked(driver.device_get(&device, 0)));
+    STITCH_CHECK(out->checked(driver.device_name(name.data(), static_cast<int>(name.size()) - 1, device)));
+    STITCH_CHECK(out->checked(driver.primary_retain(&context, device)));
+    STITCH_CHECK(out->checked(driver.set_current(context)));
+    STITCH_CHECK(out->checked(driver.stream_create(&out->stream_, non_blocking_stream)));
+    STITCH_CHECK(out->checked(driver.event_create(&out->begin_, 0)));
+    STITCH_CHECK(out->checked(driver.event_create(&out->end_, 0)));
+    // Nothing stays in the cache from call to call by request. Not every GPU has such a cache.
+    driver.set_limit(limit_persisting_cache, 0);
+    out->name_ = name.data();
+    out->base_in_use_ = out->in_use();
+    return Result<std::unique_ptr<Backend>>(std::move(out));
+  }
+
+  std::string device_name() const override { return name_; }
+  void* stream() override { return stream_; }
+
+  Result<Address> allocate(int64_t bytes) override {
+    Address address = 0;
+    const int code = driver_.allocate(&address, static_cast<size_t>(bytes));
+    if (code == out_of_memory) return work_error("out_of_memory", "the GPU's memory is full");
+    STITCH_CHECK(checked(code));
+    return address;
+  }
+  void free(Address address) override { driver_.free(address); }
+  Result<void> upload(Address to, std::span<const std::byte> from) override {
+    return from.empty() ? Result<void>() : checked(driver_.to_device(to, from.data(), from.size()));
+  }
+  Result<void> download(std::span<std::byte> to, Address from) override {
+    return to.empty() ? Result<void>() : checked(driver_.to_host(to.data(), from, to.size()));
+  }
+  Result<void> copy(Address to, Address from, int64_t bytes) override {
+    return bytes == 0 ? Result<void>() : checked(driver_.on_device(to, from, static_cast<size_t>(bytes)));
+  }
+  Result<void> fill(Address to, uint32_t word, int64_t words) override {
+    return words == 0 ? Result<void>() : checked(driver_.fill_words(to, word, static_cast<size_t>(words)));
+  }
+
+  Result<void> synchronise() override { return checked(driver_.synchronise()); }
+
+  Result<void> flush_caches(int64_t bytes) override {
+    if (bytes > flush_bytes_) {
+      if (flush_) driver_.free(flush_);
+      flush_bytes_ = 0;
+      STITCH_TRY(flush_, allocate(bytes));
+      flush_bytes_ = bytes;
+    }
+    driver_.reset_persisting_cache();
+    // Twice with other values: compressible memory that is written once with zeros may never leave the cache.
+    for (int turn = 0; turn < 2 && bytes > 0; ++turn)
+      STITCH_CHECK(fill(flush_, ++flush_word_ * 0x9e3779b9u, bytes / 4));
+    return synchronise();
+  }
+  void mark_begin() override { driver_.event_record(begin_, stream_); }
+  void mark_end() override { driver_.event_record(end_, stream_); }
+  int64_t marked_ns() override {
+    float milliseconds = 0;
+    driver_.event_elapsed(&milliseconds, begin_, end_);
+    return static_cast<int64_t>(static_cast<double>(milliseconds) * 1e6);
+  }
+
+  int64_t bytes_in_use() override { return std::max<int64_t>(0, in_use() - base_in_use_ - flush_bytes_); }
+
+  // All that can be had, in ever smaller pieces, filled and given back.
+  void poison_free_memory(uint32_t word) override {
+    constexpr size_t smallest = size_t{64} << 20, kept = size_t{1} << 30;
+    size_t free_bytes = 0, total = 0;
+    driver_.memory_info(&free_bytes, &total);
+    std::vector<Address> pieces;
+    for (size_t left = free_bytes > kept ? free_bytes - kept : 0, piece = left; piece >= smallest;) {
+      Address address = 0;
+      if (left >= piece && driver_.allocate(&address, piece) == success) {
+        driver_.fill_words(address, word, piece / 4);
+        pieces.push_back(address);
+        left -= piece;
+      } else {
+        piece /= 2;
+      }
+    }
+    driver_.synchronise();
+    for (Address address : pieces) driver_.free(address);
+  }
+
+  Result<void> start_profile() override { return start_cuda_profile(); }
+  Result<std::vector<Activity>> end_profile() override { return end_cuda_profile(); }
+
+ private:
+  Result<void> checked(int code) const {
+    if (code == success) return {};
+    return work_error("device_fault", driver_.words_for(code));
+  }
+  int64_t in_use() const {
+    size_t free_bytes = 0, total = 0;
+    driver_.memory_info(&free_bytes, &total);
+    return static_cast<int64_t>(total - free_bytes);
+  }
+
+  CudaDriver driver_;
+  CudaDriver::Handle stream_ = nullptr, begin_ = nullptr, end_ = nullptr;
+  std::string name_;
+  int64_t base_in_use_ = 0, flush_bytes_ = 0;
+  Address flush_ = 0;
+  uint32_t flush_word_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Backend>> start_cuda() { return CudaBackend::start(); }
 
 }  // namespace stitch::runner

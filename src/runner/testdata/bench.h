@@ -12,11 +12,12 @@
 
 namespace stitch::runner {
 
-inline fs::path candidate_library(const std::string& name) {
+inline fs::path candidate_library(const std::string& name, Device device = Device::emulated) {
   ::setenv("STITCHCUDA_CACHE", STITCH_BINARY_DIR "/cache", 1);
   device::BuildRequest request;
   request.sources = {fs::path(STITCH_SOURCE_DIR) / "src/runner/testdata" / (name + ".cu")};
   request.include_dirs = {fs::path(STITCH_SOURCE_DIR) / "src/program/include"};
+  if (device == Device::cuda) request.target = device::Target::cuda;
   auto built = device::build(request);
   EXPECT_TRUE(built) << built.error().text();
   return built->library;
@@ -45,6 +46,7 @@ struct Bench {
   float* floats(int64_t offset) { return reinterpret_cast<float*>(arena.bytes(offset, 4).data()); }
 
   Candidate start(Options options = {}) {
+    options.device = device;
     auto candidate = Candidate::start(options, arena);
     EXPECT_TRUE(candidate) << candidate.error().text();
     return *std::move(candidate);
@@ -52,7 +54,7 @@ struct Bench {
 
   // Loads, creates, places and calls; the first failure on the way, if there is one.
   std::optional<Failure> use(Candidate& candidate, const std::string& name, const CallOptions& options = {}) {
-    if (auto loaded = candidate.load(candidate_library(name)); !loaded.ok()) return loaded.failure;
+    if (auto loaded = candidate.load(candidate_library(name, device)); !loaded.ok()) return loaded.failure;
     if (auto created = candidate.create({&scale, 1}); !created.ok()) return created.failure;
     auto set = candidate.place({&x, 1});
     if (!set.ok()) return set.failure;
@@ -71,6 +73,7 @@ struct Bench {
   }
 
   Called called;
+  Device device = Device::emulated;
 };
 
 }  // namespace stitch::runner

@@ -1,0 +1,44 @@
+// The driver API's functions, looked up in libcuda.so.1: spelt as in cuda.h, which a machine without CUDA
+// doesn't have. All are resolved before a candidate is loaded.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/result.h"
+
+namespace stitch::runner {
+
+struct CudaDriver {
+  using Status = int;
+  using Device = int;
+  using Handle = void*;  // contexts, streams, events
+
+  Status (*init)(unsigned) = nullptr;
+  Status (*device_get)(Device*, int) = nullptr;
+  Status (*device_name)(char*, int, Device) = nullptr;
+  Status (*primary_retain)(Handle*, Device) = nullptr;
+  Status (*set_current)(Handle) = nullptr;
+  Status (*synchronise)() = nullptr;
+  Status (*set_limit)(int, size_t) = nullptr;
+  Status (*reset_persisting_cache)() = nullptr;
+  Status (*memory_info)(size_t*, size_t*) = nullptr;
+  Status (*allocate)(uint64_t*, size_t) = nullptr;
+  Status (*free)(uint64_t) = nullptr;
+  Status (*to_device)(uint64_t, const void*, size_t) = nullptr;
+  Status (*to_host)(void*, uint64_t, size_t) = nullptr;
+  Status (*on_device)(uint64_t, uint64_t, size_t) = nullptr;
+  Status (*fill_words)(uint64_t, unsigned, size_t) = nullptr;
+  Status (*stream_create)(Handle*, unsigned) = nullptr;
+  Status (*event_create)(Handle*, unsigned) = nullptr;
+  Status (*event_record)(Handle, Handle) = nullptr;
+  Status (*event_elapsed)(float*, Handle, Handle) = nullptr;
+  Status (*error_name)(Status, const char**) = nullptr;
+  Status (*error_text)(Status, const char**) = nullptr;
+
+  static Result<CudaDriver> load();
+  // "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered"
+  std::string words_for(Status status) const;
+};
+
+}  // namespace stitch::runner

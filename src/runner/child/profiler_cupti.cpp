@@ -1,0 +1,149 @@
+#ifdef STITCH_HAVE_CUPTI
+#include <cupti.h>
+#include <cxxabi.h>
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <mutex>
+
+#include "runner/child/profiler.h"
+
+namespace stitch::runner {
+
+namespace {
+
+#if CUPTI_API_VERSION >= 130000
+using KernelRecord = CUpti_ActivityKernel10;
+using CopyRecord = CUpti_ActivityMemcpy6;
+#else
+using KernelRecord = CUpti_ActivityKernel9;
+using CopyRecord = CUpti_ActivityMemcpy5;
+#endif
+using FillRecord = CUpti_ActivityMemset4;
+
+constexpr size_t buffer_bytes = 8 << 20, buffer_alignment = 8;
+constexpr CUpti_ActivityKind kinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
+                                        CUPTI_ACTIVITY_KIND_MEMSET};
+
+struct Cupti {
+  decltype(&cuptiGetVersion) version = nullptr;
+  decltype(&cuptiActivityRegisterCallbacks) register_callbacks = nullptr;
+  decltype(&cuptiActivityEnable) enable = nullptr;
+  decltype(&cuptiActivityDisable) disable = nullptr;
+  decltype(&cuptiActivityFlushAll) flush = nullptr;
+  decltype(&cuptiActivityGetNextRecord) next_record = nullptr;
+  std::string trouble;
+
+  Cupti() {
+    void* library = nullptr;
+    const std::string plain = "libcupti.so", versioned = format("libcupti.so.{}", CUPTI_API_VERSION / 10000);
+    for (const std::string& folder : {std::string(), std::string("/usr/local/cuda/lib64/"),
+                                      std::string("/usr/local/cuda/extras/CUPTI/lib64/")})
+      for (const std::string& name : {versioned, plain})
+        if (!library) library = ::dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+      trouble = format("CUPTI is not installed ({})", versioned);
+      return;
+    }
+    auto find = [&](auto& function, const char* name) {
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name));
+      if (!function) trouble = format("CUPTI lacks {}", name);
+    };
+    find(version, "cuptiGetVersion");
+    find(register_callbacks, "cuptiActivityRegisterCallbacks");
+    find(enable, "cuptiActivityEnable");
+    find(disable, "cuptiActivityDisable");
+    find(flush, "cuptiActivityFlushAll");
+    find(next_record, "cuptiActivityGetNextRecord");
+    uint32_t found = 0;
+    if (trouble.empty()) version(&found);
+    // Records change their layout from one major version to the next.
+    if (trouble.empty() && found / 10000 != CUPTI_API_VERSION / 10000)
+      trouble = format("CUPTI is of version {}, and StitchCUDA was built for {}", found, CUPTI_API_VERSION);
+  }
+};
+
+Cupti& cupti() {
+  static Cupti one;
+  return one;
+}
+
+std::mutex mutex;
+std::vector<Activity> activities;
+
+std::string demangled(const char* name) {
+  int status = 0;
+  char* text = abi::__cxa_demangle(name, nullptr, nullptr, &status);
+  std::string out = status == 0 ? text : name;
+  std::free(text);
+  return out;
+}
+
+Activity read(const KernelRecord& kernel) {
+  Activity out;
+  out.name = demangled(kernel.name ? kernel.name : "?");
+  out.start_ns = static_cast<int64_t>(kernel.start);
+  out.end_ns = static_cast<int64_t>(kernel.end);
+  const int grid[] = {kernel.gridX, kernel.gridY, kernel.gridZ},
+            block[] = {kernel.blockX, kernel.blockY, kernel.blockZ};
+  std::copy(grid, grid + 3, out.grid);
+  std::copy(block, block + 3, out.block);
+  out.registers = kernel.registersPerThread;
+  out.shared_bytes = int64_t{kernel.staticSharedMemory} + kernel.dynamicSharedMemory;
+  return out;
+}
+
+template <class Record>
+Activity read(const Record& record, const char* what) {
+  Activity out;
+  out.name = format("{} {} bytes", what, record.bytes);
+  out.start_ns = static_cast<int64_t>(record.start);
+  out.end_ns = static_cast<int64_t>(record.end);
+  return out;
+}
+
+void give_buffer(uint8_t** buffer, size_t* size, size_t* most_records) {
+  *buffer = static_cast<uint8_t*>(std::aligned_alloc(buffer_alignment, buffer_bytes));
+  *size = *buffer ? buffer_bytes : 0;
+  *most_records = 0;
+}
+
+void take_buffer(CUcontext, uint32_t, uint8_t* buffer, size_t, size_t valid) {
+  std::lock_guard lock(mutex);
+  CUpti_Activity* record = nullptr;
+  while (cupti().next_record(buffer, valid, &record) == CUPTI_SUCCESS) {
+    if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL || record->kind == CUPTI_ACTIVITY_KIND_KERNEL)
+      activities.push_back(read(*reinterpret_cast<const KernelRecord*>(record)));
+    else if (record->kind == CUPTI_ACTIVITY_KIND_MEMCPY)
+      activities.push_back(read(*reinterpret_cast<const CopyRecord*>(record), "copy"));
+    else if (record->kind == CUPTI_ACTIVITY_KIND_MEMSET)
+      activities.push_back(read(*reinterpret_cast<const FillRecord*>(record), "fill"));
+  }
+  std::free(buffer);
+}
+
+}  // namespace
+
+Result<void> start_cuda_profile() {
+  if (!cupti().trouble.empty()) return work_error("no_profiler", cupti().trouble);
+  activities.clear();
+  if (cupti().register_callbacks(give_buffer, take_buffer) != CUPTI_SUCCESS)
+    return work_error("no_profiler", "CUPTI does not start");
+  for (CUpti_ActivityKind kind : kinds)
+    if (cupti().enable(kind) != CUPTI_SUCCESS)
+      return work_error("no_profiler", "CUPTI may not be used here: another profiler, or no permission");
+  return {};
+}
+
+Result<std::vector<Activity>> end_cuda_profile() {
+  cupti().flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+  for (CUpti_ActivityKind kind : kinds) cupti().disable(kind);
+  std::lock_guard lock(mutex);
+  std::sort(activities.begin(), activities.end(),
+            [](const Activity& a, const Activity& b) { return a.start_ns < b.start_ns; });
+  return std::exchange(activities, {});
+}
+
+}  // namespace stitch::runner
+#endif

@@ -1,0 +1,131 @@
+// The same on a real GPU, where there is one.
+#include <chrono>
+
+#include "device/gpu_detect.h"
+#include "runner/testdata/bench.h"
+
+namespace stitch::runner {
+namespace {
+
+class OnGpu : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (auto gpus = detect_gpus(); !gpus) GTEST_SKIP() << "needs a GPU: " << gpus.error().message;
+    if (auto nvcc = device::find_nvcc(); !nvcc) GTEST_SKIP() << "needs nvcc: " << nvcc.error().message;
+  }
+  static Bench bench() {
+    Bench out = Bench::create();
+    out.device = Device::cuda;
+    return out;
+  }
+};
+
+TEST_F(OnGpu, ComputesTimesAndProfiles) {
+  Bench bench = OnGpu::bench();
+  Candidate candidate = bench.start();
+  CallOptions options;
+  options.timed = true;
+  options.flush_bytes = int64_t{256} << 20;
+  options.poison = 7;
+  auto failure = bench.use(candidate, "honest", options);
+  ASSERT_FALSE(failure) << failure->message << failure->printed;
+  EXPECT_TRUE(bench.right(candidate));
+  EXPECT_EQ(bench.called.damage, "");
+
+  auto warm = candidate.call(0, {&bench.vector, 1}, options);
+  ASSERT_TRUE(warm.ok());
+  EXPECT_GT(warm.value.event_ns, 1'000);
+  EXPECT_LT(warm.value.event_ns, warm.value.wall_ns);
+  EXPECT_LT(warm.value.wall_ns, warm.value.round_trip_ns);
+  EXPECT_LT(warm.value.wall_ns, 1'000'000) << "a tiny kernel";
+  EXPECT_EQ(warm.value.threads_before, warm.value.threads_after);
+  EXPECT_GT(warm.value.device_bytes, 0);
+  std::printf("wall %.1f us, events %.1f us, round trip %.1f us\n",
+              static_cast<double>(warm.value.wall_ns) / 1e3, static_cast<double>(warm.value.event_ns) / 1e3,
+              static_cast<double>(warm.value.round_trip_ns) / 1e3);
+
+  options = {};
+  options.misalign = 1;
+  options.states_in_place = true;
+  const std::pair<int, int> states[] = {{0, 0}};
+  ASSERT_TRUE(candidate.call(0, {&bench.vector, 1}, options, states).ok());
+  EXPECT_TRUE(bench.right(candidate));
+
+  const int sets[] = {0};
+  auto burst = candidate.burst(sets, {&bench.vector, 1}, 1000);
+  ASSERT_TRUE(burst.ok());
+  std::printf("a call of a burst %.2f us\n", static_cast<double>(burst.value) / 1e6);
+  EXPECT_TRUE(bench.right(candidate));
+
+  auto profile = candidate.profile(0, {&bench.vector, 1});
+  if (!profile.ok() && profile.failure->kind == FailureKind::refused)
+    GTEST_SKIP() << "no profiler: " << profile.failure->message;
+  ASSERT_TRUE(profile.ok()) << profile.failure->message << profile.failure->printed;
+  ASSERT_EQ(profile.value.size(), 1u);
+  EXPECT_EQ(profile.value[0].name, "multiply(const float*, const float*, float*, long)");
+  EXPECT_EQ(profile.value[0].grid[0], 8);
+  EXPECT_GT(profile.value[0].registers, 0);
+  EXPECT_GT(profile.value[0].end_ns, profile.value[0].start_ns);
+}
+
+struct Expected {
+  const char* name;
+  FailureKind kind;
+};
+
+TEST_F(OnGpu, NamesWhatHostileCandidatesDid) {
+  for (const Expected& expected :
+       {Expected{"crashes", FailureKind::crashed}, Expected{"hangs", FailureKind::hung},
+        Expected{"hangs_in_kernel", FailureKind::hung}, Expected{"forks", FailureKind::forbidden},
+        Expected{"becomes_another", FailureKind::forbidden}, Expected{"connects", FailureKind::forbidden},
+        Expected{"takes_all_memory", FailureKind::out_of_memory},
+        Expected{"forges_answers", FailureKind::broken_protocol}, Expected{"leaves", FailureKind::left_early},
+        Expected{"leaves_when_loaded", FailureKind::left_early}, Expected{"refuses", FailureKind::refused},
+        Expected{"throws", FailureKind::crashed}, Expected{"faults", FailureKind::crashed}}) {
+    Bench bench = OnGpu::bench();
+    Options options;
+    options.time_limit = std::chrono::milliseconds(8'000);
+    options.memory_limit = int64_t{2} << 30;
+    Candidate candidate = bench.start(options);
+    auto failure = bench.use(candidate, expected.name);
+    ASSERT_TRUE(failure) << expected.name;
+    EXPECT_EQ(failure->kind, expected.kind)
+        << expected.name << ": " << name(failure->kind) << ": " << failure->message << failure->printed;
+    std::printf("%s: %s\n", expected.name, failure->message.c_str());
+  }
+  Bench bench = OnGpu::bench();
+  Candidate next = bench.start();
+  EXPECT_FALSE(bench.use(next, "honest"));
+  EXPECT_TRUE(bench.right(next));
+}
+
+TEST_F(OnGpu, SeesAWriteOnePastTheEnd) {
+  Bench bench = OnGpu::bench();
+  Candidate candidate = bench.start();
+  auto failure = bench.use(candidate, "writes_past_the_end");
+  ASSERT_FALSE(failure) << failure->message;
+  EXPECT_EQ(bench.called.damage.find("output 0: "), 0u) << bench.called.damage;
+}
+
+TEST_F(OnGpu, MovesLargeTensors) {
+  Bench bench = OnGpu::bench();
+  Candidate candidate = bench.start();
+  ASSERT_FALSE(bench.use(candidate, "honest"));
+  const TensorType large{DType::f32, {int64_t{1} << 28}, {}};
+  auto offset = bench.arena.allocate(large.bytes());
+  ASSERT_TRUE(offset);
+  bench.floats(*offset)[(int64_t{1} << 28) - 1] = 5;
+  const TensorAt input{large, *offset};
+  const auto start = std::chrono::steady_clock::now();
+  auto set = candidate.place({&input, 1});
+  ASSERT_TRUE(set.ok());
+  std::printf("1 GiB placed in %.2f s\n",
+              std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  ASSERT_TRUE(candidate.call(set.value, {&large, 1}).ok());
+  const Range last{large.bytes() - 4, large.bytes()};
+  ASSERT_TRUE(candidate.fetch_output(0, {&last, 1}, bench.y).ok());
+  EXPECT_EQ(*bench.floats(bench.y), 15);
+}
+
+}  // namespace
+}  // namespace stitch::runner
