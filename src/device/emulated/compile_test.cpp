@@ -58,6 +58,25 @@ TEST_F(Compile, ATiledMatmulEndToEndWithClang) {
   if (!find_program("clang++")) GTEST_SKIP() << "no clang++ here";
   check_matmul("clang++");
 }
+void check_plausible(const std::string& compiler) {
+  auto folder = ScratchFolder::create("emulated-test");
+  CompileOptions options;
+  options.compiler = compiler;
+  auto library = compile_emulated({testdata / "plausible.cu"}, folder->path() / "plausible.so", options);
+  ASSERT_TRUE(library) << library.error().text();
+  void* handle = dlopen(library->c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_TRUE(handle) << dlerror();
+  auto run = reinterpret_cast<int (*)(float*)>(dlsym(handle, "run_plausible"));
+  float result[4] = {};
+  EXPECT_EQ(run(result), 0) << stitch_emulated_last_report();
+  EXPECT_EQ((std::vector<float>(result, result + 4)), (std::vector<float>{64, 13, 128, 32}));
+  dlclose(handle);
+}
+TEST_F(Compile, WhatGeneratedProgramsUse) { check_plausible("g++"); }
+TEST_F(Compile, WhatGeneratedProgramsUseWithClang) {
+  if (!find_program("clang++")) GTEST_SKIP() << "no clang++ here";
+  check_plausible("clang++");
+}
 TEST_F(Compile, ErrorsNameTheOriginalFileAndLine) {
   fs::path source = write("bad.cu",
                           "__global__ void k(int* x) {\n  *x = 1;\n}\nvoid f(int* p) {\n  k<<<1, 1>>>(p);\n  "

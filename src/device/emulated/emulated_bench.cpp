@@ -1,7 +1,9 @@
 // What the emulated GPU costs: a barrier crossing, a shuffle, and the tiled matmul of 256^3 (goal: under 60
 // ms on two cores; 2.1 million barrier crossings).
 #include <benchmark/benchmark.h>
+#include <cublas_v2.h>
 #include <cuda_runtime.h>
+#include <cudnn.h>
 
 namespace {
 
@@ -77,5 +79,60 @@ void TiledMatmul256(benchmark::State& state) {
   cudaFree(c);
 }
 BENCHMARK(TiledMatmul256)->Unit(benchmark::kMillisecond)->UseRealTime()->MinTime(1);
+
+void CublasSgemm(benchmark::State& state) {
+  const auto n = static_cast<int>(state.range(0));
+  const auto bytes = static_cast<size_t>(n) * static_cast<size_t>(n) * sizeof(float);
+  float *a, *b, *c;
+  cudaMalloc(&a, bytes);
+  cudaMalloc(&b, bytes);
+  cudaMalloc(&c, bytes);
+  cudaMemset(a, 0, bytes);
+  cudaMemset(b, 0, bytes);
+  cublasHandle_t handle;
+  cublasCreate(&handle);
+  const float one = 1, zero = 0;
+  for (auto _ : state) cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_T, n, n, n, &one, a, n, b, n, &zero, c, n);
+  state.counters["GFLOP/s"] = benchmark::Counter(2e-9 * n * n * n * static_cast<double>(state.iterations()),
+                                                 benchmark::Counter::kIsRate);
+  cublasDestroy(handle);
+  for (float* each : {a, b, c}) cudaFree(each);
+}
+BENCHMARK(CublasSgemm)->Arg(128)->Arg(512)->Arg(1024)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+// A 3x3 convolution of 64 to 64 channels, 56 x 56: 231 MFLOP.
+void CudnnConvolution(benchmark::State& state) {
+  constexpr int channels = 64, size = 56;
+  float *x, *w, *y;
+  cudaMalloc(&x, channels * size * size * sizeof(float));
+  cudaMalloc(&w, channels * channels * 9 * sizeof(float));
+  cudaMalloc(&y, channels * size * size * sizeof(float));
+  cudaMemset(x, 0, channels * size * size * sizeof(float));
+  cudaMemset(w, 0, channels * channels * 9 * sizeof(float));
+  cudnnHandle_t handle;
+  cudnnTensorDescriptor_t image;
+  cudnnFilterDescriptor_t filter;
+  cudnnConvolutionDescriptor_t convolution;
+  cudnnCreate(&handle);
+  cudnnCreateTensorDescriptor(&image);
+  cudnnCreateFilterDescriptor(&filter);
+  cudnnCreateConvolutionDescriptor(&convolution);
+  cudnnSetTensor4dDescriptor(image, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 1, channels, size, size);
+  cudnnSetFilter4dDescriptor(filter, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW, channels, channels, 3, 3);
+  cudnnSetConvolution2dDescriptor(convolution, 1, 1, 1, 1, 1, 1, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT);
+  const float one = 1, zero = 0;
+  for (auto _ : state)
+    cudnnConvolutionForward(handle, &one, image, x, filter, w, convolution,
+                            CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, nullptr, 0, &zero, image, y);
+  state.counters["GFLOP/s"] = benchmark::Counter(
+      2e-9 * channels * channels * 9 * size * size * static_cast<double>(state.iterations()),
+      benchmark::Counter::kIsRate);
+  cudnnDestroyConvolutionDescriptor(convolution);
+  cudnnDestroyFilterDescriptor(filter);
+  cudnnDestroyTensorDescriptor(image);
+  cudnnDestroy(handle);
+  for (float* each : {x, w, y}) cudaFree(each);
+}
+BENCHMARK(CudnnConvolution)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 }  // namespace

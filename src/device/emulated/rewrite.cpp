@@ -189,7 +189,16 @@ class Rewriter : TokenView {
     insert(tokens_[start].begin, "STITCH_KERNEL(");
     replace(tokens_[i].begin, tokens_[i + 2].end, ").on(");
     replace(tokens_[end].begin, tokens_[end + 2].end, ")");
+    rewrite_nulls(end + 3);
     return {};
+  }
+  // An argument that is NULL is a pointer; kept by value it would be a number.
+  void rewrite_nulls(size_t open) {
+    const size_t end = behind_group(open);
+    for (size_t k = open + 1; k + 1 < end; ++k) {
+      const bool alone = (is(k - 1, "(") || is(k - 1, ",")) && (is(k + 1, ")") || is(k + 1, ","));
+      if (is(k, "NULL") && alone) replace(tokens_[k].begin, tokens_[k].end, "nullptr");
+    }
   }
 
   // --- a kernel's address ---
@@ -228,6 +237,11 @@ class Rewriter : TokenView {
     if (word == "asm" || word == "__asm__" || word == "__asm") return check_assembly(i);
     if (word == "extern") return rewrite_extern(i);
     if (word == "__shared__") rewrite_shared(i);
+    if (file_shared_.contains(word) && i >= 2 && is(i - 1, "(") && is(i - 2, ">") && !is(i + 1, "[")) {
+      const size_t arguments = template_start(i - 2);
+      if (arguments != npos && arguments > 0 && is(arguments - 1, "reinterpret_cast"))
+        insert(tokens_[i].begin, "+");  // the pointer that it converts to
+    }
     if (word == "__noinline__" && !(i >= 2 && is(i - 1, "(") && is(i - 2, "(")))
       replace(tokens_[i].begin, tokens_[i].end, "STITCH_NOINLINE");
     if (word == "reinterpret_cast" && is(i + 1, "<")) {
@@ -331,18 +345,21 @@ class Rewriter : TokenView {
     const std::string id(text(name));
     const std::string pointer = shape.empty() ? type + "*" : type + " (*)" + shape;
     const std::string declared = shape.empty() ? type + "* " + id : type + " (*" + id + ")" + shape;
-    if (!tokens_[i].in_macro && !in_function())
+    if (!tokens_[i].in_macro && !in_function()) {
+      file_shared_.insert(text(name));
       replace(tokens_[i].begin, tokens_[end].end,
               "static const ::stitch_emulated::DynamicShared<" + type + shape + "> " + id + ";");
-    else
+    } else {
       replace(tokens_[i].begin, tokens_[end].end,
               declared + " = static_cast<" + pointer + ">(::stitch_emulated::dynamic_shared());");
+    }
     return {};
   }
 
   std::string_view file_;
   std::set<std::string_view> kernels_;
-  std::set<size_t> done_casts_;  // rewritten as an argument of cudaLaunchKernel
+  std::set<std::string_view> file_shared_;  // dynamic shared memory declared outside functions
+  std::set<size_t> done_casts_;             // rewritten as an argument of cudaLaunchKernel
   std::vector<Scope> scopes_;
   size_t statement_ = 0;
   size_t handled_ = 0;  // tokens before it are replaced already

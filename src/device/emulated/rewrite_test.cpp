@@ -58,6 +58,13 @@ const Pair pairs[] = {
      ">*>(::stitch_emulated::dynamic_shared());\n\n}"},
     {"DynamicSharedAtFileScope", "namespace n { extern __shared__ int s[]; }",
      "namespace n { static const ::stitch_emulated::DynamicShared<int> s; }"},
+    {"DynamicSharedUnderACast",
+     "extern __shared__ char s[];\n__global__ void k() { f(reinterpret_cast<A<int>*>(s), g(s), "
+     "reinterpret_cast<int*>(&s[4])); }",
+     "static const ::stitch_emulated::DynamicShared<char> s;\n__global__ void k() { "
+     "f(reinterpret_cast<A<int>*>(+s), g(s), reinterpret_cast<int*>(&s[4])); }"},
+    {"NullArguments", "void f() { k<<<1, 2>>>(NULL, g(NULL, 1), x, NULL); }",
+     "void f() { STITCH_KERNEL(k).on(1, 2)(nullptr, g(nullptr, 1), x, nullptr); }"},
     {"ExternOtherwise", "extern \"C\" { extern int x[]; }", "extern \"C\" { extern int x[]; }"},
     {"SharedAlignas", "__global__ void k() { __shared__ alignas(16) float s[4]; static __shared__ int t; }",
      "__global__ void k() { alignas(16) __shared__  float s[4]; STITCH_FRESH(s);  __shared__ int t; "

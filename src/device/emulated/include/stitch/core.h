@@ -101,6 +101,10 @@ inline void freshen(T& variable, unsigned& epoch) {
 template <class T>
 struct DynamicShared {
   operator T*() const { return static_cast<T*>(dynamic_shared()); }
+  template <class U>
+  explicit operator U*() const {  // C casts; for reinterpret_cast the rewriter writes a plus before the name
+    return reinterpret_cast<U*>(dynamic_shared());
+  }
   T* operator&() const { return static_cast<T*>(dynamic_shared()); }
 };
 

@@ -163,6 +163,17 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void (*fu
                                                        block_size, shared_bytes);
 }
 template <class F>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, F function, int block_size,
+                                                                   size_t shared_bytes, unsigned) {
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, block_size, shared_bytes);
+}
+// What is left of a multiprocessor's shared memory when each block takes its kilobyte for the system.
+template <class F>
+cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, F, int blocks, int) {
+  *bytes = blocks > 0 ? static_cast<size_t>(228 / blocks - 1) * 1024 : 0;
+  return blocks > 0 ? cudaSuccess : cudaErrorInvalidValue;
+}
+template <class F>
 cudaError_t cudaOccupancyMaxPotentialBlockSize(int* min_grid, int* block_size, F, size_t = 0, int limit = 0) {
   *block_size = limit > 0 && limit < 1024 ? limit : 1024;
   *min_grid = 132 * 2;
