@@ -61,6 +61,7 @@ Result<Attempt> Attempt::start_with(Session& session, Weights weights, runner::O
   session.arena.release_to(0);
   options.device = session.options.device;
   options.time_limit = session.options.time_limit * (options.tool.empty() ? 1 : 10);
+  options.memory_limit = session.options.memory_limit;
   options.address_sanitizer = session.options.address_sanitizer;
   std::string extra;
   if (session.python) {

@@ -36,9 +36,11 @@ struct VerifyOptions {
   bool quick = false;  // one seed, one distribution, no second weights: for inner loops
   bool timing = true;
   bool kernelbench_compatible = false;
-  std::optional<uint64_t> seed;                  // of everything that is drawn; secret unless given
-  fs::path receipt;                              // written here if everything passed; empty: nowhere
-  std::chrono::milliseconds time_limit{60'000};  // for one request to the candidate
+  std::optional<uint64_t> seed;                         // of everything that is drawn; secret unless given
+  fs::path receipt;                                     // written here if everything passed; empty: nowhere
+  std::chrono::milliseconds time_limit{60'000};         // for one request to the candidate
+  std::chrono::milliseconds build_time_limit{300'000};  // for the compiler
+  int64_t memory_limit = 0;  // of the candidate's host memory; 0: half of the machine's
   std::function<void(std::string_view)> on_progress;
 };
 

@@ -59,11 +59,13 @@ std::string table(const Verdict& verdict, const Terminal& terminal) {
               {.header = ""},
               {.header = "what was seen", .least = 30},
               {.header = "time", .align = Column::Align::right, .optional = 1}});
-  for (const GateReport& gate : verdict.gates)
+  for (const GateReport& gate : verdict.gates) {
+    if (gate.outcome == Outcome::skipped && gate.summary == not_reached) continue;
     rows.add_row({gate.gate,
                   {std::string(name(gate.outcome)), style_of(gate.outcome)},
                   gate.summary,
                   {seconds_text(gate.seconds), Style::dim}});
+  }
   std::string out = rows.render(terminal);
   for (const std::string& note : verdict.notes)
     out += "\n" + styled("note:", Style::warning, terminal) + ' ' + note;

@@ -13,6 +13,8 @@ namespace stitch::verifier {
 enum class Outcome : uint8_t { passed, failed, skipped };
 std::string_view name(Outcome outcome);
 
+inline constexpr std::string_view not_reached = "not reached";  // behind a gate that failed
+
 struct GateReport {
   std::string gate;
   Outcome outcome = Outcome::skipped;

@@ -177,7 +177,7 @@ Result<Verdict> verify(const VerifyOptions& options) {
   Verdict verdict;
   for (const Gate& gate : all_gates()) {
     if (verdict.failure()) {
-      verdict.gates.push_back({.gate = std::string(gate.name), .summary = "not reached"});
+      verdict.gates.push_back({.gate = std::string(gate.name), .summary = std::string(not_reached)});
       continue;
     }
     STITCH_TRY(GateReport report, run_gate(gate, session));

@@ -15,6 +15,7 @@ Result<Passed> build(Session& session, Json& evidence) {
                                .include_dirs = session.package.include_dirs,
                                .libraries = session.package.libraries,
                                .address_sanitizer = session.options.address_sanitizer};
+  request.time_limit = session.options.build_time_limit;
   bool emulated = session.options.device == runner::Device::emulated;
   request.target = emulated ? device::Target::emulated : device::Target::cuda;
   STITCH_TRY(session.built, device::build(request, session.options.on_progress));

@@ -30,7 +30,9 @@ Result<void> agree(std::string_view what, const std::vector<ManifestTensor>& the
 }  // namespace
 
 Result<Passed> load(Session& session, Json& evidence) {
-  runner::Options options{.device = session.options.device, .time_limit = session.options.time_limit};
+  runner::Options options{.device = session.options.device,
+                          .time_limit = session.options.time_limit,
+                          .memory_limit = session.options.memory_limit};
   if (session.python) {
     // Loading and making the module are one there: the correctness gate does both.
     session.manifest.name = session.options.program.stem().string();

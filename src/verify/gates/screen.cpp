@@ -84,7 +84,12 @@ Result<void> screen_words(const std::string& file, std::string_view source) {
   return {};
 }
 
-Result<void> screen_includes(const std::string& file, std::string_view source) {
+bool inside(const fs::path& folder, const fs::path& path) {
+  fs::path relative = path.lexically_normal().lexically_relative(folder);
+  return !relative.empty() && *relative.begin() != "..";
+}
+
+Result<void> screen_includes(const fs::path& folder, const std::string& file, std::string_view source) {
   size_t line = 1;
   for (size_t begin = 0; begin < source.size(); ++line) {
     size_t end = std::min(source.find('\n', begin), source.size());
@@ -97,7 +102,7 @@ Result<void> screen_includes(const std::string& file, std::string_view source) {
     size_t open = text.find_first_of("<\"", word);
     if (open == std::string_view::npos) continue;
     std::string_view header = text.substr(open + 1, text.find_first_of(">\"", open + 1) - open - 1);
-    if (header.starts_with('/') || header.find("..") != std::string_view::npos)
+    if (header.starts_with('/') || !inside(folder, (folder / file).parent_path() / header))
       return at(format("{}:{}", file, line),
                 found("screened", format("#include \"{}\" reaches outside the program", header)));
     for (const Banned& ban : forbidden_headers)
@@ -117,7 +122,7 @@ Result<Passed> screen(Session& session, Json& evidence) {
     STITCH_TRY(std::string source, read_file(path));
     std::string file = fs::relative(path, session.package.folder).string();
     STITCH_CHECK(screen_words(file, source));
-    STITCH_CHECK(screen_includes(file, source));
+    STITCH_CHECK(screen_includes(session.package.folder, file, source));
     evidence["files"].push_back(file);
   }
   return Passed{format("{} files", session.package.sources.size())};
