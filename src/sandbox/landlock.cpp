@@ -88,6 +88,12 @@ std::string restrict_files(const Policy& policy) {
   allow({"/proc", "/sys"}, reading & ~execute);
   allow(readable_devices(policy.gpu), read_file);
   allow(writable_devices(policy.gpu), device);
+  if (policy.gpu) {
+    // The driver names its threads, through /proc/self/task. A rule is as good as the kernel's memory of the
+    // folder it was made for, so the folder stays open.
+    allow({"/proc/self"}, reading | write_file | truncate);
+    if (::open("/proc/self", O_PATH) < 0) trouble = "/proc is not there";
+  }
   allow(policy.readable, reading);
   allow(policy.writable, ~uint64_t{0});
   return trouble.empty() ? landlock.finish() : trouble;

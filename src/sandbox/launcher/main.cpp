@@ -72,10 +72,12 @@ int confine_and_become(const Confinement& confinement, char** words) {
   ::syscall(SYS_close_range, 3u + static_cast<unsigned>(policy.kept_descriptors), ~0u, 0u);
   if (policy.errors_to_output) ::dup2(1, 2);
   set_limits(confinement);
-  // Compilers' and interpreters' own children end with the world they are in.
   if (confinement.has(Wall::network_namespace) && !confinement.has(Wall::bubblewrap)) {
-    if (!enter_namespaces(policy.may_start_processes)) fail(format("no namespace: {}", std::strerror(errno)));
-    if (policy.may_start_processes) split_off_world();
+    // Compilers' own children end with the world they are in. Its processes don't find themselves in /proc,
+    // which the GPU's driver needs; bubblewrap mounts a /proc of its own.
+    const bool world = policy.may_start_processes && !policy.gpu;
+    if (!enter_namespaces(world)) fail(format("no namespace: {}", std::strerror(errno)));
+    if (world) split_off_world();
   }
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) fail("no_new_privs");
   drop_capabilities();
