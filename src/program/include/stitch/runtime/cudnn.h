@@ -15,6 +15,7 @@ inline StitchStatus check_cudnn(cudnnStatus_t status, const char* call, const ch
 }
 #define STITCH_CUDNN(call) STITCH_OK_OR_RETURN(::stitch::check_cudnn((call), #call, __FILE__, __LINE__))
 
+// One handle and one workspace a program. Convolutions that may run at the same time need one of these each.
 class Cudnn {
  public:
   Cudnn() = default;
@@ -22,48 +23,74 @@ class Cudnn {
   Cudnn& operator=(const Cudnn&) = delete;
   ~Cudnn() {
     if (handle_) (void)cudnnDestroy(handle_);
+    if (workspace_) (void)cudaFree(workspace_);
   }
   StitchStatus create() {
     STITCH_CUDNN(cudnnCreate(&handle_));
     return STITCH_OK;
   }
   cudnnHandle_t handle() const { return handle_; }
+  void* workspace() const { return workspace_; }
+
+  // While the program is created: what algorithms need is known only once they are chosen.
+  StitchStatus reserve(size_t bytes) {
+    if (bytes <= workspace_bytes_) return STITCH_OK;
+    if (workspace_) STITCH_CUDA(cudaFree(workspace_));
+    workspace_ = nullptr;
+    workspace_bytes_ = 0;
+    STITCH_CUDA(cudaMalloc(&workspace_, bytes));
+    workspace_bytes_ = bytes;
+    return STITCH_OK;
+  }
 
  private:
   cudnnHandle_t handle_ = nullptr;
+  void* workspace_ = nullptr;
+  size_t workspace_bytes_ = 0;
 };
 
 struct ConvolutionSpec {
   int dimensions;  // 2 or 3
   int batch, channels_in, channels_out, groups = 1;
   int size_in[3], size_out[3], kernel[3], stride[3], padding[3], dilation[3];
+  bool transposed = false;  // the weight is (channels_in, channels_out / groups, kernel...)
   cudnnTensorFormat_t layout = CUDNN_TENSOR_NCHW;  // of input, filter and output
   cudnnDataType_t type = CUDNN_DATA_FLOAT;
   cudnnMathType_t math = CUDNN_FMA_MATH;  // CUDNN_DEFAULT_MATH: TF32 where the class allows it
-  int algorithm = 0;                      // which of the heuristic's proposals, best first
+  const void* bias = nullptr;             // (channels_out)
+  bool relu = false;
+  int algorithm = 0;    // which of the proposals, best first
+  bool search = false;  // proposals are timed instead of guessed
 };
 
-// y = conv(x, w), without bias. Pointers are aligned to 16 bytes: arena memory, not the caller's.
+// y = relu(conv(x, w) + bias), or the transposed convolution. Pointers are aligned to 16 bytes.
 class Convolution {
  public:
   Convolution() = default;
   Convolution(const Convolution&) = delete;
   Convolution& operator=(const Convolution&) = delete;
   ~Convolution() {
-    if (input_) (void)cudnnDestroyTensorDescriptor(input_);
-    if (output_) (void)cudnnDestroyTensorDescriptor(output_);
+    for (cudnnTensorDescriptor_t tensor : {input_, output_, bias_shape_})
+      if (tensor) (void)cudnnDestroyTensorDescriptor(tensor);
     if (filter_) (void)cudnnDestroyFilterDescriptor(filter_);
     if (operation_) (void)cudnnDestroyConvolutionDescriptor(operation_);
+    if (activation_) (void)cudnnDestroyActivationDescriptor(activation_);
   }
 
-  StitchStatus create(const Cudnn& library, const ConvolutionSpec& spec) {
+  StitchStatus create(Cudnn& library, const ConvolutionSpec& spec) {
     library_ = &library;
+    transposed_ = spec.transposed;
+    relu_ = spec.relu;
+    bias_ = spec.bias;
     STITCH_CUDNN(cudnnCreateTensorDescriptor(&input_));
     STITCH_CUDNN(cudnnCreateTensorDescriptor(&output_));
+    STITCH_CUDNN(cudnnCreateTensorDescriptor(&bias_shape_));
     STITCH_CUDNN(cudnnCreateFilterDescriptor(&filter_));
     STITCH_CUDNN(cudnnCreateConvolutionDescriptor(&operation_));
+    STITCH_CUDNN(cudnnCreateActivationDescriptor(&activation_));
 
     int rank = spec.dimensions + 2;
+    const int ones[3] = {1, 1, 1};
     auto sizes = [&](int outer, int channels, const int* inner) {
       std::array<int, 5> all = {outer, channels, 1, 1, 1};
       for (int i = 0; i < spec.dimensions; ++i) all[static_cast<size_t>(i) + 2] = inner[i];
@@ -71,54 +98,111 @@ class Convolution {
     };
     auto input = sizes(spec.batch, spec.channels_in, spec.size_in);
     auto output = sizes(spec.batch, spec.channels_out, spec.size_out);
-    auto filter = sizes(spec.channels_out, spec.channels_in / spec.groups, spec.kernel);
+    auto bias = sizes(1, spec.channels_out, ones);
+    auto filter = spec.transposed ? sizes(spec.channels_in, spec.channels_out / spec.groups, spec.kernel)
+                                  : sizes(spec.channels_out, spec.channels_in / spec.groups, spec.kernel);
     STITCH_CUDNN(cudnnSetTensorNdDescriptorEx(input_, spec.layout, spec.type, rank, input.data()));
     STITCH_CUDNN(cudnnSetTensorNdDescriptorEx(output_, spec.layout, spec.type, rank, output.data()));
+    STITCH_CUDNN(cudnnSetTensorNdDescriptorEx(bias_shape_, spec.layout, spec.type, rank, bias.data()));
     STITCH_CUDNN(cudnnSetFilterNdDescriptor(filter_, spec.type, spec.layout, rank, filter.data()));
     STITCH_CUDNN(cudnnSetConvolutionNdDescriptor(operation_, spec.dimensions, spec.padding, spec.stride,
                                                  spec.dilation, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
     STITCH_CUDNN(cudnnSetConvolutionGroupCount(operation_, spec.groups));
     STITCH_CUDNN(cudnnSetConvolutionMathType(operation_, spec.math));
-    return choose(spec);
+    STITCH_CUDNN(cudnnSetActivationDescriptor(activation_,
+                                              spec.relu ? CUDNN_ACTIVATION_RELU : CUDNN_ACTIVATION_IDENTITY,
+                                              CUDNN_PROPAGATE_NAN, 0.0));
+    return spec.transposed ? choose_transposed(spec) : choose_forward(spec);
   }
 
-  size_t workspace_bytes() const { return workspace_bytes_; }
-
-  StitchStatus enqueue(const void* x, const void* w, void* y, void* workspace, cudaStream_t stream) const {
+  StitchStatus enqueue(const void* x, const void* w, void* y, cudaStream_t stream) const {
     const float one = 1.0f, zero = 0.0f;
-    STITCH_CUDNN(cudnnSetStream(library_->handle(), stream));
-    STITCH_CUDNN(cudnnConvolutionForward(library_->handle(), &one, input_, x, filter_, w, operation_,
-                                         algorithm_, workspace, workspace_bytes_, &zero, output_, y));
+    cudnnHandle_t handle = library_->handle();
+    STITCH_CUDNN(cudnnSetStream(handle, stream));
+    if (transposed_) {
+      STITCH_CUDNN(cudnnConvolutionBackwardData(handle, &one, filter_, w, input_, x, operation_,
+                                                transposed_algorithm_, library_->workspace(),
+                                                workspace_bytes_, &zero, output_, y));
+    } else {
+      if (bias_) {
+        cudnnStatus_t status = cudnnConvolutionBiasActivationForward(
+            handle, &one, input_, x, filter_, w, operation_, algorithm_, library_->workspace(),
+            workspace_bytes_, &zero, output_, y, bias_shape_, bias_, activation_, output_, y);
+        if (status == CUDNN_STATUS_SUCCESS) return STITCH_OK;
+        // Not every algorithm has a fused form: then bias and ReLU come after it.
+        if (status != CUDNN_STATUS_NOT_SUPPORTED)
+          return check_cudnn(status, "cudnnConvolutionBiasActivationForward", __FILE__, __LINE__);
+      }
+      STITCH_CUDNN(cudnnConvolutionForward(handle, &one, input_, x, filter_, w, operation_, algorithm_,
+                                           library_->workspace(), workspace_bytes_, &zero, output_, y));
+    }
+    if (bias_) STITCH_CUDNN(cudnnAddTensor(handle, &one, bias_shape_, bias_, &one, output_, y));
+    if (relu_) STITCH_CUDNN(cudnnActivationForward(handle, activation_, &one, output_, y, &zero, output_, y));
     return STITCH_OK;
   }
 
  private:
   static constexpr int most_proposals = 8;
+  static constexpr size_t most_workspace = size_t{1} << 30;
 
-  StitchStatus choose(const ConvolutionSpec& spec) {
-    std::array<cudnnConvolutionFwdAlgoPerf_t, most_proposals> proposals;
-    int found = 0, usable = 0;
-    STITCH_CUDNN(cudnnGetConvolutionForwardAlgorithm_v7(library_->handle(), input_, filter_, operation_,
-                                                        output_, most_proposals, &found, proposals.data()));
+  // The proposal that the spec asks for: of the class's arithmetic, and with a workspace that is no waste.
+  template <class Proposal>
+  StitchStatus pick(const ConvolutionSpec& spec, const std::array<Proposal, most_proposals>& proposals,
+                    int found, const Proposal** picked) {
+    int usable = 0;
     for (int i = 0; i < found; ++i) {
-      const auto& proposal = proposals[static_cast<size_t>(i)];
-      // A proposal may come with more freedom than the class has.
-      if (proposal.status != CUDNN_STATUS_SUCCESS || proposal.mathType != spec.math) continue;
-      if (usable++ != spec.algorithm) continue;
-      algorithm_ = proposal.algo;
-      STITCH_CUDNN(cudnnGetConvolutionForwardWorkspaceSize(library_->handle(), input_, filter_, operation_,
-                                                           output_, algorithm_, &workspace_bytes_));
+      const Proposal& proposal = proposals[static_cast<size_t>(i)];
+      if (proposal.status != CUDNN_STATUS_SUCCESS || proposal.memory > most_workspace) continue;
+      bool allowed = spec.math == CUDNN_FMA_MATH ? proposal.mathType == CUDNN_FMA_MATH
+                                                 : proposal.mathType != CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION;
+      if (!allowed || usable++ != spec.algorithm) continue;
+      *picked = &proposal;
+      STITCH_CUDNN(cudnnSetConvolutionMathType(operation_, proposal.mathType));
       return STITCH_OK;
     }
     return fail(STITCH_UNSUPPORTED, "cuDNN: convolution algorithm %d of %d", spec.algorithm, usable);
   }
 
-  const Cudnn* library_ = nullptr;
-  cudnnTensorDescriptor_t input_ = nullptr, output_ = nullptr;
+  StitchStatus choose_forward(const ConvolutionSpec& spec) {
+    std::array<cudnnConvolutionFwdAlgoPerf_t, most_proposals> proposals;
+    int found = 0;
+    auto propose =
+        spec.search ? cudnnFindConvolutionForwardAlgorithm : cudnnGetConvolutionForwardAlgorithm_v7;
+    STITCH_CUDNN(propose(library_->handle(), input_, filter_, operation_, output_, most_proposals, &found,
+                         proposals.data()));
+    const cudnnConvolutionFwdAlgoPerf_t* picked = nullptr;
+    STITCH_OK_OR_RETURN(pick(spec, proposals, found, &picked));
+    algorithm_ = picked->algo;
+    STITCH_CUDNN(cudnnGetConvolutionForwardWorkspaceSize(library_->handle(), input_, filter_, operation_,
+                                                         output_, algorithm_, &workspace_bytes_));
+    return library_->reserve(workspace_bytes_);
+  }
+
+  StitchStatus choose_transposed(const ConvolutionSpec& spec) {
+    std::array<cudnnConvolutionBwdDataAlgoPerf_t, most_proposals> proposals;
+    int found = 0;
+    auto propose =
+        spec.search ? cudnnFindConvolutionBackwardDataAlgorithm : cudnnGetConvolutionBackwardDataAlgorithm_v7;
+    STITCH_CUDNN(propose(library_->handle(), filter_, input_, operation_, output_, most_proposals, &found,
+                         proposals.data()));
+    const cudnnConvolutionBwdDataAlgoPerf_t* picked = nullptr;
+    STITCH_OK_OR_RETURN(pick(spec, proposals, found, &picked));
+    transposed_algorithm_ = picked->algo;
+    STITCH_CUDNN(cudnnGetConvolutionBackwardDataWorkspaceSize(
+        library_->handle(), filter_, input_, operation_, output_, transposed_algorithm_, &workspace_bytes_));
+    return library_->reserve(workspace_bytes_);
+  }
+
+  Cudnn* library_ = nullptr;
+  cudnnTensorDescriptor_t input_ = nullptr, output_ = nullptr, bias_shape_ = nullptr;
   cudnnFilterDescriptor_t filter_ = nullptr;
   cudnnConvolutionDescriptor_t operation_ = nullptr;
+  cudnnActivationDescriptor_t activation_ = nullptr;
   cudnnConvolutionFwdAlgo_t algorithm_ = CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM;
+  cudnnConvolutionBwdDataAlgo_t transposed_algorithm_ = CUDNN_CONVOLUTION_BWD_DATA_ALGO_0;
   size_t workspace_bytes_ = 0;
+  const void* bias_ = nullptr;
+  bool transposed_ = false, relu_ = false;
 };
 
 }  // namespace stitch
