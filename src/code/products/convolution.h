@@ -32,6 +32,9 @@ Result<Convolution> convolution_of(const RegionRequest& request, const Parts& pa
 // relu (4, 10, 17, 15) = x (4, 8, 17, 15) * weight (10, 8, 3, 3), stride 2: the comment above a convolution.
 std::string describe(const Convolution& convolution);
 
+// The indices of a convolution as a product that gathers, for kernels/matmul.h.
+std::string convolution_struct(const Convolution& convolution, const std::string& name);
+
 // NCHW, or channels last.
 bool channels_last(const Convolution& convolution, const View& view);
 bool dense_nchw(const View& view);

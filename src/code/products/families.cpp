@@ -12,6 +12,7 @@ std::span<const Family> product_families() {
        accepts_matmul_cublaslt, write_matmul_cublaslt},
       {"conv.plain", "any convolution on the CUDA cores as a product that gathers", accepts_conv_plain,
        write_conv_plain},
+      {"conv.cudnn", "a convolution by cuDNN, bias and ReLU fused", accepts_conv_cudnn, write_conv_cudnn},
   });
   return families;
 }

@@ -15,5 +15,7 @@ Result<void> accepts_matmul_cublaslt(const Graph& graph, const plan::Region& reg
 Result<RegionCode> write_matmul_cublaslt(const RegionRequest& request);
 Result<void> accepts_conv_plain(const Graph& graph, const plan::Region& region);
 Result<RegionCode> write_conv_plain(const RegionRequest& request);
+Result<void> accepts_conv_cudnn(const Graph& graph, const plan::Region& region);
+Result<RegionCode> write_conv_cudnn(const RegionRequest& request);
 
 }  // namespace stitch::code

@@ -58,7 +58,18 @@ const char* depthwise =
 
 std::vector<Case> conv_cases() {
   std::vector<Case> all;
-  for (const Form& form : forms) all.push_back({format("plain_{}", form.name), "conv.plain", form.graph});
+  for (const Form& form : forms) {
+    all.push_back({format("plain_{}", form.name), "conv.plain", form.graph});
+    all.push_back({.name = format("strict_{}", form.name),
+                   .technique = "conv.cudnn",
+                   .graph = form.graph,
+                   .numerics = "strict"});
+    all.push_back({.name = format("half_{}", form.name),
+                   .technique = "conv.cudnn",
+                   .graph = form.graph,
+                   .settings = {{"half", 1}},
+                   .tolerance = 2e-3});
+  }
   plan::Storage last{DType::f32, {0, 2, 3, 1}}, half_last{DType::f16, {0, 2, 3, 1}};
   all.push_back({"plain_depthwise", "conv.plain", depthwise});
   all.push_back({.name = "plain_channels_last",
@@ -70,6 +81,34 @@ std::vector<Case> conv_cases() {
                  .graph = forms[1].graph,
                  .storage = {{"x", half_last}, {"z", half_last}},
                  .tolerance = 1e-3});
+  all.push_back({.name = "tf32_search",
+                 .technique = "conv.cudnn",
+                 .graph = forms[1].graph,
+                 .settings = {{"search", 1}, {"algorithm", -1}},
+                 .tolerance = 2e-3});
+  all.push_back({.name = "strict_channels_last",
+                 .technique = "conv.cudnn",
+                 .graph = forms[0].graph,
+                 .numerics = "strict",
+                 .storage = {{"x", last}, {"y", last}}});
+  all.push_back({.name = "strict_to_channels_last",
+                 .technique = "conv.cudnn",
+                 .graph = forms[1].graph,
+                 .numerics = "strict",
+                 .storage = {{"z", last}}});
+  all.push_back({.name = "half_storage",
+                 .technique = "conv.cudnn",
+                 .graph = forms[1].graph,
+                 .settings = {{"half", 1}},
+                 .storage = {{"x", half_last}, {"z", half_last}},
+                 .tolerance = 2e-3});
+  all.push_back(
+      {.name = "strict_depthwise", .technique = "conv.cudnn", .graph = depthwise, .numerics = "strict"});
+  all.push_back({.name = "half_depthwise",
+                 .technique = "conv.cudnn",
+                 .graph = depthwise,
+                 .settings = {{"half", 1}},
+                 .tolerance = 2e-3});
   all.push_back({"plain_double", "conv.plain",
                  "input %x : f64[1,2,4]\nparameter %w : f64[3,2,2]\n"
                  "%y = conv(%x, %w) stride=[1] padding=[0] dilation=[1] : f64[1,3,3]\noutput %y\n"});

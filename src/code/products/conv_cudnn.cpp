@@ -1,0 +1,289 @@
+// conv.cudnn: a convolution or transposed convolution by cuDNN, bias and ReLU fused where it has them. FP32
+// exactly in class strict; TF32 where the class allows it. settings: half = 1 multiplies in fp16, channels
+// last, with FP32 sums (the same mantissa as TF32, 1.8x as fast as FP32 channels last on an H200); search = 1
+// times the algorithms when the program is created; algorithm takes one of the proposals. What isn't stored
+// as cuDNN takes it is copied (kernels/conv_arrange.h); filters are packed once. Chosen for every convolution
+// with more than a few channels.
+#include <algorithm>
+
+#include "base/text.h"
+#include "code/names.h"
+#include "code/products/convolution.h"
+#include "code/products/epilogue.h"
+#include "code/products/families.h"
+#include "code/products/signature.h"
+
+namespace stitch::code {
+
+namespace {
+
+int64_t setting(const plan::Region& region, const char* name, int64_t otherwise) {
+  auto found = region.settings.find(name);
+  return found == region.settings.end() ? otherwise : found->second;
+}
+
+// Everything about one region, in the order in which it is decided.
+class Writer {
+ public:
+  explicit Writer(const RegionRequest& request)
+      : request_(request),
+        product_(type_name(request.name, "Product")),
+        signature_("enqueue_" + request.name) {}
+
+  Result<RegionCode> write() {
+    STITCH_TRY(parts_, parts_of(request_.graph, request_.region, convolution_ops));
+    STITCH_TRY(c_, convolution_of(request_, parts_));
+    STITCH_TRY(epilogue_, epilogue_of(request_, parts_, 1));
+    DType dtype = request_.graph.type(parts_.product->results[0]).dtype;
+    bool half =
+        dtype == DType::f32 && (setting(request_.region, "half", 0) == 1 || request_.numerics == "half");
+    type_ = half ? DType::f16 : dtype;
+    last_ = type_ != DType::f32 || (channels_last(c_, c_.x) && !dense_nchw(c_.x));
+    decide_result();
+    std::string x = input(), weight = filter();
+    member();
+    body_ += format("  STITCH_OK_OR_RETURN({}_convolution.enqueue({}, {}, {}, stream));\n", request_.name, x,
+                    weight, result_);
+    finish();
+    return std::move(code_);
+  }
+
+ private:
+  bool matches(const View& view, DType dtype) const {
+    if (view.place->dtype != dtype || view.offset != 0) return false;
+    return last_ ? channels_last(c_, view) : dense_nchw(view);
+  }
+  bool is_weight(const Place* place) const {
+    return std::ranges::any_of(request_.weights, [&](const Place& weight) { return &weight == place; });
+  }
+  // Memory of the caller's may be aligned to its elements only.
+  bool from_caller(const Place& place) const {
+    const Graph& graph = request_.graph;
+    bool updated =
+        std::ranges::any_of(graph.updates, [&](const Update& each) { return each.value == place.value; });
+    return graph[place.value].role == Role::input || updated ||
+           std::ranges::find(graph.outputs, place.value) != graph.outputs.end();
+  }
+  void reserve(const std::string& name, int64_t elements, const std::string& comment) {
+    signature_.workspace();
+    body_ += format("  auto* {} = reinterpret_cast<{}*>(static_cast<char*>(workspace) + {});  // {}\n", name,
+                    element_type(type_), code_.workspace_bytes, comment);
+    code_.workspace_bytes += (elements * size_of(type_) + 255) / 256 * 256;
+  }
+  std::string image_comment(int64_t channels, const Convolution::Three& size) const {
+    std::string plane;
+    for (size_t d = 3 - c_.dims; d < 3; ++d) plane += format("{}{}", plane.empty() ? "" : ", ", size[d]);
+    return last_ ? format("({}, {}, {})", c_.batch, plane, channels)
+                 : format("({}, {}, {})", c_.batch, channels, plane);
+  }
+
+  void decide_result() {
+    const View& out = c_.result.view;
+    direct_ = !c_.result.scatter && matches(out, type_);
+    auto library = library_epilogue_of(request_, parts_, 1);
+    bool fits = library && library->activation != LibraryEpilogue::gelu_tanh &&
+                (!library->bias || is_weight(library->bias->place)) &&
+                (library->bias || !library->activation);
+    if (fits) library_ = *library;
+    // fp16 in memory and more to compute: one pass does both.
+    in_library_ = fits && (direct_ || type_ == DType::f32);
+    finishes_ = !direct_ || !in_library_;
+    if (!in_library_) library_ = {};
+    result_ = out.place->pointer;
+    if (!direct_) {
+      result_ = "convolved";
+      reserve(result_, element_count(out.shape), image_comment(c_.channels_out, c_.size_out));
+    }
+    signature_.write(*out.place);
+    checks_alignment(direct_, *out.place);
+  }
+
+  void checks_alignment(bool direct, const Place& place) {
+    if (direct && from_caller(place))
+      unaligned_.push_back(format("!stitch::is_aligned({}, 16)", place.pointer));
+  }
+
+  std::string input() {
+    const Place& place = *c_.x.place;
+    signature_.read(place);
+    padded_ = c_.channels_in;
+    bool direct = matches(c_.x, type_);
+    checks_alignment(direct, place);
+    if (direct) return place.pointer;
+    // Tensor cores take 8 halves at a time; zeros cost less than the slow path does.
+    if (type_ != DType::f32 && c_.groups == 1 && !c_.transposed) padded_ = (c_.channels_in + 7) / 8 * 8;
+    int64_t pixels = c_.size_in[0] * c_.size_in[1] * c_.size_in[2];
+    std::string name = place.pointer + "_arranged";
+    reserve(name, c_.batch * padded_ * pixels, image_comment(padded_, c_.size_in));
+    auto strides = c_.strides(c_.x);
+    std::string from = c_.x.offset ? format("{} + {}", place.pointer, c_.x.offset) : place.pointer;
+    std::string where = format("stitch::ImageStrides{{{}, {}, {}, {}, {}, {}, {}}}", strides[0], strides[1],
+                               strides[2], strides[3], strides[4], c_.size_in[1], c_.size_in[2]);
+    if (last_)
+      body_ += format(
+          "  STITCH_OK_OR_RETURN(stitch::to_channels_last(\n      {}, {}, {}, {}, {}, {}, {}, stream));\n",
+          from, name, where, c_.batch, c_.channels_in, padded_, pixels);
+    else
+      body_ += format(
+          "  STITCH_OK_OR_RETURN(stitch::to_channels_first(\n      {}, {}, {}, {}, {}, {}, stream));\n", from,
+          name, where, c_.batch, c_.channels_in, pixels);
+    return name;
+  }
+
+  std::string filter() {
+    const Place& place = *c_.weight.place;
+    if (!last_ && place.dtype == type_ && c_.weight.contiguous() && c_.weight.offset == 0) {
+      signature_.read(place);
+      return place.pointer;
+    }
+    int64_t filters = c_.weight.shape[0], channels = c_.weight.shape[1];
+    int64_t padded = padded_ == c_.channels_in ? channels : padded_;
+    std::string name = format("{}_{}_packed", request_.name, place.pointer);
+    std::string pack = format("pack_{}_{}", request_.name, place.pointer);
+    std::string comment = format("({}, {}, {}): filters, taps, channels", filters, c_.taps(), padded);
+    add_packed(name, pack, place, filters * c_.taps() * padded, comment,
+               format("stitch::pack_filter({}, packed, {}, {}, {}, {}, stream)", place.pointer, filters,
+                      channels, padded, c_.taps()));
+    return name;
+  }
+
+  void add_packed(const std::string& name, const std::string& pack, const Place& place, int64_t elements,
+                  const std::string& comment, const std::string& call) {
+    Packed packed{name, std::string(element_type(type_)), elements,
+                  format("STITCH_OK_OR_RETURN({}({}, {}, nullptr));", pack, place.pointer, name)};
+    Signature signature(pack);
+    signature.read(place);
+    signature.add(Signature::writes, packed.type + "*", "packed", comment);
+    code_.declaration += signature.declaration();
+    functions_ += format("{} {{\n  return {};\n}}\n\n", signature.head(), call);
+    signature_.packed(packed, comment);
+    code_.packed.push_back(std::move(packed));
+  }
+
+  void member() {
+    size_t dims = std::max<size_t>(c_.dims, 2), first = 3 - dims;
+    auto three = [&](const Convolution::Three& values) {
+      std::vector<int64_t> own(values.begin() + static_cast<std::ptrdiff_t>(first), values.end());
+      return "{" + join(own, ", ") + "}";
+    };
+    std::string name = request_.name + "_convolution";
+    std::string spec = format(
+        "{{\n  // dimensions, batch, channels in and out, groups; sizes in and out, kernel, stride, padding, "
+        "dilation\n"
+        "  stitch::ConvolutionSpec spec{{{}, {}, {}, {}, {},\n                               {}, {}, {}, {}, "
+        "{}, {}}};\n",
+        dims, c_.batch, padded_, c_.channels_out, c_.groups, three(c_.size_in), three(c_.size_out),
+        three(c_.kernel), three(c_.stride), three(c_.padding), three(c_.dilation));
+    if (c_.transposed) spec += "  spec.transposed = true;\n";
+    if (last_) spec += "  spec.layout = CUDNN_TENSOR_NHWC;\n";
+    if (type_ == DType::f16) spec += "  spec.type = CUDNN_DATA_HALF;\n";
+    if (type_ == DType::bf16) spec += "  spec.type = CUDNN_DATA_BFLOAT16;\n";
+    if (request_.numerics != "strict" || type_ != DType::f32) spec += "  spec.math = CUDNN_DEFAULT_MATH;\n";
+    if (library_.bias) {
+      const Place& place = *library_.bias->place;
+      std::string bias = place.pointer;
+      if (place.dtype != type_) {
+        bias = format("{}_{}_packed", request_.name, place.pointer);
+        add_packed(
+            bias, format("pack_{}_{}", request_.name, place.pointer), place, c_.channels_out,
+            format("({})", c_.channels_out),
+            format("stitch::pack_filter({}, packed, {}, 1, 1, 1, stream)", place.pointer, c_.channels_out));
+      }
+      spec += format("  spec.bias = {};\n", bias);
+    }
+    if (library_.activation == LibraryEpilogue::relu) spec += "  spec.relu = true;\n";
+    int64_t algorithm = setting(request_.region, "algorithm", 0);
+    if (algorithm > 0) spec += format("  spec.algorithm = {};\n", algorithm);
+    if (algorithm < 0 || setting(request_.region, "search", 0) == 1) spec += "  spec.search = true;\n";
+    spec += format("  STITCH_OK_OR_RETURN({}.create(cudnn, spec));\n}}", name);
+    code_.members.push_back({"stitch::Convolution", name, spec});
+    signature_.member(code_.members.back());
+  }
+
+  void finish() {
+    const Place& out = *c_.result.view.place;
+    std::string functor = in_library_ || epilogue_.empty() ? "stitch::NoEpilogue{}" : epilogue_.construct;
+    bool needs_struct = finishes_ || !unaligned_.empty();
+    if (finishes_) {
+      bool planes = last_ && c_.strides(c_.result.view)[1] != 1;
+      if (planes)
+        body_ +=
+            format("  return stitch::finish_transposed<{}>(\n      \"{}\", {}, {}, {}, {}, {}, stream);\n",
+                   product_, request_.name, result_, out.pointer, functor, c_.batch, c_.positions());
+      else
+        body_ += format("  return stitch::finish_image<{}, {}>(\n      \"{}\", {}, {}, {}, {}, stream);\n",
+                        product_, last_, request_.name, result_, out.pointer, functor, c_.positions());
+    } else {
+      body_ += "  return STITCH_OK;\n";
+    }
+    if (!unaligned_.empty()) {
+      // cuDNN wants 16 bytes; the plain kernel takes anything.
+      signature_.read(*c_.weight.place);
+      body_ = format(
+          "  if ({})  // cuDNN can't: the plain kernel then\n    return stitch::enqueue_product<{}>(\n       "
+          " \"{}\", {}, {}, {}, {}, stream);\n{}",
+          join(unaligned_, " || "), product_, request_.name, c_.weight.place->pointer, c_.x.place->pointer,
+          out.pointer, epilogue_.empty() ? "stitch::NoEpilogue{}" : epilogue_.construct, body_);
+    }
+    bool needs_functor = !epilogue_.empty() && (!unaligned_.empty() || (finishes_ && !in_library_));
+    if (needs_functor)
+      for (const Place* place : epilogue_.places) signature_.read(*place);
+    code_.includes =
+        "#include \"stitch/kernels/conv_arrange.h\"\n#include \"stitch/runtime/cudnn.h\"\n"
+        "#include \"stitch/runtime/tensors.h\"\n";
+    code_.libraries = {"cudnn"};
+    code_.source = format("// {}{}{}\n// By cuDNN in {}, {}; {}_convolution holds the algorithm.\n",
+                          describe(c_), epilogue_.summary.empty() ? "" : ", then ", epilogue_.summary,
+                          name(type_), last_ ? "channels last" : "channels first", request_.name);
+    if (needs_struct) code_.source += convolution_struct(c_, product_) + "\n";
+    if (needs_functor) code_.source += epilogue_.definition + "\n";
+    code_.source += functions_ + format("{} {{\n{}}}\n", signature_.head(), body_);
+    code_.declaration += signature_.declaration();
+    code_.arguments = signature_.arguments();
+  }
+
+  const RegionRequest& request_;
+  Parts parts_;
+  Convolution c_;
+  Epilogue epilogue_;
+  LibraryEpilogue library_;
+  DType type_ = DType::f32;  // of what cuDNN reads and writes
+  bool last_ = false;        // channels last
+  bool direct_ = false, in_library_ = false, finishes_ = false;
+  int64_t padded_ = 0;  // channels of what cuDNN reads
+  std::string product_, result_, body_, functions_;
+  std::vector<std::string> unaligned_;
+  Signature signature_;
+  RegionCode code_;
+};
+
+}  // namespace
+
+Result<void> accepts_conv_cudnn(const Graph& graph, const plan::Region& region) {
+  STITCH_TRY(Parts parts, parts_of(graph, region, convolution_ops));
+  const Node& node = *parts.product;
+  DType dtype = graph.type(node.results[0]).dtype;
+  if (dtype == DType::f64) return not_for(region, "has no convolutions of f64");
+  Convolution c = geometry_of(graph, node);
+  if (graph.type(node.results[0]).elements() == 0 || graph.type(node.operands[0]).elements() == 0 ||
+      c.taps() == 0)
+    return not_for(region, "has no convolutions of nothing");
+  for (size_t d = 0; d < 3; ++d) {
+    // cuDNN checks a transposed convolution by the convolution that it undoes.
+    int64_t back =
+        (c.size_out[d] + 2 * c.padding[d] - c.dilation[d] * (c.kernel[d] - 1) - 1) / c.stride[d] + 1;
+    if (c.transposed && back != c.size_in[d])
+      return not_for(region, "has no transposed convolution with an output padding of a whole stride");
+  }
+  constexpr int64_t most = int64_t{1} << 31;
+  if (graph.type(node.results[0]).elements() >= most || graph.type(node.operands[0]).elements() >= most)
+    return not_for(region, "has no tensors of 2^31 elements");
+  return {};
+}
+
+Result<RegionCode> write_conv_cudnn(const RegionRequest& request) {
+  STITCH_CHECK(accepts_conv_cudnn(request.graph, request.region));
+  return Writer(request).write();
+}
+
+}  // namespace stitch::code
