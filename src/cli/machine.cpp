@@ -15,6 +15,7 @@
 #include "device/gpu_detect.h"
 #include "device/gpu_spec.h"
 #include "import/python.h"
+#include "sandbox/sandbox.h"
 
 namespace stitch {
 
@@ -327,30 +328,16 @@ void examine_compilers(std::vector<Check>& out) {
   }
 }
 
+// Each wall is tried, not guessed at: distributions have many switches.
 void examine_sandbox(std::vector<Check>& out) {
-  auto bwrap = find_program("bwrap");
-  bool seccomp = false;
-  if (auto status = read_file("/proc/self/status")) seccomp = status->find("\nSeccomp:") != std::string::npos;
-  if (bwrap)
-    out.push_back(present("Sandbox", "bubblewrap", bwrap->string()));
-  else
-    out.push_back({"Sandbox", "bubblewrap", missing, "", "generated programs run with resource limits only",
-                   "apt-get install bubblewrap"});
-  // Asking the kernel's switches would be guessing: distributions have three of them. Try it.
-  std::vector<std::string> trial =
-      bwrap ? std::vector<std::string>{bwrap->string(), "--unshare-all", "--ro-bind", "/", "/", "true"}
-            : std::vector<std::string>{"unshare", "--user", "--map-root-user", "true"};
-  if (output_of(trial))
-    out.push_back(present("Sandbox", "user namespaces", "usable"));
-  else
-    out.push_back({"Sandbox", "user namespaces", missing, "",
-                   "generated programs can't be cut off from files and network",
-                   "allow them: sysctl kernel.unprivileged_userns_clone=1, or "
-                   "kernel.apparmor_restrict_unprivileged_userns=0"});
-  if (seccomp)
-    out.push_back(present("Sandbox", "seccomp", "in the kernel"));
-  else
-    out.push_back({"Sandbox", "seccomp", missing, "", "system calls of generated programs can't be filtered",
+  const std::vector<sandbox::Wall>& walls = sandbox::walls();
+  auto stands = [&](sandbox::Wall wall) { return std::ranges::find(walls, wall) != walls.end(); };
+  out.push_back(present("Sandbox", "walls", sandbox::describe_walls()));
+  if (!sandbox::keeps_files_apart())
+    out.push_back({"Sandbox", "files", missing, "", "candidates can read what you can read",
+                   "install bubblewrap and allow user namespaces, or use a kernel with Landlock"});
+  if (!stands(sandbox::Wall::seccomp))
+    out.push_back({"Sandbox", "seccomp", missing, "", "system calls of candidates can't be filtered",
                    "use a kernel with CONFIG_SECCOMP_FILTER"});
 }
 

@@ -9,8 +9,10 @@
 #include "base/json.h"
 #include "base/table.h"
 #include "base/text.h"
+#include "cli/baselines.h"
 #include "cli/doctor.h"
 #include "cli/import.h"
+#include "cli/package.h"
 #include "cli/show.h"
 #include "cli/verify.h"
 
@@ -23,6 +25,8 @@ struct Options {
   ShowOptions show;
   VerifyCommand verify;
   ReceiptCommand receipt;
+  PackageCommand package;
+  BaselinesCommand baselines;
   bool json = false;  // read before the parse, so that its errors are JSON too
 };
 
@@ -136,6 +140,37 @@ void add_receipt(CLI::App& app, Options& options) {
   command.footer("stitchcuda receipt check model.receipt.json");
 }
 
+void add_package(CLI::App& app, Options& options) {
+  PackageCommand& package = options.package;
+  CLI::App& command =
+      *app.add_subcommand("package", "Make a program a folder that builds with CMake and nvcc alone");
+  command.add_option("PROGRAM", package.program, "a folder with program.cu")->required();
+  command.add_option("--task", package.task, "the task's .py file: model_new.py is made from it")
+      ->type_name("FILE");
+  command.add_option("--class", package.model_class, "the task's class, instead of Model")->type_name("NAME");
+  command.add_option("-o,--out", package.out, "the folder to write")->type_name("FOLDER")->required();
+  add_json(command, options);
+  command.footer("stitchcuda package examples/programs/mlp --task examples/programs/mlp/task.py -o mlp/");
+}
+
+void add_baselines(CLI::App& app, Options& options) {
+  BaselinesCommand& baselines = options.baselines;
+  CLI::App& command = *app.add_subcommand("baselines", "Time what PyTorch makes of tasks on the GPU");
+  command.add_option("TASK", baselines.tasks, "a .py task; several too")->required();
+  command
+      .add_option("--baselines", baselines.baselines,
+                  "eager,eager-graph,compile,compile-graph; all unless told")
+      ->type_name("LIST");
+  command.add_option("--numerics", baselines.numerics, "strict, default, tf32 or half; default unless told")
+      ->type_name("CLASS");
+  command.add_option("--calls", baselines.calls, "timed calls of each, 100 unless told")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(5, 100000));
+  command.add_option("--python", baselines.python, "the Python to use")->type_name("PATH");
+  add_json(command, options);
+  command.footer("stitchcuda baselines model.py --baselines compile,compile-graph");
+}
+
 void add_doctor(CLI::App& app, Options& options) {
   CLI::App& command = *app.add_subcommand("doctor", "Say what this machine has, and what is missing");
   add_json(command, options);
@@ -149,6 +184,8 @@ Result<int> run_command(const std::string& name, const Options& options, Console
   if (name == "show") return run_show(options.show, console);
   if (name == "verify") return run_verify(options.verify, console);
   if (name == "receipt") return run_receipt(options.receipt, console);
+  if (name == "package") return run_package(options.package, console);
+  if (name == "baselines") return run_baselines(options.baselines, console);
   if (name == "doctor") return run_doctor(console);
   throw Bug("a command without a body: " + name);
 }
@@ -275,6 +312,8 @@ Result<int> parse_and_run(std::vector<std::string> words, Console& console) {
   add_show(app, options);
   add_verify(app, options);
   add_receipt(app, options);
+  add_package(app, options);
+  add_baselines(app, options);
   add_doctor(app, options);
   app.require_subcommand(0, 1);
   app.footer(

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/progress.h"
 #include "base/text.h"
+#include "cli/baselines.h"
 #include "device/gpu_detect.h"
 #include "verify/receipt.h"
 #include "verify/verify.h"
@@ -13,8 +14,6 @@
 namespace stitch {
 
 namespace {
-
-const std::vector<std::string> all_baselines = {"eager", "eager-graph", "compile", "compile-graph"};
 
 Result<runner::Device> device_named(const std::string& name) {
   if (name == "emulated") return runner::Device::emulated;
@@ -28,18 +27,6 @@ Result<runner::Device> device_named(const std::string& name) {
                       "this machine has no GPU to use" + (driver ? "" : ": " + driver.error().message),
                       "use --device emulated");
   return runner::Device::cuda;
-}
-
-Result<std::vector<std::string>> baselines_named(const std::string& names, bool gpu) {
-  if (names == "none" || (names == "auto" && !gpu)) return std::vector<std::string>();
-  if (names == "auto") return std::vector<std::string>{"eager", "eager-graph"};
-  if (names == "all") return all_baselines;
-  std::vector<std::string> list = split(names, ',');
-  for (const std::string& one : list)
-    if (std::ranges::find(all_baselines, one) == all_baselines.end())
-      return user_error("baselines", format("there is no baseline '{}'", one),
-                        "some of: " + join(all_baselines, ", ") + "; or all, or none");
-  return list;
 }
 
 Result<std::optional<uint64_t>> seed_of(const std::string& text) {
@@ -62,7 +49,12 @@ Result<verifier::VerifyOptions> options_of(const VerifyCommand& command) {
                       "one of: strict, default, tf32, half");
   options.numerics = *numerics;
   STITCH_TRY(options.device, device_named(command.device));
-  STITCH_TRY(options.baselines, baselines_named(command.baselines, options.device == runner::Device::cuda));
+
+  bool cuda = options.device == runner::Device::cuda;
+  std::string baselines = command.baselines != "auto" ? command.baselines
+                          : cuda                      ? "eager,eager-graph"
+                                                      : "none";
+  STITCH_TRY(options.baselines, baselines_named(baselines));
   STITCH_TRY(options.seed, seed_of(command.seed));
   if (!command.compatible.empty() && command.compatible != "kernelbench")
     return user_error("compat", format("'{}' is nothing to be compatible with", command.compatible),

@@ -1,0 +1,57 @@
+"""KernelBench's own evaluator on a packaged program: python -m stitchcuda_torch.kernelbench_eval CHECKOUT TASK PACKAGE…
+
+CHECKOUT is an unpacked KernelBench repository. Its verdict is printed beside nothing else: one JSON line a package.
+"""
+
+import argparse
+import importlib
+import json
+import os
+import sys
+import types
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("checkout")
+    parser.add_argument("task")
+    parser.add_argument("package", nargs="+", help="folders with model_new.py")
+    options = parser.parse_args()
+    evaluator = load_evaluator(options.checkout)
+    for package in options.package:
+        print(json.dumps(evaluate(evaluator, options.task, package)), flush=True)
+
+
+def load_evaluator(checkout):
+    """kernelbench.eval without the package's other needs (language-model clients, data-set downloads)."""
+    folder = os.path.join(checkout, "src", "kernelbench")
+    package = types.ModuleType("kernelbench")
+    package.__path__ = [folder]
+    sys.modules["kernelbench"] = package
+    for name in ("requests", "kernelbench.dataset"):
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            sys.modules[name] = types.ModuleType(name)
+    return importlib.import_module("kernelbench.eval")
+
+
+def evaluate(evaluator, task, package):
+    import torch
+    with open(task) as file:
+        reference = file.read()
+    path = os.path.join(package, "model_new.py")
+    with open(path) as file:
+        candidate = file.read()
+    os.environ["STITCHCUDA_PROGRAM"] = os.path.abspath(package)  # the evaluator executes the text: there is no __file__
+    result = evaluator.eval_kernel_against_ref(
+        original_model_src=reference, custom_model_src=candidate, seed_num=42, num_correct_trials=5, num_perf_trials=100,
+        measure_performance=True, backend="cuda", precision=torch.float32, device=torch.device("cuda:0"), verbose=False)
+    if result is None:
+        return {"package": package, "compiled": None}
+    return {"package": package, "compiled": result.compiled, "correct": result.correctness, "milliseconds": result.runtime,
+            "reference_milliseconds": getattr(result, "ref_runtime", None), "metadata": {k: str(v)[:300] for k, v in result.metadata.items()}}
+
+
+if __name__ == "__main__":
+    main()
