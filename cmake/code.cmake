@@ -1,0 +1,14 @@
+# Techniques made from expressions, run on the emulated GPU against the oracle: many regions are one library.
+include_guard(GLOBAL)
+if(STITCHCUDA_TESTS)
+  enable_testing()
+  find_package(GTest REQUIRED)
+  file(GLOB loop_device_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/code/loops/emulated/*_test.cpp)
+  add_executable(code_device_test ${loop_device_tests})
+  target_link_libraries(code_device_test PRIVATE stitch_code stitch_import stitch_oracle stitch_device
+    stitch_emulated_runtime GTest::gtest_main ${CMAKE_DL_LIBS})
+  target_compile_definitions(code_device_test PRIVATE
+    STITCH_SOURCE_DIR="${CMAKE_SOURCE_DIR}" STITCH_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  # One test for all: a suite's regions are compiled together.
+  add_test(NAME code_device COMMAND code_device_test)
+endif()

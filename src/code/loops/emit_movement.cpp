@@ -1,0 +1,257 @@
+// Views and movements as maps of indices; gather and index as maps that are known at run time.
+#include <algorithm>
+
+#include "base/format.h"
+#include "code/loops/emitter.h"
+
+namespace stitch::code::loops {
+
+namespace {
+
+size_t dimension(const Node& node, size_t rank) {
+  int64_t dim = node.attributes.integer("dim");
+  return static_cast<size_t>(dim < 0 ? dim + static_cast<int64_t>(std::max<size_t>(rank, 1)) : dim);
+}
+
+size_t from_start(int64_t dim, size_t rank) {
+  return static_cast<size_t>(dim < 0 ? dim + static_cast<int64_t>(rank) : dim);
+}
+
+// What must be asked to know that low <= index < high; empty: it always is. False: it never is.
+struct Range {
+  std::string condition;
+  bool never = false;
+};
+Range within(const Index& index, int64_t low, int64_t high) {
+  Range range;
+  if (index.most() < low || index.least() >= high) range.never = true;
+  std::string text = index.text();
+  if (index.least() < low) range.condition = format("{} >= {}", text, low);
+  if (index.most() >= high)
+    range.condition += format("{}{} < {}", range.condition.empty() ? "" : " && ", text, high);
+  return range;
+}
+
+}  // namespace
+
+std::string Emitter::moved(ValueId id, const Node& node, const Indices& at) {
+  const Attributes& attributes = node.attributes;
+  ValueId x = node.operands[0];
+  const Shape& shape = graph().type(x).shape;
+  DType dtype = graph().type(id).dtype;
+  auto chosen = [&](const std::string& condition, const std::string& otherwise, const auto& take) {
+    if (condition.empty()) return take();
+    std::string name = variable(id, otherwise);
+    guard(condition);
+    std::string taken = take();
+    line(format("{} = {};", name, taken));
+    close();
+    return name;
+  };
+  switch (node.op) {
+    case Op::reshape: {
+      const Shape& to = graph().type(id).shape;
+      Index flat = flatten(at, to);
+      Indices direct = unflatten(flat, shape);
+      // Where nothing is split, negative factors do no harm.
+      bool split = std::ranges::any_of(
+          direct, [](const Index& index) { return index.text().find_first_of("/%") != std::string::npos; });
+      if (split) direct = unflatten(settled(flat, element_count(to)), shape);
+      return value(x, direct);
+    }
+    case Op::permute: {
+      const auto& dims = attributes.integers("dims");
+      Indices from(shape.size());
+      for (size_t i = 0; i < dims.size(); ++i) from[static_cast<size_t>(dims[i])] = at[i];
+      return value(x, from);
+    }
+    case Op::expand: return value(x, broadcast_to(x, at));
+    case Op::slice: {
+      Indices from = at;
+      size_t dim = dimension(node, shape.size());
+      from[dim] = from[dim] * attributes.integer("step") + attributes.integer("start");
+      return value(x, from);
+    }
+    case Op::strided_view: {
+      Index flat = position(at, attributes.integers("strides")) + attributes.integer("offset");
+      return value(x, unflatten(settled(flat, element_count(shape)), shape));
+    }
+    case Op::flip: {
+      Indices from = at;
+      for (int64_t d : attributes.integers("dims")) {
+        if (shape.empty()) break;
+        size_t dim = from_start(d, shape.size());
+        from[dim] = Index(shape[dim] - 1) - from[dim];
+      }
+      return value(x, from);
+    }
+    case Op::roll: {
+      Indices from = at;
+      const auto &dims = attributes.integers("dims"), &shifts = attributes.integers("shifts");
+      for (size_t k = 0; k < dims.size() && !shape.empty(); ++k) {
+        size_t dim = from_start(dims[k], shape.size());
+        int64_t size = shape[dim], shift = ((shifts[k] % size) + size) % size;
+        if (shift) from[dim] = (settled(from[dim], size) + (size - shift)).modulo(size);
+      }
+      return value(x, from);
+    }
+    case Op::concat: {
+      size_t dim = dimension(node, at.size());
+      int64_t start = 0;
+      std::string name;
+      for (ValueId operand : node.operands) {
+        int64_t size = graph().type(operand).shape[dim];
+        Range range = within(at[dim], start, start + size);
+        Indices from = at;
+        from[dim] = at[dim] - start;
+        start += size;
+        if (size == 0 || range.never) continue;
+        if (range.condition.empty()) return value(operand, from);
+        if (name.empty()) name = variable(id, literal(0, dtype));
+        guard(range.condition);
+        std::string part = value(operand, from);
+        line(format("{} = {};", name, part));
+        close();
+      }
+      return name;
+    }
+    case Op::pad: {
+      const auto& pads = attributes.integers("pads");
+      const std::string& mode = attributes.text("mode");
+      Indices from = at;
+      std::string condition;
+      for (size_t d = 0; d < shape.size(); ++d) {
+        int64_t before = pads[2 * d], after = pads[2 * d + 1], size = shape[d];
+        if (before == 0 && after == 0) continue;
+        from[d] = at[d] - before;
+        if (mode == "constant") {
+          Range range = within(from[d], 0, size);
+          if (range.never) return cast(literal(attributes.number("value"), dtype), dtype, dtype);
+          if (!range.condition.empty()) condition += (condition.empty() ? "" : " && ") + range.condition;
+        } else if (mode == "circular") {
+          from[d] = (settled(at[d], size + before + after) + (size - before)).modulo(size);
+        } else {
+          std::string i = from[d].text();
+          std::string source =
+              mode == "replicate"
+                  ? format("{0} < 0 ? 0 : {0} < {1} ? {0} : {2}", i, size, size - 1)
+                  : format("{0} < 0 ? -({0}) : {0} < {1} ? {0} : {2} - ({0})", i, size, 2 * (size - 1));
+          if (from[d].least() < 0 || from[d].most() >= size) from[d] = declare_index("source", source, size);
+        }
+      }
+      std::string fill = literal(attributes.number("value"), dtype);
+      if (is_integer(dtype)) fill = format("stitch::wrapped<{}>({})", stored_type(dtype), fill);
+      return chosen(condition, fill, [&] { return value(x, from); });
+    }
+    case Op::tril:
+    case Op::triu: {
+      int64_t columns = shape.back(), rows = shape[shape.size() - 2];
+      int64_t diagonal = std::clamp(attributes.integer("diagonal"), -rows - 1, columns + 1);
+      Index above = at.back() - at[at.size() - 2];
+      std::string condition = format("{} {} {}", above.text(), node.op == Op::tril ? "<=" : ">=", diagonal);
+      return chosen(condition, literal(0, dtype), [&] { return value(x, at); });
+    }
+    case Op::update_slice: {
+      ValueId update = node.operands[1];
+      size_t dim = dimension(node, shape.size());
+      int64_t start = attributes.integer("start"), step = attributes.integer("step");
+      int64_t count = graph().type(update).shape[dim];
+      if (count == 0) return value(x, at);
+      Range range = within(at[dim], start, start + (count - 1) * step + 1);
+      if (range.never) return value(x, at);
+      Index shifted = at[dim] - start;
+      if (step > 1) {
+        range.condition +=
+            format("{}({}) % {} == 0", range.condition.empty() ? "" : " && ", shifted.text(), step);
+      }
+      Indices from = at;
+      if (range.condition.empty()) {
+        from[dim] = shifted;
+        return value(update, from);
+      }
+      std::string name = variable(id, literal(0, dtype));
+      std::string inside = names_.unique("replaced");
+      line(format("const bool {} = {};", inside, range.condition));
+      guard(inside);
+      from[dim] =
+          step > 1 ? declare_index("source", format("({}) / {}", shifted.text(), step), count) : shifted;
+      std::string fresh = value(update, from);
+      line(format("{} = {};", name, fresh));
+      close();
+      guard("!" + inside);
+      std::string old = value(x, at);
+      line(format("{} = {};", name, old));
+      close();
+      return name;
+    }
+    default: throw Bug(format("no movement: {}", info(node.op).name));
+  }
+}
+
+std::string Emitter::indexed(ValueId id, const Node& node, const Indices& at) {
+  ValueId x = node.operands[0];
+  const Shape& shape = graph().type(x).shape;
+  if (node.op == Op::gather) {
+    Indices from = at;
+    std::string found = value(node.operands[1], at);
+    if (shape.empty()) return value(x, {});
+    size_t dim = dimension(node, shape.size());
+    from[dim] = declare_index(graph()[id].name + "_from", found, shape[dim]);
+    return value(x, from);
+  }
+  require(node.op == Op::index, "gather and index are the ops that read at computed places");
+  const auto& dims = node.attributes.integers("dims");
+  size_t common = 0;
+  for (size_t i = 0; i < dims.size(); ++i)
+    common = std::max(common, graph().type(node.operands[i + 1]).shape.size());
+  bool neighbours = dims.back() - dims.front() + 1 == std::ssize(dims);
+  size_t first = neighbours ? static_cast<size_t>(dims.front()) : 0;
+  Indices common_at(at.begin() + static_cast<int64_t>(first),
+                    at.begin() + static_cast<int64_t>(first + common));
+  Indices from(shape.size());
+  size_t next = neighbours ? 0 : common;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (neighbours && d == first) next += common;
+    auto named = std::ranges::find(dims, static_cast<int64_t>(d));
+    if (named == dims.end()) {
+      from[d] = at[next++];
+      continue;
+    }
+    ValueId index = node.operands[static_cast<size_t>(named - dims.begin()) + 1];
+    Indices index_at = broadcast_to(index, common_at);
+    // Declared where the index is known, so that what it says may be used outside of inner loops.
+    Scopes::Outside outside(scopes_, scopes_.outermost(index_at));
+    std::string found = value(index, index_at);
+    std::string key = format("index|{}|{}|{}", index_of(index), shape[d], key_of(index, index_at));
+    if (!scopes_.find(key)) {
+      Index declared = declare_index(graph()[index].name + "_at",
+                                     format("{0} < 0 ? {0} + {1} : {0}", found, shape[d]), shape[d]);
+      scopes_.remember(key, declared.text());
+    }
+    from[d] = Index::variable(*scopes_.find(key), shape[d]);
+  }
+  return value(x, from);
+}
+
+// Halves what is left until the first element that is not before the value stands alone.
+std::string Emitter::search(ValueId id, const Node& node, const Indices& at) {
+  ValueId sorted = node.operands[0], values = node.operands[1];
+  const Shape& shape = graph().type(sorted).shape;
+  if (shape.back() == 0) return "0";
+  std::string wanted = value(values, at);
+  std::string first = names_.unique(graph()[id].name), rest = names_.unique("rest");
+  line(format("{0} {1} = 0, {2} = {3};", index_type(), first, rest, shape.back()));
+  scopes_.open(format("while ({} > 0)", rest), {first, rest}, false);
+  Indices from(shape.size());
+  if (shape.size() > 1) std::copy_n(at.begin(), shape.size() - 1, from.begin());
+  from.back() = declare_index("middle", format("{} + {} / 2", first, rest), shape.back());
+  std::string middle = from.back().text();
+  std::string each = value(sorted, from);
+  line(format("const bool before = !({} {} {});", each, node.attributes.flag("right") ? ">" : ">=", wanted));
+  line(format("{0} = before ? {0} - {0} / 2 - 1 : {0} / 2;", rest));
+  line(format("if (before) {} = {} + 1;", first, middle));
+  close();
+  return first;
+}
+
+}  // namespace stitch::code::loops

@@ -1,0 +1,330 @@
+// For tests: regions of small graphs, written by a family, compiled together for the emulated GPU, run on the
+// oracle's inputs and compared with its outputs.
+#pragma once
+
+#include <cuda_runtime.h>
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "code/loops/families.h"
+#include "code/names.h"
+#include "device/emulated/compile.h"
+#include "graph/text.h"
+#include "oracle/interpreter.h"
+#include "stitch_emulated.h"
+
+namespace stitch::code::loops {
+
+using oracle::Tensor;
+
+// One region and what it should compute.
+struct Case {
+  std::string label;
+  Graph graph;
+  plan::Region region;
+  oracle::Known known;           // every leaf of the graph
+  std::vector<Tensor> expected;  // in the order of region.writes
+  std::vector<Place> reads, weights, writes;
+  std::vector<Tensor> given;  // reads, then weights
+  RegionCode code;
+  double tolerance = 1e-5;
+};
+
+// Storage of a value: its dtype in memory and the order of its dimensions. Empty: as the graph has it.
+struct Stored {
+  std::optional<DType> dtype;
+  std::vector<int64_t> order;
+};
+using Layouts = std::map<std::string, Stored>;
+
+inline Place placed(const Graph& graph, ValueId id, const Layouts& layouts, std::string pointer) {
+  const TensorType& type = graph.type(id);
+  Place place{id, std::move(pointer), type.dtype, type.shape, contiguous_strides(type.shape)};
+  auto layout = layouts.find(graph[id].name);
+  if (layout == layouts.end()) return place;
+  if (layout->second.dtype) place.dtype = *layout->second.dtype;
+  if (!layout->second.order.empty()) {
+    int64_t step = 1;
+    for (size_t i = layout->second.order.size(); i-- > 0;) {
+      size_t d = static_cast<size_t>(layout->second.order[i]);
+      place.strides[d] = step;
+      step *= std::max<int64_t>(type.shape[d], 1);
+    }
+  }
+  return place;
+}
+
+inline bool made_inside(const Graph& graph, const plan::Region& region, ValueId id) {
+  for (int32_t n : region.nodes)
+    if (std::ranges::find(graph.nodes[static_cast<size_t>(n)].results, id) !=
+        graph.nodes[static_cast<size_t>(n)].results.end())
+      return true;
+  return false;
+}
+
+// Reads and writes of a region; what outputs, updates or other nodes need is written.
+inline void complete_region(const Graph& graph, plan::Region& region) {
+  std::set<int32_t> inside(region.nodes.begin(), region.nodes.end());
+  auto uses = users(graph);
+  for (int32_t n : region.nodes) {
+    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    for (ValueId id : node.operands)
+      if (id != ValueId::none && !made_inside(graph, region, id) && !graph[id].has_data() &&
+          std::ranges::find(region.reads, id) == region.reads.end())
+        region.reads.push_back(id);
+    for (ValueId id : node.results) {
+      bool outside = std::ranges::find(graph.outputs, id) != graph.outputs.end();
+      for (const Update& update : graph.updates) outside |= update.value == id;
+      for (int32_t user : uses[index_of(id)]) outside |= !inside.contains(user);
+      if (outside) region.writes.push_back(id);
+    }
+  }
+}
+
+// Random numbers of a type; integers in [0, range).
+inline Tensor draw(const TensorType& type, uint64_t seed, double range = 5) {
+  std::mt19937_64 generator(seed);
+  std::normal_distribution<double> normal;
+  std::vector<double> values(static_cast<size_t>(type.elements()));
+  for (double& value : values) {
+    value = normal(generator);
+    if (type.dtype == DType::boolean)
+      value = value > 0;
+    else if (!is_floating(type.dtype))
+      value = std::floor(std::fmod(std::fabs(value) * 977, range));
+  }
+  Tensor exact = Tensor::of(type.dtype, type.shape, values);
+  // As memory would hold them.
+  return *Tensor::from_bytes(type.dtype, type.shape, exact.to_bytes());
+}
+
+inline std::vector<std::byte> laid_out(const Tensor& tensor, const Place& place) {
+  std::vector<std::byte> dense = tensor.to_bytes(place.dtype), out(dense.size());
+  std::vector<int64_t> strides = contiguous_strides(place.shape);
+  size_t size = static_cast<size_t>(size_of(place.dtype));
+  for (int64_t i = 0; i < tensor.elements(); ++i) {
+    int64_t to = 0;
+    for (size_t d = 0; d < strides.size(); ++d) to += i / strides[d] % place.shape[d] * place.strides[d];
+    std::memcpy(out.data() + static_cast<size_t>(to) * size, dense.data() + static_cast<size_t>(i) * size,
+                size);
+  }
+  return out;
+}
+
+inline Tensor taken_back(const Place& place, const std::byte* bytes) {
+  std::vector<std::byte> dense(static_cast<size_t>(element_count(place.shape) * size_of(place.dtype)));
+  std::vector<int64_t> strides = contiguous_strides(place.shape);
+  size_t size = static_cast<size_t>(size_of(place.dtype));
+  for (int64_t i = 0; i < element_count(place.shape); ++i) {
+    int64_t from = 0;
+    for (size_t d = 0; d < strides.size(); ++d) from += i / strides[d] % place.shape[d] * place.strides[d];
+    std::memcpy(dense.data() + static_cast<size_t>(i) * size, bytes + static_cast<size_t>(from) * size, size);
+  }
+  return *Tensor::from_bytes(place.dtype, place.shape, dense);
+}
+
+// Where got and expected differ; empty: nowhere.
+inline std::string difference(const Tensor& got, const Tensor& expected, double tolerance) {
+  if (!expected.floating()) {
+    if (got.floating()) return "floats instead of integers";
+    for (int64_t i = 0; i < expected.elements(); ++i)
+      if (got.data<int64_t>()[i] != expected.data<int64_t>()[i])
+        return format("element {} is {}, not {}", i, got.data<int64_t>()[i], expected.data<int64_t>()[i]);
+    return {};
+  }
+  double error = 0, norm = 0;
+  for (int64_t i = 0; i < expected.elements(); ++i) {
+    double a = got.data<double>()[i], b = expected.data<double>()[i];
+    if ((std::isnan(a) && std::isnan(b)) || (std::isinf(b) && a == b)) continue;
+    if (std::isinf(a) && std::fabs(b) > 3.4e38) continue;
+    if (!std::isfinite(a) || !std::isfinite(b)) return format("element {} is {}, not {}", i, a, b);
+    error += (a - b) * (a - b);
+    norm += b * b;
+  }
+  double noise = 1e-7 * std::sqrt(static_cast<double>(std::max<int64_t>(expected.elements(), 1)));
+  if (std::sqrt(error) <= noise) return {};
+  double relative = norm > 0 ? std::sqrt(error / norm) : 1;
+  return relative <= tolerance ? "" : format("relative error {:.2e}", relative);
+}
+
+// A suite: cases are added, then compiled in one go, then run.
+class Bench {
+ public:
+  explicit Bench(std::string name) : name_(std::move(name)) {}
+
+  // The whole graph as one region, or those of its nodes; the technique that classify() finds unless told.
+  Result<void> add(std::string label, Graph graph, std::vector<int32_t> nodes = {}, oracle::Known known = {},
+                   const Layouts& layouts = {}, std::string_view technique = {}) {
+    Case made{std::move(label), std::move(graph)};
+    const Graph& g = made.graph;
+    if (nodes.empty())
+      for (size_t i = 0; i < g.nodes.size(); ++i) nodes.push_back(static_cast<int32_t>(i));
+    made.region.nodes = nodes;
+    made.region.name = format("{}_{}", name_, cases_.size());
+    complete_region(g, made.region);
+    if (technique.empty()) {
+      STITCH_TRY(technique, classify(g, made.region));
+    }
+    made.region.technique = technique;
+    uint64_t seed = 17 * (cases_.size() + 1);
+    for (ValueId id : g.leaves())
+      if (auto found = known.find(id); found != known.end())
+        made.known.emplace(id, found->second);
+      else
+        made.known.emplace(id, draw(g.type(id), seed++));
+    // What the region reads and writes, by the oracle.
+    std::vector<ValueId> weights;
+    for (int32_t n : nodes)
+      for (ValueId id : g.nodes[static_cast<size_t>(n)].operands)
+        if (id != ValueId::none && g[id].has_data() && std::ranges::find(weights, id) == weights.end())
+          weights.push_back(id);
+    std::vector<ValueId> wanted = made.region.reads;
+    wanted.insert(wanted.end(), weights.begin(), weights.end());
+    STITCH_TRY(std::vector<Tensor> read, oracle::evaluate(g, made.known, wanted));
+    oracle::Known from_reads;
+    Names names;
+    auto pointer = [&](ValueId id) { return names.unique(g[id].name); };
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      bool weight = i >= made.region.reads.size();
+      Place place = placed(g, wanted[i], weight ? Layouts{} : layouts, pointer(wanted[i]));
+      // The region sees what memory holds.
+      Tensor seen = taken_back(place, laid_out(read[i], place).data());
+      if (is_floating(seen.dtype())) seen = seen.labelled(g.type(wanted[i]).dtype);
+      made.given.push_back(seen);
+      from_reads.emplace(wanted[i], seen);
+      (weight ? made.weights : made.reads).push_back(std::move(place));
+    }
+    for (ValueId id : made.region.writes) made.writes.push_back(placed(g, id, layouts, pointer(id)));
+    STITCH_TRY(made.expected, oracle::evaluate(g, from_reads, made.region.writes));
+    for (const Place& place : made.writes) {
+      if (place.dtype == DType::f16) made.tolerance = std::max(made.tolerance, 1e-3);
+      if (place.dtype == DType::bf16) made.tolerance = std::max(made.tolerance, 8e-3);
+    }
+    RegionRequest request{g, made.region, made.region.name, "default", made.reads, made.weights, made.writes};
+    for (const Family& family : loop_families())
+      if (family.technique == technique) {
+        STITCH_TRY(made.code, family.write(request));
+        ++techniques[std::string(technique)];
+        cases_.push_back(std::move(made));
+        return {};
+      }
+    return work_error("test", format("no technique {}", technique));
+  }
+
+  size_t size() const { return cases_.size(); }
+  Case& last() { return cases_.back(); }
+  std::map<std::string, int> techniques;
+
+  // Compiles in parts, so that one source doesn't take minutes, and runs everything.
+  void run() {
+    const size_t part = 60;
+    for (size_t begin = 0; begin < cases_.size(); begin += part)
+      run_part(begin, std::min(begin + part, cases_.size()));
+  }
+
+ private:
+  void run_part(size_t begin, size_t end) {
+    std::string source;
+    std::set<std::string> includes;
+    for (size_t i = begin; i < end; ++i)
+      for (std::string_view line : split(cases_[i].code.includes, '\n'))
+        if (!line.empty()) includes.insert(std::string(line));
+    for (const std::string& line : includes) source += line + "\n";
+    for (size_t i = begin; i < end; ++i) {
+      const Case& each = cases_[i];
+      source += format("\n// {}\n{}\n", each.label, each.code.source);
+      source += format(
+          "extern \"C\" int run_{}(void** pointers, void* workspace) {{\n  (void)workspace;\n  "
+          "(void)pointers;\n"
+          "  int status = enqueue_{}(",
+          i, each.region.name);
+      for (const std::string& argument : each.code.arguments) source += pass(each, argument) + ", ";
+      source += "nullptr);\n  if (status) return status;\n  return cudaDeviceSynchronize();\n}\n";
+    }
+    fs::path folder = fs::path(STITCH_BINARY_DIR) / "code_device";
+    fs::create_directories(folder);
+    fs::path file = folder / format("{}_{}.cu", name_, begin),
+             library = folder / format("{}_{}.so", name_, begin);
+    ASSERT_TRUE(write_file(file, source));
+    emulated::CompileOptions options;
+    options.include_dirs = {fs::path(STITCH_SOURCE_DIR) / "src/program/include"};
+    options.optimise = false;
+    options.time_limit = std::chrono::milliseconds(600'000);
+    auto built = emulated::compile_emulated({file}, library, options);
+    ASSERT_TRUE(built) << built.error().text().substr(0, 4000);
+    void* handle = dlopen(built->c_str(), RTLD_NOW | RTLD_LOCAL);
+    ASSERT_TRUE(handle) << dlerror();
+    for (size_t i = begin; i < end; ++i) {
+      auto run = reinterpret_cast<int (*)(void**, void*)>(dlsym(handle, format("run_{}", i).c_str()));
+      ASSERT_TRUE(run);
+      for (const char* order : {"forward", "reverse"}) check(cases_[i], run, order, 0);
+      check(cases_[i], run, "forward", 1);
+    }
+  }
+
+  std::string pass(const Case& each, const std::string& argument) const {
+    if (argument == "workspace") return "workspace";
+    size_t index = 0;
+    for (const auto* places : {&each.reads, &each.weights, &each.writes})
+      for (const Place& place : *places) {
+        if (place.pointer == argument)
+          return format("static_cast<{}*>(pointers[{}])", element_type(place.dtype), index);
+        ++index;
+      }
+    return "missing_" + argument;
+  }
+
+  void check(const Case& each, int (*run)(void**, void*), const char* order, int misaligned) {
+    stitch_emulated_set_order(order);
+    std::vector<void*> memory, pointers;
+    auto allocate = [&](size_t bytes, size_t offset) {
+      void* made = nullptr;
+      EXPECT_EQ(cudaMalloc(&made, bytes + offset + 1), cudaSuccess);
+      memory.push_back(made);
+      pointers.push_back(static_cast<char*>(made) + offset);
+      return pointers.back();
+    };
+    size_t next = 0;
+    for (const auto* places : {&each.reads, &each.weights})
+      for (const Place& place : *places) {
+        std::vector<std::byte> bytes = laid_out(each.given[next++], place);
+        void* to = allocate(bytes.size(), static_cast<size_t>(misaligned * size_of(place.dtype)));
+        std::memcpy(to, bytes.data(), bytes.size());
+      }
+    size_t first_write = pointers.size();
+    for (const Place& place : each.writes) {
+      size_t bytes = static_cast<size_t>(element_count(place.shape) * size_of(place.dtype));
+      std::memset(allocate(bytes, static_cast<size_t>(misaligned * size_of(place.dtype))), 0x5a, bytes);
+    }
+    void* workspace = nullptr;
+    EXPECT_EQ(cudaMalloc(&workspace, static_cast<size_t>(each.code.workspace_bytes) + 1), cudaSuccess);
+    int status = run(pointers.data(), workspace);
+    EXPECT_EQ(status, 0) << each.label << ": " << stitch_emulated_last_report();
+    EXPECT_STREQ(stitch_emulated_check_memory(), "") << each.label;
+    if (status == 0)
+      for (size_t w = 0; w < each.writes.size(); ++w) {
+        Tensor got = taken_back(each.writes[w], static_cast<const std::byte*>(pointers[first_write + w]));
+        std::string wrong = difference(got, each.expected[w], each.tolerance);
+        EXPECT_EQ(wrong, "") << each.label << " (" << each.region.technique << ", " << order
+                             << ", misaligned by " << misaligned
+                             << "): " << each.graph[each.writes[w].value].name << "\n"
+                             << print_graph(each.graph).substr(0, 2000) << "\n"
+                             << each.code.source.substr(0, 6000);
+      }
+    for (void* each_memory : memory) cudaFree(each_memory);
+    cudaFree(workspace);
+    if (status != 0) cudaDeviceReset();
+  }
+
+  std::string name_;
+  std::vector<Case> cases_;
+};
+
+}  // namespace stitch::code::loops

@@ -1,0 +1,115 @@
+// Every op case that PyTorch exported (see import/torch_cases_test.cpp): the whole graph as one region where
+// a technique takes it, and every node as a region of its own.
+#include <fstream>
+
+#include "code/loops/emulated/bench.h"
+#include "graph/safetensors.h"
+#include "import/aten_program.h"
+#include "import/lowering.h"
+#include "passes/pipeline.h"
+
+namespace stitch::code::loops {
+namespace {
+
+Result<Tensor> load(const Safetensors& file, const std::string& key) {
+  const TensorBytes* tensor = file.find(key);
+  if (!tensor) return user_error("case", format("no tensor '{}'", key));
+  return Tensor::from_bytes(tensor->type.dtype, tensor->type.shape, tensor->bytes);
+}
+
+struct Loaded {
+  Graph graph;
+  oracle::Known known;
+};
+
+Result<Loaded> load_case(const fs::path& folder) {
+  Loaded out;
+  STITCH_TRY(std::string aten, read_file(folder / "aten.json"));
+  STITCH_TRY(AtenProgram program, read_aten(aten));
+  STITCH_TRY(out.graph, lower(program));
+  run_pipeline(out.graph, cleanup_pipeline());
+  STITCH_TRY(out.graph, parse_graph(print_graph(out.graph)));
+  STITCH_TRY(Safetensors weights, Safetensors::open(folder / "weights.safetensors"));
+  STITCH_TRY(Safetensors inputs, Safetensors::open(folder / "inputs.safetensors"));
+  int index = 0;
+  for (ValueId id : out.graph.inputs()) {
+    STITCH_TRY(Tensor tensor, load(inputs, format("input.{}", index++)));
+    // As memory of the graph's dtype holds them.
+    DType dtype = out.graph.type(id).dtype;
+    STITCH_TRY(tensor, Tensor::from_bytes(dtype, tensor.shape(), tensor.to_bytes(dtype)));
+    out.known.emplace(id, std::move(tensor));
+  }
+  for (Role role : {Role::parameter, Role::buffer, Role::constant})
+    for (ValueId id : out.graph.with_role(role)) {
+      STITCH_TRY(Tensor tensor, load(weights, out.graph[id].data));
+      DType dtype = out.graph.type(id).dtype;
+      STITCH_TRY(tensor, Tensor::from_bytes(dtype, tensor.shape(), tensor.to_bytes(dtype)));
+      out.known.emplace(id, std::move(tensor));
+    }
+  for (ValueId id : out.graph.with_role(Role::seed)) out.known.emplace(id, Tensor::of(DType::i64, {}, {42}));
+  return out;
+}
+
+class OpCases : public testing::TestWithParam<const char*> {};
+
+TEST_P(OpCases, RegionsAgreeWithTheOracle) {
+  const char* told = std::getenv("STITCHCUDA_CASES");
+  fs::path root = told ? told : STITCH_BINARY_DIR "/../cases";
+  std::error_code ec;
+  if (!fs::is_directory(root, ec)) GTEST_SKIP() << "no cases in " << root;
+  const char* only = std::getenv("STITCHCUDA_CASE");
+  std::vector<fs::path> folders;
+  for (const auto& entry : fs::directory_iterator(root)) {
+    std::string name = entry.path().filename().string();
+    if (name.starts_with(std::string(GetParam()) + ".") && fs::exists(entry.path() / "case.json") &&
+        (!only || name.find(only) != std::string::npos))
+      folders.push_back(entry.path());
+  }
+  std::ranges::sort(folders);
+  Bench bench(GetParam());
+  std::map<std::string, int> refused;
+  std::set<std::string> seen;
+  for (const fs::path& folder : folders) {
+    auto loaded = load_case(folder);
+    ASSERT_TRUE(loaded) << folder << ": " << loaded.error().text();
+    const Graph& graph = loaded->graph;
+    std::string name = folder.filename().string();
+    if (graph.nodes.empty()) continue;
+    auto whole = bench.add(name, graph, {}, loaded->known);
+    if (!whole) ++refused[whole.error().code];
+    if (graph.nodes.size() == 1 && whole) continue;
+    for (size_t n = 0; n < graph.nodes.size(); ++n) {
+      // The same op on the same types needs no second look.
+      std::string line = print_node(graph, graph.nodes[n]);
+      for (ValueId id : graph.nodes[n].operands)
+        if (id != ValueId::none) line += text(graph.type(id));
+      if (line.find(" = ") != std::string::npos) line = line.substr(line.find(" = "));
+      std::string shape_only;
+      for (size_t i = 0; i < line.size(); ++i) {
+        if (line[i] == '%')
+          while (i + 1 < line.size() && (std::isalnum(static_cast<unsigned char>(line[i + 1])) ||
+                                         line[i + 1] == '_' || line[i + 1] == '.'))
+            ++i;
+        if (line[i] == '@') break;
+        shape_only += line[i];
+      }
+      if (!seen.insert(shape_only).second) continue;
+      auto single = bench.add(format("{} node {}", name, n), graph, {static_cast<int32_t>(n)}, loaded->known);
+      if (!single) ++refused[std::string(info(graph.nodes[n].op).name) + ": " + single.error().message];
+    }
+  }
+  std::printf("%zu regions of %zu cases\n", bench.size(), folders.size());
+  for (const auto& [technique, count] : bench.techniques) std::printf("%6d %s\n", count, technique.c_str());
+  for (const auto& [what, count] : refused) std::printf("  refused %d times: %s\n", count, what.c_str());
+  bench.run();
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, OpCases,
+                         testing::Values("ops_broadcast", "ops_cast", "ops_create", "ops_gather",
+                                         "ops_inplace", "ops_norm", "ops_pad", "ops_pointwise", "ops_pool",
+                                         "ops_reduce", "ops_resize", "ops_rope_and_masks", "ops_scan",
+                                         "ops_softmax_and_loss", "ops_sort", "ops_view"),
+                         [](const auto& given) { return std::string(given.param); });
+
+}  // namespace
+}  // namespace stitch::code::loops

@@ -1,0 +1,193 @@
+#include "code/loops/kernel.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "base/format.h"
+#include "base/text.h"
+
+namespace stitch::code::loops {
+
+namespace {
+
+// A comment of as many lines as 110 columns ask for.
+std::string comment(const std::string& text) {
+  std::istringstream words(text);
+  std::string out, line = "//", word;
+  while (words >> word) {
+    if (line.size() + word.size() + 1 > 110) {
+      out += line + "\n";
+      line = "//";
+    }
+    line += " " + word;
+  }
+  return out + line + "\n";
+}
+
+struct Parameter {
+  std::string declaration, note;
+};
+
+// Parameters one a line, with their shapes behind them.
+std::string parameter_list(const std::vector<Parameter>& parameters, size_t indent, std::string_view end) {
+  size_t widest = 0;
+  for (size_t i = 0; i < parameters.size(); ++i)
+    widest =
+        std::max(widest, parameters[i].declaration.size() + (i + 1 < parameters.size() ? 1 : end.size()));
+  std::string out;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    std::string text = parameters[i].declaration + (i + 1 < parameters.size() ? "," : std::string(end));
+    if (i > 0) out += std::string(indent, ' ');
+    if (!parameters[i].note.empty())
+      text += std::string(widest - text.size() + 2, ' ') + "// " + parameters[i].note;
+    out += text + "\n";
+  }
+  return out;
+}
+
+bool is_write(const RegionRequest& request, const Place* place) {
+  return std::ranges::any_of(request.writes, [&](const Place& each) { return &each == place; });
+}
+
+// State that the region reads and writes anew may be one memory: no promise that it isn't.
+bool may_alias(const RegionRequest& request, const Place* place) {
+  return std::ranges::any_of(request.graph.updates, [&](const Update& update) {
+    return update.target == place->value || update.value == place->value;
+  });
+}
+
+std::vector<const Place*> in_order(const RegionRequest& request, const std::set<const Place*>& used) {
+  std::vector<const Place*> out;
+  for (const auto* places : {&request.reads, &request.weights, &request.writes})
+    for (const Place& place : *places)
+      if (used.contains(&place)) out.push_back(&place);
+  return out;
+}
+
+std::string pointer_of(const RegionRequest& request, const Place* place, bool restricted) {
+  return format("{}{}*{} {}", is_write(request, place) ? "" : "const ", element_type(place->dtype),
+                restricted && !may_alias(request, place) ? " __restrict__" : "", place->pointer);
+}
+
+std::string kernel_text(const RegionRequest& request, const Kernel& kernel, const Workspace& workspace) {
+  std::vector<Parameter> parameters;
+  for (const Place* place : in_order(request, kernel.used))
+    parameters.push_back({pointer_of(request, place, true), shape_comment(place->shape)});
+  for (const std::string& name : kernel.scratch) {
+    const Scratch& scratch = workspace.find(name);
+    bool written = kernel.written.contains(name);
+    parameters.push_back({format("{}{}* __restrict__ {}", written ? "" : "const ", scratch.type, name),
+                          format("({})", scratch.elements)});
+  }
+  std::string out;
+  if (!kernel.comment.empty()) out += comment(kernel.comment);
+  if (kernel.width > 1) out += "template <bool aligned>\n";
+  std::string head = format("__global__ void __launch_bounds__({})", kernel.threads);
+  size_t widest = 0, notes = 0;
+  for (const Parameter& each : parameters) {
+    widest = std::max(widest, each.declaration.size());
+    notes = std::max(notes, each.note.size());
+  }
+  if (head.size() + kernel.name.size() + widest + notes + 10 <= 110)
+    out += head + " " + kernel.name + "(" +
+           parameter_list(parameters, head.size() + kernel.name.size() + 2, ") {");
+  else
+    out += head + "\n    " + kernel.name + "(" + parameter_list(parameters, kernel.name.size() + 5, ") {");
+  return out + kernel.body + "}\n";
+}
+
+std::string launch_text(const RegionRequest& request, const Kernel& kernel, const Workspace& workspace) {
+  std::string arguments;
+  for (const Place* place : in_order(request, kernel.used)) arguments += ", " + place->pointer;
+  for (const std::string& name : kernel.scratch) {
+    const Scratch& scratch = workspace.find(name);
+    arguments +=
+        format(", reinterpret_cast<{}*>(static_cast<char*>(workspace) + {})", scratch.type, scratch.offset);
+  }
+  std::string geometry = kernel.blocks.find(',') != std::string::npos
+                             ? format("{{dim3({}), {}}}", kernel.blocks, kernel.threads)
+                             : format("{{{}, {}}}", kernel.blocks, kernel.threads);
+  std::string function = kernel.name;
+  if (kernel.width > 1) {
+    std::string aligned;
+    for (const Place* place : in_order(request, kernel.packed))
+      aligned += format("{}stitch::is_aligned({}, {})", aligned.empty() ? "" : " && ", place->pointer,
+                        kernel.width * size_of(place->dtype));
+    function =
+        format("{} ? {}<true> : {}<false>", aligned.empty() ? "true" : aligned, kernel.name, kernel.name);
+  }
+  return format("stitch::launch(\"{}\", {}, {}, stream{})", kernel.name, function, geometry, arguments);
+}
+
+}  // namespace
+
+int64_t divided_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
+
+void Workspace::add(std::string type, std::string name, int64_t elements, int64_t element_bytes) {
+  all_.push_back({std::move(type), std::move(name), elements, element_bytes, bytes_});
+  bytes_ += divided_up(elements * element_bytes, 256) * 256;
+}
+
+const Scratch& Workspace::find(std::string_view name) const {
+  auto found = std::ranges::find(all_, name, &Scratch::name);
+  require(found != all_.end(), "a piece of the workspace that nobody asked for");
+  return *found;
+}
+
+std::string ops_text(const RegionRequest& request) {
+  std::string out;
+  int count = 0;
+  for (int32_t n : request.region.nodes) {
+    if (++count > 12) return out + ", …";
+    out += (out.empty() ? "" : ", ") + std::string(info(request.graph.nodes[static_cast<size_t>(n)].op).name);
+  }
+  return out;
+}
+
+std::string traffic_text(const RegionRequest& request) {
+  double bytes = 0;
+  for (const auto* places : {&request.reads, &request.weights, &request.writes})
+    for (const Place& place : *places)
+      bytes += static_cast<double>(element_count(place.shape) * size_of(place.dtype));
+  return bytes_text(bytes);
+}
+
+RegionCode assemble(const RegionRequest& request, const std::string& idea, const std::vector<Kernel>& kernels,
+                    const Workspace& workspace) {
+  RegionCode code;
+  code.includes =
+      "#include \"stitch/kernels/loops_math.h\"\n#include \"stitch/kernels/loops_pack.h\"\n"
+      "#include \"stitch/kernels/loops_random.h\"\n#include \"stitch/kernels/loops_reduce.h\"\n"
+      "#include \"stitch/runtime/launch.h\"\n#include \"stitch/runtime/tensors.h\"\n";
+  std::set<const Place*> used;
+  for (const Kernel& kernel : kernels) used.insert(kernel.used.begin(), kernel.used.end());
+  std::vector<Parameter> parameters;
+  for (const Place* place : in_order(request, used)) {
+    parameters.push_back({pointer_of(request, place, false), shape_comment(place->shape)});
+    code.arguments.push_back(place->pointer);
+  }
+  code.workspace_bytes = workspace.bytes();
+  if (workspace.bytes() > 0) {
+    parameters.push_back({"void* workspace", format("{} bytes", workspace.bytes())});
+    code.arguments.push_back("workspace");
+  }
+  parameters.push_back({"cudaStream_t stream", {}});
+  std::string head = format("StitchStatus enqueue_{}(", request.name);
+  code.declaration = head + parameter_list(parameters, head.size(), ");");
+
+  std::string source = comment(idea) + "namespace {\n\n";
+  for (const Kernel& kernel : kernels) source += kernel_text(request, kernel, workspace) + "\n";
+  source += "}  // namespace\n\n" + head + parameter_list(parameters, head.size(), ") {");
+  if (kernels.empty()) source += "  (void)stream;\n  return STITCH_OK;\n";
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    std::string launch = launch_text(request, kernels[i], workspace);
+    source += i + 1 < kernels.size() ? format("  STITCH_OK_OR_RETURN({});\n", launch)
+                                     : format("  return {};\n", launch);
+  }
+  code.source = source + "}\n";
+  if (kernels.empty())
+    code.source = comment(idea) + code.source.substr(code.source.find("StitchStatus enqueue_"));
+  return code;
+}
+
+}  // namespace stitch::code::loops

@@ -1,0 +1,28 @@
+// A thread an element, or a pack of neighbouring ones: for everything whose elements don't need each other.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "code/loops/kernel.h"
+
+namespace stitch::code::loops {
+
+// Emitters of a kernel's own kind: those of staged kernels know where findings lie.
+class LoopEmitter : public Emitter {
+ public:
+  using Emitter::Emitter;
+  std::vector<std::string> scratch;  // what the kernel reads of the workspace
+};
+using MakeEmitter = std::function<std::unique_ptr<LoopEmitter>()>;
+
+// One kernel for writes of equal element counts, in the fastest form that fits.
+Kernel loop_kernel(const RegionRequest& request, const std::vector<const Place*>& writes,
+                   const std::string& name, const MakeEmitter& make);
+// One for each count among all the region's writes; none for writes without elements.
+std::vector<Kernel> loop_kernels(const RegionRequest& request, const MakeEmitter& make);
+
+Result<void> accepts_loop(const Graph& graph, const plan::Region& region);
+Result<RegionCode> write_loop(const RegionRequest& request);
+
+}  // namespace stitch::code::loops
