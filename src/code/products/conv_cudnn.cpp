@@ -144,6 +144,7 @@ class Writer {
     add_packed(name, pack, place, filters * c_.taps() * padded, comment,
                format("stitch::pack_filter({}, packed, {}, {}, {}, {}, stream)", place.pointer, filters,
                       channels, padded, c_.taps()));
+    signature_.packed(code_.packed.back(), comment);
     return name;
   }
 
@@ -156,7 +157,6 @@ class Writer {
     signature.add(Signature::writes, packed.type + "*", "packed", comment);
     code_.declaration += signature.declaration();
     functions_ += format("{} {{\n  return {};\n}}\n\n", signature.head(), call);
-    signature_.packed(packed, comment);
     code_.packed.push_back(std::move(packed));
   }
 

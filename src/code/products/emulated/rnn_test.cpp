@@ -1,0 +1,85 @@
+// Recurrences of every kind, on odd sizes.
+#include "code/products/emulated/cases.h"
+
+namespace stitch::code {
+namespace {
+
+struct Shape4 {
+  int64_t steps, batch, input, hidden;
+};
+struct Kind {
+  const char* name;
+  const char* kind;
+  int64_t layers = 1;
+  bool bidirectional = false, batch_first = false, biases = true;
+  int64_t projection = 0;
+  Shape4 sizes = {5, 3, 7, 6};
+};
+
+// The graph of an rnn with all its weights. `wanted`: which of y, hn, cn are outputs.
+std::string graph_of(const Kind& kind, const std::string& wanted) {
+  auto [steps, batch, input, hidden] = kind.sizes;
+  bool lstm = kind.kind == std::string("lstm");
+  int64_t gates = lstm ? 4 : kind.kind == std::string("gru") ? 3 : 1, directions = kind.bidirectional ? 2 : 1;
+  int64_t output = kind.projection ? kind.projection : hidden, slots = kind.layers * directions;
+  std::string text = kind.batch_first ? format("input %x : f32[{},{},{}]\n", batch, steps, input)
+                                      : format("input %x : f32[{},{},{}]\n", steps, batch, input);
+  text += format("input %h0 : f32[{},{},{}]\n", slots, batch, output);
+  if (lstm) text += format("input %c0 : f32[{},{},{}]\n", slots, batch, hidden);
+  std::string operands = lstm ? "%x, %h0, %c0" : "%x, %h0, none";
+  for (int64_t slot = 0; slot < slots; ++slot) {
+    int64_t features = slot < directions ? input : directions * output;
+    auto weight = [&](const char* name, const std::string& shape) {
+      text += format("parameter %{}{} : f32[{}]\n", name, slot, shape);
+      operands += format(", %{}{}", name, slot);
+    };
+    weight("wi", format("{},{}", gates * hidden, features));
+    weight("wh", format("{},{}", gates * hidden, output));
+    if (kind.biases) {
+      weight("bi", format("{}", gates * hidden));
+      weight("bh", format("{}", gates * hidden));
+    }
+    if (kind.projection) weight("wp", format("{},{}", output, hidden));
+  }
+  std::string y = kind.batch_first ? format("f32[{},{},{}]", batch, steps, directions * output)
+                                   : format("f32[{},{},{}]", steps, batch, directions * output);
+  text += format(
+      "%y, %hn{} = rnn({}) kind=\"{}\" layers={} bidirectional={} batch_first={} biases={} projection={} : "
+      "{}, "
+      "f32[{},{},{}]{}\n",
+      lstm ? ", %cn" : "", operands, kind.kind, kind.layers, kind.bidirectional, kind.batch_first,
+      kind.biases, kind.projection, y, slots, batch, output,
+      lstm ? format(", f32[{},{},{}]", slots, batch, hidden) : "");
+  for (const char* name : {"y", "hn", "cn"})
+    if (wanted.find(name) != std::string::npos) text += format("output %{}\n", name);
+  return text;
+}
+
+const Kind kinds[] = {
+    {.name = "lstm", .kind = "lstm"},
+    {.name = "gru", .kind = "gru"},
+    {.name = "tanh", .kind = "tanh", .batch_first = true},
+    {.name = "relu", .kind = "relu", .biases = false},
+    {.name = "lstm_both_ways", .kind = "lstm", .layers = 2, .bidirectional = true, .batch_first = true},
+    {.name = "gru_deep", .kind = "gru", .layers = 3, .bidirectional = true},
+    {.name = "lstm_projected", .kind = "lstm", .layers = 2, .bidirectional = true, .projection = 4},
+    {.name = "gru_wide", .kind = "gru", .sizes = {4, 17, 33, 40}},
+    {.name = "lstm_one", .kind = "lstm", .sizes = {1, 1, 1, 1}},
+};
+
+std::vector<Case> rnn_cases() {
+  std::vector<Case> all;
+  for (const Kind& kind : kinds) {
+    bool lstm = kind.kind == std::string("lstm");
+    all.push_back({format("plain_{}", kind.name), "rnn.plain", graph_of(kind, lstm ? "y hn cn" : "y hn")});
+  }
+  all.push_back({"plain_only_y", "rnn.plain", graph_of(kinds[5], "y")});
+  all.push_back({"plain_only_hn", "rnn.plain", graph_of(kinds[4], "hn")});
+  all.push_back({"plain_only_cn", "rnn.plain", graph_of(kinds[0], "cn")});
+  return all;
+}
+
+PRODUCT_CASES(Rnn, rnn_cases());
+
+}  // namespace
+}  // namespace stitch::code

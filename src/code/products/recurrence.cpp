@@ -1,0 +1,99 @@
+#include "code/products/recurrence.h"
+
+#include <algorithm>
+#include <array>
+
+#include "code/names.h"
+#include "code/products/parts.h"
+
+namespace stitch::code {
+
+namespace {
+
+constexpr std::array rnn_ops = {Op::rnn};
+
+// Places that kernels take as plain rows: dense, in the graph's own type.
+Result<const Place*> dense_operand(const RegionRequest& request, ValueId value) {
+  auto view = find_view(request, value);
+  const Value& named = request.graph[value];
+  if (!view || !view->contiguous() || view->offset != 0 || view->place->dtype != named.type.dtype)
+    return not_for(request.region, format("needs '{}' dense and in its own type", named.name));
+  return view->place;
+}
+
+}  // namespace
+
+Result<void> accepts_recurrence(const Graph& graph, const plan::Region& region) {
+  STITCH_TRY(Parts parts, parts_of(graph, region, rnn_ops));
+  if (!parts.after.empty()) return not_for(region, "computes nothing behind its recurrence");
+  DType dtype = graph.type(parts.product->results[0]).dtype;
+  if (dtype != DType::f32 && dtype != DType::f64)
+    return not_for(region, format("has no recurrence of {}", name(dtype)));
+  return {};
+}
+
+Result<Recurrence> recurrence_of(const RegionRequest& request) {
+  STITCH_TRY(Parts parts, parts_of(request.graph, request.region, rnn_ops));
+  const Node& node = *parts.product;
+  const Graph& graph = request.graph;
+  const Attributes& attributes = node.attributes;
+  Recurrence r;
+  r.kind = attributes.text("kind");
+  r.gates = r.lstm() ? 4 : r.kind == "gru" ? 3 : 1;
+  r.layers = attributes.integer("layers");
+  r.directions = attributes.flag("bidirectional") ? 2 : 1;
+  r.batch_first = attributes.flag("batch_first");
+  r.biases = attributes.flag("biases");
+  r.projected = attributes.integer("projection") != 0;
+  r.dtype = graph.type(node.results[0]).dtype;
+
+  auto x = find_view(request, node.operands[0]);
+  if (!x) return not_for(request.region, "can't read its input where it lies");
+  r.x = r.batch_first ? permuted(*x, {1, 0, 2}) : *x;
+  r.steps = r.x.shape[0];
+  r.batch = r.x.shape[1];
+  r.input = r.x.shape[2];
+  STITCH_TRY(r.h0, dense_operand(request, node.operands[1]));
+  r.output = r.h0->shape[2];
+  r.hidden = r.output;
+  if (r.lstm()) {
+    STITCH_TRY(r.c0, dense_operand(request, node.operands[2]));
+    r.hidden = r.c0->shape[2];
+  }
+  size_t next = 3;
+  for (int64_t i = 0; i < r.layers * r.directions; ++i) {
+    Recurrence::Weights weights;
+    STITCH_TRY(weights.input, dense_operand(request, node.operands[next++]));
+    STITCH_TRY(weights.hidden, dense_operand(request, node.operands[next++]));
+    if (r.biases) {
+      STITCH_TRY(weights.input_bias, dense_operand(request, node.operands[next++]));
+      STITCH_TRY(weights.hidden_bias, dense_operand(request, node.operands[next++]));
+    }
+    if (r.projected) {
+      STITCH_TRY(weights.projection, dense_operand(request, node.operands[next++]));
+    }
+    r.weights.push_back(weights);
+  }
+  for (size_t i = 0; i < node.results.size(); ++i)
+    for (const Place& place : request.writes)
+      if (place.value == node.results[i]) (i == 0 ? r.y : i == 1 ? r.hn : r.cn) = &place;
+  for (const Place* place : {r.y, r.hn, r.cn})
+    if (place && (place->dtype != r.dtype || (place != r.y && !view_of(*place).contiguous())))
+      return not_for(request.region, "writes its states dense and everything in its own type");
+  if (r.y) {
+    if (r.output * r.directions > 1 && r.y->strides[2] != 1)
+      return not_for(request.region, "writes its features side by side");
+    r.y_step = r.y->strides[r.batch_first ? 1 : 0];
+    r.y_row = r.y->strides[r.batch_first ? 0 : 1];
+  }
+  return r;
+}
+
+std::string describe(const Recurrence& r) {
+  return format("{}, {} layer{}{}{}: {} steps of {} samples, {} features in, {} hidden{}", r.kind, r.layers,
+                r.layers > 1 ? "s" : "", r.directions > 1 ? " in both directions" : "",
+                r.batch_first ? ", batch first" : "", r.steps, r.batch, r.input, r.hidden,
+                r.projected ? format(", projected to {}", r.output) : "");
+}
+
+}  // namespace stitch::code

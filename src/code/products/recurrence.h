@@ -1,0 +1,32 @@
+// What all techniques for rnn need to know of it.
+#pragma once
+
+#include "code/products/view.h"
+
+namespace stitch::code {
+
+struct Recurrence {
+  // One layer in one direction; null: it has none.
+  struct Weights {
+    const Place *input = nullptr, *hidden = nullptr, *input_bias = nullptr, *hidden_bias = nullptr,
+                *projection = nullptr;
+  };
+  std::string kind;  // lstm, gru, tanh, relu
+  int64_t gates = 1, layers = 1, directions = 1, steps = 0, batch = 0, input = 0, hidden = 0, output = 0;
+  bool batch_first = false, biases = false, projected = false;
+  DType dtype = DType::f32;
+  View x;                                    // (steps, batch, input), whatever order it is stored in
+  const Place *h0 = nullptr, *c0 = nullptr;  // (layers · directions, batch, output or hidden)
+  std::vector<Weights> weights;              // by layer, then direction
+  const Place *y = nullptr, *hn = nullptr, *cn = nullptr;  // null: nobody needs it
+  int64_t y_step = 0, y_row = 0;                           // strides of y: a step, a sample
+
+  bool lstm() const { return kind == "lstm"; }
+};
+
+// For `accepts`: a lone rnn with elements, of f32 or f64.
+Result<void> accepts_recurrence(const Graph& graph, const plan::Region& region);
+Result<Recurrence> recurrence_of(const RegionRequest& request);
+std::string describe(const Recurrence& recurrence);
+
+}  // namespace stitch::code

@@ -1,0 +1,132 @@
+// One step of a recurrence in one direction: the state's share of the gates and the cell in one kernel. A
+// warp makes one hidden unit for up to 8 samples, so that its rows of the weight are read once for all of
+// them. The input's share of all steps was one product before. A step reads the weight (gates · hidden,
+// output) from L2 and costs one launch.
+#pragma once
+
+#include <cstdint>
+
+#include "stitch/runtime/launch.h"
+
+namespace stitch {
+enum class RecurrenceKind { lstm, gru, tanh, relu };
+constexpr int gates_of(RecurrenceKind kind) {
+  return kind == RecurrenceKind::lstm ? 4 : kind == RecurrenceKind::gru ? 3 : 1;
+}
+
+template <class T>
+struct RecurrenceStep {
+  int batch, hidden, output;  // output: of the state, which a projection makes smaller than hidden
+  const T* from_input;        // (batch, gates, hidden), its bias added
+  const T* weight;            // (gates, hidden, output)
+  const T* bias;              // (gates, hidden) of the state's share, or null
+  const T* state;             // (batch, output), rows `state_stride` apart
+  int64_t state_stride;
+  const T* cell_before;  // (batch, hidden): an lstm's
+  T* cell;               // (batch, hidden), may be cell_before
+  T* result;             // (batch, hidden), rows `result_stride` apart
+  int64_t result_stride;
+  T* last;  // (batch, hidden) where the state goes too, or null
+};
+
+template <class T>
+__device__ __forceinline__ T logistic(T x) {
+  return T{1} / (T{1} + exp(-x));
+}
+
+constexpr int recurrence_samples = 8, recurrence_warps = 4;
+
+template <RecurrenceKind kind, class T>
+__global__ void __launch_bounds__(recurrence_warps * 32) recurrence_step_kernel(RecurrenceStep<T> s) {
+  constexpr int gates = gates_of(kind);
+  const int unit = static_cast<int>(blockIdx.x) * recurrence_warps + static_cast<int>(threadIdx.x) / 32;
+  const int lane = static_cast<int>(threadIdx.x) % 32,
+            first = static_cast<int>(blockIdx.y) * recurrence_samples;
+  if (unit >= s.hidden) return;  // whole warps
+  T sums[gates][recurrence_samples] = {};
+  for (int i = lane; i < s.output; i += 32) {
+    T weights[gates];
+#pragma unroll
+    for (int g = 0; g < gates; ++g)
+      weights[g] = s.weight[(static_cast<int64_t>(g) * s.hidden + unit) * s.output + i];
+#pragma unroll
+    for (int b = 0; b < recurrence_samples; ++b) {
+      T state = first + b < s.batch ? s.state[(first + b) * s.state_stride + i] : T{};
+#pragma unroll
+      for (int g = 0; g < gates; ++g) sums[g][b] += weights[g] * state;
+    }
+  }
+#pragma unroll
+  for (int g = 0; g < gates; ++g)
+#pragma unroll
+    for (int b = 0; b < recurrence_samples; ++b)
+#pragma unroll
+      for (int mask = 16; mask > 0; mask /= 2) sums[g][b] += __shfl_xor_sync(0xffffffffu, sums[g][b], mask);
+#pragma unroll
+  for (int b = 0; b < recurrence_samples; ++b) {
+    const int sample = first + b;
+    if (lane != b || sample >= s.batch) continue;  // a lane a sample
+    T x[gates], h[gates];
+#pragma unroll
+    for (int g = 0; g < gates; ++g) {
+      x[g] = s.from_input[(static_cast<int64_t>(sample) * gates + g) * s.hidden + unit];
+      h[g] = sums[g][b] + (s.bias ? s.bias[g * s.hidden + unit] : T{});
+    }
+    const int64_t at = static_cast<int64_t>(sample) * s.hidden + unit;
+    T value;
+    if constexpr (kind == RecurrenceKind::lstm) {
+      T cell = logistic(x[1] + h[1]) * s.cell_before[at] + logistic(x[0] + h[0]) * tanh(x[2] + h[2]);
+      s.cell[at] = cell;
+      value = logistic(x[3] + h[3]) * tanh(cell);
+    } else if constexpr (kind == RecurrenceKind::gru) {
+      // PyTorch's: the reset gate acts on the state's share after its product and bias.
+      T reset = logistic(x[0] + h[0]), update = logistic(x[1] + h[1]);
+      T fresh = tanh(x[2] + reset * h[2]);
+      value = (T{1} - update) * fresh + update * s.state[sample * s.state_stride + unit];
+    } else {
+      T sum = x[0] + h[0];
+      value = kind == RecurrenceKind::relu ? (sum < T{} ? T{} : sum) : tanh(sum);
+    }
+    s.result[sample * s.result_stride + unit] = value;
+    if (s.last) s.last[at] = value;
+  }
+}
+
+template <RecurrenceKind kind, class T>
+StitchStatus enqueue_recurrence_step(const RecurrenceStep<T>& step, cudaStream_t stream) {
+  if (step.batch == 0 || step.hidden == 0) return STITCH_OK;
+  dim3 blocks(static_cast<unsigned>(divide_up(step.hidden, recurrence_warps)),
+              static_cast<unsigned>(divide_up(step.batch, recurrence_samples)));
+  return launch("recurrence_step", recurrence_step_kernel<kind, T>, {blocks, recurrence_warps * 32}, stream,
+                step);
+}
+
+// result (batch, output) = hidden (batch, hidden) · weightᵀ (output, hidden): an lstm's projection. A warp an
+// element.
+template <class T>
+__global__ void __launch_bounds__(128)
+    project_state_kernel(const T* __restrict__ hidden_state, const T* __restrict__ weight,
+                         T* __restrict__ result, int64_t result_stride, T* __restrict__ last, int batch,
+                         int hidden, int output) {
+  const int element = static_cast<int>(blockIdx.x) * 4 + static_cast<int>(threadIdx.x) / 32;
+  const int lane = static_cast<int>(threadIdx.x) % 32, sample = element / output, unit = element % output;
+  if (sample >= batch) return;
+  T sum{};
+  for (int i = lane; i < hidden; i += 32)
+    sum += hidden_state[static_cast<int64_t>(sample) * hidden + i] *
+           weight[static_cast<int64_t>(unit) * hidden + i];
+#pragma unroll
+  for (int mask = 16; mask > 0; mask /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, mask);
+  if (lane != 0) return;
+  result[sample * result_stride + unit] = sum;
+  if (last) last[static_cast<int64_t>(sample) * output + unit] = sum;
+}
+template <class T>
+StitchStatus enqueue_projection(const T* hidden_state, const T* weight, T* result, int64_t result_stride,
+                                T* last, int batch, int hidden, int output, cudaStream_t stream) {
+  return launch("project_state", project_state_kernel<T>,
+                {static_cast<unsigned>(divide_up(int64_t{batch} * output, 4)), 128}, stream, hidden_state,
+                weight, result, result_stride, last, batch, hidden, output);
+}
+
+}  // namespace stitch
