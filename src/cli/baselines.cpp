@@ -7,6 +7,7 @@
 #include "base/progress.h"
 #include "base/table.h"
 #include "base/text.h"
+#include "device/gpu_lock.h"
 #include "verify/torch_reference.h"
 
 namespace stitch {
@@ -36,6 +37,8 @@ Result<std::vector<Samples>> measure(const std::string& task, const BaselinesCom
     all.push_back(prepared ? *std::move(prepared)
                            : Samples{.side = kind, .unavailable = prepared.error().message});
   }
+  progress.detail("waiting for others to finish their timing");
+  STITCH_TRY(device::GpuLock alone, device::GpuLock::take());
   for (int round = 0; round < rounds; ++round)
     for (Samples& samples : all) {
       if (!samples.unavailable.empty()) continue;

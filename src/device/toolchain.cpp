@@ -1,6 +1,7 @@
 #include "device/toolchain.h"
 
 #include <unistd.h>
+#include <atomic>
 
 #include <algorithm>
 #include <cstdlib>
@@ -38,6 +39,12 @@ Result<CompilerRun> run_compiler(std::vector<std::string> words, const Work& wor
   policy.file_limit = int64_t{2} << 30;
   policy.errors_to_output = true;
   Command unconfined{std::move(words), {{"LC_ALL", "C.UTF-8"}}, left};
+  // nvcc names its temporary files by its process number, which in a namespace of its own is always the same.
+  static std::atomic<int> runs = 0;
+  fs::path temporary = work.scratch / format("temporary.{}", runs++);
+  std::error_code failed;
+  fs::create_directories(temporary, failed);
+  if (!failed) unconfined.extra_environment["TMPDIR"] = temporary.string();
   if (const char* place = std::getenv("STITCHCUDA_EMULATED"))
     unconfined.extra_environment["STITCHCUDA_EMULATED"] = place;
   STITCH_TRY(Command command, sandbox::confine(std::move(unconfined), policy));

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "base/text.h"
+#include "device/gpu_lock.h"
 #include "verify/attempt.h"
 #include "verify/baseline_cache.h"
 #include "verify/gates/gates.h"
@@ -177,6 +178,8 @@ Result<Passed> timing(Session& session, Json& evidence) {
   STITCH_TRY(Attempt attempt, Attempt::start(session, Weights::task));
   Stopwatch stopwatch(session, attempt);
   STITCH_CHECK(stopwatch.place());
+  session.progress("waiting for others to finish their timing");
+  STITCH_TRY(device::GpuLock alone, device::GpuLock::take());
   Samples warm{.side = "warm-up"};
   STITCH_CHECK(stopwatch.time(5, warm));
   session.own.side = "program";

@@ -1,0 +1,33 @@
+#include "device/gpu_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/file.h"
+
+namespace stitch::device {
+
+Result<GpuLock> GpuLock::take() {
+  fs::path file = cache_folder() / "gpu.lock";
+  std::error_code ec;
+  fs::create_directories(file.parent_path(), ec);
+  int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (descriptor < 0)
+    return work_error("lock", format("cannot open {}: {}", file.string(), std::strerror(errno)),
+                      "set STITCHCUDA_CACHE to a folder that can be written");
+  GpuLock lock(descriptor);
+  while (::flock(descriptor, LOCK_EX) != 0)
+    if (errno != EINTR)
+      return work_error("lock", format("cannot lock {}: {}", file.string(), std::strerror(errno)));
+  return lock;
+}
+
+GpuLock::~GpuLock() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+}  // namespace stitch::device
