@@ -62,7 +62,7 @@ TEST_F(OnGpu, ComputesTimesAndProfiles) {
     GTEST_SKIP() << "no profiler: " << profile.failure->message;
   ASSERT_TRUE(profile.ok()) << profile.failure->message << profile.failure->printed;
   ASSERT_EQ(profile.value.size(), 1u);
-  EXPECT_EQ(profile.value[0].name, "multiply(const float*, const float*, float*, long)");
+  EXPECT_EQ(profile.value[0].name, "multiply(float const*, float const*, float*, long)");
   EXPECT_EQ(profile.value[0].grid[0], 8);
   EXPECT_GT(profile.value[0].registers, 0);
   EXPECT_GT(profile.value[0].end_ns, profile.value[0].start_ns);
@@ -105,6 +105,18 @@ TEST_F(OnGpu, SeesAWriteOnePastTheEnd) {
   auto failure = bench.use(candidate, "writes_past_the_end");
   ASSERT_FALSE(failure) << failure->message;
   EXPECT_EQ(bench.called.damage.find("output 0: "), 0u) << bench.called.damage;
+}
+
+TEST_F(OnGpu, MayUseLibraries) {
+  Bench bench = OnGpu::bench();
+  bench.libraries = {"cublas", "cublasLt", "cudnn"};
+  Candidate candidate = bench.start();
+  auto failure = bench.use(candidate, "uses_libraries");
+  ASSERT_FALSE(failure) << failure->message << failure->printed;
+  EXPECT_TRUE(bench.right(candidate));
+  auto again = candidate.call(0, {&bench.vector, 1});
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(again.value.threads_before, again.value.threads_after);
 }
 
 TEST_F(OnGpu, MovesLargeTensors) {

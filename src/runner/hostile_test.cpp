@@ -113,6 +113,26 @@ TEST(Candidate, IsSeenWritingPastTheEnd) {
   EXPECT_NE(bench.called.damage.find("bytes past its end"), std::string::npos) << bench.called.damage;
 }
 
+TEST(Candidate, IsSeenReadingPastTheEndByAddressSanitizer) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "the runner itself is built with AddressSanitizer";
+#endif
+  Bench bench = Bench::create();
+  bench.address_sanitizer = true;
+  Options options;
+  options.address_sanitizer = true;
+  if (auto trial = Candidate::start(options, bench.arena); !trial) GTEST_SKIP() << trial.error().text();
+  Candidate honest = bench.start();
+  auto none = bench.use(honest, "honest");
+  EXPECT_FALSE(none) << none->message << none->printed;
+  EXPECT_TRUE(bench.right(honest));
+  Candidate candidate = bench.start();
+  auto failure = bench.use(candidate, "reads_past_the_end");
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->kind, FailureKind::crashed) << failure->message;
+  EXPECT_NE(failure->printed.find("AddressSanitizer"), std::string::npos) << failure->printed;
+}
+
 TEST(Candidate, IsSeenKeepingAThread) {
   Bench bench = Bench::create();
   Candidate candidate = bench.start();

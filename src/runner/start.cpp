@@ -86,7 +86,7 @@ Result<Started> start_process(const Options& options, const fs::path& scratch, c
   if (options.address_sanitizer) {
     STITCH_TRY(std::string library, sanitizer_library());
     command.extra_environment["LD_PRELOAD"] = library;
-    command.extra_environment["ASAN_OPTIONS"] = "detect_leaks=0:abort_on_error=1:handle_segv=0";
+    command.extra_environment["ASAN_OPTIONS"] = "detect_leaks=0:abort_on_error=1";
   }
   if (options.tool.empty()) {
     STITCH_TRY(command, sandbox::confine(std::move(command), policy));

@@ -1,39 +1,79 @@
 #include "sandbox/bubblewrap.h"
 
+#include <algorithm>
+
 #include "sandbox/system_paths.h"
 
 namespace stitch::sandbox {
+
+namespace {
+
+bool below(const fs::path& path, const fs::path& folder) {
+  const fs::path relative = path.lexically_relative(folder);
+  return !relative.empty() && *relative.begin() != "..";
+}
+
+// What is mounted so far, and the words for it.
+class Mounts {
+ public:
+  explicit Mounts(std::vector<std::string>& words) : words_(words) {}
+
+  void show_system(const fs::path& path) {
+    std::error_code ignored;
+    // A link (/lib -> usr/lib) stays one.
+    if (fs::is_symlink(path, ignored) && path.parent_path() == "/")
+      words_.insert(words_.end(), {"--symlink", fs::read_symlink(path, ignored).string(), path.string()});
+    else
+      words_.insert(words_.end(), {"--ro-bind-try", path.string(), path.string()});
+    mounted_.push_back(path);
+  }
+  void show(const fs::path& path) {
+    std::error_code ignored;
+    if (!fs::exists(path, ignored)) return;
+    const fs::path asked = fs::absolute(path).lexically_normal(), real = fs::weakly_canonical(path, ignored);
+    // Below something that is there, the path itself is too, as a link perhaps; then what it leads to counts.
+    if (!has(asked))
+      bind("--ro-bind", real, asked);
+    else if (!has(real))
+      bind("--ro-bind", real, real);
+  }
+  void open(const fs::path& folder) {
+    std::error_code ignored;
+    bind("--bind", fs::weakly_canonical(folder, ignored), fs::absolute(folder).lexically_normal());
+  }
+
+ private:
+  bool has(const fs::path& path) const {
+    return std::any_of(mounted_.begin(), mounted_.end(),
+                       [&](const fs::path& folder) { return below(path, folder); });
+  }
+  void bind(const char* how, const fs::path& from, const fs::path& to) {
+    words_.insert(words_.end(), {how, from.string(), to.string()});
+    mounted_.push_back(to);
+  }
+
+  std::vector<std::string>& words_;
+  std::vector<fs::path> mounted_;
+};
+
+}  // namespace
 
 std::vector<std::string> bubblewrap_words(const fs::path& bubblewrap, const fs::path& launcher,
                                           const Policy& policy) {
   std::vector<std::string> words = {
       bubblewrap.string(), "--unshare-all", "--die-with-parent", "--proc", "/proc", "--dev", "/dev",
       "--tmpfs",           "/tmp",          "--ro-bind-try",     "/sys",   "/sys"};
-  std::error_code ignored;
-  // Mounted under the name it was asked for, so that paths with links in them go on working. What is below a
-  // system folder is there already.
-  auto show = [&](const fs::path& path, const char* how) {
-    const std::string real = fs::weakly_canonical(path, ignored).string();
-    const std::string asked = fs::absolute(path).lexically_normal().string();
-    if (real.starts_with("/usr/") && asked.starts_with("/usr/") && std::string_view(how) == "--ro-bind")
-      return;
-    words.insert(words.end(), {how, real, asked});
-  };
-  // A link (/lib -> usr/lib) stays one.
-  for (const fs::path& path : system_folders()) {
-    if (fs::is_symlink(path, ignored) && path.parent_path() == "/")
-      words.insert(words.end(), {"--symlink", fs::read_symlink(path, ignored).string(), path.string()});
-    else
-      words.insert(words.end(), {"--ro-bind-try", path.string(), path.string()});
-  }
+  Mounts mounts(words);
+  for (const fs::path& path : system_folders()) mounts.show_system(path);
   if (policy.gpu)
     for (const fs::path& path : writable_devices(true))
       words.insert(words.end(), {"--dev-bind-try", path.string(), path.string()});
-  for (const fs::path& path : policy.readable)
-    if (fs::exists(path, ignored)) show(path, "--ro-bind");
-  show(launcher, "--ro-bind");
+  std::vector<fs::path> readable = policy.readable;
+  readable.push_back(launcher);
+  std::sort(readable.begin(), readable.end());  // folders before what is in them
+  for (const fs::path& path : readable) mounts.show(path);
   // Scratch folders last: they may lie below something that is only to be read.
-  for (const fs::path& path : policy.writable) show(path, "--bind");
+  for (const fs::path& path : policy.writable) mounts.open(path);
   words.emplace_back("--");
   return words;
 }

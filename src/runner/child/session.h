@@ -14,6 +14,13 @@
 
 namespace stitch::runner {
 
+// Calls back to back, prepared so that nothing but calls is left to do.
+struct Burst {
+  std::vector<int> sets;
+  std::vector<std::vector<GuardedBuffer>> outputs;  // one list for each of the sets
+  size_t last = 0;                                  // whose outputs are the newest
+};
+
 class Session {
  public:
   // The answer without its token. An Error of the device's is a fault.
@@ -54,11 +61,6 @@ class Session {
   std::map<int, Buffers> sets_;
   int next_set_ = 0;
   Buffers outputs_;  // of the last call
-  struct Burst {
-    std::vector<int> sets;
-    std::vector<Buffers> outputs;  // one for each of the sets
-    size_t last = 0;
-  };
   std::optional<Burst> burst_;
 };
 

@@ -12,11 +12,15 @@
 
 namespace stitch::runner {
 
-inline fs::path candidate_library(const std::string& name, Device device = Device::emulated) {
+inline fs::path candidate_library(const std::string& name, Device device = Device::emulated,
+                                  const std::vector<std::string>& libraries = {},
+                                  bool address_sanitizer = false) {
   ::setenv("STITCHCUDA_CACHE", STITCH_BINARY_DIR "/cache", 1);
   device::BuildRequest request;
   request.sources = {fs::path(STITCH_SOURCE_DIR) / "src/runner/testdata" / (name + ".cu")};
   request.include_dirs = {fs::path(STITCH_SOURCE_DIR) / "src/program/include"};
+  request.libraries = libraries;
+  request.address_sanitizer = address_sanitizer;
   if (device == Device::cuda) request.target = device::Target::cuda;
   auto built = device::build(request);
   EXPECT_TRUE(built) << built.error().text();
@@ -47,6 +51,7 @@ struct Bench {
 
   Candidate start(Options options = {}) {
     options.device = device;
+    options.address_sanitizer = address_sanitizer;
     auto candidate = Candidate::start(options, arena);
     EXPECT_TRUE(candidate) << candidate.error().text();
     return *std::move(candidate);
@@ -54,7 +59,9 @@ struct Bench {
 
   // Loads, creates, places and calls; the first failure on the way, if there is one.
   std::optional<Failure> use(Candidate& candidate, const std::string& name, const CallOptions& options = {}) {
-    if (auto loaded = candidate.load(candidate_library(name, device)); !loaded.ok()) return loaded.failure;
+    if (auto loaded = candidate.load(candidate_library(name, device, libraries, address_sanitizer));
+        !loaded.ok())
+      return loaded.failure;
     if (auto created = candidate.create({&scale, 1}); !created.ok()) return created.failure;
     auto set = candidate.place({&x, 1});
     if (!set.ok()) return set.failure;
@@ -74,6 +81,8 @@ struct Bench {
 
   Called called;
   Device device = Device::emulated;
+  std::vector<std::string> libraries;
+  bool address_sanitizer = false;
 };
 
 }  // namespace stitch::runner
