@@ -10,6 +10,8 @@ std::span<const Family> product_families() {
        write_matmul_plain},
       {"matmul.cublaslt", "a product by cuBLASLt with bias and activation in its epilogue",
        accepts_matmul_cublaslt, write_matmul_cublaslt},
+      {"matmul.split_half", "FP32 products on fp16 tensor cores, operands split in two",
+       accepts_matmul_split_half, write_matmul_split_half},
       {"conv.plain", "any convolution on the CUDA cores as a product that gathers", accepts_conv_plain,
        write_conv_plain},
       {"conv.cudnn", "a convolution by cuDNN, bias and ReLU fused", accepts_conv_cudnn, write_conv_cudnn},

@@ -13,6 +13,8 @@ Result<void> accepts_matmul_plain(const Graph& graph, const plan::Region& region
 Result<RegionCode> write_matmul_plain(const RegionRequest& request);
 Result<void> accepts_matmul_cublaslt(const Graph& graph, const plan::Region& region);
 Result<RegionCode> write_matmul_cublaslt(const RegionRequest& request);
+Result<void> accepts_matmul_split_half(const Graph& graph, const plan::Region& region);
+Result<RegionCode> write_matmul_split_half(const RegionRequest& request);
 Result<void> accepts_conv_plain(const Graph& graph, const plan::Region& region);
 Result<RegionCode> write_conv_plain(const RegionRequest& request);
 Result<void> accepts_conv_cudnn(const Graph& graph, const plan::Region& region);

@@ -87,10 +87,9 @@ const Form more_forms[] = {
 
 std::vector<Case> matmul_cases() {
   std::vector<Case> all;
-  for (const char* technique : {"matmul.plain", "matmul.cublaslt"})
-    for (const Form& form : forms)
-      all.push_back({format("{}_{}", technique == std::string("matmul.plain") ? "plain" : "lt", form.name),
-                     technique, form.graph});
+  for (auto [technique, name] : {std::pair{"matmul.plain", "plain"}, std::pair{"matmul.cublaslt", "lt"},
+                                 std::pair{"matmul.split_half", "split"}})
+    for (const Form& form : forms) all.push_back({format("{}_{}", name, form.name), technique, form.graph});
   for (const Form& form : more_forms)
     all.push_back({format("plain_{}", form.name), "matmul.plain", form.graph});
 
@@ -136,6 +135,37 @@ std::vector<Case> matmul_cases() {
        .technique = "matmul.cublaslt",
        .graph = "input %a : f16[9,16]\ninput %b : f16[16,8]\n%y = matmul(%a, %b) : f16[9,8]\noutput %y\n",
        .tolerance = 1e-3});
+
+  // Split products: both forms, magnitudes far from 1, rows that differ much.
+  std::string square = forms[6].graph;
+  for (int64_t products : {1, 2})
+    for (auto [graph, name] :
+         {std::pair{linear, "linear"}, std::pair{square, "square"}, std::pair{batched, "batched"}})
+      for (auto [scale, size] : {std::pair{1e4, "large"}, std::pair{1e-4, "small"}, std::pair{1e12, "huge"}})
+        all.push_back({.name = format("split{}_{}_{}", products, name, size),
+                       .technique = "matmul.split_half",
+                       .graph = graph,
+                       .settings = {{"products", products}},
+                       .tolerance = 2e-6,
+                       .scale = scale});
+  for (auto [scale, size] : {std::pair{1.0, "one"}, std::pair{1e3, "large"}, std::pair{1e-4, "small"}})
+    all.push_back({.name = format("split_unscaled_{}", size),
+                   .technique = "matmul.split_half",
+                   .graph = linear,
+                   .settings = {{"scale", 0}},
+                   .tolerance = 2e-6,
+                   .scale = scale});
+  all.push_back({.name = "split_deep",
+                 .technique = "matmul.split_half",
+                 .graph =
+                     "input %a : f32[20,3000]\ninput %b : f32[3000,24]\n%y = matmul(%a, %b) : f32[20,24]\n"
+                     "output %y\n",
+                 .tolerance = 2e-6});
+  all.push_back(
+      {.name = "split_quads",
+       .technique = "matmul.split_half",
+       .graph = "input %a : f32[20,32]\ninput %b : f32[32,24]\n%y = matmul(%a, %b) : f32[20,24]\noutput %y\n",
+       .tolerance = 2e-6});
   return all;
 }
 
