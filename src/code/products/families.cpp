@@ -15,6 +15,8 @@ std::span<const Family> product_families() {
       {"conv.plain", "any convolution on the CUDA cores as a product that gathers", accepts_conv_plain,
        write_conv_plain},
       {"conv.cudnn", "a convolution by cuDNN, bias and ReLU fused", accepts_conv_cudnn, write_conv_cudnn},
+      {"conv.depthwise", "depthwise convolutions at the speed of their bytes", accepts_conv_depthwise,
+       write_conv_depthwise},
       {"attention.plain", "scores in memory: product, softmax, product", accepts_attention_plain,
        write_attention_plain},
       {"rnn.plain", "one product for all steps, then a kernel a step", accepts_rnn_plain, write_rnn_plain},

@@ -19,6 +19,8 @@ Result<void> accepts_conv_plain(const Graph& graph, const plan::Region& region);
 Result<RegionCode> write_conv_plain(const RegionRequest& request);
 Result<void> accepts_conv_cudnn(const Graph& graph, const plan::Region& region);
 Result<RegionCode> write_conv_cudnn(const RegionRequest& request);
+Result<void> accepts_conv_depthwise(const Graph& graph, const plan::Region& region);
+Result<RegionCode> write_conv_depthwise(const RegionRequest& request);
 Result<void> accepts_attention_plain(const Graph& graph, const plan::Region& region);
 Result<RegionCode> write_attention_plain(const RegionRequest& request);
 Result<void> accepts_rnn_plain(const Graph& graph, const plan::Region& region);

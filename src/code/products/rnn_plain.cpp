@@ -32,7 +32,7 @@ class Writer {
 
     int64_t width = r_.directions * r_.output;
     reserve("gates", {r_.steps, r_.batch, r_.gates, r_.hidden});
-    if (r_.lstm()) reserve("cell", {r_.batch, r_.hidden});
+    if (r_.lstm() && !r_.cn) reserve("cell", {r_.batch, r_.hidden});
     if (r_.projected) reserve("unprojected", {r_.batch, r_.hidden});
     bool one_buffer = r_.layers > 1 || !r_.y;
     if (one_buffer) reserve("layer_a", {r_.steps, r_.batch, width});

@@ -56,6 +56,22 @@ const char* depthwise =
     "%y = conv(%x, %w, %b) stride=[1,1] padding=[1,1] dilation=[1,1] groups=6 : f32[2,6,9,8]\n"
     "%z = relu(%y) : f32[2,6,9,8]\noutput %z\n";
 
+const Form depthwise_forms[] = {
+    {"same", depthwise},
+    {"strided",
+     "input %x : f32[1,4,37,41]\nparameter %w : f32[4,1,5,3]\n"
+     "%y = conv(%x, %w) stride=[2,2] padding=[2,1] dilation=[1,1] groups=4 : f32[1,4,19,21]\noutput %y\n"},
+    {"dilated",
+     "input %x : f32[2,8,35,9]\nparameter %w : f32[8,1,3,3]\nparameter %b : f32[8]\n"
+     "%y = conv(%x, %w, %b) stride=[1,1] padding=[2,0] dilation=[2,3] groups=8 : f32[2,8,35,3]\noutput %y\n"},
+    {"multiplied",
+     "input %x : f32[2,3,9,9]\nparameter %w : f32[6,1,3,3]\nparameter %b : f32[6]\n"
+     "%y = conv(%x, %w, %b) stride=[1,1] padding=[1,1] dilation=[1,1] groups=3 : f32[2,6,9,9]\noutput %y\n"},
+    {"line",
+     "input %x : f32[2,4,150]\nparameter %w : f32[4,1,4]\nparameter %b : f32[4]\n"
+     "%y = conv(%x, %w, %b) stride=[1] padding=[3] dilation=[1] groups=4 : f32[2,4,153]\noutput %y\n"},
+};
+
 std::vector<Case> conv_cases() {
   std::vector<Case> all;
   for (const Form& form : forms) {
@@ -109,6 +125,21 @@ std::vector<Case> conv_cases() {
                  .graph = depthwise,
                  .settings = {{"half", 1}},
                  .tolerance = 2e-3});
+  for (const Form& form : depthwise_forms) {
+    all.push_back({format("depthwise_{}", form.name), "conv.depthwise", form.graph});
+    std::vector<int64_t> order =
+        form.name == std::string("line") ? std::vector<int64_t>{0, 2, 1} : std::vector<int64_t>{0, 2, 3, 1};
+    std::string out = form.name == std::string("same") ? "z" : "y";
+    all.push_back({.name = format("depthwise_{}_last", form.name),
+                   .technique = "conv.depthwise",
+                   .graph = form.graph,
+                   .storage = {{"x", {DType::f32, order}}, {out, {DType::f32, order}}}});
+    all.push_back({.name = format("depthwise_{}_half", form.name),
+                   .technique = "conv.depthwise",
+                   .graph = form.graph,
+                   .storage = {{"x", {DType::f16, order}}, {out, {DType::f16, order}}},
+                   .tolerance = 1e-3});
+  }
   all.push_back({"plain_double", "conv.plain",
                  "input %x : f64[1,2,4]\nparameter %w : f64[3,2,2]\n"
                  "%y = conv(%x, %w) stride=[1] padding=[0] dilation=[1] : f64[1,3,3]\noutput %y\n"});

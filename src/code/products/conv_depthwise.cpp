@@ -1,0 +1,148 @@
+// conv.depthwise: convolutions whose groups are single channels, 1-d and 2-d, on the CUDA cores, exactly: x
+// is read and the result written about once (kernels/conv_depthwise.h), tiles in shared memory for planes,
+// registers for channels last. Chosen for every depthwise convolution: cuDNN is 4 to 9 times above the bytes
+// there (H200).
+#include "base/text.h"
+#include "code/names.h"
+#include "code/products/convolution.h"
+#include "code/products/epilogue.h"
+#include "code/products/families.h"
+#include "code/products/signature.h"
+
+namespace stitch::code {
+
+namespace {
+
+struct Tile {
+  int64_t threads_x = 32, threads_y = 8, each = 4;
+};
+
+// The largest tile whose image fits shared memory; nothing: none does.
+std::optional<Tile> tile_of(const Convolution& c) {
+  auto bytes = [&](const Tile& t) {
+    int64_t high = (t.threads_y * t.each - 1) * c.stride[1] + (c.kernel[1] - 1) * c.dilation[1] + 1;
+    int64_t wide = (t.threads_x - 1) * c.stride[2] + (c.kernel[2] - 1) * c.dilation[2] + 1;
+    return 4 * (high * wide + c.kernel[1] * c.kernel[2]);
+  };
+  std::vector<Tile> tiles = {{32, 8, 4}, {32, 8, 2}, {32, 8, 1}, {32, 4, 1}};
+  if (c.size_out[1] == 1) tiles = {{128, 1, 1}, {64, 1, 1}, {32, 1, 1}};
+  for (const Tile& tile : tiles)
+    if (bytes(tile) <= 47 * 1024) return tile;
+  return std::nullopt;
+}
+
+std::string index_function(std::string_view name, const Convolution& c, const View& view, bool input,
+                           const std::function<Index(const Index&)>& scatter) {
+  auto strides = c.strides(view);
+  const auto& size = input ? c.size_in : c.size_out;
+  const char* names[] = {"n", "c", "y", "x"};
+  int64_t extents[] = {c.batch, input ? c.channels_in : c.channels_out, size[1], size[2]};
+  int64_t steps[] = {strides[0], strides[1], strides[3], strides[4]};
+  Index sum(view.offset);
+  for (size_t i = 0; i < 4; ++i) sum = sum + Index::variable(names[i], extents[i]) * steps[i];
+  if (scatter) sum = scatter(sum);
+  std::vector<std::string> parameters;
+  for (const char* each : names) parameters.push_back(sum.appears(each) ? format("Index {}", each) : "Index");
+  return format("  __device__ static Index {}({}) {{ return {}; }}\n", name, join(parameters, ", "),
+                sum.text());
+}
+
+std::string layer_struct(const Convolution& c, const Tile& tile, const std::string& name) {
+  View dense = c.result.view;
+  dense.strides = contiguous_strides(dense.shape);
+  dense.offset = 0;
+  bool small =
+      element_count(c.x.shape) < (int64_t{1} << 30) && element_count(dense.shape) < (int64_t{1} << 30);
+  std::string text = format("struct {} {{  // {}\n", name, describe(c));
+  text += format("  using In = {};\n  using Weight = {};\n  using Out = {};\n  using Index = {};\n",
+                 element_type(c.x.place->dtype), element_type(c.weight.place->dtype),
+                 element_type(c.result.view.place->dtype), small ? "int" : "int64_t");
+  text += format("  static constexpr int batch = {}, channels_out = {}, multiplier = {};\n", c.batch,
+                 c.channels_out, c.channels_out / c.channels_in);
+  text += format("  static constexpr int height = {}, width = {}, out_height = {}, out_width = {};\n",
+                 c.size_in[1], c.size_in[2], c.size_out[1], c.size_out[2]);
+  text += format("  static constexpr int kernel_y = {}, kernel_x = {}, stride_y = {}, stride_x = {};\n",
+                 c.kernel[1], c.kernel[2], c.stride[1], c.stride[2]);
+  text += format("  static constexpr int pad_y = {}, pad_x = {}, dilation_y = {}, dilation_x = {};\n",
+                 c.padding[1], c.padding[2], c.dilation[1], c.dilation[2]);
+  text += format("  static constexpr int threads_x = {}, threads_y = {}, each = {};\n", tile.threads_x,
+                 tile.threads_y, tile.each);
+  text += index_function("x", c, c.x, true, {});
+  text += index_function("out", c, c.result.scatter ? dense : c.result.view, false, c.result.scatter);
+  text += index_function("position", c, dense, false, {});
+  return text + "};\n";
+}
+
+}  // namespace
+
+Result<void> accepts_conv_depthwise(const Graph& graph, const plan::Region& region) {
+  STITCH_TRY(Parts parts, parts_of(graph, region, convolution_ops));
+  const Node& node = *parts.product;
+  Convolution c = geometry_of(graph, node);
+  DType dtype = graph.type(node.results[0]).dtype;
+  if (c.transposed || !c.depthwise() || c.dims > 2 || dtype == DType::f64)
+    return not_for(region, "takes depthwise convolutions of 1 or 2 dimensions");
+  if (graph.type(node.results[0]).elements() == 0 || c.taps() == 0 || c.channels_out == 0)
+    return not_for(region, "has no convolutions of nothing");
+  if (!tile_of(c)) return not_for(region, "has no tile for so large a kernel");
+  return {};
+}
+
+Result<RegionCode> write_conv_depthwise(const RegionRequest& request) {
+  STITCH_CHECK(accepts_conv_depthwise(request.graph, request.region));
+  STITCH_TRY(Parts parts, parts_of(request.graph, request.region, convolution_ops));
+  STITCH_TRY(Convolution c, convolution_of(request, parts));
+  STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, 1));
+  if (!c.weight.contiguous() || c.weight.offset != 0) return not_for(request.region, "needs a dense weight");
+  bool last = c.strides(c.x)[1] == 1 && c.channels_in > 1;
+  std::string layer = type_name(request.name, "Layer"),
+              functor = epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct;
+  const Place &x = *c.x.place, &weight = *c.weight.place, &out = *c.result.view.place;
+
+  Signature signature("enqueue_" + request.name);
+  RegionCode code;
+  code.includes = "#include \"stitch/kernels/conv_depthwise.h\"\n";
+  code.source = format("// {}{}{}\n// Every channel by itself on the CUDA cores, {}.\n{}\n", describe(c),
+                       epilogue.summary.empty() ? "" : ", then ", epilogue.summary,
+                       last ? "channels last" : "tiles of planes in shared memory",
+                       layer_struct(c, *tile_of(c), layer));
+  if (!epilogue.empty()) code.source += epilogue.definition + "\n";
+  signature.read(x);
+  for (const Place* place : epilogue.places) signature.read(*place);
+  signature.write(out);
+  if (last) {
+    int64_t wide = 16 / size_of(x.dtype), quads = wide;
+    auto strides = c.strides(c.x);
+    bool whole = c.channels_out == c.channels_in && c.channels_in % quads == 0 && c.x.offset % quads == 0;
+    for (int64_t stride : {strides[0], strides[3], strides[4]}) whole = whole && stride % quads == 0;
+    if (!whole) wide = 1;
+    std::string name = request.name + "_weight_by_tap",
+                comment = format("({}, {}): taps, channels", c.taps(), c.channels_out);
+    Packed packed{
+        name, "float", c.taps() * c.channels_out,
+        format("STITCH_OK_OR_RETURN(pack_{}({}, {}, nullptr));", request.name, weight.pointer, name)};
+    Signature pack("pack_" + request.name);
+    pack.read(weight);
+    pack.add(Signature::writes, "float*", "packed", comment);
+    code.declaration += pack.declaration();
+    code.source += format("{} {{\n  return stitch::pack_filter({}, packed, 1, {}, {}, {}, stream);\n}}\n\n",
+                          pack.head(), weight.pointer, c.channels_out, c.channels_out, c.taps());
+    code.includes += "#include \"stitch/kernels/conv_arrange.h\"\n";
+    signature.packed(packed, comment);
+    code.packed.push_back(std::move(packed));
+    code.source += format(
+        "{} {{\n  return stitch::enqueue_depthwise_last<{}, {}>(\n      \"{}\", {}, {}, {}, {}, "
+        "stream);\n}}\n",
+        signature.head(), layer, wide, request.name, x.pointer, name, out.pointer, functor);
+  } else {
+    signature.read(weight);
+    code.source += format(
+        "{} {{\n  return stitch::enqueue_depthwise_planes<{}>(\n      \"{}\", {}, {}, {}, {}, stream);\n}}\n",
+        signature.head(), layer, request.name, x.pointer, weight.pointer, out.pointer, functor);
+  }
+  code.declaration += signature.declaration();
+  code.arguments = signature.arguments();
+  return code;
+}
+
+}  // namespace stitch::code

@@ -1,0 +1,163 @@
+// Depthwise convolutions: every output channel reads one input channel, so the bytes are all that counts.
+// What is convolved stands in a struct, as in matmul.h:
+//   struct DwLayer {  // y (2, 6, 9, 8) = x (2, 6, 9, 8) * weight (6, 1, 3, 3)
+//     using In = float; using Weight = float; using Out = float; using Index = int;
+//     static constexpr int batch, channels_out, multiplier, height, width, out_height, out_width;
+//     static constexpr int kernel_y, kernel_x, stride_y, stride_x, pad_y, pad_x, dilation_y, dilation_x;
+//     static constexpr int threads_x, threads_y, each;  // a block's tile: threads_x wide, threads_y * each
+//     high
+//     __device__ static Index x(Index n, Index c, Index y, Index x);  // also out, and position in the
+//     row-major result
+//   };
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "stitch/kernels/matmul.h"
+#include "stitch/runtime/vectors.h"
+
+namespace stitch {
+// Planes: a block makes a tile of one plane from shared memory, a thread `each` outputs below each other, so
+// that the rows between them are read once.
+template <class S>
+struct DepthwiseTile {
+  static constexpr int out_height = S::threads_y * S::each, out_width = S::threads_x;
+  static constexpr int height = (out_height - 1) * S::stride_y + (S::kernel_y - 1) * S::dilation_y + 1;
+  static constexpr int width = (out_width - 1) * S::stride_x + (S::kernel_x - 1) * S::dilation_x + 1;
+  static constexpr int across = (S::out_width + out_width - 1) / out_width;
+  static constexpr int down = (S::out_height + out_height - 1) / out_height;
+};
+
+template <class S, class Epilogue>
+__global__ void __launch_bounds__(S::threads_x* S::threads_y)
+    depthwise_planes_kernel(const typename S::In* __restrict__ x,
+                            const typename S::Weight* __restrict__ weight, typename S::Out* __restrict__ out,
+                            Epilogue epilogue) {
+  using Tile = DepthwiseTile<S>;
+  using Index = typename S::Index;
+  constexpr int taps = S::kernel_y * S::kernel_x, threads = S::threads_x * S::threads_y;
+  __shared__ float image[Tile::height][Tile::width];
+  __shared__ float filter[taps];
+  const int thread_x = static_cast<int>(threadIdx.x) % S::threads_x,
+            thread_y = static_cast<int>(threadIdx.x) / S::threads_x;
+  const int64_t block = blockIdx.x;
+  const int out_x0 = static_cast<int>(block % Tile::across) * Tile::out_width;
+  const int out_y0 = static_cast<int>(block / Tile::across % Tile::down) * Tile::out_height;
+  const int64_t plane = block / Tile::across / Tile::down;
+  const Index channel = static_cast<Index>(plane % S::channels_out),
+              n = static_cast<Index>(plane / S::channels_out);
+  const int y0 = out_y0 * S::stride_y - S::pad_y, x0 = out_x0 * S::stride_x - S::pad_x;
+  for (int i = static_cast<int>(threadIdx.x); i < Tile::height * Tile::width; i += threads) {
+    const int row = y0 + i / Tile::width, column = x0 + i % Tile::width;
+    const bool inside = row >= 0 && row < S::height && column >= 0 && column < S::width;
+    (&image[0][0])[i] = inside ? static_cast<float>(x[S::x(n, channel / S::multiplier, row, column)]) : 0.0f;
+  }
+  for (int i = static_cast<int>(threadIdx.x); i < taps; i += threads)
+    filter[i] = static_cast<float>(weight[static_cast<int64_t>(channel) * taps + i]);
+  __syncthreads();
+
+  float sums[S::each] = {};
+  constexpr int rows = (S::each - 1) * S::stride_y + (S::kernel_y - 1) * S::dilation_y + 1;
+#pragma unroll
+  for (int tap_x = 0; tap_x < S::kernel_x; ++tap_x)
+#pragma unroll
+    for (int row = 0; row < rows; ++row) {
+      const float value =
+          image[thread_y * S::each * S::stride_y + row][thread_x * S::stride_x + tap_x * S::dilation_x];
+#pragma unroll
+      for (int i = 0; i < S::each; ++i) {
+        const int below = row - i * S::stride_y;  // a constant once unrolled
+        if (below >= 0 && below % S::dilation_y == 0 && below / S::dilation_y < S::kernel_y)
+          sums[i] += value * filter[below / S::dilation_y * S::kernel_x + tap_x];
+      }
+    }
+#pragma unroll
+  for (int i = 0; i < S::each; ++i) {
+    const Index row = out_y0 + thread_y * S::each + i, column = out_x0 + thread_x;
+    if (row < S::out_height && column < S::out_width)
+      out[S::out(n, channel, row, column)] =
+          static_cast<typename S::Out>(epilogue(sums[i], S::position(n, channel, row, column)));
+  }
+}
+template <class S, class Epilogue>
+StitchStatus enqueue_depthwise_planes(const char* name, const typename S::In* x,
+                                      const typename S::Weight* weight, typename S::Out* out,
+                                      Epilogue epilogue, cudaStream_t stream) {
+  using Tile = DepthwiseTile<S>;
+  constexpr int64_t blocks = int64_t{S::batch} * S::channels_out * Tile::across * Tile::down;
+  static_assert(blocks < (int64_t{1} << 31), "more tiles than a grid has blocks");
+  return launch(name, depthwise_planes_kernel<S, Epilogue>,
+                {static_cast<unsigned>(blocks), S::threads_x * S::threads_y}, stream, x, weight, out,
+                epilogue);
+}
+
+// Channels last: a thread makes `each` outputs beside each other of `vector` channels; neighbours read
+// neighbours. packed (taps, channels_out)
+template <class S, int vector, int each, class Epilogue>
+__global__ void __launch_bounds__(128)
+    depthwise_last_kernel(const typename S::In* __restrict__ x, const float* __restrict__ packed,
+                          typename S::Out* __restrict__ out, Epilogue epilogue, int64_t count) {
+  using Index = typename S::Index;
+  constexpr int lanes = S::channels_out / vector, across = (S::out_width + each - 1) / each;
+  const int64_t index = static_cast<int64_t>(blockIdx.x) * 128 + threadIdx.x;
+  if (index >= count) return;
+  const Index channel = static_cast<Index>(index % lanes) * vector;
+  const Index out_x = static_cast<Index>(index / lanes % across) * each;
+  const Index out_y = static_cast<Index>(index / lanes / across % S::out_height);
+  const Index n = static_cast<Index>(index / lanes / across / S::out_height);
+  float sums[each][vector] = {};
+  constexpr int columns = (each - 1) * S::stride_x + (S::kernel_x - 1) * S::dilation_x + 1;
+  for (int tap_y = 0; tap_y < S::kernel_y; ++tap_y) {
+    const Index row = out_y * S::stride_y + tap_y * S::dilation_y - S::pad_y;
+    if (row < 0 || row >= S::height) continue;
+#pragma unroll
+    for (int step = 0; step < columns; ++step) {
+      const Index column = out_x * S::stride_x + step - S::pad_x;
+      if (column < 0 || column >= S::width) continue;
+      Pack<typename S::In, vector> values;
+      const typename S::In* from = x + S::x(n, channel / S::multiplier, row, column);
+      if constexpr (vector == 1)
+        values[0] = *from;
+      else
+        values = load<vector>(from, 0);
+#pragma unroll
+      for (int i = 0; i < each; ++i) {
+        const int beside = step - i * S::stride_x;  // a constant once unrolled
+        if (beside < 0 || beside % S::dilation_x != 0 || beside / S::dilation_x >= S::kernel_x) continue;
+        const float* weights =
+            packed + (tap_y * S::kernel_x + beside / S::dilation_x) * S::channels_out + channel;
+#pragma unroll
+        for (int v = 0; v < vector; ++v) sums[i][v] += static_cast<float>(values[v]) * weights[v];
+      }
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < each; ++i) {
+    if (out_x + i >= S::out_width) break;
+#pragma unroll
+    for (int v = 0; v < vector; ++v)
+      out[S::out(n, channel + v, out_y, out_x + i)] =
+          static_cast<typename S::Out>(epilogue(sums[i][v], S::position(n, channel + v, out_y, out_x + i)));
+  }
+}
+// `widest` channels at once where x lies at as many bytes.
+template <class S, int widest, class Epilogue>
+StitchStatus enqueue_depthwise_last(const char* name, const typename S::In* x, const float* packed,
+                                    typename S::Out* out, Epilogue epilogue, cudaStream_t stream) {
+  constexpr int each = 4;
+  constexpr int64_t count =
+      int64_t{S::batch} * S::channels_out * S::out_height * ((S::out_width + each - 1) / each);
+  static_assert(count / 128 < (int64_t{1} << 31) - 1, "more outputs than a grid has threads");
+  if constexpr (widest > 1) {
+    constexpr int64_t wide = count / widest;
+    if (reinterpret_cast<uintptr_t>(x) % (widest * sizeof(typename S::In)) == 0)
+      return launch(name, depthwise_last_kernel<S, widest, each, Epilogue>,
+                    {static_cast<unsigned>(divide_up(wide, 128)), 128}, stream, x, packed, out, epilogue,
+                    wide);
+  }
+  return launch(name, depthwise_last_kernel<S, 1, each, Epilogue>,
+                {static_cast<unsigned>(divide_up(count, 128)), 128}, stream, x, packed, out, epilogue, count);
+}
+
+}  // namespace stitch
