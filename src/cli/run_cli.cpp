@@ -10,6 +10,7 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "cli/baselines.h"
+#include "cli/code.h"
 #include "cli/doctor.h"
 #include "cli/import.h"
 #include "cli/package.h"
@@ -27,6 +28,7 @@ struct Options {
   ReceiptCommand receipt;
   PackageCommand package;
   BaselinesCommand baselines;
+  CodeCommand code;
   bool json = false;  // read before the parse, so that its errors are JSON too
 };
 
@@ -171,6 +173,19 @@ void add_baselines(CLI::App& app, Options& options) {
   command.footer("stitchcuda baselines model.py --baselines compile,compile-graph");
 }
 
+void add_code(CLI::App& app, Options& options) {
+  CodeCommand& code = options.code;
+  CLI::App& command = *app.add_subcommand("code", "Write a CUDA program for a model");
+  command.add_option("MODEL", code.model, "a .py file or a graph folder")->required();
+  command.add_option("-o,--out", code.out, "the program's folder")->type_name("FOLDER")->required();
+  command.add_option("--numerics", code.numerics, "strict, default, tf32 or half; default unless told")
+      ->type_name("CLASS");
+  command.add_option("--class", code.model_class, "the class to import, instead of Model")->type_name("NAME");
+  command.add_option("--python", code.python, "the Python to use for a .py file")->type_name("PATH");
+  add_json(command, options);
+  command.footer("stitchcuda code model.py -o program/\nstitchcuda verify program/ --task model.py");
+}
+
 void add_doctor(CLI::App& app, Options& options) {
   CLI::App& command = *app.add_subcommand("doctor", "Say what this machine has, and what is missing");
   add_json(command, options);
@@ -186,6 +201,7 @@ Result<int> run_command(const std::string& name, const Options& options, Console
   if (name == "receipt") return run_receipt(options.receipt, console);
   if (name == "package") return run_package(options.package, console);
   if (name == "baselines") return run_baselines(options.baselines, console);
+  if (name == "code") return run_code(options.code, console);
   if (name == "doctor") return run_doctor(console);
   throw Bug("a command without a body: " + name);
 }
@@ -310,6 +326,7 @@ Result<int> parse_and_run(std::vector<std::string> words, Console& console) {
   add_json(app, options);
   add_import(app, options);
   add_show(app, options);
+  add_code(app, options);
   add_verify(app, options);
   add_receipt(app, options);
   add_package(app, options);

@@ -1,0 +1,59 @@
+#include "cli/code.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/json.h"
+#include "base/progress.h"
+#include "code/technique.h"
+#include "code/write_program.h"
+#include "graph/folder.h"
+#include "import/import.h"
+#include "plan/plain_plan.h"
+
+namespace stitch {
+
+namespace {
+
+// Weights are needed only for the constants among them.
+Result<void> add_constants(const GraphFolder& folder, PackageContents& contents) {
+  for (const ManifestTensor& tensor : contents.manifest.signature.parameters) {
+    if (tensor.role != "constant") continue;
+    const TensorBytes* found = folder.weights ? folder.weights->find(tensor.data) : nullptr;
+    if (!found)
+      return work_error("weights", format("the constant '{}' is not in the graph's weights", tensor.data),
+                        "import the model again, with weights");
+    contents.constants.emplace_back(tensor.data, *found);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<int> run_code(const CodeCommand& command, Console& console) {
+  STITCH_TRY(ScratchFolder scratch, ScratchFolder::create("stitchcuda-code"));
+  fs::path folder = command.model;
+  if (folder.extension() == ".py") {
+    Progress progress(console.err, console.err_terminal, console.json, "importing");
+    STITCH_TRY(Exporter exporter, Exporter::start(command.python));
+    folder = scratch.path() / "graph";
+    ImportRequest request{.task = command.model, .out = folder, .class_name = command.model_class};
+    STITCH_CHECK(import_task(exporter, request, [&](std::string_view text) { progress.detail(text); }));
+  }
+  STITCH_TRY(GraphFolder loaded, load_graph_folder(folder));
+  STITCH_TRY(plan::Plan plan, plan::plain_plan(loaded.graph, command.numerics, code::plain_technique));
+  STITCH_CHECK(plan::check(loaded.graph, plan));
+  STITCH_TRY(PackageContents contents, code::write_program(loaded.graph, plan));
+  STITCH_CHECK(add_constants(loaded, contents));
+  if (fs::path(command.model).extension() == ".py") {
+    STITCH_TRY(contents.task, read_file(command.model));
+    if (!command.model_class.empty()) contents.model_class = command.model_class;
+  }
+  STITCH_CHECK(write_package(command.out, contents));
+  if (console.json)
+    console.out << Json{{"program", command.out}, {"regions", plan.regions.size()}}.dump(2) << '\n';
+  else
+    console.out << format("{}: {} regions\n", command.out, plan.regions.size());
+  return 0;
+}
+
+}  // namespace stitch

@@ -1,0 +1,21 @@
+// stitchcuda code: the program that the built-in Planner and Coder make of a model, without running it.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "cli/console.h"
+
+namespace stitch {
+
+struct CodeCommand {
+  std::string model, out;
+  std::string numerics = "default";
+  std::string model_class;
+  std::string python;
+  bool plain = false;
+};
+
+Result<int> run_code(const CodeCommand& command, Console& console);
+
+}  // namespace stitch

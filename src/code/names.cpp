@@ -1,0 +1,60 @@
+#include "code/names.h"
+
+#include <array>
+#include <cctype>
+
+#include "base/format.h"
+#include "base/text.h"
+
+namespace stitch::code {
+
+namespace {
+
+// Words that generated code uses itself, beside C++'s.
+const std::set<std::string, std::less<>> reserved = {
+    "auto",   "bool",    "break",    "case",     "char",    "class",     "const",    "continue", "default",
+    "delete", "do",      "double",   "else",     "enum",    "export",    "extern",   "false",    "float",
+    "for",    "friend",  "goto",     "if",       "inline",  "int",       "long",     "new",      "not",
+    "or",     "and",     "operator", "xor",      "private", "public",    "register", "return",   "short",
+    "signed", "sizeof",  "static",   "struct",   "switch",  "template",  "this",     "throw",    "true",
+    "try",    "typedef", "union",    "unsigned", "using",   "virtual",   "void",     "volatile", "while",
+    "in",     "out",     "stream",   "device",   "params",  "workspace", "arena",    "weights",  "graphs",
+    "cublas", "cudnn",   "stitch",   "create",   "run",     "enqueue",   "inputs",   "outputs",  "parameters",
+    "exp",    "log",     "sqrt",     "sin",      "cos",     "tan",       "abs",      "min",      "max",
+    "pow",    "floor",   "ceil",     "round",    "erf",     "tanh"};
+
+}  // namespace
+
+std::string_view element_type(DType dtype) {
+  constexpr std::array<std::string_view, dtype_count> names = {
+      "double", "float", "__half", "__nv_bfloat16", "int64_t", "int32_t", "int8_t", "uint8_t", "bool"};
+  return names[static_cast<size_t>(dtype)];
+}
+
+std::string_view abi_type(DType dtype) {
+  constexpr std::array<std::string_view, dtype_count> names = {"STITCH_F64",  "STITCH_F32", "STITCH_F16",
+                                                               "STITCH_BF16", "STITCH_I64", "STITCH_I32",
+                                                               "STITCH_I8",   "STITCH_U8",  "STITCH_BOOL"};
+  return names[static_cast<size_t>(dtype)];
+}
+
+std::string shape_comment(const Shape& shape) { return "(" + join(shape, ", ") + ")"; }
+
+std::string identifier(std::string_view text) {
+  std::string out;
+  for (char c : text) out += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  if (out.empty() || std::isdigit(static_cast<unsigned char>(out[0]))) out = "v" + out;
+  // Names with two underscores belong to the compiler.
+  for (size_t at; (at = out.find("__")) != std::string::npos;) out.erase(at, 1);
+  if (out.size() > 1 && out.back() == '_') out.pop_back();
+  if (out[0] == '_') out = "v" + out;
+  return reserved.contains(out) ? out + "_value" : out;
+}
+
+std::string Names::unique(std::string_view wanted) {
+  std::string base = identifier(wanted), name = base;
+  for (int suffix = 2; !taken_.insert(name).second; ++suffix) name = format("{}_{}", base, suffix);
+  return name;
+}
+
+}  // namespace stitch::code

@@ -1,0 +1,157 @@
+#include "code/program_parts.h"
+
+#include <algorithm>
+#include <set>
+
+#include "code/names.h"
+
+namespace stitch::code {
+
+namespace {
+
+// Strides of a value stored with its dimensions in `order`.
+std::vector<int64_t> stored_strides(const Shape& shape, const std::vector<int64_t>& order) {
+  if (order.empty()) return contiguous_strides(shape);
+  std::vector<int64_t> strides(shape.size());
+  int64_t step = 1;
+  for (size_t i = order.size(); i-- > 0;) {
+    strides[static_cast<size_t>(order[i])] = step;
+    step *= std::max<int64_t>(shape[static_cast<size_t>(order[i])], 1);
+  }
+  return strides;
+}
+
+class Gatherer {
+ public:
+  Gatherer(const Graph& graph, const plan::Plan& plan)
+      : graph_(graph), plan_(plan), parts_{.graph = graph, .plan = plan} {}
+
+  Result<ProgramParts> gather() {
+    parts_.signature = signature_of(graph_);
+    settle_leaves();
+    settle_results();
+    for (const plan::Region& region : plan_.regions) STITCH_CHECK(write_region(region));
+    lay_out_scratch();
+    return std::move(parts_);
+  }
+
+ private:
+  void settle(ValueId id, Home home, int index) {
+    const Value& value = graph_[id];
+    const plan::Storage& storage = plan_.storage[index_of(id)];
+    Resident resident{.home = home, .index = index, .name = names_.unique(value.name)};
+    bool callers = home != Home::scratch;
+    resident.place = {
+        id, resident.name, callers ? value.type.dtype : storage.dtype, value.type.shape,
+        callers ? (value.type.strides.empty() ? contiguous_strides(value.type.shape) : value.type.strides)
+                : stored_strides(value.type.shape, storage.order)};
+    resident.bytes = value.type.elements() * size_of(resident.place.dtype);
+    parts_.residents.emplace(id, std::move(resident));
+  }
+
+  void settle_leaves() {
+    const Signature& signature = parts_.signature;
+    for (size_t i = 0; i < signature.inputs.size(); ++i)
+      settle(graph_.find(signature.inputs[i].name), Home::input, static_cast<int>(i));
+    for (size_t i = 0; i < signature.parameters.size(); ++i)
+      settle(graph_.find(signature.parameters[i].name), Home::weight, static_cast<int>(i));
+  }
+
+  // The region that alone reads a state may write its successor over it: it reads an element before it
+  // writes it. Anybody else would see the new value too early.
+  bool may_write_in_place(const Update& update) const {
+    for (const plan::Region& region : plan_.regions) {
+      bool reads = std::ranges::find(region.reads, update.target) != region.reads.end();
+      bool writes = std::ranges::find(region.writes, update.value) != region.writes.end();
+      if (reads && !writes) return false;
+    }
+    return true;
+  }
+
+  void settle_results() {
+    std::set<ValueId> stored_as_wanted;
+    auto wants = [&](ValueId id, int index, bool direct) {
+      bool plain = plan_.storage[index_of(id)] == plan::Storage{graph_.type(id).dtype, {}};
+      if (direct && plain && graph_[id].role == Role::result && !parts_.residents.contains(id))
+        settle(id, Home::output, index);
+      else
+        parts_.copies.emplace_back(id, index);
+    };
+    int index = 0;
+    for (ValueId id : graph_.outputs) wants(id, index++, true);
+    for (const Update& update : graph_.updates) wants(update.value, index++, may_write_in_place(update));
+    for (const plan::Region& region : plan_.regions)
+      for (ValueId id : region.writes)
+        if (!parts_.residents.contains(id)) {
+          settle(id, Home::scratch, 0);
+          parts_.scratch.push_back(id);
+        }
+  }
+
+  Result<void> write_region(const plan::Region& region) {
+    const Family* family = find_family(region.technique);
+    if (!family)
+      return user_error("technique",
+                        format("region '{}': there is no technique '{}'", region.name, region.technique));
+    RegionRequest request{
+        .graph = graph_, .region = region, .name = names_.unique(region.name), .numerics = plan_.numerics};
+    for (ValueId id : region.reads) request.reads.push_back(parts_.residents.at(id).place);
+    for (ValueId id : region.writes) request.writes.push_back(parts_.residents.at(id).place);
+    std::set<ValueId> seen;
+    for (int32_t n : region.nodes)
+      for (ValueId id : graph_.nodes[static_cast<size_t>(n)].operands) {
+        if (id == ValueId::none || !seen.insert(id).second) continue;
+        auto found = parts_.residents.find(id);
+        if (found != parts_.residents.end() && found->second.home == Home::weight)
+          request.weights.push_back(found->second.place);
+      }
+    STITCH_CHECK(family->accepts(graph_, region));
+    STITCH_TRY(RegionCode code, family->write(request));
+    parts_.region_names.push_back(request.name);
+    parts_.regions.push_back(std::move(code));
+    return {};
+  }
+
+  void lay_out_scratch() {
+    std::vector<Lifetime> lifetimes;
+    int last_region = static_cast<int>(plan_.regions.size());
+    for (ValueId id : parts_.scratch) {
+      Lifetime lifetime{parts_.residents.at(id).bytes, last_region, 0};
+      for (int r = 0; r < last_region; ++r) {
+        const plan::Region& region = plan_.regions[static_cast<size_t>(r)];
+        if (std::ranges::find(region.writes, id) != region.writes.end())
+          lifetime.first = r, lifetime.last = std::max(lifetime.last, r);
+        if (std::ranges::find(region.reads, id) != region.reads.end()) lifetime.last = r;
+      }
+      for (auto [copied, index] : parts_.copies)
+        if (copied == id) lifetime.last = last_region;
+      lifetimes.push_back(lifetime);
+    }
+    for (int r = 0; r < last_region; ++r)
+      if (parts_.regions[static_cast<size_t>(r)].workspace_bytes > 0)
+        lifetimes.push_back({parts_.regions[static_cast<size_t>(r)].workspace_bytes, r, r});
+    parts_.layout = lay_out(lifetimes);
+    size_t at = parts_.scratch.size();
+    for (const RegionCode& region : parts_.regions)
+      parts_.workspace_at.push_back(region.workspace_bytes > 0 ? parts_.layout.offsets[at++] : -1);
+  }
+
+  const Graph& graph_;
+  const plan::Plan& plan_;
+  Names names_;
+  ProgramParts parts_;
+};
+
+}  // namespace
+
+bool ProgramParts::uses(std::string_view library) const {
+  return std::ranges::any_of(regions, [&](const RegionCode& region) {
+    return std::ranges::find(region.libraries, library) != region.libraries.end();
+  });
+}
+
+Result<ProgramParts> gather_parts(const Graph& graph, const plan::Plan& plan) {
+  return Gatherer(graph, plan).gather();
+}
+
+}  // namespace stitch::code

@@ -1,0 +1,13 @@
+// Which technique writes a region as it stands.
+#pragma once
+
+#include <string>
+
+#include "plan/plan.h"
+
+namespace stitch::code {
+
+// The simplest one that can, for the plain program; an error says why none does.
+Result<std::string> plain_technique(const Graph& graph, const plan::Region& region);
+
+}  // namespace stitch::code

@@ -1,0 +1,13 @@
+// Plan in, program out: the regions by their families, and the scaffold that stitches them.
+#pragma once
+
+#include "graph/graph.h"
+#include "plan/plan.h"
+#include "program/package.h"
+
+namespace stitch::code {
+
+// Sources and manifest; the caller adds task and constants. The plan was checked.
+Result<PackageContents> write_program(const Graph& graph, const plan::Plan& plan);
+
+}  // namespace stitch::code

@@ -1,0 +1,105 @@
+#include "plan/plan.h"
+
+#include <algorithm>
+#include <set>
+
+namespace stitch::plan {
+
+namespace {
+
+bool given(Role role) { return role == Role::input || role == Role::seed; }
+
+// Buffers and parameters that the forward pass renews come in with each run.
+std::set<ValueId> renewed(const Graph& graph) {
+  std::set<ValueId> out;
+  for (const Update& update : graph.updates) out.insert(update.target);
+  return out;
+}
+
+std::set<ValueId> results_of(const Graph& graph, const Region& region) {
+  std::set<ValueId> out;
+  for (int32_t n : region.nodes)
+    for (ValueId id : graph.nodes[static_cast<size_t>(n)].results) out.insert(id);
+  return out;
+}
+
+Error at_region(const Region& region, std::string message) {
+  return user_error("plan", format("region '{}': {}", region.name, message));
+}
+
+}  // namespace
+
+Plan empty_plan(const Graph& graph, std::string numerics) {
+  Plan plan{.numerics = std::move(numerics)};
+  for (const Value& value : graph.values) plan.storage.push_back({value.type.dtype, {}});
+  return plan;
+}
+
+void complete(const Graph& graph, Region& region) {
+  std::ranges::sort(region.nodes);
+  std::set<ValueId> inside = results_of(graph, region), states = renewed(graph), seen;
+  region.reads.clear();
+  region.writes.clear();
+  for (int32_t n : region.nodes)
+    for (ValueId id : graph.nodes[static_cast<size_t>(n)].operands) {
+      if (id == ValueId::none || inside.contains(id) || !seen.insert(id).second) continue;
+      Role role = graph[id].role;
+      if (role == Role::result || given(role) || states.contains(id)) region.reads.push_back(id);
+    }
+  std::set<ValueId> wanted(graph.outputs.begin(), graph.outputs.end());
+  for (const Update& update : graph.updates) wanted.insert(update.value);
+  std::set<int32_t> own(region.nodes.begin(), region.nodes.end());
+  for (size_t n = 0; n < graph.nodes.size(); ++n)
+    if (!own.contains(static_cast<int32_t>(n)))
+      for (ValueId id : graph.nodes[n].operands) wanted.insert(id);
+  for (int32_t n : region.nodes)
+    for (ValueId id : graph.nodes[static_cast<size_t>(n)].results)
+      if (wanted.contains(id)) region.writes.push_back(id);
+}
+
+Result<void> check(const Graph& graph, const Plan& plan) {
+  if (plan.storage.size() != graph.values.size())
+    return user_error("plan", format("storage for {} values, where the graph has {}", plan.storage.size(),
+                                     graph.values.size()));
+  std::vector<int> covered(graph.nodes.size());
+  std::set<ValueId> ready, states = renewed(graph);
+  for (size_t v = 0; v < graph.values.size(); ++v)
+    if (graph.values[v].role != Role::result) ready.insert(static_cast<ValueId>(v));
+  for (const Region& region : plan.regions) {
+    if (region.nodes.empty()) return at_region(region, "has no nodes");
+    for (int32_t n : region.nodes) {
+      if (n < 0 || static_cast<size_t>(n) >= graph.nodes.size())
+        return at_region(region, format("node {} is not in the graph", n));
+      if (covered[static_cast<size_t>(n)]++)
+        return at_region(region, format("'{}' is covered twice",
+                                        graph[graph.nodes[static_cast<size_t>(n)].results[0]].name));
+    }
+    Region expected = region;
+    complete(graph, expected);
+    if (expected.reads != region.reads || expected.writes != region.writes)
+      return at_region(region, "its reads and writes are not what its nodes need");
+    for (ValueId id : region.reads)
+      if (!ready.contains(id))
+        return at_region(region, format("reads '{}' before anyone has written it", graph[id].name));
+    for (ValueId id : region.writes) ready.insert(id);
+  }
+  for (size_t n = 0; n < graph.nodes.size(); ++n)
+    if (!covered[n])
+      return user_error("plan", format("'{}' is in no region", graph[graph.nodes[n].results[0]].name));
+  for (size_t v = 0; v < plan.storage.size(); ++v) {
+    const std::vector<int64_t>& order = plan.storage[v].order;
+    if (order.empty()) continue;
+    std::vector<int64_t> sorted = order;
+    std::ranges::sort(sorted);
+    for (size_t d = 0; d < sorted.size(); ++d)
+      if (sorted[d] != static_cast<int64_t>(d) || std::ssize(sorted) != graph.values[v].type.rank())
+        return user_error(
+            "plan", format("the order of '{}' is no permutation of its dimensions", graph.values[v].name));
+    if (graph.values[v].role != Role::result)
+      return user_error(
+          "plan", format("'{}' is the caller's: its layout is not ours to choose", graph.values[v].name));
+  }
+  return {};
+}
+
+}  // namespace stitch::plan
