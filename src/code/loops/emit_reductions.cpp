@@ -23,11 +23,13 @@ std::vector<std::string> Emitter::findings(const Reduction& reduction, const Ind
     std::string accumulator = names_.unique(graph()[reduction.operand].name + "_over");
     line(format("{} {} = {};", pass.type, accumulator, pass.identity));
     Indices reduced;
-    for (size_t d = 0; d < shape.size(); ++d)
+    for (size_t d = 0; d < shape.size() && reduction.length() > 0; ++d)
       reduced.push_back(open_loop("k", "0", std::to_string(shape[d]), 1, shape[d], shape[d] <= 8));
-    std::string x = value(reduction.operand, reduction.operand_at(reduction.space_at(kept, reduced)));
-    line(pass.step(accumulator, x, flatten(reduced, shape).text()));
-    for (size_t d = 0; d < shape.size(); ++d) close();
+    if (reduction.length() > 0) {
+      std::string x = value(reduction.operand, reduction.operand_at(reduction.space_at(kept, reduced)));
+      line(pass.step(accumulator, x, flatten(reduced, shape).text()));
+      for (size_t d = 0; d < shape.size(); ++d) close();
+    }
     for (const Pass::Finding& each : pass.finish(accumulator))
       line(format("const {} {} = {};", each.type, each.name, each.text));
   }

@@ -4,6 +4,7 @@
 
 #include "base/format.h"
 #include "code/loops/loop.h"
+#include "code/loops/row.h"
 
 namespace stitch::code::loops {
 
@@ -13,6 +14,12 @@ const std::array all = {
     Family{"loop",
            "a thread an element or pack: pointwise, views, movement, gathers, windows, small reductions",
            accepts_loop, write_loop},
+    Family{"batch_norm", "each channel's statistics by parts of the batch, then one pass that normalises",
+           accepts_batch_norm, write_batch_norm},
+    Family{"row",
+           "lanes, a block or columns of threads share a row: reductions, softmax, norms, and what is around "
+           "them",
+           accepts_row, write_row},
 };
 
 }  // namespace

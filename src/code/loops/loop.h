@@ -8,11 +8,17 @@
 
 namespace stitch::code::loops {
 
-// Emitters of a kernel's own kind: those of staged kernels know where findings lie.
+class Stages;
+
+// Where stages found something out before, their findings are read; see stages.h.
 class LoopEmitter : public Emitter {
  public:
   using Emitter::Emitter;
+  Stages* stages = nullptr;
   std::vector<std::string> scratch;  // what the kernel reads of the workspace
+
+ protected:
+  std::vector<std::string> findings(const Reduction& reduction, const Indices& kept) override;
 };
 using MakeEmitter = std::function<std::unique_ptr<LoopEmitter>()>;
 

@@ -1,0 +1,132 @@
+// Reductions and norms over rows of odd sizes: lanes, blocks, columns and parts; held in registers and not.
+#include "code/loops/emulated/bench.h"
+
+namespace stitch::code::loops {
+namespace {
+
+Graph graph_of(const std::string& text) {
+  auto graph = parse_graph(text);
+  EXPECT_TRUE(graph) << graph.error().text() << "\n" << text;
+  return graph ? *graph : Graph{};
+}
+
+std::string one(const std::string& x, const std::string& call, const std::string& y) {
+  return format("graph \"g\"\ninput %x : {}\n\n%y = {} : {}\n\noutput %y\nend\n", x, call, y);
+}
+
+struct Suite {
+  Bench bench;
+  explicit Suite(std::string name) : bench(std::move(name)) {}
+  void add(const std::string& label, const std::string& text, const Layouts& layouts = {},
+           std::string_view technique = "row") {
+    auto added = bench.add(label, graph_of(text), {}, {}, layouts, technique);
+    EXPECT_TRUE(added) << label << ": " << added.error().text();
+  }
+  // Every reduction over `dims` of x.
+  void reductions(const std::string& shape, const std::string& dims, const std::string& result,
+                  const Layouts& layouts = {}) {
+    std::string x = "f32[" + shape + "]", y = "f32[" + result + "]";
+    for (const char* op : {"sum", "mean", "prod", "amax", "amin", "logsumexp", "norm", "var"})
+      add(format("{} of {} over {}", op, shape, dims), one(x, format("{}(%x) dims=[{}]", op, dims), y),
+          layouts);
+    if (dims.find(',') == std::string::npos)
+      for (const char* op : {"argmax", "argmin"})
+        add(format("{} of {} over {}", op, shape, dims),
+            one(x, format("{}(%x) dims=[{}]", op, dims), "i64[" + result + "]"), layouts);
+    add(format("any of {}", shape),
+        one("bool[" + shape + "]", format("any(%x) dims=[{}]", dims), "bool[" + result + "]"), layouts);
+    add(format("sum of i32 {}", shape),
+        one("i32[" + shape + "]", format("sum(%x) dims=[{}]", dims), "i32[" + result + "]"), layouts);
+    add(format("mean of f64 {}", shape),
+        one("f64[" + shape + "]", format("mean(%x) dims=[{}]", dims), "f64[" + result + "]"), layouts);
+  }
+};
+
+TEST(RowDevice, Reductions) {
+  Suite suite("reductions");
+  suite.reductions("37,19", "1", "37");
+  suite.reductions("5,300", "1", "5");
+  suite.reductions("3,2053", "1", "3");
+  suite.reductions("2,33024", "1", "2");
+  suite.reductions("3,50,37", "1", "3,37");
+  suite.reductions("3,20,37", "1", "3,37");
+  suite.reductions("2,2000,33", "1", "2,33");
+  suite.reductions("3,6,5,8", "0,2,3", "6");
+  suite.reductions("3,6,5,8", "0,2,3", "6", {{"x", {std::nullopt, {0, 2, 3, 1}}}});
+  suite.reductions("200000", "0", "");
+  suite.reductions("3001,40", "0", "40");
+  suite.bench.run();
+}
+
+TEST(RowDevice, Norms) {
+  Suite suite("norms");
+  auto same = [&](const std::string& label, const std::string& type, const std::string& call,
+                  const Layouts& layouts = {}) {
+    suite.add(label + " " + type, one(type, call, type), layouts);
+  };
+  for (const char* type : {"f32[37,19]", "f32[11,1000]", "f32[3,2053]", "f32[2,40000]", "f32[70,33000]",
+                           "f16[5,256]", "f64[4,130]"}) {
+    same("softmax", type, "softmax(%x) dim=1");
+    same("log_softmax", type, "log_softmax(%x) dim=1");
+    same("layer_norm", type, "layer_norm(%x) dims=1");
+    same("rms_norm", type, "rms_norm(%x) dims=1");
+  }
+  same("softmax over columns", "f32[3,20,37]", "softmax(%x) dim=1");
+  same("softmax over long columns", "f32[3,500,37]", "softmax(%x) dim=1");
+  same("softmax over longer columns", "f32[1,5000,37]", "softmax(%x) dim=1");
+  same("softmax in another order", "f32[3,50,37]", "softmax(%x) dim=2", {{"x", {std::nullopt, {0, 2, 1}}}});
+  same("group_norm", "f32[3,6,5,8]", "group_norm(%x) groups=2");
+  same("group_norm", "f32[3,64,15,8]", "group_norm(%x) groups=4");
+  same("instance norm", "f32[3,6,15,18]", "group_norm(%x) groups=6");
+  same("group_norm NHWC", "f32[3,6,5,8]", "group_norm(%x) groups=2",
+       {{"x", {std::nullopt, {0, 2, 3, 1}}}, {"y", {DType::f16, {0, 2, 3, 1}}}});
+  suite.add("residual layer_norm and its input",
+            "graph \"g\"\ninput %x : f32[9,300]\ninput %r : f32[9,300]\nparameter %w : f32[300]\nparameter "
+            "%b : f32[300]\n\n"
+            "%s = add(%x, %r) : f32[9,300]\n%n = layer_norm(%s, %w, %b) dims=1 : f32[9,300]\n%g = gelu(%n) : "
+            "f32[9,300]\n\n"
+            "output %s\noutput %g\nend\n");
+  suite.add("masked softmax, its largest and its entropy",
+            "graph \"g\"\ninput %x : f32[4,6,70]\ninput %m : bool[6,70]\n\n"
+            "%f = full() shape=[1] dtype=f32 value=-inf : f32[1]\n%w = where(%m, %x, %f) : f32[4,6,70]\n"
+            "%p = softmax(%w) dim=2 : f32[4,6,70]\n%a = amax(%p) dims=[2] : f32[4,6]\n"
+            "%l = log_softmax(%x) dim=2 : f32[4,6,70]\n%e = mul(%p, %l) : f32[4,6,70]\n%s = sum(%e) dims=[2] "
+            ": f32[4,6]\n\n"
+            "output %p\noutput %a\noutput %s\nend\n");
+  suite.add(
+      "reductions over different dimensions",
+      "graph \"g\"\ninput %x : f32[40,50]\n\n%a = sum(%x) dims=[0] keepdim=true : f32[1,50]\n"
+      "%b = mean(%x) dims=[1] keepdim=true : f32[40,1]\n%c = add(%a, %b) : f32[40,50]\n"
+      "%d = permute(%c) dims=[1,0] : f32[50,40]\n%e = softmax(%d) dim=1 : f32[50,40]\n\noutput %e\nend\n");
+  suite.bench.run();
+}
+
+TEST(RowDevice, BatchNorm) {
+  Suite suite("batch_norm");
+  for (const char* shape : {"4,6,5,8", "2,3,70,70", "300,9", "8,33,31"})
+    for (bool nhwc : {false, true})
+      for (bool training : {true, false}) {
+        std::string channels = split(shape, ',')[1], y = training ? "%y, %m, %v" : "%y";
+        std::string types =
+            training ? format("f32[{0}], f32[{1}], f32[{1}]", shape, channels) : format("f32[{}]", shape);
+        std::string text = format(
+            "graph \"g\"\ninput %x : f32[{0}]\nparameter %w : f32[{1}]\nparameter %b : f32[{1}]\nbuffer %rm "
+            ": f32[{1}]\n"
+            "parameter %root : f32[{1}]\n\n%rv = abs(%root) : f32[{1}]\n{2} = batch_norm(%x, %w, %b, %rm, "
+            "%rv) training={3} : "
+            "{4}\n%z = relu(%y) : f32[{0}]\n\noutput %z\n{5}end\n",
+            shape, channels, y, training, types, training ? "output %m\noutput %v\n" : "");
+        size_t rank = split(shape, ',').size();
+        std::vector<int64_t> order = {0};
+        for (size_t d = 2; d < rank; ++d) order.push_back(static_cast<int64_t>(d));
+        order.push_back(1);
+        Layouts layouts;
+        if (nhwc) layouts = {{"x", {std::nullopt, order}}, {"z", {DType::f16, order}}};
+        suite.add(format("{} {} {}", shape, nhwc ? "NHWC" : "NCHW", training ? "training" : "evaluation"),
+                  text, layouts, training ? "batch_norm" : "loop");
+      }
+  suite.bench.run();
+}
+
+}  // namespace
+}  // namespace stitch::code::loops

@@ -1,0 +1,14 @@
+// Rows and what is found out about them: softmax, norms, reductions, and everything pointwise around them.
+// One kernel where a row's threads can do it all; otherwise stages.
+#pragma once
+
+#include "code/loops/kernel.h"
+
+namespace stitch::code::loops {
+
+Result<void> accepts_row(const Graph& graph, const plan::Region& region);
+Result<RegionCode> write_row(const RegionRequest& request);
+Result<void> accepts_batch_norm(const Graph& graph, const plan::Region& region);
+Result<RegionCode> write_batch_norm(const RegionRequest& request);
+
+}  // namespace stitch::code::loops

@@ -1,0 +1,41 @@
+// Statements of a kernel whose threads share rows: where a thread's row is, loops over a row's elements, and
+// passes that find something out about it together.
+#pragma once
+
+#include "code/loops/loop.h"
+#include "code/loops/row_plan.h"
+
+namespace stitch::code::loops {
+
+class RowEmitter : public LoopEmitter {
+ public:
+  RowEmitter(const RegionRequest& request, RowPlan plan) : LoopEmitter(request), plan_(std::move(plan)) {}
+
+  // Which row this thread works on: the indices of the reduction's kept dimensions.
+  Indices open_row();
+  // A loop over this thread's share of `reduction`'s row; returns the reduced indices of an element.
+  Indices open_elements(const Reduction& reduction);
+  void close_elements();
+  // The accumulators of all threads of a row become one, which each of them gets.
+  std::string joined(const Pass& pass, const std::string& accumulator) const;
+  // Findings that reductions of the kernel are asked for are worked out by all threads of the row together.
+  bool collective = false;
+  bool failed = false;  // a long reduction that can't be
+  // What was asked for, in the order in which it was found out.
+  std::vector<std::pair<Reduction, Indices>> asked;
+
+  std::vector<std::string> findings(const Reduction& reduction, const Indices& kept) override;
+  const RowPlan& plan() const { return plan_; }
+
+ private:
+  bool same_rows(const Reduction& reduction) const;
+  void hold(const std::string& key, ValueId id);
+  std::string element_of_held(const std::string& array) const;
+
+  RowPlan plan_;
+  std::map<std::string, std::string> held_;  // what a value at an element is called: the array that keeps it
+  int loops_open_ = 0;
+  bool holding_ = false;  // the loop that is open is over the plan's own rows, unrolled
+};
+
+}  // namespace stitch::code::loops

@@ -1,0 +1,132 @@
+#include "code/loops/row_plan.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "code/loops/kernel.h"
+
+namespace stitch::code::loops {
+
+namespace {
+
+// Blocks that keep the largest GPUs of today busy: a few for each of 132 multiprocessors.
+constexpr int64_t enough_blocks = 1024;
+constexpr int64_t most_held = 32;  // elements in a thread's registers
+
+int power_above(int64_t count) {
+  return static_cast<int>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(count, 1))));
+}
+
+std::vector<size_t> by_stride(const Shape& shape, const std::vector<int64_t>& strides) {
+  std::vector<size_t> order(shape.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, [&](size_t a, size_t b) {
+    if (shape[a] == 1 || shape[b] == 1) return false;
+    return strides[a] > strides[b];
+  });
+  return order;
+}
+
+}  // namespace
+
+std::vector<int64_t> storage_strides(const RegionRequest& request, ValueId id) {
+  for (const auto* places : {&request.reads, &request.weights})
+    for (const Place& place : *places)
+      if (place.value == id) return place.strides;
+  const Shape& shape = request.graph.type(id).shape;
+  for (int32_t n : request.region.nodes) {
+    const Node& node = request.graph.nodes[static_cast<size_t>(n)];
+    if (std::ranges::find(node.results, id) == node.results.end()) continue;
+    auto family = info(node.op).family;
+    if (node.op == Op::permute) {
+      std::vector<int64_t> inner = storage_strides(request, node.operands[0]), out;
+      for (int64_t dim : node.attributes.integers("dims")) out.push_back(inner[static_cast<size_t>(dim)]);
+      return out;
+    }
+    if (family == stitch::Family::pointwise || family == stitch::Family::normalize)
+      for (ValueId operand : node.operands)
+        if (operand != ValueId::none && request.graph.type(operand).shape == shape)
+          return storage_strides(request, operand);
+  }
+  return contiguous_strides(shape);
+}
+
+RowPlan plan_rows(const RegionRequest& request, const Reduction& reduction) {
+  RowPlan plan{reduction};
+  plan.rows = reduction.rows();
+  plan.length = reduction.length();
+  std::vector<int64_t> strides = storage_strides(request, reduction.operand);
+  if (reduction.grouped) strides.insert(strides.begin() + 1, strides[1] * reduction.space[2]);
+  std::vector<int64_t> kept, reduced;
+  int64_t nearest_kept = INT64_MAX, nearest_reduced = INT64_MAX;
+  for (size_t d = 0; d < strides.size(); ++d) {
+    (reduction.along[d] ? reduced : kept).push_back(strides[d]);
+    if (reduction.space[d] == 1) continue;
+    int64_t& nearest = reduction.along[d] ? nearest_reduced : nearest_kept;
+    nearest = std::min(nearest, strides[d]);
+  }
+  plan.kept_order = by_stride(reduction.kept_shape(), kept);
+  plan.reduced_order = by_stride(reduction.reduced_shape(), reduced);
+  plan.column = nearest_kept < nearest_reduced && plan.rows > 1;
+  return plan;
+}
+
+bool set_width(RowPlan& plan, int64_t width, bool flat) {
+  plan.width = 1;
+  plan.flat = flat;
+  if (width == 1) return true;
+  if (plan.column || plan.length % width != 0) return false;
+  Shape reduced = plan.reduction.reduced_shape();
+  if (!flat && reduced[plan.reduced_order.back()] % width != 0) return false;
+  plan.width = width;
+  return true;
+}
+
+void plan_fused(RowPlan& plan) {
+  if (plan.column) {
+    // Short columns are one thread's work, longer ones are shared by threads one above the other.
+    plan.lanes =
+        plan.length <= most_held ? 1 : std::clamp(power_above(divided_up(plan.length, most_held)), 8, 32);
+    plan.columns = plan.lanes == 1 ? 128 : 32;
+    plan.threads = plan.lanes * plan.columns;
+  } else if (plan.length <= 1024) {
+    plan.lanes = std::clamp(power_above(plan.packs()), 1, 32);
+    plan.threads = 128;
+  } else {
+    plan.lanes = plan.threads = std::clamp(power_above(divided_up(plan.length, 16)), 128, 1024);
+  }
+  int64_t packs = divided_up(plan.packs(), plan.lanes);
+  plan.held = packs * plan.width <= most_held ? packs : 0;
+}
+
+void plan_parts(RowPlan& plan) {
+  plan.held = 0;
+  if (plan.column) {
+    plan.columns = 32;
+    plan.lanes = std::clamp(power_above(divided_up(plan.length, 8)), 1, 8);
+    plan.threads = 32 * plan.lanes;
+  } else if (plan.packs() <= 128 || plan.rows >= 16 * enough_blocks) {
+    plan.lanes = std::clamp(power_above(plan.packs()), 1, 32);
+    plan.threads = 128;
+  } else {
+    plan.lanes = plan.threads = 256;
+  }
+  // A part should be worth its start: some packs for each of its threads.
+  int64_t most = std::max<int64_t>(plan.packs() / (4 * plan.lanes), 1);
+  plan.parts = 1;
+  if (plan.blocks() < enough_blocks && (plan.whole_block() || plan.column))
+    plan.parts = std::clamp<int64_t>(enough_blocks / plan.blocks(), 1, std::min<int64_t>(most, 1024));
+}
+
+int64_t RowPlan::blocks() const {
+  if (column) return divided_up(rows, columns);
+  return divided_up(rows, threads / lanes);
+}
+
+bool RowPlan::overhangs() const {
+  if (whole_block()) return false;
+  return column ? rows % columns != 0 : rows % (threads / lanes) != 0;
+}
+
+}  // namespace stitch::code::loops

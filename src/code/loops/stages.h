@@ -1,0 +1,32 @@
+// Findings of whole rows, worked out by kernels of their own before the one that uses them. A row is cut into
+// parts where there are too few rows to keep a GPU busy: each part's result is stored, and a second kernel
+// joins them in a fixed order. No atomics: equal inputs give equal outputs.
+#pragma once
+
+#include <map>
+
+#include "code/loops/kernel.h"
+
+namespace stitch::code::loops {
+
+class Stages {
+ public:
+  explicit Stages(const RegionRequest& request) : request_(request) {}
+
+  // Where the findings of a reduction lie, one an array, indexed by the row. Its kernels are written first.
+  const std::vector<std::string>& arrays_of(const Reduction& reduction);
+  const std::vector<Kernel>& kernels() const { return kernels_; }
+  const Workspace& workspace() const { return workspace_; }
+
+ private:
+  const RegionRequest& request_;
+  Workspace workspace_;
+  std::vector<Kernel> kernels_;
+  std::map<int32_t, std::vector<std::string>> arrays_;
+};
+
+// The region by stages: findings first, then loops over the results. Any region that has no other reductions
+// than those of reduction.h can be written so.
+Result<RegionCode> write_staged(const RegionRequest& request);
+
+}  // namespace stitch::code::loops
