@@ -44,8 +44,52 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
     text.replace(at, from.size(), to);
 }
 
-Result<Built> build_absolute(const BuildRequest& request,
-                             const std::function<void(std::string_view)>& on_progress) {
+using Progress = std::function<void(std::string_view)>;
+
+struct Objects {
+  std::vector<CacheEntry> entries;  // in the order of the sources
+  int compiled = 0;
+};
+
+// Compilers are processes: a thread each to wait for them, as many as there are cores.
+Result<Objects> compile_all(const BuildRequest& request, const std::vector<std::string>& keys,
+                            const Toolchain& toolchain, const BuildCache& cache, const Work& work,
+                            const Progress& on_progress) {
+  const size_t count = request.sources.size();
+  std::vector<std::optional<Result<CacheEntry>>> found(count);
+  std::atomic<size_t> next = 0;
+  std::atomic<int> compiled = 0;
+  std::atomic<bool> failed = false;
+  std::mutex progress;
+  auto take = [&] {
+    for (size_t i; (i = next++) < count && !failed;) {
+      bool made = false;
+      found[i] = find_or_make(cache, keys[i], "object.o", work.scratch, made, [&](const fs::path& object) {
+        if (on_progress) {
+          std::lock_guard lock(progress);
+          on_progress(format("compiling {}", request.sources[i].filename().string()));
+        }
+        return toolchain.compile(request.sources[i], object, work);
+      });
+      compiled += made;
+      if (!*found[i]) failed = true;
+    }
+  };
+  std::vector<std::thread> threads;
+  const size_t helpers = std::min(count, static_cast<size_t>(core_count()));
+  for (size_t i = 1; i < helpers; ++i) threads.emplace_back(take);
+  take();
+  for (std::thread& thread : threads) thread.join();
+  // The first source's error, whichever came first.
+  for (auto& object : found)
+    if (object && !*object) return std::move(*object).error();
+  Objects out;
+  for (auto& object : found) out.entries.push_back(**std::move(object));
+  out.compiled = compiled;
+  return out;
+}
+
+Result<Built> build_absolute(const BuildRequest& request, const Progress& on_progress) {
   const Clock::time_point start = Clock::now();
   if (request.sources.empty()) return user_error("build_failed", "a program needs at least one source file");
   STITCH_TRY(auto toolchain,
@@ -53,69 +97,38 @@ Result<Built> build_absolute(const BuildRequest& request,
   STITCH_TRY(BuildCache cache, BuildCache::open());
   STITCH_TRY(ScratchFolder scratch, ScratchFolder::create("stitch-build"));
   SourceReader reader(request.sources, request.include_dirs);
-  const Work work{scratch.path(), reader.folders(), start + request.time_limit};
+  Work work{scratch.path(), reader.folders(), start + request.time_limit};
 
-  const size_t count = request.sources.size();
-  std::vector<std::string> keys(count);
-  for (size_t i = 0; i < count; ++i) {
-    STITCH_TRY(std::string text, reader.hash(request.sources[i]));
-    keys[i] = key_of({"object", toolchain->identity(), request.sources[i].filename().string(), text});
+  std::vector<std::string> keys;
+  for (const fs::path& source : request.sources) {
+    STITCH_TRY(std::string text, reader.hash(source));
+    keys.push_back(key_of({"object", toolchain->identity(), source.filename().string(), text}));
   }
+  STITCH_TRY(Objects objects, compile_all(request, keys, *toolchain, cache, work, on_progress));
 
-  // Compilers are processes: a thread each to wait for them, as many as there are cores. The first source's
-  // error is the one reported, whichever came first.
-  std::vector<std::optional<Result<CacheEntry>>> objects(count);
-  std::atomic<size_t> next = 0, compiled = 0;
-  std::atomic<bool> failed = false;
-  std::mutex progress;
-  auto take = [&] {
-    for (size_t i; (i = next++) < count && !failed;) {
-      bool made = false;
-      objects[i] =
-          find_or_make(cache, keys[i], "object.o", scratch.path(), made, [&](const fs::path& object) {
-            if (on_progress) {
-              std::lock_guard lock(progress);
-              on_progress(format("compiling {} for the {} GPU", request.sources[i].filename().string(),
-                                 request.target == Target::cuda ? "real" : "emulated"));
-            }
-            return toolchain->compile(request.sources[i], object, work);
-          });
-      compiled += made;
-      if (!*objects[i]) failed = true;
-    }
-  };
-  std::vector<std::thread> threads;
-  const size_t helpers = std::min(count, static_cast<size_t>(core_count()));
-  // The caller's thread is one of them: children die with the thread that started them.
-  for (size_t i = 1; i < helpers; ++i) threads.emplace_back(take);
-  take();
-  for (std::thread& thread : threads) thread.join();
-
-  std::vector<fs::path> files, readable = work.readable;
-  std::vector<std::string> parts = {"library", toolchain->identity()};
   Built built;
-  for (auto& object : objects)
-    if (object && !*object) return std::move(*object).error();
-  for (auto& object : objects) {
-    files.push_back((**object).file);
-    parts.push_back((**object).hash);
-    readable.push_back((**object).file);
-    for (KernelResources& kernel : parse_resources((**object).notes))
+  std::vector<fs::path> files;
+  std::vector<std::string> parts = {"library", toolchain->identity()};
+  for (const CacheEntry& object : objects.entries) {
+    files.push_back(object.file);
+    work.readable.push_back(object.file);
+    parts.push_back(object.hash);
+    for (KernelResources& kernel : parse_resources(object.notes))
       built.resources.push_back(std::move(kernel));
   }
   bool linked = false;
-  const Work linking{work.scratch, readable, work.deadline};
-  STITCH_TRY(CacheEntry library, find_or_make(cache, key_of(parts), "program.so", scratch.path(), linked,
-                                              [&](const fs::path& file) -> Result<std::string> {
-                                                if (on_progress) on_progress("linking");
-                                                STITCH_CHECK(toolchain->link(files, file, linking));
-                                                return std::string();
-                                              }));
+  auto link = [&](const fs::path& file) -> Result<std::string> {
+    if (on_progress) on_progress("linking");
+    STITCH_CHECK(toolchain->link(files, file, work));
+    return std::string();
+  };
+  STITCH_TRY(CacheEntry library,
+             find_or_make(cache, key_of(parts), "program.so", scratch.path(), linked, link));
   cache.trim();
   built.library = library.file;
   built.hash = library.hash;
-  built.compiled = static_cast<int>(compiled.load());
-  built.reused = static_cast<int>(count) - built.compiled;
+  built.compiled = objects.compiled;
+  built.reused = static_cast<int>(request.sources.size()) - objects.compiled;
   built.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return built;
 }
