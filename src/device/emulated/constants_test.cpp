@@ -1,18 +1,20 @@
 // Every number in our headers against NVIDIA's: one program that prints them all, compiled against each.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <regex>
+#include <cctype>
+#include <cstring>
 #include <set>
 
 #include "base/process.h"
+#include "base/text.h"
 #include "device/emulated/compile.h"
+#include "device/emulated/tokens.h"
 
 namespace stitch::emulated {
 namespace {
 
-constexpr const char* headers[] = {"cuda_runtime.h", "cuda_fp16.h", "cuda_bf16.h", "cuda_fp8.h",
-                                   "cublas_v2.h",    "cublasLt.h",  "cudnn.h"};
+constexpr const char* headers[] = {"cuda_runtime.h",   "cuda_fp16.h", "cuda_bf16.h", "cuda_fp8.h",
+                                   "math_constants.h", "cublas_v2.h", "cublasLt.h",  "cudnn.h"};
 
 // Structs that cross the border between a program and memory that others read, and types that kernels load
 // whole.
@@ -41,40 +43,53 @@ constexpr const char* types[] = {"cublasLtMatmulAlgo_t",
                                  "__nv_fp8x2_e4m3",
                                  "__nv_fp8x4_e4m3"};
 
-std::string without_comments(std::string text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text.compare(i, 2, "//") == 0) i = std::min(text.size(), text.find('\n', i));
-    if (i < text.size()) out += text[i];
-  }
-  return out;
+bool is_cuda_name(std::string_view name) {
+  for (std::string_view start : {"cuda", "CUDA", "CUBLAS", "CUDNN", "__NV_"})
+    if (name.starts_with(start)) return true;
+  return false;
+}
+// These say which version is there, and may differ.
+bool is_version(std::string_view name) {
+  for (std::string_view part : {"_VER", "_MAJOR", "_MINOR", "_PATCH"})
+    if (name.find(part) != std::string_view::npos) return true;
+  return false;
 }
 
-// Enumerators, constants and numeric macros that carry CUDA's names.
+// Enumerators and constants: the first words in the braces of an enum, and the words before each = of a
+// constexpr. In a header there is nothing else of this form.
+void collect_declared(std::string_view source, std::set<std::string>& out) {
+  const std::vector<Token> tokens = tokenize(source);
+  auto text = [&](size_t i) { return source.substr(tokens[i].begin, tokens[i].end - tokens[i].begin); };
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const bool enumeration = text(i) == "enum",
+               constant = text(i) == "constexpr" && i + 1 < tokens.size() &&
+                          (text(i + 1) == "unsigned" || text(i + 1) == "int");
+    if (!enumeration && !constant) continue;
+    bool inside = constant;
+    for (++i; i + 1 < tokens.size() && text(i) != ";" && text(i) != "}"; ++i) {
+      inside |= text(i) == "{";
+      const bool named = constant ? text(i + 1) == "=" : text(i - 1) == "{" || text(i - 1) == ",";
+      if (inside && named && is_cuda_name(text(i))) out.emplace(text(i));
+    }
+  }
+}
+void collect_macros(std::string_view source, std::set<std::string>& out) {
+  for (const std::string& line : split(source, '\n')) {
+    const std::vector<std::string> words = split(line, ' ');
+    if (words.size() == 3 && words[0] == "#define" && is_cuda_name(words[1]) && std::isdigit(words[2][0]))
+      out.insert(words[1]);
+  }
+}
+
 std::set<std::string> names_of_constants() {
   std::set<std::string> out;
-  const std::regex word("\\b((?:cuda|CUDA|CUBLAS|CUDNN|__NV_)\\w+)\\s*(?:=|,|$)");
-  const std::regex enumeration("enum\\s+\\w+[^{;]*\\{([^}]*)\\}");
-  const std::regex constant("constexpr\\s+(?:unsigned|int)\\s+([^;]*);");
-  const std::regex macro("#define ((?:CUBLAS|CUDNN)_\\w+) [-0-9.U]+\\n");
-  const fs::path folder = find_installation()->headers;
-  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+  for (const auto& entry : fs::recursive_directory_iterator(find_installation()->headers)) {
     if (!entry.is_regular_file()) continue;
-    const std::string text = without_comments(*read_file(entry.path()));
-    auto collect = [&](const std::string& from, const std::regex& what) {
-      for (std::sregex_iterator it(from.begin(), from.end(), what), end; it != end; ++it)
-        out.insert((*it)[1]);
-    };
-    for (const std::regex& list : {enumeration, constant})
-      for (std::sregex_iterator it(text.begin(), text.end(), list), end; it != end; ++it)
-        collect((*it)[1].str() + ",", word);
-    collect(text, macro);
+    const std::string text = *read_file(entry.path());
+    collect_declared(text, out);
+    collect_macros(text, out);
   }
-  // These say which version is there, and may differ.
-  std::erase_if(out, [](const std::string& name) {
-    return name.find("_VER") != std::string::npos || name.find("_MAJOR") != std::string::npos ||
-           name.find("_MINOR") != std::string::npos || name.find("_PATCH") != std::string::npos;
-  });
+  std::erase_if(out, is_version);
   return out;
 }
 
@@ -86,29 +101,28 @@ std::vector<std::string> vector_types() {
   return out;
 }
 
-std::vector<std::string> printed(const fs::path& program, const std::vector<std::string>& include_dirs,
-                                 const fs::path& out) {
+constexpr double end_of_table = -123456789.125;
+
+// The table is data of the object file, so nothing has to be linked, neither our runtime nor NVIDIA's.
+std::vector<double> compiled_table(const fs::path& program, const std::vector<std::string>& include_dirs,
+                                   const fs::path& object) {
   std::vector<std::string> words = {"g++", "-std=c++20", "-O0", "-w"};
   for (const std::string& folder : include_dirs) words.push_back("-I" + folder);
-  words.insert(words.end(), {"-c", program.string(), "-o", out.string() + ".o"});
+  words.insert(words.end(), {"-c", program.string(), "-o", object.string()});
   auto compiled = run(Command{words, {{"LC_ALL", "C.UTF-8"}}});
   EXPECT_TRUE(compiled);
   EXPECT_EQ(compiled->exit_code, 0) << compiled->error_tail;
-  // The table is data of the object file, so nothing has to be linked, neither our runtime nor NVIDIA's.
-  std::vector<std::string> lines;
-  auto read = read_file(out.string() + ".o");
-  if (!read) return lines;
-  const std::string mark = "STITCH_TABLE";
-  const size_t at = read->find(mark);
-  EXPECT_NE(at, std::string::npos);
-  if (at == std::string::npos) return lines;
-  const auto* numbers = reinterpret_cast<const unsigned char*>(read->data() + at + 16);
-  for (;; numbers += 8) {
-    long long value = 0;
-    std::memcpy(&value, numbers, 8);
-    if (value == 0x7EADBEEF7EADBEEF) return lines;
-    lines.push_back(std::to_string(value));
+  std::vector<double> values;
+  auto bytes = read_file(object);
+  const size_t mark = bytes ? bytes->find("STITCH_TABLE") : std::string::npos;
+  if (mark == std::string::npos) return values;
+  for (size_t at = mark + 16; at + sizeof(double) <= bytes->size(); at += sizeof(double)) {
+    double value = 0;
+    std::memcpy(&value, bytes->data() + at, sizeof value);
+    if (value == end_of_table) break;
+    values.push_back(value);
   }
+  return values;
 }
 
 TEST(Constants, AreNvidias) {
@@ -122,7 +136,7 @@ TEST(Constants, AreNvidias) {
   std::string table;
   auto add = [&](const std::string& label, const std::string& value) {
     labels.push_back(label);
-    table += "  (long long)(" + value + "),\n";
+    table += "  (double)(" + value + "),\n";
   };
   for (const std::string& name : names_of_constants()) add(name, name);
   EXPECT_GT(labels.size(), 300u);
@@ -132,13 +146,15 @@ TEST(Constants, AreNvidias) {
   }
   std::string program;
   for (const char* header : headers) program += std::string("#include <") + header + ">\n";
-  program += "extern const struct { char mark[16]; long long values[" + std::to_string(labels.size() + 1) +
+  program += "extern const struct { char mark[16]; double values[" + std::to_string(labels.size() + 1) +
              "]; } stitch_table;\nconst decltype(stitch_table) stitch_table = {\"STITCH_TABLE\", {\n" +
-             table + "  0x7EADBEEF7EADBEEF}};\n";
+             table + "  -123456789.125}};\n";
   const fs::path source = folder->path() / "constants.cpp";
   ASSERT_TRUE(write_file(source, program));
-  const auto ours = printed(source, {find_installation()->headers.string()}, folder->path() / "ours");
-  const auto theirs = printed(source, {STITCH_CUDA_INCLUDE, STITCH_CUDNN_INCLUDE}, folder->path() / "theirs");
+  const auto ours =
+      compiled_table(source, {find_installation()->headers.string()}, folder->path() / "ours.o");
+  const auto theirs =
+      compiled_table(source, {STITCH_CUDA_INCLUDE, STITCH_CUDNN_INCLUDE}, folder->path() / "theirs.o");
   ASSERT_EQ(ours.size(), labels.size());
   ASSERT_EQ(theirs.size(), labels.size());
   for (size_t i = 0; i < labels.size(); ++i) EXPECT_EQ(ours[i], theirs[i]) << labels[i];
