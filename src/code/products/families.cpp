@@ -20,6 +20,7 @@ std::span<const Family> product_families() {
       {"attention.plain", "scores in memory: product, softmax, product", accepts_attention_plain,
        write_attention_plain},
       {"rnn.plain", "one product for all steps, then a kernel a step", accepts_rnn_plain, write_rnn_plain},
+      {"rnn.cudnn", "the whole recurrence by one call of cuDNN's", accepts_rnn_cudnn, write_rnn_cudnn},
   });
   return families;
 }

@@ -25,5 +25,7 @@ Result<void> accepts_attention_plain(const Graph& graph, const plan::Region& reg
 Result<RegionCode> write_attention_plain(const RegionRequest& request);
 Result<void> accepts_rnn_plain(const Graph& graph, const plan::Region& region);
 Result<RegionCode> write_rnn_plain(const RegionRequest& request);
+Result<void> accepts_rnn_cudnn(const Graph& graph, const plan::Region& region);
+Result<RegionCode> write_rnn_cudnn(const RegionRequest& request);
 
 }  // namespace stitch::code

@@ -71,8 +71,20 @@ std::vector<Case> rnn_cases() {
   std::vector<Case> all;
   for (const Kind& kind : kinds) {
     bool lstm = kind.kind == std::string("lstm");
-    all.push_back({format("plain_{}", kind.name), "rnn.plain", graph_of(kind, lstm ? "y hn cn" : "y hn")});
+    std::string graph = graph_of(kind, lstm ? "y hn cn" : "y hn");
+    all.push_back({format("plain_{}", kind.name), "rnn.plain", graph});
+    if (kind.projection) continue;
+    all.push_back({.name = format("strict_{}", kind.name),
+                   .technique = "rnn.cudnn",
+                   .graph = graph,
+                   .numerics = "strict"});
+    all.push_back(
+        {.name = format("tf32_{}", kind.name), .technique = "rnn.cudnn", .graph = graph, .tolerance = 5e-3});
   }
+  all.push_back({.name = "strict_only_hn",
+                 .technique = "rnn.cudnn",
+                 .graph = graph_of(kinds[4], "hn"),
+                 .numerics = "strict"});
   all.push_back({"plain_only_y", "rnn.plain", graph_of(kinds[5], "y")});
   all.push_back({"plain_only_hn", "rnn.plain", graph_of(kinds[4], "hn")});
   all.push_back({"plain_only_cn", "rnn.plain", graph_of(kinds[0], "cn")});

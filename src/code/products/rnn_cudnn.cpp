@@ -1,0 +1,149 @@
+// rnn.cudnn: the whole recurrence by one call of cuDNN's (kernels/recurrence_cudnn.h). FP32 exactly in class
+// strict, TF32 where the class allows it, as PyTorch's recurrences use by default. settings: algorithm 1 and
+// 2 are cuDNN's persistent ones, 3 the one for small hidden sizes. No projections. Chosen where no persistent
+// kernel of ours fits.
+#include <array>
+
+#include "base/text.h"
+#include "code/names.h"
+#include "code/products/families.h"
+#include "code/products/parts.h"
+#include "code/products/recurrence.h"
+#include "code/products/signature.h"
+
+namespace stitch::code {
+
+namespace {
+
+// A tensor as cuDNN takes it: dense and at 16 bytes. Memory of the caller's goes through a copy where it
+// isn't.
+class Tensors {
+ public:
+  Tensors(const RegionRequest& request, Signature& signature) : request_(request), signature_(signature) {}
+
+  std::string read(const Place* place) {
+    if (!place) return "nullptr";
+    signature_.read(*place);
+    if (request_.graph[place->value].role != Role::input) return place->pointer;
+    std::string name = copy(*place);
+    before += format(
+        "  const float* {0}_at = {1};\n  if (!stitch::is_aligned({1}, 16)) {{\n    {0}_at = {0};\n"
+        "    STITCH_CUDA(cudaMemcpyAsync({0}, {1}, {2} * sizeof(float), cudaMemcpyDeviceToDevice, "
+        "stream));\n  }}\n",
+        name, place->pointer, element_count(place->shape));
+    return name + "_at";
+  }
+
+  // Results that nobody needs go to the workspace, or nowhere.
+  std::string write(const Place* place, const char* unused, int64_t elements) {
+    if (!place) {
+      if (!unused) return "nullptr";
+      reserve(unused, elements);
+      return unused;
+    }
+    signature_.write(*place);
+    std::string name = copy(*place);
+    before += format("  float* {0}_at = stitch::is_aligned({1}, 16) ? {1} : {0};\n", name, place->pointer);
+    after += format(
+        "  if ({0}_at != {1})\n    STITCH_CUDA(cudaMemcpyAsync({1}, {0}, {2} * sizeof(float), "
+        "cudaMemcpyDeviceToDevice, "
+        "stream));\n",
+        name, place->pointer, element_count(place->shape));
+    return name + "_at";
+  }
+
+  std::string before, after;
+  int64_t bytes = 0;
+
+ private:
+  std::string copy(const Place& place) {
+    std::string name = place.pointer + "_aligned";
+    reserve(name, element_count(place.shape));
+    return name;
+  }
+  void reserve(const std::string& name, int64_t elements) {
+    signature_.workspace();
+    before +=
+        format("  auto* {} = reinterpret_cast<float*>(static_cast<char*>(workspace) + {});\n", name, bytes);
+    bytes += (elements * 4 + 255) / 256 * 256;
+  }
+
+  const RegionRequest& request_;
+  Signature& signature_;
+};
+
+}  // namespace
+
+Result<void> accepts_rnn_cudnn(const Graph& graph, const plan::Region& region) {
+  STITCH_CHECK(accepts_recurrence(graph, region));
+  for (int32_t index : region.nodes) {
+    const Node& node = graph.nodes[static_cast<size_t>(index)];
+    if (node.op != Op::rnn) continue;
+    if (graph.type(node.results[0]).dtype != DType::f32)
+      return not_for(region, "has recurrences of f32 only");
+    if (node.attributes.integer("projection") != 0) return not_for(region, "has no projections");
+    for (size_t i = 3; i < node.operands.size(); ++i)
+      if (!graph[node.operands[i]].has_data())
+        return not_for(region, "packs weights that are there from the start");
+    if (graph.type(node.operands[0]).elements() == 0)
+      return not_for(region, "has no recurrence over nothing");
+  }
+  return {};
+}
+
+Result<RegionCode> write_rnn_cudnn(const RegionRequest& request) {
+  STITCH_CHECK(accepts_rnn_cudnn(request.graph, request.region));
+  STITCH_TRY(Recurrence r, recurrence_of(request));
+  View stored = r.batch_first ? permuted(r.x, {1, 0, 2}) : r.x;
+  if (!stored.contiguous() || stored.offset != 0 || stored.place->dtype != DType::f32)
+    return not_for(request.region, "needs its input dense, in f32");
+  if (r.y && !view_of(*r.y).contiguous()) return not_for(request.region, "writes its output dense");
+
+  Signature signature("enqueue_" + request.name);
+  Tensors tensors(request, signature);
+  std::string x = tensors.read(r.x.place), h0 = tensors.read(r.h0), c0 = tensors.read(r.c0);
+  std::string y = tensors.write(r.y, "unused_y", r.steps * r.batch * r.directions * r.output);
+  std::string hn = tensors.write(r.hn, nullptr, 0), cn = tensors.write(r.cn, nullptr, 0);
+
+  std::string member = request.name + "_recurrence";
+  std::vector<std::string> weights;
+  for (const Recurrence::Weights& w : r.weights)
+    for (const Place* place : {w.input, w.hidden, w.input_bias, w.hidden_bias})
+      if (place) weights.push_back(place->pointer);
+  std::string kind = r.lstm()           ? "CUDNN_LSTM"
+                     : r.kind == "gru"  ? "CUDNN_GRU"
+                     : r.kind == "relu" ? "CUDNN_RNN_RELU"
+                                        : "CUDNN_RNN_TANH";
+  std::string spec = format(
+      "{{\n  // kind, steps, batch, input, hidden, layers, directions\n"
+      "  stitch::RecurrenceSpec spec{{{}, {}, {}, {}, {}, {}, {}}};\n",
+      kind, r.steps, r.batch, r.input, r.hidden, r.layers, r.directions);
+  if (r.batch_first) spec += "  spec.batch_first = true;\n";
+  if (!r.biases) spec += "  spec.biases = false;\n";
+  if (request.numerics != "strict") spec += "  spec.math = CUDNN_DEFAULT_MATH;\n";
+  auto algorithm = request.region.settings.find("algorithm");
+  constexpr std::array algorithms = {"STANDARD", "PERSIST_STATIC", "PERSIST_DYNAMIC",
+                                     "PERSIST_STATIC_SMALL_H"};
+  if (algorithm != request.region.settings.end() && algorithm->second > 0 && algorithm->second < 4)
+    spec +=
+        format("  spec.algorithm = CUDNN_RNN_ALGO_{};\n", algorithms[static_cast<size_t>(algorithm->second)]);
+  spec += format(
+      "  const float* const weights[] = {{{}}};\n  STITCH_OK_OR_RETURN({}.create(cudnn, spec, weights));\n}}",
+      join(weights, ", "), member);
+
+  RegionCode code;
+  code.members.push_back({"stitch::CudnnRecurrence", member, spec});
+  signature.member(code.members.back());
+  code.includes = "#include \"stitch/kernels/recurrence_cudnn.h\"\n#include \"stitch/runtime/tensors.h\"\n";
+  code.libraries = {"cudnn"};
+  code.declaration = signature.declaration();
+  code.source = format(
+      "// {}\n// By cuDNN in one call; {} holds the weights in its order.\n{} {{\n{}"
+      "  STITCH_OK_OR_RETURN({}.enqueue({}, {}, {}, {}, {}, {}, stream));\n{}  return STITCH_OK;\n}}\n",
+      describe(r), member, signature.head(), tensors.before, member, x, h0, c0, y, hn, cn, tensors.after);
+  code.arguments = signature.arguments();
+  code.workspace_bytes = tensors.bytes;
+  return code;
+}
+
+}  // namespace stitch::code
