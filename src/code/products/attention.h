@@ -22,4 +22,9 @@ Result<Attention> attention_of(const RegionRequest& request, const Parts& parts)
 // o (2, 4, 9, 8) = softmax(q (2, 4, 9, 16) kᵀ (2, 4, 7, 16) · 0.25 + mask) v (…), causal
 std::string describe(const Attention& attention);
 
+// A functor on one score at its row-major position: scale, the causal triangle, the mask. `small`: int
+// reaches.
+std::string score_functor(const Attention& attention, const std::string& type, const std::string& number,
+                          bool small);
+
 }  // namespace stitch::code

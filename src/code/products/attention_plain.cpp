@@ -9,40 +9,12 @@
 #include "code/products/attention.h"
 #include "code/products/families.h"
 #include "code/products/library_product.h"
-#include "code/products/scalar.h"
 
 namespace stitch::code {
 
 namespace {
 
 constexpr std::array attention_ops = {Op::attention};
-
-// struct NAMEScores: scale, the causal triangle and the mask, on one score.
-std::string score_functor(const Attention& a, const std::string& type, const std::string& number,
-                          bool small) {
-  Shape shape = a.batch;
-  shape.push_back(a.queries);
-  shape.push_back(a.keys);
-  Indices at(shape.size());
-  if (element_count(shape) > 0) at = unflatten(Index::variable("position", element_count(shape)), shape);
-  std::string body = format("    value *= {};\n", literal_text(a.scale, number));
-  if (a.causal)
-    body += format("    if ({} > {}) value += -INFINITY;\n", at.back().text(), at[at.size() - 2].text());
-  std::string field;
-  if (a.mask) {
-    const Place& mask = *a.mask->place;
-    std::string element =
-        format("{}[{}]", mask.pointer, (position(at, a.mask->strides) + a.mask->offset).text());
-    field =
-        format("  const {}* {};  // {}\n", element_type(mask.dtype), mask.pointer, shape_comment(mask.shape));
-    body += mask.dtype == DType::boolean ? format("    if (!{}) value += -INFINITY;\n", element)
-                                         : format("    value += static_cast<{}>({});\n", number, element);
-  }
-  bool positioned = body.find("position") != std::string::npos;
-  return format(
-      "struct {} {{\n{}  __device__ {} operator()({} value, {}{}) const {{\n{}    return value;\n  }}\n}};\n",
-      type, field, number, number, small ? "int" : "int64_t", positioned ? " position" : "", body);
-}
 
 }  // namespace
 

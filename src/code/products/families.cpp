@@ -19,6 +19,8 @@ std::span<const Family> product_families() {
        write_conv_depthwise},
       {"attention.plain", "scores in memory: product, softmax, product", accepts_attention_plain,
        write_attention_plain},
+      {"attention.flash", "online softmax over tiles of keys", accepts_attention_flash,
+       write_attention_flash},
       {"rnn.plain", "one product for all steps, then a kernel a step", accepts_rnn_plain, write_rnn_plain},
       {"rnn.cudnn", "the whole recurrence by one call of cuDNN's", accepts_rnn_cudnn, write_rnn_cudnn},
   });

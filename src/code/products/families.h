@@ -23,6 +23,8 @@ Result<void> accepts_conv_depthwise(const Graph& graph, const plan::Region& regi
 Result<RegionCode> write_conv_depthwise(const RegionRequest& request);
 Result<void> accepts_attention_plain(const Graph& graph, const plan::Region& region);
 Result<RegionCode> write_attention_plain(const RegionRequest& request);
+Result<void> accepts_attention_flash(const Graph& graph, const plan::Region& region);
+Result<RegionCode> write_attention_flash(const RegionRequest& request);
 Result<void> accepts_rnn_plain(const Graph& graph, const plan::Region& region);
 Result<RegionCode> write_rnn_plain(const RegionRequest& request);
 Result<void> accepts_rnn_cudnn(const Graph& graph, const plan::Region& region);
