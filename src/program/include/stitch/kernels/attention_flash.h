@@ -19,7 +19,7 @@
 namespace stitch {
 namespace flash {
 constexpr int tile = 64, pitch = tile + 1, threads = 256, each = 4, across = 16;
-constexpr int round_up(int width) { return (width + across - 1) / across * across; }
+__host__ __device__ constexpr int round_up(int width) { return (width + across - 1) / across * across; }
 }  // namespace flash
 
 template <class H>

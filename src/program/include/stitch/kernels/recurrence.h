@@ -10,7 +10,7 @@
 
 namespace stitch {
 enum class RecurrenceKind { lstm, gru, tanh, relu };
-constexpr int gates_of(RecurrenceKind kind) {
+__host__ __device__ constexpr int gates_of(RecurrenceKind kind) {
   return kind == RecurrenceKind::lstm ? 4 : kind == RecurrenceKind::gru ? 3 : 1;
 }
 

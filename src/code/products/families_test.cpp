@@ -1,0 +1,99 @@
+// What techniques refuse, in which words, and how generated code reads.
+#include "code/products/families.h"
+
+#include <gtest/gtest.h>
+
+#include "graph/text.h"
+
+namespace stitch::code {
+namespace {
+
+const Family& family(std::string_view technique) {
+  for (const Family& each : product_families())
+    if (each.technique == technique) return each;
+  throw Bug("no such technique");
+}
+
+struct Asked {
+  Graph graph;
+  plan::Region region;
+};
+Asked ask(const std::string& technique, const std::string& text) {
+  Asked asked;
+  auto graph = parse_graph("graph \"g\"\n" + text + "end\n");
+  EXPECT_TRUE(graph) << graph.error().text();
+  asked.graph = *std::move(graph);
+  asked.region.name = "r";
+  asked.region.technique = technique;
+  asked.region.writes = asked.graph.outputs;
+  for (size_t i = 0; i < asked.graph.nodes.size(); ++i) asked.region.nodes.push_back(static_cast<int32_t>(i));
+  return asked;
+}
+std::string refusal(const std::string& technique, const std::string& text) {
+  Asked asked = ask(technique, text);
+  auto accepted = family(technique).accepts(asked.graph, asked.region);
+  return accepted ? "accepted" : accepted.error().text();
+}
+
+TEST(ProductFamilies, HaveNamesAndIdeas) {
+  for (const Family& each : product_families()) {
+    EXPECT_NE(each.technique.find('.'), std::string_view::npos);
+    EXPECT_FALSE(each.idea.empty());
+  }
+}
+
+TEST(ProductFamilies, SayWhatTheyCannotDo) {
+  const char* softmax =
+      "input %x : f32[3,4]\nparameter %w : f32[5,4]\n%y = linear(%x, %w) : f32[3,5]\n"
+      "%z = softmax(%y) dim=1 : f32[3,5]\noutput %z\n";
+  EXPECT_EQ(refusal("matmul.plain", softmax), "r: matmul.plain has no softmax behind its product");
+  const char* before =
+      "input %x : f32[3,4]\nparameter %w : f32[5,4]\n%a = exp(%x) : f32[3,4]\n%y = linear(%a, %w) : "
+      "f32[3,5]\n"
+      "output %y\n";
+  EXPECT_EQ(refusal("matmul.plain", before), "r: matmul.plain can't compute exp before its product");
+  const char* empty = "input %a : f32[3,0]\ninput %b : f32[0,2]\n%y = matmul(%a, %b) : f32[3,2]\noutput %y\n";
+  EXPECT_EQ(refusal("matmul.cublaslt", empty), "r: matmul.cublaslt has no products of nothing");
+  EXPECT_EQ(refusal("matmul.plain", empty), "accepted");
+  const char* two =
+      "input %x : f32[3,3]\n%y = matmul(%x, %x) : f32[3,3]\n%z = matmul(%y, %x) : f32[3,3]\noutput %z\n";
+  EXPECT_EQ(refusal("matmul.plain", two), "r: matmul.plain takes one product a region");
+  const char* both =
+      "input %x : f32[3,3]\n%y = matmul(%x, %x) : f32[3,3]\n%z = relu(%y) : f32[3,3]\noutput %y\noutput %z\n";
+  EXPECT_EQ(refusal("matmul.plain", both), "r: matmul.plain writes only what its last node makes");
+}
+
+TEST(ProductFamilies, WriteReadableCode) {
+  Asked asked = ask("matmul.plain",
+                    "input %x : f32[3,4]\nparameter %w : f32[5,4]\nparameter %b : f32[5]\n"
+                    "%y = linear(%x, %w, %b) : f32[3,5]\n%z = relu(%y) : f32[3,5]\noutput %z\n");
+  auto place = [&](const char* name) {
+    ValueId id = asked.graph.find(name);
+    const TensorType& type = asked.graph.type(id);
+    return Place{id, name, type.dtype, type.shape, contiguous_strides(type.shape)};
+  };
+  RegionRequest request{asked.graph, asked.region, "fc1", "default", {place("x")}, {place("w"), place("b")},
+                        {place("z")}};
+  auto code = family("matmul.plain").write(request);
+  ASSERT_TRUE(code) << code.error().text();
+  EXPECT_EQ(code->declaration,
+            "StitchStatus enqueue_fc1(const float* x,  // (3, 4)\n"
+            "                         const float* w,  // (5, 4)\n"
+            "                         const float* b,  // (5)\n"
+            "                         float* z,        // (3, 5)\n"
+            "                         cudaStream_t stream);\n");
+  EXPECT_EQ(code->arguments, (std::vector<std::string>{"x", "w", "b", "z"}));
+  EXPECT_NE(code->source.find("struct Fc1Epilogue {\n"
+                              "  const float* b;  // (5)\n"
+                              "  __device__ float operator()(float value, int position) const {\n"
+                              "    value += static_cast<float>(b[position % 5]);\n"
+                              "    float relu_1 = value < 0 ? 0.0f : value;\n"
+                              "    return relu_1;\n"
+                              "  }\n"
+                              "};\n"),
+            std::string::npos)
+      << code->source;
+}
+
+}  // namespace
+}  // namespace stitch::code
