@@ -43,10 +43,10 @@ class CublasLt : public OnDevice {
     ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
   }
   void TearDown() override {
+    OnDevice::TearDown();  // first: a device that has failed destroys nothing
     cublasLtMatmulPreferenceDestroy(preference);
     cublasLtDestroy(handle);
     cudaStreamDestroy(stream);
-    OnDevice::TearDown();
   }
   template <class T>
   void set(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t attribute, T value) {

@@ -90,9 +90,9 @@ class Cudnn : public OnDevice {
     ASSERT_EQ(cudnnSetStream(handle, stream), CUDNN_STATUS_SUCCESS);
   }
   void TearDown() override {
+    OnDevice::TearDown();  // first: a device that has failed destroys nothing
     cudnnDestroy(handle);
     cudaStreamDestroy(stream);
-    OnDevice::TearDown();
   }
   void finish() { ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess); }
   cudnnHandle_t handle = nullptr;
