@@ -98,15 +98,19 @@ StitchStatus pack_filter(const From* weight, To* packed, int filters, int channe
 // The result as it should be, from cuDNN's: P has its indices (matmul.h), groups · rows are channels, columns
 // are samples · pixels. The image may be `out` itself where the orders agree.
 template <class P, bool last, class From, class Epilogue>
-__global__ void __launch_bounds__(256) finish_image_kernel(const From* image, typename P::Out* out,
-                                                           Epilogue epilogue, int64_t count, int pixels) {
+__global__ void __launch_bounds__(256)
+    finish_image_kernel(const From* image, typename P::Out* out, Epilogue epilogue, int pixels) {
   using Index = typename P::Index;
-  constexpr int64_t channels = int64_t{P::batches} * P::rows;
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
-  if (i >= count) return;
-  const int64_t channel = last ? i % channels : i / pixels % channels;
-  const int64_t column = last ? i / channels : i / pixels / channels * pixels + i % pixels;
-  const Index group = static_cast<Index>(channel / P::rows), row = static_cast<Index>(channel % P::rows);
+  constexpr int64_t all = int64_t{P::batches} * P::rows * P::columns,
+                    channels = int64_t{P::batches} * P::rows;
+  using Flat = flat_index_t<all>;
+  const int64_t wide = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
+  if (wide >= all) return;
+  const Flat i = static_cast<Flat>(wide), plane = static_cast<Flat>(pixels);
+  const Flat channel = last ? i % Flat{channels} : i / plane % Flat{channels};
+  const Flat column = last ? i / Flat{channels} : i / plane / Flat{channels} * plane + i % plane;
+  const Index group = static_cast<Index>(channel / Flat{P::rows}),
+              row = static_cast<Index>(channel % Flat{P::rows});
   typename P::Sum value =
       epilogue(static_cast<typename P::Sum>(image[i]), P::position(group, row, static_cast<Index>(column)));
   out[P::out(group, row, static_cast<Index>(column))] = static_cast<typename P::Out>(value);
@@ -116,8 +120,7 @@ StitchStatus finish_image(const char* name, const From* image, typename P::Out* 
                           int pixels, cudaStream_t stream) {
   constexpr int64_t count = int64_t{P::batches} * P::rows * P::columns;
   return launch(name, finish_image_kernel<P, last, From, Epilogue>,
-                {static_cast<unsigned>(divide_up(count, 256)), 256}, stream, image, out, epilogue, count,
-                pixels);
+                {static_cast<unsigned>(divide_up(count, 256)), 256}, stream, image, out, epilogue, pixels);
 }
 
 // The same from channels last to planes.

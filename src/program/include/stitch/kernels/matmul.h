@@ -39,6 +39,11 @@ struct Accumulator<int64_t> {
 template <class Sum>
 using accumulator_t = typename Accumulator<Sum>::type;
 
+// What counts `count` elements: 32 bits where they reach, because 64-bit divisions cost several times as
+// much.
+template <int64_t count>
+using flat_index_t = std::conditional_t<(count < (int64_t{1} << 31)), uint32_t, int64_t>;
+
 // Where P is padded, an index of -1 stands for a zero: a convolution's border.
 template <class P, class Value>
 __device__ __forceinline__ Value load_right(const typename P::Right* __restrict__ right,
@@ -142,11 +147,13 @@ __global__ void __launch_bounds__(256)
   using Sum = typename P::Sum;
   using Value = accumulator_t<Sum>;
   constexpr int64_t count = int64_t{P::batches} * P::rows * P::columns;
-  const int64_t element = (static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x) / lanes;
-  if (element >= count) return;  // whole groups of lanes leave together
-  const Index column = static_cast<Index>(element % P::columns);
-  const Index row = static_cast<Index>(element / P::columns % P::rows);
-  const Index batch = static_cast<Index>(element / P::columns / P::rows);
+  using Flat = flat_index_t<count>;
+  const int64_t wide = (static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x) / lanes;
+  if (wide >= count) return;  // whole groups of lanes leave together
+  const Flat element = static_cast<Flat>(wide);
+  const Index column = static_cast<Index>(element % Flat{P::columns});
+  const Index row = static_cast<Index>(element / Flat{P::columns} % Flat{P::rows});
+  const Index batch = static_cast<Index>(element / Flat{P::columns} / Flat{P::rows});
   const Index lane = static_cast<Index>(threadIdx.x) % lanes;
   constexpr Index fold = 256 * lanes;
   Value total{};

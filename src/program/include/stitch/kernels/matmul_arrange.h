@@ -17,11 +17,14 @@ template <class P, class To>
 __global__ void __launch_bounds__(arrange_threads)
     arrange_left_kernel(const typename P::Left* __restrict__ left, To* __restrict__ dense) {
   using Index = typename P::Index;
-  const int64_t element = static_cast<int64_t>(blockIdx.x) * arrange_threads + threadIdx.x;
-  if (element >= int64_t{P::batches} * P::rows * P::depth) return;
-  const Index k = static_cast<Index>(element % P::depth),
-              row = static_cast<Index>(element / P::depth % P::rows),
-              batch = static_cast<Index>(element / P::depth / P::rows);
+  constexpr int64_t count = int64_t{P::batches} * P::rows * P::depth;
+  using Flat = flat_index_t<count>;
+  const int64_t wide = static_cast<int64_t>(blockIdx.x) * arrange_threads + threadIdx.x;
+  if (wide >= count) return;
+  const Flat element = static_cast<Flat>(wide);
+  const Index k = static_cast<Index>(element % Flat{P::depth}),
+              row = static_cast<Index>(element / Flat{P::depth} % Flat{P::rows}),
+              batch = static_cast<Index>(element / Flat{P::depth} / Flat{P::rows});
   dense[element] = static_cast<To>(static_cast<typename P::Sum>(left[P::left(batch, row, k)]));
 }
 template <class P, class To>
@@ -35,11 +38,14 @@ template <class P, class To>
 __global__ void __launch_bounds__(arrange_threads)
     arrange_right_kernel(const typename P::Right* __restrict__ right, To* __restrict__ dense) {
   using Index = typename P::Index;
-  const int64_t element = static_cast<int64_t>(blockIdx.x) * arrange_threads + threadIdx.x;
-  if (element >= int64_t{P::batches} * P::columns * P::depth) return;
-  const Index k = static_cast<Index>(element % P::depth),
-              column = static_cast<Index>(element / P::depth % P::columns),
-              batch = static_cast<Index>(element / P::depth / P::columns);
+  constexpr int64_t count = int64_t{P::batches} * P::columns * P::depth;
+  using Flat = flat_index_t<count>;
+  const int64_t wide = static_cast<int64_t>(blockIdx.x) * arrange_threads + threadIdx.x;
+  if (wide >= count) return;
+  const Flat element = static_cast<Flat>(wide);
+  const Index k = static_cast<Index>(element % Flat{P::depth}),
+              column = static_cast<Index>(element / Flat{P::depth} % Flat{P::columns}),
+              batch = static_cast<Index>(element / Flat{P::depth} / Flat{P::columns});
   dense[element] = static_cast<To>(static_cast<typename P::Sum>(right[P::right(batch, k, column)]));
 }
 template <class P, class To>
@@ -53,11 +59,14 @@ template <class P, class From, class Epilogue>
 __global__ void __launch_bounds__(arrange_threads)
     finish_kernel(const From* dense, typename P::Out* out, Epilogue epilogue) {
   using Index = typename P::Index;
-  const int64_t element = static_cast<int64_t>(blockIdx.x) * arrange_threads + threadIdx.x;
-  if (element >= int64_t{P::batches} * P::rows * P::columns) return;
-  const Index column = static_cast<Index>(element % P::columns),
-              row = static_cast<Index>(element / P::columns % P::rows),
-              batch = static_cast<Index>(element / P::columns / P::rows);
+  constexpr int64_t count = int64_t{P::batches} * P::rows * P::columns;
+  using Flat = flat_index_t<count>;
+  const int64_t wide = static_cast<int64_t>(blockIdx.x) * arrange_threads + threadIdx.x;
+  if (wide >= count) return;
+  const Flat element = static_cast<Flat>(wide);
+  const Index column = static_cast<Index>(element % Flat{P::columns}),
+              row = static_cast<Index>(element / Flat{P::columns} % Flat{P::rows}),
+              batch = static_cast<Index>(element / Flat{P::columns} / Flat{P::rows});
   typename P::Sum value = static_cast<typename P::Sum>(dense[element]);
   out[P::out(batch, row, column)] =
       static_cast<typename P::Out>(epilogue(value, P::position(batch, row, column)));

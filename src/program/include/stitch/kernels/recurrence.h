@@ -16,17 +16,18 @@ __host__ __device__ constexpr int gates_of(RecurrenceKind kind) {
 
 template <class T>
 struct RecurrenceStep {
-  int batch, hidden, output;  // output: of the state, which a projection makes smaller than hidden
-  const T* from_input;        // (batch, gates, hidden), its bias added
-  const T* weight;            // (gates, hidden, output)
-  const T* bias;              // (gates, hidden) of the state's share, or null
-  const T* state;             // (batch, output), rows `state_stride` apart
-  int64_t state_stride;
-  const T* cell_before;  // (batch, hidden): an lstm's
-  T* cell;               // (batch, hidden), may be cell_before
-  T* result;             // (batch, hidden), rows `result_stride` apart
-  int64_t result_stride;
-  T* last;  // (batch, hidden) where the state goes too, or null
+  int batch = 0, hidden = 0,
+      output = 0;                 // output: of the state, which a projection makes smaller than hidden
+  const T* from_input = nullptr;  // (batch, gates, hidden), its bias added
+  const T* weight = nullptr;      // (gates, hidden, output)
+  const T* bias = nullptr;        // (gates, hidden) of the state's share, or null
+  const T* state = nullptr;       // (batch, output), rows `state_stride` apart
+  int64_t state_stride = 0;
+  const T* cell_before = nullptr;  // (batch, hidden): an lstm's
+  T* cell = nullptr;               // (batch, hidden), may be cell_before
+  T* result = nullptr;             // (batch, hidden), rows `result_stride` apart
+  int64_t result_stride = 0;
+  T* last = nullptr;  // (batch, hidden) where the state goes too, or null
 };
 
 template <class T>
