@@ -56,7 +56,7 @@ Result<BuildCache> BuildCache::open() {
   return open(folder / "build");
 }
 
-Result<BuildCache> BuildCache::open(fs::path folder, int64_t size_limit) {
+Result<BuildCache> BuildCache::open(const fs::path& folder, int64_t size_limit) {
   std::error_code failed;
   BuildCache cache;
   cache.folder_ = fs::absolute(folder, failed).lexically_normal();

@@ -21,7 +21,7 @@ class BuildCache {
  public:
   // $STITCHCUDA_CACHE, $XDG_CACHE_HOME/stitchcuda or ~/.cache/stitchcuda.
   static Result<BuildCache> open();
-  static Result<BuildCache> open(fs::path folder, int64_t size_limit = default_size_limit);
+  static Result<BuildCache> open(const fs::path& folder, int64_t size_limit = default_size_limit);
 
   std::optional<CacheEntry> find(const std::string& key) const;
   // Moves `file` in, under `name`. Whoever was first wins.

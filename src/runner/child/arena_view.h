@@ -18,19 +18,10 @@ class ArenaView {
     if (offset < 0 || count < 0) throw std::out_of_range("a place before the arena");
     if (offset + count > size_) map();
     if (offset + count > size_) throw std::out_of_range("a place past the arena's end");
-    populate(offset, count);
     return {data_ + offset, static_cast<size_t>(count)};
   }
 
  private:
-  // Pages one by one, as a copy touches them, take longer than the copy. Only newer kernels know how.
-  void populate(int64_t offset, int64_t count) {
-    constexpr int populate_write = 23;
-    constexpr int64_t page = 1 << 16, worthwhile = 1 << 20;  // the largest page there is
-    const int64_t begin = offset / page * page;
-    if (count >= worthwhile)
-      ::madvise(data_ + begin, static_cast<size_t>(offset + count - begin), populate_write);
-  }
   void map() {
     struct stat info {};
     if (::fstat(arena_descriptor, &info) != 0) throw std::runtime_error("the arena is gone");

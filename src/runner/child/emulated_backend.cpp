@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <bit>
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
@@ -65,19 +66,19 @@ class EmulatedBackend final : public Backend {
     STITCH_CHECK(checked(code));
     return reinterpret_cast<Address>(pointer);
   }
-  void free(Address address) override { free_(reinterpret_cast<void*>(address)); }
+  void free(Address address) override { free_(std::bit_cast<void*>(address)); }
   Result<void> upload(Address to, std::span<const std::byte> from) override {
-    return checked(memcpy_(reinterpret_cast<void*>(to), from.data(), from.size(), copy_default));
+    return checked(memcpy_(std::bit_cast<void*>(to), from.data(), from.size(), copy_default));
   }
   Result<void> download(std::span<std::byte> to, Address from) override {
-    return checked(memcpy_(to.data(), reinterpret_cast<void*>(from), to.size(), copy_default));
+    return checked(memcpy_(to.data(), std::bit_cast<void*>(from), to.size(), copy_default));
   }
   Result<void> copy(Address to, Address from, int64_t bytes) override {
-    return checked(memcpy_(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from),
-                           static_cast<size_t>(bytes), copy_default));
+    return checked(memcpy_(std::bit_cast<void*>(to), std::bit_cast<void*>(from), static_cast<size_t>(bytes),
+                           copy_default));
   }
   Result<void> fill(Address to, uint32_t word, int64_t words) override {
-    std::fill_n(reinterpret_cast<uint32_t*>(to), words, word);
+    std::fill_n(std::bit_cast<uint32_t*>(to), words, word);
     return {};
   }
 
@@ -94,10 +95,10 @@ class EmulatedBackend final : public Backend {
   int64_t bytes_in_use() override { return static_cast<int64_t>(memory_in_use_()); }
   std::string damage() override { return check_memory_(); }
   void forbid(Address address, int64_t bytes) override {
-    if (asan_forbid_) asan_forbid_(reinterpret_cast<void*>(address), static_cast<size_t>(bytes));
+    if (asan_forbid_) asan_forbid_(std::bit_cast<void*>(address), static_cast<size_t>(bytes));
   }
   void permit(Address address, int64_t bytes) override {
-    if (asan_permit_) asan_permit_(reinterpret_cast<void*>(address), static_cast<size_t>(bytes));
+    if (asan_permit_) asan_permit_(std::bit_cast<void*>(address), static_cast<size_t>(bytes));
   }
 
   void poison_fresh_memory(uint64_t poison) override { set_poison_(poison % 2 ? 0x7f : 0xff); }

@@ -1,5 +1,6 @@
 #include "runner/child/session.h"
 
+#include <bit>
 #include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -39,7 +40,7 @@ int thread_count() {
 StitchTensor as_argument(const GuardedBuffer& buffer) {
   const TensorType& type = buffer.type();
   StitchTensor out{};
-  out.data = reinterpret_cast<void*>(buffer.address());
+  out.data = std::bit_cast<void*>(buffer.address());
   out.dtype = static_cast<int32_t>(type.dtype);  // StitchDtype lists them in the same order
   out.rank = static_cast<int32_t>(type.rank());
   const std::vector<int64_t> strides = contiguous_strides(type.shape);
