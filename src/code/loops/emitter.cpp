@@ -79,14 +79,23 @@ std::string Emitter::value(ValueId id, const Indices& at) {
   return text;
 }
 
+// A pointer's own name is taken; its element is called its value.
+std::string Emitter::name_of(ValueId id) {
+  std::string name = identifier(graph()[id].name);
+  for (const auto* places : {&request_.reads, &request_.weights, &request_.writes})
+    for (const Place& place : *places)
+      if (place.pointer == name) return names_.unique(name + "_value");
+  return names_.unique(name);
+}
+
 std::string Emitter::declare(ValueId id, const std::string& text) {
-  std::string name = names_.unique(graph()[id].name);
+  std::string name = name_of(id);
   line(format("const {} {} = {};", type_of(id), name, text));
   return name;
 }
 
 std::string Emitter::variable(ValueId id, const std::string& text) {
-  std::string name = names_.unique(graph()[id].name);
+  std::string name = name_of(id);
   line(format("{} {} = {};", type_of(id), name, text));
   return name;
 }
@@ -117,6 +126,8 @@ std::string Emitter::load(ValueId id, const Place& place, const Indices& at) {
       element = format("{}[{}]", *known, pack_.variable);
     } else if (element_count(place.shape) >= 4096) {
       ++scattered_loads;
+    } else {
+      ++repeated_loads;
     }
   }
   if (place.dtype == DType::f16 || place.dtype == DType::bf16)
@@ -230,6 +241,8 @@ std::string Emitter::compute(ValueId id, const Node& node, size_t result, const 
     case stitch::Family::view:
     case stitch::Family::movement: return moved(id, node, at);
     case stitch::Family::indexing:
+      if (node.op == Op::scatter || node.op == Op::index_put) return scattered(id, node, at);
+      if (node.op == Op::sort || node.op == Op::topk) break;
       return node.op == Op::searchsorted ? search(id, node, at) : indexed(id, node, at);
     case stitch::Family::pool:
       return node.op == Op::resize ? resized(id, node, at) : window(id, node, result, at);
@@ -239,6 +252,10 @@ std::string Emitter::compute(ValueId id, const Node& node, size_t result, const 
       break;
     default: break;
   }
+  return foreign(node, at);
+}
+
+std::string Emitter::foreign(const Node& node, const Indices&) {
   throw Bug(format("no expression for {}", info(node.op).name));
 }
 

@@ -56,7 +56,8 @@ class Emitter {
   const std::set<const Place*>& used() const { return used_; }
   const std::set<const Place*>& packed() const { return packed_; }
   // Loads that fill whole packs, and loads of large values that fetch one element of a pack at a time.
-  int64_t packed_loads = 0, scattered_loads = 0;
+  // And loads of small ones, which are near but many.
+  int64_t packed_loads = 0, scattered_loads = 0, repeated_loads = 0;
   // Reductions that were computed inside loops, each thread for itself: elements looked at.
   int64_t inlined_elements = 0;
 
@@ -77,8 +78,12 @@ class Emitter {
   std::string reduced(const Node& node, const Reduction& reduction, size_t result, const Indices& at);
   std::string batch_norm(const Node& node, const Indices& at, const std::vector<std::string>& found,
                          size_t result);
+  std::string scattered(ValueId id, const Node& node, const Indices& at);
   std::string load(ValueId id, const Place& place, const Indices& at);
+  // Ops that no expression computes; a kernel that knows their results says so.
+  virtual std::string foreign(const Node& node, const Indices& at);
 
+  std::string name_of(ValueId id);
   std::string declare(ValueId id, const std::string& text);   // const float name = text;
   std::string variable(ValueId id, const std::string& text);  // the same, to be assigned to later
   std::string type_of(ValueId id) const { return computed_type(graph().type(id).dtype); }

@@ -1,25 +1,62 @@
 #include "code/loops/families.h"
 
 #include <array>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "base/format.h"
 #include "code/loops/loop.h"
 #include "code/loops/row.h"
-
+#include "code/loops/scan.h"
+#include "code/loops/scatter.h"
+#include "code/names.h"
 namespace stitch::code::loops {
 
 namespace {
 
+// Words that kernels use themselves: a pointer of such a name gets another one inside the region.
+const std::set<std::string_view> own_names = {
+    "v",      "e",      "i",     "j",          "k",        "pack",   "element",  "row",   "lane",
+    "inside", "all",    "part",  "wanted_row", "aligned",  "items",  "carry",    "total", "mine",
+    "run",    "before", "chunk", "part_begin", "part_end", "stream", "workspace"};
+
+template <Result<RegionCode> (*write)(const RegionRequest&)>
+Result<RegionCode> with_own_names(const RegionRequest& request) {
+  RegionRequest inner = request;
+  Names names;
+  std::map<std::string, std::string> given;  // what the program calls it, by what the region does
+  for (auto* places : {&inner.reads, &inner.weights, &inner.writes})
+    for (Place& place : *places) {
+      std::string name = identifier(place.pointer);
+      if (own_names.contains(name)) name += "_data";
+      name = names.unique(name);
+      given[name] = std::exchange(place.pointer, name);
+    }
+  STITCH_TRY(RegionCode code, write(inner));
+  for (std::string& argument : code.arguments)
+    if (auto found = given.find(argument); found != given.end()) argument = found->second;
+  return code;
+}
+
 const std::array all = {
     Family{"loop",
            "a thread an element or pack: pointwise, views, movement, gathers, windows, small reductions",
-           accepts_loop, write_loop},
+           accepts_loop, with_own_names<write_loop>},
     Family{"batch_norm", "each channel's statistics by parts of the batch, then one pass that normalises",
-           accepts_batch_norm, write_batch_norm},
+           accepts_batch_norm, with_own_names<write_batch_norm>},
     Family{"row",
            "lanes, a block or columns of threads share a row: reductions, softmax, norms, and what is around "
            "them",
-           accepts_row, write_row},
+           accepts_row, with_own_names<write_row>},
+    Family{"scan",
+           "a block along each row with a carry, or a thread along each column: running sums, products, "
+           "extremes",
+           accepts_scan, with_own_names<write_scan>},
+    Family{"scatter", "each result element looks for the sources that name it", accepts_scatter,
+           with_own_names<write_scatter>},
+    Family{"sort", "a bitonic network over each row, in shared or in device memory", accepts_sort,
+           with_own_names<write_sort>},
 };
 
 }  // namespace

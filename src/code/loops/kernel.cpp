@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <sstream>
+#include <tuple>
 
 #include "base/format.h"
 #include "base/text.h"
+#include "code/loops/tidy.h"
 
 namespace stitch::code::loops {
 
@@ -93,35 +95,93 @@ std::string kernel_text(const RegionRequest& request, const Kernel& kernel, cons
            parameter_list(parameters, head.size() + kernel.name.size() + 2, ") {");
   else
     out += head + "\n    " + kernel.name + "(" + parameter_list(parameters, kernel.name.size() + 5, ") {");
-  return out + kernel.body + "}\n";
+  return out + folded(without_unused(kernel.body)) + "}\n";
 }
 
-std::string launch_text(const RegionRequest& request, const Kernel& kernel, const Workspace& workspace) {
+// Whether packs of all these can be moved at once, as the launcher finds out.
+std::string aligned_text(const RegionRequest& request, const Kernel& kernel) {
+  std::string out;
+  for (const Place* place : in_order(request, kernel.packed))
+    out += format("{}stitch::is_aligned({}, {})", out.empty() ? "" : " && ", place->pointer,
+                  kernel.width * size_of(place->dtype));
+  return out.empty() ? "true" : out;
+}
+
+std::string launch_text(const RegionRequest& request, const Kernel& kernel) {
   std::string arguments;
   for (const Place* place : in_order(request, kernel.used)) arguments += ", " + place->pointer;
-  for (const std::string& name : kernel.scratch) {
-    const Scratch& scratch = workspace.find(name);
-    arguments +=
-        format(", reinterpret_cast<{}*>(static_cast<char*>(workspace) + {})", scratch.type, scratch.offset);
-  }
+  for (const std::string& name : kernel.scratch) arguments += ", " + name;
   std::string geometry = kernel.blocks.find(',') != std::string::npos
                              ? format("{{dim3({}), {}}}", kernel.blocks, kernel.threads)
                              : format("{{{}, {}}}", kernel.blocks, kernel.threads);
   std::string function = kernel.name;
-  if (kernel.width > 1) {
-    std::string aligned;
-    for (const Place* place : in_order(request, kernel.packed))
-      aligned += format("{}stitch::is_aligned({}, {})", aligned.empty() ? "" : " && ", place->pointer,
-                        kernel.width * size_of(place->dtype));
-    function =
-        format("{} ? {}<true> : {}<false>", aligned.empty() ? "true" : aligned, kernel.name, kernel.name);
-  }
+  if (kernel.width > 1) function = format("aligned ? {0}<true> : {0}<false>", kernel.name);
   return format("stitch::launch(\"{}\", {}, {}, stream{})", kernel.name, function, geometry, arguments);
+}
+
+// The body of enqueue_NAME.
+std::string launches(const RegionRequest& request, const std::vector<Kernel>& kernels,
+                     const Workspace& workspace) {
+  std::string out, aligned;
+  if (kernels.empty()) return "  (void)stream;\n  return STITCH_OK;\n";
+  for (const Scratch& each : workspace.all())
+    out += format("  auto* {} = reinterpret_cast<{}*>(static_cast<char*>(workspace) + {});\n", each.name,
+                  each.type, each.offset);
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    const Kernel& kernel = kernels[i];
+    if (kernel.width > 1 && aligned_text(request, kernel) != aligned) {
+      out += format("  {}aligned = {};\n", aligned.empty() ? "bool " : "", aligned_text(request, kernel));
+      aligned = aligned_text(request, kernel);
+    }
+    bool last = i + 1 == kernels.size() && kernel.then.empty();
+    std::string launch = launch_text(request, kernel);
+    out += last ? format("  return {};\n", launch) : format("  STITCH_OK_OR_RETURN({});\n", launch);
+    if (!kernel.then.empty()) out += format("  STITCH_OK_OR_RETURN({});\n", kernel.then);
+  }
+  return folded(out);
 }
 
 }  // namespace
 
 int64_t divided_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
+
+Indices unpacked(const Index& pack, const Index& lane, int64_t width, const Shape& shape, size_t joined) {
+  joined = std::min(std::max<size_t>(joined, 1), shape.size());
+  auto middle = shape.end() - static_cast<int64_t>(joined);
+  Shape outer(shape.begin(), middle), inner(middle, shape.end());
+  outer.push_back(element_count(inner) / width);
+  Indices out = unflatten(pack, outer);
+  Index within = out.back() * width + lane;
+  out.pop_back();
+  for (const Index& index : unflatten(within, inner)) out.push_back(index);
+  return out;
+}
+
+std::vector<size_t> joinable(const Shape& shape, int64_t width) {
+  std::vector<size_t> out;
+  int64_t together = 1;
+  for (size_t joined = 1; joined <= shape.size(); ++joined) {
+    int64_t size = shape[shape.size() - joined];
+    together *= size;
+    if (together % width == 0 && (size > 1 || joined == shape.size())) out.push_back(joined);
+  }
+  if (shape.empty() && width == 1) out.push_back(0);
+  return out;
+}
+
+Attempt::Attempt(Kernel made, const Emitter& emitter)
+    : kernel(std::move(made)),
+      packed(emitter.packed_loads),
+      scattered(emitter.scattered_loads),
+      repeated(emitter.repeated_loads) {}
+
+bool Attempt::better_than(const Attempt& other) const {
+  auto merit = [](const Attempt& each) {
+    return std::tuple(each.kernel.width > 1 ? each.packed - each.scattered : 0, each.kernel.width,
+                      -each.repeated, -std::ssize(each.kernel.body));
+  };
+  return merit(*this) > merit(other);
+}
 
 void Workspace::add(std::string type, std::string name, int64_t elements, int64_t element_bytes) {
   all_.push_back({std::move(type), std::move(name), elements, element_bytes, bytes_});
@@ -144,6 +204,24 @@ std::string ops_text(const RegionRequest& request) {
   return out;
 }
 
+RegionRequest plain_request(const Graph& graph, const plan::Region& region) {
+  RegionRequest request{graph, region, region.name.empty() ? "region" : region.name, "default", {}, {}, {}};
+  Names names;
+  std::set<ValueId> placed;
+  auto place = [&](ValueId id) {
+    const TensorType& type = graph.type(id);
+    placed.insert(id);
+    return Place{id, names.unique(graph[id].name), type.dtype, type.shape, contiguous_strides(type.shape)};
+  };
+  for (ValueId id : region.reads) request.reads.push_back(place(id));
+  for (ValueId id : region.writes) request.writes.push_back(place(id));
+  for (int32_t n : region.nodes)
+    for (ValueId id : graph.nodes[static_cast<size_t>(n)].operands)
+      if (id != ValueId::none && graph[id].has_data() && !placed.contains(id))
+        request.weights.push_back(place(id));
+  return request;
+}
+
 std::string traffic_text(const RegionRequest& request) {
   double bytes = 0;
   for (const auto* places : {&request.reads, &request.weights, &request.writes})
@@ -158,6 +236,7 @@ RegionCode assemble(const RegionRequest& request, const std::string& idea, const
   code.includes =
       "#include \"stitch/kernels/loops_math.h\"\n#include \"stitch/kernels/loops_pack.h\"\n"
       "#include \"stitch/kernels/loops_random.h\"\n#include \"stitch/kernels/loops_reduce.h\"\n"
+      "#include \"stitch/kernels/loops_scan.h\"\n#include \"stitch/kernels/loops_sort.h\"\n"
       "#include \"stitch/runtime/launch.h\"\n#include \"stitch/runtime/tensors.h\"\n";
   std::set<const Place*> used;
   for (const Kernel& kernel : kernels) used.insert(kernel.used.begin(), kernel.used.end());
@@ -178,12 +257,7 @@ RegionCode assemble(const RegionRequest& request, const std::string& idea, const
   std::string source = comment(idea) + "namespace {\n\n";
   for (const Kernel& kernel : kernels) source += kernel_text(request, kernel, workspace) + "\n";
   source += "}  // namespace\n\n" + head + parameter_list(parameters, head.size(), ") {");
-  if (kernels.empty()) source += "  (void)stream;\n  return STITCH_OK;\n";
-  for (size_t i = 0; i < kernels.size(); ++i) {
-    std::string launch = launch_text(request, kernels[i], workspace);
-    source += i + 1 < kernels.size() ? format("  STITCH_OK_OR_RETURN({});\n", launch)
-                                     : format("  return {};\n", launch);
-  }
+  source += launches(request, kernels, workspace);
   code.source = source + "}\n";
   if (kernels.empty())
     code.source = comment(idea) + code.source.substr(code.source.find("StitchStatus enqueue_"));

@@ -24,6 +24,7 @@ struct Kernel {
   int64_t width = 1;                 // of a pack
   std::vector<std::string> scratch;  // names of those it uses, in order
   std::set<std::string> written;     // of which it writes these
+  std::string then;                  // a call of the host that follows its launch
 };
 
 // Splits a workspace.
@@ -32,6 +33,7 @@ class Workspace {
   void add(std::string type, std::string name, int64_t elements, int64_t element_bytes);
   const Scratch& find(std::string_view name) const;
   int64_t bytes() const { return bytes_; }
+  const std::vector<Scratch>& all() const { return all_; }
 
  private:
   std::vector<Scratch> all_;
@@ -46,6 +48,26 @@ RegionCode assemble(const RegionRequest& request, const std::string& idea, const
 std::string ops_text(const RegionRequest& request);
 // What the region must move, "1.2 MB".
 std::string traffic_text(const RegionRequest& request);
+// Every value where the graph says that it lies: to try whether a region can be written.
+RegionRequest plain_request(const Graph& graph, const plan::Region& region);
 int64_t divided_up(int64_t count, int64_t by);
+
+// Where lane `lane` of pack number `pack` stands in a shape: packs lie within its last `joined` dimensions,
+// taken as one.
+Indices unpacked(const Index& pack, const Index& lane, int64_t width, const Shape& shape, size_t joined);
+// How far a pack may reach: for every number of joined dimensions that are whole packs.
+std::vector<size_t> joinable(const Shape& shape, int64_t width);
+
+// One way to write a kernel, and what its loads are like.
+struct Attempt {
+  Kernel kernel;
+  int64_t packed = 0, scattered = 0, repeated = 0;
+
+  Attempt() = default;
+  Attempt(Kernel made, const Emitter& emitter);
+  // Do packs pay at all? Each scattered load is one transaction a lane.
+  bool pays() const { return kernel.width == 1 || (packed >= scattered && !kernel.packed.empty()); }
+  bool better_than(const Attempt& other) const;
+};
 
 }  // namespace stitch::code::loops

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 
 #include "base/format.h"
 #include "code/loops/families.h"
@@ -23,14 +24,9 @@ std::vector<size_t> storage_order(const Place& place) {
   return order;
 }
 
-struct Attempt {
-  Kernel kernel;
-  int64_t packed, scattered;
-};
-
-// `flat`: packs may cross rows, which suits values that all lie alike. Otherwise they lie inside rows.
+// `joined`: packs may reach across that many of the innermost dimensions.
 Attempt attempt(const std::vector<const Place*>& writes, const std::string& name, const MakeEmitter& make,
-                int64_t width, bool flat) {
+                int64_t width, size_t joined) {
   const Place& first = *writes[0];
   std::vector<size_t> order = storage_order(first);
   Shape walked;
@@ -44,15 +40,7 @@ Attempt attempt(const std::vector<const Place*>& writes, const std::string& name
                        type, unit, threads));
   emitter->line(format("if ({} >= {}) return;", unit, count));
   Index pack = Index::variable(unit, count), lane = emitter->open_pack(width);
-  Indices in_order;
-  if (flat || width == 1) {
-    in_order = unflatten(pack * width + lane, walked);
-  } else {
-    Shape packs = walked;
-    packs.back() /= width;
-    in_order = unflatten(pack, packs);
-    in_order.back() = in_order.back() * width + lane;
-  }
+  Indices in_order = unpacked(pack, lane, width, walked, joined);
   Indices at(order.size());
   for (size_t i = 0; i < order.size(); ++i) at[order[i]] = in_order[i];
   for (const Place* write : writes) {
@@ -71,7 +59,7 @@ Attempt attempt(const std::vector<const Place*>& writes, const std::string& name
   kernel.packed = emitter->packed();
   kernel.width = width;
   kernel.scratch = emitter->scratch;
-  return {std::move(kernel), emitter->packed_loads, emitter->scattered_loads};
+  return Attempt(std::move(kernel), *emitter);
 }
 
 }  // namespace
@@ -90,21 +78,16 @@ Kernel loop_kernel(const RegionRequest& request, const std::vector<const Place*>
   bool contiguous =
       std::ranges::any_of(order, [&](size_t d) { return first.shape[d] == inner && first.strides[d] == 1; });
 
-  Attempt best = attempt(writes, name, make, 1, true);
-  if (!contiguous || count < 1024) return best.kernel;
-  bool found = false;
-  for (int64_t width = std::min<int64_t>(16 / largest, 8); width > 1; width /= 2)
-    for (bool flat : {false, true}) {
-      if ((flat ? count : inner) % width != 0 || (!flat && first.shape[order.back()] != inner)) continue;
-      Attempt next = attempt(writes, name, make, width, flat);
-      // Packs pay where they fill: each scattered load is one transaction a lane.
-      if (next.packed < next.scattered || next.kernel.packed.empty()) continue;
-      if (!found || next.packed - next.scattered > best.packed - best.scattered) {
-        best = std::move(next);
-        found = true;
-      }
+  Shape walked;
+  for (size_t d : order) walked.push_back(first.shape[d]);
+  std::optional<Attempt> best;
+  int64_t widest = contiguous && count >= 1024 ? std::min<int64_t>(16 / largest, 8) : 1;
+  for (int64_t width = widest; width >= 1; width /= 2)
+    for (size_t joined : joinable(walked, width)) {
+      Attempt next = attempt(writes, name, make, width, joined);
+      if (next.pays() && (!best || next.better_than(*best))) best = std::move(next);
     }
-  return best.kernel;
+  return best->kernel;
 }
 
 std::vector<Kernel> loop_kernels(const RegionRequest& request, const MakeEmitter& make) {

@@ -23,11 +23,6 @@ std::optional<Reduction> main_reduction(const Graph& graph, const plan::Region& 
 
 enum class Size { row, whole };  // what a write has of each row: one element, or all
 
-struct Attempt {
-  Kernel kernel;
-  int64_t packed, scattered;
-};
-
 std::optional<Size> size_of_write(const Place& write, const RowPlan& plan) {
   int64_t count = element_count(write.shape);
   if (count == plan.rows * plan.length && plan.length > 1) return Size::whole;
@@ -84,7 +79,7 @@ std::optional<Attempt> fused(const RegionRequest& request, const RowPlan& plan) 
     if (emitter.failed) return std::nullopt;
     asked = emitter.asked;
     if (!last) continue;
-    Attempt out{{}, emitter.packed_loads, emitter.scattered_loads};
+    Attempt out({}, emitter);
     out.kernel.name = request.name;
     out.kernel.threads = plan.threads;
     out.kernel.blocks = std::to_string(plan.blocks());
@@ -136,18 +131,14 @@ Result<RegionCode> write_row(const RegionRequest& request) {
       if (element_count(place.shape) * 2 > plan.rows * plan.length)
         largest = std::max(largest, size_of(place.dtype));
   for (int64_t width = plan.length < 64 ? 1 : 16 / largest; fits && width >= 1; width /= 2)
-    for (bool flat : {false, true}) {
-      RowPlan next = plan;
-      if ((flat && width == 1) || !set_width(next, width, flat)) continue;
+    for (RowPlan& next : with_width(plan, width)) {
       plan_fused(next);
       // Too few rows for one block each, and long ones: parts of rows do better.
       if (next.blocks() < 64 && next.length >= 16384) continue;
       std::optional<Attempt> made = fused(request, next);
-      if (!made || (width > 1 && (made->packed < made->scattered || made->kernel.packed.empty()))) continue;
-      if (!best || made->packed - made->scattered > best->packed - best->scattered) {
-        best = std::move(made);
-        how = format("{}{}", shared_by(next), next.held ? ", held in registers between the passes" : "");
-      }
+      if (!made || !made->pays() || (best && !made->better_than(*best))) continue;
+      best = std::move(made);
+      how = format("{}{}", shared_by(next), next.held ? ", held in registers between the passes" : "");
     }
   if (!best) return write_staged(request);
   std::string idea = format("{}: {}. {} moved.", ops_text(request), how, traffic_text(request));

@@ -89,15 +89,7 @@ Indices RowEmitter::open_elements(const Reduction& reduction) {
     for (const auto& [key, array] : held_) scopes_.remember(key, element_of_held(array));
   if (!own) return unflatten(pack, shape);
   Shape walked = ordered(shape, plan_.reduced_order);
-  Indices in_order;
-  if (plan_.flat || width == 1) {
-    in_order = unflatten(pack * width + inner, walked);
-  } else {
-    Shape in_packs = walked;
-    in_packs.back() /= width;
-    in_order = unflatten(pack, in_packs);
-    in_order.back() = in_order.back() * width + inner;
-  }
+  Indices in_order = unpacked(pack, inner, width, walked, plan_.joined);
   return restored(in_order, plan_.reduced_order);
 }
 

@@ -72,15 +72,17 @@ RowPlan plan_rows(const RegionRequest& request, const Reduction& reduction) {
   return plan;
 }
 
-bool set_width(RowPlan& plan, int64_t width, bool flat) {
-  plan.width = 1;
-  plan.flat = flat;
-  if (width == 1) return true;
-  if (plan.column || plan.length % width != 0) return false;
-  Shape reduced = plan.reduction.reduced_shape();
-  if (!flat && reduced[plan.reduced_order.back()] % width != 0) return false;
-  plan.width = width;
-  return true;
+std::vector<RowPlan> with_width(const RowPlan& plan, int64_t width) {
+  std::vector<RowPlan> out;
+  if (plan.column && width > 1) return out;
+  Shape reduced = plan.reduction.reduced_shape(), walked;
+  for (size_t d : plan.reduced_order) walked.push_back(reduced[d]);
+  for (size_t joined : joinable(walked, width)) {
+    out.push_back(plan);
+    out.back().width = width;
+    out.back().joined = joined;
+  }
+  return out;
 }
 
 void plan_fused(RowPlan& plan) {

@@ -13,7 +13,7 @@ struct RowPlan {
   bool column = false;  // neighbouring rows lie beside each other: threads stand across rows
   int64_t rows = 0, length = 0;
   int64_t width = 1;  // of a pack along the row
-  bool flat = false;  // packs may cross the innermost reduced dimension
+  size_t joined = 0;  // of the innermost reduced dimensions, which packs may reach across
   int lanes = 32;     // threads that share a row
   int threads = 128;  // of a block
   int columns = 1;    // rows of a block, side by side
@@ -31,8 +31,8 @@ struct RowPlan {
 std::vector<int64_t> storage_strides(const RegionRequest& request, ValueId id);
 
 RowPlan plan_rows(const RegionRequest& request, const Reduction& reduction);
-// The same with packs of a width; only where the row is whole packs.
-bool set_width(RowPlan& plan, int64_t width, bool flat);
+// The same with packs of a width, in every way in which a row is whole packs.
+std::vector<RowPlan> with_width(const RowPlan& plan, int64_t width);
 // Threads, and what they hold, for a kernel that does everything at once.
 void plan_fused(RowPlan& plan);
 // Threads and parts, for one that goes over each row once.

@@ -15,12 +15,6 @@ int64_t bytes_of(const std::string& type) {
   return type == "double" || type == "int64_t" ? 8 : type == "bool" ? 1 : 4;
 }
 
-struct Attempt {
-  Kernel kernel;
-  RowPlan plan;
-  int64_t packed, scattered;
-};
-
 // Each thread over its share of a row, or of a part of one.
 Attempt partial(const RegionRequest& request, Stages& stages, const RowPlan& plan, const std::string& name,
                 const std::vector<std::string>& arrays, const std::string& partials) {
@@ -53,7 +47,7 @@ Attempt partial(const RegionRequest& request, Stages& stages, const RowPlan& pla
   }
   if (!writer.empty()) emitter.close();
 
-  Attempt out{{}, plan, emitter.packed_loads, emitter.scattered_loads};
+  Attempt out({}, emitter);
   out.kernel.name = name;
   out.kernel.threads = plan.threads;
   out.kernel.blocks =
@@ -111,21 +105,20 @@ const std::vector<std::string>& Stages::arrays_of(const Reduction& reduction) {
 
   RowPlan plan = plan_rows(request_, reduction);
   std::optional<Attempt> best;
+  int64_t parts = 1;
   int64_t widest =
       reduction.length() >= 64 ? 16 / std::max<int64_t>(size_of(graph.type(reduction.operand).dtype), 1) : 1;
   for (int64_t width = std::min<int64_t>(widest, 8); width >= 1; width /= 2)
-    for (bool flat : {false, true}) {
-      RowPlan next = plan;
-      if ((flat && width == 1) || !set_width(next, width, flat)) continue;
+    for (RowPlan& next : with_width(plan, width)) {
       plan_parts(next);
       Attempt made = partial(request_, *this, next, name, arrays, partials);
-      if (width > 1 && (made.packed < made.scattered || made.kernel.packed.empty())) continue;
-      if (!best || made.packed - made.scattered > best->packed - best->scattered) best = std::move(made);
+      if (!made.pays() || (best && !made.better_than(*best))) continue;
+      best = std::move(made);
+      parts = next.parts;
     }
   for (size_t i = 0; i < types.size(); ++i)
     workspace_.add(types[i], arrays[i], reduction.rows(), bytes_of(types[i]));
   const Pass& pass = scheme.passes[0];
-  int64_t parts = best->plan.parts;
   if (parts > 1) {
     workspace_.add(pass.type, partials, reduction.rows() * parts, pass.bytes);
     Kernel last = finish(request_, reduction, parts, name + "_joined", arrays, partials);

@@ -1,0 +1,66 @@
+// Scans, scatters and sorts over odd sizes: by blocks and by threads, in shared and in device memory.
+#include "code/loops/emulated/bench.h"
+
+namespace stitch::code::loops {
+namespace {
+
+void add(Bench& bench, const std::string& label, const std::string& text, const Layouts& layouts = {},
+         std::string_view technique = {}) {
+  auto graph = parse_graph(text);
+  ASSERT_TRUE(graph) << graph.error().text() << "\n" << text;
+  auto added = bench.add(label, *graph, {}, {}, layouts, technique);
+  EXPECT_TRUE(added) << label << ": " << added.error().text();
+}
+
+TEST(ScanDevice, Scans) {
+  Bench bench("scans");
+  for (const char* shape : {"3,37", "2,1500", "5,129", "4,33,19", "1,1", "2,0,3", "7,40,3"})
+    for (int dim : {0, 1}) {
+      std::string x = format("f32[{}]", shape);
+      for (const char* op : {"cumsum", "cumprod", "logcumsumexp"})
+        add(bench, format("{} of {} along {}", op, shape, dim),
+            format("graph \"g\"\ninput %v : {0}\n\n%y = {1}(%v) dim={2} : {0}\n\noutput %y\nend\n", x, op,
+                   dim));
+      for (const char* type : {"i64", "u8", "f64"})
+        add(bench, format("cumsum of {} {} along {}", type, shape, dim),
+            format(
+                "graph \"g\"\ninput %x : {0}[{1}]\n\n%y = cumsum(%x) dim={2} : {0}[{1}]\n\noutput %y\nend\n",
+                type, shape, dim));
+      for (const char* op : {"cummax", "cummin"})
+        add(bench, format("{} of {} along {}", op, shape, dim),
+            format("graph \"g\"\ninput %x : f32[{0}]\n\n%y, %p = {1}(%x) dim={2} : f32[{0}], "
+                   "i64[{0}]\n\noutput %y\noutput %p\nend\n",
+                   shape, op, dim));
+      add(bench, format("from the end of {} along {}", shape, dim),
+          format("graph \"g\"\ninput %x : {0}\n\n%s = silu(%x) : {0}\n%f = flip(%s) dims=[{1}] : {0}\n%c = "
+                 "cumsum(%f) dim={1} : {0}\n"
+                 "%y = flip(%c) dims=[{1}] : {0}\n%z = neg(%y) : {0}\n\noutput %z\nend\n",
+                 x, dim),
+          {}, "scan");
+    }
+  bench.run();
+}
+
+TEST(ScanDevice, Sorts) {
+  Bench bench("sorts");
+  for (const char* type : {"f32", "f64", "i32", "bool", "f16"})
+    for (const char* shape : {"3,37", "2,1", "1,700", "4,5,6", "2,5000"})
+      for (bool flag : {false, true}) {
+        add(bench, format("sort {} {}", type, shape),
+            format("graph \"g\"\ninput %x : {0}[{1}]\n\n%y, %p = sort(%x) dim=1 descending={2} : {0}[{1}], "
+                   "i64[{1}]\n\noutput %y\n"
+                   "output %p\nend\n",
+                   type, shape, flag));
+        std::vector<std::string> sizes = split(shape, ',');
+        sizes[0] = "1";
+        add(bench, format("topk {} {}", type, shape),
+            format("graph \"g\"\ninput %x : {0}[{1}]\n\n%n, %p = topk(%x) k=1 dim=0 largest={3} : {0}[{2}], "
+                   "i64[{2}]\n\noutput %n\n"
+                   "output %p\nend\n",
+                   type, shape, join(sizes, ","), flag));
+      }
+  bench.run();
+}
+
+}  // namespace
+}  // namespace stitch::code::loops

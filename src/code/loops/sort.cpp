@@ -1,0 +1,174 @@
+// A block a row sorts it in shared memory; longer rows are sorted in device memory, step by step.
+#include <algorithm>
+#include <bit>
+
+#include "base/format.h"
+#include "code/loops/families.h"
+#include "code/loops/loop.h"
+#include "code/loops/scatter.h"
+
+namespace stitch::code::loops {
+
+namespace {
+
+int32_t sort_of(const Graph& graph, const plan::Region& region) {
+  for (int32_t n : region.nodes) {
+    Op op = graph.nodes[static_cast<size_t>(n)].op;
+    if (op == Op::sort || op == Op::topk) return n;
+  }
+  return -1;
+}
+
+struct Rows {
+  const Node& node;
+  Shape shape, kept_shape;
+  size_t dim = 0;
+  int64_t rows = 1, length = 1, keep = 1, padded = 1;
+  bool descending = false;
+  std::string type, item, before;
+  int64_t item_bytes = 8;
+};
+
+Rows rows_of(const RegionRequest& request, int32_t number) {
+  const Node& node = request.graph.nodes[static_cast<size_t>(number)];
+  Rows out{node, request.graph.type(node.operands[0]).shape, {}};
+  int64_t dim = node.attributes.integer("dim");
+  out.dim = static_cast<size_t>(dim < 0 ? dim + std::max<int64_t>(std::ssize(out.shape), 1) : dim);
+  for (size_t d = 0; d < out.shape.size(); ++d)
+    if (d != out.dim) out.kept_shape.push_back(out.shape[d]);
+  out.rows = element_count(out.kept_shape);
+  if (!out.shape.empty()) out.length = out.shape[out.dim];
+  out.keep = node.op == Op::sort || out.shape.empty() ? out.length : node.attributes.integer("k");
+  out.padded = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(out.length, 2))));
+  out.descending = node.attributes.flag(node.op == Op::sort ? "descending" : "largest");
+  DType dtype = request.graph.type(node.operands[0]).dtype;
+  out.type = dtype == DType::boolean ? "int" : computed_type(dtype);
+  out.item = format("stitch::SortItem<{}>", out.type);
+  out.item_bytes = out.type == "double" || out.type == "int64_t" ? 16 : 8;
+  out.before = format("stitch::SortsBefore<{}>", out.descending);
+  return out;
+}
+
+Indices at_of(const Rows& rows, const Index& row, const Index& j) {
+  Indices kept = unflatten(row, rows.kept_shape), out;
+  size_t next = 0;
+  for (size_t d = 0; d < rows.shape.size(); ++d) out.push_back(d == rows.dim ? j : kept[next++]);
+  return out;
+}
+
+void write_results(LoopEmitter& emitter, const Rows& rows, const Index& row, const Index& j,
+                   const std::string& item) {
+  for (const Place& write : emitter.request().writes)
+    emitter.store(write, at_of(rows, row, j),
+                  write.value == rows.node.results[0] ? item + ".value" : item + ".position");
+}
+
+Kernel finished(LoopEmitter& emitter, std::string name, int threads, std::string blocks) {
+  Kernel kernel;
+  kernel.name = std::move(name);
+  kernel.threads = threads;
+  kernel.blocks = std::move(blocks);
+  kernel.body = emitter.scopes().take(2);
+  kernel.used = emitter.used();
+  return kernel;
+}
+
+Kernel in_shared_memory(const RegionRequest& request, const Rows& rows) {
+  LoopEmitter emitter(request);
+  const char* type = emitter.index_type();
+  int threads = static_cast<int>(std::clamp<int64_t>(rows.padded / 2, 32, 512));
+  emitter.line(format("__shared__ {} items[{}];", rows.item, rows.padded));
+  emitter.line(format("const {0} row = static_cast<{0}>(blockIdx.x);", type));
+  emitter.line(format("const {0} lane = static_cast<{0}>(threadIdx.x);", type));
+  Index row = Index::variable("row", rows.rows);
+  emitter.scopes().open(format("for ({} i = lane; i < {}; i += {})", type, rows.padded, threads), {"i"},
+                        false);
+  emitter.line(format("items[i] = {}{{0, INT_MAX}};", rows.item));
+  emitter.guard(format("i < {}", rows.length));
+  std::string x = emitter.value(rows.node.operands[0], at_of(rows, row, Index::variable("i", rows.length)));
+  emitter.line(format("items[i] = {}{{{}, static_cast<int>(i)}};", rows.item, x));
+  emitter.close();
+  emitter.close();
+  emitter.line(format("stitch::sort_block<{}>(items, {}, {}());", threads, rows.padded, rows.before));
+  emitter.scopes().open(format("for ({} i = lane; i < {}; i += {})", type, rows.keep, threads), {"i"}, false);
+  write_results(emitter, rows, row, Index::variable("i", rows.keep), "items[i]");
+  emitter.close();
+  return finished(emitter, request.name, threads, std::to_string(rows.rows));
+}
+
+std::vector<Kernel> in_device_memory(const RegionRequest& request, const Rows& rows) {
+  std::vector<Kernel> kernels;
+  for (bool last : {false, true}) {
+    LoopEmitter emitter(request);
+    const char* type = emitter.index_type();
+    int64_t width = last ? rows.keep : rows.padded;
+    emitter.line(format("const {0} row = static_cast<{0}>(blockIdx.y);", type));
+    emitter.line(
+        format("const {0} i = static_cast<{0}>(blockIdx.x) * 256 + static_cast<{0}>(threadIdx.x);", type));
+    emitter.line(format("if (i >= {}) return;", width));
+    Index row = Index::variable("row", rows.rows);
+    std::string item = format("items[row * {} + i]", rows.padded);
+    if (last) {
+      write_results(emitter, rows, row, Index::variable("i", rows.keep), item);
+    } else {
+      emitter.line(format("{} = {}{{0, INT_MAX}};", item, rows.item));
+      emitter.guard(format("i < {}", rows.length));
+      std::string x =
+          emitter.value(rows.node.operands[0], at_of(rows, row, Index::variable("i", rows.length)));
+      emitter.line(format("{} = {}{{{}, static_cast<int>(i)}};", item, rows.item, x));
+      emitter.close();
+    }
+    Kernel kernel = finished(emitter, request.name + (last ? "_take" : "_fill"), 256,
+                             format("{}, {}", divided_up(width, 256), rows.rows));
+    kernel.scratch = {"items"};
+    if (!last) {
+      kernel.written = {"items"};
+      kernel.then =
+          format("stitch::sort_rows<{}>(items, {}, {}, stream)", rows.before, rows.rows, rows.padded);
+    }
+    kernels.push_back(std::move(kernel));
+  }
+  return kernels;
+}
+
+}  // namespace
+
+Result<void> accepts_sort(const Graph& graph, const plan::Region& region) {
+  int32_t sort = sort_of(graph, region);
+  if (sort < 0) return work_error("technique", format("{}: nothing is sorted", region.name));
+  const Node& node = graph.nodes[static_cast<size_t>(sort)];
+  for (int32_t n : region.nodes)
+    if (n != sort && !is_expression(graph, n))
+      return work_error("technique", format("{}: {} is not computed element by element", region.name,
+                                            info(graph.nodes[static_cast<size_t>(n)].op).name));
+  for (ValueId id : region.writes)
+    if (std::ranges::find(node.results, id) == node.results.end())
+      return work_error("technique",
+                        format("{}: '{}' is made from what is sorted", region.name, graph[id].name));
+  return {};
+}
+
+Result<RegionCode> write_sort(const RegionRequest& request) {
+  STITCH_CHECK(accepts_sort(request.graph, request.region));
+  Rows rows = rows_of(request, sort_of(request.graph, request.region));
+  Workspace workspace;
+  std::vector<Kernel> kernels;
+  std::string how = "a block a row, in shared memory";
+  if (rows.rows * rows.keep > 0) {
+    if (rows.padded * rows.item_bytes <= 32 * 1024) {
+      kernels = {in_shared_memory(request, rows)};
+    } else if (rows.rows > 65535) {
+      return work_error("technique", format("{}: {} rows of {} elements are too many to sort",
+                                            request.region.name, rows.rows, rows.length));
+    } else {
+      workspace.add(rows.item, "items", rows.rows * rows.padded, rows.item_bytes);
+      kernels = in_device_memory(request, rows);
+      how = "all rows step by step, in device memory";
+    }
+  }
+  std::string idea = format("{}: {} elements a row by a bitonic network, {}. {} moved.", ops_text(request),
+                            rows.length, how, traffic_text(request));
+  return assemble(request, idea, kernels, workspace);
+}
+
+}  // namespace stitch::code::loops
