@@ -100,8 +100,9 @@ const std::vector<std::string>& Stages::arrays_of(const Reduction& reduction) {
   std::vector<std::string> types = finding_types(graph, reduction);
   Scheme scheme = scheme_of(graph, reduction, true, [](std::string_view name) { return identifier(name); });
   std::vector<std::string> arrays;
-  for (size_t i = 0; i < types.size(); ++i) arrays.push_back(format("all_{}", scheme.findings[i]));
-  std::string partials = format("parts_of_{}", base), name = format("{}_{}_rows", request_.name, base);
+  for (size_t i = 0; i < types.size(); ++i) arrays.push_back(names_.unique("all_" + scheme.findings[i]));
+  std::string partials = names_.unique("parts_of_" + base);
+  std::string name = names_.unique(format("{}_{}_rows", request_.name, base));
 
   RowPlan plan = plan_rows(request_, reduction);
   std::optional<Attempt> best;

@@ -21,6 +21,7 @@ class Stages {
  private:
   const RegionRequest& request_;
   Workspace workspace_;
+  Names names_;  // of arrays and kernels
   std::vector<Kernel> kernels_;
   std::map<int32_t, std::vector<std::string>> arrays_;
 };

@@ -29,7 +29,7 @@ struct Case {
   std::string label;
   Graph graph;
   plan::Region region;
-  oracle::Known known;           // every leaf of the graph
+  oracle::Known known;           // every leaf of the graph, perhaps more
   std::vector<Tensor> expected;  // in the order of region.writes
   std::vector<Place> reads, weights, writes;
   std::vector<Tensor> given;  // reads, then weights
@@ -174,11 +174,9 @@ class Bench {
     }
     made.region.technique = technique;
     uint64_t seed = 17 * (cases_.size() + 1);
+    made.known = std::move(known);
     for (ValueId id : g.leaves())
-      if (auto found = known.find(id); found != known.end())
-        made.known.emplace(id, found->second);
-      else
-        made.known.emplace(id, draw(g.type(id), seed++));
+      if (!made.known.contains(id)) made.known.emplace(id, draw(g.type(id), seed++));
     // What the region reads and writes, by the oracle.
     std::vector<ValueId> weights;
     for (int32_t n : nodes)

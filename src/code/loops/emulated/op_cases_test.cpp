@@ -104,6 +104,61 @@ TEST_P(OpCases, RegionsAgreeWithTheOracle) {
   bench.run();
 }
 
+// Neighbouring nodes of small models as regions: as many as a technique takes, up to a dozen.
+TEST(ModelCases, FusedRegionsAgreeWithTheOracle) {
+  const char* told = std::getenv("STITCHCUDA_CASES");
+  fs::path root = told ? told : STITCH_BINARY_DIR "/../cases";
+  std::error_code ec;
+  if (!fs::is_directory(root, ec)) GTEST_SKIP() << "no cases in " << root;
+  const char* only = std::getenv("STITCHCUDA_CASE");
+  Bench bench("models");
+  std::set<std::string> seen;
+  std::vector<fs::path> folders;
+  for (const auto& entry : fs::directory_iterator(root)) folders.push_back(entry.path());
+  std::ranges::sort(folders);
+  for (const fs::path& folder : folders) {
+    std::string name = folder.filename().string();
+    if (name.starts_with("ops_") || !fs::exists(folder / "case.json") ||
+        (only && name.find(only) == std::string::npos))
+      continue;
+    auto loaded = load_case(folder);
+    ASSERT_TRUE(loaded) << folder << ": " << loaded.error().text();
+    const Graph& graph = loaded->graph;
+    int64_t largest = 0;
+    for (const Value& value : graph.values) largest = std::max(largest, value.type.elements());
+    if (largest > 400'000 || graph.nodes.size() > 1000) continue;
+    std::vector<ValueId> wanted;
+    for (const Node& node : graph.nodes)
+      wanted.insert(wanted.end(), node.results.begin(), node.results.end());
+    auto values = oracle::evaluate(graph, loaded->known, wanted);
+    ASSERT_TRUE(values) << name << ": " << values.error().text();
+    oracle::Known known = loaded->known;
+    for (size_t i = 0; i < wanted.size(); ++i) known.emplace(wanted[i], (*values)[i]);
+    for (size_t begin = 0; begin < graph.nodes.size();) {
+      plan::Region region;
+      std::string signature;
+      size_t end = begin;
+      for (; end < graph.nodes.size() && end < begin + 12; ++end) {
+        plan::Region next;
+        next.nodes = region.nodes;
+        next.nodes.push_back(static_cast<int32_t>(end));
+        complete_region(graph, next);
+        if (!classify(graph, next)) break;
+        region = next;
+        signature +=
+            format("{} {};", info(graph.nodes[end].op).name, text(graph.type(graph.nodes[end].results[0])));
+      }
+      begin = std::max(end, begin + 1);
+      if (region.nodes.empty() || !seen.insert(signature).second) continue;
+      auto added = bench.add(format("{} from node {}", name, region.nodes[0]), graph, region.nodes, known);
+      EXPECT_TRUE(added) << name << ": " << added.error().text();
+    }
+  }
+  std::printf("%zu regions\n", bench.size());
+  for (const auto& [technique, count] : bench.techniques) std::printf("%6d %s\n", count, technique.c_str());
+  bench.run();
+}
+
 INSTANTIATE_TEST_SUITE_P(Ops, OpCases,
                          testing::Values("ops_broadcast", "ops_cast", "ops_create", "ops_gather",
                                          "ops_inplace", "ops_norm", "ops_pad", "ops_pointwise", "ops_pool",
