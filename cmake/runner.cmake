@@ -1,11 +1,12 @@
 # Programs of our own that run in processes of their own, because they touch what nobody trusts: the one that
 # confines others, the one that compiles for the emulated GPU and the one that holds a candidate.
 
-add_executable(stitch-confine ${CMAKE_SOURCE_DIR}/src/sandbox/launcher/main.cpp)
+set(sanitizer_options ${CMAKE_SOURCE_DIR}/src/runner/child/sanitizer_options.cpp)
+add_executable(stitch-confine ${CMAKE_SOURCE_DIR}/src/sandbox/launcher/main.cpp ${sanitizer_options})
 target_link_libraries(stitch-confine PRIVATE stitch_sandbox)
 target_compile_definitions(stitch_sandbox PRIVATE STITCH_CONFINE="$<TARGET_FILE:stitch-confine>")
 
-add_executable(stitch-compile-emulated ${CMAKE_SOURCE_DIR}/src/device/compile_emulated/main.cpp)
+add_executable(stitch-compile-emulated ${CMAKE_SOURCE_DIR}/src/device/compile_emulated/main.cpp ${sanitizer_options})
 target_link_libraries(stitch-compile-emulated PRIVATE stitch_device)
 target_compile_definitions(stitch_device PRIVATE STITCH_COMPILE_EMULATED="$<TARGET_FILE:stitch-compile-emulated>")
 
