@@ -55,17 +55,16 @@ void Index::add(int64_t factor, const std::shared_ptr<const Atom>& atom) {
   }
 }
 
-// q (x / d) d + q (x % d) is q x.
+// f (x / d) d + f (x % d) is f x; also where x / d was written as one quotient of something else.
 void Index::join_quotients() {
   for (size_t i = 0; i < terms_.size(); ++i) {
     const auto rest = terms_[i].atom;
     int64_t factor = terms_[i].factor;
     if (rest->kind != Atom::remainder) continue;
+    Index whole = rest->operand->divided_by(rest->divisor);
+    if (whole.constant_ != 0 || whole.terms_.size() != 1 || whole.terms_[0].factor != 1) continue;
     for (size_t j = 0; j < terms_.size(); ++j) {
-      const auto& whole = terms_[j].atom;
-      if (whole->kind != Atom::quotient || whole->divisor != rest->divisor ||
-          terms_[j].factor != factor * rest->divisor || whole->operand->text() != rest->operand->text())
-        continue;
+      if (terms_[j].factor != factor * rest->divisor || terms_[j].atom->text != whole.terms_[0].atom->text) continue;
       Index joined = *this;
       joined.terms_.erase(joined.terms_.begin() + static_cast<int64_t>(std::max(i, j)));
       joined.terms_.erase(joined.terms_.begin() + static_cast<int64_t>(std::min(i, j)));

@@ -47,6 +47,14 @@ TEST(Index, QuotientAndRemainderJoin) {
   EXPECT_EQ(i.divided_by(5).divided_by(3).text(), "i / 15");
 }
 
+// What a contiguous copy of four dimensions asks for: all of it is one position.
+TEST(Index, ChainsOfQuotientsJoin) {
+  Index pack = var("pack", 3200);
+  EXPECT_EQ(flatten(unflatten(pack * 4, {8, 16, 10, 10}), {8, 16, 10, 10}).text(), "pack * 4");
+  Index i = var("i", 720);
+  EXPECT_EQ(flatten(unflatten(i, {2, 3, 4, 5, 6}), {2, 3, 4, 5, 6}).text(), "i");
+}
+
 TEST(Index, RemaindersOfMultiples) {
   Index i = var("i", 100);
   EXPECT_EQ((i * 4).modulo(12).text(), "(i % 3) * 4");
