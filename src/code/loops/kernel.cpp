@@ -33,9 +33,10 @@ struct Parameter {
 // Parameters one a line, with their shapes behind them.
 std::string parameter_list(const std::vector<Parameter>& parameters, size_t indent, std::string_view end) {
   size_t widest = 0;
-  for (size_t i = 0; i < parameters.size(); ++i)
-    widest =
-        std::max(widest, parameters[i].declaration.size() + (i + 1 < parameters.size() ? 1 : end.size()));
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    size_t behind = i + 1 < parameters.size() ? 1 : end.size();
+    if (!parameters[i].note.empty()) widest = std::max(widest, parameters[i].declaration.size() + behind);
+  }
   std::string out;
   for (size_t i = 0; i < parameters.size(); ++i) {
     std::string text = parameters[i].declaration + (i + 1 < parameters.size() ? "," : std::string(end));

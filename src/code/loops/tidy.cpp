@@ -50,27 +50,74 @@ std::string held(const std::string& line) {
   return fills || declares ? line.substr(begin, end - begin) : "";
 }
 
-// Where a line may be broken, and how far in the next one begins.
-struct Break {
-  size_t at = 0, indent = 0;
-};
+constexpr size_t columns = 110;
 
-Break best_break(const std::string& line, size_t margin) {
-  std::vector<size_t> open;
-  Break best;
+// The position of `mark` outside of all brackets and strings, from `start` on.
+size_t find_outside(const std::string& line, std::string_view mark, size_t start) {
+  int depth = 0;
   bool quoted = false;
-  for (size_t i = 0; i + 1 < line.size() && i < 109; ++i) {
-    char c = line[i];
-    if (c == '"') quoted = !quoted;
+  for (size_t i = start; i < line.size(); ++i) {
+    if (line[i] == '"') quoted = !quoted;
     if (quoted) continue;
-    if (c == '(' || c == '[' || c == '{') open.push_back(i + 1);
-    if ((c == ')' || c == ']' || c == '}') && !open.empty()) open.pop_back();
-    bool after = line[i + 1] == ' ' &&
-                 (c == ',' || (c == '&' && line[i - 1] == '&') || c == '+' || c == '=' || c == '*');
-    bool before = line[i + 1] == ' ' && i + 3 < line.size() && line[i + 2] == '?' && line[i + 3] == ' ';
-    if ((after || before) && i > margin) best = {i + 2, open.empty() ? margin + 4 : open.back()};
+    if (depth == 0 && line.compare(i, mark.size(), mark) == 0) return i;
+    if (line[i] == '(' || line[i] == '[' || line[i] == '{') ++depth;
+    if (line[i] == ')' || line[i] == ']' || line[i] == '}') --depth;
   }
-  return best;
+  return std::string::npos;
+}
+
+// Pieces of text[start, end) between marks that stand outside of brackets, each with its mark.
+std::vector<std::string> pieces(const std::string& text, std::string_view mark) {
+  std::vector<std::string> out;
+  size_t start = 0;
+  for (size_t at; (at = find_outside(text, mark, start)) != std::string::npos; start = at + mark.size())
+    out.push_back(text.substr(start, at + mark.size() - 1 - start));
+  out.push_back(text.substr(start));
+  return out;
+}
+
+// As many pieces a line as fit; later lines begin at `indent`.
+std::string filled(const std::string& head, const std::vector<std::string>& all, size_t indent) {
+  std::string out, line = head;
+  for (size_t i = 0; i < all.size(); ++i) {
+    bool fresh = i == 0 || line.size() + 1 + all[i].size() > columns;
+    if (i > 0 && fresh) {
+      out += line + "\n";
+      line = std::string(indent, ' ');
+    } else if (i > 0) {
+      line += " ";
+    }
+    line += all[i];
+  }
+  return out + line;
+}
+
+// One statement over several lines, broken where clang-format would.
+std::string folded_line(const std::string& line) {
+  size_t margin = line.find_first_not_of(' ');
+  if (line.size() <= columns || margin == std::string::npos || line.compare(margin, 2, "//") == 0)
+    return line;
+  std::string inner(margin + 4, ' ');
+  constexpr std::string_view checked = "STITCH_OK_OR_RETURN(";
+  if (line.compare(margin, checked.size(), checked) == 0)
+    return line.substr(0, margin + checked.size()) + "\n" +
+           folded_line(inner + line.substr(margin + checked.size()));
+  if (size_t equals = find_outside(line, " = ", margin); equals != std::string::npos)
+    return line.substr(0, equals + 2) + "\n" + folded_line(inner + line.substr(equals + 3));
+  std::string text = line.substr(margin);
+  for (std::string_view mark : {" && ", " + ", " * "})
+    if (std::vector<std::string> parts = pieces(text, mark); parts.size() > 1)
+      return filled(line.substr(0, margin), parts, margin);
+  // A call: its arguments, under its bracket.
+  size_t open = line.find('(');
+  size_t close = line.rfind(')');
+  while (close > 0 && close != std::string::npos && find_outside(line, ")", open + 1) < close)
+    close = find_outside(line, ")", open + 1);
+  if (open == std::string::npos || close == std::string::npos || close <= open) return line;
+  std::vector<std::string> arguments = pieces(line.substr(open + 1, close - open - 1), ", ");
+  if (arguments.size() < 2) return line;
+  arguments.back() += line.substr(close);
+  return filled(line.substr(0, open + 1), arguments, open + 1);
 }
 
 }  // namespace
@@ -94,21 +141,9 @@ std::string without_unused(const std::string& body) {
 }
 
 std::string folded(const std::string& text) {
-  std::string out;
   std::vector<std::string> lines = split(text, '\n');
-  for (size_t n = 0; n < lines.size(); ++n) {
-    std::string line = lines[n];
-    size_t margin = line.find_first_not_of(' ');
-    while (line.size() > 110 && line.compare(margin, 2, "//") != 0) {
-      Break at = best_break(line, margin);
-      if (at.at == 0 || at.indent >= at.at) break;
-      out += line.substr(0, at.at - 1) + "\n";
-      line = std::string(at.indent, ' ') + line.substr(at.at);
-      margin = at.indent;
-    }
-    out += line + (n + 1 < lines.size() ? "\n" : "");
-  }
-  return out;
+  for (std::string& line : lines) line = folded_line(line);
+  return join(lines, "\n");
 }
 
 }  // namespace stitch::code::loops

@@ -1,0 +1,112 @@
+#include "code/loops/loop.h"
+
+#include <gtest/gtest.h>
+
+#include "code/loops/families.h"
+#include "code/loops/tidy.h"
+#include "graph/text.h"
+
+namespace stitch::code::loops {
+namespace {
+
+// The whole graph as one region, its outputs written.
+std::string written(const std::string& text, std::string_view technique) {
+  auto graph = parse_graph(text);
+  EXPECT_TRUE(graph) << graph.error().text();
+  plan::Region region;
+  region.name = "region";
+  region.reads = graph->inputs();
+  region.writes = graph->outputs;
+  for (size_t i = 0; i < graph->nodes.size(); ++i) region.nodes.push_back(static_cast<int32_t>(i));
+  auto found = classify(*graph, region);
+  EXPECT_TRUE(found) << found.error().text();
+  EXPECT_EQ(*found, technique);
+  for (const Family& family : loop_families())
+    if (family.technique == *found) {
+      auto code = family.write(plain_request(*graph, region));
+      EXPECT_TRUE(code) << code.error().text();
+      return code->source;
+    }
+  return {};
+}
+
+TEST(Loop, AChainIsOnePassInPacks) {
+  EXPECT_EQ(
+      written(
+          "graph \"g\"\ninput %x : f32[64,100]\nparameter %b : f32[100]\n\n%a = add(%x, %b) : f32[64,100]\n"
+          "%y = relu(%a) : f32[64,100]\n\noutput %y\nend\n",
+          "loop"),
+      R"(// add, relu: each thread makes neighbouring elements of the results, and what is between is never stored.
+// 51.6 kB moved.
+namespace {
+
+template <bool aligned>
+__global__ void __launch_bounds__(256) region(const float* __restrict__ x,  // (64, 100)
+                                              const float* __restrict__ b,  // (100)
+                                              float* __restrict__ y) {      // (64, 100)
+  const int pack = static_cast<int>(blockIdx.x) * 256 + static_cast<int>(threadIdx.x);
+  if (pack >= 1600) return;
+  const auto x_pack = stitch::load_pack<aligned, 4>(x + pack * 4);
+  const auto b_pack = stitch::load_pack<aligned, 4>(b + (pack % 25) * 4);
+  stitch::Pack<float, 4> y_out;
+#pragma unroll
+  for (int v = 0; v < 4; ++v) {
+    const float x_value = x_pack[v];
+    const float b_value = b_pack[v];
+    const float a = x_value + b_value;
+    const float y_value = stitch::rectified(a);
+    y_out[v] = y_value;
+  }
+  stitch::store_pack<aligned>(y + pack * 4, y_out);
+}
+
+}  // namespace
+
+StitchStatus enqueue_region(const float* x,  // (64, 100)
+                            const float* b,  // (100)
+                            float* y,        // (64, 100)
+                            cudaStream_t stream) {
+  bool aligned = stitch::is_aligned(x, 16) && stitch::is_aligned(b, 16) && stitch::is_aligned(y, 16);
+  return stitch::launch("region", aligned ? region<true> : region<false>, {7, 256}, stream, x, b, y);
+}
+)");
+}
+
+TEST(Loop, ViewsAreOnlyIndices) {
+  std::string source = written(
+      "graph \"g\"\ninput %x : f32[6,4,5]\n\n%p = permute(%x) dims=[2,0,1] : f32[5,6,4]\n"
+      "%r = reshape(%p) shape=[5,24] : f32[5,24]\n%s = slice(%r) dim=1 start=4 end=24 : f32[5,20]\n\noutput "
+      "%s\nend\n",
+      "loop");
+  EXPECT_EQ(source.find("p ="), std::string::npos) << source;
+  EXPECT_NE(source.find("x["), std::string::npos) << source;
+}
+
+TEST(Loop, TechniquesByWhatIsInside) {
+  auto one = [](const std::string& x, const std::string& call, const std::string& y,
+                std::string_view technique) {
+    (void)written("graph \"g\"\ninput %x : " + x + "\n\n%y = " + call + " : " + y + "\n\noutput %y\nend\n",
+                  technique);
+  };
+  one("f32[8,100]", "softmax(%x) dim=1", "f32[8,100]", "row");
+  one("f32[8,4]", "sum(%x) dims=[1]", "f32[8]", "loop");
+  one("f32[8,100]", "cumsum(%x) dim=1", "f32[8,100]", "scan");
+}
+
+TEST(Loop, IndicesAreWideWhereTheyMustBe) {
+  std::string source = written(
+      "graph \"g\"\ninput %x : f32[5,1000000000]\n\n%y = neg(%x) : f32[5,1000000000]\n\noutput %y\nend\n",
+      "loop");
+  EXPECT_NE(source.find("const int64_t pack = static_cast<int64_t>(blockIdx.x) * 256"), std::string::npos)
+      << source;
+}
+
+TEST(Tidy, LeavesOutWhatNobodyUses) {
+  EXPECT_EQ(without_unused("  const float a = x[0];\n  const float b = a;\n  y[0] = 1;\n"), "  y[0] = 1;\n");
+  EXPECT_EQ(without_unused("  float a_held[4];\n  a_held[e] = x;\n  y[0] = x;\n"), "  y[0] = x;\n");
+  EXPECT_EQ(without_unused("  float a_held[4];\n  a_held[e] = x;\n  y[0] = a_held[e];\n"),
+            "  float a_held[4];\n  a_held[e] = x;\n  y[0] = a_held[e];\n");
+}
+
+}  // namespace
+}  // namespace stitch::code::loops
