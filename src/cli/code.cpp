@@ -41,6 +41,12 @@ Result<int> run_code(const CodeCommand& command, Console& console) {
   }
   STITCH_TRY(GraphFolder loaded, load_graph_folder(folder));
   STITCH_TRY(plan::Plan plan, plan::plain_plan(loaded.graph, command.numerics, code::plain_technique));
+  if (!command.plain) {
+    plan::Techniques techniques = code::techniques();
+    STITCH_TRY(plan, plan::choose_techniques(loaded.graph, std::move(plan), techniques));
+    STITCH_TRY(plan, plan::fuse_epilogues(loaded.graph, std::move(plan), techniques));
+    STITCH_TRY(plan, plan::fuse_loops(loaded.graph, std::move(plan), techniques));
+  }
   STITCH_CHECK(plan::check(loaded.graph, plan));
   STITCH_TRY(PackageContents contents, code::write_program(loaded.graph, plan));
   STITCH_CHECK(add_constants(loaded, contents));

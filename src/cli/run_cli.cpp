@@ -178,6 +178,7 @@ void add_code(CLI::App& app, Options& options) {
   CLI::App& command = *app.add_subcommand("code", "Write a CUDA program for a model");
   command.add_option("MODEL", code.model, "a .py file or a graph folder")->required();
   command.add_option("-o,--out", code.out, "the program's folder")->type_name("FOLDER")->required();
+  command.add_flag("--plain", code.plain, "one simple kernel a node: nothing fused, no libraries");
   command.add_option("--numerics", code.numerics, "strict, default, tf32 or half; default unless told")
       ->type_name("CLASS");
   command.add_option("--class", code.model_class, "the class to import, instead of Model")->type_name("NAME");

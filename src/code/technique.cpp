@@ -33,4 +33,11 @@ Result<std::string> plain_technique(const Graph& graph, const plan::Region& regi
   return std::string(technique);
 }
 
+plan::Techniques techniques() {
+  return {plain_technique, [](std::string_view technique, const Graph& graph, const plan::Region& region) {
+            const Family* family = find_family(technique);
+            return family && family->accepts(graph, region);
+          }};
+}
+
 }  // namespace stitch::code
