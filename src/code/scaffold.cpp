@@ -32,6 +32,11 @@ class Writer {
     for (const RegionCode& region : parts.regions)
       kept_.insert(region.arguments.begin(), region.arguments.end());
     for (auto [id, index] : parts.copies) kept_.insert(parts.residents.at(id).name);
+    // A member may keep a pointer to what it is made with: a product its bias.
+    for (const Resident* weight : weights())
+      for (const RegionCode& region : parts.regions)
+        for (const Member& member : region.members)
+          if (mentions(member.create, weight->name)) kept_.insert(weight->name);
   }
 
   std::string write() {
@@ -165,21 +170,19 @@ class Writer {
     out_ += "    return STITCH_OK;\n  }\n";
   }
 
-  bool needed_at_create(const std::string& name) const {
-    auto mentions = [&](const std::string& text) {
-      for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
-        auto part = [&](size_t i) {
-          return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '_');
-        };
-        if ((at == 0 || !part(at - 1)) && !part(at + name.size())) return true;
-      }
-      return false;
+  static bool mentions(const std::string& text, const std::string& name) {
+    auto part = [&](size_t i) {
+      return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '_');
     };
+    for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1))
+      if ((at == 0 || !part(at - 1)) && !part(at + name.size())) return true;
+    return false;
+  }
+
+  bool needed_at_create(const std::string& name) const {
     return std::ranges::any_of(parts_.regions, [&](const RegionCode& region) {
       return std::ranges::any_of(region.packed,
-                                 [&](const Packed& packed) { return mentions(packed.fill); }) ||
-             std::ranges::any_of(region.members,
-                                 [&](const Member& member) { return mentions(member.create); });
+                                 [&](const Packed& packed) { return mentions(packed.fill, name); });
     });
   }
 
