@@ -129,13 +129,22 @@ std::string without_unused(const std::string& body) {
     std::map<std::string, int> counts = words_of(lines), held_only;
     for (const std::string& line : lines)
       if (std::string name = held(line); !name.empty()) ++held_only[name];
-    std::erase_if(lines, [&](const std::string& line) {
-      std::string name = declared(line), array = held(line);
-      bool unused =
-          (!name.empty() && counts[name] == 1) || (!array.empty() && counts[array] == held_only[array]);
+    for (size_t i = lines.size(); i-- > 0;) {
+      std::string name = declared(lines[i]), array = held(lines[i]);
+      bool unused = !array.empty() && counts[array] == held_only[array];
+      if (!name.empty()) {
+        // Loops side by side have constants of one name: only what follows in its own scope counts.
+        std::vector<std::string> scope;
+        size_t margin = lines[i].find_first_not_of(' ');
+        for (size_t k = i + 1; k < lines.size(); ++k) {
+          if (!lines[k].starts_with('#') && lines[k].find_first_not_of(' ') < margin) break;
+          scope.push_back(lines[k]);
+        }
+        unused |= !words_of(scope).contains(name);
+      }
+      if (unused) lines.erase(lines.begin() + static_cast<int64_t>(i));
       changed |= unused;
-      return unused;
-    });
+    }
   }
   return join(lines, "\n");
 }

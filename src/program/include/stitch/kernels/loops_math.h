@@ -6,7 +6,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <limits>
 
 namespace stitch {
 // The standard functions of either type, under the name of the double one.
@@ -165,12 +164,12 @@ template <class S, class T>
 __device__ __forceinline__ S to_integer(T x) {
   if (x != x) return 0;
   if constexpr (sizeof(S) == 4) {
-    if (x <= T(-0x1p31)) return std::numeric_limits<int32_t>::min();
-    if (x >= T(0x1p31)) return std::numeric_limits<int32_t>::max();
+    if (x <= T(-0x1p31)) return INT32_MIN;
+    if (x >= T(0x1p31)) return INT32_MAX;
     return static_cast<S>(x);
   } else {
-    if (x <= T(-0x1p63)) return static_cast<S>(std::numeric_limits<int64_t>::min());
-    if (x >= T(0x1p63)) return static_cast<S>(std::numeric_limits<int64_t>::max());
+    if (x <= T(-0x1p63)) return static_cast<S>(INT64_MIN);
+    if (x >= T(0x1p63)) return static_cast<S>(INT64_MAX);
     return static_cast<S>(static_cast<int64_t>(x));
   }
 }
