@@ -20,6 +20,11 @@ namespace {
 int64_t floor_quotient(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 int64_t floor_remainder(int64_t a, int64_t b) { return a - floor_quotient(a, b) * b; }
 
+// How many divisors to add so that nothing is negative any more.
+int64_t multiples_to_lift(int64_t least, int64_t divisor) {
+  return least >= 0 ? 0 : floor_quotient(-least + divisor - 1, divisor);
+}
+
 bool is_sum(std::string_view text) { return text.find(' ') != std::string_view::npos; }
 
 }  // namespace
@@ -64,7 +69,8 @@ void Index::join_quotients() {
     Index whole = rest->operand->divided_by(rest->divisor);
     if (whole.constant_ != 0 || whole.terms_.size() != 1 || whole.terms_[0].factor != 1) continue;
     for (size_t j = 0; j < terms_.size(); ++j) {
-      if (terms_[j].factor != factor * rest->divisor || terms_[j].atom->text != whole.terms_[0].atom->text) continue;
+      if (terms_[j].factor != factor * rest->divisor || terms_[j].atom->text != whole.terms_[0].atom->text)
+        continue;
       Index joined = *this;
       joined.terms_.erase(joined.terms_.begin() + static_cast<int64_t>(std::max(i, j)));
       joined.terms_.erase(joined.terms_.begin() + static_cast<int64_t>(std::min(i, j)));
@@ -121,10 +127,10 @@ Index Index::divided_by(int64_t divisor) const {
   whole.constant_ = floor_quotient(constant_, divisor);
   rest.constant_ = floor_remainder(constant_, divisor);
   if (rest.least() >= 0 && rest.most() < divisor) return whole;
-  // The constant may hide that the rest vanishes.
-  if (rest.least() < 0) {
-    rest.constant_ = constant_;
-    whole.constant_ = 0;
+  // C rounds towards zero: what is divided must not be negative.
+  if (int64_t raise = multiples_to_lift(rest.least(), divisor); raise > 0) {
+    rest.constant_ += raise * divisor;
+    whole.constant_ -= raise;
   }
   // (x / a) / b is x / (a b), for whole terms only.
   if (rest.terms_.size() == 1 && rest.constant_ == 0 && rest.terms_[0].factor == 1 &&
@@ -152,6 +158,7 @@ Index Index::modulo(int64_t divisor) const {
     single.add(1, rest.terms_[0].atom);
     return single.modulo(divisor / factor) * factor;
   }
+  rest.constant_ += multiples_to_lift(rest.least(), divisor) * divisor;
   return of({Atom::remainder, {}, 0, std::make_shared<const Index>(rest), divisor});
 }
 

@@ -62,6 +62,14 @@ TEST(Index, RemaindersOfMultiples) {
   EXPECT_EQ((i * 12 + 5).divided_by(12).text(), "i");
 }
 
+// A flip, then a reshape that splits: C's / and % would round the wrong way below zero.
+TEST(Index, NothingNegativeIsDivided) {
+  Index flipped = Index(11) - var("i", 12), shifted = var("i", 12) - 5;
+  EXPECT_EQ(flipped.divided_by(4).text(), "(-i + 11) / 4");
+  EXPECT_EQ(shifted.divided_by(4).text(), "(i + 3) / 4 - 2");
+  EXPECT_EQ(shifted.modulo(4).text(), "(i + 3) % 4");
+}
+
 TEST(Index, VariablesOfOneElementVanish) { EXPECT_EQ(var("i", 1).text(), "0"); }
 
 // Checked against plain arithmetic over all values.

@@ -57,13 +57,21 @@ class Gatherer {
       settle(graph_.find(signature.parameters[i].name), Home::weight, static_cast<int>(i));
   }
 
-  // The region that alone reads a state may write its successor over it: it reads an element before it
-  // writes it. Anybody else would see the new value too early.
+  static bool element_by_element(Op op) {
+    return info(op).family == stitch::Family::pointwise || op == Op::batch_norm;
+  }
+
+  // The region that alone reads a state may write its successor over it, if it reads an element before it
+  // writes that one. Anybody else would see the new value too early.
   bool may_write_in_place(const Update& update) const {
     for (const plan::Region& region : plan_.regions) {
       bool reads = std::ranges::find(region.reads, update.target) != region.reads.end();
       bool writes = std::ranges::find(region.writes, update.value) != region.writes.end();
       if (reads && !writes) return false;
+      if (reads && !std::ranges::all_of(region.nodes, [&](int32_t n) {
+            return element_by_element(graph_.nodes[static_cast<size_t>(n)].op);
+          }))
+        return false;
     }
     return true;
   }
