@@ -13,7 +13,9 @@
 #include "cli/code.h"
 #include "cli/doctor.h"
 #include "cli/import.h"
+#include "cli/optimize.h"
 #include "cli/package.h"
+#include "cli/plan.h"
 #include "cli/show.h"
 #include "cli/verify.h"
 
@@ -29,6 +31,8 @@ struct Options {
   PackageCommand package;
   BaselinesCommand baselines;
   CodeCommand code;
+  PlanCommand plan;
+  OptimizeCommand optimize;
   bool json = false;  // read before the parse, so that its errors are JSON too
 };
 
@@ -173,6 +177,47 @@ void add_baselines(CLI::App& app, Options& options) {
   command.footer("stitchcuda baselines model.py --baselines compile,compile-graph");
 }
 
+void add_plan(CLI::App& app, Options& options) {
+  PlanCommand& plan = options.plan;
+  CLI::App& command = *app.add_subcommand("plan", "Say how a model would be computed, and why");
+  command.add_option("MODEL", plan.model, "a .py file, a graph folder, or a graph.txt")->required();
+  command.add_option("--gpu", plan.gpu, "the GPU to plan for, this machine's unless told, or an H200")
+      ->type_name("NAME");
+  command.add_option("--numerics", plan.numerics, "strict, default, tf32 or half; default unless told")
+      ->type_name("CLASS");
+  command.add_option("--class", plan.model_class, "the class to import, instead of Model")->type_name("NAME");
+  command.add_option("--python", plan.python, "the Python to use for a .py file")->type_name("PATH");
+  add_json(command, options);
+  command.footer("stitchcuda plan examples/resnet18.py\nstitchcuda plan model.py --gpu H100 --json");
+}
+
+void add_optimize(CLI::App& app, Options& options) {
+  OptimizeCommand& optimize = options.optimize;
+  CLI::App& command = *app.add_subcommand("optimize", "Turn a model into a verified, faster CUDA program");
+  command.add_option("MODEL", optimize.model, "a .py file with Model, get_inputs() and get_init_inputs()")
+      ->required();
+  command.add_option("-o,--out", optimize.out, "the program's folder")->type_name("FOLDER")->required();
+  command.add_option("--numerics", optimize.numerics, "strict, default, tf32 or half; default unless told")
+      ->type_name("CLASS");
+  command
+      .add_option("--budget", optimize.budget, "seconds after which no new step is begun, 180 unless told")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1, 86400));
+  command.add_option("--device", optimize.device, "cuda or emulated; the GPU if there is one")
+      ->type_name("NAME");
+  command
+      .add_option("--baselines", optimize.baselines,
+                  "what to time beside it: eager,eager-graph,compile,compile-graph; all; none")
+      ->type_name("LIST");
+  command.add_option("--class", optimize.model_class, "the class to import, instead of Model")
+      ->type_name("NAME");
+  command.add_option("--python", optimize.python, "the Python to use for the task")->type_name("PATH");
+  add_json(command, options);
+  command.footer(
+      "stitchcuda optimize examples/lenet5.py -o lenet5/\nstitchcuda optimize model.py -o program/ "
+      "--numerics tf32 --budget 600");
+}
+
 void add_code(CLI::App& app, Options& options) {
   CodeCommand& code = options.code;
   CLI::App& command = *app.add_subcommand("code", "Write a CUDA program for a model");
@@ -202,6 +247,8 @@ Result<int> run_command(const std::string& name, const Options& options, Console
   if (name == "receipt") return run_receipt(options.receipt, console);
   if (name == "package") return run_package(options.package, console);
   if (name == "baselines") return run_baselines(options.baselines, console);
+  if (name == "plan") return run_plan(options.plan, console);
+  if (name == "optimize") return run_optimize(options.optimize, console);
   if (name == "code") return run_code(options.code, console);
   if (name == "doctor") return run_doctor(console);
   throw Bug("a command without a body: " + name);
@@ -327,7 +374,9 @@ Result<int> parse_and_run(std::vector<std::string> words, Console& console) {
   add_json(app, options);
   add_import(app, options);
   add_show(app, options);
+  add_plan(app, options);
   add_code(app, options);
+  add_optimize(app, options);
   add_verify(app, options);
   add_receipt(app, options);
   add_package(app, options);

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/choose_gpu.h"
 #include "cli/load_model.h"
 #include "cli/page.h"
 #include "cli/report.h"
@@ -11,17 +12,6 @@
 #include "graph/text.h"
 
 namespace stitch {
-
-namespace {
-
-Result<GpuSpec> choose_gpu(const std::string& name) {
-  if (!name.empty()) return find_gpu(name);
-  if (auto driver = detect_gpus())
-    if (auto gpu = find_gpu(driver->gpus[0].name)) return gpu;
-  return find_gpu("H200");
-}
-
-}  // namespace
 
 Result<int> run_show(const ShowOptions& options, Console& console) {
   // Before the import, which may take a minute.

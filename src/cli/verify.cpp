@@ -7,27 +7,13 @@
 #include "base/progress.h"
 #include "base/text.h"
 #include "cli/baselines.h"
-#include "device/gpu_detect.h"
+#include "cli/choose_device.h"
 #include "verify/receipt.h"
 #include "verify/verify.h"
 
 namespace stitch {
 
 namespace {
-
-Result<runner::Device> device_named(const std::string& name) {
-  if (name == "emulated") return runner::Device::emulated;
-  auto driver = detect_gpus();
-  bool here = driver && !driver->gpus.empty();
-  if (name == "auto") return here ? runner::Device::cuda : runner::Device::emulated;
-  if (name != "cuda")
-    return user_error("device", format("there is no device '{}'", name), "one of: auto, cuda, emulated");
-  if (!here)
-    return user_error("no_gpu",
-                      "this machine has no GPU to use" + (driver ? "" : ": " + driver.error().message),
-                      "use --device emulated");
-  return runner::Device::cuda;
-}
 
 Result<std::optional<uint64_t>> seed_of(const std::string& text) {
   if (text.empty()) return std::optional<uint64_t>();
@@ -48,7 +34,7 @@ Result<verifier::VerifyOptions> options_of(const VerifyCommand& command) {
     return user_error("class", format("there is no numerics class '{}'", command.numerics),
                       "one of: strict, default, tf32, half");
   options.numerics = *numerics;
-  STITCH_TRY(options.device, device_named(command.device));
+  STITCH_TRY(options.device, choose_device(command.device));
 
   bool cuda = options.device == runner::Device::cuda;
   std::string baselines = command.baselines != "auto" ? command.baselines

@@ -143,52 +143,81 @@ uint64_t Session::next_seed() {
   return z ^ (z >> 31);
 }
 
-Result<Verdict> verify(const VerifyOptions& options) {
-  STITCH_TRY(std::optional<GpuSpec> gpu, spec_of_device(options));
-  bool python_task = options.task.extension() == ".py";
-  std::optional<TorchProcess> process;
-  if (python_task) {  // PyTorch is imported while the exporter works
-    STITCH_TRY(TorchProcess started, TorchProcess::start(options.python));
-    process.emplace(std::move(started));
-  }
-  STITCH_TRY(Imported imported, import_task_graph(options));
-  if (!imported.task.weights && !imported.task.signature.parameters.empty())
-    return at(options.task.string(), user_error("no_weights", "this graph was imported without weights",
-                                                "import it again, with weights"));
-  std::unique_ptr<Reference> reference;
-  TorchReference* torch = nullptr;
-  if (process) {
-    std::string where = options.device == runner::Device::cuda ? "cuda" : "cpu";
-    STITCH_TRY(auto loaded, TorchReference::load(*std::move(process), imported.task, options.model_class,
-                                                 options.numerics, where));
-    torch = loaded.get();
-    reference = std::move(loaded);
-  } else {
-    reference = oracle_reference(imported.task, options.numerics);
-  }
-  STITCH_TRY(runner::Arena arena, runner::Arena::create(int64_t{1} << 20));
-  Session session(options, imported.task, *reference, arena);
-  session.torch = torch;
-  session.seed =
-      options.seed ? *options.seed : (uint64_t{std::random_device{}()} << 32 | std::random_device{}());
-  session.gpu = std::move(gpu);
-  STITCH_CHECK(look_at_program(session));
+namespace {
 
-  Verdict verdict;
-  for (const Gate& gate : all_gates()) {
-    if (verdict.failure()) {
-      verdict.gates.push_back({.gate = std::string(gate.name), .summary = std::string(not_reached)});
-      continue;
+class OpenVerifier final : public Verifier {
+ public:
+  Result<void> prepare(const VerifyOptions& options) {
+    STITCH_TRY(gpu_, spec_of_device(options));
+    std::optional<TorchProcess> process;
+    if (options.task.extension() == ".py") {  // PyTorch is imported while the exporter works
+      STITCH_TRY(TorchProcess started, TorchProcess::start(options.python));
+      process.emplace(std::move(started));
     }
-    STITCH_TRY(GateReport report, run_gate(gate, session));
-    verdict.gates.push_back(std::move(report));
+    STITCH_TRY(Imported imported, import_task_graph(options));
+    imported_.emplace(std::move(imported));
+    if (!task().weights && !task().signature.parameters.empty())
+      return at(options.task.string(), user_error("no_weights", "this graph was imported without weights",
+                                                  "import it again, with weights"));
+    if (process) {
+      std::string where = options.device == runner::Device::cuda ? "cuda" : "cpu";
+      STITCH_TRY(auto loaded, TorchReference::load(*std::move(process), task(), options.model_class,
+                                                   options.numerics, where));
+      torch_ = loaded.get();
+      reference_ = std::move(loaded);
+    } else {
+      reference_ = oracle_reference(task(), options.numerics);
+    }
+    STITCH_TRY(runner::Arena arena, runner::Arena::create(int64_t{1} << 20));
+    arena_.emplace(std::move(arena));
+    return {};
   }
-  verdict.header = std::make_shared<const Json>(header_of(session));
-  verdict.notes = std::move(session.notes);
-  verdict.timing = timing_of(session);
-  if (!options.receipt.empty() && verdict.passed())
-    STITCH_CHECK(write_receipt(options.receipt, session, verdict));
-  return verdict;
+
+  const TaskGraph& task() const override { return imported_->task; }
+
+  Result<Verdict> judge(const VerifyOptions& options) override {
+    Session session(options, task(), *reference_, *arena_);
+    session.torch = torch_;
+    session.seed =
+        options.seed ? *options.seed : (uint64_t{std::random_device{}()} << 32 | std::random_device{}());
+    session.gpu = gpu_;
+    STITCH_CHECK(look_at_program(session));
+    Verdict verdict;
+    for (const Gate& gate : all_gates()) {
+      if (verdict.failure()) {
+        verdict.gates.push_back({.gate = std::string(gate.name), .summary = std::string(not_reached)});
+        continue;
+      }
+      STITCH_TRY(GateReport report, run_gate(gate, session));
+      verdict.gates.push_back(std::move(report));
+    }
+    verdict.header = std::make_shared<const Json>(header_of(session));
+    verdict.notes = std::move(session.notes);
+    verdict.timing = timing_of(session);
+    if (!options.receipt.empty() && verdict.passed())
+      STITCH_CHECK(write_receipt(options.receipt, session, verdict));
+    return verdict;
+  }
+
+ private:
+  std::optional<GpuSpec> gpu_;
+  std::optional<Imported> imported_;
+  std::unique_ptr<Reference> reference_;
+  TorchReference* torch_ = nullptr;
+  std::optional<runner::Arena> arena_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Verifier>> Verifier::open(const VerifyOptions& options) {
+  auto verifier = std::make_unique<OpenVerifier>();
+  STITCH_CHECK(verifier->prepare(options));
+  return Result<std::unique_ptr<Verifier>>(std::move(verifier));
+}
+
+Result<Verdict> verify(const VerifyOptions& options) {
+  STITCH_TRY(std::unique_ptr<Verifier> verifier, Verifier::open(options));
+  return verifier->judge(options);
 }
 
 }  // namespace stitch::verifier

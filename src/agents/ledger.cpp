@@ -1,0 +1,44 @@
+#include "agents/ledger.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/table.h"
+#include "base/text.h"
+
+namespace stitch::agents {
+
+Json to_json(const Ledger& ledger) {
+  Json json = {{"times", ledger.measured ? "measured" : "estimated"}, {"steps", Json::array()}};
+  for (const LedgerEntry& entry : ledger.entries) {
+    Json one = {{"step", entry.step},
+                {"why", entry.why},
+                {"predicted_gain_seconds", entry.predicted_gain},
+                {"before_seconds", entry.before},
+                {"after_seconds", entry.after},
+                {"kept", entry.kept},
+                {"seconds", entry.seconds}};
+    if (!entry.reason.empty()) one["reason"] = entry.reason;
+    json["steps"].push_back(std::move(one));
+  }
+  return json;
+}
+
+std::string table(const Ledger& ledger, const Terminal& terminal) {
+  const char* kind = ledger.measured ? "measured" : "estimated";
+  Table rows({{.header = "step"},
+              {.header = format("{} a call", kind), .align = Column::Align::right},
+              {.header = "gain", .align = Column::Align::right},
+              {.header = "predicted", .align = Column::Align::right},
+              {.header = ""},
+              {.header = "", .least = 20, .optional = 1}});
+  for (const LedgerEntry& entry : ledger.entries)
+    rows.add_row({entry.step,
+                  entry.after > 0 ? seconds_text(entry.after) : "–",
+                  entry.before > 0 && entry.after > 0 ? format("{:.2f}x", entry.before / entry.after) : "",
+                  entry.predicted_gain != 0 ? seconds_text(entry.predicted_gain) : "",
+                  {entry.kept ? "kept" : "rolled back", entry.kept ? Style::good : Style::warning},
+                  {entry.kept ? entry.why : entry.reason, Style::dim}});
+  return rows.render(terminal);
+}
+
+}  // namespace stitch::agents

@@ -1,0 +1,29 @@
+// Where the speed came from: each step's predicted and measured gain.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/terminal.h"
+
+namespace stitch::agents {
+
+struct LedgerEntry {
+  std::string step, why;
+  double predicted_gain = 0;     // seconds
+  double before = 0, after = 0;  // seconds a call; measured, or estimated
+  bool kept = false;
+  std::string reason;  // why it was rolled back
+  double seconds = 0;  // that the step took us
+};
+
+struct Ledger {
+  bool measured = false;  // otherwise estimates: an emulated GPU's times mean nothing
+  std::vector<LedgerEntry> entries;
+};
+
+Json to_json(const Ledger& ledger);
+std::string table(const Ledger& ledger, const Terminal& terminal);
+
+}  // namespace stitch::agents

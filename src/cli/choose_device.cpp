@@ -1,0 +1,21 @@
+#include "cli/choose_device.h"
+
+#include "device/gpu_detect.h"
+
+namespace stitch {
+
+Result<runner::Device> choose_device(const std::string& name) {
+  if (name == "emulated") return runner::Device::emulated;
+  auto driver = detect_gpus();
+  bool here = driver && !driver->gpus.empty();
+  if (name == "auto") return here ? runner::Device::cuda : runner::Device::emulated;
+  if (name != "cuda")
+    return user_error("device", format("there is no device '{}'", name), "one of: auto, cuda, emulated");
+  if (!here)
+    return user_error("no_gpu",
+                      "this machine has no GPU to use" + (driver ? "" : ": " + driver.error().message),
+                      "use --device emulated");
+  return runner::Device::cuda;
+}
+
+}  // namespace stitch

@@ -1,0 +1,60 @@
+#include "cli/optimize.h"
+
+#include <nlohmann/json.hpp>
+
+#include "agents/optimize.h"
+#include "base/json.h"
+#include "base/progress.h"
+#include "base/text.h"
+#include "cli/baselines.h"
+#include "cli/choose_device.h"
+#include "cli/choose_gpu.h"
+
+namespace stitch {
+
+Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
+  agents::OptimizeOptions options;
+  options.model = command.model;
+  options.out = command.out;
+  std::error_code ec;
+  if (!fs::exists(options.model, ec) || options.model.extension() != ".py")
+    return at(command.model, user_error("no_file", "no such .py task",
+                                        "name a file with Model, get_inputs() and get_init_inputs()"));
+  auto numerics = verifier::parse_numerics(command.numerics);
+  if (!numerics)
+    return user_error("class", format("there is no numerics class '{}'", command.numerics),
+                      "one of: strict, default, tf32, half");
+  options.numerics = *numerics;
+  STITCH_TRY(options.device, choose_device(command.device));
+  bool cuda = options.device == runner::Device::cuda;
+  STITCH_TRY(options.gpu, choose_gpu(""));
+  STITCH_TRY(options.baselines, baselines_named(command.baselines != "auto" ? command.baselines
+                                                : cuda                      ? "all"
+                                                                            : "none"));
+  options.model_class = command.model_class;
+  options.python = command.python;
+  options.budget = std::chrono::seconds(command.budget);
+  Result<agents::Optimized> optimized = work_error("", "");
+  {
+    Progress progress(console.err, console.err_terminal, console.json, "optimizing");
+    options.on_progress = [&](std::string_view text) { progress.detail(text); };
+    optimized = agents::optimize(options);
+  }
+  if (!optimized) return std::move(optimized).error();
+  if (console.json) {
+    Json json = {{"program", command.out},
+                 {"seconds", optimized->seconds},
+                 {"ledger", to_json(optimized->ledger)},
+                 {"verdict", to_json(optimized->verdict)}};
+    console.out << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+  } else {
+    console.out << table(optimized->ledger, console.out_terminal) << '\n'
+                << table(optimized->verdict, console.out_terminal);
+    if (!cuda)
+      console.out << format("Times are estimates for a {}: this machine has no GPU.\n", options.gpu.name);
+    console.out << format("{}: done in {}\n", command.out, seconds_text(optimized->seconds));
+  }
+  return optimized->verdict.passed() ? 0 : 1;
+}
+
+}  // namespace stitch

@@ -1,0 +1,23 @@
+// stitchcuda optimize: a model in, a verified CUDA program out.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "cli/console.h"
+
+namespace stitch {
+
+struct OptimizeCommand {
+  std::string model, out;
+  std::string numerics = "default";
+  std::string device = "auto";
+  std::string baselines = "auto";
+  std::string model_class;
+  std::string python;
+  int budget = 180;  // seconds
+};
+
+Result<int> run_optimize(const OptimizeCommand& command, Console& console);
+
+}  // namespace stitch

@@ -1,0 +1,26 @@
+#include "cli/plan.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/json.h"
+#include "cli/choose_gpu.h"
+#include "cli/load_model.h"
+#include "code/technique.h"
+#include "plan/document.h"
+#include "plan/steps.h"
+
+namespace stitch {
+
+Result<int> run_plan(const PlanCommand& command, Console& console) {
+  STITCH_TRY(GpuSpec gpu, choose_gpu(command.gpu));
+  STITCH_TRY(Loaded loaded, load_model(command.model, {command.model_class, false, command.python}, console));
+  STITCH_TRY(plan::Plan plan, plan::make_plan(loaded.graph, command.numerics, code::techniques(), gpu));
+  if (console.json)
+    console.out << plan::to_json(loaded.graph, plan, gpu).dump(2, ' ', false, Json::error_handler_t::replace)
+                << '\n';
+  else
+    console.out << plan::text(loaded.graph, plan, gpu, console.out_terminal);
+  return 0;
+}
+
+}  // namespace stitch

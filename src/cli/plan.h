@@ -1,0 +1,21 @@
+// stitchcuda plan: what the built-in Planner would do with a model.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "cli/console.h"
+
+namespace stitch {
+
+struct PlanCommand {
+  std::string model;
+  std::string numerics = "default";
+  std::string gpu;  // empty: the one in this machine, or else an H200
+  std::string model_class;
+  std::string python;
+};
+
+Result<int> run_plan(const PlanCommand& command, Console& console);
+
+}  // namespace stitch

@@ -1,0 +1,101 @@
+#include "plan/document.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/table.h"
+#include "base/text.h"
+#include "plan/estimate.h"
+
+namespace stitch::plan {
+
+namespace {
+
+const std::string& name_of(const Graph& graph, int32_t node) {
+  return graph[graph.nodes[static_cast<size_t>(node)].results[0]].name;
+}
+
+std::string ops_of(const Graph& graph, const Region& region) {
+  std::vector<std::string> ops;
+  for (int32_t n : region.nodes) ops.emplace_back(info(graph.nodes[static_cast<size_t>(n)].op).name);
+  return join(ops, " ");
+}
+
+Json slots(const Graph& graph, const Plan& plan, const std::vector<ValueId>& ids) {
+  Json out = Json::array();
+  for (ValueId id : ids) {
+    const Storage& storage = plan.storage[index_of(id)];
+    Json slot = {{"value", graph[id].name}, {"dtype", name(storage.dtype)}, {"shape", graph.type(id).shape}};
+    if (!storage.order.empty()) slot["order"] = storage.order;
+    out.push_back(std::move(slot));
+  }
+  return out;
+}
+
+}  // namespace
+
+Json to_json(const Graph& graph, const Plan& plan, const GpuSpec& gpu) {
+  Json json = {{"stitch_plan", 1},
+               {"model", graph.name},
+               {"class", plan.numerics},
+               {"gpu", gpu.name},
+               {"one_graph", plan.one_graph},
+               {"estimated_seconds", estimate(graph, plan, gpu)},
+               {"steps", Json::array()},
+               {"regions", Json::array()}};
+  for (const Step& step : plan.steps)
+    json["steps"].push_back({{"title", step.title},
+                             {"why", step.why},
+                             {"regions", step.regions},
+                             {"predicted_gain_seconds", step.predicted_gain}});
+  for (const Region& region : plan.regions) {
+    RegionEstimate cost = estimate(graph, plan, region, gpu);
+    Json nodes = Json::array();
+    for (int32_t n : region.nodes) nodes.push_back(name_of(graph, n));
+    json["regions"].push_back({{"name", region.name},
+                               {"technique", region.technique},
+                               {"nodes", nodes},
+                               {"reads", slots(graph, plan, region.reads)},
+                               {"writes", slots(graph, plan, region.writes)},
+                               {"settings", region.settings},
+                               {"estimated_seconds", cost.seconds()},
+                               {"bytes", cost.bytes},
+                               {"flops", cost.flops}});
+  }
+  return json;
+}
+
+std::string text(const Graph& graph, const Plan& plan, const GpuSpec& gpu, const Terminal& terminal) {
+  std::string out = format("{}, class {}, estimated for {}: {} in {} regions\n\n", graph.name, plan.numerics,
+                           gpu.name, seconds_text(estimate(graph, plan, gpu)), plan.regions.size());
+  Table steps({{.header = "step"},
+               {.header = "regions", .align = Column::Align::right},
+               {.header = "predicted gain", .align = Column::Align::right},
+               {.header = "why", .least = 20}});
+  for (const Step& step : plan.steps)
+    steps.add_row({step.title,
+                   std::to_string(step.regions.size()),
+                   seconds_text(step.predicted_gain),
+                   {step.why, Style::dim}});
+  if (!steps.empty()) out += steps.render(terminal) + '\n';
+  Table regions({{.header = "region", .least = 12},
+                 {.header = "technique"},
+                 {.header = "estimate", .align = Column::Align::right},
+                 {.header = "bound by", .optional = 2},
+                 {.header = "moved", .align = Column::Align::right, .optional = 1},
+                 {.header = "ops", .least = 20}});
+  for (const Region& region : plan.regions) {
+    RegionEstimate cost = estimate(graph, plan, region, gpu);
+    const char* bound = cost.launch > std::max(cost.memory, cost.compute) ? "launch"
+                        : cost.memory > cost.compute                      ? "memory"
+                                                                          : "arithmetic";
+    regions.add_row({region.name,
+                     region.technique,
+                     seconds_text(cost.seconds()),
+                     bound,
+                     bytes_text(cost.bytes),
+                     {ops_of(graph, region), Style::dim}});
+  }
+  return out + regions.render(terminal);
+}
+
+}  // namespace stitch::plan

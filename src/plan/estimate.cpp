@@ -1,0 +1,71 @@
+#include "plan/estimate.h"
+
+#include <set>
+
+namespace stitch::plan {
+
+namespace {
+
+// Shares of the machine's rates that techniques were seen to reach on an H200, and kernels a region takes.
+struct Rate {
+  double matrix;     // operations per second for products
+  double bandwidth;  // share of the measured copy bandwidth
+  double kernels;
+};
+
+Rate rate_of(const Region& region, const std::string& numerics, const GpuSpec& gpu) {
+  std::string_view technique = region.technique;
+  bool tf32_convolutions = numerics != "strict";
+  if (technique == "matmul.cublaslt")
+    return {numerics == "tf32"   ? 0.8 * gpu.tensor_tf32
+            : numerics == "half" ? 0.8 * gpu.tensor_fp16
+                                 : 0.75 * gpu.fp32,
+            0.8, 1};
+  if (technique == "matmul.split_half") return {0.75 * gpu.tensor_fp16 / 3, 0.8, 3};
+  if (technique == "conv.cudnn")
+    return {tf32_convolutions ? 0.4 * gpu.tensor_tf32 : 0.6 * gpu.fp32, 0.7, 1.5};
+  if (technique == "attention.flash") return {0.5 * gpu.fp32, 0.7, 1};
+  if (technique == "rnn.cudnn") return {0.1 * gpu.fp32, 0.5, 8};
+  if (technique.ends_with(".plain")) return {0.1 * gpu.fp32, 0.5, 2};
+  if (technique == "batch_norm" || technique == "row") return {gpu.fp32, 0.75, 2};
+  return {gpu.fp32, 0.85, 1};
+}
+
+// A kernel inside a CUDA graph costs this much of the pass besides its work (H200: 1.3 to 1.7 us between
+// dependent kernels).
+constexpr double kernel_latency = 1.5e-6;
+
+}  // namespace
+
+RegionEstimate estimate(const Graph& graph, const Plan& plan, const Region& region, const GpuSpec& gpu) {
+  RegionEstimate out;
+  Rate rate = rate_of(region, plan.numerics, gpu);
+  std::set<ValueId> counted;
+  auto move = [&](ValueId id) {
+    if (!counted.insert(id).second) return;
+    out.bytes += static_cast<double>(graph.type(id).elements() * size_of(plan.storage[index_of(id)].dtype));
+  };
+  for (ValueId id : region.reads) move(id);
+  for (ValueId id : region.writes) move(id);
+  double matrix = 0;
+  for (int32_t n : region.nodes) {
+    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    for (ValueId id : node.operands)
+      if (id != ValueId::none && graph[id].has_data()) move(id);
+    Cost own = cost(graph, node);
+    out.flops += own.flops;
+    matrix += own.matrix_flops;
+  }
+  out.memory = out.bytes / (rate.bandwidth * gpu.bandwidth);
+  out.compute = matrix / rate.matrix + (out.flops - matrix) / (0.5 * gpu.fp32);
+  out.launch = rate.kernels * kernel_latency;
+  return out;
+}
+
+double estimate(const Graph& graph, const Plan& plan, const GpuSpec& gpu) {
+  double sum = gpu.launch_overhead;
+  for (const Region& region : plan.regions) sum += estimate(graph, plan, region, gpu).seconds();
+  return sum;
+}
+
+}  // namespace stitch::plan

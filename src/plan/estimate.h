@@ -1,0 +1,25 @@
+// What a plan is expected to cost on a GPU, region by region: bytes, arithmetic, launches. An estimate, and
+// always called one.
+#pragma once
+
+#include <vector>
+
+#include "device/gpu_spec.h"
+#include "plan/plan.h"
+
+namespace stitch::plan {
+
+struct RegionEstimate {
+  double bytes = 0;  // moved between the region and memory
+  double flops = 0;
+  double memory = 0;   // seconds
+  double compute = 0;  // seconds
+  double launch = 0;   // seconds of latency that nothing hides
+  double seconds() const { return (memory > compute ? memory : compute) + launch; }
+};
+
+RegionEstimate estimate(const Graph& graph, const Plan& plan, const Region& region, const GpuSpec& gpu);
+// The whole pass, regions one after the other.
+double estimate(const Graph& graph, const Plan& plan, const GpuSpec& gpu);
+
+}  // namespace stitch::plan

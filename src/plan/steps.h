@@ -1,0 +1,24 @@
+// The to-do list: from the plain plan to the best one, a step at a time.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "device/gpu_spec.h"
+#include "plan/fusion.h"
+
+namespace stitch::plan {
+
+struct StepRule {
+  std::string_view name;
+  std::string_view why;
+  Result<Plan> (*apply)(const Graph& graph, Plan plan, const Techniques& techniques);
+};
+// In the order in which they are taken.
+std::span<const StepRule> all_steps();
+
+// The plan after every step that is predicted to gain; each is recorded with its prediction.
+Result<Plan> make_plan(const Graph& graph, const std::string& numerics, const Techniques& techniques,
+                       const GpuSpec& gpu);
+
+}  // namespace stitch::plan
