@@ -385,8 +385,8 @@ Result<int> parse_and_run(std::vector<std::string> words, Console& console) {
   app.require_subcommand(0, 1);
   app.footer(
       "stitchcuda doctor\n"
-      "stitchcuda show model.py\n"
-      "stitchcuda import model.py -o graph/");
+      "stitchcuda optimize model.py -o program/\n"
+      "stitchcuda verify program/ --task model.py");
 
   if (!words.empty() && !words[0].starts_with('-')) {
     std::vector<std::string> names = command_names(app);

@@ -113,14 +113,12 @@ std::shared_ptr<const Json> timing_of(const Session& session) {
   return std::make_shared<const Json>(std::move(json));
 }
 
-Result<void> look_at_program(Session& session) {
-  const fs::path& program = session.options.program;
+// Before the import, which may take a minute.
+Result<void> find_the_program(const fs::path& program) {
   std::error_code ec;
-  if (!fs::exists(program, ec))
-    return at(program.string(), user_error("no_file", "no such program",
-                                           "name a program folder, a .cu file, or a .py file with ModelNew"));
-  session.python = program.extension() == ".py";
-  return {};
+  if (fs::exists(program, ec)) return {};
+  return at(program.string(), user_error("no_file", "no such program",
+                                         "name a program folder, a .cu file, or a .py file with ModelNew"));
 }
 
 // The GPU's data sheet, for the floor; an unknown GPU has none.
@@ -181,7 +179,8 @@ class OpenVerifier final : public Verifier {
     session.seed =
         options.seed ? *options.seed : (uint64_t{std::random_device{}()} << 32 | std::random_device{}());
     session.gpu = gpu_;
-    STITCH_CHECK(look_at_program(session));
+    STITCH_CHECK(find_the_program(options.program));
+    session.python = options.program.extension() == ".py";
     Verdict verdict;
     for (const Gate& gate : all_gates()) {
       if (verdict.failure()) {
@@ -216,6 +215,7 @@ Result<std::unique_ptr<Verifier>> Verifier::open(const VerifyOptions& options) {
 }
 
 Result<Verdict> verify(const VerifyOptions& options) {
+  STITCH_CHECK(find_the_program(options.program));
   STITCH_TRY(std::unique_ptr<Verifier> verifier, Verifier::open(options));
   return verifier->judge(options);
 }
