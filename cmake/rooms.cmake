@@ -44,7 +44,7 @@ function(add_room_fuzzers room)
     add_executable(${name} ${source} ${FUZZ_SOURCES})
     target_link_libraries(${name} PRIVATE ${FUZZ_DEPENDS})
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
-    add_test(NAME fuzz.${name} COMMAND ${name} -max_total_time=10 -max_len=20000 -timeout=5 -rss_limit_mb=2048
+    add_test(NAME fuzz.${name} COMMAND ${name} -max_total_time=5 -max_len=20000 -timeout=5 -rss_limit_mb=2048
              -artifact_prefix=${CMAKE_BINARY_DIR}/ ${CMAKE_BINARY_DIR}/${corpus} ${folder}/testdata/${corpus})
     file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/${corpus})
   endforeach()

@@ -50,7 +50,7 @@ VerifyOptions options_for(const fs::path& program) {
   VerifyOptions options{.program = program, .task = testdata / "row_center/graph"};
   options.device = on_gpu() ? runner::Device::cuda : runner::Device::emulated;
   options.time_limit = std::chrono::seconds(on_gpu() ? 10 : 5);
-  options.build_time_limit = std::chrono::seconds(20);
+  options.build_time_limit = std::chrono::seconds(12);
   options.memory_limit = int64_t{on_gpu() ? 8 : 1} << 30;
   options.timing = false;
   return options;

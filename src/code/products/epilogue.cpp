@@ -82,7 +82,7 @@ class Writer {
       STITCH_TRY(std::string text, outside(operand, here, shape));
       operands.push_back(std::move(text));
     }
-    std::string name = format("{}_{}", info(node.op).name, ++steps_count_);
+    std::string name = format("{}_value_{}", info(node.op).name, ++steps_count_);  // no place is called so
     body_ += format("    {} {} = {};\n", number_, name, scalar_text(node, operands, number_));
     known_[result] = {name, std::move(here)};
     steps_.emplace_back(info(node.op).name);
