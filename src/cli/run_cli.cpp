@@ -110,9 +110,8 @@ void add_verify(CLI::App& app, Options& options) {
       ->type_name("LIST");
   command.add_flag("--fresh-baselines", verify.fresh_baselines,
                    "measure them although they are in the cache");
-  command.add_flag(
-      "--sanitizer", verify.sanitizer,
-      "compute-sanitizer's memcheck, racecheck and initcheck on a GPU, AddressSanitizer elsewhere");
+  command.add_flag("--sanitizer", verify.sanitizer,
+                   "compute-sanitizer's memcheck, racecheck and initcheck, on a GPU");
   command.add_flag("--quick", verify.quick, "one seed and no second weights: for work in progress");
   command.add_flag("!--no-timing", verify.timing, "check only");
   command.add_option("--compat", verify.compatible, "kernelbench: its allclose must accept the result too")

@@ -8,7 +8,6 @@
 #include "cli/load_model.h"
 #include "cli/page.h"
 #include "cli/report.h"
-#include "device/gpu_detect.h"
 #include "graph/text.h"
 
 namespace stitch {

@@ -6,7 +6,8 @@ namespace stitch::plan {
 
 namespace {
 
-// Shares of the machine's rates that techniques were seen to reach on an H200, and kernels a region takes.
+// Guesses until they are held against measurements: shares of the machine's rates that a technique reaches,
+// and how many kernels a region takes.
 struct Rate {
   double matrix;     // operations per second for products
   double bandwidth;  // share of the measured copy bandwidth
@@ -31,8 +32,7 @@ Rate rate_of(const Region& region, const std::string& numerics, const GpuSpec& g
   return {gpu.fp32, 0.85, 1};
 }
 
-// A kernel inside a CUDA graph costs this much of the pass besides its work (H200: 1.3 to 1.7 us between
-// dependent kernels).
+// What a kernel inside a CUDA graph costs besides its work: a guess too.
 constexpr double kernel_latency = 1.5e-6;
 
 }  // namespace

@@ -93,7 +93,6 @@ Result<Started> start_process(const Options& options, const fs::path& scratch, c
   } else {
     std::vector<std::string> around = {"compute-sanitizer", "--tool", options.tool, "--launch-timeout", "60"};
     command.words.insert(command.words.begin(), around.begin(), around.end());
-    command.extra_environment["STITCH_RUNNER_WITHOUT_WALLS"] = "1";
   }
   ProcessLimits limits;
   limits.memory = options.memory_limit;
