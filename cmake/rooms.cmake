@@ -1,6 +1,12 @@
 # A room is a folder of src/: its sources make a library, its *_test.cpp one test program,
 # its *_bench.cpp one benchmark program, each *_fuzz.cpp a fuzz target.
 
+# Paths of this checkout, for the one file that needs them: the others compile alike in every checkout, so that
+# a compiler cache serves them all.
+function(define_for source)
+  set_property(SOURCE ${CMAKE_SOURCE_DIR}/${source} APPEND PROPERTY COMPILE_DEFINITIONS ${ARGN})
+endfunction()
+
 function(add_room room)
   cmake_parse_arguments(ROOM "" "" "DEPENDS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${room}/*.cpp)

@@ -4,11 +4,11 @@
 set(sanitizer_options ${CMAKE_SOURCE_DIR}/src/runner/child/sanitizer_options.cpp)
 add_executable(stitch-confine ${CMAKE_SOURCE_DIR}/src/sandbox/launcher/main.cpp ${sanitizer_options})
 target_link_libraries(stitch-confine PRIVATE stitch_sandbox)
-target_compile_definitions(stitch_sandbox PRIVATE STITCH_CONFINE="$<TARGET_FILE:stitch-confine>")
+define_for(src/sandbox/sandbox.cpp STITCH_CONFINE="$<TARGET_FILE:stitch-confine>")
 
 add_executable(stitch-compile-emulated ${CMAKE_SOURCE_DIR}/src/device/compile_emulated/main.cpp ${sanitizer_options})
 target_link_libraries(stitch-compile-emulated PRIVATE stitch_device)
-target_compile_definitions(stitch_device PRIVATE STITCH_COMPILE_EMULATED="$<TARGET_FILE:stitch-compile-emulated>")
+define_for(src/device/emulated_toolchain.cpp STITCH_COMPILE_EMULATED="$<TARGET_FILE:stitch-compile-emulated>")
 
 file(GLOB runner_child CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/runner/child/*.cpp)
 add_executable(stitch-runner ${runner_child} ${CMAKE_SOURCE_DIR}/src/runner/wire.cpp)
@@ -25,7 +25,7 @@ endif()
 # Every symbol is bound before a candidate is loaded, and the table of them can't be written to any more.
 target_link_options(stitch-runner PRIVATE -Wl,-z,relro,-z,now)
 
-target_compile_definitions(stitch_runner PRIVATE
+define_for(src/runner/start.cpp
   STITCH_RUNNER="$<TARGET_FILE:stitch-runner>" STITCH_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 add_dependencies(stitch_runner stitch-confine stitch-runner stitch-compile-emulated stitch_emulated_runtime)
 if(STITCHCUDA_TESTS)
