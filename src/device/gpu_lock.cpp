@@ -11,8 +11,8 @@
 
 namespace stitch::device {
 
-Result<GpuLock> GpuLock::take() {
-  fs::path file = cache_folder() / "gpu.lock";
+Result<GpuLock> GpuLock::lock(const char* name, int how) {
+  fs::path file = cache_folder() / name;
   std::error_code ec;
   fs::create_directories(file.parent_path(), ec);
   int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
@@ -20,11 +20,20 @@ Result<GpuLock> GpuLock::take() {
     return work_error("lock", format("cannot open {}: {}", file.string(), std::strerror(errno)),
                       "set STITCHCUDA_CACHE to a folder that can be written");
   GpuLock lock(descriptor);
-  while (::flock(descriptor, LOCK_EX) != 0)
+  while (::flock(descriptor, how) != 0)
     if (errno != EINTR)
       return work_error("lock", format("cannot lock {}: {}", file.string(), std::strerror(errno)));
   return lock;
 }
+
+// Through a door that whoever waits for the room holds shut: a stream of sharers can't keep it out for ever.
+Result<GpuLock> GpuLock::enter(int how) {
+  STITCH_TRY(GpuLock door, lock("gpu.door", LOCK_EX));
+  return lock("gpu.lock", how);
+}
+
+Result<GpuLock> GpuLock::take() { return enter(LOCK_EX); }
+Result<GpuLock> GpuLock::share() { return enter(LOCK_SH); }
 
 GpuLock::~GpuLock() {
   if (descriptor_ >= 0) ::close(descriptor_);

@@ -1,4 +1,4 @@
-// One timing at a time: processes that prepare and compile side by side take turns on the clock.
+// Timing alone on the GPU: processes that prepare, check and compile side by side make room for the clock.
 #pragma once
 
 #include <utility>
@@ -9,14 +9,19 @@ namespace stitch::device {
 
 class GpuLock {
  public:
-  // Waits for whoever holds it on this machine. The kernel gives it back when its holder dies.
+  // Alone: waits until nobody on this machine uses the GPU through us, and keeps newcomers out meanwhile. The
+  // kernel gives a lock back when its holder dies.
   static Result<GpuLock> take();
+  // Beside others who share it.
+  static Result<GpuLock> share();
   GpuLock(GpuLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
   GpuLock& operator=(GpuLock&&) = delete;
   ~GpuLock();
 
  private:
   explicit GpuLock(int descriptor) : descriptor_(descriptor) {}
+  static Result<GpuLock> lock(const char* name, int how);
+  static Result<GpuLock> enter(int how);
   int descriptor_;
 };
 

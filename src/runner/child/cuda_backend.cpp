@@ -91,13 +91,13 @@ class CudaBackend final : public Backend {
 
   int64_t bytes_in_use() override { return std::max<int64_t>(0, in_use() - base_in_use_ - flush_bytes_); }
 
-  // All that can be had, in ever smaller pieces, filled and given back.
+  // Enough for what a program is likely to take first, and little enough for others who use the GPU meanwhile.
   void poison_free_memory(uint32_t word) override {
-    constexpr size_t smallest = size_t{64} << 20, kept = size_t{1} << 30;
+    constexpr size_t smallest = size_t{64} << 20, most = size_t{4} << 30;
     size_t free_bytes = 0, total = 0;
     driver_.memory_info(&free_bytes, &total);
     std::vector<Address> pieces;
-    for (size_t left = free_bytes > kept ? free_bytes - kept : 0, piece = left; piece >= smallest;) {
+    for (size_t left = std::min(most, free_bytes / 8), piece = left; piece >= smallest;) {
       Address address = 0;
       if (left >= piece && driver_.allocate(&address, piece) == success) {
         driver_.fill_words(address, word, piece / 4);

@@ -179,6 +179,7 @@ Json Session::create(const Json& request) {
 
 Json Session::destroy() {
   burst_.reset();
+  warm_outputs_.reset();
   if (program_) library_->destroy(std::exchange(program_, nullptr));
   sound(backend_->synchronise());
   return yes();
@@ -223,6 +224,22 @@ std::string Session::damage_of(const Buffers& buffers, std::string_view role) {
   return out;
 }
 
+// A caller with work to do calls again and again; this process waited for a request. A call on another set's
+// inputs puts the host back into that state, and tells the program nothing about the call that counts.
+void Session::warm_up(const Json& request) {
+  auto other = sets_.upper_bound(request.at("set").get<int>());
+  if (other == sets_.end()) other = sets_.begin();
+  if (other->first == request.at("set").get<int>() || request.value("region", -1) >= 0) return;
+  int64_t bytes = 0;
+  for (const Json& type : request.at("outputs")) bytes += type_from_wire(type).bytes();
+  constexpr int64_t quick = int64_t{64} << 20;  // what takes longer to write doesn't feel the host
+  if (bytes > quick) return;
+  if (!warm_outputs_) warm_outputs_ = fresh_outputs(request.at("outputs"), 0, 0);
+  std::vector<StitchTensor> in = as_arguments(other->second), out = as_arguments(*warm_outputs_);
+  run(-1, in, out);
+  sound(backend_->synchronise());
+}
+
 Json Session::call(const Json& request) {
   const int misalign = request.value("misalign", 0);
   const uint64_t poison = request.value("poison", uint64_t{0});
@@ -257,7 +274,10 @@ Json Session::call(const Json& request) {
   const int region = request.value("region", -1);
   int64_t wall = 0, event = 0;
   sound(backend_->synchronise());
-  if (timed) sound(backend_->flush_caches(request.value("flush", int64_t{0})));
+  if (timed) {
+    warm_up(request);
+    sound(backend_->flush_caches(request.value("flush", int64_t{0})));
+  }
   const int threads_before = thread_count();
   if (timed) {
     // The first use of an event costs more than those after it.

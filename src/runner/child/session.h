@@ -51,6 +51,7 @@ class Session {
   Buffers upload(const Json& tensors, std::string_view role);
   Buffers fresh_outputs(const Json& types, uint64_t poison, int misalign);
   Buffers& set(const Json& request);
+  void warm_up(const Json& request);
   void run(int region, std::vector<StitchTensor>& inputs, std::vector<StitchTensor>& outputs);
   std::string damage_of(const Buffers& buffers, std::string_view role);
 
@@ -61,6 +62,7 @@ class Session {
   std::map<int, Buffers> sets_;
   int next_set_ = 0;
   Buffers outputs_;  // of the last call
+  std::optional<Buffers> warm_outputs_;
   std::optional<Burst> burst_;
 };
 

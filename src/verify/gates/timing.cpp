@@ -174,10 +174,16 @@ Result<Passed> timing(Session& session, Json& evidence) {
     return skipped("times on the emulated GPU mean nothing");
   if (!session.options.timing) return skipped("not asked for");
   std::vector<Samples*> live;
+  std::optional<device::GpuLock> beside_others;
+  {
+    STITCH_TRY(device::GpuLock shared, device::GpuLock::share());
+    beside_others.emplace(std::move(shared));
+  }
   STITCH_CHECK(prepare_baselines(session, live));
   STITCH_TRY(Attempt attempt, Attempt::start(session, Weights::task));
   Stopwatch stopwatch(session, attempt);
   STITCH_CHECK(stopwatch.place());
+  beside_others.reset();
   session.progress("waiting for others to finish their timing");
   STITCH_TRY(device::GpuLock alone, device::GpuLock::take());
   Samples warm{.side = "warm-up"};
