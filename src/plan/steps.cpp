@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::array rules = {
     StepRule{"libraries",
-             "products, convolutions and recurrences by cuBLASLt and cuDNN, attention without its scores in "
-             "memory",
+             "products and convolutions by cuBLASLt and cuDNN, attention without its scores in memory, recurrences "
+             "with their weights in registers, else by cuDNN",
              choose_techniques},
     StepRule{"epilogues", "what follows a product happens before its result reaches memory", fuse_epilogues},
     StepRule{"loops", "chains of element-wise nodes and reductions become single kernels", fuse_loops},

@@ -127,7 +127,7 @@ __device__ __forceinline__ bool is_missing(const uint4& value, int quad) {
 // Published rows into shared memory, as soon as they are all there.
 template <class S, int rows, int threads>
 __device__ __forceinline__ void receive(const float* exchange, float* shared, int thread) {
-  constexpr int count = rows * S::quads, each = S::up(count, threads), at_once = each < 12 ? each : 12;
+  constexpr int count = rows * S::quads, each = S::up(count, threads), at_once = each < 24 ? each : 24;
   const uint4* from = reinterpret_cast<const uint4*>(exchange);
 #pragma unroll 1
   for (int first = thread; first < count; first += at_once * threads) {
