@@ -78,7 +78,8 @@ namespace persistent {
 
 // All bits set: a NaN that arithmetic on a GPU never gives.
 constexpr uint32_t unpublished = 0xffffffffu;
-enum Barrier : int { state_full = 1, input_full = 3, input_empty = 5 };  // two each: of even and odd steps
+// Two each, of even and odd steps, but the last.
+enum Barrier : int { state_full = 1, input_full = 3, input_empty = 5, published = 7 };
 
 __device__ __forceinline__ void wait_at(int barrier, int threads) {
 #if STITCH_EMULATED
@@ -156,6 +157,19 @@ __device__ __forceinline__ void receive(const float* exchange, float* shared, in
       if (at < count)
         *reinterpret_cast<uint4*>(shared + at / S::quads * S::row + at % S::quads * 4) = values[j];
     }
+  }
+}
+
+// Waits for one of a lane's quads before it asks for all: a step of the layer below may be far off, and reading
+// everything over and over would slow down those who are in a hurry.
+template <class S, int rows, int threads>
+__device__ __forceinline__ void await(const float* exchange, int thread) {
+  if (thread >= rows * S::quads) return;
+  while (is_missing<S::samples>(read_exchange(reinterpret_cast<const uint4*>(exchange) + thread),
+                                thread % S::quads)) {
+#if STITCH_EMULATED
+    __nanosleep(0);
+#endif
   }
 }
 
@@ -362,25 +376,38 @@ __device__ __forceinline__ void compute(const Arguments& a, const Role& role, co
 #pragma unroll
       for (int g = 0; g < S::sums; ++g)
         add_slices<S::samples, 1, S::slices>(sums[u][g], slice);
+    float values[S::units_each][kept] = {};
+#pragma unroll
+    for (int u = 0; u < S::units_each; ++u)
+#pragma unroll
+      for (int k = 0; k < kept; ++k) {
+        const int unit = first_unit + u;
+        if (unit >= S::hidden || samples[k] < 0) continue;
+        float total[S::sums];
+#pragma unroll
+        for (int g = 0; g < S::sums; ++g) total[g] = sums[u][g][k] + bias[u][g];
+        values[u][k] = cells[u][k].next(total);
+        const int column = role.direction * S::hidden + unit;
+        publish(exchange + step * S::floats_a_step + column * (S::quads * 4) + samples[k], values[u][k]);
+      }
+    __syncwarp();
+    if (i + 1 < S::steps) arrive_at(published, S::compute_threads + S::state_threads);
+
+    // Nobody waits for the rest.
 #pragma unroll
     for (int u = 0; u < S::units_each; ++u)
 #pragma unroll
       for (int k = 0; k < kept; ++k) {
         const int unit = first_unit + u, sample = role.chunk * S::samples + samples[k];
-        if (unit >= S::hidden || samples[k] < 0) continue;
-        float total[S::sums];
-#pragma unroll
-        for (int g = 0; g < S::sums; ++g) total[g] = sums[u][g][k] + bias[u][g];
-        const float value = cells[u][k].next(total);
-        const int column = role.direction * S::hidden + unit;
-        publish(exchange + step * S::floats_a_step + column * (S::quads * 4) + samples[k], value);
-        if (sample >= S::batch) continue;
-        if (a.y && role.layer == S::layers - 1) a.y[step * a.y_step + sample * a.y_sample + column] = value;
+        if (unit >= S::hidden || samples[k] < 0 || sample >= S::batch) continue;
+        if (a.y && role.layer == S::layers - 1)
+          a.y[step * a.y_step + sample * a.y_sample + role.direction * S::hidden + unit] = values[u][k];
         if (i + 1 < S::steps) continue;
         const int64_t at = (static_cast<int64_t>(role.slot) * S::batch + sample) * S::hidden + unit;
-        if (a.hn) a.hn[at] = value;
+        if (a.hn) a.hn[at] = values[u][k];
         if (a.cn) a.cn[at] = cells[u][k].before;
       }
+    __syncwarp();
   }
 }
 
@@ -391,18 +418,20 @@ __device__ __forceinline__ void fetch_inputs(const Arguments& a, const Role& rol
     const int step = role.direction ? S::steps - 1 - i : i, odd = i & 1;
     if (i >= 2) wait_at(input_empty + odd, S::compute_threads + S::input_threads);
     float* rows = input + odd * S::input_rows * S::row;
-    if (role.layer == 0)
+    if (role.layer == 0) {
       receive_x<S, S::input_threads>(a, step, role.chunk * S::samples, rows, thread);
-    else
-      receive<S, S::width, S::input_threads>(a.exchange + S::exchange_at(role.layer - 1, role.chunk, step),
-                                             rows, thread);
+    } else {
+      const float* below = a.exchange + S::exchange_at(role.layer - 1, role.chunk, step);
+      await<S, S::width, S::input_threads>(below, thread);
+      receive<S, S::width, S::input_threads>(below, rows, thread);
+    }
     __syncwarp();
     arrive_at(input_full + odd, S::compute_threads + S::input_threads);
   }
 }
 
-// Two buffers need no sign that they are empty: the state of a step is complete only after every warp here
-// has published its part, so none of them still reads the one before the last.
+// Starts to ask for a step's state when this block has published its own part: the others' are due at about the
+// same time. So two buffers need no sign that they are empty, either.
 template <class S, class Arguments>
 __device__ __forceinline__ void fetch_states(const Arguments& a, const Role& role, float* state, int thread) {
 #pragma unroll 1
@@ -418,6 +447,7 @@ __device__ __forceinline__ void fetch_states(const Arguments& a, const Role& rol
       }
     } else {
       const int before = role.direction ? S::steps - i : i - 1;
+      wait_at(published, S::compute_threads + S::state_threads);
       receive<S, S::hidden, S::state_threads>(a.exchange + S::exchange_at(role.layer, role.chunk, before) +
                                                   role.direction * S::hidden * (S::quads * 4),
                                               rows, thread);
