@@ -105,12 +105,14 @@ bool compute_stacked_steps_at_once(Graph& graph) {
     std::vector<Node> layers;
     for (const Node* layer : stack.layers) layers.push_back(*layer);
     int64_t dim = node.attributes.integer("dim");
-    ValueId value = Builder(graph, node).slice(stack.source, dim, stack.start,
-                                               stack.start + std::ssize(node.operands), "steps");
+    ValueId value =
+        Builder(graph, node)
+            .slice(stack.source, dim, stack.start, stack.start + std::ssize(node.operands), "steps");
     for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {
       std::vector<ValueId> operands = layer->operands;
       operands[0] = value;
-      value = Builder(graph, *layer).add(layer->op, operands, layer->attributes, graph[layer->results[0]].name);
+      value =
+          Builder(graph, *layer).add(layer->op, operands, layer->attributes, graph[layer->results[0]].name);
     }
     replacement.emplace(node.results[0], value);
   }

@@ -84,8 +84,8 @@ class Finder {
     if (all.size() != 3 || (dim != 0 && dim != 1) || cut.integer("end") != at + 1) return std::nullopt;
     if (graph_.type(input).shape != Shape{all[dim == 0 ? 1 : 0], all[2]}) return std::nullopt;
     ValueId bias = linear->operands.size() > 2 ? linear->operands[2] : ValueId::none;
-    return Step{linear->operands[1], bias,  slice->operands[0],    dim,  at, input_first, activation.op, state,
-                activation.results[0], index};
+    return Step{linear->operands[1], bias,  slice->operands[0],    dim,  at, input_first,
+                activation.op,       state, activation.results[0], index};
   }
 
   const Graph& graph_;

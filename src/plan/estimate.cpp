@@ -47,7 +47,8 @@ double step_latency(const Graph& graph, const Region& region) {
     if (node.op != Op::rnn) continue;
     const Attributes& attributes = node.attributes;
     bool both = attributes.flag("bidirectional");
-    auto steps = static_cast<double>(graph.type(node.operands[0]).shape[attributes.flag("batch_first") ? 1 : 0]);
+    auto steps =
+        static_cast<double>(graph.type(node.operands[0]).shape[attributes.flag("batch_first") ? 1 : 0]);
     auto layers = static_cast<double>(attributes.integer("layers"));
     if (region.technique == "rnn.persistent")
       seconds += both ? steps * layers * 1.2e-6 : (steps + layers) * 1.8e-6;

@@ -1,6 +1,7 @@
 // rnn.persistent on a GPU: the time of KernelBench's recurrences under several spreads over the machine, each
 // checked against one kernel a step. From the repository's root, the table comes last:
-//   nvcc -std=c++20 -O3 -arch=sm_90a -I src/program/include src/code/products/recurrence_persistent_bench.cu -o /tmp/recurrence_bench && /tmp/recurrence_bench
+//   nvcc -std=c++20 -O3 -arch=sm_90a -I src/program/include src/code/products/recurrence_persistent_bench.cu
+//   -o /tmp/recurrence_bench && /tmp/recurrence_bench
 // Arguments: words that a row's name must contain. Times are medians of a replayed CUDA graph, L2 cold.
 #include <algorithm>
 #include <cmath>
@@ -14,25 +15,26 @@
 
 using stitch::RecurrenceKind;
 
-#define CHECK(call)                                                                              \
-  do {                                                                                           \
-    if (cudaError_t error = (call); error != cudaSuccess) {                                      \
-      std::printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(error));      \
-      std::exit(1);                                                                              \
-    }                                                                                            \
+#define CHECK(call)                                                                         \
+  do {                                                                                      \
+    if (cudaError_t error = (call); error != cudaSuccess) {                                 \
+      std::printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(error)); \
+      std::exit(1);                                                                         \
+    }                                                                                       \
   } while (false)
 
 // Numbers in [-scale, scale], the same every time.
 __global__ void fill(float* out, size_t count, float scale, uint32_t seed) {
-  for (size_t i = blockIdx.x * size_t{blockDim.x} + threadIdx.x; i < count; i += size_t{gridDim.x} * blockDim.x) {
+  for (size_t i = blockIdx.x * size_t{blockDim.x} + threadIdx.x; i < count;
+       i += size_t{gridDim.x} * blockDim.x) {
     uint32_t bits = static_cast<uint32_t>(i) * 2654435761u + seed * 40503u;
     bits ^= bits >> 16, bits *= 0x85ebca6bu, bits ^= bits >> 13, bits *= 0xc2b2ae35u, bits ^= bits >> 16;
     out[i] = (static_cast<float>(bits) * 0x1p-31f - 1.0f) * scale;
   }
 }
 // gates (rows, columns) = x (rows, features) · weightᵀ + bias
-__global__ void affine(const float* x, const float* weight, const float* bias, float* gates, int rows, int columns,
-                       int features) {
+__global__ void affine(const float* x, const float* weight, const float* bias, float* gates, int rows,
+                       int columns, int features) {
   int at = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (at >= rows * columns) return;
   double sum = bias[at % columns];
@@ -77,8 +79,8 @@ void run_reference(const stitch::PersistentRecurrence<S, slots>& r, float* y, fl
     if (slot >= S::directions && direction == 0)
       CHECK(cudaMemcpy(below.at, y, below.count * sizeof(float), cudaMemcpyDeviceToDevice));
     const stitch::RecurrenceWeights& w = r.weights[slot];
-    affine<<<(cells * columns + 255) / 256, 256>>>(slot < S::directions ? r.x : below.at, w.input, w.input_bias,
-                                                  gates.at, cells, columns, features);
+    affine<<<(cells * columns + 255) / 256, 256>>>(slot < S::directions ? r.x : below.at, w.input,
+                                                   w.input_bias, gates.at, cells, columns, features);
     const size_t state = size_t{S::batch} * S::hidden;
     for (int i = 0; i < S::steps; ++i) {
       const int step = direction ? S::steps - 1 - i : i, before = direction ? step + 1 : step - 1;
@@ -109,7 +111,8 @@ void measure(const char* name, const char* spread, const std::vector<std::string
   const size_t state = size_t{S::batch} * S::hidden;
   const float scale = 1.0f / std::sqrt(static_cast<float>(S::hidden));  // as PyTorch draws weights
   Memory x(size_t{S::steps} * S::batch * S::input, 1, 1), h0(slots * state, 1, 2), c0(slots * state, 1, 3);
-  Memory weights(slots * size_t{P::gates} * S::hidden * (std::max(S::input, P::width) + S::hidden + 2), scale, 4);
+  Memory weights(slots * size_t{P::gates} * S::hidden * (std::max(S::input, P::width) + S::hidden + 2), scale,
+                 4);
   Memory exchange(P::exchanged_bytes / 4, 0, 0);
   Memory y(size_t{S::steps} * S::batch * P::width, 0, 0), hn(slots * state, 0, 0), cn(slots * state, 0, 0);
   Memory y2(y.count, 0, 0), hn2(hn.count, 0, 0), cn2(cn.count, 0, 0);
@@ -161,9 +164,9 @@ void measure(const char* name, const char* spread, const std::vector<std::string
   CHECK(cudaFuncGetAttributes(&attributes, stitch::persistent::kernel<S, slots>));
   const int dependent = S::steps * (S::layers / S::layers_at_once) + S::layers_at_once - 1;
   char line[300];
-  std::snprintf(line, sizeof line, "%-22s %-34s %6d %7d %5d %6zu %9.3f %9.3f %10.1e %s", name, spread, P::blocks,
-                P::threads, attributes.numRegs, attributes.localSizeBytes, median, median * 1e3 / dependent, error,
-                error < 1e-5 ? "" : "WRONG");
+  std::snprintf(line, sizeof line, "%-22s %-34s %6d %7d %5d %6zu %9.3f %9.3f %10.1e %s", name, spread,
+                P::blocks, P::threads, attributes.numRegs, attributes.localSizeBytes, median,
+                median * 1e3 / dependent, error, error < 1e-5 ? "" : "WRONG");
   std::printf("%s\n", line);
   rows.push_back(line);
   CHECK(cudaGraphExecDestroy(replay));
@@ -171,15 +174,16 @@ void measure(const char* name, const char* spread, const std::vector<std::string
   CHECK(cudaStreamDestroy(stream));
 }
 
-template <RecurrenceKind the_kind, int the_steps, int the_batch, int the_input, int the_hidden, int the_layers,
-          int the_directions>
+template <RecurrenceKind the_kind, int the_steps, int the_batch, int the_input, int the_hidden,
+          int the_layers, int the_directions>
 struct Task {
   static constexpr RecurrenceKind kind = the_kind;
   static constexpr int steps = the_steps, batch = the_batch, input = the_input, hidden = the_hidden,
                        layers = the_layers, directions = the_directions;
 };
 // Layers at once, samples, units, units a lane, slices, warps that fetch states and inputs.
-template <class The, int at_once, int the_samples, int the_units, int each, int the_slices, int state, int inputs>
+template <class The, int at_once, int the_samples, int the_units, int each, int the_slices, int state,
+          int inputs>
 struct Spread : The {
   static constexpr int layers_at_once = at_once, samples = the_samples, units = the_units, units_each = each,
                        slices = the_slices, state_warps = state, input_warps = inputs;
@@ -195,7 +199,9 @@ using Exchange64 = Task<RecurrenceKind::tanh, 512, 1, 4, 256, 1, 1>;
 
 int main(int argc, char** argv) {
   std::vector<std::string> wanted(argv + 1, argv + argc);
-  rows.push_back("task                   layers samples units each slices w  blocks threads  regs  local        ms   us/step      error");
+  rows.push_back(
+      "task                   layers samples units each slices w  blocks threads  regs  local        ms   "
+      "us/step      error");
 #define MEASURE(task, ...) measure<Spread<task, __VA_ARGS__>>(#task, #__VA_ARGS__, wanted)
   MEASURE(Exchange2, 1, 1, 16, 4, 32, 1, 1);
   MEASURE(Exchange64, 1, 1, 4, 1, 32, 1, 1);

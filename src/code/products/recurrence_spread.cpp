@@ -8,11 +8,13 @@ namespace {
 
 int64_t up(int64_t count, int64_t by) { return (count + by - 1) / by; }
 
-// Registers a thread may have, by the warps of its block: each quarter of a multiprocessor has 512 for a lane.
+// Registers a thread may have, by the warps of its block: each quarter of a multiprocessor has 512 for a
+// lane.
 int64_t registers(int64_t warps) { return warps <= 8 ? 255 : warps <= 12 ? 168 : warps <= 16 ? 128 : 0; }
 
-// Guesses until they are measured: clocks from publishing a state until everybody has it in shared memory, for
-// the cell and the barriers, for every 16 bytes that a lane fetches, and what each block adds to the waiting.
+// Guesses until they are measured: clocks from publishing a state until everybody has it in shared memory,
+// for the cell and the barriers, for every 16 bytes that a lane fetches, and what each block adds to the
+// waiting.
 constexpr double exchange_clocks = 1400, cell_clocks = 400, clocks_a_fetch = 8, clocks_a_block = 2;
 constexpr int64_t spare_registers = 32;
 constexpr int64_t shared_limit = 220 * 1024;
@@ -21,7 +23,8 @@ constexpr int64_t shared_limit = 220 * 1024;
 bool estimate(const Recurrence& r, int64_t processors, Spread& spread) {
   int64_t sums = r.kind == "gru" ? 4 : r.gates, quads = up(spread.samples, 4);
   int64_t width = r.directions * r.hidden, features = r.layers > 1 ? std::max(r.input, width) : r.input;
-  int64_t blocks = spread.layers_at_once * r.directions * up(r.batch, spread.samples) * up(r.hidden, spread.units);
+  int64_t blocks =
+      spread.layers_at_once * r.directions * up(r.batch, spread.samples) * up(r.hidden, spread.units);
   if (blocks > processors) return false;
 
   int64_t from_input = up(features, spread.slices), from_state = up(r.hidden, spread.slices);
@@ -32,7 +35,8 @@ bool estimate(const Recurrence& r, int64_t processors, Spread& spread) {
   if (states_a_lane > 24) return false;  // more loads than a lane can have under way
   int64_t compute_warps = up(up(spread.units, spread.units_each) * spread.slices, 32);
   int64_t held = spread.units_each * (r.gates * (from_input + from_state) + sums * spread.samples);
-  if (held + spare_registers > registers(compute_warps + spread.state_warps + spread.input_warps)) return false;
+  if (held + spare_registers > registers(compute_warps + spread.state_warps + spread.input_warps))
+    return false;
 
   // A warp multiplies once a clock on its quarter of the multiprocessor; 16 bytes a lane from shared memory
   // keep all of it busy for four.
@@ -48,7 +52,8 @@ bool estimate(const Recurrence& r, int64_t processors, Spread& spread) {
                 clocks_a_block * static_cast<double>(blocks);
   // The next input is fetched at the same time, its loads one batch of 8 after the other.
   step = std::max(step, exchange_clocks / 2 * static_cast<double>(up(inputs_a_lane, 8)));
-  spread.clocks = step * static_cast<double>(r.steps * (r.layers / spread.layers_at_once) + spread.layers_at_once);
+  spread.clocks =
+      step * static_cast<double>(r.steps * (r.layers / spread.layers_at_once) + spread.layers_at_once);
   return true;
 }
 
@@ -65,7 +70,8 @@ std::optional<Spread> spread_of(const Recurrence& r, int64_t processors) {
                units += units_each)
             for (int64_t state_warps : {1, 2})
               for (int64_t input_warps : {1, 2, 3, 4}) {
-                Spread spread{layers, up(r.batch, chunks), units, units_each, slices, state_warps, input_warps};
+                Spread spread{layers, up(r.batch, chunks), units,      units_each,
+                              slices, state_warps,         input_warps};
                 if (estimate(r, processors, spread) && (!best || spread.clocks < best->clocks)) best = spread;
               }
     }

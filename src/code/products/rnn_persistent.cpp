@@ -1,7 +1,7 @@
-// rnn.persistent: the whole recurrence by one resident kernel (kernels/recurrence_persistent.h), or one a layer
-// where both directions run: each layer then needs all steps of the one below. Bound by the trip to L2 that
-// every step makes, not by bytes. FP32 exactly, so for every class. settings: processors, the multiprocessors
-// it may count on (132). Chosen where the weights fit into their registers.
+// rnn.persistent: the whole recurrence by one resident kernel (kernels/recurrence_persistent.h), or one a
+// layer where both directions run: each layer then needs all steps of the one below. Bound by the trip to L2
+// that every step makes, not by bytes. FP32 exactly, so for every class. settings: processors, the
+// multiprocessors it may count on (132). Chosen where the weights fit into their registers.
 #include "base/text.h"
 #include "code/names.h"
 #include "code/products/epilogue.h"
@@ -23,7 +23,8 @@ std::optional<Spread> spread_for(const Recurrence& recurrence, const plan::Regio
 std::string sizes_struct(const Recurrence& r, const Spread& s, const std::string& name) {
   return format(
       "struct {} {{\n  static constexpr auto kind = stitch::RecurrenceKind::{};\n"
-      "  static constexpr int steps = {}, batch = {}, input = {}, hidden = {}, layers = {}, directions = {};\n"
+      "  static constexpr int steps = {}, batch = {}, input = {}, hidden = {}, layers = {}, directions = "
+      "{};\n"
       "  // A block computes {} of {} units for {} samples; {} lanes share a unit's sums, {} unit{} a lane.\n"
       "  static constexpr int layers_at_once = {}, samples = {}, units = {}, units_each = {}, slices = {};\n"
       "  static constexpr int state_warps = {}, input_warps = {};  // that fetch\n}};\n",
@@ -66,8 +67,7 @@ Result<RegionCode> write_rnn_persistent(const RegionRequest& request) {
   for (const Place* place : {r.h0, r.c0})
     if (place) signature.read(*place);
   std::string sizes = type_name(request.name, "Sizes");
-  std::string body =
-      format("  stitch::PersistentRecurrence<{}, {}> r{{}};\n", sizes, r.weights.size());
+  std::string body = format("  stitch::PersistentRecurrence<{}, {}> r{{}};\n", sizes, r.weights.size());
   for (size_t slot = 0; slot < r.weights.size(); ++slot) {
     std::vector<std::string> pointers;
     const Recurrence::Weights& w = r.weights[slot];

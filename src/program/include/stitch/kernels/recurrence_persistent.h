@@ -21,8 +21,8 @@ struct RecurrenceWeights {
 // What generated code says of a recurrence: `Of` has its sizes, and how it is spread over the machine.
 template <class Of>
 struct PersistentSizes : Of {
-  using Of::batch, Of::directions, Of::hidden, Of::input, Of::input_warps, Of::kind, Of::layers, Of::layers_at_once,
-      Of::samples, Of::slices, Of::state_warps, Of::steps, Of::units, Of::units_each;
+  using Of::batch, Of::directions, Of::hidden, Of::input, Of::input_warps, Of::kind, Of::layers,
+      Of::layers_at_once, Of::samples, Of::slices, Of::state_warps, Of::steps, Of::units, Of::units_each;
   __host__ __device__ static constexpr int up(int count, int by) { return (count + by - 1) / by; }
 
   static constexpr int gates = gates_of(kind);
@@ -64,14 +64,14 @@ struct PersistentSizes : Of {
 template <class Of, int slots>
 struct PersistentRecurrence {
   int first_layer;
-  RecurrenceWeights weights[slots];         // by layer, then direction
-  const float* x;                           // (steps, batch, input), strides:
+  RecurrenceWeights weights[slots];  // by layer, then direction
+  const float* x;                    // (steps, batch, input), strides:
   int64_t x_step, x_sample, x_feature;
-  const float *h0, *c0;                     // (layers · directions, batch, hidden)
-  float* exchange;                          // (layers_kept, chunks, steps, directions · hidden, 4 · quads)
-  float* y;                                 // (steps, batch, directions · hidden) or null, strides:
+  const float *h0, *c0;  // (layers · directions, batch, hidden)
+  float* exchange;       // (layers_kept, chunks, steps, directions · hidden, 4 · quads)
+  float* y;              // (steps, batch, directions · hidden) or null, strides:
   int64_t y_step, y_sample;
-  float *hn, *cn;                           // (layers · directions, batch, hidden) or null
+  float *hn, *cn;  // (layers · directions, batch, hidden) or null
 };
 
 namespace persistent {
@@ -96,17 +96,22 @@ __device__ __forceinline__ void arrive_at(int barrier, int threads) {
 #endif
 }
 
-__device__ __forceinline__ uint4 read_exchange(const uint4* at) {
-  uint4 value;
+__device__ __forceinline__ bool is_missing(const uint4& value) {
+  return value.x == unpublished || value.y == unpublished || value.z == unpublished || value.w == unpublished;
+}
+// Reads again where something was missing. Each word is its own flag, so no order between them is needed; and
+// no branch, so that a lane's reads are all under way at once.
+__device__ __forceinline__ void read_exchange(const uint4* at, bool wanted, uint4& value) {
 #if STITCH_EMULATED
   const volatile uint32_t* words = reinterpret_cast<const volatile uint32_t*>(at);
-  value = {words[0], words[1], words[2], words[3]};
+  if (wanted) value = {words[0], words[1], words[2], words[3]};
 #else
-  asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
-               : "l"(at));
+  asm volatile(
+      "{\n  .reg .pred wanted;\n  setp.ne.u32 wanted, %5, 0;\n"
+      "  @wanted ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];\n}"
+      : "+r"(value.x), "+r"(value.y), "+r"(value.z), "+r"(value.w)
+      : "l"(at), "r"(static_cast<uint32_t>(wanted)));
 #endif
-  return value;
 }
 __device__ __forceinline__ void publish(float* at, float value) {
   uint32_t bits = __float_as_uint(value);
@@ -118,34 +123,27 @@ __device__ __forceinline__ void publish(float* at, float value) {
 #endif
 }
 
-template <int samples>
-__device__ __forceinline__ bool is_missing(const uint4& value, int quad) {
-  const int used = samples - 4 * quad;
-  return value.x == unpublished || (used > 1 && value.y == unpublished) ||
-         (used > 2 && value.z == unpublished) || (used > 3 && value.w == unpublished);
-}
-
 // Published rows into shared memory, as soon as they are all there.
 template <class S, int rows, int threads>
 __device__ __forceinline__ void receive(const float* exchange, float* shared, int thread) {
   constexpr int count = rows * S::quads, each = S::up(count, threads), at_once = each < 24 ? each : 24;
+  constexpr bool even = count % (at_once * threads) == 0;
   const uint4* from = reinterpret_cast<const uint4*>(exchange);
 #pragma unroll 1
   for (int first = thread; first < count; first += at_once * threads) {
     uint4 values[at_once];
 #pragma unroll
     for (int j = 0; j < at_once; ++j) {
-      const int at = first + j * threads;
-      values[j] = at < count ? read_exchange(from + at) : uint4{};
+      values[j] = uint4{};
+      read_exchange(from + first + j * threads, even || first + j * threads < count, values[j]);
     }
     for (bool waiting = true; waiting;) {
       waiting = false;
 #pragma unroll
       for (int j = 0; j < at_once; ++j) {
-        const int at = first + j * threads;
-        if (!is_missing<S::samples>(values[j], at % S::quads)) continue;
-        values[j] = read_exchange(from + at);
-        waiting = true;
+        const bool missing = is_missing(values[j]);
+        read_exchange(from + first + j * threads, missing, values[j]);
+        waiting |= missing;
       }
 #if STITCH_EMULATED
       if (waiting) __nanosleep(0);  // lets other blocks run
@@ -154,23 +152,24 @@ __device__ __forceinline__ void receive(const float* exchange, float* shared, in
 #pragma unroll
     for (int j = 0; j < at_once; ++j) {
       const int at = first + j * threads;
-      if (at < count)
-        *reinterpret_cast<uint4*>(shared + at / S::quads * S::row + at % S::quads * 4) = values[j];
+      const int to = S::row == S::quads * 4 ? at * 4 : at / S::quads * S::row + at % S::quads * 4;
+      if (even || at < count) *reinterpret_cast<uint4*>(shared + to) = values[j];
     }
   }
 }
 
-// Waits for one of a lane's quads before it asks for all: a step of the layer below may be far off, and reading
-// everything over and over would slow down those who are in a hurry.
+// Waits for one of a lane's quads before it asks for all: a step of the layer below may be far off, and
+// reading everything over and over would slow down those who are in a hurry.
 template <class S, int rows, int threads>
 __device__ __forceinline__ void await(const float* exchange, int thread) {
   if (thread >= rows * S::quads) return;
-  while (is_missing<S::samples>(read_exchange(reinterpret_cast<const uint4*>(exchange) + thread),
-                                thread % S::quads)) {
+  uint4 value{};
+  do {
+    read_exchange(reinterpret_cast<const uint4*>(exchange) + thread, true, value);
 #if STITCH_EMULATED
-    __nanosleep(0);
+    if (is_missing(value)) __nanosleep(0);
 #endif
-  }
+  } while (is_missing(value));
 }
 
 // The model's own input of one step, features into rows.
@@ -182,7 +181,8 @@ __device__ __forceinline__ void receive_x(const Arguments& a, int step, int firs
   const bool by_quads = S::input % 4 == 0 && a.x_feature == 1 && a.x_step % 4 == 0 && a.x_sample % 4 == 0 &&
                         reinterpret_cast<uintptr_t>(a.x) % 16 == 0;
   if (by_quads) {
-    constexpr int count = S::samples * (S::input / 4), each = S::up(count, threads) < 8 ? S::up(count, threads) : 8;
+    constexpr int count = S::samples * (S::input / 4),
+                  each = S::up(count, threads) < 8 ? S::up(count, threads) : 8;
 #pragma unroll 1
     for (int first = thread; first < count; first += each * threads) {
       float4 values[each];
@@ -374,8 +374,7 @@ __device__ __forceinline__ void compute(const Arguments& a, const Role& role, co
 #pragma unroll
     for (int u = 0; u < S::units_each; ++u)
 #pragma unroll
-      for (int g = 0; g < S::sums; ++g)
-        add_slices<S::samples, 1, S::slices>(sums[u][g], slice);
+      for (int g = 0; g < S::sums; ++g) add_slices<S::samples, 1, S::slices>(sums[u][g], slice);
     float values[S::units_each][kept] = {};
 #pragma unroll
     for (int u = 0; u < S::units_each; ++u)
@@ -393,7 +392,7 @@ __device__ __forceinline__ void compute(const Arguments& a, const Role& role, co
     __syncwarp();
     if (i + 1 < S::steps) arrive_at(published, S::compute_threads + S::state_threads);
 
-    // Nobody waits for the rest.
+      // Nobody waits for the rest.
 #pragma unroll
     for (int u = 0; u < S::units_each; ++u)
 #pragma unroll
@@ -430,8 +429,8 @@ __device__ __forceinline__ void fetch_inputs(const Arguments& a, const Role& rol
   }
 }
 
-// Starts to ask for a step's state when this block has published its own part: the others' are due at about the
-// same time. So two buffers need no sign that they are empty, either.
+// Starts to ask for a step's state when this block has published its own part: the others' are due at about
+// the same time. So two buffers need no sign that they are empty, either.
 template <class S, class Arguments>
 __device__ __forceinline__ void fetch_states(const Arguments& a, const Role& role, float* state, int thread) {
 #pragma unroll 1
@@ -441,9 +440,8 @@ __device__ __forceinline__ void fetch_states(const Arguments& a, const Role& rol
       for (int at = thread; at < S::samples * S::hidden; at += S::state_threads) {
         const int sample = role.chunk * S::samples + at / S::hidden, unit = at % S::hidden;
         rows[unit * S::row + at / S::hidden] =
-            sample < S::batch
-                ? a.h0[(static_cast<int64_t>(role.slot) * S::batch + sample) * S::hidden + unit]
-                : 0.0f;
+            sample < S::batch ? a.h0[(static_cast<int64_t>(role.slot) * S::batch + sample) * S::hidden + unit]
+                              : 0.0f;
       }
     } else {
       const int before = role.direction ? S::steps - i : i - 1;
@@ -462,8 +460,8 @@ __global__ void __launch_bounds__(PersistentSizes<Of>::threads, 1)
     kernel(const __grid_constant__ PersistentRecurrence<Of, slots> a) {
   using S = PersistentSizes<Of>;
   extern __shared__ float4 memory[];
-  float* state = reinterpret_cast<float*>(memory);     // (2, state_rows, row)
-  float* input = state + 2 * S::state_rows * S::row;   // (2, input_rows, row)
+  float* state = reinterpret_cast<float*>(memory);    // (2, state_rows, row)
+  float* input = state + 2 * S::state_rows * S::row;  // (2, input_rows, row)
   int thread = static_cast<int>(threadIdx.x);
   for (int i = thread; i < S::shared_bytes / 16; i += S::threads) memory[i] = float4{};
   __syncthreads();
@@ -477,6 +475,17 @@ __global__ void __launch_bounds__(PersistentSizes<Of>::threads, 1)
   role.chunk = rest % S::chunks;
   role.layer = a.first_layer + rest / S::chunks;
   role.slot = role.layer * S::directions + role.direction;
+
+  // A row's last quad may have room for samples that are not there.
+  constexpr int spare = S::quads * 4 - S::samples;
+  if constexpr (spare > 0)
+    for (int i = thread; i < S::steps * S::units * spare; i += S::threads) {
+      const int unit = role.first_unit + i / spare % S::units, step = i / spare / S::units;
+      if (unit < S::hidden)
+        publish(a.exchange + S::exchange_at(role.layer, role.chunk, step) +
+                    ((role.direction * S::hidden + unit + 1) * S::quads * 4 - 1 - i % spare),
+                0.0f);
+    }
 
   if (thread < S::compute_threads) {
     if (role.layer == 0)

@@ -32,10 +32,9 @@ StitchStatus launch(const char* name, void (*kernel)(Parameters...), const Geome
         void* pointers[] = {const_cast<void*>(static_cast<const void*>(&values))..., nullptr};
 #if STITCH_EMULATED
         // The same launch, under a name that the emulated GPU's reports can show.
-        return stitch_emulated::submit(stitch_emulated::Signature<Parameters...>::kernel(kernel, name),
-                                       {geometry.grid, geometry.block, geometry.shared_bytes, stream,
-                                        geometry.resident},
-                                       pointers);
+        return stitch_emulated::submit(
+            stitch_emulated::Signature<Parameters...>::kernel(kernel, name),
+            {geometry.grid, geometry.block, geometry.shared_bytes, stream, geometry.resident}, pointers);
 #else
         const void* function = reinterpret_cast<const void*>(kernel);
         if (geometry.resident)
