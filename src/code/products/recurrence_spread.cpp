@@ -12,10 +12,11 @@ int64_t up(int64_t count, int64_t by) { return (count + by - 1) / by; }
 // lane.
 int64_t registers(int64_t warps) { return warps <= 8 ? 255 : warps <= 12 ? 168 : warps <= 16 ? 128 : 0; }
 
-// Guesses until they are measured: clocks from publishing a state until everybody has it in shared memory,
-// for the cell and the barriers, for every 16 bytes that a lane fetches, and what each block adds to the
-// waiting.
-constexpr double exchange_clocks = 1400, cell_clocks = 400, clocks_a_fetch = 8, clocks_a_block = 2;
+// Guesses until they are measured. Clocks from publishing a state until everybody has it in shared memory;
+// for the cell and the barriers; for every 16 bytes that a lane fetches; for a batch of loads that goes out
+// at once; and what each block adds to the waiting.
+constexpr double exchange_clocks = 1400, cell_clocks = 400, clocks_a_fetch = 8, clocks_a_batch = 1000,
+                 clocks_a_block = 2;
 constexpr int64_t spare_registers = 32;
 constexpr int64_t shared_limit = 220 * 1024;
 
@@ -23,8 +24,7 @@ constexpr int64_t shared_limit = 220 * 1024;
 bool estimate(const Recurrence& r, int64_t processors, Spread& spread) {
   int64_t sums = r.kind == "gru" ? 4 : r.gates, quads = up(spread.samples, 4);
   int64_t width = r.directions * r.hidden, features = r.layers > 1 ? std::max(r.input, width) : r.input;
-  int64_t blocks =
-      spread.layers_at_once * r.directions * up(r.batch, spread.samples) * up(r.hidden, spread.units);
+  int64_t blocks = spread.blocks(r);
   if (blocks > processors) return false;
 
   int64_t from_input = up(features, spread.slices), from_state = up(r.hidden, spread.slices);
@@ -50,14 +50,19 @@ bool estimate(const Recurrence& r, int64_t processors, Spread& spread) {
   double step = std::max(multiply(from_input), exchange) + multiply(from_state) + cell_clocks +
                 static_cast<double>(compute_warps * spread.units_each * sums * shuffles) +
                 clocks_a_block * static_cast<double>(blocks);
-  // The next input is fetched at the same time, its loads one batch of 8 after the other.
-  step = std::max(step, exchange_clocks / 2 * static_cast<double>(up(inputs_a_lane, 8)));
+  // The next input is fetched at the same time, its loads one batch of 16 after the other.
+  step = std::max(step, clocks_a_batch * static_cast<double>(up(inputs_a_lane, 16)) +
+                            5 * clocks_a_fetch * static_cast<double>(inputs_a_lane));
   spread.clocks =
       step * static_cast<double>(r.steps * (r.layers / spread.layers_at_once) + spread.layers_at_once);
   return true;
 }
 
 }  // namespace
+
+int64_t Spread::blocks(const Recurrence& r) const {
+  return layers_at_once * r.directions * up(r.batch, samples) * up(r.hidden, units);
+}
 
 std::optional<Spread> spread_of(const Recurrence& r, int64_t processors) {
   std::optional<Spread> best;

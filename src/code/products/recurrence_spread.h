@@ -16,6 +16,8 @@ struct Spread {
   int64_t state_warps = 1, input_warps = 1;
 
   double clocks = 0;  // expected, for everything
+
+  int64_t blocks(const Recurrence& recurrence) const;
 };
 
 // The fastest one by a model of its clocks; nothing, if the weights don't fit into `processors`' registers.

@@ -92,6 +92,9 @@ Result<RegionCode> write_rnn_persistent(const RegionRequest& request) {
   if (r.cn) body += format("  r.cn = {};\n", r.cn->pointer);
 
   RegionCode code;
+  std::string blocks = request.name + "_blocks";
+  code.members.push_back({"stitch::ResidentBlocks", blocks,
+                          format("STITCH_OK_OR_RETURN({}.create({}));", blocks, spread.blocks(r))});
   code.includes = "#include \"stitch/kernels/recurrence_persistent.h\"\n";
   code.declaration = signature.declaration();
   code.source = format(

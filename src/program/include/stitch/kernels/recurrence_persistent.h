@@ -74,6 +74,20 @@ struct PersistentRecurrence {
   float *hn, *cn;  // (layers · directions, batch, hidden) or null
 };
 
+// What a program keeps of a persistent recurrence: that the machine it was planned for is there.
+struct ResidentBlocks {
+  static StitchStatus create(int blocks) {
+    int device = 0, processors = 0;
+    STITCH_CUDA(cudaGetDevice(&device));
+    STITCH_CUDA(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+    if (processors >= blocks) return STITCH_OK;
+    return fail(STITCH_UNSUPPORTED,
+                "persistent recurrence: %d blocks wait for each other, and this GPU has %d multiprocessors; "
+                "plan the program for this GPU",
+                blocks, processors);
+  }
+};
+
 namespace persistent {
 
 // All bits set: a NaN that arithmetic on a GPU never gives.
@@ -181,8 +195,8 @@ __device__ __forceinline__ void receive_x(const Arguments& a, int step, int firs
   const bool by_quads = S::input % 4 == 0 && a.x_feature == 1 && a.x_step % 4 == 0 && a.x_sample % 4 == 0 &&
                         reinterpret_cast<uintptr_t>(a.x) % 16 == 0;
   if (by_quads) {
-    constexpr int count = S::samples * (S::input / 4),
-                  each = S::up(count, threads) < 8 ? S::up(count, threads) : 8;
+    constexpr int count = S::samples * (S::input / 4), all = S::up(count, threads),
+                  each = all < 16 ? all : 16;
 #pragma unroll 1
     for (int first = thread; first < count; first += each * threads) {
       float4 values[each];
