@@ -34,7 +34,10 @@ INSTANTIATE_TEST_SUITE_P(All, GoldenPass,
                          testing::Values(Golden{"dead_code", remove_dead_code},
                                          Golden{"fold_constants", fold_constants},
                                          Golden{"common_subexpressions", share_common_subexpressions},
-                                         Golden{"canonical_views", canonicalize_views}),
+                                         Golden{"canonical_views", canonicalize_views},
+                                         Golden{"unrolled_recurrences", roll_recurrences},
+                                         Golden{"unrolled_recurrences_batch_first", roll_recurrences},
+                                         Golden{"stacked_steps", compute_stacked_steps_at_once}),
                          [](const auto& info) { return info.param.name; });
 
 Graph tiny() {

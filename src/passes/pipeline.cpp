@@ -19,6 +19,10 @@ std::span<const Pass> cleanup_pipeline() {
       {"common-subexpressions", "masks and tables are built anew in every layer",
        share_common_subexpressions},
       {"canonical-views-again", "sharing and folding leave views of views behind", canonicalize_views},
+      {"unrolled-recurrences", "behind the views: a step's input is then one slice and one reshape",
+       roll_recurrences},
+      {"stacked-steps", "behind unrolled-recurrences, whose states are slices of one value",
+       compute_stacked_steps_at_once},
       {"dead-code", "last: everything above leaves what nobody uses any more", remove_dead_code},
   };
   return pipeline;

@@ -42,6 +42,8 @@ bool remove_dead_code(Graph& graph);
 bool fold_constants(Graph& graph);
 bool share_common_subexpressions(Graph& graph);
 bool canonicalize_views(Graph& graph);
+bool roll_recurrences(Graph& graph);
+bool compute_stacked_steps_at_once(Graph& graph);
 
 // Every use of a value becomes a use of another; used by the passes.
 void replace_uses(Graph& graph, std::span<const ValueId> replacement);

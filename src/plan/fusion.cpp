@@ -109,7 +109,7 @@ std::vector<std::string_view> candidates(const Graph& graph, const Region& regio
     case Op::conv:
     case Op::conv_transpose: return {"conv.depthwise", "conv.cudnn"};
     case Op::attention: return {"attention.flash"};
-    case Op::rnn: return {"rnn.cudnn"};
+    case Op::rnn: return {"rnn.persistent", "rnn.cudnn"};
     default: return {};
   }
 }

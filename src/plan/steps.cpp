@@ -11,8 +11,9 @@ namespace {
 
 constexpr std::array rules = {
     StepRule{"libraries",
-             "products, convolutions and recurrences by cuBLASLt and cuDNN, attention without its scores in "
-             "memory",
+             "products and convolutions by cuBLASLt and cuDNN, attention without its scores in memory, "
+             "recurrences "
+             "with their weights in registers, else by cuDNN",
              choose_techniques},
     StepRule{"epilogues", "what follows a product happens before its result reaches memory", fuse_epilogues},
     StepRule{"loops", "chains of element-wise nodes and reductions become single kernels", fuse_loops},
@@ -35,6 +36,10 @@ std::span<const StepRule> all_steps() { return rules; }
 Result<Plan> make_plan(const Graph& graph, const std::string& numerics, const Techniques& techniques,
                        const GpuSpec& gpu) {
   STITCH_TRY(Plan plan, plain_plan(graph, numerics, techniques.plain));
+  // Blocks that wait for each other must all be there at once.
+  for (Region& region : plan.regions)
+    if (graph.nodes[static_cast<size_t>(region.nodes[0])].op == Op::rnn)
+      region.settings.emplace("processors", gpu.sms);
   for (const StepRule& rule : all_steps()) {
     STITCH_TRY(Plan next, rule.apply(graph, plan, techniques));
     STITCH_CHECK(check(graph, next));

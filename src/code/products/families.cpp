@@ -22,6 +22,8 @@ std::span<const Family> product_families() {
       {"attention.flash", "online softmax over tiles of keys", accepts_attention_flash,
        write_attention_flash},
       {"rnn.plain", "one product for all steps, then a kernel a step", accepts_rnn_plain, write_rnn_plain},
+      {"rnn.persistent", "weights stay in registers, blocks pass the state on through L2",
+       accepts_rnn_persistent, write_rnn_persistent},
       {"rnn.cudnn", "the whole recurrence by one call of cuDNN's", accepts_rnn_cudnn, write_rnn_cudnn},
   });
   return families;

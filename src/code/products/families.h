@@ -27,6 +27,8 @@ Result<void> accepts_attention_flash(const Graph& graph, const plan::Region& reg
 Result<RegionCode> write_attention_flash(const RegionRequest& request);
 Result<void> accepts_rnn_plain(const Graph& graph, const plan::Region& region);
 Result<RegionCode> write_rnn_plain(const RegionRequest& request);
+Result<void> accepts_rnn_persistent(const Graph& graph, const plan::Region& region);
+Result<RegionCode> write_rnn_persistent(const RegionRequest& request);
 Result<void> accepts_rnn_cudnn(const Graph& graph, const plan::Region& region);
 Result<RegionCode> write_rnn_cudnn(const RegionRequest& request);
 

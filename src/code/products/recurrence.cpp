@@ -32,11 +32,9 @@ Result<void> accepts_recurrence(const Graph& graph, const plan::Region& region) 
   return {};
 }
 
-Result<Recurrence> recurrence_of(const RegionRequest& request) {
-  STITCH_TRY(Parts parts, parts_of(request.graph, request.region, rnn_ops));
-  const Node& node = *parts.product;
-  const Graph& graph = request.graph;
+Recurrence sizes_of(const Graph& graph, const Node& node) {
   const Attributes& attributes = node.attributes;
+  const Shape &x = graph.type(node.operands[0]).shape, &h0 = graph.type(node.operands[1]).shape;
   Recurrence r;
   r.kind = attributes.text("kind");
   r.gates = r.lstm() ? 4 : r.kind == "gru" ? 3 : 1;
@@ -46,19 +44,25 @@ Result<Recurrence> recurrence_of(const RegionRequest& request) {
   r.biases = attributes.flag("biases");
   r.projected = attributes.integer("projection") != 0;
   r.dtype = graph.type(node.results[0]).dtype;
+  r.steps = x[r.batch_first ? 1 : 0];
+  r.batch = x[r.batch_first ? 0 : 1];
+  r.input = x[2];
+  r.output = h0[2];
+  r.hidden = r.lstm() ? graph.type(node.operands[2]).shape[2] : r.output;
+  return r;
+}
 
+Result<Recurrence> recurrence_of(const RegionRequest& request) {
+  STITCH_TRY(Parts parts, parts_of(request.graph, request.region, rnn_ops));
+  const Node& node = *parts.product;
+  const Graph& graph = request.graph;
+  Recurrence r = sizes_of(graph, node);
   auto x = find_view(request, node.operands[0]);
   if (!x) return not_for(request.region, "can't read its input where it lies");
   r.x = r.batch_first ? permuted(*x, {1, 0, 2}) : *x;
-  r.steps = r.x.shape[0];
-  r.batch = r.x.shape[1];
-  r.input = r.x.shape[2];
   STITCH_TRY(r.h0, dense_operand(request, node.operands[1]));
-  r.output = r.h0->shape[2];
-  r.hidden = r.output;
   if (r.lstm()) {
     STITCH_TRY(r.c0, dense_operand(request, node.operands[2]));
-    r.hidden = r.c0->shape[2];
   }
   size_t next = 3;
   for (int64_t i = 0; i < r.layers * r.directions; ++i) {

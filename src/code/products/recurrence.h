@@ -26,6 +26,8 @@ struct Recurrence {
 
 // For `accepts`: a lone rnn with elements, of f32 or f64.
 Result<void> accepts_recurrence(const Graph& graph, const plan::Region& region);
+// Kind and sizes, as far as the graph says them.
+Recurrence sizes_of(const Graph& graph, const Node& node);
 Result<Recurrence> recurrence_of(const RegionRequest& request);
 std::string describe(const Recurrence& recurrence);
 

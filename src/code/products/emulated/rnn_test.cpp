@@ -67,6 +67,31 @@ const Kind kinds[] = {
     {.name = "lstm_one", .kind = "lstm", .sizes = {1, 1, 1, 1}},
 };
 
+// Widths that are no multiples of anything, and what a persistent kernel does with them: units of the last
+// block missing, samples split over blocks, layers in several launches.
+const Kind persistent_kinds[] = {
+    {.name = "lstm_5", .kind = "lstm", .sizes = {6, 1, 3, 5}},
+    {.name = "lstm_33_deep", .kind = "lstm", .layers = 3, .batch_first = true, .sizes = {4, 3, 9, 33}},
+    {.name = "lstm_100_both_ways",
+     .kind = "lstm",
+     .layers = 2,
+     .bidirectional = true,
+     .sizes = {3, 10, 12, 100}},
+    {.name = "gru_5_both_ways", .kind = "gru", .layers = 3, .bidirectional = true, .sizes = {5, 3, 4, 5}},
+    {.name = "gru_33", .kind = "gru", .biases = false, .sizes = {4, 1, 64, 33}},
+    {.name = "gru_100_deep", .kind = "gru", .layers = 3, .sizes = {3, 3, 100, 100}},
+    {.name = "tanh_33_deep", .kind = "tanh", .layers = 3, .sizes = {5, 8, 40, 33}},
+    {.name = "relu_5_both_ways",
+     .kind = "relu",
+     .layers = 2,
+     .bidirectional = true,
+     .batch_first = true,
+     .biases = false,
+     .sizes = {5, 3, 2, 5}},
+    {.name = "tanh_many_samples", .kind = "tanh", .layers = 2, .sizes = {3, 45, 8, 20}},
+    {.name = "gru_many_samples", .kind = "gru", .batch_first = true, .sizes = {3, 31, 5, 12}},
+};
+
 std::vector<Case> rnn_cases() {
   std::vector<Case> all;
   for (const Kind& kind : kinds) {
@@ -74,6 +99,10 @@ std::vector<Case> rnn_cases() {
     std::string graph = graph_of(kind, lstm ? "y hn cn" : "y hn");
     all.push_back({format("plain_{}", kind.name), "rnn.plain", graph});
     if (kind.projection) continue;
+    all.push_back({.name = format("persistent_{}", kind.name),
+                   .technique = "rnn.persistent",
+                   .graph = graph,
+                   .settings = {{"processors", 6}}});
     all.push_back({.name = format("strict_{}", kind.name),
                    .technique = "rnn.cudnn",
                    .graph = graph,
@@ -81,6 +110,19 @@ std::vector<Case> rnn_cases() {
     all.push_back(
         {.name = format("tf32_{}", kind.name), .technique = "rnn.cudnn", .graph = graph, .tolerance = 5e-3});
   }
+  for (const Kind& kind : persistent_kinds)
+    all.push_back({.name = format("persistent_{}", kind.name),
+                   .technique = "rnn.persistent",
+                   .graph = graph_of(kind, kind.kind == std::string("lstm") ? "y hn cn" : "y hn"),
+                   .settings = {{"processors", 12}}});
+  all.push_back({.name = "persistent_only_y",
+                 .technique = "rnn.persistent",
+                 .graph = graph_of(kinds[5], "y"),
+                 .settings = {{"processors", 4}}});
+  all.push_back({.name = "persistent_only_cn",
+                 .technique = "rnn.persistent",
+                 .graph = graph_of(kinds[4], "cn"),
+                 .settings = {{"processors", 4}}});
   all.push_back({.name = "strict_only_hn",
                  .technique = "rnn.cudnn",
                  .graph = graph_of(kinds[4], "hn"),

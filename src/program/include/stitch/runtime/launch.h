@@ -11,6 +11,7 @@ namespace stitch {
 struct Geometry {
   dim3 grid, block;
   size_t shared_bytes = 0;  // dynamic
+  bool resident = false;    // all blocks at once, or an error: they may wait for each other
 };
 
 inline int64_t divide_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
@@ -31,12 +32,16 @@ StitchStatus launch(const char* name, void (*kernel)(Parameters...), const Geome
         void* pointers[] = {const_cast<void*>(static_cast<const void*>(&values))..., nullptr};
 #if STITCH_EMULATED
         // The same launch, under a name that the emulated GPU's reports can show.
-        return stitch_emulated::submit(stitch_emulated::Signature<Parameters...>::kernel(kernel, name),
-                                       {geometry.grid, geometry.block, geometry.shared_bytes, stream},
-                                       pointers);
+        return stitch_emulated::submit(
+            stitch_emulated::Signature<Parameters...>::kernel(kernel, name),
+            {geometry.grid, geometry.block, geometry.shared_bytes, stream, geometry.resident}, pointers);
 #else
-        return cudaLaunchKernel(reinterpret_cast<const void*>(kernel), geometry.grid, geometry.block,
-                                pointers, geometry.shared_bytes, stream);
+        const void* function = reinterpret_cast<const void*>(kernel);
+        if (geometry.resident)
+          return cudaLaunchCooperativeKernel(function, geometry.grid, geometry.block, pointers,
+                                             geometry.shared_bytes, stream);
+        return cudaLaunchKernel(function, geometry.grid, geometry.block, pointers, geometry.shared_bytes,
+                                stream);
 #endif
       },
       converted);

@@ -1,0 +1,109 @@
+// rnn.persistent: the whole recurrence by one resident kernel (kernels/recurrence_persistent.h), or one a
+// layer where both directions run: each layer then needs all steps of the one below. Bound by the trip to L2
+// that every step makes, not by bytes. FP32 exactly, so for every class. settings: processors, the
+// multiprocessors it may count on (132). Chosen where the weights fit into their registers.
+#include "base/text.h"
+#include "code/names.h"
+#include "code/products/epilogue.h"
+#include "code/products/families.h"
+#include "code/products/parts.h"
+#include "code/products/recurrence.h"
+#include "code/products/recurrence_spread.h"
+#include "code/products/signature.h"
+
+namespace stitch::code {
+
+namespace {
+
+std::optional<Spread> spread_for(const Recurrence& recurrence, const plan::Region& region) {
+  auto found = region.settings.find("processors");
+  return spread_of(recurrence, found == region.settings.end() ? 132 : found->second);
+}
+
+std::string sizes_struct(const Recurrence& r, const Spread& s, const std::string& name) {
+  return format(
+      "struct {} {{\n  static constexpr auto kind = stitch::RecurrenceKind::{};\n"
+      "  static constexpr int steps = {}, batch = {}, input = {}, hidden = {}, layers = {}, directions = "
+      "{};\n"
+      "  // A block computes {} of {} units for {} samples; {} lanes share a unit's sums, {} unit{} a lane.\n"
+      "  static constexpr int layers_at_once = {}, samples = {}, units = {}, units_each = {}, slices = {};\n"
+      "  static constexpr int state_warps = {}, input_warps = {};  // that fetch\n}};\n",
+      name, r.kind, r.steps, r.batch, r.input, r.hidden, r.layers, r.directions, s.units, r.hidden, s.samples,
+      s.slices, s.units_each, s.units_each > 1 ? "s" : "", s.layers_at_once, s.samples, s.units, s.units_each,
+      s.slices, s.state_warps, s.input_warps);
+}
+
+// As PersistentSizes::exchanged_bytes has it.
+int64_t exchanged_bytes(const Recurrence& r, const Spread& s) {
+  int64_t layers = s.layers_at_once < r.layers ? s.layers_at_once + 1 : r.layers;
+  int64_t chunks = (r.batch + s.samples - 1) / s.samples;
+  return layers * chunks * r.steps * r.directions * r.hidden * ((s.samples + 3) / 4 * 4) * 4;
+}
+
+}  // namespace
+
+Result<void> accepts_rnn_persistent(const Graph& graph, const plan::Region& region) {
+  STITCH_CHECK(accepts_recurrence(graph, region));
+  for (int32_t index : region.nodes) {
+    const Node& node = graph.nodes[static_cast<size_t>(index)];
+    if (node.op != Op::rnn) continue;
+    Recurrence r = sizes_of(graph, node);
+    if (r.dtype != DType::f32) return not_for(region, "has recurrences of f32 only");
+    if (r.projected) return not_for(region, "has no projections");
+    if (r.steps * r.batch * r.input * r.hidden == 0) return not_for(region, "has no recurrence over nothing");
+    if (!spread_for(r, region)) return not_for(region, "has no room for these weights in registers");
+  }
+  return {};
+}
+
+Result<RegionCode> write_rnn_persistent(const RegionRequest& request) {
+  STITCH_CHECK(accepts_rnn_persistent(request.graph, request.region));
+  STITCH_TRY(Recurrence r, recurrence_of(request));
+  if (r.x.place->dtype != DType::f32) return not_for(request.region, "reads its input in f32");
+  Spread spread = *spread_for(r, request.region);
+
+  Signature signature("enqueue_" + request.name);
+  signature.read(*r.x.place);
+  for (const Place* place : {r.h0, r.c0})
+    if (place) signature.read(*place);
+  std::string sizes = type_name(request.name, "Sizes");
+  std::string body = format("  stitch::PersistentRecurrence<{}, {}> r{{}};\n", sizes, r.weights.size());
+  for (size_t slot = 0; slot < r.weights.size(); ++slot) {
+    std::vector<std::string> pointers;
+    const Recurrence::Weights& w = r.weights[slot];
+    for (const Place* place : {w.input, w.hidden, w.input_bias, w.hidden_bias}) {
+      if (place) signature.read(*place);
+      pointers.push_back(place ? place->pointer : "nullptr");
+    }
+    body += format("  r.weights[{}] = {{{}}};\n", slot, join(pointers, ", "));
+  }
+  for (const Place* place : {r.y, r.hn, r.cn})
+    if (place) signature.write(*place);
+  signature.workspace();
+  body += format("  r.x = {}{};\n", r.x.place->pointer, r.x.offset ? format(" + {}", r.x.offset) : "");
+  body += format("  r.x_step = {}, r.x_sample = {}, r.x_feature = {};\n", r.x.strides[0], r.x.strides[1],
+                 r.x.strides[2]);
+  body += format("  r.h0 = {};\n", r.h0->pointer);
+  if (r.c0) body += format("  r.c0 = {};\n", r.c0->pointer);
+  body += "  r.exchange = static_cast<float*>(workspace);\n";
+  if (r.y)
+    body += format("  r.y = {};\n  r.y_step = {}, r.y_sample = {};\n", r.y->pointer, r.y_step, r.y_row);
+  if (r.hn) body += format("  r.hn = {};\n", r.hn->pointer);
+  if (r.cn) body += format("  r.cn = {};\n", r.cn->pointer);
+
+  RegionCode code;
+  std::string blocks = request.name + "_blocks";
+  code.members.push_back({"stitch::ResidentBlocks", blocks,
+                          format("STITCH_OK_OR_RETURN({}.create({}));", blocks, spread.blocks(r))});
+  code.includes = "#include \"stitch/kernels/recurrence_persistent.h\"\n";
+  code.declaration = signature.declaration();
+  code.source = format(
+      "// {}\n// Weights stay in registers for all steps; blocks pass the state on through L2.\n{}\n{} {{\n{}"
+      "  return stitch::enqueue_persistent_recurrence(r, stream);\n}}\n",
+      describe(r), sizes_struct(r, spread, sizes), signature.head(), body);
+  code.arguments = signature.arguments();
+  code.workspace_bytes = exchanged_bytes(r, spread);
+  return code;
+}
+
+}  // namespace stitch::code
