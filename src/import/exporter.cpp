@@ -27,11 +27,6 @@ Error Exporter::gone() {
 
 namespace {
 
-std::string word(const Json& object, const char* key) {
-  auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 Error read_error(const Json& json) {
   Error error = user_error(word(json, "kind"), word(json, "message"), word(json, "fix"));
   error.where = word(json, "where");

@@ -1,4 +1,4 @@
-// softmax(q k^T * scale + mask) v, a head and some of its queries at a time.
+// weights(q k^T * scale + mask) v, a head and some of its queries at a time.
 #include <cmath>
 #include <limits>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// The mask as something to add to row `query` of head `head`'s scores.
+// What the mask does to row `query` of head `head`'s scores.
 struct Mask {
   const Tensor* tensor = nullptr;
   Shape batch;                   // of the scores, without their last two dimensions
@@ -23,7 +23,7 @@ struct Mask {
     if (mask) strides = broadcast_strides(mask->shape(), scores);
   }
 
-  void add(int64_t head, int64_t query, double* row, int64_t keys) const {
+  void apply(int64_t head, int64_t query, double* row, int64_t keys) const {
     if (!tensor) return;
     int64_t start = query * strides[batch.size()], step = strides[batch.size() + 1];
     for (size_t d = batch.size(); d-- > 0; head /= batch[d]) start += head % batch[d] * strides[d];
@@ -33,19 +33,24 @@ struct Mask {
     } else {
       const int64_t* mask = tensor->data<int64_t>() + start;
       for (int64_t i = 0; i < keys; ++i)
-        if (!mask[i * step]) row[i] += -infinity;  // added, so that NaN stays
+        if (!mask[i * step]) row[i] = -infinity;  // whatever the product is: kernels needn't compute it
     }
   }
 };
 
-// A row in which everything is masked becomes zeros, as PyTorch's _safe_softmax has it.
-void safe_softmax(double* row, int64_t count) {
+// `safe`: a row in which everything is masked becomes zeros, as PyTorch's _safe_softmax has it, not NaN.
+void softmax(double* row, int64_t count, bool safe) {
   double most = -infinity, sum = 0;
   for (int64_t i = 0; i < count; ++i)
     if (!(row[i] <= most)) most = row[i];
-  if (most == -infinity) return std::fill(row, row + count, 0.0);
+  if (safe && most == -infinity) return std::fill(row, row + count, 0.0);
   for (int64_t i = 0; i < count; ++i) sum += row[i] = std::exp(row[i] - most);
   for (int64_t i = 0; i < count; ++i) row[i] /= sum;
+}
+
+void relu(double* row, int64_t count) {
+  for (int64_t i = 0; i < count; ++i)
+    if (row[i] < 0) row[i] = 0;  // NaN stays
 }
 
 }  // namespace
@@ -60,6 +65,7 @@ Outcome evaluate_attention(const Call& call) {
   scores_shape.push_back(keys);
   Mask mask(call.has(3) ? &call.in(3) : nullptr, scores_shape);
   bool causal = call.attributes().flag("causal");
+  const std::string& weights = call.attributes().text("weights");
   double scale = call.attributes().number("scale");
   int64_t heads = element_count({q.shape().begin(), q.shape().end() - 2});
   // Query heads a key head serves.
@@ -85,9 +91,12 @@ Outcome evaluate_attention(const Call& call) {
       for (int64_t i = 0; i < count; ++i) {
         double* row = scores.data() + i * keys;
         if (causal)
-          for (int64_t j = first + i + 1; j < keys; ++j) row[j] += -infinity;
-        mask.add(head, first + i, row, keys);
-        safe_softmax(row, keys);
+          for (int64_t j = first + i + 1; j < keys; ++j) row[j] = -infinity;
+        mask.apply(head, first + i, row, keys);
+        if (weights == "relu")
+          relu(row, keys);
+        else
+          softmax(row, keys, weights == "safe_softmax");
       }
       Gemm mix{.m = count, .n = value_width, .k = keys};
       mix.stride_a = keys;

@@ -12,8 +12,20 @@ TEST(Attention, MasksAndCausality) {
   expect_values(apply(Op::attention, {q, k, v}, {{"scale", 1.0}, {"causal", true}}), {1, 1.5});
   Tensor keep = Tensor::of(DType::boolean, {2, 3}, {1, 0, 1, 0, 0, 0});
   expect_values(apply(Op::attention, {q, k, v, keep}, {{"scale", 1.0}}), {3.5, 0});  // nothing to see: zeros
+  Tensor strict =
+      apply(Op::attention, {q, k, v, keep}, {{"scale", 1.0}, {"weights", std::string("softmax")}});
+  EXPECT_EQ(strict.data<double>()[0], 3.5);
+  EXPECT_TRUE(std::isnan(strict.data<double>()[1]));
   Tensor add = floats({3}, {-inf, 0, 0});
   expect_values(apply(Op::attention, {q, k, v, add}, {{"scale", 1.0}}), {4, 4});
+}
+
+TEST(Attention, ReluWeighsScoresThemselves) {
+  Tensor q = floats({2, 1}, {1, -2}), k = floats({3, 1}, {1, 2, -3}), v = floats({3, 1}, {1, 2, 6});
+  Attributes relu = {{"scale", 0.5}, {"weights", std::string("relu")}};
+  expect_values(apply(Op::attention, {q, k, v}, relu), {2.5, 18});
+  Tensor keep = Tensor::of(DType::boolean, {3}, {0, 1, 0});
+  expect_values(apply(Op::attention, {q, k, v, keep}, relu), {2, 0});
 }
 
 TEST(Attention, GroupedQueriesAndScale) {

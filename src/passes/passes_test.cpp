@@ -1,8 +1,11 @@
 // Each pass on a small graph: testdata/NAME.before.txt in, NAME.after.txt out.
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "base/file.h"
 #include "graph/text.h"
+#include "oracle/interpreter.h"
 #include "passes/pipeline.h"
 
 namespace stitch {
@@ -30,15 +33,44 @@ TEST_P(GoldenPass, TurnsBeforeIntoAfter) {
   EXPECT_EQ(print_graph(*graph), *after);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, GoldenPass,
-                         testing::Values(Golden{"dead_code", remove_dead_code},
-                                         Golden{"fold_constants", fold_constants},
-                                         Golden{"common_subexpressions", share_common_subexpressions},
-                                         Golden{"canonical_views", canonicalize_views},
-                                         Golden{"unrolled_recurrences", roll_recurrences},
-                                         Golden{"unrolled_recurrences_batch_first", roll_recurrences},
-                                         Golden{"stacked_steps", compute_stacked_steps_at_once}),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    All, GoldenPass,
+    testing::Values(Golden{"dead_code", remove_dead_code}, Golden{"fold_constants", fold_constants},
+                    Golden{"attention", recognize_attention}, Golden{"pairwise_einsums", pair_einsums},
+                    Golden{"common_subexpressions", share_common_subexpressions},
+                    Golden{"canonical_views", canonicalize_views},
+                    Golden{"unrolled_recurrences", roll_recurrences},
+                    Golden{"unrolled_recurrences_batch_first", roll_recurrences},
+                    Golden{"stacked_steps", compute_stacked_steps_at_once},
+                    Golden{"single_reductions", drop_single_reductions},
+                    Golden{"pooled_products", pool_weights_of_products},
+                    Golden{"slices_first", move_slices_first}, Golden{"own_views", give_products_own_views}),
+    [](const auto& info) { return info.param.name; });
+
+TEST(Attention, MeansTheSameAsWrittenOut) {
+  auto text = read_file(STITCH_SOURCE_DIR "/src/passes/testdata/attention.before.txt");
+  ASSERT_TRUE(text);
+  auto before = parse_graph(*text), after = parse_graph(*text);
+  ASSERT_TRUE(before && recognize_attention(*after));
+  std::mt19937_64 generator(7);
+  std::normal_distribution<double> normal;
+  oracle::Known known, known_after;
+  for (ValueId id : before->leaves()) {
+    const Value& value = (*before)[id];
+    std::vector<double> numbers(static_cast<size_t>(value.type.elements()));
+    for (size_t i = 0; i < numbers.size(); ++i)
+      numbers[i] = value.name == "tril" ? (i % 6 <= i / 6 ? 1 : 0) : normal(generator);
+    oracle::Tensor tensor = oracle::Tensor::of(value.type.dtype, value.type.shape, numbers);
+    known.emplace(id, tensor);
+    known_after.emplace(after->find(value.name), tensor);
+  }
+  auto expected = oracle::evaluate(*before, known, before->outputs),
+       got = oracle::evaluate(*after, known_after, after->outputs);
+  ASSERT_TRUE(expected && got);
+  for (size_t o = 0; o < expected->size(); ++o)
+    for (int64_t i = 0; i < (*expected)[o].elements(); ++i)
+      EXPECT_NEAR((*expected)[o].data<double>()[i], (*got)[o].data<double>()[i], 1e-12) << "output " << o;
+}
 
 Graph tiny() {
   return *parse_graph(

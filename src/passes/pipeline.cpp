@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ranges>
 
 #include "base/text.h"
 #include "graph/text.h"
@@ -16,13 +17,22 @@ std::span<const Pass> cleanup_pipeline() {
        canonicalize_views},
       {"constant-folding", "before sharing: folded values are equal more often than the ops that made them",
        fold_constants},
+      {"attention", "after folding: scales are numbers by then; before sharing: its scores must be its own",
+       recognize_attention},
+      {"algebra-pairwise-einsums", "before sharing: two einsums often scale the same operand", pair_einsums},
       {"common-subexpressions", "masks and tables are built anew in every layer",
        share_common_subexpressions},
+      {"algebra-single-reductions", "before pools of products: what is left of those is often one element",
+       drop_single_reductions},
+      {"algebra-pooled-products", "after sharing: a product that two want is not taken apart",
+       pool_weights_of_products},
       {"canonical-views-again", "sharing and folding leave views of views behind", canonicalize_views},
       {"unrolled-recurrences", "behind the views: a step's input is then one slice and one reshape",
        roll_recurrences},
       {"stacked-steps", "behind unrolled-recurrences, whose states are slices of one value",
        compute_stacked_steps_at_once},
+      {"slices-first", "behind everything that recognises views by their order", move_slices_first},
+      {"own-views", "behind sharing, which would undo it", give_products_own_views},
       {"dead-code", "last: everything above leaves what nobody uses any more", remove_dead_code},
   };
   return pipeline;
@@ -71,6 +81,27 @@ void replace_uses(Graph& graph, std::span<const ValueId> replacement) {
     for (ValueId& id : node.operands) follow(id);
   for (ValueId& id : graph.outputs) follow(id);
   for (Update& update : graph.updates) follow(update.value);
+}
+
+void sort_nodes(Graph& graph) {
+  std::vector<int32_t> made_by = producers(graph);
+  std::vector<bool> placed(graph.nodes.size());
+  std::vector<Node> sorted;
+  for (size_t first = 0; first < graph.nodes.size(); ++first)
+    for (std::vector<size_t> open = {first}; !open.empty();) {
+      size_t at = open.back(), waiting = open.size();
+      if (!placed[at])
+        for (ValueId id : std::views::reverse(graph.nodes[at].operands))
+          if (int32_t maker = id == ValueId::none ? -1 : made_by[index_of(id)];
+              maker >= 0 && !placed[static_cast<size_t>(maker)])
+            open.push_back(static_cast<size_t>(maker));
+      if (open.size() > waiting) continue;
+      open.pop_back();
+      if (placed[at]) continue;
+      placed[at] = true;
+      sorted.push_back(graph.nodes[at]);
+    }
+  graph.nodes = std::move(sorted);
 }
 
 }  // namespace stitch

@@ -40,12 +40,20 @@ std::span<const Pass> cleanup_pipeline();
 // The passes.
 bool remove_dead_code(Graph& graph);
 bool fold_constants(Graph& graph);
+bool recognize_attention(Graph& graph);
+bool pair_einsums(Graph& graph);
 bool share_common_subexpressions(Graph& graph);
 bool canonicalize_views(Graph& graph);
 bool roll_recurrences(Graph& graph);
 bool compute_stacked_steps_at_once(Graph& graph);
+bool drop_single_reductions(Graph& graph);
+bool pool_weights_of_products(Graph& graph);
+bool move_slices_first(Graph& graph);
+bool give_products_own_views(Graph& graph);
 
 // Every use of a value becomes a use of another; used by the passes.
 void replace_uses(Graph& graph, std::span<const ValueId> replacement);
+// Nodes that a pass added stand at the end: each goes before the first that needs it.
+void sort_nodes(Graph& graph);
 
 }  // namespace stitch

@@ -5,7 +5,7 @@ namespace stitch::ops {
 
 namespace {
 
-Result<ResultTypes> infer_attention(OperandTypes in, const Attributes&) {
+Result<ResultTypes> infer_attention(OperandTypes in, const Attributes& attributes) {
   const TensorType &q = *in[0], &k = *in[1], &v = *in[2];
   STITCH_CHECK(need_floating(q, "the query"));
   STITCH_CHECK(need_same_dtype(q, k, "the key"));
@@ -13,6 +13,9 @@ Result<ResultTypes> infer_attention(OperandTypes in, const Attributes&) {
   auto wrong = [&] {
     return ill(format("attention of q {}, k {}, v {}", text(q.shape), text(k.shape), text(v.shape)));
   };
+  const std::string& weights = attributes.text("weights");
+  if (weights != "safe_softmax" && weights != "softmax" && weights != "relu")
+    return ill(format("attention weighs by safe_softmax, softmax or relu, not by {}", weights));
   if (q.rank() < 2 || k.rank() != q.rank() || v.rank() != q.rank()) return wrong();
   size_t batch = q.shape.size() - 2;
   if (q.shape[batch + 1] != k.shape[batch + 1] || k.shape[batch] != v.shape[batch]) return wrong();
@@ -124,11 +127,13 @@ std::vector<OpInfo> sequences() {
       {Op::attention,
        "attention",
        Family::sequence,
-       "softmax(q k^T * scale + mask) v; a bool mask keeps where true, and a row that keeps nothing is zero; "
-       "causal keeps key <= query; query "
-       "heads may share key heads",
+       "weights(q k^T * scale + mask) v; a bool mask keeps where true, others weigh as -inf does; causal "
+       "keeps "
+       "key <= query; weights are softmax (a row that keeps nothing is NaN), safe_softmax (it is zero) or "
+       "relu; "
+       "query heads may share key heads",
        {{"q"}, {"k"}, {"v"}, {"mask", optional}},
-       {{"causal", false}, {"scale", 1.0, true}},
+       {{"causal", false}, {"scale", 1.0, true}, {"weights", std::string("safe_softmax")}},
        infer_attention,
        attention_cost},
       {Op::rnn,
