@@ -12,3 +12,6 @@ if(STITCHCUDA_TESTS)
   # One test for all: a suite's regions are compiled together.
   add_test(NAME code_device COMMAND code_device_test)
 endif()
+# Writes a CUDA source that times the loop families on a GPU.
+add_executable(loops_bench EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/src/code/loops/loops_bench.cpp)
+target_link_libraries(loops_bench PRIVATE stitch_code)

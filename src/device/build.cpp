@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "device/build_cache.h"
 #include "device/build_sources.h"
+#include "device/build_units.h"
 #include "device/cuda/resources.h"
 #include "device/toolchain.h"
 
@@ -47,47 +48,91 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
 using Progress = std::function<void(std::string_view)>;
 
 struct Objects {
-  std::vector<CacheEntry> entries;  // in the order of the sources
-  int compiled = 0;
+  std::vector<CacheEntry> entries;
+  int compiled = 0;  // sources
 };
 
-// Compilers are processes: a thread each to wait for them, as many as there are cores.
-Result<Objects> compile_all(const BuildRequest& request, const std::vector<std::string>& keys,
-                            const Toolchain& toolchain, const BuildCache& cache, const Work& work,
-                            const Progress& on_progress) {
-  const size_t count = request.sources.size();
-  std::vector<std::optional<Result<CacheEntry>>> found(count);
-  std::atomic<size_t> next = 0;
-  std::atomic<int> compiled = 0;
-  std::atomic<bool> failed = false;
-  std::mutex progress;
-  auto take = [&] {
-    for (size_t i; (i = next++) < count && !failed;) {
-      bool made = false;
-      found[i] = find_or_make(cache, keys[i], "object.o", work.scratch, made, [&](const fs::path& object) {
-        if (on_progress) {
-          std::lock_guard lock(progress);
-          on_progress(format("compiling {}", request.sources[i].filename().string()));
-        }
-        return toolchain.compile(request.sources[i], object, work);
-      });
-      compiled += made;
-      if (!*found[i]) failed = true;
+class Compilation {
+ public:
+  Compilation(const BuildRequest& request, const std::vector<std::string>& keys, const Toolchain& toolchain,
+              const BuildCache& cache, const Work& work, const Progress& on_progress)
+      : request_(request),
+        keys_(keys),
+        toolchain_(toolchain),
+        cache_(cache),
+        work_(work),
+        on_progress_(on_progress) {}
+
+  // Compilers are processes: a thread each to wait for them, as many as there are cores.
+  Result<Objects> compile(const std::vector<Unit>& units) {
+    std::vector<std::optional<Result<std::vector<CacheEntry>>>> found(units.size());
+    std::atomic<size_t> next = 0;
+    std::atomic<bool> failed = false;
+    auto take = [&] {
+      for (size_t i; (i = next++) < units.size() && !failed;) {
+        found[i] = compile_unit(units[i]);
+        if (!*found[i]) failed = true;
+      }
+    };
+    std::vector<std::thread> threads;
+    const size_t helpers = std::min(units.size(), static_cast<size_t>(core_count()));
+    for (size_t i = 1; i < helpers; ++i) threads.emplace_back(take);
+    take();
+    for (std::thread& thread : threads) thread.join();
+    // The first unit's error, whichever came first.
+    for (auto& objects : found)
+      if (objects && !*objects) return std::move(*objects).error();
+    Objects out;
+    for (auto& objects : found) out.entries.insert(out.entries.end(), (*objects)->begin(), (*objects)->end());
+    out.compiled = compiled_;
+    return out;
+  }
+
+ private:
+  Result<CacheEntry> object_of(const Unit& unit) {
+    bool made = false;
+    auto entry = find_or_make(cache_, unit.key, "object.o", work_.scratch, made,
+                              [&](const fs::path& object) -> Result<std::string> {
+                                STITCH_TRY(fs::path source, write_unit(unit, request_, work_.scratch));
+                                std::string title = request_.sources[unit.sources[0]].filename().string();
+                                if (unit.sources.size() > 1)
+                                  title += format(" and {} more", unit.sources.size() - 1);
+                                if (on_progress_) {
+                                  std::lock_guard lock(progress_);
+                                  on_progress_("compiling " + title);
+                                }
+                                return toolchain_.compile(source, object, work_);
+                              });
+    if (made && entry) compiled_ += static_cast<int>(unit.sources.size());
+    return entry;
+  }
+
+  // Sources that don't go together are compiled one by one; then an error, too, is that of one source.
+  Result<std::vector<CacheEntry>> compile_unit(const Unit& unit) {
+    auto together = object_of(unit);
+    if (together && unit.sources.size() > 1) remember_unit(unit, keys_, cache_);
+    if (together) return std::vector{*std::move(together)};
+    if (unit.sources.size() == 1 || together.error().blame != Error::Blame::user)
+      return std::move(together).error();
+    std::vector<CacheEntry> out;
+    for (size_t index : unit.sources) {
+      const Unit alone{{index}, keys_[index]};
+      STITCH_TRY(CacheEntry entry, object_of(alone));
+      remember_unit(alone, keys_, cache_);
+      out.push_back(std::move(entry));
     }
-  };
-  std::vector<std::thread> threads;
-  const size_t helpers = std::min(count, static_cast<size_t>(core_count()));
-  for (size_t i = 1; i < helpers; ++i) threads.emplace_back(take);
-  take();
-  for (std::thread& thread : threads) thread.join();
-  // The first source's error, whichever came first.
-  for (auto& object : found)
-    if (object && !*object) return std::move(*object).error();
-  Objects out;
-  for (auto& object : found) out.entries.push_back(**std::move(object));
-  out.compiled = compiled;
-  return out;
-}
+    return out;
+  }
+
+  const BuildRequest& request_;
+  const std::vector<std::string>& keys_;
+  const Toolchain& toolchain_;
+  const BuildCache& cache_;
+  const Work& work_;
+  const Progress& on_progress_;
+  std::mutex progress_;
+  std::atomic<int> compiled_ = 0;
+};
 
 Result<Built> build_absolute(const BuildRequest& request, const Progress& on_progress) {
   const Clock::time_point start = Clock::now();
@@ -104,7 +149,9 @@ Result<Built> build_absolute(const BuildRequest& request, const Progress& on_pro
     STITCH_TRY(std::string text, reader.hash(source));
     keys.push_back(key_of({"object", toolchain->identity(), source.filename().string(), text}));
   }
-  STITCH_TRY(Objects objects, compile_all(request, keys, *toolchain, cache, work, on_progress));
+  STITCH_TRY(std::vector<Unit> units, arrange_units(request, keys, cache));
+  STITCH_TRY(Objects objects,
+             Compilation(request, keys, *toolchain, cache, work, on_progress).compile(units));
 
   Built built;
   std::vector<fs::path> files;
@@ -141,7 +188,10 @@ Result<Built> build(const BuildRequest& request, const std::function<void(std::s
   // Compilers work in a folder of their own, so they get whole paths; messages get them as they were given.
   BuildRequest absolute = request;
   for (fs::path& path : absolute.sources) path = fs::absolute(path).lexically_normal();
+  for (fs::path& path : absolute.shareable) path = fs::absolute(path).lexically_normal();
   for (fs::path& path : absolute.include_dirs) path = fs::absolute(path).lexically_normal();
+  // A unit names its sources; last, so that it hides nobody's headers.
+  if (!absolute.shareable.empty()) absolute.include_dirs.push_back(absolute.shareable[0].parent_path());
   auto built = build_absolute(absolute, on_progress);
   if (built) return built;
   Error error = std::move(built).error();

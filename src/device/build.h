@@ -17,7 +17,9 @@ enum class Target : uint8_t { emulated, cuda };
 std::string_view name(Target target);
 
 struct BuildRequest {
-  std::vector<fs::path> sources;       // .cu and .cpp
+  std::vector<fs::path> sources;  // .cu and .cpp
+  // Those among them that may be compiled together: their names don't meet. They lie in one folder.
+  std::vector<fs::path> shareable;
   std::vector<fs::path> include_dirs;  // theirs and the runtime header's
   Target target = Target::emulated;
   std::string architecture = "sm_90a";  // cuda
@@ -38,7 +40,7 @@ struct Built {
   fs::path library;  // in the cache
   std::string hash;  // SHA-256 of the library
   std::vector<KernelResources> resources;
-  int compiled = 0, reused = 0;  // objects
+  int compiled = 0, reused = 0;  // sources
   double seconds = 0;
 };
 

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -21,6 +20,7 @@ namespace stitch::device {
 namespace {
 
 constexpr std::string_view record = "entry.json";  // written last; its time is when the entry was used
+constexpr std::string_view note_suffix = ".note";
 constexpr time_t look_every = 600, in_use = 3600;
 
 Error cannot(std::string_view doing, const fs::path& path, const std::error_code& code) {
@@ -42,19 +42,7 @@ std::string unique() {
 
 }  // namespace
 
-Result<BuildCache> BuildCache::open() {
-  auto variable = [](const char* name) {
-    return std::getenv(name) ? fs::path(std::getenv(name)) : fs::path();
-  };
-  fs::path folder = variable("STITCHCUDA_CACHE");
-  if (folder.empty() && !variable("XDG_CACHE_HOME").empty())
-    folder = variable("XDG_CACHE_HOME") / "stitchcuda";
-  if (folder.empty() && !variable("HOME").empty()) folder = variable("HOME") / ".cache/stitchcuda";
-  if (folder.empty())
-    return user_error("cache", "there is no HOME to keep built programs in",
-                      "set STITCHCUDA_CACHE to a folder");
-  return open(folder / "build");
-}
+Result<BuildCache> BuildCache::open() { return open(cache_folder() / "build"); }
 
 Result<BuildCache> BuildCache::open(const fs::path& folder, int64_t size_limit) {
   std::error_code failed;
@@ -123,6 +111,23 @@ Result<CacheEntry> BuildCache::publish(const std::string& key, const fs::path& f
   return CacheEntry{folder / name, *hash, std::string(notes)};
 }
 
+void BuildCache::remember(const std::string& key, std::string_view note) const {
+  fs::path path = folder_of(key);
+  path += note_suffix;
+  std::error_code ignored;
+  fs::create_directories(path.parent_path(), ignored);
+  (void)write_file(path, note);  // without it something is compiled again, and nothing worse
+}
+
+std::optional<std::string> BuildCache::recall(const std::string& key) const {
+  fs::path path = folder_of(key);
+  path += note_suffix;
+  auto note = read_file(path);
+  if (!note) return std::nullopt;
+  touch(path);
+  return *std::move(note);
+}
+
 BuildCache::Lock BuildCache::lock(const std::string& key) const {
   fs::path path = folder_of(key);
   path += ".lock";
@@ -160,7 +165,8 @@ void BuildCache::trim() const {
       for (const auto& part : fs::directory_iterator(place.path(), ignored))
         item.bytes += static_cast<int64_t>(part.file_size(ignored));
       // Nobody takes an hour for one object.
-      const bool leftover = !fs::exists(place.path() / record, ignored);
+      const bool leftover =
+          place.path().extension() != note_suffix && !fs::exists(place.path() / record, ignored);
       if (leftover && now - item.used > in_use) {
         fs::remove_all(item.path, ignored);
         continue;

@@ -27,6 +27,9 @@ class BuildCache {
   // Moves `file` in, under `name`. Whoever was first wins.
   Result<CacheEntry> publish(const std::string& key, const fs::path& file, std::string_view name,
                              std::string_view notes) const;
+  // A word about `key` that the next one replaces.
+  void remember(const std::string& key, std::string_view note) const;
+  std::optional<std::string> recall(const std::string& key) const;
   // The oldest go until the rest is below the limit. Looks at most every ten minutes, and leaves alone what
   // was used in the last hour: somebody may be about to load it.
   void trim() const;

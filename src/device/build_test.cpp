@@ -6,6 +6,7 @@
 #include <fstream>
 #include <thread>
 
+#include "base/parallel.h"
 #include "device/build_cache.h"
 #include "device/build_errors.h"
 #include "device/cuda/resources.h"
@@ -29,17 +30,18 @@ class Build : public testing::TestWithParam<Target> {
     EXPECT_TRUE(write_file(path, text));
     return path;
   }
-  Result<Built> make(std::vector<fs::path> sources) {
+  Result<Built> make(std::vector<fs::path> sources, std::vector<fs::path> shareable = {}) {
     BuildRequest request;
     request.sources = std::move(sources);
+    request.shareable = std::move(shareable);
     request.include_dirs = {scratch_->path() / "program/include"};
     request.target = GetParam();
     request.time_limit = time_limit_;
     return build(request);
   }
   // The message it fails with.
-  std::string failure(std::vector<fs::path> sources) {
-    auto built = make(std::move(sources));
+  std::string failure(std::vector<fs::path> sources, std::vector<fs::path> shareable = {}) {
+    auto built = make(std::move(sources), std::move(shareable));
     if (built) return "it was built";
     EXPECT_EQ(built.error().code, "build_failed") << built.error().text();
     EXPECT_EQ(built.error().blame, Error::Blame::user);
@@ -74,6 +76,45 @@ TEST_P(Build, CompilesOnceAndOnlyWhatChanged) {
 
   write("include/two.h", "constexpr int two = 2;\n");
   EXPECT_EQ(make({a, b})->compiled, 0);
+}
+
+TEST_P(Build, SharesUnitsAndKeepsThoseThatDidNotChange) {
+  std::vector<fs::path> sources;
+  auto region = [&](int number, int answer) {
+    return write(format("r{}.cu", number),
+                 format("#include \"two.h\"\nnamespace {{\n__global__ void kernel_{0}(float* x) {{ *x = two; "
+                        "}}\n}}\nint r{0}() {{ return {1}; }}\n",
+                        number, answer));
+  };
+  write("include/two.h", "#pragma once\nconstexpr int two = 2;\n");
+  for (int i = 0; i < 17; ++i) sources.push_back(region(i, i));
+  auto first = make(sources, sources);
+  ASSERT_TRUE(first) << first.error().text();
+  EXPECT_EQ(first->compiled, 17);
+  EXPECT_EQ(first->resources.size(), GetParam() == Target::cuda ? 17u : 0u);
+  EXPECT_EQ(make(sources, sources)->compiled, 0);
+
+  region(7, 70);
+  auto second = make(sources, sources);
+  ASSERT_TRUE(second) << second.error().text();
+  EXPECT_GT(second->compiled, 0);
+  EXPECT_LT(second->compiled, 17) << "the changed one, with those it shared a unit with";
+  region(7, 7);
+  EXPECT_EQ(make(sources, sources)->compiled, 0);
+}
+
+TEST_P(Build, CompilesAloneWhatCannotShare) {
+  std::vector<fs::path> clash, bad;
+  for (int i = 0; i < 2 * core_count(); ++i) {
+    const std::string own = format("int r{}() {{ return 1; }}\n", i);
+    clash.push_back(write(format("clash{}.cu", i), "namespace {\nstruct Same {};\n}\n" + own));
+    bad.push_back(write(format("bad{}.cu", i), (i == 1 ? "\nint f() { return nothing; }\n" : "") + own));
+  }
+  auto built = make(clash, clash);
+  ASSERT_TRUE(built) << built.error().text();
+  EXPECT_EQ(make(clash, clash)->compiled, 0);
+  const std::string message = failure(bad, bad);
+  EXPECT_EQ(message.find(bad[1].string() + ":2: "), 0u) << message;
 }
 
 TEST_P(Build, NamesTheFirstErrorWithFileAndLine) {

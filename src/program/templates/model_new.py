@@ -3,6 +3,7 @@
 The model's own source below is only asked to construct its parameters and buffers, so that the same seed gives
 the same weights; its forward is never called.
 """
+import concurrent.futures
 import ctypes
 import glob
 import json
@@ -10,6 +11,7 @@ import operator
 import os
 import shutil
 import subprocess
+import tempfile
 
 import torch
 from torch import nn
@@ -83,25 +85,43 @@ def _find_nvcc():
     return nvcc
 
 
-def _library(folder, device):
-    """The compiled program; compiled first if it is not there or older than its sources."""
-    sources = sorted(glob.glob(os.path.join(folder, "*.cu")) + glob.glob(os.path.join(folder, "regions", "*.cu")))
-    headers = glob.glob(os.path.join(folder, "**", "*.h"), recursive=True)
-    library = os.path.join(folder, "build", "libprogram.so")
-    newest = max(os.path.getmtime(path) for path in sources + headers)
-    if not os.path.exists(library) or os.path.getmtime(library) < newest:
-        nvcc = _find_nvcc()
-        major, minor = torch.cuda.get_device_capability(device)
-        architecture = f"{major}{minor}{'a' if major >= 9 else ''}"
+def _run(command, folder):
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"nvcc could not compile {folder}:\n{done.stderr}")
+
+
+def _compile(folder, device, library):
+    """Regions a dozen at a time, since most of what one costs alone is its headers; as many nvcc as cores."""
+    major, minor = torch.cuda.get_device_capability(device)
+    architecture = f"{major}{minor}{'a' if major >= 9 else ''}"
+    nvcc = [_find_nvcc(), "-std=c++17", "-O3", "-Xcompiler", "-fPIC,-fvisibility=hidden",
+            f"-gencode=arch=compute_{architecture},code=sm_{architecture}"]
+    regions = sorted(glob.glob(os.path.join(folder, "regions", "*.cu")))
+    batch = min(12, -(-len(regions) // (os.cpu_count() or 1))) or 1
+    with tempfile.TemporaryDirectory() as scratch:
+        units = sorted(glob.glob(os.path.join(folder, "*.cu")))
+        for first in range(0, len(regions), batch):
+            units.append(os.path.join(scratch, f"regions_{first}.cu"))
+            with open(units[-1], "w") as unit:
+                unit.writelines(f'#include "{os.path.abspath(region)}"\n' for region in regions[first:first + batch])
+        objects = [os.path.join(scratch, f"{number}.o") for number in range(len(units))]
+        commands = [[*nvcc, "-I" + os.path.join(folder, "include"), "-c", unit, "-o", made]
+                    for unit, made in zip(units, objects)]
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(lambda command: _run(command, folder), commands))
         os.makedirs(os.path.dirname(library), exist_ok=True)
         draft = f"{library}.{os.getpid()}"
-        command = [nvcc, "-std=c++17", "-O3", "-shared", "-Xcompiler", "-fPIC,-fvisibility=hidden",
-                   f"-gencode=arch=compute_{architecture},code=sm_{architecture}",
-                   "-I" + os.path.join(folder, "include"), *sources, *("-l" + name for name in _LIBRARIES), "-o", draft]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode != 0:
-            raise RuntimeError(f"nvcc could not compile {folder}:\n{done.stderr}")
+        _run([*nvcc, "-shared", *objects, *("-l" + name for name in _LIBRARIES), "-o", draft], folder)
         os.replace(draft, library)  # another process may be doing the same
+
+
+def _library(folder, device):
+    """The compiled program; compiled first if it is not there or older than its sources."""
+    files = [path for kind in ("*.cu", "*.h") for path in glob.glob(os.path.join(folder, "**", kind), recursive=True)]
+    library = os.path.join(folder, "build", "libprogram.so")
+    if not os.path.exists(library) or os.path.getmtime(library) < max(map(os.path.getmtime, files)):
+        _compile(folder, device, library)
     loaded = ctypes.CDLL(library)
     pointer, number = ctypes.c_void_p, ctypes.c_int
     tensors = ctypes.POINTER(_StitchTensor)
