@@ -3,95 +3,147 @@
 #include "base/text.h"
 #include "code/names.h"
 #include "code/products/scalar.h"
+#include "code/products/signature.h"
 
 namespace stitch::code {
 
-namespace {
-
-// (batch…, heads, a, b) as (batch…, heads / share, share, a, b)
-View with_shared_heads(const View& view, int64_t share) {
-  View out = view;
-  size_t heads = view.shape.size() - 3;
-  out.shape[heads] /= share;
-  out.strides[heads] *= share;
-  auto at = static_cast<std::ptrdiff_t>(heads) + 1;
-  out.shape.insert(out.shape.begin() + at, share);
-  out.strides.insert(out.strides.begin() + at, view.strides[heads]);
-  return out;
-}
-
-}  // namespace
-
 Result<Attention> attention_of(const RegionRequest& request, const Parts& parts) {
   const Node& node = *parts.product;
+  const Graph& graph = request.graph;
   Attention out;
-  auto read = [&](size_t index) -> Result<View> {
-    auto view = find_view(request, node.operands[index]);
-    if (!view) return not_for(request.region, "can't read its operands where they lie");
-    return *view;
-  };
-  STITCH_TRY(out.q, read(0));
-  STITCH_TRY(out.k, read(1));
-  STITCH_TRY(out.v, read(2));
-  STITCH_TRY(out.result, result_place(request, parts));
-  size_t rank = out.q.shape.size();
-  out.batch.assign(out.q.shape.begin(), out.q.shape.end() - 2);
+  out.node = &node;
+  const Shape &q = graph.type(node.operands[0]).shape, &k = graph.type(node.operands[1]).shape;
+  size_t rank = q.size();
+  out.batch.assign(q.begin(), q.end() - 2);
   out.heads = element_count(out.batch);
-  out.queries = out.q.shape[rank - 2];
-  out.keys = out.k.shape[rank - 2];
-  out.width = out.q.shape[rank - 1];
-  out.value_width = out.v.shape[rank - 1];
+  out.queries = q[rank - 2];
+  out.keys = k[rank - 2];
+  out.width = q[rank - 1];
+  out.value_width = graph.type(node.operands[2]).shape[rank - 1];
+  if (rank > 2) out.share = k[rank - 3] ? q[rank - 3] / k[rank - 3] : 1;
   out.causal = node.attributes.flag("causal");
   out.scale = node.attributes.number("scale");
+  out.weights = node.attributes.text("weights");
+
+  Indices batch(out.batch.size());
+  if (out.heads > 0) batch = unflatten(Index::variable("head", out.heads), out.batch);
+  Indices key_batch = batch;
+  if (rank > 2) key_batch.back() = key_batch.back().divided_by(out.share);
+  auto variable = [](const char* name, int64_t extent) {
+    return Index::variable(name, std::max<int64_t>(extent, 1));
+  };
+  Index query = variable("query", out.queries), key = variable("key", out.keys),
+        wide = variable("i", out.width), value_wide = variable("i", out.value_width);
+  auto with = [](Indices lead, const Index& row, const Index& column) {
+    lead.push_back(row);
+    lead.push_back(column);
+    return lead;
+  };
+  auto read = [&](size_t index, Indices at) -> Result<Indexed> {
+    auto found = find_indexed(request, node.operands[index], std::move(at));
+    if (!found) return not_for(request.region, "can't read its operands where they lie");
+    return *found;
+  };
+  STITCH_TRY(out.q, read(0, with(batch, query, wide)));
+  STITCH_TRY(out.k, read(1, with(key_batch, key, wide)));
+  STITCH_TRY(out.v, read(2, with(key_batch, key, value_wide)));
   if (node.operands.size() > 3 && node.operands[3] != ValueId::none) {
-    STITCH_TRY(View mask, read(3));
-    Shape scores = out.batch;
-    scores.push_back(out.queries);
-    scores.push_back(out.keys);
-    out.mask = expanded(mask, scores);
+    const Shape& mask = graph.type(node.operands[3]).shape;
+    Indices all = with(batch, query, key);
+    all.erase(all.begin(), all.end() - std::ssize(mask));
+    for (size_t d = 0; d < mask.size(); ++d)
+      if (mask[d] == 1) all[d] = 0;
+    STITCH_TRY(out.mask, read(3, all));
   }
-  out.out = out.result.view;
-  if (rank > 2) {
-    out.share = out.k.shape[rank - 3] ? out.q.shape[rank - 3] / out.k.shape[rank - 3] : 1;
-    out.q = with_shared_heads(out.q, out.share);
-    out.out = with_shared_heads(out.out, out.share);
-  }
+  STITCH_TRY(out.result, result_place(request, parts));
+  Shape shape = out.batch;
+  shape.push_back(out.queries);
+  shape.push_back(out.value_width);
+  Indices at = with(batch, query, value_wide);
+  out.position = flatten(at, shape);
+  out.out = out.result.scatter ? out.result.scatter(out.position)
+                               : code::position(at, out.result.view.strides) + Index(out.result.view.offset);
   return out;
 }
 
 std::string describe(const Attention& a) {
-  auto named = [](const View& view) {
-    return format("{} {}", view.place->pointer, shape_comment(view.place->shape));
-  };
-  return format("{} = softmax({} · {}ᵀ · {}{}) · {}{}", named(a.result.view), named(a.q), named(a.k),
-                number_text(a.scale), a.mask ? format(" + {}", named(*a.mask)) : "", named(a.v),
+  auto named = [](const Place& place) { return format("{} {}", place.pointer, shape_comment(place.shape)); };
+  return format("{} = {}({} · {}ᵀ · {}{}) · {}{}", named(*a.result.view.place),
+                a.weights == "relu" ? "relu" : "softmax", named(*a.q.place), named(*a.k.place),
+                number_text(a.scale), a.mask ? format(" + {}", named(*a.mask->place)) : "", named(*a.v.place),
                 a.causal ? ", causal" : "");
 }
 
-std::string score_functor(const Attention& a, const std::string& type, const std::string& number,
-                          bool small) {
-  Shape shape = a.batch;
-  shape.push_back(a.queries);
-  shape.push_back(a.keys);
-  Indices at(shape.size());
-  if (element_count(shape) > 0) at = unflatten(Index::variable("position", element_count(shape)), shape);
-  std::string body = format("    value *= {};\n", literal_text(a.scale, number));
-  if (a.causal)
-    body += format("    if ({} > {}) value += -INFINITY;\n", at.back().text(), at[at.size() - 2].text());
-  std::string field;
-  if (a.mask) {
-    const Place& mask = *a.mask->place;
-    std::string element =
-        format("{}[{}]", mask.pointer, (position(at, a.mask->strides) + a.mask->offset).text());
-    field =
-        format("  const {}* {};  // {}\n", element_type(mask.dtype), mask.pointer, shape_comment(mask.shape));
-    body += mask.dtype == DType::boolean ? format("    if (!{}) value += -INFINITY;\n", element)
-                                         : format("    value += static_cast<{}>({});\n", number, element);
-  }
-  bool positioned = body.find("position") != std::string::npos;
-  return format(
-      "struct {} {{\n{}  __device__ {} operator()({} value, {}{}) const {{\n{}    return value;\n  }}\n}};\n",
-      type, field, number, number, small ? "int" : "int64_t", positioned ? " position" : "", body);
+namespace {
+
+std::string index_function(const char* name, const std::array<const char*, 3>& variables,
+                           const Index& index) {
+  std::vector<std::string> parameters;
+  for (const char* variable : variables)
+    parameters.push_back(index.appears(variable) ? format("Index {}", variable) : "Index");
+  return format("  __device__ static Index {}({}) {{ return {}; }}\n", name, join(parameters, ", "),
+                index.text());
+}
+
+}  // namespace
+
+std::string heads_struct(const Attention& a, const std::string& name, const std::string& more) {
+  constexpr int64_t most = int64_t{1} << 30;
+  bool small = a.position.most() < most;
+  for (const Index* index : {&a.q.at, &a.k.at, &a.v.at, &a.out}) small &= index->most() < most;
+  if (a.mask) small &= a.mask->at.most() < most;
+  std::string_view masking = !a.mask ? "none" : a.mask->place->dtype == DType::boolean ? "keeping" : "adding";
+  std::string text = format("struct {} {{\n", name);
+  for (auto [type, dtype] : {std::pair{"Query", a.q.place->dtype},
+                             {"Key", a.k.place->dtype},
+                             {"Value", a.v.place->dtype},
+                             {"Mask", a.mask ? a.mask->place->dtype : DType::f32},
+                             {"Out", a.result.view.place->dtype}})
+    text += format("  using {} = {};\n", type, element_type(dtype));
+  text += format("  using Index = {};\n", small ? "int" : "int64_t");
+  text +=
+      format("  static constexpr Index heads = {}, queries = {}, keys = {};\n", a.heads, a.queries, a.keys);
+  text += format("  static constexpr int width = {}, value_width = {};\n", a.width, a.value_width);
+  text += format("  static constexpr float scale = {};\n  static constexpr bool causal = {};\n",
+                 literal_text(a.scale, "float"), a.causal);
+  text += format(
+      "  static constexpr auto weights = stitch::Weights::{};\n  static constexpr auto masking = "
+      "stitch::Masking::{};\n",
+      a.weights, masking);
+  text += more;
+  text += index_function("q", {"head", "query", "i"}, a.q.at);
+  text += index_function("k", {"head", "key", "i"}, a.k.at);
+  text += index_function("v", {"head", "key", "i"}, a.v.at);
+  text += index_function("mask", {"head", "query", "key"}, a.mask ? a.mask->at : Index(0));
+  text += index_function("out", {"head", "query", "i"}, a.out);
+  text += index_function("position", {"head", "query", "i"}, a.position);
+  return text + "};\n";
+}
+
+Result<RegionCode> write_heads(const RegionRequest& request, const Attention& a, const Parts& parts,
+                               std::string_view header, std::string_view enqueue, std::string_view idea,
+                               const std::string& more) {
+  STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, 0));
+  Signature signature("enqueue_" + request.name);
+  for (const Indexed* operand : {&a.q, &a.k, &a.v}) signature.read(*operand->place);
+  if (a.mask) signature.read(*a.mask->place);
+  for (const Place* place : epilogue.places) signature.read(*place);
+  signature.write(*a.result.view.place);
+
+  std::string heads = type_name(request.name, "Heads");
+  RegionCode code;
+  code.includes = format("#include \"stitch/kernels/{}\"\n", header);
+  code.declaration = signature.declaration();
+  code.source = format("// {}{}{}\n// {}\n{}\n", describe(a), epilogue.summary.empty() ? "" : ", then ",
+                       epilogue.summary, idea, heads_struct(a, heads, more));
+  if (!epilogue.empty()) code.source += epilogue.definition + "\n";
+  code.source +=
+      format("{} {{\n  return stitch::{}<{}>(\n      \"{}\", {}, {}, {}, {}, {}, {}, stream);\n}}\n",
+             signature.head(), enqueue, heads, request.name, a.q.place->pointer, a.k.place->pointer,
+             a.v.place->pointer, a.mask ? a.mask->place->pointer : "nullptr", a.result.view.place->pointer,
+             epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct);
+  code.arguments = signature.arguments();
+  return code;
 }
 
 }  // namespace stitch::code

@@ -1,6 +1,7 @@
-// attention.plain: scores = q kᵀ · scale + mask into the workspace, a softmax over their rows, scores · v:
-// two plain products (kernels/matmul.h) around one pass (kernels/attention.h). Heads · queries · keys scores
-// are written twice and read three times. Any mask, any shape, exact. Chosen where nothing better can.
+// attention.plain: scores = q kᵀ · scale + mask into the workspace, their rows' weights, weights · v: two
+// plain products (kernels/matmul.h) around a softmax (kernels/attention.h), or ReLU in the first one's
+// epilogue. Heads · queries · keys scores are written twice and read three times. Any mask, any shape, exact.
+// Chosen where nothing better can.
 #include <array>
 #include <numeric>
 
@@ -9,12 +10,60 @@
 #include "code/products/attention.h"
 #include "code/products/families.h"
 #include "code/products/library_product.h"
+#include "code/products/scalar.h"
+#include "code/products/signature.h"
 
 namespace stitch::code {
 
 namespace {
 
 constexpr std::array attention_ops = {Op::attention};
+
+// (batch…, heads, a, b) as (batch…, heads / share, share, a, b)
+View with_shared_heads(const View& view, int64_t share) {
+  if (view.shape.size() < 3) return view;
+  View out = view;
+  size_t heads = view.shape.size() - 3;
+  out.shape[heads] /= share;
+  out.strides[heads] *= share;
+  auto at = static_cast<std::ptrdiff_t>(heads) + 1;
+  out.shape.insert(out.shape.begin() + at, share);
+  out.strides.insert(out.strides.begin() + at, view.strides[heads]);
+  return out;
+}
+
+// A functor on one score at its row-major position: scale, the causal triangle, the mask, ReLU. `small`: int
+// reaches.
+Result<std::string> score_functor(const RegionRequest& request, const Attention& a, const std::string& type,
+                                  const std::string& number, bool small) {
+  Shape shape = a.batch;
+  shape.push_back(a.queries);
+  shape.push_back(a.keys);
+  Indices at(shape.size());
+  if (element_count(shape) > 0) at = unflatten(Index::variable("position", element_count(shape)), shape);
+  std::string body = format("    value *= {};\n", literal_text(a.scale, number));
+  if (a.causal)
+    body += format("    if ({} > {}) value = -INFINITY;\n", at.back().text(), at[at.size() - 2].text());
+  std::string field;
+  if (a.mask) {
+    ValueId value = a.node->operands[3];
+    const Shape& extents = request.graph.type(value).shape;
+    at.erase(at.begin(), at.end() - std::ssize(extents));
+    for (size_t d = 0; d < extents.size(); ++d)
+      if (extents[d] == 1) at[d] = 0;
+    const Place& mask = *a.mask->place;
+    std::string element = format("{}[{}]", mask.pointer, find_indexed(request, value, at)->at.text());
+    field =
+        format("  const {}* {};  // {}\n", element_type(mask.dtype), mask.pointer, shape_comment(mask.shape));
+    body += mask.dtype == DType::boolean ? format("    if (!{}) value = -INFINITY;\n", element)
+                                         : format("    value += static_cast<{}>({});\n", number, element);
+  }
+  if (a.weights == "relu") body += "    if (value < 0) value = 0;\n";
+  bool positioned = body.find("position") != std::string::npos;
+  return format(
+      "struct {} {{\n{}  __device__ {} operator()({} value, {}{}) const {{\n{}    return value;\n  }}\n}};\n",
+      type, field, number, number, small ? "int" : "int64_t", positioned ? " position" : "", body);
+}
 
 }  // namespace
 
@@ -30,8 +79,16 @@ Result<RegionCode> write_attention_plain(const RegionRequest& request) {
   bool doubles = request.graph.type(parts.product->results[0]).dtype == DType::f64;
   DType dtype = doubles ? DType::f64 : DType::f32;
 
+  View views[3];
+  for (size_t i = 0; i < 3; ++i) {
+    auto view = find_view(request, parts.product->operands[i]);
+    if (!view) return not_for(request.region, "can't read its operands where they lie");
+    views[i] = *view;
+  }
+  views[0] = with_shared_heads(views[0], a.share);
+
   // Labels: the batch, a head's share, then query, key, width, value width.
-  int lead = static_cast<int>(a.k.shape.size()) - 2;
+  int lead = static_cast<int>(a.batch.size());
   std::vector<int> batch(static_cast<size_t>(lead));
   std::iota(batch.begin(), batch.end(), 0);
   enum { shared = 100, query, key, wide, value_wide };
@@ -42,17 +99,18 @@ Result<RegionCode> write_attention_plain(const RegionRequest& request) {
     out.push_back(second);
     return out;
   };
-  Shape scores_shape(a.q.shape.begin(), a.q.shape.end() - 1);
+  Shape scores_shape(views[0].shape.begin(), views[0].shape.end() - 1);
   scores_shape.push_back(a.keys);
   Place scores{ValueId::none, "scores", dtype, scores_shape, contiguous_strides(scores_shape)};
-  Labelled q{a.q, labels(true, query, wide)}, k{a.k, labels(false, key, wide)},
-      v{a.v, labels(false, key, value_wide)};
-  Labelled weights{view_of(scores), labels(true, query, key)}, out{a.out, labels(true, query, value_wide)};
+  Labelled q{views[0], labels(true, query, wide)}, k{views[1], labels(false, key, wide)},
+      v{views[2], labels(false, key, value_wide)};
+  Labelled weights{view_of(scores), labels(true, query, key)},
+      out{with_shared_heads(a.result.view, a.share), labels(true, query, value_wide)};
   Contraction first = contract(q, &k, weights), second = contract(weights, &v, out);
   second.scatter = a.result.scatter;
 
   Signature signature("enqueue_" + request.name);
-  for (const View* view : {&a.q, &a.k, &a.v}) signature.read(*view->place);
+  for (const Indexed* operand : {&a.q, &a.k, &a.v}) signature.read(*operand->place);
   if (a.mask) signature.read(*a.mask->place);
   for (const Place* place : epilogue.places) signature.read(*place);
   signature.write(*a.result.view.place);
@@ -61,27 +119,30 @@ Result<RegionCode> write_attention_plain(const RegionRequest& request) {
   int64_t count = element_count(scores_shape);
   std::string score = type_name(request.name, "Score"),
               products[] = {type_name(request.name, "Scores"), type_name(request.name, "Mix")};
+  STITCH_TRY(std::string functor,
+             score_functor(request, a, score, doubles ? "double" : "float", count < (int64_t{1} << 30)));
   RegionCode code;
   code.workspace_bytes = std::max<int64_t>(count * size_of(dtype), 256);
   code.includes = "#include \"stitch/kernels/attention.h\"\n#include \"stitch/kernels/matmul.h\"\n";
   code.declaration = signature.declaration();
-  code.source = format(
-      "// {}{}{}\n// Scores in the workspace, two products on the CUDA cores and a softmax between them.\n",
-      describe(a), epilogue.summary.empty() ? "" : ", then ", epilogue.summary);
-  code.source += product_struct(first, products[0]) + "\n" +
-                 score_functor(a, score, doubles ? "double" : "float", count < (int64_t{1} << 30)) + "\n" +
-                 product_struct(second, products[1]) + "\n";
+  code.source = format("// {}{}{}\n// Scores in the workspace between two products on the CUDA cores.\n",
+                       describe(a), epilogue.summary.empty() ? "" : ", then ", epilogue.summary);
+  code.source +=
+      product_struct(first, products[0]) + "\n" + functor + "\n" + product_struct(second, products[1]) + "\n";
   if (!epilogue.empty()) code.source += epilogue.definition + "\n";
+  std::string softmax;
+  if (a.weights != "relu")
+    softmax = format("  STITCH_OK_OR_RETURN(stitch::enqueue_{}(scores, {}, {}, stream));\n", a.weights,
+                     a.heads * a.queries, a.keys);
   code.source += format(
       "{} {{\n  auto* scores = static_cast<{}*>(workspace);  // {}\n"
       "  STITCH_OK_OR_RETURN(stitch::enqueue_product<{}>(\n      \"{}_scores\", {}, {}, scores, {}{{{}}}, "
       "stream));\n"
-      "  STITCH_OK_OR_RETURN(stitch::enqueue_safe_softmax(scores, {}, {}, stream));\n"
-      "  return stitch::enqueue_product<{}>(\n      \"{}_mix\", scores, {}, {}, {}, stream);\n}}\n",
+      "{}  return stitch::enqueue_product<{}>(\n      \"{}_mix\", scores, {}, {}, {}, stream);\n}}\n",
       signature.head(), element_type(dtype), shape_comment(scores_shape), products[0], request.name,
-      a.q.place->pointer, a.k.place->pointer, score, a.mask ? a.mask->place->pointer : "",
-      a.heads * a.queries, a.keys, products[1], request.name, a.v.place->pointer,
-      a.result.view.place->pointer, epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct);
+      a.q.place->pointer, a.k.place->pointer, score, a.mask ? a.mask->place->pointer : "", softmax,
+      products[1], request.name, a.v.place->pointer, a.result.view.place->pointer,
+      epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct);
   code.arguments = signature.arguments();
   return code;
 }

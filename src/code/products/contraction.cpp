@@ -1,6 +1,7 @@
 #include "code/products/contraction.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "base/text.h"
@@ -183,6 +184,24 @@ Result<Products> products_of(const RegionRequest& request, const Parts& parts) {
   STITCH_TRY(Products products, strided_products(request, parts, out.view));
   products.steps.back().scatter = out.scatter;
   return products;
+}
+
+Result<void> accepts_views(const Graph& graph, const plan::Region& region, const Parts& parts) {
+  std::map<ValueId, View> known;
+  auto view_of_value = [&](ValueId id) {
+    auto found = known.find(id);
+    if (found != known.end()) return found->second;
+    const TensorType& type = graph.type(id);
+    return View{nullptr, type.shape, type.strides.empty() ? contiguous_strides(type.shape) : type.strides};
+  };
+  for (int32_t n : region.nodes) {
+    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    if (!is_view(node.op) || std::ranges::find(parts.after, &node) != parts.after.end()) continue;
+    auto view = viewed(node, view_of_value(node.operands[0]));
+    if (!view) return not_for(region, format("can't read '{}' where it lies", graph[node.results[0]].name));
+    known[node.results[0]] = *std::move(view);
+  }
+  return {};
 }
 
 std::string describe(const Contraction& contraction) {

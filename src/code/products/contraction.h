@@ -44,6 +44,9 @@ struct Products {
 };
 Result<Products> products_of(const RegionRequest& request, const Parts& parts);
 
+// For `accepts`: every view before the product is one that strides can say, if what it shows lies row-major.
+Result<void> accepts_views(const Graph& graph, const plan::Region& region, const Parts& parts);
+
 // (64, 100) = (64, 256) · (256, 100): the comment above a product.
 std::string describe(const Contraction& contraction);
 // One of left, right, out, position at the loop variables batch, row, column, k.

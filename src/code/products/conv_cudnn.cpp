@@ -1,9 +1,9 @@
 // conv.cudnn: a convolution or transposed convolution by cuDNN, bias and ReLU fused where it has them. FP32
 // exactly in class strict; TF32 where the class allows it. settings: half = 1 multiplies in fp16, channels
-// last, with FP32 sums (the same mantissa as TF32, 1.8x as fast as FP32 channels last on an H200); search = 1
-// times the algorithms when the program is created; algorithm takes one of the proposals. What isn't stored
-// as cuDNN takes it is copied (kernels/conv_arrange.h); filters are packed once. Chosen for every convolution
-// with more than a few channels.
+// last, with FP32 sums (the same mantissa as TF32, 1.8x as fast as TF32 channels last on an H200); last = 1
+// multiplies channels last in TF32; search = 1 times the algorithms when the program is created; algorithm
+// takes one of the proposals. What isn't stored as cuDNN takes it is copied (kernels/conv_arrange.h); filters
+// are packed once. Chosen for every convolution with more than a few channels.
 #include <algorithm>
 
 #include "base/text.h"
@@ -38,7 +38,8 @@ class Writer {
     bool half =
         dtype == DType::f32 && (setting(request_.region, "half", 0) == 1 || request_.numerics == "half");
     type_ = half ? DType::f16 : dtype;
-    last_ = type_ != DType::f32 || (channels_last(c_, c_.x) && !dense_nchw(c_.x));
+    last_ = type_ != DType::f32 || setting(request_.region, "last", 0) == 1 ||
+            (channels_last(c_, c_.x) && !dense_nchw(c_.x));
     decide_result();
     std::string x = input(), weight = filter();
     member();
@@ -82,10 +83,11 @@ class Writer {
     direct_ = !c_.result.scatter && matches(out, type_);
     auto library = library_epilogue_of(request_, parts_, 1);
     bool fits = library && library->activation != LibraryEpilogue::gelu_tanh &&
-                (!library->bias || is_weight(library->bias->place)) &&
+                (!library->bias || (is_weight(library->bias->place) && !c_.transposed)) &&
                 (library->bias || !library->activation);
     if (fits) library_ = *library;
-    // fp16 in memory and more to compute: one pass does both.
+    // fp16 in memory and more to compute: one pass does both. Behind transposed convolutions cuDNN adds a
+    // bias in a pass of its own, slower than ours.
     in_library_ = fits && (direct_ || type_ == DType::f32);
     finishes_ = !direct_ || !in_library_;
     if (!in_library_) library_ = {};
@@ -121,8 +123,8 @@ class Writer {
                                strides[2], strides[3], strides[4], c_.size_in[1], c_.size_in[2]);
     if (last_)
       body_ += format(
-          "  STITCH_OK_OR_RETURN(stitch::to_channels_last(\n      {}, {}, {}, {}, {}, {}, {}, stream));\n",
-          from, name, where, c_.batch, c_.channels_in, padded_, pixels);
+          "  STITCH_OK_OR_RETURN(stitch::to_channels_last<{}>(\n      {}, {}, {}, {}, {}, {}, stream));\n",
+          padded_, from, name, where, c_.batch, c_.channels_in, pixels);
     else
       body_ += format(
           "  STITCH_OK_OR_RETURN(stitch::to_channels_first(\n      {}, {}, {}, {}, {}, {}, stream));\n", from,
@@ -178,7 +180,8 @@ class Writer {
     if (last_) spec += "  spec.layout = CUDNN_TENSOR_NHWC;\n";
     if (type_ == DType::f16) spec += "  spec.type = CUDNN_DATA_HALF;\n";
     if (type_ == DType::bf16) spec += "  spec.type = CUDNN_DATA_BFLOAT16;\n";
-    if (request_.numerics != "strict" || type_ != DType::f32) spec += "  spec.math = CUDNN_DEFAULT_MATH;\n";
+    bool exact = request_.numerics == "strict" || setting(request_.region, "exact", 0) == 1;
+    if (!exact || type_ != DType::f32) spec += "  spec.math = CUDNN_DEFAULT_MATH;\n";
     if (library_.bias) {
       const Place& place = *library_.bias->place;
       std::string bias = place.pointer;
@@ -200,6 +203,16 @@ class Writer {
     signature_.member(code_.members.back());
   }
 
+  // Neighbours in cuDNN's result that are neighbours in ours, as many as 16 bytes hold.
+  int64_t finished_pack() const {
+    const View& out = c_.result.view;
+    bool same = !c_.result.scatter && out.offset == 0 && (last_ ? channels_last(c_, out) : dense_nchw(out));
+    int64_t run = last_ ? c_.channels_out : c_.positions();
+    for (int64_t pack = 16 / std::max(size_of(type_), size_of(out.place->dtype)); same && pack > 1; pack /= 2)
+      if (run % pack == 0) return pack;
+    return 1;
+  }
+
   void finish() {
     const Place& out = *c_.result.view.place;
     std::string functor = in_library_ || epilogue_.empty() ? "stitch::NoEpilogue{}" : epilogue_.construct;
@@ -211,8 +224,9 @@ class Writer {
             format("  return stitch::finish_transposed<{}>(\n      \"{}\", {}, {}, {}, {}, {}, stream);\n",
                    product_, request_.name, result_, out.pointer, functor, c_.batch, c_.positions());
       else
-        body_ += format("  return stitch::finish_image<{}, {}>(\n      \"{}\", {}, {}, {}, {}, stream);\n",
-                        product_, last_, request_.name, result_, out.pointer, functor, c_.positions());
+        body_ += format(
+            "  return stitch::finish_image<{}, {}, {}>(\n      \"{}\", {}, {}, {}, {}, stream);\n", product_,
+            last_, finished_pack(), request_.name, result_, out.pointer, functor, c_.positions());
     } else {
       body_ += "  return STITCH_OK;\n";
     }

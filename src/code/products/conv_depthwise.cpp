@@ -67,6 +67,10 @@ std::string layer_struct(const Convolution& c, const Tile& tile, const std::stri
                  c.padding[1], c.padding[2], c.dilation[1], c.dilation[2]);
   text += format("  static constexpr int threads_x = {}, threads_y = {}, each = {};\n", tile.threads_x,
                  tile.threads_y, tile.each);
+  auto strides = c.strides(c.result.view);
+  bool last = !c.result.scatter && strides[1] == 1 && c.result.view.offset % 8 == 0;
+  for (int64_t stride : {strides[0], strides[3], strides[4]}) last = last && stride % 8 == 0;
+  text += format("  static constexpr bool out_last = {};\n", last);
   text += index_function("x", c, c.x, true, {});
   text += index_function("out", c, c.result.scatter ? dense : c.result.view, false, c.result.scatter);
   text += index_function("position", c, dense, false, {});

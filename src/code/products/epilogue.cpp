@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -160,8 +161,27 @@ Result<Epilogue> epilogue_of(const RegionRequest& request, const Parts& parts, s
   return writer.finish();
 }
 
+namespace {
+
+// What a multiplication or division by a constant of the region multiplies `value` with.
+std::optional<double> constant_factor(const RegionRequest& request, const Node& node, ValueId value) {
+  if (node.op != Op::mul && node.op != Op::div) return std::nullopt;
+  bool first = node.operands[0] == value;
+  if ((node.op == Op::div && !first) || node.operands[0] == node.operands[1]) return std::nullopt;
+  for (int32_t n : request.region.nodes) {
+    const Node& maker = request.graph.nodes[static_cast<size_t>(n)];
+    if (maker.op != Op::full || maker.results[0] != node.operands[first ? 1 : 0]) continue;
+    double constant = maker.attributes.number("value");
+    double factor = node.op == Op::div ? 1 / constant : constant;
+    if (std::isnormal(static_cast<float>(factor))) return factor;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::optional<LibraryEpilogue> library_epilogue_of(const RegionRequest& request, const Parts& parts,
-                                                   size_t bias_dim) {
+                                                   size_t bias_dim, bool scaled) {
   LibraryEpilogue out;
   const Node& product = *parts.product;
   const Shape& shape = request.graph.type(product.results[0]).shape;
@@ -186,8 +206,11 @@ std::optional<LibraryEpilogue> library_epilogue_of(const RegionRequest& request,
   bool reordered = false;
   ValueId last = product.results[0];
   for (const Node* node : parts.after) {
+    auto factor = constant_factor(request, *node, last);
     if (node->op == Op::permute || node->op == Op::reshape) {
       reordered = true;
+    } else if (scaled && factor && !out.bias && out.activation == LibraryEpilogue::none) {
+      out.scale *= *factor;
     } else if (node->op == Op::add && out.activation == LibraryEpilogue::none && !reordered) {
       bool first = node->operands[0] == last;
       if (!take_bias(node->operands[first ? 1 : 0])) return std::nullopt;

@@ -28,10 +28,11 @@ Result<Epilogue> epilogue_of(const RegionRequest& request, const Parts& parts, s
 struct LibraryEpilogue {
   enum Activation : uint8_t { none, relu, gelu_tanh } activation = none;
   std::optional<View> bias;  // one-dimensional, dense
+  double scale = 1;          // of the product, before the bias: where `scaled` allows it
 };
 // Nothing: there is more to do than that.
 std::optional<LibraryEpilogue> library_epilogue_of(const RegionRequest& request, const Parts& parts,
-                                                   size_t bias_dim);
+                                                   size_t bias_dim, bool scaled = false);
 
 // Fc1Epilogue from fc1: names of types in generated code.
 std::string type_name(std::string_view region, std::string_view what);

@@ -25,29 +25,87 @@ std::string cuda_type(DType dtype) {
   return dtype == DType::f16 ? "CUDA_R_16F" : dtype == DType::bf16 ? "CUDA_R_16BF" : "CUDA_R_32F";
 }
 
+namespace {
+
+// A nest of axes as one, where they lie behind each other in this tensor: 0 for none at all.
+std::optional<int64_t> joined_stride(const Axes& axes, int64_t Axis::*tensor) {
+  for (size_t i = 1; i < axes.size(); ++i)
+    if (axes[i - 1].*tensor != axes[i].*tensor * axes[i].extent) return std::nullopt;
+  return axes.empty() ? 0 : axes.back().*tensor;
+}
+
+}  // namespace
+
 std::optional<MatrixForm> form_of(const Axes& batch, const Axes& first, const Axes& second,
                                   int64_t Axis::*tensor) {
-  if (batch.size() > 1 || first.size() > 1 || second.size() > 1) return std::nullopt;
+  auto along_batch = joined_stride(batch, tensor), along_first = joined_stride(first, tensor),
+       along_second = joined_stride(second, tensor);
+  if (!along_batch || !along_first || !along_second) return std::nullopt;
   int64_t high = extent(first), wide = extent(second);
-  int64_t along_first = first.empty() ? 0 : first[0].*tensor,
-          along_second = second.empty() ? 0 : second[0].*tensor;
   MatrixForm form;
-  if (second.empty() || along_second == 1) {
-    form.row_stride = first.empty() ? wide : along_first;
+  if (second.empty() || *along_second == 1) {
+    form.row_stride = first.empty() ? wide : *along_first;
     if (form.row_stride < wide) return std::nullopt;
-  } else if (first.empty() || along_first == 1) {
+  } else if (first.empty() || *along_first == 1) {
     form.transposed = true;
-    form.row_stride = along_second;
+    form.row_stride = *along_second;
     if (form.row_stride < high) return std::nullopt;
   } else {
     return std::nullopt;
   }
-  form.batch_stride = batch.empty() ? 0 : batch[0].*tensor;
+  form.batch_stride = *along_batch;
   return form;
+}
+
+bool lies_in_quads(const Contraction& contraction, const Axes& inner, int64_t Axis::*tensor, int64_t offset) {
+  if (inner.empty() || inner.back().*tensor != 1 || inner.back().extent % 4 != 0 || offset % 4 != 0)
+    return false;
+  for (const Axes* axes : {&contraction.batch, &contraction.rows, &contraction.columns, &contraction.depth})
+    for (const Axis& axis : *axes)
+      if (&axis != &inner.back() && axis.*tensor % 4 != 0) return false;
+  return true;
 }
 
 bool LibraryProduct::is_weight(const View& view) const {
   return std::ranges::any_of(request.weights, [&](const Place& place) { return &place == view.place; });
+}
+
+void LibraryProduct::take_turns(DType type) {
+  constexpr int64_t most_turns = 16;
+  const Contraction& c = contraction;
+  if (c.batch.size() < 2 || c.scatter || c.left.place->dtype != type || c.right.place->dtype != type) return;
+  auto fits = [&](const Axes& batch) {
+    return form_of(batch, c.rows, c.depth, &Axis::left) && form_of(batch, c.depth, c.columns, &Axis::right) &&
+           form_of(batch, c.rows, c.columns, &Axis::out);
+  };
+  auto longest = std::ranges::max_element(c.batch, {}, &Axis::extent);
+  if (fits(c.batch) || batches() / longest->extent > most_turns || !fits({*longest})) return;
+  at_once = {*longest};
+  turns = c.batch;
+  turns.erase(turns.begin() + (longest - c.batch.begin()));
+}
+
+void LibraryProduct::add_up(int64_t pieces) {
+  partials = pieces;
+  finishes = true;
+  in_place = false;
+  in_library = {};
+}
+
+void LibraryProduct::align_rows() {
+  bool written = !finishes || in_place;
+  if ((written ? result_form.row_stride : columns()) % 4 == 0) return;
+  finishes = true;
+  in_place = false;
+  in_library = {};
+  pitch = (columns() + 3) / 4 * 4;
+}
+
+void LibraryProduct::reserve_result() {
+  if (!finishes || in_place) return;
+  Shape shape{batches(), rows(), dense_pitch()};
+  if (partials > 1) shape[0] = partials;
+  reserve("dense_result", "float", element_count(shape), shape_comment(shape));
 }
 
 void LibraryProduct::reserve(const std::string& name, std::string_view type, int64_t elements,
@@ -69,11 +127,12 @@ std::string LibraryProduct::result_spec() const {
   std::string text;
   if (finishes && !in_place) {
     text += "  spec.result_type = CUDA_R_32F;\n";
+    if (pitch) text += format("  spec.result_row_stride = {};\n", pitch);
   } else {
     text += format("  spec.result_type = {};\n", cuda_type(result_type));
     if (result_form.row_stride != columns())
       text += format("  spec.result_row_stride = {};\n", result_form.row_stride);
-    if (batches() > 1) text += format("  spec.result_batch_stride = {};\n", result_form.batch_stride);
+    if (extent(at_once) > 1) text += format("  spec.result_batch_stride = {};\n", result_form.batch_stride);
   }
   const char* activation = in_library.activation == LibraryEpilogue::relu        ? "RELU"
                            : in_library.activation == LibraryEpilogue::gelu_tanh ? "GELU"
@@ -90,17 +149,27 @@ std::string LibraryProduct::result_spec() const {
 }
 
 RegionCode LibraryProduct::finish(std::string_view idea) {
-  if (finishes) {
-    std::string from = in_place ? contraction.out.place->pointer : "dense_result";
-    body += format("  return stitch::finish_product<{}>(\"{}\", {}, {}, {}, stream);\n", product,
-                   request.name, from, contraction.out.place->pointer,
-                   epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct);
-    for (const Place* place : epilogue.places) signature.read(*place);
-  } else {
+  if (!finishes) {
     body += "  return STITCH_OK;\n";
+    epilogue.definition.clear();
+    epilogue.places.clear();
+    return finish_own(idea);
   }
+  // In place, it is read where it is written.
+  int64_t from_pitch = in_place ? 0 : dense_pitch();
+  std::string from = in_place ? contraction.out.place->pointer : "dense_result";
+  bool quads = !contraction.scatter && result_type == DType::f32 &&
+               lies_in_quads(contraction, contraction.columns, &Axis::out, contraction.out.offset);
+  body += format("  return stitch::finish_product<{}, {}, {}, {}>(\"{}\", {}, {}, {}, stream);\n", product,
+                 partials, from_pitch, quads, request.name, from, contraction.out.place->pointer,
+                 epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct);
+  return finish_own(idea);
+}
+
+RegionCode LibraryProduct::finish_own(std::string_view idea) {
+  for (const Place* place : epilogue.places) signature.read(*place);
   signature.write(*contraction.out.place);
-  std::string own = finishes && !epilogue.empty() ? epilogue.definition + "\n" : "";
+  std::string own = epilogue.empty() ? "" : epilogue.definition + "\n";
   bool indexed = (definitions + body).find(product) != std::string::npos;
   if (indexed) own = product_struct(contraction, product) + "\n" + own;
   code.source = format("// {}{}{}\n// {}\n", describe(contraction), epilogue.summary.empty() ? "" : ", then ",
@@ -113,6 +182,7 @@ RegionCode LibraryProduct::finish(std::string_view idea) {
 
 Result<void> accepts_library_product(const Graph& graph, const plan::Region& region) {
   STITCH_TRY(Parts parts, parts_of(graph, region, matrix_products));
+  STITCH_CHECK(accepts_views(graph, region, parts));
   const Node& node = *parts.product;
   DType dtype = graph.type(node.results[0]).dtype;
   if (dtype != DType::f32 && dtype != DType::f16 && dtype != DType::bf16)
@@ -131,7 +201,7 @@ Result<void> accepts_library_product(const Graph& graph, const plan::Region& reg
   return {};
 }
 
-Result<LibraryProduct> library_product(const RegionRequest& request, DType operand) {
+Result<LibraryProduct> library_product(const RegionRequest& request, DType operand, bool turns) {
   LibraryProduct made(request);
   STITCH_TRY(made.parts, parts_of(request.graph, request.region, matrix_products));
   STITCH_TRY(made.products, products_of(request, made.parts));
@@ -139,18 +209,22 @@ Result<LibraryProduct> library_product(const RegionRequest& request, DType opera
   STITCH_TRY(made.epilogue, epilogue_of(request, made.parts, last));
   Contraction& contraction = made.contraction = made.products.steps[0];
 
-  auto form = form_of(contraction.batch, contraction.rows, contraction.columns, &Axis::out);
+  made.at_once = contraction.batch;
+  if (turns) made.take_turns(operand);
+  auto form = form_of(made.at_once, contraction.rows, contraction.columns, &Axis::out);
   if (contraction.scatter) form.reset();
   if (form && form->transposed) {
     exchange_sides(contraction);
+    for (Axes* axes : {&made.at_once, &made.turns})
+      for (Axis& axis : *axes) std::swap(axis.left, axis.right);
     made.swapped = true;
-    form = form_of(contraction.batch, contraction.rows, contraction.columns, &Axis::out);
+    form = form_of(made.at_once, contraction.rows, contraction.columns, &Axis::out);
   }
   made.result_type = contraction.out.place->dtype;
   bool direct = form && !form->transposed && (made.result_type == DType::f32 || made.result_type == operand);
   if (direct) made.result_form = *form;
 
-  auto library = library_epilogue_of(request, made.parts, last);
+  auto library = library_epilogue_of(request, made.parts, last, true);
   // The bias is known when the program is created, has the result's type and goes along its columns.
   bool fits = library.has_value();
   if (fits && library->bias) {
@@ -160,12 +234,7 @@ Result<LibraryProduct> library_product(const RegionRequest& request, DType opera
   }
   made.finishes = !direct || (!made.epilogue.empty() && !fits);
   if (!made.finishes && library) made.in_library = *library;
-  bool dense = direct && form->row_stride == made.columns() && contraction.out.offset == 0 &&
-               (made.batches() == 1 || form->batch_stride == made.rows() * made.columns());
-  made.in_place = made.finishes && dense && made.result_type == DType::f32;
-  if (made.finishes && !made.in_place)
-    made.reserve("dense_result", "float", made.batches() * made.rows() * made.columns(),
-                 shape_comment({made.batches(), made.rows(), made.columns()}));
+  made.in_place = made.finishes && direct && made.result_type == DType::f32;
   made.code.includes =
       "#include \"stitch/runtime/cublaslt.h\"\n#include \"stitch/kernels/matmul_arrange.h\"\n";
   made.code.libraries = {"cublasLt"};

@@ -5,6 +5,7 @@
 #include "code/names.h"
 #include "code/products/families.h"
 #include "code/products/library_product.h"
+#include "code/products/scalar.h"
 
 namespace stitch::code {
 
@@ -23,20 +24,22 @@ struct Operand {
 Operand prepare(LibraryProduct& made, bool left, DType type) {
   const Contraction& c = made.contraction;
   const View& view = left ? c.left : c.right;
-  auto form = left ? form_of(c.batch, c.rows, c.depth, &Axis::left)
-                   : form_of(c.batch, c.depth, c.columns, &Axis::right);
+  auto form = left ? form_of(made.at_once, c.rows, c.depth, &Axis::left)
+                   : form_of(made.at_once, c.depth, c.columns, &Axis::right);
   const Place& place = *view.place;
   if (form && place.dtype == type) {
     made.signature.read(place);
     return {view.offset ? format("{} + {}", place.pointer, view.offset) : place.pointer, *form};
   }
   int64_t side = left ? made.rows() : made.columns();
-  std::string copy = place.pointer + "_arranged", function = left ? "arrange_left" : "arrange_right";
+  // By its side: both may be views of one tensor.
+  std::string copy = left ? "left_arranged" : "right_arranged",
+              function = left ? "arrange_left" : "arrange_right";
   std::string comment = shape_comment({made.batches(), side, made.depth()});
   int64_t elements = made.batches() * side * made.depth();
   Operand out{copy, {!left, made.depth(), side * made.depth()}};
   if (made.is_weight(view)) {
-    std::string pack = format("pack_{}_{}", made.request.name, place.pointer);
+    std::string pack = format("pack_{}_{}", made.request.name, left ? "left" : "right");
     out.pointer = format("{}_{}", made.request.name, copy);
     Packed packed{out.pointer, std::string(element_type(type)), elements,
                   format("STITCH_OK_OR_RETURN({}({}, {}, nullptr));", pack, place.pointer, out.pointer)};
@@ -67,29 +70,44 @@ Result<RegionCode> write_matmul_cublaslt(const RegionRequest& request) {
   STITCH_CHECK(accepts_library_product(request.graph, request.region));
   const Node& node = request.graph.nodes[static_cast<size_t>(request.region.nodes.back())];
   DType type = operand_type(request, request.graph.type(node.results[0]).dtype);
-  STITCH_TRY(LibraryProduct made, library_product(request, type));
+  STITCH_TRY(LibraryProduct made, library_product(request, type, true));
+  made.reserve_result();
   Operand left = prepare(made, true, type), right = prepare(made, false, type);
 
   std::string spec = format("{{\n  stitch::MatmulSpec spec{{{}, {}, {}}};  // rows, columns, depth\n",
                             made.rows(), made.columns(), made.depth());
+  int64_t batch = extent(made.at_once);
   auto describe_operand = [&](const char* name, const MatrixForm& form, int64_t wide) {
     if (form.transposed) spec += format("  spec.{}_transposed = true;\n", name);
     if (form.row_stride != wide) spec += format("  spec.{}_row_stride = {};\n", name, form.row_stride);
-    if (made.batches() > 1) spec += format("  spec.{}_batch_stride = {};\n", name, form.batch_stride);
+    if (batch > 1) spec += format("  spec.{}_batch_stride = {};\n", name, form.batch_stride);
   };
-  if (made.batches() > 1) spec += format("  spec.batch = {};\n", made.batches());
+  if (batch > 1) spec += format("  spec.batch = {};\n", batch);
   describe_operand("left", left.form, left.form.transposed ? made.rows() : made.depth());
   describe_operand("right", right.form, right.form.transposed ? made.depth() : made.columns());
   spec += format("  spec.type = {};\n", cuda_type(type));
   if (type == DType::f32 && request.numerics == "tf32")
     spec += "  spec.compute = CUBLAS_COMPUTE_32F_FAST_TF32;\n";
   spec += made.result_spec();
+  if (made.in_library.scale != 1)
+    spec += format("  spec.scale = {};\n", literal_text(made.in_library.scale, "float"));
   std::string member = request.name + "_matmul";
   spec += format("  STITCH_OK_OR_RETURN({}.create(cublas, spec));\n}}", member);
   made.code.members.push_back({"stitch::Matmul", member, spec});
   made.signature.member(made.code.members.back());
-  made.body += format("  STITCH_OK_OR_RETURN({}.enqueue({}, {}, {}, stream));\n", member, left.pointer,
-                      right.pointer, made.result_pointer());
+  auto in_turn = [&](const std::string& pointer, int64_t Axis::*tensor) {
+    if (made.turns.empty()) return pointer;
+    Shape extents;
+    std::vector<int64_t> strides;
+    for (const Axis& axis : made.turns) extents.push_back(axis.extent), strides.push_back(axis.*tensor);
+    Index turn = Index::variable("turn", extent(made.turns));
+    return format("{} + {}", pointer, position(unflatten(turn, extents), strides).text());
+  };
+  if (!made.turns.empty())
+    made.body += format("  for (int64_t turn = 0; turn < {}; ++turn)\n  ", extent(made.turns));
+  made.body += format("  STITCH_OK_OR_RETURN({}.enqueue({}, {}, {}, stream));\n", member,
+                      in_turn(left.pointer, &Axis::left), in_turn(right.pointer, &Axis::right),
+                      in_turn(made.result_pointer(), &Axis::out));
   return made.finish(format("By cuBLASLt; {} holds the algorithm.", member));
 }
 

@@ -67,7 +67,7 @@ std::string product_struct(const Contraction& c, const std::string& name) {
 
 Result<void> accepts_matmul_plain(const Graph& graph, const plan::Region& region) {
   STITCH_TRY(Parts parts, parts_of(graph, region, products));
-  return {};
+  return accepts_views(graph, region, parts);
 }
 
 Result<RegionCode> write_matmul_plain(const RegionRequest& request) {

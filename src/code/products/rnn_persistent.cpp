@@ -15,6 +15,10 @@ namespace stitch::code {
 
 namespace {
 
+// For one step of one layer. Beyond it tensor cores win: a guess, at about twice what a trip to L2 and back
+// costs with all that belongs to it.
+constexpr double most_clocks_a_cell = 6000;
+
 std::optional<Spread> spread_for(const Recurrence& recurrence, const plan::Region& region) {
   auto found = region.settings.find("processors");
   return spread_of(recurrence, found == region.settings.end() ? 132 : found->second);
@@ -51,7 +55,10 @@ Result<void> accepts_rnn_persistent(const Graph& graph, const plan::Region& regi
     if (r.dtype != DType::f32) return not_for(region, "has recurrences of f32 only");
     if (r.projected) return not_for(region, "has no projections");
     if (r.steps * r.batch * r.input * r.hidden == 0) return not_for(region, "has no recurrence over nothing");
-    if (!spread_for(r, region)) return not_for(region, "has no room for these weights in registers");
+    auto spread = spread_for(r, region);
+    if (!spread) return not_for(region, "has no room for these weights in registers");
+    if (spread->clocks > most_clocks_a_cell * static_cast<double>(r.steps * r.layers))
+      return not_for(region, "is for steps that are short, and these are bound by arithmetic");
   }
   return {};
 }

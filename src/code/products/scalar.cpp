@@ -19,6 +19,7 @@ bool is_scalar(const Node& node) {
     case Op::relu:
     case Op::gelu:
     case Op::silu:
+    case Op::mish:
     case Op::sigmoid:
     case Op::tanh:
     case Op::exp:
@@ -52,6 +53,9 @@ std::string scalar_text(const Node& node, std::span<const std::string> in, std::
       return format("{0} * {1} * {2}(-{1} * {3})", literal(0.5), x, single ? "erfcf" : "erfc",
                     literal(0.7071067811865476));
     case Op::silu: return format("{0} / ({1} + {2}(-{0}))", x, literal(1), single ? "expf" : "exp");
+    case Op::mish:  // x · tanh(ln(1 + e^x)), and e^x must not overflow
+      return format("{0} * {1}({0} > {2} ? {0} : {3}({4}({0})))", x, single ? "tanhf" : "tanh", literal(20),
+                    single ? "log1pf" : "log1p", single ? "expf" : "exp");
     case Op::sigmoid: return format("{1} / ({1} + {2}(-{0}))", x, literal(1), single ? "expf" : "exp");
     case Op::tanh: return call("tanh");
     case Op::exp: return call("exp");

@@ -42,6 +42,13 @@ const Form forms[] = {
      "%k = permute(%e) dims=[0,2,1,3] : f32[2,2,9,8]\n%v = permute(%f) dims=[0,2,1,3] : f32[2,2,9,8]\n"
      "%o = attention(%q, %k, %v) scale=0.35 : f32[2,2,9,8]\n%p = permute(%o) dims=[0,2,1,3] : f32[2,9,2,8]\n"
      "%r = reshape(%p) shape=[2,9,16] : f32[2,9,16]\noutput %r\n"},
+    {"relu",
+     "input %q : f32[2,3,19,16]\ninput %k : f32[2,3,21,16]\ninput %v : f32[2,3,21,18]\ninput %m : "
+     "bool[19,21]\n%o = attention(%q, %k, %v, %m) scale=0.25 weights=\"relu\" : f32[2,3,19,18]\noutput %o\n"},
+    {"strict_softmax",
+     "input %q : f32[2,3,17,5]\ninput %k : f32[2,3,18,5]\ninput %v : f32[2,3,18,4]\ninput %m : "
+     "bool[2,1,17,18]\n"
+     "%o = attention(%q, %k, %v, %m) scale=0.5 weights=\"softmax\" : f32[2,3,17,4]\noutput %o\n"},
     {"no_keys",
      "input %q : f32[2,3,8]\ninput %k : f32[2,0,8]\ninput %v : f32[2,0,4]\n"
      "%o = attention(%q, %k, %v) scale=1.0 : f32[2,3,4]\noutput %o\n"},
@@ -51,8 +58,12 @@ std::vector<Case> attention_cases() {
   std::vector<Case> all;
   for (const Form& form : forms) {
     all.push_back({format("plain_{}", form.name), "attention.plain", form.graph});
-    if (form.name != std::string("no_keys"))
-      all.push_back({format("flash_{}", form.name), "attention.flash", form.graph});
+    if (form.name == std::string("no_keys")) continue;
+    all.push_back({format("flash_{}", form.name), "attention.flash", form.graph});
+    all.push_back({.name = format("tensor_core_{}", form.name),
+                   .technique = "attention.tensor_core",
+                   .graph = form.graph,
+                   .tolerance = 1e-6});
   }
   all.push_back({"flash_long", "attention.flash",
                  "input %q : f32[1,130,20]\ninput %k : f32[1,150,20]\ninput %v : f32[1,150,100]\n"
@@ -61,6 +72,63 @@ std::vector<Case> attention_cases() {
   all.push_back({"plain_double", "attention.plain",
                  "input %q : f64[3,5]\ninput %k : f64[4,5]\ninput %v : f64[4,2]\n"
                  "%o = attention(%q, %k, %v) scale=0.5 : f64[3,2]\noutput %o\n"});
+  // Rows and keys that fill tiles, miss them by one, or are far from it; heads of many widths.
+  auto sized = [&](std::string name, int64_t queries, int64_t keys, int64_t width, int64_t value_width,
+                   std::string more, std::map<std::string, int64_t> settings = {}) {
+    all.push_back(
+        {.name = "tensor_core_" + name,
+         .technique = "attention.tensor_core",
+         .graph = format("input %q : f32[2,{0},{2}]\ninput %k : f32[2,{1},{2}]\ninput %v : f32[2,{1},{3}]\n"
+                         "%o = attention(%q, %k, %v) scale=0.2{4} : f32[2,{0},{3}]\noutput %o\n",
+                         queries, keys, width, value_width, more),
+         .settings = std::move(settings),
+         .tolerance = 2e-6});
+  };
+  sized("one_and_one", 1, 1, 8, 8, "");
+  sized("seven", 7, 7, 24, 32, "");
+  sized("window", 49, 49, 32, 32, "");
+  sized("past_a_tile", 65, 65, 40, 40, " causal=true");
+  sized("two_row_tiles", 70, 65, 64, 64, " weights=\"relu\"", {{"row_tiles", 2}, {"warps", 2}});
+  sized("wide_96", 33, 40, 96, 96, "", {{"row_tiles", 2}, {"warps", 1}, {"key_tile", 32}});
+  sized("wide_128", 20, 33, 128, 128, " causal=true", {{"key_tile", 16}});
+  sized("wide_heads", 66, 37, 150, 140, "");
+  sized("wide_heads_causal", 20, 130, 136, 8, " causal=true");
+  sized("wide_heads_relu", 9, 20, 20, 600, " weights=\"relu\"");
+  // Beyond what fp16 reaches, both ways.
+  for (auto [name, scale] : {std::pair{"large", 3e6}, {"small", 1e-7}}) {
+    sized(name, 17, 30, 16, 16, "");
+    all.back().scale = scale;
+    sized(format("wide_heads_{}", name), 17, 30, 130, 16, "");
+    all.back().scale = scale;
+  }
+  all.push_back({.name = "tensor_core_one_product",
+                 .technique = "attention.tensor_core",
+                 .graph = forms[0].graph,
+                 .numerics = "tf32",
+                 .tolerance = 1e-3});
+  // Runs of 16 masked keys at once, more than one tile.
+  all.push_back({.name = "tensor_core_mask_runs",
+                 .technique = "attention.tensor_core",
+                 .graph =
+                     "input %q : f32[2,20,16]\ninput %k : f32[2,64,16]\ninput %v : f32[2,64,16]\ninput %m : "
+                     "bool[20,64]\n%o = attention(%q, %k, %v, %m) scale=0.3 weights=\"softmax\" : "
+                     "f32[2,20,16]\noutput %o\n",
+                 .settings = {{"key_tile", 32}},
+                 .tolerance = 2e-6});
+  // One linear's result, cut into q, k and v as nn.MultiheadAttention does: no strides say it.
+  all.push_back(
+      {.name = "tensor_core_multihead",
+       .technique = "attention.tensor_core",
+       .graph = "input %x : f32[9,2,48]\n%a = reshape(%x) shape=[9,2,3,16] : f32[9,2,3,16]\n"
+                "%b = permute(%a) dims=[2,0,1,3] : f32[3,9,2,16]\n"
+                "%c = slice(%b) dim=0 start=0 end=1 : f32[1,9,2,16]\n%d = slice(%b) dim=0 start=1 end=2 : "
+                "f32[1,9,2,16]\n%e = slice(%b) dim=0 start=2 end=3 : f32[1,9,2,16]\n"
+                "%f = reshape(%c) shape=[9,4,8] : f32[9,4,8]\n%g = reshape(%d) shape=[9,4,8] : f32[9,4,8]\n"
+                "%h = reshape(%e) shape=[9,4,8] : f32[9,4,8]\n%q = permute(%f) dims=[1,0,2] : f32[4,9,8]\n"
+                "%k = permute(%g) dims=[1,0,2] : f32[4,9,8]\n%v = permute(%h) dims=[1,0,2] : f32[4,9,8]\n"
+                "%o = attention(%q, %k, %v) scale=0.35 : f32[4,9,8]\n%p = permute(%o) dims=[1,0,2] : "
+                "f32[9,4,8]\n%r = reshape(%p) shape=[18,16] : f32[18,16]\noutput %r\n",
+       .tolerance = 2e-6});
   plan::Storage half{DType::f16, {}};
   all.push_back({.name = "flash_half_storage",
                  .technique = "attention.flash",

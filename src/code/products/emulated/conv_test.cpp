@@ -61,6 +61,9 @@ const Form depthwise_forms[] = {
     {"strided",
      "input %x : f32[1,4,37,41]\nparameter %w : f32[4,1,5,3]\n"
      "%y = conv(%x, %w) stride=[2,2] padding=[2,1] dilation=[1,1] groups=4 : f32[1,4,19,21]\noutput %y\n"},
+    {"two_rows",
+     "input %x : f32[1,8,61,59]\nparameter %w : f32[8,1,5,5]\n"
+     "%y = conv(%x, %w) stride=[2,2] padding=[2,2] dilation=[1,1] groups=8 : f32[1,8,31,30]\noutput %y\n"},
     {"dilated",
      "input %x : f32[2,8,35,9]\nparameter %w : f32[8,1,3,3]\nparameter %b : f32[8]\n"
      "%y = conv(%x, %w, %b) stride=[1,1] padding=[2,0] dilation=[2,3] groups=8 : f32[2,8,35,3]\noutput %y\n"},
@@ -70,6 +73,24 @@ const Form depthwise_forms[] = {
     {"line",
      "input %x : f32[2,4,150]\nparameter %w : f32[4,1,4]\nparameter %b : f32[4]\n"
      "%y = conv(%x, %w, %b) stride=[1] padding=[3] dilation=[1] groups=4 : f32[2,4,153]\noutput %y\n"},
+};
+
+// Several tiles in every direction, the last ones not full.
+const Form halo_forms[] = {
+    {"tiles",
+     "input %x : f32[2,8,19,37]\nparameter %w : f32[50,8,3,3]\nparameter %b : f32[50]\n"
+     "%y = conv(%x, %w, %b) stride=[1,1] padding=[1,0] dilation=[1,1] : f32[2,50,19,35]\n"
+     "%z = silu(%y) : f32[2,50,19,35]\noutput %z\n"},
+    {"slices",
+     "input %x : f32[1,12,9,33]\nparameter %w : f32[70,12,2,3]\n"
+     "%y = conv(%x, %w) stride=[1,2] padding=[0,1] dilation=[2,1] : f32[1,70,7,17]\noutput %y\n"},
+    {"volume",
+     "input %x : f32[2,3,5,12,35]\nparameter %w : f32[24,3,3,3,3]\nparameter %b : f32[24]\n"
+     "%y = conv(%x, %w, %b) stride=[1,1,1] padding=[0,0,0] dilation=[1,1,1] : f32[2,24,3,10,33]\n"
+     "%z = relu(%y) : f32[2,24,3,10,33]\noutput %z\n"},
+    {"long",
+     "input %x : f32[1,3,4,9,40]\nparameter %w : f32[34,3,3,5,7]\n"
+     "%y = conv(%x, %w) stride=[1,1,1] padding=[1,0,0] dilation=[1,1,1] : f32[1,34,4,5,34]\noutput %y\n"},
 };
 
 std::vector<Case> conv_cases() {
@@ -85,8 +106,50 @@ std::vector<Case> conv_cases() {
                    .graph = form.graph,
                    .settings = {{"half", 1}},
                    .tolerance = 2e-3});
+    all.push_back({.name = format("last_{}", form.name),
+                   .technique = "conv.cudnn",
+                   .graph = form.graph,
+                   .settings = {{"last", 1}},
+                   .tolerance = 2e-3});
+    all.push_back({format("split_{}", form.name), "conv.split_half", form.graph});
   }
   plan::Storage last{DType::f32, {0, 2, 3, 1}}, half_last{DType::f16, {0, 2, 3, 1}};
+  all.push_back({.name = "split_once",
+                 .technique = "conv.split_half",
+                 .graph = forms[10].graph,
+                 .settings = {{"half", 1}},
+                 .tolerance = 2e-3});
+  all.push_back({.name = "split_half_storage",
+                 .technique = "conv.split_half",
+                 .graph = forms[1].graph,
+                 .storage = {{"x", half_last}, {"z", half_last}},
+                 .tolerance = 1e-3});
+  for (const Form& form : halo_forms)
+    all.push_back({.name = format("halo_{}", form.name),
+                   .technique = "conv.split_half",
+                   .graph = form.graph,
+                   .tolerance = 2e-6});
+  all.push_back({.name = "halo_last",
+                 .technique = "conv.split_half",
+                 .graph = halo_forms[0].graph,
+                 .storage = {{"x", last}, {"z", last}},
+                 .tolerance = 2e-6});
+  // More pixels and channels than a tile of those that turn images: of 16, 32 and 64 channels.
+  all.push_back({.name = "half_wide_tiles",
+                 .technique = "conv.cudnn",
+                 .graph =
+                     "input %x : f32[2,16,19,17]\nparameter %w : f32[24,16,1,1]\nparameter %b : f32[24]\n"
+                     "%y = conv(%x, %w, %b) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[2,24,19,17]\n"
+                     "%z = gelu(%y) : f32[2,24,19,17]\noutput %z\n",
+                 .settings = {{"half", 1}},
+                 .tolerance = 2e-3});
+  all.push_back({.name = "half_tiles",
+                 .technique = "conv.cudnn",
+                 .graph = "input %x : f32[2,72,9,15]\nparameter %w : f32[80,72,1,1]\nparameter %b : f32[80]\n"
+                          "%y = conv(%x, %w, %b) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[2,80,9,15]\n"
+                          "%z = silu(%y) : f32[2,80,9,15]\noutput %z\n",
+                 .settings = {{"half", 1}},
+                 .tolerance = 2e-3});
   all.push_back({"plain_depthwise", "conv.plain", depthwise});
   all.push_back({.name = "plain_channels_last",
                  .technique = "conv.plain",

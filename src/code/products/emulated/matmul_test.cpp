@@ -21,6 +21,9 @@ const Form forms[] = {
     {"linear_gelu_tanh",
      "input %x : f32[18,32]\nparameter %w : f32[24,32]\nparameter %b : f32[24]\n"
      "%y = linear(%x, %w, %b) : f32[18,24]\n%z = gelu(%y) approximate=\"tanh\" : f32[18,24]\noutput %z\n"},
+    {"linear_mish",
+     "input %x : f32[5,20]\nparameter %w : f32[24,20]\n%y = linear(%x, %w) : f32[5,24]\n"
+     "%z = mish(%y) : f32[5,24]\noutput %z\n"},
     {"linear_silu_residual",
      "input %x : f32[5,20]\ninput %r : f32[1,24]\nparameter %w : f32[24,20]\nparameter %b : f32[24]\n"
      "%y = linear(%x, %w, %b) : f32[5,24]\n%s = sigmoid(%y) : f32[5,24]\n%m = mul(%y, %s) : f32[5,24]\n"
@@ -46,6 +49,12 @@ const Form forms[] = {
      "input %a : f32[20,33]\ninput %b : f32[18,20]\n%t = permute(%a) dims=[1,0] : f32[33,20]\n"
      "%u = permute(%b) dims=[1,0] : f32[20,18]\n%y = matmul(%t, %u) : f32[33,18]\n"
      "%z = permute(%y) dims=[1,0] : f32[18,33]\noutput %z\n"},
+    {"matmul_heads",
+     "input %x : f32[2,5,24]\n%q = slice(%x) dim=2 start=0 end=12 : f32[2,5,12]\n"
+     "%k = slice(%x) dim=2 start=12 end=24 : f32[2,5,12]\n%s = reshape(%q) shape=[2,5,3,4] : f32[2,5,3,4]\n"
+     "%t = reshape(%k) shape=[2,5,3,4] : f32[2,5,3,4]\n%u = permute(%s) dims=[0,2,1,3] : f32[2,3,5,4]\n"
+     "%v = permute(%t) dims=[0,2,3,1] : f32[2,3,4,5]\n%y = matmul(%u, %v) : f32[2,3,5,5]\n"
+     "%c = full() shape=[] dtype=f32 value=0.5 : f32[]\n%z = mul(%y, %c) : f32[2,3,5,5]\noutput %z\n"},
     {"matmul_sliced",
      "input %a : f32[9,30]\ninput %b : f32[12,11]\n%s = slice(%a) dim=1 start=3 end=15 : f32[9,12]\n"
      "%y = matmul(%s, %b) : f32[9,11]\noutput %y\n"},
@@ -59,9 +68,73 @@ const Form forms[] = {
     {"einsum_heads",
      "input %a : f32[2,5,3,7]\ninput %b : f32[2,6,3,7]\n"
      "%y = einsum(%a, %b) equation=\"bqhd,bkhd->bhqk\" : f32[2,3,5,6]\noutput %y\n"},
+    {"einsum_heads_added",
+     "input %a : f32[2,3,5,6]\ninput %b : f32[2,6,3,7]\ninput %c : f32[2,5,3,7]\n"
+     "%y = einsum(%a, %b) equation=\"bhqk,bkhd->bqhd\" : f32[2,5,3,7]\n"
+     "%z = add(%y, %c) : f32[2,5,3,7]\noutput %z\n"},
+    {"einsum_chunks",
+     "input %a : f32[5,2,4,3,7]\ninput %b : f32[5,3,3,6,7]\n%s = slice(%b) dim=1 start=0 end=2 : "
+     "f32[5,2,3,6,7]\n"
+     "%y = einsum(%a, %s) equation=\"bclhn,bchpn->bclhp\" : f32[5,2,4,3,6]\noutput %y\n"},
     {"einsum_outer",
      "input %a : f32[4]\ninput %b : f32[6]\n%y = einsum(%a, %b) equation=\"i,j->ij\" : f32[4,6]\noutput "
      "%y\n"},
+};
+// Deep enough for several chunks, the last of which isn't full.
+const Form deep_forms[] = {
+    {"linear_bias",
+     "input %x : f32[33,170]\nparameter %w : f32[50,170]\nparameter %b : f32[50]\n"
+     "%y = linear(%x, %w, %b) : f32[33,50]\noutput %y\n"},
+    {"linear_relu",
+     "input %x : f32[2,9,180]\nparameter %w : f32[40,180]\nparameter %b : f32[40]\n"
+     "%y = linear(%x, %w, %b) : f32[2,9,40]\n%z = relu(%y) : f32[2,9,40]\noutput %z\n"},
+    {"linear_silu_residual",
+     "input %x : f32[5,161]\ninput %r : f32[1,24]\nparameter %w : f32[24,161]\nparameter %b : f32[24]\n"
+     "%y = linear(%x, %w, %b) : f32[5,24]\n%s = sigmoid(%y) : f32[5,24]\n%m = mul(%y, %s) : f32[5,24]\n"
+     "%z = add(%m, %r) : f32[5,24]\noutput %z\n"},
+    {"batched",
+     "input %a : f32[3,17,150]\ninput %b : f32[3,150,18]\n%y = matmul(%a, %b) : f32[3,17,18]\noutput %y\n"},
+    {"transposed",
+     "input %a : f32[155,33]\ninput %b : f32[18,155]\n%t = permute(%a) dims=[1,0] : f32[33,155]\n"
+     "%u = permute(%b) dims=[1,0] : f32[155,18]\n%y = matmul(%t, %u) : f32[33,18]\n"
+     "%z = permute(%y) dims=[1,0] : f32[18,33]\noutput %z\n"},
+};
+// At most 12 rows or columns, depth or side inside, one segment and several.
+const Form thin_forms[] = {
+    {"by_depth",
+     "input %a : f32[13,5000]\ninput %b : f32[5000,1]\n%y = matmul(%a, %b) : f32[13,1]\noutput %y\n"},
+    {"by_depth_odd",
+     "input %a : f32[6,2303]\ninput %b : f32[2303,1]\n%y = matmul(%a, %b) : f32[6,1]\noutput %y\n"},
+    {"by_depth_three",
+     "input %x : f32[3,400]\nparameter %w : f32[50,400]\nparameter %b : f32[50]\n"
+     "%y = linear(%x, %w, %b) : f32[3,50]\n%z = sigmoid(%y) : f32[3,50]\noutput %z\n"},
+    {"by_depth_eight",
+     "input %x : f32[4,2,301]\nparameter %w : f32[19,301]\n%y = linear(%x, %w) : f32[4,2,19]\noutput %y\n"},
+    {"by_depth_twelve",
+     "input %x : f32[12,301]\nparameter %w : f32[19,301]\n%y = linear(%x, %w) : f32[12,19]\noutput %y\n"},
+    {"by_side_twelve",
+     "input %a : f32[12,200]\ninput %b : f32[200,140]\n%y = matmul(%a, %b) : f32[12,140]\noutput %y\n"},
+    {"by_side",
+     "input %a : f32[2,900]\ninput %b : f32[900,140]\n%y = matmul(%a, %b) : f32[2,140]\noutput %y\n"},
+    {"by_side_odd",
+     "input %a : f32[1,131]\ninput %b : f32[131,37]\n%y = matmul(%a, %b) : f32[1,37]\n"
+     "%z = relu(%y) : f32[1,37]\noutput %z\n"},
+    {"batched",
+     "input %a : f32[3,1,200]\ninput %b : f32[3,200,18]\n%y = matmul(%a, %b) : f32[3,1,18]\noutput %y\n"},
+    {"one_element",
+     "input %a : f32[1,300]\ninput %b : f32[300,1]\n%y = matmul(%a, %b) : f32[1,1]\noutput %y\n"},
+};
+// A constant factor goes into the product: before a bias and an activation, and behind a transposition.
+const Form scaled_forms[] = {
+    {"division",
+     "input %a : f32[9,90]\ninput %b : f32[90,16]\nparameter %c : f32[16]\n%y = matmul(%a, %b) : f32[9,16]\n"
+     "%d = full() shape=[] dtype=f32 value=3.0 : f32[]\n%z = div(%y, %d) : f32[9,16]\n"
+     "%s = add(%z, %c) : f32[9,16]\n%r = relu(%s) : f32[9,16]\noutput %r\n"},
+    {"twice",
+     "input %a : f32[9,90]\ninput %b : f32[90,16]\n%y = matmul(%a, %b) : f32[9,16]\n"
+     "%d = full() shape=[] dtype=f32 value=-0.3 : f32[]\n%z = mul(%d, %y) : f32[9,16]\n"
+     "%t = permute(%z) dims=[1,0] : f32[16,9]\n%e = full() shape=[] dtype=f32 value=7.0 : f32[]\n"
+     "%u = mul(%t, %e) : f32[16,9]\noutput %u\n"},
 };
 // What only the plain kernel takes.
 const Form more_forms[] = {
@@ -90,11 +163,21 @@ std::vector<Case> matmul_cases() {
   for (auto [technique, name] : {std::pair{"matmul.plain", "plain"}, std::pair{"matmul.cublaslt", "lt"},
                                  std::pair{"matmul.split_half", "split"}})
     for (const Form& form : forms) all.push_back({format("{}_{}", name, form.name), technique, form.graph});
+  for (const Form& form : scaled_forms) {
+    all.push_back({format("lt_scaled_{}", form.name), "matmul.cublaslt", form.graph});
+    all.push_back({.name = format("split_scaled_{}", form.name),
+                   .technique = "matmul.split_half",
+                   .graph = form.graph,
+                   .settings = {{"chunks", 2}, {"side_by_side", 0}},
+                   .tolerance = 2e-6});
+  }
+  for (const Form& form : thin_forms)
+    all.push_back({format("vector_{}", form.name), "matmul.vector", form.graph});
   for (const Form& form : more_forms)
     all.push_back({format("plain_{}", form.name), "matmul.plain", form.graph});
 
   plan::Storage half{DType::f16, {}}, brain{DType::bf16, {}};
-  std::string linear = forms[0].graph, batched = forms[7].graph;
+  std::string linear = forms[0].graph, batched = forms[8].graph;
   all.push_back({.name = "plain_half_storage",
                  .technique = "matmul.plain",
                  .graph = linear,
@@ -137,7 +220,7 @@ std::vector<Case> matmul_cases() {
        .tolerance = 1e-3});
 
   // Split products: both forms, magnitudes far from 1, rows that differ much.
-  std::string square = forms[6].graph;
+  std::string square = forms[7].graph;
   for (int64_t products : {1, 2})
     for (auto [graph, name] :
          {std::pair{linear, "linear"}, std::pair{square, "square"}, std::pair{batched, "batched"}})
@@ -148,13 +231,16 @@ std::vector<Case> matmul_cases() {
                        .settings = {{"products", products}},
                        .tolerance = 2e-6,
                        .scale = scale});
-  for (auto [scale, size] : {std::pair{1.0, "one"}, std::pair{1e3, "large"}, std::pair{1e-4, "small"}})
-    all.push_back({.name = format("split_unscaled_{}", size),
-                   .technique = "matmul.split_half",
-                   .graph = linear,
-                   .settings = {{"scale", 0}},
-                   .tolerance = 2e-6,
-                   .scale = scale});
+  // Chunks of the depth, one after the other and side by side, the library's epilogue in the last one only.
+  for (int64_t products : {1, 2})
+    for (int64_t side_by_side : {0, 1})
+      for (const Form& form : deep_forms)
+        all.push_back(
+            {.name = format("split{}_{}_{}", products, side_by_side ? "batch" : "chunks", form.name),
+             .technique = "matmul.split_half",
+             .graph = form.graph,
+             .settings = {{"products", products}, {"chunks", 3}, {"side_by_side", side_by_side}},
+             .tolerance = 2e-6});
   all.push_back({.name = "split_deep",
                  .technique = "matmul.split_half",
                  .graph =

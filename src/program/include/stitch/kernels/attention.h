@@ -34,9 +34,9 @@ __device__ __forceinline__ Number block_sum(Number value, Number* scratch) {
   return value;
 }
 
-// A row in which everything is masked becomes zeros, as PyTorch has it.
-template <class Number>
-__global__ void __launch_bounds__(256) safe_softmax_kernel(Number* __restrict__ scores, int64_t columns) {
+// `safe`: a row in which everything is masked becomes zeros, as PyTorch's attention has it, not NaN.
+template <class Number, bool safe>
+__global__ void __launch_bounds__(256) softmax_kernel(Number* __restrict__ scores, int64_t columns) {
   __shared__ Number scratch[32];
   Number* row = scores + static_cast<int64_t>(blockIdx.x) * columns;
   const Number lowest = -static_cast<Number>(INFINITY);
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(256) safe_softmax_kernel(Number* __restrict__ 
   for (int64_t i = threadIdx.x; i < columns; i += blockDim.x)
     if (!(row[i] <= most)) most = row[i];
   most = block_maximum(most, scratch);
-  if (most == lowest) {
+  if (safe && most == lowest) {
     for (int64_t i = threadIdx.x; i < columns; i += blockDim.x) row[i] = Number{};
     return;
   }
@@ -53,12 +53,16 @@ __global__ void __launch_bounds__(256) safe_softmax_kernel(Number* __restrict__ 
   sum = block_sum(sum, scratch);
   for (int64_t i = threadIdx.x; i < columns; i += blockDim.x) row[i] /= sum;
 }
-template <class Number>
-StitchStatus enqueue_safe_softmax(Number* scores, int64_t rows, int64_t columns, cudaStream_t stream) {
+template <bool safe = false, class Number>
+StitchStatus enqueue_softmax(Number* scores, int64_t rows, int64_t columns, cudaStream_t stream) {
   if (rows == 0 || columns == 0) return STITCH_OK;
   unsigned threads = columns >= 256 ? 256 : static_cast<unsigned>((columns + 31) / 32 * 32);
-  return launch("safe_softmax", safe_softmax_kernel<Number>, {static_cast<unsigned>(rows), threads}, stream,
-                scores, columns);
+  return launch(safe ? "safe_softmax" : "softmax", softmax_kernel<Number, safe>,
+                {static_cast<unsigned>(rows), threads}, stream, scores, columns);
+}
+template <class Number>
+StitchStatus enqueue_safe_softmax(Number* scores, int64_t rows, int64_t columns, cudaStream_t stream) {
+  return enqueue_softmax<true>(scores, rows, columns, stream);
 }
 
 }  // namespace stitch

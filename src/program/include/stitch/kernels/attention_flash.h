@@ -1,19 +1,9 @@
 // Attention without scores in memory: a block keeps 64 queries of one head and walks over the keys, 64 at a
 // time, with a running maximum and sum (online softmax). q and the result move once, k and v once for every
-// 64 queries. In FP32 on the CUDA cores. What is attended stands in a struct, as in matmul.h:
-//   struct Heads {
-//     using Element = float; using Out = float; using Index = int;
-//     static constexpr Index heads, queries, keys; static constexpr int width, value_width; static constexpr
-//     bool causal;
-//     __device__ static Index q(Index head, Index query, Index i);  // also k, v, out, and position in the
-//     result
-//   };
-// A score functor does the rest: scale, the causal triangle, masks.
+// 64 queries. In FP32 on the CUDA cores. What is attended stands in a struct: attention_heads.h.
 #pragma once
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
+#include "stitch/kernels/attention_heads.h"
 #include "stitch/kernels/matmul.h"
 
 namespace stitch {
@@ -44,11 +34,11 @@ __device__ __forceinline__ float row_sum(float value) {
   return value;
 }
 
-template <class H, class Score, class Epilogue>
+template <class H, class Epilogue>
 __global__ void __launch_bounds__(flash::threads)
     flash_kernel(const typename H::Query* __restrict__ q, const typename H::Key* __restrict__ k,
-                 const typename H::Value* __restrict__ v, typename H::Out* __restrict__ out, Score score,
-                 Epilogue epilogue) {
+                 const typename H::Value* __restrict__ v, const typename H::Mask* __restrict__ mask,
+                 typename H::Out* __restrict__ out, Epilogue epilogue) {
   using Index = typename H::Index;
   constexpr int columns = flash::round_up(H::value_width) / flash::across;  // of the result, a thread
   constexpr int value_pitch = flash::round_up(H::value_width);
@@ -110,8 +100,15 @@ __global__ void __launch_bounds__(flash::threads)
       for (int j = 0; j < flash::each; ++j) {
         const Index key = key0 + column + j * flash::across;
         const bool inside = query < H::queries && key < H::keys;
-        scores[i][j] = inside ? score(scores[i][j], (head * H::queries + query) * H::keys + key) : -INFINITY;
+        scores[i][j] = inside ? attention_score<H>(scores[i][j], mask, head, query, key) : -INFINITY;
         if (!(scores[i][j] <= largest)) largest = scores[i][j];
+      }
+      if constexpr (H::weights == Weights::relu) {
+#pragma unroll
+        for (int j = 0; j < flash::each; ++j)
+          weights[(row + i * flash::across) * flash::pitch + column + j * flash::across] =
+              scores[i][j] < 0.0f ? 0.0f : scores[i][j];  // NaN stays
+        continue;
       }
       largest = row_maximum(largest);
       const float next = !(largest <= most[i]) ? largest : most[i];
@@ -150,8 +147,9 @@ __global__ void __launch_bounds__(flash::threads)
   for (int i = 0; i < flash::each; ++i) {
     const Index query = query0 + row + i * flash::across;
     if (query >= H::queries) continue;
-    // A row in which everything is masked is zero, as PyTorch has it.
-    const float scale = most[i] == -INFINITY ? 0.0f : 1.0f / total[i];
+    float scale = 1.0f;
+    if constexpr (H::weights == Weights::softmax) scale = 1.0f / total[i];
+    if constexpr (H::weights == Weights::safe_softmax) scale = most[i] == -INFINITY ? 0.0f : 1.0f / total[i];
 #pragma unroll
     for (int c = 0; c < columns; ++c) {
       const int at = column + c * flash::across;
@@ -162,15 +160,15 @@ __global__ void __launch_bounds__(flash::threads)
   }
 }
 
-template <class H, class Score, class Epilogue>
+template <class H, class Epilogue>
 StitchStatus enqueue_flash(const char* name, const typename H::Query* q, const typename H::Key* k,
-                           const typename H::Value* v, typename H::Out* out, Score score, Epilogue epilogue,
-                           cudaStream_t stream) {
+                           const typename H::Value* v, const typename H::Mask* mask, typename H::Out* out,
+                           Epilogue epilogue, cudaStream_t stream) {
   constexpr int64_t blocks = (int64_t{H::queries} + flash::tile - 1) / flash::tile * H::heads;
   static_assert(blocks < (int64_t{1} << 31), "more tiles than a grid has blocks");
-  return launch(name, flash_kernel<H, Score, Epilogue>,
+  return launch(name, flash_kernel<H, Epilogue>,
                 {static_cast<unsigned>(blocks), flash::threads, flash_shared_bytes<H>()}, stream, q, k, v,
-                out, score, epilogue);
+                mask, out, epilogue);
 }
 
 }  // namespace stitch

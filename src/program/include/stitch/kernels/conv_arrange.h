@@ -1,58 +1,141 @@
 // Around cuDNN's convolutions: images into channels-last order and the type it multiplies, filters packed the
 // same way, results finished (epilogue, order, type). Each reads and writes every element once; where the
-// order changes, through 32 x 32 tiles in shared memory, so that both sides move whole lines.
+// order changes, through tiles in shared memory, so that both sides move whole lines.
 #pragma once
 
 #include "stitch/kernels/matmul.h"
+#include "stitch/runtime/vectors.h"
 
 namespace stitch {
 // Where a pixel of an image lies: any strides.
 struct ImageStrides {
   int64_t sample, channel, z, y, x;
   int height, width;  // of a plane (depth, height, width)
-  __device__ __forceinline__ int64_t operator()(int64_t n, int64_t c, int64_t pixel) const {
-    return n * sample + c * channel + pixel / width / height * z + pixel / width % height * y +
-           pixel % width * x;
+  __host__ __device__ __forceinline__ int64_t of_pixel(int pixel) const {
+    return pixel / width / height * z + pixel / width % height * y + pixel % width * x;
+  }
+  __device__ __forceinline__ int64_t operator()(int64_t n, int64_t c, int pixel) const {
+    return n * sample + c * channel + of_pixel(pixel);
+  }
+  // Do the pixels of a plane lie behind each other?
+  bool dense(int pixels) const {
+    return x == 1 && (pixels == width || y == width) &&
+           (pixels == width * height || z == int64_t{width} * height);
   }
 };
 
-constexpr int image_tile = 32, image_tile_rows = 8;
-inline Geometry image_tiles(int64_t samples, int64_t channels, int64_t pixels) {
-  return {dim3(static_cast<unsigned>(divide_up(pixels, image_tile) * divide_up(channels, image_tile)),
-               static_cast<unsigned>(samples < 65535 ? samples : 65535)),
-          dim3(image_tile, image_tile_rows)};
-}
+// Elements that move as 16 bytes, if a row of channels is a whole number of such packs.
+template <class T, int channels>
+constexpr int image_pack = channels % (16 / sizeof(T)) == 0 ? 16 / sizeof(T)
+                           : channels % 2 == 0              ? 2
+                                                            : 1;
 
-// to (samples, pixels, padded channels): channels behind the last are zero.
-template <class From, class To>
-__global__ void __launch_bounds__(image_tile* image_tile_rows)
+constexpr int image_threads = 256, image_elements = 4096;
+// A block's part of an image, pixels behind pixels for each of some channels. On one side a warp moves along
+// the pixels of a channel, on the other one along packs of channels: rows begin so far apart that both meet
+// every bank once.
+template <int all_channels, int pack>
+struct ImageTile {
+  static constexpr int channels = all_channels <= 16 ? 16 : all_channels <= 32 ? 32 : 64;
+  static constexpr int pixels = image_elements / channels;
+  static constexpr int packs = channels / pack;        // of a pixel
+  static constexpr int rows = image_threads / pixels;  // channels that the block moves at once
+  static constexpr int turns = channels / rows;
+  static constexpr int pack_turns = pixels * packs / image_threads;
+  float values[image_elements];
+  __device__ __forceinline__ float& at(int channel, int pixel) {
+    constexpr int apart = packs < 32 ? 32 / packs : 1;
+    return values[channel * pixels + (pixel + channel / pack * apart) % pixels];
+  }
+  static Geometry geometry(int64_t samples, int64_t image_pixels) {
+    return {
+        static_cast<unsigned>(samples * divide_up(all_channels, channels) * divide_up(image_pixels, pixels)),
+        image_threads};
+  }
+};
+// Which part this block has.
+template <class Tile, int all_channels>
+struct ImagePart {
+  int sample, channel0, pixel0;
+  __device__ __forceinline__ explicit ImagePart(int pixels) {
+    constexpr int channel_tiles = (all_channels + Tile::channels - 1) / Tile::channels;
+    const int pixel_tiles = (pixels + Tile::pixels - 1) / Tile::pixels;
+    const int block = static_cast<int>(blockIdx.x), plane = block / pixel_tiles;
+    pixel0 = (block - plane * pixel_tiles) * Tile::pixels;
+    channel0 = plane % channel_tiles * Tile::channels;
+    sample = plane / channel_tiles;
+  }
+};
+
+// to (samples, pixels, padded channels): channels behind the last are zero. `dense`: the pixels of a plane
+// lie behind each other. Lanes read along pixels and write packs along channels.
+template <class From, class To, int padded, bool dense>
+__global__ void __launch_bounds__(image_threads, 6)
     channels_last_kernel(const From* __restrict__ from, To* __restrict__ to, ImageStrides strides,
-                         int samples, int channels, int padded, int pixels) {
-  __shared__ float tile[image_tile][image_tile + 1];
-  const int pixel_tiles = (pixels + image_tile - 1) / image_tile;
-  const int pixel0 = static_cast<int>(blockIdx.x) % pixel_tiles * image_tile;
-  const int channel0 = static_cast<int>(blockIdx.x) / pixel_tiles * image_tile;
-  const int lane = static_cast<int>(threadIdx.x);
-  for (int n = static_cast<int>(blockIdx.y); n < samples; n += static_cast<int>(gridDim.y)) {
-    for (int row = static_cast<int>(threadIdx.y); row < image_tile; row += image_tile_rows) {
-      int channel = channel0 + row, pixel = pixel0 + lane;
-      tile[row][lane] =
-          channel < channels && pixel < pixels ? static_cast<float>(from[strides(n, channel, pixel)]) : 0.0f;
-    }
-    __syncthreads();
-    for (int row = static_cast<int>(threadIdx.y); row < image_tile; row += image_tile_rows) {
-      int channel = channel0 + lane, pixel = pixel0 + row;
-      if (channel < padded && pixel < pixels)
-        to[(static_cast<int64_t>(n) * pixels + pixel) * padded + channel] = static_cast<To>(tile[lane][row]);
-    }
-    __syncthreads();
+                         int channels, int pixels) {
+  constexpr int pack = image_pack<To, padded>;
+  using Tile = ImageTile<padded, pack>;
+  __shared__ Tile tile;
+  const ImagePart<Tile, padded> part(pixels);
+  const int channel0 = part.channel0, pixel0 = part.pixel0;
+  const int thread = static_cast<int>(threadIdx.x);
+  const int column = thread % Tile::pixels, row = thread / Tile::pixels;
+  const int pixel = pixel0 + column;
+  const int64_t in_plane = dense ? pixel : strides.of_pixel(pixel);
+  const From* source = from + part.sample * strides.sample + (channel0 + row) * strides.channel + in_plane;
+  From held[Tile::turns];  // all are on their way before the first is needed
+#pragma unroll
+  for (int i = 0; i < Tile::turns; ++i)
+    held[i] = channel0 + row + i * Tile::rows < channels && pixel < pixels
+                  ? source[i * Tile::rows * strides.channel]
+                  : static_cast<From>(0.0f);
+#pragma unroll
+  for (int i = 0; i < Tile::turns; ++i) tile.at(row + i * Tile::rows, column) = static_cast<float>(held[i]);
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < Tile::pack_turns; ++i) {
+    const int at = i * image_threads + thread, first = at % Tile::packs * pack;
+    const int out_pixel = pixel0 + at / Tile::packs;
+    Pack<To, pack> values;
+#pragma unroll
+    for (int v = 0; v < pack; ++v) values[v] = static_cast<To>(tile.at(first + v, at / Tile::packs));
+    if (channel0 + first < padded && out_pixel < pixels)
+      store<pack>(to + (static_cast<int64_t>(part.sample) * pixels + out_pixel) * padded + channel0 + first,
+                  0, values);
   }
 }
-template <class From, class To>
+// Few channels: a thread makes a pixel.
+template <class From, class To, int padded>
+__global__ void __launch_bounds__(image_threads)
+    few_channels_last_kernel(const From* __restrict__ from, To* __restrict__ to, ImageStrides strides,
+                             int64_t count, int channels, int pixels) {
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * image_threads + threadIdx.x;
+  if (i >= count) return;
+  const int64_t n = i / pixels;
+  const From* pixel = from + strides(n, 0, static_cast<int>(i - n * pixels));
+  Pack<To, padded> values;
+#pragma unroll
+  for (int channel = 0; channel < padded; ++channel)
+    values[channel] =
+        static_cast<To>(channel < channels ? static_cast<float>(pixel[channel * strides.channel]) : 0.0f);
+  store<padded>(to, i, values);
+}
+// `to` lies at 16 bytes.
+template <int padded, class From, class To>
 StitchStatus to_channels_last(const From* from, To* to, const ImageStrides& strides, int samples,
-                              int channels, int padded, int pixels, cudaStream_t stream) {
-  return launch("to_channels_last", channels_last_kernel<From, To>, image_tiles(samples, padded, pixels),
-                stream, from, to, strides, samples, channels, padded, pixels);
+                              int channels, int pixels, cudaStream_t stream) {
+  if constexpr (padded * sizeof(To) == 16) {
+    int64_t count = int64_t{samples} * pixels;
+    return launch("to_channels_last", few_channels_last_kernel<From, To, padded>,
+                  {static_cast<unsigned>(divide_up(count, image_threads)), image_threads}, stream, from, to,
+                  strides, count, channels, pixels);
+  } else {
+    return launch("to_channels_last",
+                  strides.dense(pixels) ? channels_last_kernel<From, To, padded, true>
+                                        : channels_last_kernel<From, To, padded, false>,
+                  ImageTile<padded, image_pack<To, padded>>::geometry(samples, pixels), stream, from, to,
+                  strides, channels, pixels);
+  }
 }
 
 // to (samples, channels, pixels)
@@ -62,8 +145,8 @@ __global__ void __launch_bounds__(256)
                           int64_t count, int channels, int pixels) {
   const int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
   if (i < count)
-    to[i] = static_cast<To>(
-        static_cast<float>(from[strides(i / pixels / channels, i / pixels % channels, i % pixels)]));
+    to[i] = static_cast<To>(static_cast<float>(
+        from[strides(i / pixels / channels, i / pixels % channels, static_cast<int>(i % pixels))]));
 }
 template <class From, class To>
 StitchStatus to_channels_first(const From* from, To* to, const ImageStrides& strides, int samples,
@@ -96,71 +179,114 @@ StitchStatus pack_filter(const From* weight, To* packed, int filters, int channe
 }
 
 // The result as it should be, from cuDNN's: P has its indices (matmul.h), groups · rows are channels, columns
-// are samples · pixels. The image may be `out` itself where the orders agree.
-template <class P, bool last, class From, class Epilogue>
+// are samples · pixels. The image may be `out` itself where the orders agree. A thread takes `pack`
+// neighbours of the image; `together`: they are neighbours in `out`, too.
+template <class P, bool last, int pack, bool together, class From, class Epilogue>
 __global__ void __launch_bounds__(256)
     finish_image_kernel(const From* image, typename P::Out* out, Epilogue epilogue, int pixels) {
   using Index = typename P::Index;
   constexpr int64_t all = int64_t{P::batches} * P::rows * P::columns,
                     channels = int64_t{P::batches} * P::rows;
   using Flat = flat_index_t<all>;
-  const int64_t wide = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
+  const int64_t wide = (static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x) * pack;
   if (wide >= all) return;
-  const Flat i = static_cast<Flat>(wide), plane = static_cast<Flat>(pixels);
-  const Flat channel = last ? i % Flat{channels} : i / plane % Flat{channels};
-  const Flat column = last ? i / Flat{channels} : i / plane / Flat{channels} * plane + i % plane;
-  const Index group = static_cast<Index>(channel / Flat{P::rows}),
-              row = static_cast<Index>(channel % Flat{P::rows});
-  typename P::Sum value =
-      epilogue(static_cast<typename P::Sum>(image[i]), P::position(group, row, static_cast<Index>(column)));
-  out[P::out(group, row, static_cast<Index>(column))] = static_cast<typename P::Out>(value);
+  const Pack<From, pack> values = load<pack>(image + wide, 0);
+  Pack<typename P::Out, pack> results;
+  Index at[pack];
+  // Packs stay inside a run of channels or pixels: one division a pack.
+  const Flat first = static_cast<Flat>(wide), plane = static_cast<Flat>(pixels);
+  const Flat channel = last ? first % Flat{channels} : first / plane % Flat{channels};
+  const Flat column = last ? first / Flat{channels} : first / plane / Flat{channels} * plane + first % plane;
+#pragma unroll
+  for (int v = 0; v < pack; ++v) {
+    const Index own = static_cast<Index>(channel) + (last ? v : 0),
+                place = static_cast<Index>(column) + (last ? 0 : v);
+    const Index group = own / P::rows, row = own % P::rows;
+    at[v] = P::out(group, row, place);
+    results[v] = static_cast<typename P::Out>(
+        epilogue(static_cast<typename P::Sum>(values[v]), P::position(group, row, place)));
+  }
+  if constexpr (together) {
+    store<pack>(out + at[0], 0, results);
+  } else {
+#pragma unroll
+    for (int v = 0; v < pack; ++v) out[at[v]] = results[v];
+  }
 }
-template <class P, bool last, class From, class Epilogue>
+// `pack` neighbours of the image are neighbours in `out`; 1: nobody knows.
+template <class P, bool last, int pack, class From, class Epilogue>
 StitchStatus finish_image(const char* name, const From* image, typename P::Out* out, Epilogue epilogue,
                           int pixels, cudaStream_t stream) {
   constexpr int64_t count = int64_t{P::batches} * P::rows * P::columns;
-  return launch(name, finish_image_kernel<P, last, From, Epilogue>,
+  bool packed = reinterpret_cast<uintptr_t>(image) % (pack * sizeof(From)) == 0 &&
+                reinterpret_cast<uintptr_t>(out) % (pack * sizeof(typename P::Out)) == 0;
+  if (pack > 1 && packed)
+    return launch(name, finish_image_kernel<P, last, pack, true, From, Epilogue>,
+                  {static_cast<unsigned>(divide_up(count / pack, 256)), 256}, stream, image, out, epilogue,
+                  pixels);
+  return launch(name, finish_image_kernel<P, last, 1, false, From, Epilogue>,
                 {static_cast<unsigned>(divide_up(count, 256)), 256}, stream, image, out, epilogue, pixels);
 }
 
-// The same from channels last to planes.
+// The same from channels last, at 16 bytes, to planes. Everything is read and computed before anything is
+// written: what the epilogue reads needn't wait for stores.
 template <class P, class From, class Epilogue>
-__global__ void __launch_bounds__(image_tile* image_tile_rows)
+__global__ void __launch_bounds__(image_threads, 4)
     finish_transposed_kernel(const From* __restrict__ image, typename P::Out* __restrict__ out,
-                             Epilogue epilogue, int samples, int pixels) {
+                             Epilogue epilogue, int pixels) {
   using Index = typename P::Index;
   constexpr int channels = static_cast<int>(int64_t{P::batches} * P::rows);
-  __shared__ float tile[image_tile][image_tile + 1];
-  const int pixel_tiles = (pixels + image_tile - 1) / image_tile;
-  const int pixel0 = static_cast<int>(blockIdx.x) % pixel_tiles * image_tile;
-  const int channel0 = static_cast<int>(blockIdx.x) / pixel_tiles * image_tile;
-  const int lane = static_cast<int>(threadIdx.x);
-  for (int n = static_cast<int>(blockIdx.y); n < samples; n += static_cast<int>(gridDim.y)) {
-    for (int row = static_cast<int>(threadIdx.y); row < image_tile; row += image_tile_rows) {
-      int channel = channel0 + lane, pixel = pixel0 + row;
-      if (channel < channels && pixel < pixels)
-        tile[row][lane] =
-            static_cast<float>(image[(static_cast<int64_t>(n) * pixels + pixel) * channels + channel]);
-    }
-    __syncthreads();
-    for (int row = static_cast<int>(threadIdx.y); row < image_tile; row += image_tile_rows) {
-      int channel = channel0 + row, pixel = pixel0 + lane;
-      if (channel >= channels || pixel >= pixels) continue;
-      const Index group = static_cast<Index>(channel) / P::rows,
-                  filter = static_cast<Index>(channel) % P::rows;
-      const Index column = static_cast<Index>(n) * pixels + pixel;
-      out[P::out(group, filter, column)] =
-          static_cast<typename P::Out>(epilogue(tile[lane][row], P::position(group, filter, column)));
-    }
-    __syncthreads();
+  constexpr int pack = image_pack<From, channels>;
+  using Tile = ImageTile<channels, pack>;
+  __shared__ Tile tile;
+  const ImagePart<Tile, channels> part(pixels);
+  const int channel0 = part.channel0, pixel0 = part.pixel0;
+  const int thread = static_cast<int>(threadIdx.x);
+  const int column = thread % Tile::pixels, row = thread / Tile::pixels;
+  const int pixel = pixel0 + column;
+  Pack<From, pack> held[Tile::pack_turns];
+#pragma unroll
+  for (int i = 0; i < Tile::pack_turns; ++i) {
+    const int at = i * image_threads + thread, first = channel0 + at % Tile::packs * pack;
+    const int in_pixel = pixel0 + at / Tile::packs;
+    if (first < channels && in_pixel < pixels)
+      held[i] =
+          load<pack>(image + (static_cast<int64_t>(part.sample) * pixels + in_pixel) * channels + first, 0);
+    else
+      held[i] = {};
+  }
+#pragma unroll
+  for (int i = 0; i < Tile::pack_turns; ++i) {
+    const int at = i * image_threads + thread;
+#pragma unroll
+    for (int v = 0; v < pack; ++v)
+      tile.at(at % Tile::packs * pack + v, at / Tile::packs) = static_cast<float>(held[i][v]);
+  }
+  __syncthreads();
+  typename P::Out results[Tile::turns];
+  const Index at = static_cast<Index>(part.sample) * pixels + pixel;
+#pragma unroll
+  for (int i = 0; i < Tile::turns; ++i) {
+    const int channel = channel0 + row + i * Tile::rows;
+    const Index group = static_cast<Index>(channel) / P::rows, filter = static_cast<Index>(channel) % P::rows;
+    if (channel < channels && pixel < pixels)
+      results[i] = static_cast<typename P::Out>(
+          epilogue(tile.at(row + i * Tile::rows, column), P::position(group, filter, at)));
+  }
+#pragma unroll
+  for (int i = 0; i < Tile::turns; ++i) {
+    const int channel = channel0 + row + i * Tile::rows;
+    const Index group = static_cast<Index>(channel) / P::rows, filter = static_cast<Index>(channel) % P::rows;
+    if (channel < channels && pixel < pixels) out[P::out(group, filter, at)] = results[i];
   }
 }
 template <class P, class From, class Epilogue>
 StitchStatus finish_transposed(const char* name, const From* image, typename P::Out* out, Epilogue epilogue,
                                int samples, int pixels, cudaStream_t stream) {
+  constexpr int channels = static_cast<int>(int64_t{P::batches} * P::rows);
   return launch(name, finish_transposed_kernel<P, From, Epilogue>,
-                image_tiles(samples, int64_t{P::batches} * P::rows, pixels), stream, image, out, epilogue,
-                samples, pixels);
+                ImageTile<channels, image_pack<From, channels>>::geometry(samples, pixels), stream, image,
+                out, epilogue, pixels);
 }
 
 }  // namespace stitch

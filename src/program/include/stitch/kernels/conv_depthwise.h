@@ -5,7 +5,7 @@
 //     static constexpr int batch, channels_out, multiplier, height, width, out_height, out_width;
 //     static constexpr int kernel_y, kernel_x, stride_y, stride_x, pad_y, pad_x, dilation_y, dilation_x;
 //     static constexpr int threads_x, threads_y, each;  // a block's tile: threads_x wide, threads_y * each
-//     high
+//     high static constexpr bool out_last;  // packs of channels are packs of the result
 //     __device__ static Index x(Index n, Index c, Index y, Index x);  // also out, and position in the
 //     row-major result
 //   };
@@ -92,71 +92,100 @@ StitchStatus enqueue_depthwise_planes(const char* name, const typename S::In* x,
                 epilogue);
 }
 
-// Channels last: a thread makes `each` outputs beside each other of `vector` channels; neighbours read
-// neighbours. packed (taps, channels_out)
-template <class S, int vector, int each, class Epilogue>
+// Channels last: a thread makes `each` outputs beside each other, `down` such rows, of `vector` channels;
+// neighbours read neighbours. packed (taps, channels_out)
+template <class S, int vector, int each, int down, class Epilogue>
 __global__ void __launch_bounds__(128)
     depthwise_last_kernel(const typename S::In* __restrict__ x, const float* __restrict__ packed,
                           typename S::Out* __restrict__ out, Epilogue epilogue, int64_t count) {
   using Index = typename S::Index;
-  constexpr int lanes = S::channels_out / vector, across = (S::out_width + each - 1) / each;
-  const int64_t index = static_cast<int64_t>(blockIdx.x) * 128 + threadIdx.x;
-  if (index >= count) return;
+  constexpr int lanes = S::channels_out / vector, across = (S::out_width + each - 1) / each,
+                strips = (S::out_height + down - 1) / down;
+  using Flat = flat_index_t<int64_t{S::batch} * strips * across * lanes>;
+  const int64_t wide = static_cast<int64_t>(blockIdx.x) * 128 + threadIdx.x;
+  if (wide >= count) return;
+  const Flat index = static_cast<Flat>(wide);
   const Index channel = static_cast<Index>(index % lanes) * vector;
   const Index out_x = static_cast<Index>(index / lanes % across) * each;
-  const Index out_y = static_cast<Index>(index / lanes / across % S::out_height);
-  const Index n = static_cast<Index>(index / lanes / across / S::out_height);
-  float sums[each][vector] = {};
+  const Index out_y = static_cast<Index>(index / lanes / across % strips) * down;
+  const Index n = static_cast<Index>(index / lanes / across / strips);
+  float sums[down][each][vector] = {};
   constexpr int columns = (each - 1) * S::stride_x + (S::kernel_x - 1) * S::dilation_x + 1;
-  for (int tap_y = 0; tap_y < S::kernel_y; ++tap_y) {
-    const Index row = out_y * S::stride_y + tap_y * S::dilation_y - S::pad_y;
+  constexpr int rows = (down - 1) * S::stride_y + (S::kernel_y - 1) * S::dilation_y + 1;
+  for (int below = 0; below < rows; ++below) {
+    if (down == 1 && below % S::dilation_y != 0) continue;  // no tap looks at it
+    const Index row = out_y * S::stride_y + below - S::pad_y;
     if (row < 0 || row >= S::height) continue;
+    // All that the outputs need of this row is on its way before the first is needed.
+    Pack<typename S::In, vector> values[columns];
 #pragma unroll
     for (int step = 0; step < columns; ++step) {
       const Index column = out_x * S::stride_x + step - S::pad_x;
-      if (column < 0 || column >= S::width) continue;
-      Pack<typename S::In, vector> values;
-      const typename S::In* from = x + S::x(n, channel / S::multiplier, row, column);
-      if constexpr (vector == 1)
-        values[0] = *from;
+      if (column >= 0 && column < S::width)
+        values[step] = load<vector>(x + S::x(n, channel / S::multiplier, row, column), 0);
       else
-        values = load<vector>(from, 0);
+        values[step] = {};
+    }
 #pragma unroll
-      for (int i = 0; i < each; ++i) {
-        const int beside = step - i * S::stride_x;  // a constant once unrolled
-        if (beside < 0 || beside % S::dilation_x != 0 || beside / S::dilation_x >= S::kernel_x) continue;
-        const float* weights =
-            packed + (tap_y * S::kernel_x + beside / S::dilation_x) * S::channels_out + channel;
+    for (int d = 0; d < down; ++d) {
+      const int past = below - d * S::stride_y, tap_y = past / S::dilation_y;
+      if (past < 0 || past % S::dilation_y != 0 || tap_y >= S::kernel_y) continue;
 #pragma unroll
-        for (int v = 0; v < vector; ++v) sums[i][v] += static_cast<float>(values[v]) * weights[v];
+      for (int tap_x = 0; tap_x < S::kernel_x; ++tap_x) {
+        constexpr int together = vector < 4 ? vector : 4;
+        float weights[vector];
+#pragma unroll
+        for (int v = 0; v < vector; v += together) {
+          const auto quad =
+              load<together>(packed + (tap_y * S::kernel_x + tap_x) * S::channels_out + channel + v, 0);
+#pragma unroll
+          for (int u = 0; u < together; ++u) weights[v + u] = quad[u];
+        }
+#pragma unroll
+        for (int i = 0; i < each; ++i)
+#pragma unroll
+          for (int v = 0; v < vector; ++v)
+            sums[d][i][v] +=
+                static_cast<float>(values[i * S::stride_x + tap_x * S::dilation_x][v]) * weights[v];
       }
     }
   }
 #pragma unroll
-  for (int i = 0; i < each; ++i) {
-    if (out_x + i >= S::out_width) break;
+  for (int d = 0; d < down; ++d)
 #pragma unroll
-    for (int v = 0; v < vector; ++v)
-      out[S::out(n, channel + v, out_y, out_x + i)] =
-          static_cast<typename S::Out>(epilogue(sums[i][v], S::position(n, channel + v, out_y, out_x + i)));
-  }
+    for (int i = 0; i < each; ++i) {
+      if (out_x + i >= S::out_width || out_y + d >= S::out_height) continue;
+      Pack<typename S::Out, vector> results;
+#pragma unroll
+      for (int v = 0; v < vector; ++v)
+        results[v] = static_cast<typename S::Out>(
+            epilogue(sums[d][i][v], S::position(n, channel + v, out_y + d, out_x + i)));
+      if constexpr (S::out_last && vector > 1) {
+        store<vector>(out + S::out(n, channel, out_y + d, out_x + i), 0, results);
+      } else {
+#pragma unroll
+        for (int v = 0; v < vector; ++v) out[S::out(n, channel + v, out_y + d, out_x + i)] = results[v];
+      }
+    }
 }
-// `widest` channels at once where x lies at as many bytes.
+// `widest` channels at once where x and the result lie at as many bytes.
 template <class S, int widest, class Epilogue>
 StitchStatus enqueue_depthwise_last(const char* name, const typename S::In* x, const float* packed,
                                     typename S::Out* out, Epilogue epilogue, cudaStream_t stream) {
-  constexpr int each = 4;
-  constexpr int64_t count =
-      int64_t{S::batch} * S::channels_out * S::out_height * ((S::out_width + each - 1) / each);
+  // Two rows share most of what they read; small images rather want many threads.
+  constexpr int each = 4, down = S::out_height * S::out_width >= 28 * 28 ? 2 : 1;
+  constexpr int64_t count = int64_t{S::batch} * S::channels_out * ((S::out_height + down - 1) / down) *
+                            ((S::out_width + each - 1) / each);
   static_assert(count / 128 < (int64_t{1} << 31) - 1, "more outputs than a grid has threads");
   if constexpr (widest > 1) {
     constexpr int64_t wide = count / widest;
-    if (reinterpret_cast<uintptr_t>(x) % (widest * sizeof(typename S::In)) == 0)
-      return launch(name, depthwise_last_kernel<S, widest, each, Epilogue>,
+    if (reinterpret_cast<uintptr_t>(x) % (widest * sizeof(typename S::In)) == 0 &&
+        reinterpret_cast<uintptr_t>(out) % (widest * sizeof(typename S::Out)) == 0)
+      return launch(name, depthwise_last_kernel<S, widest, each, down, Epilogue>,
                     {static_cast<unsigned>(divide_up(wide, 128)), 128}, stream, x, packed, out, epilogue,
                     wide);
   }
-  return launch(name, depthwise_last_kernel<S, 1, each, Epilogue>,
+  return launch(name, depthwise_last_kernel<S, 1, each, down, Epilogue>,
                 {static_cast<unsigned>(divide_up(count, 128)), 128}, stream, x, packed, out, epilogue, count);
 }
 

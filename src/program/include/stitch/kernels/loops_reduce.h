@@ -53,8 +53,12 @@ struct Extreme {
     if (value == other) return other_position < position;
     return largest ? other > value : other < value;
   }
+  // A thread meets its elements in order: of equals the first is there already.
   __device__ __forceinline__ void add(T other, int64_t other_position) {
-    if (loses_to(other, other_position)) value = other, position = other_position;
+    bool wins = largest ? !(other <= value) && value == value : !(other >= value) && value == value;
+    wins |= position == INT64_MAX;  // the first may be no better than the start
+    value = wins ? other : value;
+    position = wins ? other_position : position;
   }
   __device__ __forceinline__ Extreme merged(const Extreme& other) const {
     return loses_to(other.value, other.position) ? other : *this;
@@ -68,13 +72,12 @@ struct ExpSum {
   T largest, sum;
 
   __device__ __forceinline__ static T share(T x, T most) { return x == most ? T(1) : exp_of(x - most); }
+  // Without a branch, so that loads can run ahead of it.
   __device__ __forceinline__ void add(T x) {
-    if (x > largest) {
-      sum = sum * share(largest, x) + T(1);
-      largest = x;
-    } else {
-      sum += share(x, largest);
-    }
+    bool grows = x > largest;
+    T ratio = x == largest ? T(1) : exp_of(grows ? largest - x : x - largest);
+    sum = grows ? sum * ratio + T(1) : sum + ratio;
+    largest = grows ? x : largest;
   }
   __device__ __forceinline__ ExpSum merged(const ExpSum& other) const {
     T most = other.largest > largest ? other.largest : largest;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "stitch/kernels/loops_math.h"
 #include "stitch/runtime/launch.h"
 
 namespace stitch {
@@ -29,11 +30,6 @@ struct RecurrenceStep {
   int64_t result_stride = 0;
   T* last = nullptr;  // (batch, hidden) where the state goes too, or null
 };
-
-template <class T>
-__device__ __forceinline__ T logistic(T x) {
-  return T{1} / (T{1} + exp(-x));
-}
 
 constexpr int recurrence_samples = 8, recurrence_warps = 4;
 

@@ -2,40 +2,65 @@
 // accuracy:
 //   left · right = high · low' + low · high' + high · high', small terms first
 // laid out as one product three times as deep: [high | 2048 low | high] · [low' ; high' / 2048 ; high'], sums
-// in FP32. The scale is a power of two that brings the largest magnitude just below 2^15, found by a pass of
-// its own: nothing overflows, and elements 2^-29 times as large as the largest still keep 21 bits. 2048 keeps
-// left's low parts away from fp16's smallest numbers; right's need not be, because high' / 2048 is exact.
-// 16384 x 8192 x 8192 on an H200: 11.6 ms against 42.5 ms in FP32 (measured with three products).
+// in FP32. 2048 keeps left's low parts away from fp16's smallest numbers; right's need not be, because
+// high' / 2048 is exact where it matters.
+//
+// Tensor cores cut their sums off instead of rounding them: every 16 steps of depth lose half a unit in the
+// last place, always towards zero (9.7e-6 of the result at depth 8192 on an H200). So the depth is cut into
+// chunks that stand behind each other, [high | low | high] each, and their products are added with rounding.
+//
+// Scales are powers of two. What comes in with a run is split by a usual one in the same pass that looks for
+// its largest magnitude; only if that magnitude doesn't suit it is split again, by the scale that brings it
+// just below 2^15. Weights always have that one. 4 bytes read and 6 written an element.
 #pragma once
 
 #include "stitch/kernels/matmul.h"
 #include "stitch/runtime/vectors.h"
 
 namespace stitch {
-// One operand of P, stored with depth or with its other side inside. `parts`: how many stand behind each
-// other along the depth: left 3, or 2 without the second high; right always 3.
-template <class P, bool is_left, bool depth_inside, int part_count>
-struct SplitOperand {
-  static constexpr bool left = is_left;
-  static constexpr int parts = part_count;
-  static constexpr int64_t round_up(int64_t count) { return (count + 7) / 8 * 8; }
-  static constexpr int64_t side = is_left ? P::rows : P::columns;
-  static constexpr int64_t depth = round_up(P::depth);  // padded with zeros: tensor cores take 8 at a time
-  static constexpr int64_t inner = depth_inside ? P::depth : side, outer = depth_inside ? side : depth;
-  static constexpr int64_t padded_inner = depth_inside ? depth : round_up(side);
-  static constexpr int64_t chunks = P::batches * outer * (padded_inner / 4);
-  static constexpr int64_t elements = P::batches * outer * padded_inner * parts;
+// Six blocks for each of an H200's 132 SMs: 48 KB of loads in flight on each.
+constexpr int split_blocks = 792;
 
-  struct Chunk {
+// One operand of P, stored with depth or with its other side inside. `part_count`: how many parts stand
+// behind each other in a chunk: left 3, or 2 without the second high; right always 3.
+template <class P, bool is_left, bool depth_inside, int part_count, int64_t chunk_depth, bool is_weight>
+struct SplitOperand {
+  static constexpr bool left = is_left, weight = is_weight;
+  static constexpr int parts = part_count, width = 8;
+  static constexpr int64_t round_up(int64_t count, int64_t to) { return (count + to - 1) / to * to; }
+  static constexpr int64_t side = is_left ? P::rows : P::columns;
+  static constexpr int64_t depth = round_up(P::depth, chunk_depth);  // padded with zeros
+  static constexpr int64_t inner = depth_inside ? P::depth : side, outer = depth_inside ? side : depth;
+  static constexpr int64_t padded_inner = depth_inside ? depth : round_up(side, width);
+  static constexpr int64_t packs = P::batches * outer * (padded_inner / width);
+  static constexpr int blocks =
+      static_cast<int>(packs < 256 * split_blocks ? (packs + 255) / 256 : split_blocks);
+  static_assert(chunk_depth % width == 0, "tensor cores take 8 at a time");
+
+  // The scale of an operand whose largest magnitude lies in the usual range: high stays below 65504, and
+  // numbers 500 times smaller than the largest still keep 22 bits.
+  static constexpr float usual_scale = is_left ? 64.0f : 256.0f;
+  static constexpr float usual_least = is_left ? 1.0f / 4096 : 1.0f / 16, usual_most = is_left ? 1000 : 250;
+  static __device__ __forceinline__ float scale(float largest) {
+    if (!is_weight && largest >= usual_least && largest <= usual_most) return usual_scale;
+    if (largest == 0.0f || !isfinite(largest)) return 1.0f;
+    int exponent;
+    frexpf(largest, &exponent);
+    return ldexpf(1.0f, exponent < -111 ? 126 : 15 - exponent);
+  }
+
+  struct Position {
     typename P::Index batch, outer, inner;
   };
-  static __device__ __forceinline__ Chunk chunk(int64_t index) {
-    constexpr int64_t wide = padded_inner / 4;
-    return {static_cast<typename P::Index>(index / wide / outer),
-            static_cast<typename P::Index>(index / wide % outer),
-            static_cast<typename P::Index>(index % wide * 4)};
+  static __device__ __forceinline__ Position position(int64_t pack) {
+    using Flat = flat_index_t<packs>;
+    constexpr Flat wide = static_cast<Flat>(padded_inner / width), high = static_cast<Flat>(outer);
+    const Flat at = static_cast<Flat>(pack);
+    return {static_cast<typename P::Index>(at / wide / high),
+            static_cast<typename P::Index>(at / wide % high),
+            static_cast<typename P::Index>(at % wide * width)};
   }
-  static __device__ __forceinline__ typename P::Index source(const Chunk& at, int i) {
+  static __device__ __forceinline__ typename P::Index source(const Position& at, int i) {
     if constexpr (is_left)
       return depth_inside ? P::left(at.batch, at.outer, at.inner + i)
                           : P::left(at.batch, at.inner + i, at.outer);
@@ -43,85 +68,63 @@ struct SplitOperand {
       return depth_inside ? P::right(at.batch, at.inner + i, at.outer)
                           : P::right(at.batch, at.outer, at.inner + i);
   }
-  // Where part `p` of a chunk goes.
-  static __device__ __forceinline__ int64_t place(const Chunk& at, int p) {
+  // Where the first part of a pack goes, and how far behind it the next one.
+  static constexpr int64_t part_stride = chunk_depth * (depth_inside ? 1 : padded_inner);
+  static __device__ __forceinline__ int64_t place(const Position& at) {
     if constexpr (depth_inside)
-      return ((at.batch * outer + at.outer) * parts + p) * padded_inner + at.inner;
+      return (at.batch * outer + at.outer) * (parts * depth) +
+             at.inner / chunk_depth * (parts * chunk_depth) + at.inner % chunk_depth;
     else
-      return ((static_cast<int64_t>(at.batch) * parts + p) * outer + at.outer) * padded_inner + at.inner;
+      return (at.batch * (parts * depth) + at.outer / chunk_depth * (parts * chunk_depth) +
+              at.outer % chunk_depth) *
+                 padded_inner +
+             at.inner;
   }
-  template <bool vectors>
-  static __device__ __forceinline__ Pack<float, 4> load_chunk(const float* __restrict__ from,
-                                                              const Chunk& at) {
-    Pack<float, 4> values = {};
+  template <bool quads>
+  static __device__ __forceinline__ Pack<float, width> load_pack(const float* __restrict__ from,
+                                                                 const Position& at) {
+    Pack<float, width> values = {};
     if (!depth_inside && at.outer >= P::depth) return values;
-    if constexpr (vectors) {
-      if (at.inner < inner) values = stitch::load<4>(from + source(at, 0), 0);
+    if constexpr (quads) {
+#pragma unroll
+      for (int i = 0; i < width; i += 4) {
+        if (at.inner + i >= inner) continue;
+        const Pack<float, 4> four = stitch::load<4>(from + source(at, i), 0);
+#pragma unroll
+        for (int j = 0; j < 4; ++j) values[i + j] = four[j];
+      }
     } else {
 #pragma unroll
-      for (int i = 0; i < 4; ++i)
+      for (int i = 0; i < width; ++i)
         if (at.inner + i < inner) values[i] = from[source(at, i)];
     }
     return values;
   }
 };
 
-// largest = max |x|, from 0. Bits of floats without sign are in the floats' order, and NaN stands above all.
-template <class S, bool vectors>
-__global__ void __launch_bounds__(256) largest_magnitude(const float* __restrict__ from, float* largest) {
-  float most = 0.0f;
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x; i < S::chunks;
-       i += static_cast<int64_t>(gridDim.x) * 256) {
-    Pack<float, 4> values = S::template load_chunk<vectors>(from, S::chunk(i));
-#pragma unroll
-    for (int j = 0; j < 4; ++j)
-      most = __int_as_float(max(__float_as_int(most), __float_as_int(fabsf(values[j]))));
-  }
-#pragma unroll
-  for (int mask = 16; mask > 0; mask /= 2)
-    most =
-        __int_as_float(max(__float_as_int(most), __float_as_int(__shfl_xor_sync(0xffffffffu, most, mask))));
-  if (threadIdx.x % 32 == 0 && most != 0.0f) atomicMax(reinterpret_cast<int*>(largest), __float_as_int(most));
-}
-
-__device__ __forceinline__ float split_scale(float largest) {
-  if (largest == 0.0f || !isfinite(largest)) return 1.0f;
-  int exponent;
-  frexpf(largest, &exponent);
-  return ldexpf(1.0f, exponent < -111 ? 126 : 15 - exponent);
-}
-
 // What the operands were scaled by, and what the products are multiplied with.
 struct SplitScales {
-  float largest_left, largest_right;
-  float first[2], second[2];  // alpha and beta of the product, and of the one that adds to it
+  float left, right;
+  float first[2], second[2];  // alpha and beta of the first product, and of those that add to it
 };
 
-// `last`: the second operand to be split sets the factors.
-template <class S, bool scaled, bool last, bool vectors>
-__global__ void __launch_bounds__(256)
-    split_kernel(const float* __restrict__ from, __half* __restrict__ to, SplitScales* scales) {
-  const float largest = S::left ? scales->largest_left : scales->largest_right;
-  const float scale = scaled ? split_scale(largest) : 1.0f;
-  if (last && blockIdx.x == 0 && threadIdx.x == 0) {
-    const float other = split_scale(S::left ? scales->largest_right : scales->largest_left);
-    scales->first[0] = scales->second[0] = 1.0f / scale / other;
-    scales->first[1] = 0.0f;
-    scales->second[1] = 1.0f;
-  }
-  const int64_t index = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
-  if (index >= S::chunks) return;
-  const typename S::Chunk at = S::chunk(index);
-  const Pack<float, 4> values = S::template load_chunk<vectors>(from, at);
-  Pack<__half, 4> high, low;
+// Bits of floats without sign are in the floats' order, and NaN stands above all.
+__device__ __forceinline__ float larger_magnitude(float a, float b) {
+  return __int_as_float(max(__float_as_int(fabsf(a)), __float_as_int(fabsf(b))));
+}
+
+template <class S>
+__device__ __forceinline__ void split_pack(const Pack<float, 8>& values, float scale,
+                                           __half* __restrict__ to) {
+  Pack<__half, 8> high, low;
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 8; ++i) {
     const float x = values[i] * scale;
     high[i] = __float2half_rn(x);
     low[i] = __float2half_rn((x - __half2float(high[i])) * (S::left ? 2048.0f : 1.0f));
   }
-  auto put = [&](int part, const Pack<__half, 4>& pack) {
-    *reinterpret_cast<Pack<__half, 4>*>(to + S::place(at, part)) = pack;
+  auto put = [&](int part, const Pack<__half, 8>& pack) {
+    *reinterpret_cast<Pack<__half, 8>*>(to + part * S::part_stride) = pack;
   };
   if constexpr (S::left) {
     put(0, high);
@@ -131,36 +134,83 @@ __global__ void __launch_bounds__(256)
     put(0, low);
     put(2, high);
 #pragma unroll
-    for (int i = 0; i < 4; ++i) high[i] = __float2half_rn(__half2float(high[i]) * (1.0f / 2048.0f));
+    for (int i = 0; i < 8; ++i) high[i] = __float2half_rn(__half2float(high[i]) * (1.0f / 2048.0f));
     put(1, high);
   }
 }
 
-// Splits an operand. An operand that isn't scaled is taken to be within fp16's range.
-// `quads`: every chunk lies side by side in memory, at 16 bytes if `from` does.
-template <class S, bool scaled, bool last, bool quads>
-StitchStatus split_operand(const float* from, __half* to, SplitScales* scales, cudaStream_t stream) {
-  constexpr int64_t blocks = (S::chunks + 255) / 256;
-  static_assert(blocks < (int64_t{1} << 31), "more chunks than a grid has threads");
-  const Geometry geometry{static_cast<unsigned>(blocks), 256};
-  if constexpr (quads) {
-    if (reinterpret_cast<uintptr_t>(from) % 16 == 0)
-      return launch("split_operand", split_kernel<S, scaled, last, true>, geometry, stream, from, to, scales);
-  }
-  return launch("split_operand", split_kernel<S, scaled, last, false>, geometry, stream, from, to, scales);
+// The largest of 256 threads' magnitudes, in all of them.
+__device__ __forceinline__ float largest_of_block(float most) {
+  __shared__ float of_warps[8];
+#pragma unroll
+  for (int mask = 16; mask > 0; mask /= 2)
+    most = larger_magnitude(most, __shfl_xor_sync(0xffffffffu, most, mask));
+  if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = most;
+  __syncthreads();
+#pragma unroll
+  for (int warp = 0; warp < 8; ++warp) most = larger_magnitude(most, of_warps[warp]);
+  return most;
 }
 
+// The whole operand by its usual scale, and each block's largest magnitude.
 template <class S, bool quads>
-StitchStatus find_largest(const float* from, SplitScales* scales, cudaStream_t stream) {
-  float* largest = S::left ? &scales->largest_left : &scales->largest_right;
-  STITCH_CUDA(cudaMemsetAsync(largest, 0, sizeof(float), stream));
-  constexpr int64_t blocks = (S::chunks + 255) / 256;
-  const Geometry geometry{static_cast<unsigned>(blocks < 1024 ? blocks : 1024), 256};
+__global__ void __launch_bounds__(256)
+    split_kernel(const float* __restrict__ from, __half* __restrict__ to, float* largest) {
+  float most = 0.0f;
+  for (int64_t pack = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x; pack < S::packs;
+       pack += static_cast<int64_t>(gridDim.x) * 256) {
+    const typename S::Position at = S::position(pack);
+    const Pack<float, 8> values = S::template load_pack<quads>(from, at);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) most = larger_magnitude(most, values[i]);
+    split_pack<S>(values, S::usual_scale, to + S::place(at));
+  }
+  most = largest_of_block(most);
+  if (threadIdx.x == 0) largest[blockIdx.x] = most;
+}
+
+// Once more where the usual scale doesn't suit. `last`: the second operand to be split sets what the products
+// are multiplied with, which makes the result `factor` times as large.
+template <class S, bool last, bool quads>
+__global__ void __launch_bounds__(256)
+    split_again_kernel(const float* __restrict__ from, __half* __restrict__ to, const float* largest,
+                       SplitScales* scales, float factor) {
+  float most = 0.0f;
+  for (int block = static_cast<int>(threadIdx.x); block < S::blocks; block += 256)
+    most = larger_magnitude(most, largest[block]);
+  const float scale = S::scale(largest_of_block(most));
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    (S::left ? scales->left : scales->right) = scale;
+    if (last) {
+      const float other = S::left ? scales->right : scales->left;
+      scales->first[0] = scales->second[0] = factor / scale / other;
+      scales->first[1] = 0.0f;
+      scales->second[1] = 1.0f;
+    }
+  }
+  if (scale == S::usual_scale) return;
+  for (int64_t pack = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x; pack < S::packs;
+       pack += static_cast<int64_t>(gridDim.x) * 256) {
+    const typename S::Position at = S::position(pack);
+    split_pack<S>(S::template load_pack<quads>(from, at), scale, to + S::place(at));
+  }
+}
+
+// Splits an operand. `largest`: split_blocks floats. `quads`: every four neighbours lie side by side in
+// memory, at 16 bytes if `from` does.
+template <class S, bool last, bool quads>
+StitchStatus split_operand(const float* from, __half* to, float* largest, SplitScales* scales, float factor,
+                           cudaStream_t stream) {
+  const Geometry geometry{static_cast<unsigned>(S::blocks), 256};
+  auto both = [&](auto* split, auto* again) -> StitchStatus {
+    STITCH_OK_OR_RETURN(launch("split_operand", split, geometry, stream, from, to, largest));
+    return launch("split_again", again, geometry, stream, from, to, largest, scales, factor);
+  };
   if constexpr (quads) {
     if (reinterpret_cast<uintptr_t>(from) % 16 == 0)
-      return launch("largest_magnitude", largest_magnitude<S, true>, geometry, stream, from, largest);
+      return both(split_kernel<S, true>, split_again_kernel<S, last, true>);
   }
-  return launch("largest_magnitude", largest_magnitude<S, false>, geometry, stream, from, largest);
+  return both(split_kernel<S, false>, split_again_kernel<S, last, false>);
 }
 
 }  // namespace stitch

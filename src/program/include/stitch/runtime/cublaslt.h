@@ -66,8 +66,9 @@ struct MatmulSpec {
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;  // its GELU is the tanh form
   const void* bias = nullptr;                               // (columns): for the epilogues that add one
   bool accumulate = false;                                  // D += the product
-  // Two floats on the device that left · right and the old D are multiplied with, instead of 1 and 0 or 1:
-  // for scales that only the data knows.
+  float scale = 1.0f;                                       // of left · right
+  // Two floats on the device that left · right and the old D are multiplied with, instead of scale and 0 or
+  // 1: for scales that only the data knows.
   const float* factors = nullptr;
   int algorithm = 0;  // which of the heuristic's proposals, best first
 };
@@ -87,6 +88,7 @@ class Matmul {
   StitchStatus create(const CublasLt& library, const MatmulSpec& spec) {
     library_ = &library;
     factors_ = spec.factors;
+    scale_ = spec.scale;
     accumulate_ = spec.accumulate;
     STITCH_CUBLAS(cublasLtMatmulDescCreate(&operation_, spec.compute, CUDA_R_32F));
     cublasOperation_t first = spec.right_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
@@ -118,7 +120,7 @@ class Matmul {
 
   StitchStatus enqueue(const void* left, const void* right, void* result, cudaStream_t stream) const {
     const float one = 1.0f, zero = 0.0f;
-    const float* alpha = factors_ ? factors_ : &one;
+    const float* alpha = factors_ ? factors_ : &scale_;
     const float* beta = factors_ ? factors_ + 1 : accumulate_ ? &one : &zero;
     bool aligned = is_aligned(left, 16) && is_aligned(right, 16) && is_aligned(result, 16);
     STITCH_CUBLAS(cublasLtMatmul(library_->handle(), operation_, alpha, right, right_, left, left_, beta,
@@ -189,6 +191,7 @@ class Matmul {
 
   const CublasLt* library_ = nullptr;
   const float* factors_ = nullptr;
+  float scale_ = 1.0f;
   bool accumulate_ = false;
   cublasLtMatmulDesc_t operation_ = nullptr;
   cublasLtMatrixLayout_t left_ = nullptr, right_ = nullptr, result_ = nullptr;

@@ -108,7 +108,9 @@ class Convolution {
     STITCH_CUDNN(cudnnSetConvolutionNdDescriptor(operation_, spec.dimensions, spec.padding, spec.stride,
                                                  spec.dilation, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
     STITCH_CUDNN(cudnnSetConvolutionGroupCount(operation_, spec.groups));
-    STITCH_CUDNN(cudnnSetConvolutionMathType(operation_, spec.math));
+    // In cuDNN's default arithmetic fp16 stays off the tensor cores.
+    STITCH_CUDNN(cudnnSetConvolutionMathType(
+        operation_, spec.type == CUDNN_DATA_FLOAT ? spec.math : CUDNN_TENSOR_OP_MATH));
     STITCH_CUDNN(cudnnSetActivationDescriptor(activation_,
                                               spec.relu ? CUDNN_ACTIVATION_RELU : CUDNN_ACTIVATION_IDENTITY,
                                               CUDNN_PROPAGATE_NAN, 0.0));
@@ -146,21 +148,39 @@ class Convolution {
   static constexpr size_t most_workspace = size_t{1} << 30;
 
   // The proposal that the spec asks for: of the class's arithmetic, and with a workspace that is no waste.
+  // Those that use tensor cores come first: cuDNN's own order often starts with an FFT or FP32 arithmetic
+  // that takes ten times as long (H200, cuDNN 9.19).
   template <class Proposal>
   StitchStatus pick(const ConvolutionSpec& spec, const std::array<Proposal, most_proposals>& proposals,
                     int found, const Proposal** picked) {
     int usable = 0;
-    for (int i = 0; i < found; ++i) {
-      const Proposal& proposal = proposals[static_cast<size_t>(i)];
-      if (proposal.status != CUDNN_STATUS_SUCCESS || proposal.memory > most_workspace) continue;
-      bool allowed = spec.math == CUDNN_FMA_MATH ? proposal.mathType == CUDNN_FMA_MATH
-                                                 : proposal.mathType != CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION;
-      if (!allowed || usable++ != spec.algorithm) continue;
-      *picked = &proposal;
-      STITCH_CUDNN(cudnnSetConvolutionMathType(operation_, proposal.mathType));
-      return STITCH_OK;
-    }
+    for (bool tensor_cores : {true, false})
+      for (int i = 0; i < found; ++i) {
+        const Proposal& proposal = proposals[static_cast<size_t>(i)];
+        if (proposal.status != CUDNN_STATUS_SUCCESS || proposal.memory > most_workspace) continue;
+        if (proposal.mathType == CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION) continue;
+        if (spec.math == CUDNN_FMA_MATH && proposal.mathType != CUDNN_FMA_MATH) continue;
+        if (tensor_cores != (spec.search || on_tensor_cores(spec, proposal))) continue;
+        if (usable++ != spec.algorithm) continue;
+        *picked = &proposal;
+        STITCH_CUDNN(cudnnSetConvolutionMathType(operation_, proposal.mathType));
+        return STITCH_OK;
+      }
     return fail(STITCH_UNSUPPORTED, "cuDNN: convolution algorithm %d of %d", spec.algorithm, usable);
+  }
+
+  static bool on_tensor_cores(const ConvolutionSpec& spec, const cudnnConvolutionFwdAlgoPerf_t& proposal) {
+    return of_tensor_cores(spec, proposal.mathType) &&
+           proposal.algo == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM;
+  }
+  static bool on_tensor_cores(const ConvolutionSpec& spec,
+                              const cudnnConvolutionBwdDataAlgoPerf_t& proposal) {
+    return of_tensor_cores(spec, proposal.mathType) && proposal.algo == CUDNN_CONVOLUTION_BWD_DATA_ALGO_1;
+  }
+  // TF32 is cuDNN's default arithmetic of FP32; fp16 has to be asked for.
+  static bool of_tensor_cores(const ConvolutionSpec& spec, cudnnMathType_t math) {
+    if (spec.math == CUDNN_FMA_MATH) return false;
+    return math == (spec.type == CUDNN_DATA_FLOAT ? CUDNN_DEFAULT_MATH : CUDNN_TENSOR_OP_MATH);
   }
 
   StitchStatus choose_forward(const ConvolutionSpec& spec) {

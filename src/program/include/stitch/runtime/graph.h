@@ -3,9 +3,9 @@
 // Measured on an H200 (chains of small kernels, host time): a plain launch costs 4 us, a launch captured 0.6
 // us, cudaGraphExecUpdate 0.05 us a node, an instantiation 2 us a node, and replaying any graph 1.7 us. So
 // graphs are kept for the pointers they were made with, callers that reuse buffers pay only the replay, and
-// new pointers cost a capture and an update of the graph that was unused for longest. A pass of few kernels is
-// launched as it is when its pointers are seen for the first time: that costs less than a capture (wall time of
-// one kernel: 8.6 us replayed, 10.1 us launched).
+// new pointers cost a capture and an update of the graph that was unused for longest. A pass of few kernels
+// is launched as it is when its pointers are seen for the first time: that costs less than a capture (wall
+// time of one kernel: 8.6 us replayed, 10.1 us launched).
 #pragma once
 
 #include <array>

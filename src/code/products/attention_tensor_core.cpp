@@ -1,0 +1,95 @@
+// attention.tensor_core: scores never reach memory, products on tensor cores
+// (kernels/attention_tensor_core.h). Classes strict and default split numbers into two fp16 parts and take
+// three products: FP32's accuracy at up to a third of the tensor cores' rate. Classes tf32 and half take one.
+// Any mask. Heads of at most 128 features walk over their keys; wider ones keep all scores of 64 queries
+// (kernels/attention_wide_heads.h), of at most 512 keys. Settings, for heads that are not wide: row_tiles (16
+// queries a warp each), warps, key_tile.
+#include <array>
+
+#include "base/text.h"
+#include "code/products/attention.h"
+#include "code/products/families.h"
+
+namespace stitch::code {
+
+namespace {
+
+constexpr std::array attention_ops = {Op::attention};
+constexpr int64_t widest = 128, most_keys_of_wide_heads = 512;
+
+bool is_wide(int64_t width, int64_t value_width) { return width > widest || value_width > widest; }
+
+struct Tiles {
+  int64_t warps, row_tiles, key_tile;
+};
+
+// Few queries or few heads: small blocks, so that there are many. Otherwise 32 queries a warp, which halves
+// what is read from shared memory for a product. Wide heads leave registers for 32 keys at a time.
+Tiles tiles_of(const Attention& a, const plan::Region& region) {
+  constexpr int64_t enough_blocks = 2 * 132;
+  Tiles out{4, 2, 64};
+  if (a.queries <= 64 || a.heads * ((a.queries + 127) / 128) < enough_blocks) out.row_tiles = 1;
+  if (a.queries <= 48) out.warps = (a.queries + 15) / 16;
+  if (out.row_tiles == 2 && std::max(a.width, a.value_width) > 80) out.key_tile = 32;
+  out.key_tile = std::min(out.key_tile, (a.keys + 15) / 16 * 16);
+  auto chosen = [&](const char* name, int64_t& value) {
+    if (auto found = region.settings.find(name); found != region.settings.end()) value = found->second;
+  };
+  chosen("warps", out.warps);
+  chosen("row_tiles", out.row_tiles);
+  chosen("key_tile", out.key_tile);
+  return out;
+}
+
+// Every `count` neighbours along `variable` lie side by side, the first at a multiple of `count`.
+bool in_runs(const Index& index, const char* variable, int64_t extent, int64_t count) {
+  return extent % count == 0 && index.appears_only_linearly(variable) && index.factor_of(variable) == 1 &&
+         (index - Index::variable(variable, extent)).divisible_by(count);
+}
+
+}  // namespace
+
+Result<void> accepts_attention_tensor_core(const Graph& graph, const plan::Region& region) {
+  STITCH_TRY(Parts parts, parts_of(graph, region, attention_ops));
+  const Node& node = *parts.product;
+  if (graph.type(node.results[0]).dtype == DType::f64) return not_for(region, "sums in f32");
+  const Shape &k = graph.type(node.operands[1]).shape, &v = graph.type(node.operands[2]).shape;
+  if (is_wide(k.back(), v.back()) && k[k.size() - 2] > most_keys_of_wide_heads)
+    return not_for(region, format("takes at most {} keys where heads have more than {} features",
+                                  most_keys_of_wide_heads, widest));
+  for (ValueId operand : node.operands)
+    if (operand != ValueId::none && graph.type(operand).elements() == 0)
+      return not_for(region, "attends to something");
+  return {};
+}
+
+Result<RegionCode> write_attention_tensor_core(const RegionRequest& request) {
+  STITCH_CHECK(accepts_attention_tensor_core(request.graph, request.region));
+  STITCH_TRY(Parts parts, parts_of(request.graph, request.region, attention_ops));
+  STITCH_TRY(Attention a, attention_of(request, parts));
+  bool split = request.numerics == "strict" || request.numerics == "default";
+  Tiles tiles = tiles_of(a, request.region);
+  bool quads = in_runs(a.q.at, "i", a.width, 4) && in_runs(a.k.at, "i", a.width, 4) &&
+               in_runs(a.v.at, "i", a.value_width, 4);
+  for (const Indexed* operand : {&a.q, &a.k, &a.v}) quads &= operand->place->dtype == DType::f32;
+  bool out_pairs = in_runs(a.out, "i", a.value_width, 2) && a.result.view.place->dtype == DType::f32;
+  bool mask_runs = a.mask && a.mask->place->dtype == DType::boolean && in_runs(a.mask->at, "key", a.keys, 16);
+  if (is_wide(a.width, a.value_width))
+    return write_heads(
+        request, a, parts, "attention_wide_heads.h", "enqueue_wide_heads_attention",
+        split ? "All scores of 64 queries on tensor cores, numbers as pairs of fp16: FP32's accuracy."
+              : "All scores of 64 queries on tensor cores, numbers rounded to fp16.",
+        format("  static constexpr int parts = {};\n"
+               "  static constexpr bool quads = {}, out_pairs = {};\n",
+               split ? 2 : 1, quads, out_pairs));
+  std::string more = format(
+      "  static constexpr int warps = {}, row_tiles = {}, key_tile = {}, parts = {};\n"
+      "  static constexpr bool quads = {}, out_pairs = {}, mask_runs = {};\n",
+      tiles.warps, tiles.row_tiles, tiles.key_tile, split ? 2 : 1, quads, out_pairs, mask_runs);
+  return write_heads(request, a, parts, "attention_tensor_core.h", "enqueue_tensor_core_attention",
+                     format("Online softmax over tiles of {} keys on tensor cores, {}.", tiles.key_tile,
+                            split ? "numbers as pairs of fp16: FP32's accuracy" : "numbers rounded to fp16"),
+                     more);
+}
+
+}  // namespace stitch::code

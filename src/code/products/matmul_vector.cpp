@@ -1,0 +1,91 @@
+// matmul.vector: a product with at most 12 rows or columns, at the speed of its bytes
+// (kernels/matmul_vector.h has the idea). 4 bytes an element of the wide matrix, 2·12 FLOP at most for each:
+// far below what CUDA cores can do meanwhile. Chosen for matrix times vector, and times a few vectors, where
+// the sums are long; tiles of a library's product would be mostly empty. Exact in all classes.
+#include <algorithm>
+
+#include "code/names.h"
+#include "code/products/families.h"
+#include "code/products/library_product.h"
+
+namespace stitch::code {
+
+namespace {
+
+constexpr int64_t most_thin = 12;
+
+// Blocks enough for a few waves of an H200, segments long enough to be worth a block.
+int64_t segment_depth(const Contraction& c, int64_t wide, int64_t thin, bool depth_inside) {
+  int64_t depth = extent(c.depth), together = !depth_inside ? 128 : thin <= 4 ? 4 : 2;
+  int64_t groups = (wide + together - 1) / together * extent(c.batch);
+  int64_t least = depth_inside ? 2048 : 64, most = depth_inside ? 8192 : 1024;
+  int64_t segments = std::max<int64_t>((8 * 132 + groups - 1) / groups, depth / most);
+  int64_t step = depth_inside ? 1024 : 8;
+  int64_t each = std::max((depth + segments - 1) / segments, least);
+  return (each + step - 1) / step * step;
+}
+
+}  // namespace
+
+Result<void> accepts_matmul_vector(const Graph& graph, const plan::Region& region) {
+  STITCH_CHECK(accepts_library_product(graph, region));
+  const Node* product = nullptr;
+  for (int32_t n : region.nodes) {
+    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    for (ValueId result : node.results)
+      if (graph.type(result).dtype != DType::f32) return not_for(region, "multiplies f32 only");
+    if (node.op == Op::linear || node.op == Op::matmul) product = &node;
+  }
+  if (!product) return not_for(region, "takes linear and matmul only");
+  auto elements = [&](ValueId id) { return graph.type(id).elements(); };
+  int64_t left = elements(product->operands[0]), right = elements(product->operands[1]),
+          result = elements(product->results[0]);
+  // As contract() has it: a batch that one side has only once is rows or columns of the other.
+  int64_t depth = graph.type(product->operands[0]).shape.back();
+  int64_t multiplications = result * depth;
+  int64_t rows = multiplications / right, columns = multiplications / left;
+  if (std::min(rows, columns) > most_thin || depth < 128)
+    return not_for(region, format("takes at most {} rows or columns and sums of 128 or more", most_thin));
+  return {};
+}
+
+Result<RegionCode> write_matmul_vector(const RegionRequest& request) {
+  STITCH_CHECK(accepts_matmul_vector(request.graph, request.region));
+  STITCH_TRY(LibraryProduct made, library_product(request, DType::f32, false));
+  const Contraction& c = made.contraction;
+  for (const View* view : {&c.left, &c.right, &c.out})
+    if (view->place->dtype != DType::f32) return not_for(request.region, "reads and writes f32 only");
+  bool thin_rows = made.rows() <= made.columns();
+  int64_t thin = std::min(made.rows(), made.columns()), wide = std::max(made.rows(), made.columns());
+  if (thin > most_thin) return not_for(request.region, "takes thin products only");
+  int64_t Axis::*of_wide = thin_rows ? &Axis::right : &Axis::left;
+  int64_t Axis::*of_thin = thin_rows ? &Axis::left : &Axis::right;
+  const Axes& side = thin_rows ? c.columns : c.rows;
+  bool depth_inside = side.empty() || (!c.depth.empty() && c.depth.back().*of_wide <= side.back().*of_wide);
+  bool quads =
+      lies_in_quads(c, depth_inside ? c.depth : side, of_wide, (thin_rows ? c.right : c.left).offset);
+  if (depth_inside)
+    quads = quads && lies_in_quads(c, c.depth, of_thin, (thin_rows ? c.left : c.right).offset);
+  int64_t segment = segment_depth(c, wide, thin, depth_inside);
+  int64_t segments = (made.depth() + segment - 1) / segment;
+
+  made.code.includes = "#include \"stitch/kernels/matmul_vector.h\"\n";
+  made.code.libraries.clear();
+  made.signature.read(*c.left.place);
+  made.signature.read(*c.right.place);
+  std::string partial = "nullptr";
+  if (segments > 1) {
+    partial = "partial";
+    Shape shape{segments, made.batches(), made.rows(), made.columns()};
+    made.reserve(partial, "float", element_count(shape), shape_comment(shape));
+  }
+  made.body += format(
+      "  return stitch::enqueue_vector_product<{}, {}, {}, {}, {}>(\n      \"{}\", {}, {}, {}, {}, {}, "
+      "stream);\n",
+      made.product, thin_rows, depth_inside, segment, quads, request.name, c.left.place->pointer,
+      c.right.place->pointer, partial, c.out.place->pointer,
+      made.epilogue.empty() ? "stitch::NoEpilogue{}" : made.epilogue.construct);
+  return made.finish_own("The wide matrix is read once; kernels/matmul_vector.h has the kernel.");
+}
+
+}  // namespace stitch::code

@@ -1,0 +1,273 @@
+// Convolutions over few channels at FP32's accuracy, on fp16 tensor cores. A block makes a tile of the
+// result: rows of 32 pixels by up to 64 filters. It reads the part of x under the tile once and keeps it in
+// shared memory, split: every four channels of a pixel lie together, 16 bytes of high and low parts. A step
+// of the product takes four such quads, each of some tap, and a lane's share of it is one quad: one load
+// brings a lane its high and low operand, wherever the tap points. So nothing is gathered twice, and the
+// depth is full however few channels there are.
+//   2048 w · x = (2048 w_high) · x_high + w_high · (2048 x_low) + (2048 w_low) · x_high
+// with w / 64 and x / 16 each the sum of two fp16 numbers: all terms meet in one FP32 sum. Weights up to 2047
+// and x up to a million fit.
+//   struct ConvHalo {  // conv (128, 64, 126, 126) = x (128, 8, 128, 128) * weight (64, 8, 3, 3)
+//     static constexpr int samples = 128, channels = 8, filters = 64;
+//     static constexpr int size_in_z = 1, size_out_z = 1, kernel_z = 1;
+//     static constexpr int stride_z = 1, padding_z = 0, dilation_z = 1;
+//     …  // the same along y and x
+//     static constexpr int64_t x_stride_sample = 131072, x_stride_channel = 16384, x_stride_z = 0, …;
+//     static constexpr int64_t out_stride_sample = 1016064, …, x_offset = 0, out_offset = 0;
+//   };
+#pragma once
+
+#include "stitch/kernels/matmul.h"
+#include "stitch/runtime/mma.h"
+#include "stitch/runtime/vectors.h"
+
+namespace stitch {
+// G's tiles. Filters are taken in slices of at most 64.
+template <class G>
+struct HaloTile {
+  static constexpr int threads = 256, warps = threads / 32, width = 32;
+  static constexpr int round_up(int count, int by) { return (count + by - 1) / by * by; }
+
+  static constexpr int slices = (G::filters + 63) / 64;
+  static constexpr int filter_tiles = ((G::filters + slices - 1) / slices + 15) / 16;
+  static constexpr int slice = filter_tiles * 16;
+  static constexpr int rows_each = filter_tiles <= 2 ? 2 : 1;  // of 32 pixels, a warp's
+  static constexpr int rows = warps * rows_each;
+  static constexpr int size_z = G::size_out_z > 1 ? 2 : 1, size_y = rows / size_z, size_x = width;
+
+  static constexpr int quads = (G::channels + 3) / 4, taps = G::kernel_z * G::kernel_y * G::kernel_x;
+  static constexpr int steps = (taps * quads + 3) / 4;
+
+  static constexpr int halo_z = (size_z - 1) * G::stride_z + (G::kernel_z - 1) * G::dilation_z + 1;
+  static constexpr int halo_y = (size_y - 1) * G::stride_y + (G::kernel_y - 1) * G::dilation_y + 1;
+  static constexpr int halo_x = (size_x - 1) * G::stride_x + (G::kernel_x - 1) * G::dilation_x + 1;
+  static constexpr int pixels = halo_z * halo_y * halo_x;
+  static constexpr int pitch = round_up(halo_x + 4, 8) - 4;  // rows that follow each other: different banks
+  static constexpr int plane = halo_y * pitch;
+
+  static constexpr int tiles_z = (G::size_out_z + size_z - 1) / size_z;
+  static constexpr int tiles_y = (G::size_out_y + size_y - 1) / size_y;
+  static constexpr int tiles_x = (G::size_out_x + size_x - 1) / size_x;
+  static constexpr int64_t blocks = int64_t{G::samples} * tiles_z * tiles_y * tiles_x;
+
+  static constexpr int stage_pitch = width + 8;  // of floats: pairs of four rows in different banks
+  static constexpr int halo_bytes = halo_z * plane * quads * 16, offset_bytes = round_up(steps * 16, 128);
+  static constexpr int shared_bytes = halo_bytes + offset_bytes + warps * 16 * stage_pitch * 4;
+
+  // Operands as lanes hold them: (slices, steps, filter tiles, high and low, lanes, 8).
+  static constexpr int64_t packed = int64_t{slices} * steps * filter_tiles * 2 * 32 * 8;
+};
+namespace halo_scale {
+constexpr float low = 2048.0f, weight = 1.0f / 64, x = 1.0f / 16, result = 1.0f / (low * weight * x);
+}
+
+__device__ __forceinline__ uint32_t scaled_pair(uint32_t pair, float scale) {
+  const __half2 scaled = __hmul2(*reinterpret_cast<const __half2*>(&pair), __float2half2_rn(scale));
+  return *reinterpret_cast<const uint32_t*>(&scaled);
+}
+
+template <class P, class G>
+__global__ void __launch_bounds__(256)
+    pack_split_halo_kernel(const typename P::Left* __restrict__ weight, __half* __restrict__ packed) {
+  using Tile = HaloTile<G>;
+  using Index = typename P::Index;
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
+  if (i >= Tile::packed) return;
+  const int beside = static_cast<int>(i % 2), part = static_cast<int>(i / 2 % 4);  // as in MmaLeft
+  const int lane = static_cast<int>(i / 8 % 32);
+  const bool low = i / 256 % 2;
+  const int64_t tile = i / 512;
+  const int step = static_cast<int>(tile / Tile::filter_tiles % Tile::steps);
+  const int64_t row =
+      (tile / Tile::filter_tiles / Tile::steps * Tile::filter_tiles + tile % Tile::filter_tiles) * 16 +
+      lane / 4 + part % 2 * 8;
+  const int quad = step * 4 + lane % 4, tap = quad / Tile::quads;
+  const int channel = quad % Tile::quads * 4 + part / 2 * 2 + beside;
+  float value = 0.0f;
+  if (row < G::filters && tap < Tile::taps && channel < G::channels) {
+    const int k = P::right_by_depth ? tap * G::channels + channel : channel * Tile::taps + tap;
+    value = static_cast<float>(weight[P::left(0, static_cast<Index>(row), static_cast<Index>(k))]);
+  }
+  value *= halo_scale::weight;
+  const float high = __half2float(__float2half(value));
+  packed[i] = __float2half((low ? value - high : high) * halo_scale::low);
+}
+template <class P, class G>
+StitchStatus pack_split_halo(const typename P::Left* weight, __half* packed, cudaStream_t stream) {
+  return launch("pack_split_halo", pack_split_halo_kernel<P, G>,
+                {static_cast<unsigned>(divide_up(HaloTile<G>::packed, 256)), 256}, stream, weight, packed);
+}
+
+// Reads the part of x under the tile at `corner` of a sample and splits it: [pixel][quad] of 16 bytes.
+template <class G, class Element>
+__device__ __forceinline__ void load_halo(const Element* __restrict__ from,
+                                          Pack<uint32_t, 4>* __restrict__ halo, int3 corner) {
+  using Tile = HaloTile<G>;
+#pragma unroll 2
+  for (int i = static_cast<int>(threadIdx.x); i < Tile::pixels; i += Tile::threads) {
+    const int at_z = i / (Tile::halo_y * Tile::halo_x), at_y = i / Tile::halo_x % Tile::halo_y,
+              at_x = i % Tile::halo_x;
+    const int z = corner.z * G::stride_z - G::padding_z + at_z,
+              y = corner.y * G::stride_y - G::padding_y + at_y,
+              x = corner.x * G::stride_x - G::padding_x + at_x;
+    const bool inside =
+        z >= 0 && z < G::size_in_z && y >= 0 && y < G::size_in_y && x >= 0 && x < G::size_in_x;
+    const Element* own = from + (z * G::x_stride_z + y * G::x_stride_y + x * G::x_stride_x);
+    float values[Tile::quads * 4];
+#pragma unroll
+    for (int c = 0; c < Tile::quads * 4; ++c)
+      values[c] =
+          c < G::channels && inside ? static_cast<float>(own[c * G::x_stride_channel]) * halo_scale::x : 0.0f;
+    Pack<uint32_t, 4>* to = halo + (at_z * Tile::plane + at_y * Tile::pitch + at_x) * Tile::quads;
+#pragma unroll
+    for (int q = 0; q < Tile::quads; ++q) {
+      Pack<uint32_t, 4> quad;
+#pragma unroll
+      for (int p = 0; p < 2; ++p) {
+        const float first = values[q * 4 + p * 2], second = values[q * 4 + p * 2 + 1];
+        quad[p] = half_pair(first, second);
+        const float2 rounded = float_pair(quad[p]);
+        quad[p + 2] =
+            half_pair((first - rounded.x) * halo_scale::low, (second - rounded.y) * halo_scale::low);
+      }
+      to[q] = quad;
+    }
+  }
+}
+
+template <class P, class G, class Epilogue>
+__global__ void __launch_bounds__(HaloTile<G>::threads, 2)
+    conv_split_halo_kernel(const typename P::Right* __restrict__ x, const __half* __restrict__ packed,
+                           typename P::Out* __restrict__ out, Epilogue epilogue) {
+  using Tile = HaloTile<G>;
+  using Index = typename P::Index;
+  using Quad = Pack<uint32_t, 4>;
+  constexpr int filter_tiles = Tile::filter_tiles, pixel_tiles = Tile::rows_each * 4;
+  extern __shared__ __align__(128) char halo_shared[];
+  auto* halo = reinterpret_cast<Quad*>(halo_shared);
+  auto* offsets = reinterpret_cast<int*>(halo_shared + Tile::halo_bytes);  // of the quads of all steps
+  const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
+  const int group = lane / 4, pair = lane % 4;
+  auto* stage = reinterpret_cast<float*>(halo_shared + Tile::halo_bytes + Tile::offset_bytes) +
+                warp * 16 * Tile::stage_pitch;
+
+  const int block = static_cast<int>(blockIdx.x);
+  const int3 corner = {block % Tile::tiles_x * Tile::size_x,
+                       block / Tile::tiles_x % Tile::tiles_y * Tile::size_y,
+                       block / (Tile::tiles_x * Tile::tiles_y) % Tile::tiles_z * Tile::size_z};
+  const int sample = block / (Tile::tiles_x * Tile::tiles_y * Tile::tiles_z),
+            slice = static_cast<int>(blockIdx.y);
+
+  for (int q = thread; q < Tile::steps * 4; q += Tile::threads) {
+    const int tap = q / Tile::quads, tap_x = tap % G::kernel_x, tap_y = tap / G::kernel_x % G::kernel_y,
+              tap_z = tap / (G::kernel_x * G::kernel_y);
+    const int pixel =
+        tap_z * G::dilation_z * Tile::plane + tap_y * G::dilation_y * Tile::pitch + tap_x * G::dilation_x;
+    offsets[q] = tap < Tile::taps ? pixel * Tile::quads + q % Tile::quads : 0;
+  }
+  load_halo<G>(x + (G::x_offset + sample * G::x_stride_sample), halo, corner);
+  __syncthreads();
+
+  // A warp's rows of pixels; where each starts in the halo.
+  const Quad* starts[Tile::rows_each];
+#pragma unroll
+  for (int r = 0; r < Tile::rows_each; ++r) {
+    const int row = warp * Tile::rows_each + r;
+    starts[r] = halo + (row / Tile::size_y * G::stride_z * Tile::plane +
+                        row % Tile::size_y * G::stride_y * Tile::pitch + group * G::stride_x) *
+                           Tile::quads;
+  }
+  const Quad* weights =
+      reinterpret_cast<const Quad*>(packed) + int64_t{slice} * Tile::steps * filter_tiles * 64 + lane;
+  float sums[filter_tiles][pixel_tiles][4] = {};
+  constexpr int unrolled = Tile::steps <= 7 ? Tile::steps : 2;
+#pragma unroll unrolled
+  for (int step = 0; step < Tile::steps; ++step) {
+    const int offset = offsets[step * 4 + pair];
+    MmaRight high[pixel_tiles], low[pixel_tiles];
+#pragma unroll
+    for (int t = 0; t < pixel_tiles; ++t) {
+      const Quad quad = starts[t / 4][offset + t % 4 * 8 * G::stride_x * Tile::quads];
+      high[t] = {{quad[0], quad[1]}};
+      low[t] = {{quad[2], quad[3]}};
+    }
+#pragma unroll
+    for (int f = 0; f < filter_tiles; ++f) {
+      const Quad* operand = weights + (step * filter_tiles + f) * 64;
+      const Quad scaled = operand[0], rest = operand[32];
+      MmaLeft left = {{scaled[0], scaled[1], scaled[2], scaled[3]}};
+#pragma unroll
+      for (int t = 0; t < pixel_tiles; ++t) mma(sums[f][t], left, high[t]);
+#pragma unroll
+      for (uint32_t& part : left.parts) part = scaled_pair(part, 1.0f / halo_scale::low);
+#pragma unroll
+      for (int t = 0; t < pixel_tiles; ++t) mma(sums[f][t], left, low[t]);
+      left = {{rest[0], rest[1], rest[2], rest[3]}};
+#pragma unroll
+      for (int t = 0; t < pixel_tiles; ++t) mma(sums[f][t], left, high[t]);
+    }
+  }
+
+  // Through shared memory, 16 filters of a row at a time, so that a warp stores neighbours: 32 pixels of a
+  // filter, or 16 filters of two pixels where filters lie beside each other.
+  constexpr bool full = G::filters % 16 == 0, last = G::out_stride_x != 1 && G::out_stride_channel == 1;
+  constexpr Index positions = Index{G::size_out_z} * G::size_out_y * G::size_out_x;
+  constexpr int together = 8;  // what epilogues read arrives at the same time
+#pragma unroll
+  for (int r = 0; r < Tile::rows_each; ++r) {
+    const int row = warp * Tile::rows_each + r;
+    const int out_z = corner.z + row / Tile::size_y, out_y = corner.y + row % Tile::size_y;
+    if (out_z >= G::size_out_z || out_y >= G::size_out_y) continue;
+#pragma unroll
+    for (int f = 0; f < filter_tiles; ++f) {
+      const int first = slice * Tile::slice + f * 16;
+      if (first >= G::filters) continue;
+      __syncwarp();
+#pragma unroll
+      for (int t = 0; t < 4; ++t) {
+        const float(&sum)[4] = sums[f][r * 4 + t];
+        float* to = stage + group * Tile::stage_pitch + t * 8 + pair * 2;
+        *reinterpret_cast<Pack<float, 2>*>(to) = {{sum[0], sum[1]}};
+        *reinterpret_cast<Pack<float, 2>*>(to + 8 * Tile::stage_pitch) = {{sum[2], sum[3]}};
+      }
+      __syncwarp();
+      const int filters_there = full ? 16 : min(16, G::filters - first);
+      const int pixels_there = G::size_out_x - corner.x;
+      const Index position = (Index{sample} * G::filters + first) * positions +
+                             (Index{out_z} * G::size_out_y + out_y) * G::size_out_x + corner.x;
+      typename P::Out* to =
+          out + (G::out_offset + sample * G::out_stride_sample + first * G::out_stride_channel +
+                 out_z * G::out_stride_z + out_y * G::out_stride_y + corner.x * G::out_stride_x);
+      if (!last && lane >= pixels_there) continue;
+#pragma unroll
+      for (int begin = 0; begin < 16; begin += together) {
+        float values[together];
+#pragma unroll
+        for (int i = 0; i < together; ++i) {
+          const int filter = min(last ? lane % 16 : begin + i, filters_there - 1);
+          const int pixel = last ? min((begin + i) * 2 + lane / 16, pixels_there - 1) : lane;
+          values[i] = epilogue(stage[filter * Tile::stage_pitch + pixel] * halo_scale::result,
+                               position + filter * positions + pixel);
+        }
+#pragma unroll
+        for (int i = 0; i < together; ++i) {
+          const int filter = last ? lane % 16 : begin + i, pixel = last ? (begin + i) * 2 + lane / 16 : lane;
+          if ((full || filter < filters_there) && (!last || pixel < pixels_there))
+            to[filter * G::out_stride_channel + pixel * G::out_stride_x] =
+                static_cast<typename P::Out>(values[i]);
+        }
+      }
+    }
+  }
+}
+template <class P, class G, class Epilogue>
+StitchStatus enqueue_conv_split_halo(const char* name, const typename P::Right* x, const __half* packed,
+                                     typename P::Out* out, Epilogue epilogue, cudaStream_t stream) {
+  using Tile = HaloTile<G>;
+  return launch(name, conv_split_halo_kernel<P, G, Epilogue>,
+                {dim3(static_cast<unsigned>(Tile::blocks), static_cast<unsigned>(Tile::slices)),
+                 Tile::threads, Tile::shared_bytes},
+                stream, x, packed, out, epilogue);
+}
+
+}  // namespace stitch

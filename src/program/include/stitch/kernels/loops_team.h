@@ -1,0 +1,93 @@
+// Rows that several blocks hold in their shared memory together: one read and one write for rows that no
+// block could hold. Blocks take numbers in the order in which they start, so that a team's blocks, neighbours
+// by number, all run before anyone waits for them in vain. Partial results are joined in a fixed order.
+#pragma once
+
+#include "stitch/kernels/loops_reduce.h"
+#include "stitch/runtime/launch.h"
+
+namespace stitch {
+// This block's number among those that started; `tickets` was 0 before the launch.
+__device__ __forceinline__ int take_ticket(unsigned* tickets) {
+  __shared__ unsigned mine;
+  if (threadIdx.x == 0) mine = atomicAdd(tickets, 1u);
+  __syncthreads();
+  return static_cast<int>(mine);
+}
+
+// Dynamic shared memory from `offset` on.
+template <class T>
+__device__ __forceinline__ T* shared_row(int64_t offset) {
+  extern __shared__ __align__(16) unsigned char row_memory[];
+  return reinterpret_cast<T*>(row_memory + offset);
+}
+
+// What other blocks wrote during this launch: past the first-level cache, which may hold older neighbours.
+template <class T>
+__device__ __forceinline__ T read_fresh(const T* from) {
+  static_assert(sizeof(T) % 4 == 0, "whole words");
+  uint32_t words[sizeof(T) / 4];
+  const volatile uint32_t* source = reinterpret_cast<const volatile uint32_t*>(from);
+#pragma unroll
+  for (int i = 0; i < static_cast<int>(sizeof(T) / 4); ++i) words[i] = source[i];
+  T value;
+  memcpy(&value, words, sizeof(T));
+  return value;
+}
+
+// Over all threads of the `team` blocks that share a row. `parts`: room for one value a block; `arrived` was
+// 0 before the launch. Every thread gets the same bits.
+template <int threads, int team, class T, class Combine>
+__device__ __forceinline__ T reduce_team(T value, Combine combine, T identity, int part, T* parts,
+                                         unsigned* arrived) {
+  value = reduce_block<threads>(value, combine);
+  if (threadIdx.x == 0) {
+    parts[part] = value;
+    __threadfence();
+    atomicAdd(arrived, 1u);
+    while (*static_cast<volatile unsigned*>(arrived) < static_cast<unsigned>(team)) {
+    }
+    __threadfence();
+  }
+  __syncthreads();
+  T all = identity;
+  for (int i = static_cast<int>(threadIdx.x) % 32; i < team; i += 32)
+    all = combine(all, read_fresh(parts + i));
+  return reduce_lanes<32>(all, combine);
+}
+
+// Blocks of a team wait for each other: the device must hold at least one team at once.
+template <class... Parameters, class... Arguments>
+StitchStatus launch_team(const char* name, void (*kernel)(Parameters...), const Geometry& geometry, int team,
+                         cudaStream_t stream, Arguments&&... arguments) {
+  if (geometry.shared_bytes > 48 * 1024)
+    STITCH_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     static_cast<int>(geometry.shared_bytes)));
+#if STITCH_EMULATED
+  // Blocks that wait for each other have to run at the same time.
+  (void)team;
+  std::tuple<Parameters...> converted(std::forward<Arguments>(arguments)...);
+  cudaError_t error = std::apply(
+      [&](auto&... values) {
+        void* pointers[] = {const_cast<void*>(static_cast<const void*>(&values))..., nullptr};
+        return stitch_emulated::submit(stitch_emulated::Signature<Parameters...>::kernel(kernel, name),
+                                       {geometry.grid, geometry.block, geometry.shared_bytes, stream, true},
+                                       pointers);
+      },
+      converted);
+  return error == cudaSuccess ? STITCH_OK
+                              : fail(status_of(error), "kernel %s: %s", name, cudaGetErrorString(error));
+#else
+  int device = 0, multiprocessors = 0, blocks = 0;
+  STITCH_CUDA(cudaGetDevice(&device));
+  STITCH_CUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  STITCH_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+      &blocks, kernel, static_cast<int>(geometry.block.x), geometry.shared_bytes));
+  if (blocks * multiprocessors < team)
+    return fail(STITCH_UNSUPPORTED, "kernel %s: %d blocks wait for each other, and this GPU holds only %d",
+                name, team, blocks * multiprocessors);
+  return launch(name, kernel, geometry, stream, std::forward<Arguments>(arguments)...);
+#endif
+}
+
+}  // namespace stitch

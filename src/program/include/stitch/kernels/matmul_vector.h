@@ -1,0 +1,199 @@
+// Products with a side of at most 12 rows or columns: matrix times vector, or times a few. The wide matrix is
+// read once, 16 bytes at a time, and that is all that counts. The depth is cut into segments, so that long
+// thin products fill the GPU: each block sums one segment for a few rows of the wide matrix, and a finishing
+// pass adds the segments up. Bytes: the wide matrix, once.
+#pragma once
+
+#include "stitch/kernels/matmul_arrange.h"
+
+namespace stitch {
+// The sides of P by their size.
+template <class P, bool thin_rows>
+struct VectorSides {
+  using Index = typename P::Index;
+  static constexpr int thin = static_cast<int>(thin_rows ? P::rows : P::columns);
+  static constexpr int64_t wide = thin_rows ? P::columns : P::rows;
+  static __device__ __forceinline__ Index wide_at(Index batch, Index w, Index k) {
+    return thin_rows ? P::right(batch, k, w) : P::left(batch, w, k);
+  }
+  static __device__ __forceinline__ Index thin_at(Index batch, Index t, Index k) {
+    return thin_rows ? P::left(batch, t, k) : P::right(batch, k, t);
+  }
+  static __device__ __forceinline__ Index row(Index w, Index t) { return thin_rows ? t : w; }
+  static __device__ __forceinline__ Index column(Index w, Index t) { return thin_rows ? w : t; }
+};
+
+constexpr int vector_threads = 256;
+
+// Where a sum goes: into the result if there is one segment, else beside the other segments' sums.
+template <class P, bool whole, class Epilogue>
+struct VectorStore {
+  float* out;
+  Epilogue epilogue;
+  __device__ __forceinline__ void operator()(int64_t segment, typename P::Index batch, typename P::Index row,
+                                             typename P::Index column, float sum) const {
+    if constexpr (whole)
+      out[P::out(batch, row, column)] = epilogue(sum, P::position(batch, row, column));
+    else
+      out[((segment * P::batches + batch) * P::rows + row) * P::columns + column] = sum;
+  }
+};
+
+// Four neighbours of the depth; zeros behind its end.
+template <bool quads, class At>
+__device__ __forceinline__ Pack<float, 4> four_along(const float* __restrict__ from, int64_t k, int64_t end,
+                                                     At at) {
+  if constexpr (quads) return stitch::load<4>(from + at(k), 0);
+  Pack<float, 4> values = {};
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    if (k + i < end) values[i] = from[at(k + i)];
+  return values;
+}
+
+// The wide matrix with its depth inside: a block takes `each` of its rows.
+template <class P, bool thin_rows, int64_t segment_depth, bool quads, class Store>
+__global__ void __launch_bounds__(vector_threads)
+    vector_by_depth(const float* __restrict__ wide, const float* __restrict__ thin, Store store) {
+  using Sides = VectorSides<P, thin_rows>;
+  using Index = typename P::Index;
+  constexpr int count = Sides::thin, each = count <= 4 ? 4 : 2;
+  constexpr int64_t groups = (Sides::wide + each - 1) / each;
+  const Index w0 = static_cast<Index>(blockIdx.x % groups * each);
+  const Index batch = static_cast<Index>(blockIdx.x / groups % P::batches);
+  const int64_t segment = blockIdx.x / groups / P::batches;
+  const int64_t first = segment * segment_depth;
+  const int64_t end = first + segment_depth < P::depth ? first + segment_depth : P::depth;
+  auto row_of = [&](int e) { return w0 + e < Sides::wide ? w0 + e : static_cast<Index>(Sides::wide - 1); };
+
+  float sums[each][count] = {};
+#pragma unroll 2
+  for (int64_t k = first + threadIdx.x * 4; k < end; k += vector_threads * 4) {
+    Pack<float, 4> matrix[each];
+#pragma unroll
+    for (int e = 0; e < each; ++e)
+      matrix[e] = four_along<quads>(
+          wide, k, end, [&](int64_t at) { return Sides::wide_at(batch, row_of(e), static_cast<Index>(at)); });
+#pragma unroll
+    for (int t = 0; t < count; ++t) {
+      const Pack<float, 4> vector = four_along<quads>(thin, k, end, [&](int64_t at) {
+        return Sides::thin_at(batch, static_cast<Index>(t), static_cast<Index>(at));
+      });
+#pragma unroll
+      for (int e = 0; e < each; ++e)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) sums[e][t] += matrix[e][i] * vector[i];
+    }
+  }
+  constexpr int warps = vector_threads / 32;
+  __shared__ float of_warps[warps][each * count];
+#pragma unroll
+  for (int e = 0; e < each; ++e)
+#pragma unroll
+    for (int t = 0; t < count; ++t) {
+#pragma unroll
+      for (int mask = 16; mask > 0; mask /= 2) sums[e][t] += __shfl_xor_sync(0xffffffffu, sums[e][t], mask);
+      if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32][e * count + t] = sums[e][t];
+    }
+  __syncthreads();
+  const int mine = static_cast<int>(threadIdx.x);
+  if (mine >= each * count || w0 + mine / count >= Sides::wide) return;
+  float sum = 0.0f;
+#pragma unroll
+  for (int warp = 0; warp < warps; ++warp) sum += of_warps[warp][mine];
+  const Index w = w0 + mine / count, t = static_cast<Index>(mine % count);
+  store(segment, batch, Sides::row(w, t), Sides::column(w, t), sum);
+}
+
+// The wide matrix with its other side inside: a block takes 128 columns of it, and each of its warps every
+// eighth step of the depth.
+template <class P, bool thin_rows, int64_t segment_depth, bool quads, class Store>
+__global__ void __launch_bounds__(vector_threads)
+    vector_by_side(const float* __restrict__ wide, const float* __restrict__ thin, Store store) {
+  using Sides = VectorSides<P, thin_rows>;
+  using Index = typename P::Index;
+  constexpr int count = Sides::thin, warps = vector_threads / 32, across = 128;
+  constexpr int64_t groups = (Sides::wide + across - 1) / across;
+  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+  const int64_t w0 = blockIdx.x % groups * across;
+  const Index batch = static_cast<Index>(blockIdx.x / groups % P::batches);
+  const int64_t segment = blockIdx.x / groups / P::batches;
+  const int64_t first = segment * segment_depth;
+  const int64_t end = first + segment_depth < P::depth ? first + segment_depth : P::depth;
+
+  float sums[count][4] = {};
+  const int64_t w = w0 + lane * 4;
+  if (w < Sides::wide) {
+#pragma unroll 4
+    for (int64_t k = first + warp; k < end; k += warps) {
+      const Pack<float, 4> matrix = four_along<quads>(wide, w, Sides::wide, [&](int64_t at) {
+        return Sides::wide_at(batch, static_cast<Index>(at), static_cast<Index>(k));
+      });
+#pragma unroll
+      for (int t = 0; t < count; ++t) {
+        const float vector = thin[Sides::thin_at(batch, static_cast<Index>(t), static_cast<Index>(k))];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) sums[t][i] += matrix[i] * vector;
+      }
+    }
+  }
+  __shared__ float of_warps[warps][count][across];
+#pragma unroll
+  for (int t = 0; t < count; ++t)
+#pragma unroll
+    for (int i = 0; i < 4; ++i) of_warps[warp][t][lane * 4 + i] = sums[t][i];
+  __syncthreads();
+  for (int mine = static_cast<int>(threadIdx.x); mine < count * across; mine += vector_threads) {
+    const int t = mine / across, column = mine % across;
+    if (w0 + column >= Sides::wide) continue;
+    float sum = 0.0f;
+#pragma unroll
+    for (int each = 0; each < warps; ++each) sum += of_warps[each][t][column];
+    const Index at = static_cast<Index>(w0 + column);
+    store(segment, batch, Sides::row(at, static_cast<Index>(t)), Sides::column(at, static_cast<Index>(t)),
+          sum);
+  }
+}
+
+// `partial`: (segments, batches, rows, columns), where there is more than one segment. `quads`: every four
+// neighbours that one thread reads lie side by side, at 16 bytes if their tensor does.
+template <class P, bool thin_rows, bool depth_inside, int64_t segment_depth, bool quads, class Epilogue>
+StitchStatus enqueue_vector_product(const char* name, const float* left, const float* right, float* partial,
+                                    float* out, Epilogue epilogue, cudaStream_t stream) {
+  using Sides = VectorSides<P, thin_rows>;
+  constexpr int64_t segments = (P::depth + segment_depth - 1) / segment_depth;
+  constexpr int64_t together = !depth_inside ? 128 : Sides::thin <= 4 ? 4 : 2;
+  constexpr int64_t blocks = (Sides::wide + together - 1) / together * P::batches * segments;
+  static_assert(blocks < (int64_t{1} << 31), "more blocks than a grid has");
+  const Geometry geometry{static_cast<unsigned>(blocks), vector_threads};
+  const float *wide = thin_rows ? right : left, *thin = thin_rows ? left : right;
+  const bool aligned =
+      reinterpret_cast<uintptr_t>(wide) % 16 == 0 && reinterpret_cast<uintptr_t>(thin) % 16 == 0;
+  auto run = [&](auto store) {
+    using Store = decltype(store);
+    if constexpr (depth_inside) {
+      if constexpr (quads)
+        if (aligned)
+          return launch(name, vector_by_depth<P, thin_rows, segment_depth, true, Store>, geometry, stream,
+                        wide, thin, store);
+      return launch(name, vector_by_depth<P, thin_rows, segment_depth, false, Store>, geometry, stream, wide,
+                    thin, store);
+    } else {
+      if constexpr (quads)
+        if (aligned)
+          return launch(name, vector_by_side<P, thin_rows, segment_depth, true, Store>, geometry, stream,
+                        wide, thin, store);
+      return launch(name, vector_by_side<P, thin_rows, segment_depth, false, Store>, geometry, stream, wide,
+                    thin, store);
+    }
+  };
+  if constexpr (segments == 1) {
+    return run(VectorStore<P, true, Epilogue>{out, epilogue});
+  } else {
+    STITCH_OK_OR_RETURN(run(VectorStore<P, false, NoEpilogue>{partial, {}}));
+    return finish_product<P, static_cast<int>(segments), P::columns, false>(name, partial, out, epilogue,
+                                                                            stream);
+  }
+}
+
+}  // namespace stitch

@@ -1,0 +1,87 @@
+// Tiles of FP32 numbers on their way into shared memory as pairs of fp16, x · scale = high + low, where
+// tensor cores multiply them at FP32's accuracy: split_half.h has the idea. Here the scale is a tile's own.
+#pragma once
+
+#include "stitch/runtime/mma.h"
+#include "stitch/runtime/vectors.h"
+
+namespace stitch {
+// A tile on its way from memory to shared memory: rows x padded features, four at a time in a thread.
+template <int threads, int rows, int padded>
+struct HeldTile {
+  static constexpr int quads = rows * padded / 4, each = (quads + threads - 1) / threads;
+  Pack<float, 4> values[each];
+
+  __device__ __forceinline__ static int row(int j) {
+    return static_cast<int>(threadIdx.x + j * threads) / (padded / 4);
+  }
+  __device__ __forceinline__ static int feature(int j) {
+    return static_cast<int>(threadIdx.x + j * threads) % (padded / 4) * 4;
+  }
+  __device__ __forceinline__ static bool inside(int j) {
+    return quads % threads == 0 || static_cast<int>(threadIdx.x) + j * threads < quads;
+  }
+
+  // `at(row, feature)`: where an element lies; rows from `there` on and features from `width` on are zero.
+  template <bool vectors, class Element, class Index, class At>
+  __device__ __forceinline__ void fetch(const Element* __restrict__ from, Index there, int width, At at) {
+#pragma unroll
+    for (int j = 0; j < each; ++j) {
+      values[j] = {};
+      const int r = row(j), d = feature(j);
+      if (!inside(j) || r >= there) continue;
+      if constexpr (vectors) {
+        if (d < width) values[j] = load<4>(from + at(r, d), 0);
+      } else {
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          if (d + i < width) values[j][i] = static_cast<float>(from[at(r, d + i)]);
+      }
+    }
+  }
+  // The warp's largest magnitude, as bits: those of floats without sign are in the floats' order.
+  __device__ __forceinline__ unsigned largest() const {
+    unsigned most = 0;
+#pragma unroll
+    for (int j = 0; j < each; ++j)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) most = max(most, __float_as_uint(fabsf(values[j][i])));
+    return __reduce_max_sync(0xffffffffu, most);
+  }
+  // High parts, and behind `parts_apart` elements low ones.
+  template <int parts>
+  __device__ __forceinline__ void put(__half* tile, int pitch, int parts_apart, float scale) const {
+#pragma unroll
+    for (int j = 0; j < each; ++j) {
+      if (!inside(j)) continue;
+      Pack<uint32_t, 2> high, low;
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const float x = values[j][2 * i] * scale, y = values[j][2 * i + 1] * scale;
+        high[i] = half_pair(x, y);
+        const float2 rounded = float_pair(high[i]);
+        low[i] = half_pair(x - rounded.x, y - rounded.y);
+      }
+      __half* to = tile + row(j) * pitch + feature(j);
+      *reinterpret_cast<Pack<uint32_t, 2>*>(to) = high;
+      if constexpr (parts == 2) *reinterpret_cast<Pack<uint32_t, 2>*>(to + parts_apart) = low;
+    }
+  }
+};
+
+// The power of two that brings a magnitude just below 2^15.
+__device__ __forceinline__ float half_range_scale(unsigned magnitude) {
+  const unsigned exponent = magnitude >> 23;
+  if (exponent == 0 || exponent == 255) return 1.0f;
+  return __uint_as_float(min(127 + 14 + 127 - exponent, 254u) << 23);
+}
+// The largest of what the warps found.
+template <int warps>
+__device__ __forceinline__ unsigned largest_of(const unsigned (&found)[warps]) {
+  unsigned most = found[0];
+#pragma unroll
+  for (int warp = 1; warp < warps; ++warp) most = max(most, found[warp]);
+  return most;
+}
+
+}  // namespace stitch

@@ -1,0 +1,129 @@
+// Tensor cores a warp at a time: 16 x 8 sums in FP32 of products 16 deep of fp16 numbers (mma.sync m16n8k16),
+// and the loads that bring operands from shared memory into the registers where the instruction wants them
+// (ldmatrix). Lane l is in group l / 4 and is that group's thread l % 4; `group` and `pair` below:
+//   left   16 rows x 16 deep: parts 0..3 hold rows group, group + 8, group, group + 8; the last two 8 deeper;
+//                             two neighbours 2 · pair, 2 · pair + 1 along the depth
+//   right  16 deep x 8 columns: column group; the same depths in parts 0 and 1
+//   sums   16 rows x 8 columns: 0, 1: row group, columns 2 · pair, 2 · pair + 1; 2, 3: row group + 8
+// So sums of two neighbouring tiles are, rounded to fp16, a left operand: no exchange between lanes.
+// Tiles lie in shared memory at 16 bytes, row by row; a pitch of an odd number of 16 bytes has no bank
+// conflicts.
+#pragma once
+
+#include <cuda_fp16.h>
+
+#include <cstdint>
+
+namespace stitch {
+struct MmaLeft {
+  uint32_t parts[4];
+};
+struct MmaRight {
+  uint32_t parts[2];
+};
+
+__device__ __forceinline__ uint32_t half_pair(float first, float second) {
+  const __half2 pair = __floats2half2_rn(first, second);
+  return *reinterpret_cast<const uint32_t*>(&pair);
+}
+__device__ __forceinline__ float2 float_pair(uint32_t pair) {
+  return __half22float2(*reinterpret_cast<const __half2*>(&pair));
+}
+
+#if STITCH_EMULATED
+namespace emulated_mma {
+inline int lane() { return static_cast<int>(threadIdx.x % 32); }
+inline uint32_t pair_of(__half first, __half second) {
+  const __half2 pair = __halves2half2(first, second);
+  return *reinterpret_cast<const uint32_t*>(&pair);
+}
+}  // namespace emulated_mma
+#endif
+
+// 16 x 16 elements, rows of the left operand in rows of memory.
+__device__ __forceinline__ MmaLeft load_left(const __half* tile, int pitch) {
+  MmaLeft out;
+#if STITCH_EMULATED
+  const int group = emulated_mma::lane() / 4, pair = emulated_mma::lane() % 4;
+  for (int p = 0; p < 4; ++p) {
+    const __half* at = tile + (group + p % 2 * 8) * pitch + p / 2 * 8 + 2 * pair;
+    out.parts[p] = emulated_mma::pair_of(at[0], at[1]);
+  }
+#else
+  const int lane = threadIdx.x % 32;
+  const auto at = static_cast<uint32_t>(__cvta_generic_to_shared(tile + lane % 16 * pitch + lane / 16 * 8));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(out.parts[0]), "=r"(out.parts[1]), "=r"(out.parts[2]), "=r"(out.parts[3])
+               : "r"(at));
+#endif
+  return out;
+}
+
+// 16 columns of the right operand, each a row of memory, 16 deep: two operands.
+__device__ __forceinline__ void load_right_from_rows(MmaRight (&out)[2], const __half* tile, int pitch) {
+#if STITCH_EMULATED
+  const int group = emulated_mma::lane() / 4, pair = emulated_mma::lane() % 4;
+  for (int o = 0; o < 2; ++o)
+    for (int p = 0; p < 2; ++p) {
+      const __half* at = tile + (group + o * 8) * pitch + p * 8 + 2 * pair;
+      out[o].parts[p] = emulated_mma::pair_of(at[0], at[1]);
+    }
+#else
+  const int lane = threadIdx.x % 32;
+  const auto at = static_cast<uint32_t>(
+      __cvta_generic_to_shared(tile + (lane % 8 + lane / 16 * 8) * pitch + lane / 8 % 2 * 8));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(out[0].parts[0]), "=r"(out[0].parts[1]), "=r"(out[1].parts[0]), "=r"(out[1].parts[1])
+               : "r"(at));
+#endif
+}
+
+// 16 columns of the right operand side by side in rows of memory, 16 rows deep: two operands.
+__device__ __forceinline__ void load_right_from_columns(MmaRight (&out)[2], const __half* tile, int pitch) {
+#if STITCH_EMULATED
+  const int group = emulated_mma::lane() / 4, pair = emulated_mma::lane() % 4;
+  for (int o = 0; o < 2; ++o)
+    for (int p = 0; p < 2; ++p) {
+      const __half* at = tile + (p * 8 + 2 * pair) * pitch + o * 8 + group;
+      out[o].parts[p] = emulated_mma::pair_of(at[0], at[pitch]);
+    }
+#else
+  const int lane = threadIdx.x % 32;
+  const auto at = static_cast<uint32_t>(__cvta_generic_to_shared(tile + lane % 16 * pitch + lane / 16 * 8));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(out[0].parts[0]), "=r"(out[0].parts[1]), "=r"(out[1].parts[0]), "=r"(out[1].parts[1])
+               : "r"(at));
+#endif
+}
+
+// sums += left · right
+__device__ __forceinline__ void mma(float (&sums)[4], const MmaLeft& left, const MmaRight& right) {
+#if STITCH_EMULATED
+  // Every lane asks those that hold its two rows and its two columns.
+  const int lane = emulated_mma::lane(), group = lane / 4, pair = lane % 4;
+  float rows[2][16], columns[2][16];
+  for (int other = 0; other < 4; ++other) {
+    for (int p = 0; p < 4; ++p) {
+      const float2 two = float_pair(__shfl_sync(0xffffffffu, left.parts[p], group * 4 + other));
+      rows[p % 2][p / 2 * 8 + 2 * other] = two.x;
+      rows[p % 2][p / 2 * 8 + 2 * other + 1] = two.y;
+    }
+    for (int c = 0; c < 2; ++c)
+      for (int p = 0; p < 2; ++p) {
+        const float2 two = float_pair(__shfl_sync(0xffffffffu, right.parts[p], (2 * pair + c) * 4 + other));
+        columns[c][p * 8 + 2 * other] = two.x;
+        columns[c][p * 8 + 2 * other + 1] = two.y;
+      }
+  }
+  for (int i = 0; i < 4; ++i)
+    for (int depth = 0; depth < 16; ++depth) sums[i] += rows[i / 2][depth] * columns[i % 2][depth];
+#else
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, "
+      "%1, %2, %3};"
+      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+      : "r"(left.parts[0]), "r"(left.parts[1]), "r"(left.parts[2]), "r"(left.parts[3]), "r"(right.parts[0]),
+        "r"(right.parts[1]));
+#endif
+}
+
+}  // namespace stitch
