@@ -34,6 +34,40 @@ Range within(const Index& index, int64_t low, int64_t high) {
 
 }  // namespace
 
+// Do all lanes of a pack lie in the same part of what is joined?
+bool Emitter::one_part_a_pack(const Node& node, size_t dim, const Indices& at) const {
+  if (!in_lanes()) return false;
+  if (!at[dim].appears(pack_.variable))
+    return std::ranges::any_of(at, [&](const Index& index) { return index.appears(pack_.variable); });
+  if (at[dim].factor_of(pack_.variable) != 1 || !at[dim].appears_only_linearly(pack_.variable)) return false;
+  if (!(at[dim] - Index::variable(pack_.variable, pack_.width)).divisible_by(pack_.width)) return false;
+  return std::ranges::all_of(
+      node.operands, [&](ValueId operand) { return graph().type(operand).shape[dim] % pack_.width == 0; });
+}
+
+std::string Emitter::joined_packs(ValueId id, const Node& node, size_t dim, const Indices& at) {
+  const int64_t width = pack_.width;
+  Index first = at[dim].appears(pack_.variable) ? at[dim] - Index::variable(pack_.variable, width) : at[dim];
+  std::string name = names_.unique(name_of(id)), element = format("{}[{}]", name, pack_.variable);
+  BeforeLanes before(*this);
+  line(format("{} {}[{}];", type_of(id), name, width));
+  int64_t start = 0;
+  for (ValueId operand : node.operands) {
+    int64_t size = graph().type(operand).shape[dim];
+    Range range = within(first, start, start + size);
+    Indices from = at;
+    from[dim] = at[dim] - start;
+    start += size;
+    if (size == 0 || range.never) continue;
+    if (!range.condition.empty()) guard(range.condition);
+    open_pack(width);
+    line(format("{} = {};", element, value(operand, from)));
+    close_pack();
+    if (!range.condition.empty()) close();
+  }
+  return element;
+}
+
 std::string Emitter::moved(ValueId id, const Node& node, const Indices& at) {
   const Attributes& attributes = node.attributes;
   ValueId x = node.operands[0];
@@ -97,6 +131,7 @@ std::string Emitter::moved(ValueId id, const Node& node, const Indices& at) {
     }
     case Op::concat: {
       size_t dim = dimension(node, at.size());
+      if (one_part_a_pack(node, dim, at)) return joined_packs(id, node, dim, at);
       int64_t start = 0;
       std::string name;
       for (ValueId operand : node.operands) {

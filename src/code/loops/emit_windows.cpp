@@ -1,5 +1,6 @@
 // Pools and resizing: a small loop over the elements that an element is made of.
 #include <cmath>
+#include <optional>
 
 #include "base/format.h"
 #include "code/loops/emitter.h"
@@ -12,7 +13,8 @@ const char* spatial_names[] = {"z", "y", "x"};
 
 }  // namespace
 
-// Loops over a window, one a spatial dimension, and what is done with each element inside.
+// Loops over a window, one a spatial dimension, and what is done with each element inside. Where the lanes of
+// a pack are channels, they share the window: it is walked once, a whole pack at each of its places.
 std::string Emitter::window(ValueId id, const Node& node, size_t result, const Indices& at) {
   ValueId x = node.operands[0];
   const Shape &in = graph().type(x).shape, &out = graph().type(node.results[0]).shape;
@@ -29,6 +31,12 @@ std::string Emitter::window(ValueId id, const Node& node, size_t result, const I
   bool positions = largest && node.results.size() > 1;
   std::string name = names_.unique(graph()[node.results[0]].name), place = names_.unique(name + "_from");
   std::string type = type_of(node.results[0]);
+  bool shared = in_lanes() && !positions;
+  for (size_t d = 0; d < dims; ++d) shared = shared && !at[d + 2].appears(pack_.variable);
+  const int64_t lanes = pack_.width;
+  std::string so_far = shared ? format("{}[{}]", name, pack_.variable) : name;
+  std::optional<BeforeLanes> before;
+  if (shared) before.emplace(*this);
   // Where each window begins and ends inside the input.
   std::vector<std::string> begins(dims), ends(dims), padded(dims);
   std::vector<int64_t> steps(dims, 1);
@@ -77,7 +85,14 @@ std::string Emitter::window(ValueId id, const Node& node, size_t result, const I
                        : dtype == DType::boolean ? "false"
                        : type == "int64_t"       ? "INT64_MIN"
                                                  : "INT32_MIN";
-  line(format("{} {} = {};", type, name, largest ? lowest : literal(0, dtype)));
+  std::string start = largest ? lowest : literal(0, dtype);
+  if (shared) {
+    line(format("{} {}[{}];", type, name, lanes));
+    line("#pragma unroll");
+    line(format("for (int v = 0; v < {}; ++v) {} = {};", lanes, so_far, start));
+  } else {
+    line(format("{} {} = {};", type, name, start));
+  }
   if (positions) {
     Index first;
     std::string text;
@@ -100,29 +115,32 @@ std::string Emitter::window(ValueId id, const Node& node, size_t result, const I
     }
     spatial.push_back(from[d + 2]);
   }
+  if (shared) open_pack(lanes);
   std::string element = value(x, from);
   if (largest) {
     // As PyTorch: the first of equals, but the last NaN.
-    std::string better = is_floating(dtype) ? format("{0} > {1} || {0} != {0}", element, name)
-                                            : format("{} > {}", element, name);
+    std::string better = is_floating(dtype) ? format("{0} > {1} || {0} != {0}", element, so_far)
+                                            : format("{} > {}", element, so_far);
     if (positions) {
       guard(better);
       line(format("{} = {};", name, element));
       line(format("{} = {};", place, flatten(spatial, Shape(in.begin() + 2, in.end())).text()));
       close();
     } else {
-      line(format("{0} = {1} ? {2} : {0};", name, better, element));
+      line(format("{0} = {1} ? {2} : {0};", so_far, better, element));
     }
   } else {
-    line(format("{} += {};", name, element));
+    line(format("{} += {};", so_far, element));
   }
+  if (shared) close_pack();
   for (size_t d = 0; d < dims; ++d) close();
+  before.reset();
   if (largest) {
     if (positions) {
       scopes_.remember(key_of(node.results[0], at), name);
       scopes_.remember(key_of(node.results[1], at), place);
     }
-    return result == 0 ? name : place;
+    return result == 0 ? so_far : place;
   }
   std::string count;
   auto multiply = [&](const std::string& factor) { count += (count.empty() ? "" : " * ") + factor; };
@@ -143,7 +161,7 @@ std::string Emitter::window(ValueId id, const Node& node, size_t result, const I
       number = divisor;
     else
       for (const std::string& factor : padded) number *= std::stoll(factor);
-    line(format("const {} {} = {} * {};", type, mean, name,
+    line(format("const {} {} = {} * {};", type, mean, so_far,
                 literal(1.0 / static_cast<double>(number), dtype)));
     return mean;
   }
@@ -152,7 +170,7 @@ std::string Emitter::window(ValueId id, const Node& node, size_t result, const I
   for (size_t d = 0; d < dims; ++d)
     if (!inside[d] && !adaptive)
       empty += format("{}{} >= {}", empty.empty() ? "" : " || ", begins[d], ends[d]);
-  std::string quotient = format("{} / static_cast<{}>({})", name, type, count);
+  std::string quotient = format("{} / static_cast<{}>({})", so_far, type, count);
   line(format("const {} {} = {};", type, mean,
               empty.empty() ? quotient : format("{} ? {} : {}", empty, literal(0, dtype), quotient)));
   return mean;

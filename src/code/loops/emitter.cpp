@@ -40,7 +40,10 @@ Emitter::Emitter(const RegionRequest& request)
       producers_(producers(request.graph)),
       inside_(request.region.nodes.begin(), request.region.nodes.end()),
       wide_(needs_wide_indices(request)) {
-  for (const char* own : {"aligned", "row", "lane", "pack", "element", "v", "e", "inside", "held"})
+  for (const char* own : {"aligned", "row",   "lane", "pack",    "element", "v",     "e",     "inside",
+                          "held",    "first", "turn", "block",   "part",    "i",     "k",     "r",
+                          "c",       "kz",    "tile", "columns", "found",   "here",  "all",   "tickets",
+                          "arrived", "total", "mine", "run",     "before",  "carry", "chunk", "turned"})
     names_.unique(own);
   for (const auto* places : {&request.reads, &request.weights, &request.writes})
     for (const Place& place : *places) names_.unique(place.pointer);
@@ -65,6 +68,9 @@ std::string Emitter::value(ValueId id, const Indices& at) {
   std::string text;
   if (const Place* place = place_of(id)) {
     text = load(id, *place, at);
+    scopes_.remember(key, text);
+    loaded(id, key, at);
+    return text;
   } else {
     int32_t producer = producer_of(id);
     require(producer >= 0, "a value that the region neither reads nor makes");

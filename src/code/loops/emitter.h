@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "code/loops/numbers.h"
@@ -64,12 +65,16 @@ class Emitter {
  protected:
   // What is known of the row `kept`; by default found out on the spot, by each thread for itself.
   virtual std::vector<std::string> findings(const Reduction& reduction, const Indices& kept);
+  // A value was read from memory, and is known by its key from here on.
+  virtual void loaded(ValueId, const std::string&, const Indices&) {}
 
   // One family a file.
   std::string compute(ValueId id, const Node& node, size_t result, const Indices& at);
   std::string pointwise(const Node& node, const Indices& at);
   std::string cast(const std::string& text, DType from, DType to);
   std::string moved(ValueId id, const Node& node, const Indices& at);
+  bool one_part_a_pack(const Node& node, size_t dim, const Indices& at) const;
+  std::string joined_packs(ValueId id, const Node& node, size_t dim, const Indices& at);
   std::string indexed(ValueId id, const Node& node, const Indices& at);
   std::string search(ValueId id, const Node& node, const Indices& at);
   std::string window(ValueId id, const Node& node, size_t result, const Indices& at);
@@ -104,6 +109,30 @@ class Emitter {
     std::string name, position;
   };
   std::vector<PackStore> pack_stores_;
+  // Directly inside a pack's lanes, not in a loop or guard further in?
+  bool in_lanes() const { return pack_.width > 1 && scopes_.depth() == pack_.level + 1; }
+  // While one lives, statements stand in front of the lanes of the pack that is open, for what they share;
+  // its lanes may be opened again there.
+  class BeforeLanes {
+   public:
+    explicit BeforeLanes(Emitter& emitter)
+        : emitter_(emitter),
+          lanes_(emitter.pack_),
+          stores_(std::exchange(emitter.pack_stores_, {})),
+          outside_(emitter.scopes_, emitter.pack_.level - 1) {}
+    ~BeforeLanes() {
+      emitter_.pack_ = lanes_;
+      emitter_.pack_stores_ = std::move(stores_);
+    }
+    BeforeLanes(const BeforeLanes&) = delete;
+    BeforeLanes& operator=(const BeforeLanes&) = delete;
+
+   private:
+    Emitter& emitter_;
+    PackLoop lanes_;
+    std::vector<PackStore> stores_;
+    Scopes::Outside outside_;
+  };
   std::set<const Place*> used_, packed_;
 };
 

@@ -1,6 +1,7 @@
 #include "code/loops/families.h"
 
 #include <array>
+#include <cmath>
 #include <map>
 #include <set>
 #include <utility>
@@ -17,9 +18,10 @@ namespace {
 
 // Words that kernels use themselves: a pointer of such a name gets another one inside the region.
 const std::set<std::string_view> own_names = {
-    "v",      "e",      "i",     "j",          "k",        "pack",   "element",  "row",   "lane",
-    "inside", "all",    "part",  "wanted_row", "aligned",  "items",  "carry",    "total", "mine",
-    "run",    "before", "chunk", "part_begin", "part_end", "stream", "workspace"};
+    "v",      "e",     "i",      "j",          "k",          "pack",     "element", "row",       "lane",
+    "inside", "all",   "part",   "wanted_row", "aligned",    "items",    "carry",   "total",     "mine",
+    "run",    "block", "first",  "turn",       "tile",       "columns",  "found",   "here",      "r",
+    "c",      "kz",    "before", "chunk",      "part_begin", "part_end", "stream",  "workspace", "turned"};
 
 template <Result<RegionCode> (*write)(const RegionRequest&)>
 Result<RegionCode> with_own_names(const RegionRequest& request) {
@@ -76,6 +78,16 @@ bool is_expression(const Graph& graph, int32_t number) {
     case stitch::Family::normalize: return node.op == Op::batch_norm && !node.attributes.flag("training");
     default: return false;
   }
+}
+
+double seconds_by_memory(const Graph& graph, const plan::Region& region) {
+  constexpr double bandwidth = 4.29e12, start = 1.5e-6;  // measured on an H200; a guess for its kernels
+  for (const Family& family : all) {
+    if (family.technique != region.technique) continue;
+    auto code = family.write(plain_request(graph, region));
+    if (code) return code->moved_bytes / bandwidth + code->kernels * start;
+  }
+  return INFINITY;
 }
 
 Result<void> can_fuse_into_loop(const Graph& graph, std::span<const int32_t> nodes) {

@@ -19,6 +19,8 @@ bool is_expression(const Graph& graph, int32_t node);
 
 // Which technique writes these nodes as one region; an error says why none does.
 Result<std::string_view> classify(const Graph& graph, const plan::Region& region);
+// What a region's kernels move at an H200's copy bandwidth, and their starts; for choosing between regions.
+double seconds_by_memory(const Graph& graph, const plan::Region& region);
 // Can all of them live inside one element-wise kernel?
 Result<void> can_fuse_into_loop(const Graph& graph, std::span<const int32_t> nodes);
 

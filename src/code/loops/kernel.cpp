@@ -85,7 +85,9 @@ std::string kernel_text(const RegionRequest& request, const Kernel& kernel, cons
   std::string out;
   if (!kernel.comment.empty()) out += comment(kernel.comment);
   if (kernel.width > 1) out += "template <bool aligned>\n";
-  std::string head = format("__global__ void __launch_bounds__({})", kernel.threads);
+  std::string bounds = std::to_string(kernel.threads);
+  if (kernel.resident > 0) bounds += format(", {}", kernel.resident);
+  std::string head = format("__global__ void __launch_bounds__({})", bounds);
   size_t widest = 0, notes = 0;
   for (const Parameter& each : parameters) {
     widest = std::max(widest, each.declaration.size());
@@ -112,11 +114,15 @@ std::string launch_text(const RegionRequest& request, const Kernel& kernel) {
   std::string arguments;
   for (const Place* place : in_order(request, kernel.used)) arguments += ", " + place->pointer;
   for (const std::string& name : kernel.scratch) arguments += ", " + name;
+  std::string shared = kernel.shared_bytes > 0 ? format(", {}", kernel.shared_bytes) : "";
   std::string geometry = kernel.blocks.find(',') != std::string::npos
-                             ? format("{{dim3({}), {}}}", kernel.blocks, kernel.threads)
-                             : format("{{{}, {}}}", kernel.blocks, kernel.threads);
+                             ? format("{{dim3({}), {}{}}}", kernel.blocks, kernel.threads, shared)
+                             : format("{{{}, {}{}}}", kernel.blocks, kernel.threads, shared);
   std::string function = kernel.name;
   if (kernel.width > 1) function = format("aligned ? {0}<true> : {0}<false>", kernel.name);
+  if (kernel.team > 1)
+    return format("stitch::launch_team(\"{}\", {}, {}, {}, stream{})", kernel.name, function, geometry,
+                  kernel.team, arguments);
   return format("stitch::launch(\"{}\", {}, {}, stream{})", kernel.name, function, geometry, arguments);
 }
 
@@ -135,6 +141,7 @@ std::string launches(const RegionRequest& request, const std::vector<Kernel>& ke
       aligned = aligned_text(request, kernel);
     }
     bool last = i + 1 == kernels.size() && kernel.then.empty();
+    if (!kernel.before.empty()) out += format("  {};\n", kernel.before);
     std::string launch = launch_text(request, kernel);
     out += last ? format("  return {};\n", launch) : format("  STITCH_OK_OR_RETURN({});\n", launch);
     if (!kernel.then.empty()) out += format("  STITCH_OK_OR_RETURN({});\n", kernel.then);
@@ -238,9 +245,17 @@ RegionCode assemble(const RegionRequest& request, const std::string& idea, const
       "#include \"stitch/kernels/loops_math.h\"\n#include \"stitch/kernels/loops_pack.h\"\n"
       "#include \"stitch/kernels/loops_random.h\"\n#include \"stitch/kernels/loops_reduce.h\"\n"
       "#include \"stitch/kernels/loops_scan.h\"\n#include \"stitch/kernels/loops_sort.h\"\n"
+      "#include \"stitch/kernels/loops_team.h\"\n"
       "#include \"stitch/runtime/launch.h\"\n#include \"stitch/runtime/tensors.h\"\n";
   std::set<const Place*> used;
-  for (const Kernel& kernel : kernels) used.insert(kernel.used.begin(), kernel.used.end());
+  for (const Kernel& kernel : kernels) {
+    used.insert(kernel.used.begin(), kernel.used.end());
+    for (const Place* place : kernel.used) {
+      double bytes = static_cast<double>(element_count(place->shape) * size_of(place->dtype));
+      code.moved_bytes += bytes * static_cast<double>(is_write(request, place) ? 1 : kernel.passes);
+    }
+  }
+  code.kernels = static_cast<int>(kernels.size());
   std::vector<Parameter> parameters;
   for (const Place* place : in_order(request, used)) {
     parameters.push_back({pointer_of(request, place, false), shape_comment(place->shape)});

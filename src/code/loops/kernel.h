@@ -18,13 +18,17 @@ struct Scratch {
 struct Kernel {
   std::string name, comment, body;
   int threads = 256;
+  int resident = 0;                  // blocks that a multiprocessor should hold; 0: as it comes
+  int64_t shared_bytes = 0;          // dynamic
+  int64_t team = 1;                  // blocks that wait for each other
+  int64_t passes = 1;                // how often it reads what it reads
   std::string blocks;                // "120", or "120, 4" with a second dimension
   std::set<const Place*> used;       // its parameters,
   std::set<const Place*> packed;     // of which these are read or written in packs
   int64_t width = 1;                 // of a pack
   std::vector<std::string> scratch;  // names of those it uses, in order
   std::set<std::string> written;     // of which it writes these
-  std::string then;                  // a call of the host that follows its launch
+  std::string before, then;          // calls of the host around its launch
 };
 
 // Splits a workspace.

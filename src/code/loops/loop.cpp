@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "code/loops/families.h"
+#include "code/loops/pool.h"
 
 namespace stitch::code::loops {
 
@@ -24,25 +25,23 @@ std::vector<size_t> storage_order(const Place& place) {
   return order;
 }
 
-// `joined`: packs may reach across that many of the innermost dimensions.
+// Where an element of the first write stands, from the number of a pack and the lane in it.
+using Locate = std::function<Indices(const Index& pack, const Index& lane)>;
+
 Attempt attempt(const std::vector<const Place*>& writes, const std::string& name, const MakeEmitter& make,
-                int64_t width, size_t joined) {
+                int64_t width, const Locate& locate) {
   const Place& first = *writes[0];
-  std::vector<size_t> order = storage_order(first);
-  Shape walked;
-  for (size_t d : order) walked.push_back(first.shape[d]);
   int64_t count = element_count(first.shape) / width;
 
   std::unique_ptr<LoopEmitter> emitter = make();
   const char *type = emitter->index_type(), *unit = width > 1 ? "pack" : "element";
   constexpr int threads = 256;
-  emitter->line(format("const {0} {1} = static_cast<{0}>(blockIdx.x) * {2} + static_cast<{0}>(threadIdx.x);",
-                       type, unit, threads));
+  // After stages from the end: what they read last may still be in the second-level cache.
+  emitter->line(format("const {} {} = static_cast<{}>({}) * {} + static_cast<{}>(threadIdx.x);", type, unit,
+                       type, emitter->stages ? "gridDim.x - 1 - blockIdx.x" : "blockIdx.x", threads, type));
   emitter->line(format("if ({} >= {}) return;", unit, count));
   Index pack = Index::variable(unit, count), lane = emitter->open_pack(width);
-  Indices in_order = unpacked(pack, lane, width, walked, joined);
-  Indices at(order.size());
-  for (size_t i = 0; i < order.size(); ++i) at[order[i]] = in_order[i];
+  Indices at = locate(pack, lane);
   for (const Place* write : writes) {
     Indices there = write->shape == first.shape ? at : unflatten(flatten(at, first.shape), write->shape);
     std::string text = emitter->value(write->value, there);
@@ -60,6 +59,62 @@ Attempt attempt(const std::vector<const Place*>& writes, const std::string& name
   kernel.width = width;
   kernel.scratch = emitter->scratch;
   return Attempt(std::move(kernel), *emitter);
+}
+
+// Packs as the result lies, across `joined` of its innermost dimensions.
+Locate along_result(const Place& write, int64_t width, size_t joined) {
+  return [=, order = storage_order(write)](const Index& pack, const Index& lane) {
+    Shape walked;
+    for (size_t d : order) walked.push_back(write.shape[d]);
+    Indices in_order = unpacked(pack, lane, width, walked, joined), at(order.size());
+    for (size_t i = 0; i < order.size(); ++i) at[order[i]] = in_order[i];
+    return at;
+  };
+}
+
+// The dimension whose elements are neighbours in memory; nothing if none's are.
+std::optional<size_t> innermost(const Place& place) {
+  for (size_t d = 0; d < place.shape.size(); ++d)
+    if (place.shape[d] > 1 && place.strides[d] == 1) return d;
+  return std::nullopt;
+}
+
+// One order is read and another one written: planes and channels last. Packs then go along the channels, and
+// neighbouring threads along the pixels of a plane, so that both sides move whole sectors: packs in pairs
+// where there are any, and single elements of as many neighbours.
+struct Crossing {
+  Place packed, single;  // packs are whole in the one, neighbours are threads in the other
+  size_t dim;            // of a pack
+  int64_t width;
+};
+std::optional<Crossing> crossing_of(const RegionRequest& request, const Place& write) {
+  std::optional<size_t> own = innermost(write);
+  for (const Place& read : request.reads) {
+    std::optional<size_t> other = innermost(read);
+    if (!own || !other || *own == *other || read.shape.size() != write.shape.size()) continue;
+    if (element_count(read.shape) * 4 < element_count(write.shape) || element_count(write.shape) < 4096)
+      continue;
+    bool reads_packs =
+        size_of(read.dtype) < size_of(write.dtype) || (read.dtype == write.dtype && *other == 1);
+    const Place &packed = reads_packs ? read : write, &single = reads_packs ? write : read;
+    Crossing out{packed, single, *innermost(packed), 16 / size_of(packed.dtype)};
+    while (out.width > 1 && write.shape[out.dim] % out.width != 0) out.width /= 2;
+    if (out.width > 1) return out;
+  }
+  return std::nullopt;
+}
+
+Locate across(const Place& write, const Crossing& crossing) {
+  return [=, order = storage_order(crossing.single)](const Index& pack, const Index& lane) {
+    int64_t packs = write.shape[crossing.dim] / crossing.width, pair = packs % 2 == 0 ? 2 : 1;
+    Shape walked;
+    for (size_t d : order) walked.push_back(d == crossing.dim ? packs / pair : write.shape[d]);
+    walked.push_back(pair);
+    Indices in_order = unflatten(pack, walked), at(order.size());
+    for (size_t i = 0; i < order.size(); ++i) at[order[i]] = in_order[i];
+    at[crossing.dim] = (at[crossing.dim] * pair + in_order.back()) * crossing.width + lane;
+    return at;
+  };
 }
 
 }  // namespace
@@ -81,21 +136,28 @@ Kernel loop_kernel(const RegionRequest& request, const std::vector<const Place*>
   Shape walked;
   for (size_t d : order) walked.push_back(first.shape[d]);
   std::optional<Attempt> best;
+  if (auto crossing = crossing_of(request, first)) {
+    Attempt made = attempt(writes, name, make, crossing->width, across(first, *crossing));
+    if (!made.kernel.packed.empty()) return made.kernel;
+  }
   int64_t widest = contiguous && count >= 1024 ? std::min<int64_t>(16 / largest, 8) : 1;
   for (int64_t width = widest; width >= 1; width /= 2)
     for (size_t joined : joinable(walked, width)) {
-      Attempt next = attempt(writes, name, make, width, joined);
+      Attempt next = attempt(writes, name, make, width, along_result(first, width, joined));
       if (next.pays() && (!best || next.better_than(*best))) best = std::move(next);
     }
   return best->kernel;
 }
 
-std::vector<Kernel> loop_kernels(const RegionRequest& request, const MakeEmitter& make) {
+std::vector<Kernel> loop_kernels(const RegionRequest& request, const MakeEmitter& make,
+                                 const std::function<bool(const Place&)>& done) {
   std::map<int64_t, std::vector<const Place*>, std::greater<>> by_count;
   for (const Place& place : request.writes)
     if (int64_t count = element_count(place.shape)) by_count[count].push_back(&place);
   std::vector<Kernel> kernels;
-  for (const auto& [count, writes] : by_count) {
+  for (auto& [count, writes] : by_count) {
+    if (done) std::erase_if(writes, [&](const Place* write) { return done(*write); });
+    if (writes.empty()) continue;
     std::string name = request.name;
     if (by_count.size() > 1) name += format("_of_{}", count);
     kernels.push_back(loop_kernel(request, writes, name, make));
@@ -119,6 +181,7 @@ Result<void> accepts_loop(const Graph& graph, const plan::Region& region) {
 
 Result<RegionCode> write_loop(const RegionRequest& request) {
   STITCH_CHECK(accepts_loop(request.graph, request.region));
+  if (std::optional<RegionCode> pool = write_pool(request)) return *pool;
   auto make = [&] { return std::make_unique<LoopEmitter>(request); };
   std::string idea = format(
       "{}: each thread makes neighbouring elements of the results, and what is between is never stored. {} "

@@ -25,8 +25,10 @@ using MakeEmitter = std::function<std::unique_ptr<LoopEmitter>()>;
 // One kernel for writes of equal element counts, in the fastest form that fits.
 Kernel loop_kernel(const RegionRequest& request, const std::vector<const Place*>& writes,
                    const std::string& name, const MakeEmitter& make);
-// One for each count among all the region's writes; none for writes without elements.
-std::vector<Kernel> loop_kernels(const RegionRequest& request, const MakeEmitter& make);
+// One for each count among all the region's writes; none for writes without elements, nor for those that are
+// done: asked after the kernels of all larger ones were written.
+std::vector<Kernel> loop_kernels(const RegionRequest& request, const MakeEmitter& make,
+                                 const std::function<bool(const Place&)>& done = {});
 
 Result<void> accepts_loop(const Graph& graph, const plan::Region& region);
 Result<RegionCode> write_loop(const RegionRequest& request);

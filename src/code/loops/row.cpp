@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/format.h"
+#include "base/text.h"
 #include "code/loops/families.h"
 #include "code/loops/row_emitter.h"
 #include "code/loops/stages.h"
@@ -30,13 +31,46 @@ std::optional<Size> size_of_write(const Place& write, const RowPlan& plan) {
   return std::nullopt;
 }
 
+// Does a held array give anything back, besides being declared and filled?
+bool is_read(const std::string& body, const std::string& array) {
+  for (const std::string& line : split(body, '\n')) {
+    size_t at = line.find(array + "[");
+    if (at != std::string::npos && line.find_first_not_of(' ') != at) return true;
+  }
+  return false;
+}
+
+// Blocks of a team find each other through counters that are cleared before they start.
+void add_team(Kernel& kernel, Workspace& workspace, const RowEmitter& emitter) {
+  const RowPlan& plan = emitter.plan();
+  kernel.team = plan.team;
+  kernel.shared_bytes = emitter.shared_bytes();
+  kernel.resident = static_cast<int>(std::clamp<int64_t>(200 * 1024 / kernel.shared_bytes, 1, 4));
+  int64_t counters = plan.rows * std::ssize(emitter.team_parts);
+  workspace = {};
+  workspace.add("unsigned", "arrived", counters, 4);
+  workspace.add("unsigned", "tickets", 1, 4);
+  kernel.scratch = {"arrived", "tickets"};
+  for (const RowEmitter::TeamParts& each : emitter.team_parts) {
+    workspace.add(each.type, each.name, plan.rows * plan.team, each.bytes);
+    kernel.scratch.push_back(each.name);
+  }
+  kernel.written.insert(kernel.scratch.begin(), kernel.scratch.end());
+  int64_t cleared = workspace.find("tickets").offset + 4;
+  kernel.before = format("STITCH_CUDA(cudaMemsetAsync(workspace, 0, {}, stream))", cleared);
+}
+
 // Everything in one kernel. Statements are written twice: the first time says which findings are needed and
-// in which order, so that the second time each pass can use what those before it hold in registers.
-std::optional<Attempt> fused(const RegionRequest& request, const RowPlan& plan) {
+// in which order, so that the second time each pass can use what those before it hold in registers. A team's
+// memory is scarcer: a third time holds only what the second one read again.
+std::optional<Attempt> fused(const RegionRequest& request, const RowPlan& plan, Workspace& workspace) {
   std::vector<std::pair<Reduction, Indices>> asked;
-  for (bool last : {false, true}) {
+  std::optional<std::set<std::string>> keep;
+  const int times = plan.team > 1 ? 3 : 2;
+  for (int time = 1; time <= times; ++time) {
     RowEmitter emitter(request, plan);
     emitter.collective = true;
+    emitter.keep = keep;
     Indices kept = emitter.open_row();
     for (const auto& [reduction, row] : asked) (void)emitter.findings(reduction, row);
     Index row_number = flatten(kept, plan.reduction.kept_shape());
@@ -53,10 +87,15 @@ std::optional<Attempt> fused(const RegionRequest& request, const RowPlan& plan) 
         if (size_of_write(write, plan) != Size::whole) continue;
         Indices there = write.shape == shape ? at : unflatten(flatten(at, shape), write.shape);
         std::string text = emitter.value(write.value, there);
-        emitter.store(write, there, text);
+        if (plan.turned)
+          emitter.keep_turned(flatten(reduced, plan.reduction.reduced_shape()), text);
+        else
+          emitter.store(write, there, text);
       }
       emitter.close_elements();
       if (!guard.empty()) emitter.close();
+      for (const Place& write : request.writes)
+        if (plan.turned && size_of_write(write, plan) == Size::whole) emitter.store_turned(write);
     }
     if (std::ranges::any_of(request.writes, is(Size::row))) {
       std::vector<std::pair<Indices, std::string>> texts;
@@ -66,6 +105,7 @@ std::optional<Attempt> fused(const RegionRequest& request, const RowPlan& plan) 
         texts.emplace_back(there, emitter.value(write.value, there));
       }
       std::string writer = plan.lanes > 1 ? "lane == 0" : "";
+      if (plan.team > 1) writer += " && part == 0";
       if (!guard.empty()) writer += (writer.empty() ? "" : " && ") + guard;
       if (!writer.empty()) emitter.guard(writer);
       size_t next = 0;
@@ -78,7 +118,13 @@ std::optional<Attempt> fused(const RegionRequest& request, const RowPlan& plan) 
     }
     if (emitter.failed) return std::nullopt;
     asked = emitter.asked;
-    if (!last) continue;
+    if (time == 2 && times == 3) {
+      std::string body = emitter.scopes().take(2);
+      keep.emplace();
+      for (const auto& [key, each] : emitter.held())
+        if (is_read(body, each.array)) keep->insert(key);
+    }
+    if (time < times) continue;
     Attempt out({}, emitter);
     out.kernel.name = request.name;
     out.kernel.threads = plan.threads;
@@ -87,18 +133,128 @@ std::optional<Attempt> fused(const RegionRequest& request, const RowPlan& plan) 
     out.kernel.used = emitter.used();
     out.kernel.packed = emitter.packed();
     out.kernel.width = plan.width;
+    // Rows that nobody holds are read again by every loop over them.
+    if (plan.held == 0)
+      out.kernel.passes = std::ssize(asked) + std::ranges::any_of(request.writes, is(Size::whole));
+    if (plan.team > 1) {
+      // Nothing to hold, or more than was planned for.
+      if (emitter.shared_bytes() == 0 || emitter.shared_bytes() > 72 * 1024) return std::nullopt;
+      add_team(out.kernel, workspace, emitter);
+    }
     return out;
   }
   return std::nullopt;
 }
 
 std::string shared_by(const RowPlan& plan) {
+  if (plan.team > 1)
+    return format("a row of {} elements is held in the shared memory of {} blocks", plan.length, plan.team);
+  if (plan.turned)
+    return format(
+        "{} rows of {} elements a block, {} lane{} a row, written across rows through shared memory",
+        turned_rows, plan.length, plan.lanes, plan.lanes > 1 ? "s" : "");
   if (plan.column)
     return format("{} rows of {} elements side by side in a block, {} thread{} a row", plan.columns,
                   plan.length, plan.lanes, plan.lanes > 1 ? "s" : "");
   if (plan.whole_block())
     return format("a block of {} threads a row of {} elements", plan.threads, plan.length);
   return format("{} lane{} a row of {} elements", plan.lanes, plan.lanes > 1 ? "s" : "", plan.length);
+}
+
+// Long rows side by side, in fp16 or written in another order: stages take packs of rows, and turn what they
+// write.
+bool better_by_stages(const RegionRequest& request, const RowPlan& plan) {
+  if (!plan.column || plan.length <= 512) return false;
+  for (const Place& read : request.reads)
+    if (size_of(read.dtype) == 2 && element_count(read.shape) * 2 > plan.rows * plan.length) return true;
+  std::vector<int64_t> strides = storage_strides(request, plan.reduction.operand);
+  const Shape& shape = request.graph.type(plan.reduction.operand).shape;
+  for (const Place& write : request.writes)
+    for (size_t d = 0; d < shape.size() && write.shape == shape; ++d)
+      if (shape[d] > 1 && strides[d] == 1 && write.strides[d] != 1) return true;
+  return false;
+}
+
+// Where nobody says otherwise (settings: team = 1 or 0), what pays.
+bool by_team(const RegionRequest& request, const RowPlan& plan) {
+  auto told = request.region.settings.find("team");
+  if (told != request.region.settings.end()) return told->second == 1;
+  return team_pays(plan, request.graph.nodes[static_cast<size_t>(plan.reduction.node)].op);
+}
+
+// One result, whose neighbours are results of neighbouring rows: channels last to planes.
+bool lies_across(const RegionRequest& request, const RowPlan& plan) {
+  const Shape& shape = request.graph.type(plan.reduction.operand).shape;
+  const Place* whole = nullptr;
+  for (const Place& write : request.writes)
+    if (size_of_write(write, plan) == Size::whole) {
+      if (whole || write.shape != shape) return false;
+      whole = &write;
+    }
+  if (!whole || plan.reduction.grouped || plan.length < 8 || plan.rows < turned_rows || plan.column)
+    return false;
+  if (request.graph.type(whole->value).dtype != DType::f32) return false;
+  size_t kept = 0;  // which of the kept dimensions d is
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (plan.reduction.along[d]) continue;
+    if (shape[d] > 1 && whole->strides[d] == 1) return plan.kept_order.back() == kept;
+    ++kept;
+  }
+  return false;
+}
+
+// By lanes, a block or a team a row, whichever suits: the plan then says so.
+std::optional<Attempt> fused_as_suits(const RegionRequest& request, RowPlan& plan, bool rewrites, bool across,
+                                      Workspace& workspace) {
+  plan_fused(plan);
+  if (across && plan_turned(plan)) return fused(request, plan, workspace);
+  // Rows that are read again and written: a team holds them.
+  if (rewrites && (!plan.held || plan.blocks() < 132))
+    for (int64_t values = 1; values <= 3; ++values) {
+      RowPlan team = plan;
+      if (!plan_team(team, 4 * values) || !by_team(request, team)) continue;
+      if (std::optional<Attempt> made = fused(request, team, workspace)) {
+        plan = team;
+        return made;
+      }
+    }
+  // Too few rows for one block each, and long ones: parts of rows do better.
+  if (plan.blocks() < (plan.held ? 64 : 264) && plan.length >= (plan.column ? 1024 : 16384))
+    return std::nullopt;
+  return fused(request, plan, workspace);
+}
+
+// The region as one kernel, if one can do it all.
+std::optional<RegionCode> write_fused(const RegionRequest& request) {
+  std::optional<Reduction> reduction = main_reduction(request.graph, request.region);
+  RowPlan plan = plan_rows(request, *reduction);
+  bool fits = plan.rows > 0 && plan.length > 0 &&
+              std::ranges::all_of(request.writes,
+                                  [&](const Place& write) { return size_of_write(write, plan).has_value(); });
+  bool rewrites = std::ranges::any_of(
+      request.writes, [&](const Place& write) { return size_of_write(write, plan) == Size::whole; });
+  std::optional<Attempt> best;
+  Workspace workspace;
+  std::string how;
+  const bool across = fits && lies_across(request, plan);
+  int64_t largest = 1;
+  for (const auto* places : {&request.reads, &request.writes})
+    for (const Place& place : *places)
+      if (element_count(place.shape) * 2 > plan.rows * plan.length && !(across && places == &request.writes))
+        largest = std::max(largest, size_of(place.dtype));
+  for (int64_t width = plan.length < 64 ? 1 : 16 / largest; fits && width >= 1; width /= 2)
+    for (RowPlan& next : with_width(plan, width)) {
+      Workspace for_team;
+      std::optional<Attempt> made = fused_as_suits(request, next, rewrites, across, for_team);
+      if (!made || !made->pays() || (best && !made->better_than(*best))) continue;
+      best = std::move(made);
+      workspace = std::move(for_team);
+      how = shared_by(next);
+      if (next.held && next.team == 1) how += ", held in registers between the passes";
+    }
+  if (!best) return std::nullopt;
+  std::string idea = format("{}: {}. {} moved.", ops_text(request), how, traffic_text(request));
+  return assemble(request, idea, {std::move(best->kernel)}, workspace);
 }
 
 }  // namespace
@@ -119,30 +275,9 @@ Result<void> accepts_row(const Graph& graph, const plan::Region& region) {
 Result<RegionCode> write_row(const RegionRequest& request) {
   STITCH_CHECK(accepts_row(request.graph, request.region));
   std::optional<Reduction> reduction = main_reduction(request.graph, request.region);
-  RowPlan plan = plan_rows(request, *reduction);
-  bool fits = plan.rows > 0 && plan.length > 0 &&
-              std::ranges::all_of(request.writes,
-                                  [&](const Place& write) { return size_of_write(write, plan).has_value(); });
-  std::optional<Attempt> best;
-  std::string how;
-  int64_t largest = 1;
-  for (const auto* places : {&request.reads, &request.writes})
-    for (const Place& place : *places)
-      if (element_count(place.shape) * 2 > plan.rows * plan.length)
-        largest = std::max(largest, size_of(place.dtype));
-  for (int64_t width = plan.length < 64 ? 1 : 16 / largest; fits && width >= 1; width /= 2)
-    for (RowPlan& next : with_width(plan, width)) {
-      plan_fused(next);
-      // Too few rows for one block each, and long ones: parts of rows do better.
-      if (next.blocks() < 64 && next.length >= 16384) continue;
-      std::optional<Attempt> made = fused(request, next);
-      if (!made || !made->pays() || (best && !made->better_than(*best))) continue;
-      best = std::move(made);
-      how = format("{}{}", shared_by(next), next.held ? ", held in registers between the passes" : "");
-    }
-  if (!best) return write_staged(request);
-  std::string idea = format("{}: {}. {} moved.", ops_text(request), how, traffic_text(request));
-  return assemble(request, idea, {std::move(best->kernel)}, {});
+  if (better_by_stages(request, plan_rows(request, *reduction))) return write_staged(request);
+  if (std::optional<RegionCode> code = write_fused(request)) return *code;
+  return write_staged(request);
 }
 
 Result<void> accepts_batch_norm(const Graph& graph, const plan::Region& region) {
@@ -154,6 +289,11 @@ Result<void> accepts_batch_norm(const Graph& graph, const plan::Region& region) 
 
 Result<RegionCode> write_batch_norm(const RegionRequest& request) {
   STITCH_CHECK(accepts_batch_norm(request.graph, request.region));
+  std::optional<Reduction> reduction = main_reduction(request.graph, request.region);
+  if (reduction && better_by_stages(request, plan_rows(request, *reduction))) return write_staged(request);
+  // Channels that fit into registers are read once.
+  if (reduction)
+    if (std::optional<RegionCode> code = write_fused(request)) return *code;
   return write_staged(request);
 }
 

@@ -28,7 +28,12 @@ Indices RowEmitter::open_row() {
   std::string thread = format("static_cast<{}>(threadIdx.x)", type),
               block = format("static_cast<{}>(blockIdx.x)", type);
   std::string mine;
-  if (plan_.whole_block()) {
+  if (plan_.team > 1) {
+    line(format("const {} block = stitch::take_ticket(tickets);", type));
+    line(format("const {} lane = {};", type, thread));
+    line(format("const {} part = block % {};", type, plan_.team));
+    mine = format("block / {}", plan_.team);
+  } else if (plan_.whole_block()) {
     mine = block;
     line(format("const {} lane = {};", type, thread));
   } else if (plan_.column) {
@@ -38,18 +43,53 @@ Indices RowEmitter::open_row() {
     mine = format("({} * {} + {}) / {}", block, plan_.threads, thread, plan_.lanes);
     if (plan_.lanes > 1) line(format("const {} lane = {} % {};", type, thread, plan_.lanes));
   }
-  if (plan_.rows > 1 || plan_.overhangs()) {
+  const int64_t rows = plan_.rows / plan_.across;
+  if (rows > 1 || plan_.overhangs()) {
     if (plan_.overhangs()) {
       // Everybody takes part in the reductions; only rows that exist are written.
       std::string wanted = names_.unique("wanted_row");
       line(format("const {} {} = {};", type, wanted, mine));
-      line(format("const bool inside = {} < {};", wanted, plan_.rows));
-      mine = format("inside ? {} : {}", wanted, plan_.rows - 1);
+      line(format("const bool inside = {} < {};", wanted, rows));
+      mine = format("inside ? {} : {}", wanted, rows - 1);
     }
-    if (plan_.rows > 1) line(format("const {} row = {};", type, mine));
+    if (rows > 1) line(format("const {} row = {};", type, mine));
   }
-  Index row = Index::variable("row", plan_.rows);
-  return restored(unflatten(row, ordered(plan_.reduction.kept_shape(), plan_.kept_order)), plan_.kept_order);
+  return kept_at(0);
+}
+
+Indices RowEmitter::kept_at(const Index& lane) const {
+  Shape shape = ordered(plan_.reduction.kept_shape(), plan_.kept_order);
+  Index row = Index::variable("row", plan_.rows / plan_.across);
+  return restored(plan_.across > 1 ? unpacked(row, lane, plan_.across, shape, 1) : unflatten(row, shape),
+                  plan_.kept_order);
+}
+
+void RowEmitter::keep_turned(const Index& element, const std::string& text) {
+  {
+    Scopes::Outside outside(scopes_, 0);
+    // One more than there are rows: neither side meets a bank too often.
+    line(format("__shared__ float turned[{}][{}];", plan_.length, turned_rows + 1));
+  }
+  line(format("turned[{}][threadIdx.x / {}] = {};", element.text(), plan_.lanes, text));
+}
+
+void RowEmitter::store_turned(const Place& write) {
+  const char* type = index_type();
+  line("__syncthreads();");
+  line(format("const int r = static_cast<int>(threadIdx.x) % {};", turned_rows));
+  Index row = declare_index("turned_row", format("static_cast<{}>(blockIdx.x) * {} + r", type, turned_rows),
+                            plan_.rows);
+  scopes_.open(format("#pragma unroll 4\nfor (int c = static_cast<int>(threadIdx.x) / {}; c < {}; c += {})",
+                      turned_rows, plan_.length, plan_.lanes),
+               {"c"}, false);
+  const bool partly = plan_.rows % turned_rows != 0;
+  if (partly) guard(format("{} < {}", row.text(), plan_.rows));
+  Shape shape = ordered(plan_.reduction.kept_shape(), plan_.kept_order);
+  Indices kept = restored(unflatten(row, shape), plan_.kept_order),
+          reduced = unflatten(Index::variable("c", plan_.length), plan_.reduction.reduced_shape());
+  store(write, plan_.reduction.operand_at(plan_.reduction.space_at(kept, reduced)), "turned[c][r]");
+  if (partly) close();
+  close();
 }
 
 bool RowEmitter::same_rows(const Reduction& reduction) const {
@@ -64,7 +104,19 @@ Indices RowEmitter::open_elements(const Reduction& reduction) {
   std::string lane = plan_.lanes > 1 ? "lane" : "0";
   holding_ = own && plan_.held > 0;
   loops_open_ = 1;
-  if (holding_) {
+  failed |= plan_.team > 1 && !own;
+  if (holding_ && plan_.team > 1) {
+    int64_t together = std::min<int64_t>(plan_.held, width > 1 ? 8 : 16);
+    scopes_.open(format("#pragma unroll {}\nfor (int e = 0; e < {}; ++e)", together, plan_.held), {"e"},
+                 false);
+    line(format("const {} pack = part * {} + e * {} + lane;", type, plan_.held * plan_.threads,
+                plan_.threads));
+    scopes_.introduce("pack");
+    if (plan_.held * plan_.threads * plan_.team != packs) {
+      guard(format("pack < {}", packs));
+      ++loops_open_;
+    }
+  } else if (holding_) {
     scopes_.open(format("#pragma unroll\nfor (int e = 0; e < {}; ++e)", plan_.held), {"e"}, false);
     line(plan_.lanes > 1 ? format("const {} pack = e * {} + lane;", type, plan_.lanes)
                          : format("const {} pack = e;", type));
@@ -77,7 +129,7 @@ Indices RowEmitter::open_elements(const Reduction& reduction) {
     int64_t part = divided_up(divided_up(packs, plan_.parts), plan_.lanes) * plan_.lanes;
     line(format("const {0} part_begin = static_cast<{0}>(blockIdx.y) * {1};", type, part));
     line(format("const {0} part_end = part_begin + {1} < {2} ? part_begin + {1} : {2};", type, part, packs));
-    scopes_.open(format("for ({} pack = part_begin{}; pack < part_end; pack += {})", type,
+    scopes_.open(format("#pragma unroll 4\nfor ({} pack = part_begin{}; pack < part_end; pack += {})", type,
                         plan_.lanes > 1 ? " + lane" : "", plan_.lanes),
                  {"pack"}, false);
   } else {
@@ -85,8 +137,9 @@ Indices RowEmitter::open_elements(const Reduction& reduction) {
                  {"pack"}, false);
   }
   Index pack = Index::variable("pack", packs), inner = open_pack(width);
+  elements_depth_ = scopes_.depth();
   if (holding_)
-    for (const auto& [key, array] : held_) scopes_.remember(key, element_of_held(array));
+    for (const auto& [key, each] : held_) scopes_.remember(key, element_of_held(each.array));
   if (!own) return unflatten(pack, shape);
   Shape walked = ordered(shape, plan_.reduced_order);
   Indices in_order = unpacked(pack, inner, width, walked, plan_.joined);
@@ -100,24 +153,57 @@ void RowEmitter::close_elements() {
 }
 
 std::string RowEmitter::element_of_held(const std::string& array) const {
+  // Neighbouring threads hold neighbouring words.
+  if (plan_.team > 1)
+    return plan_.width == 1 ? format("{}[e * {} + lane]", array, plan_.threads)
+                            : format("{}[(e * {} + v) * {} + lane]", array, plan_.width, plan_.threads);
   if (plan_.width == 1) return format("{}[e]", array);
   return format("{}[e * {} + v]", array, plan_.width);
 }
 
 // Keeps the value for the loops that follow.
 void RowEmitter::hold(const std::string& key, ValueId id) {
-  if (!holding_ || held_.contains(key)) return;
-  std::string array = names_.unique(graph()[id].name + "_held"), current = *scopes_.find(key);
+  if (!holding_ || held_.contains(key) || (keep && !keep->contains(key))) return;
+  std::string array = names_.unique(graph()[id].name + "_held"), current = *scopes_.find(key),
+              type = type_of(id);
+  int64_t bytes = type == "double" || type == "int64_t" ? 8 : type == "bool" ? 1 : 4;
   {
     Scopes::Outside outside(scopes_, 0);
-    line(format("{} {}[{}];", type_of(id), array, plan_.held * plan_.width));
+    if (plan_.team > 1)
+      line(format("{0}* const {1} = stitch::shared_row<{0}>({2});", type, array, shared_bytes()));
+    else
+      line(format("{} {}[{}];", type, array, plan_.held * plan_.width));
   }
   line(format("{} = {};", element_of_held(array), current));
-  held_[key] = array;
+  held_[key] = {array, bytes};
 }
 
-std::string RowEmitter::joined(const Pass& pass, const std::string& accumulator) const {
+int64_t RowEmitter::shared_bytes() const {
+  int64_t sum = 0;
+  for (const auto& [key, each] : held_) sum += each.bytes * plan_.held * plan_.width * plan_.threads;
+  return divided_up(sum, 16) * 16;
+}
+
+// What memory gave is as good to hold as what was made of it: whichever the loops that follow ask for.
+void RowEmitter::loaded(ValueId id, const std::string& key, const Indices& at) {
+  if (scopes_.depth() == elements_depth_ &&
+      std::ranges::any_of(at, [](const Index& index) { return index.appears("pack"); }))
+    hold(key, id);
+}
+
+std::string RowEmitter::joined(const Pass& pass, const std::string& accumulator) {
   if (plan_.lanes == 1) return accumulator;
+  if (plan_.team > 1) {
+    failed |= pass.bytes % 4 != 0;
+    std::string parts = names_.unique(accumulator + "_parts");
+    int64_t counters = plan_.rows * std::ssize(team_parts);
+    std::string arrived = counters > 0 ? format("arrived + row + {}", counters) : "arrived + row";
+    std::string text =
+        format("stitch::reduce_team<{}, {}>({}, {}, {}, part, {} + row * {}, {})", plan_.threads, plan_.team,
+               accumulator, pass.combine, pass.identity, parts, plan_.team, arrived);
+    team_parts.push_back({pass.type, parts, pass.bytes});
+    return text;
+  }
   std::string how = plan_.whole_block() ? format("reduce_block<{}>", plan_.threads)
                     : plan_.column      ? format("reduce_columns<{}, {}>", plan_.columns, plan_.lanes)
                                         : format("reduce_lanes<{}>", plan_.lanes);
@@ -145,9 +231,11 @@ std::vector<std::string> RowEmitter::findings(const Reduction& reduction, const 
   PackLoop pack_before = pack_;
   int open_before = loops_open_;
   bool holding_before = holding_;
+  size_t depth_before = elements_depth_;
   auto stores_before = std::exchange(pack_stores_, {});
   pack_ = {};
-  bool held = plan_.held > 0 && same_rows(reduction);
+  // A team would wait for each other after every pass: it takes all in one.
+  bool held = plan_.held > 0 && plan_.team == 1 && same_rows(reduction);
   Scheme scheme =
       scheme_of(graph(), reduction, !held, [&](std::string_view name) { return names_.unique(name); });
   for (const Pass& pass : scheme.passes) {
@@ -167,6 +255,7 @@ std::vector<std::string> RowEmitter::findings(const Reduction& reduction, const 
   pack_ = pack_before;
   loops_open_ = open_before;
   holding_ = holding_before;
+  elements_depth_ = depth_before;
   pack_stores_ = std::move(stores_before);
   asked.emplace_back(reduction, kept);
   return scheme.findings;

@@ -2,6 +2,10 @@
 // passes that find something out about it together.
 #pragma once
 
+#include <map>
+#include <optional>
+#include <set>
+
 #include "code/loops/loop.h"
 #include "code/loops/row_plan.h"
 
@@ -13,19 +17,42 @@ class RowEmitter : public LoopEmitter {
 
   // Which row this thread works on: the indices of the reduction's kept dimensions.
   Indices open_row();
+  // The same of a lane of this thread's pack of rows.
+  Indices kept_at(const Index& lane) const;
+  // Results of this block's rows that lie side by side: into shared memory, then across rows to their place.
+  void keep_turned(const Index& element, const std::string& text);
+  void store_turned(const Place& write);
   // A loop over this thread's share of `reduction`'s row; returns the reduced indices of an element.
   Indices open_elements(const Reduction& reduction);
   void close_elements();
   // The accumulators of all threads of a row become one, which each of them gets.
-  std::string joined(const Pass& pass, const std::string& accumulator) const;
+  std::string joined(const Pass& pass, const std::string& accumulator);
   // Findings that reductions of the kernel are asked for are worked out by all threads of the row together.
   bool collective = false;
   bool failed = false;  // a long reduction that can't be
+  // Of what loops come by, a team holds only this; everything until it is known.
+  std::optional<std::set<std::string>> keep;
+  // What loops could hold, by key: the array, and bytes of an element.
+  struct Held {
+    std::string array;
+    int64_t bytes;
+  };
+  const std::map<std::string, Held>& held() const { return held_; }
+  // Memory of a team: a value a block and pass, in the workspace.
+  struct TeamParts {
+    std::string type, name;
+    int64_t bytes;
+  };
+  std::vector<TeamParts> team_parts;
+  int64_t shared_bytes() const;  // of what a team's block holds
   // What was asked for, in the order in which it was found out.
   std::vector<std::pair<Reduction, Indices>> asked;
 
   std::vector<std::string> findings(const Reduction& reduction, const Indices& kept) override;
   const RowPlan& plan() const { return plan_; }
+
+ protected:
+  void loaded(ValueId id, const std::string& key, const Indices& at) override;
 
  private:
   bool same_rows(const Reduction& reduction) const;
@@ -33,9 +60,10 @@ class RowEmitter : public LoopEmitter {
   std::string element_of_held(const std::string& array) const;
 
   RowPlan plan_;
-  std::map<std::string, std::string> held_;  // what a value at an element is called: the array that keeps it
+  std::map<std::string, Held> held_;  // what a value at an element is called: the array that keeps it
   int loops_open_ = 0;
-  bool holding_ = false;  // the loop that is open is over the plan's own rows, unrolled
+  size_t elements_depth_ = 0;  // of the scope in which the loop's elements are
+  bool holding_ = false;       // the loop that is open is over the plan's own rows, unrolled
 };
 
 }  // namespace stitch::code::loops

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <numeric>
 
 #include "code/loops/kernel.h"
@@ -12,7 +13,8 @@ namespace {
 
 // Blocks that keep the largest GPUs of today busy: a few for each of 132 multiprocessors.
 constexpr int64_t enough_blocks = 1024;
-constexpr int64_t most_held = 32;  // elements in a thread's registers
+constexpr int64_t most_held = 32;            // elements in a thread's registers
+constexpr int64_t resident_teams = 3 * 132;  // blocks of teams that run at a time
 
 int power_above(int64_t count) {
   return static_cast<int>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(count, 1))));
@@ -26,6 +28,23 @@ std::vector<size_t> by_stride(const Shape& shape, const std::vector<int64_t>& st
     return strides[a] > strides[b];
   });
   return order;
+}
+
+// Of a value that is put together from parts, as most of it lies.
+std::vector<int64_t> strides_of_parts(const RegionRequest& request, const Node& node, const Shape& shape) {
+  std::map<std::vector<size_t>, int64_t> elements;
+  for (ValueId part : node.operands) {
+    const Shape& own = request.graph.type(part).shape;
+    elements[by_stride(own, storage_strides(request, part))] += element_count(own);
+  }
+  auto most = std::ranges::max_element(elements, {}, [](const auto& each) { return each.second; });
+  std::vector<int64_t> out(shape.size());
+  int64_t stride = 1;
+  for (size_t i = shape.size(); i-- > 0;) {
+    out[most->first[i]] = stride;
+    stride *= shape[most->first[i]];
+  }
+  return out;
 }
 
 }  // namespace
@@ -44,6 +63,7 @@ std::vector<int64_t> storage_strides(const RegionRequest& request, ValueId id) {
       for (int64_t dim : node.attributes.integers("dims")) out.push_back(inner[static_cast<size_t>(dim)]);
       return out;
     }
+    if (node.op == Op::concat) return strides_of_parts(request, node, shape);
     if (family == stitch::Family::pointwise || family == stitch::Family::normalize)
       for (ValueId operand : node.operands)
         if (operand != ValueId::none && request.graph.type(operand).shape == shape)
@@ -85,6 +105,14 @@ std::vector<RowPlan> with_width(const RowPlan& plan, int64_t width) {
   return out;
 }
 
+std::optional<RowPlan> with_packed_rows(const RowPlan& plan, int64_t across) {
+  if (!plan.column || plan.kept_order.empty()) return std::nullopt;
+  if (plan.reduction.kept_shape()[plan.kept_order.back()] % across != 0) return std::nullopt;
+  RowPlan out = plan;
+  out.across = across;
+  return out;
+}
+
 void plan_fused(RowPlan& plan) {
   if (plan.column) {
     // Short columns are one thread's work, longer ones are shared by threads one above the other.
@@ -102,9 +130,48 @@ void plan_fused(RowPlan& plan) {
   plan.held = packs * plan.width <= most_held ? packs : 0;
 }
 
+bool plan_turned(RowPlan& plan) {
+  // 32 rows fill lines of the result; 33 KB of shared memory leave room for several blocks.
+  constexpr int64_t most_length = 256;
+  if (plan.column || plan.length > most_length) return false;
+  plan.turned = true;
+  plan.lanes = std::clamp(power_above(divided_up(plan.length, 16)), 1, 16);
+  plan.threads = turned_rows * plan.lanes;
+  plan.held = divided_up(plan.packs(), plan.lanes);
+  return true;
+}
+
+bool plan_team(RowPlan& plan, int64_t element_bytes) {
+  // Three blocks of 64 KB a multiprocessor: while one waits for its team, others move their rows.
+  constexpr int64_t most_bytes = 64 * 1024, least_bytes = 8 * 1024;
+  if (plan.column || plan.length < 8192 || plan.rows < 2) return false;
+  int64_t row_bytes = plan.length * element_bytes;
+  int64_t part = std::clamp(plan.rows * row_bytes / resident_teams, least_bytes, most_bytes);
+  plan.team = divided_up(row_bytes, part);
+  plan.lanes = plan.threads = 256;
+  plan.held = divided_up(plan.packs(), plan.team * plan.threads);
+  // What one thread more or less holds may leave blocks without any work.
+  plan.team = divided_up(plan.packs(), plan.held * plan.threads);
+  return plan.team > 1 && plan.team <= 256;
+}
+
+bool team_pays(const RowPlan& plan, Op op) {
+  // A team of a whole wave loads, waits, then stores, and the memory rests in between: layer_norm of 16 rows
+  // of 16 MB took 496 us on an H200, by stages 307. Small teams, many at a time, are at different points.
+  // Rows of up to 2 MB, half of that for norms, whose stages read only once before they write.
+  constexpr int64_t most_team = 32;
+  if (op == Op::batch_norm || plan.rows * plan.team <= 2 * resident_teams) return false;
+  bool norm = op == Op::layer_norm || op == Op::group_norm || op == Op::rms_norm;
+  return plan.length >= 16 * 1024 && plan.team <= (norm ? most_team / 2 : most_team);
+}
+
 void plan_parts(RowPlan& plan) {
   plan.held = 0;
-  if (plan.column) {
+  if (plan.column && plan.across > 1) {
+    plan.threads = 256;
+    plan.columns = std::clamp(power_above(plan.rows / plan.across), 1, 32);
+    plan.lanes = plan.threads / plan.columns;
+  } else if (plan.column) {
     plan.columns = 32;
     plan.lanes = std::clamp(power_above(divided_up(plan.length, 8)), 1, 8);
     plan.threads = 32 * plan.lanes;
@@ -122,13 +189,14 @@ void plan_parts(RowPlan& plan) {
 }
 
 int64_t RowPlan::blocks() const {
-  if (column) return divided_up(rows, columns);
+  if (team > 1) return rows * team;
+  if (column) return divided_up(rows / across, columns);
   return divided_up(rows, threads / lanes);
 }
 
 bool RowPlan::overhangs() const {
   if (whole_block()) return false;
-  return column ? rows % columns != 0 : rows % (threads / lanes) != 0;
+  return column ? rows / across % columns != 0 : rows % (threads / lanes) != 0;
 }
 
 }  // namespace stitch::code::loops

@@ -1,10 +1,15 @@
 // How the threads of a kernel share the rows of a reduction.
 #pragma once
 
+#include <optional>
+
 #include "code/loops/reduction.h"
 #include "code/region_code.h"
 
 namespace stitch::code::loops {
+
+// Rows of a block that turns its results.
+constexpr int turned_rows = 32;
 
 struct RowPlan {
   Reduction reduction;
@@ -12,13 +17,17 @@ struct RowPlan {
   std::vector<size_t> kept_order, reduced_order;
   bool column = false;  // neighbouring rows lie beside each other: threads stand across rows
   int64_t rows = 0, length = 0;
-  int64_t width = 1;  // of a pack along the row
-  size_t joined = 0;  // of the innermost reduced dimensions, which packs may reach across
-  int lanes = 32;     // threads that share a row
-  int threads = 128;  // of a block
-  int columns = 1;    // rows of a block, side by side
-  int64_t held = 0;   // packs of a row that a thread keeps in registers; 0: none, rows are read again
-  int64_t parts = 1;  // blocks that share a row
+  int64_t width = 1;   // of a pack along the row
+  size_t joined = 0;   // of the innermost reduced dimensions, which packs may reach across
+  int lanes = 32;      // threads that share a row
+  int threads = 128;   // of a block
+  int columns = 1;     // rows of a block, side by side
+  int64_t across = 1;  // neighbouring rows that a thread reads as a pack, where rows are columns
+  int64_t held = 0;    // packs of a row that a thread keeps in registers; 0: none, rows are read again
+  int64_t parts = 1;   // blocks that share a row and leave their findings to another kernel
+  // Blocks that hold a row in their shared memory together, `held` packs a thread, and wait for each other.
+  int64_t team = 1;
+  bool turned = false;  // results of a block's rows are written across its rows, through shared memory
 
   int64_t packs() const { return length / width; }
   int64_t blocks() const;
@@ -33,8 +42,16 @@ std::vector<int64_t> storage_strides(const RegionRequest& request, ValueId id);
 RowPlan plan_rows(const RegionRequest& request, const Reduction& reduction);
 // The same with packs of a width, in every way in which a row is whole packs.
 std::vector<RowPlan> with_width(const RowPlan& plan, int64_t width);
+// Columns whose threads take packs of neighbouring rows; nothing where rows are no whole packs.
+std::optional<RowPlan> with_packed_rows(const RowPlan& plan, int64_t across);
 // Threads, and what they hold, for a kernel that does everything at once.
 void plan_fused(RowPlan& plan);
+// The same for short rows whose results lie side by side; false where they are too long for that.
+bool plan_turned(RowPlan& plan);
+// The same with a row held by a team of blocks, so many bytes an element; false where none can.
+bool plan_team(RowPlan& plan, int64_t element_bytes);
+// Is such a team faster than reading rows again? `op` reduces them.
+bool team_pays(const RowPlan& plan, Op op);
 // Threads and parts, for one that goes over each row once.
 void plan_parts(RowPlan& plan);
 

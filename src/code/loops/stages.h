@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 
 #include "code/loops/kernel.h"
 
@@ -17,13 +18,20 @@ class Stages {
   const std::vector<std::string>& arrays_of(const Reduction& reduction);
   const std::vector<Kernel>& kernels() const { return kernels_; }
   const Workspace& workspace() const { return workspace_; }
+  // Running statistics follow from a row's findings: the kernel that has them writes those, too.
+  std::vector<const Place*> renewed_by(const Reduction& reduction) const;
+  bool renewed(const Place& write) const { return renewed_.contains(&write); }
 
  private:
+  std::vector<Reduction> same_stage(const Reduction& reduction) const;
+
   const RegionRequest& request_;
+  std::set<int32_t> started_;  // reductions whose kernels are being written, or are
   Workspace workspace_;
   Names names_;  // of arrays and kernels
   std::vector<Kernel> kernels_;
   std::map<int32_t, std::vector<std::string>> arrays_;
+  std::set<const Place*> renewed_;
 };
 
 // The region by stages: findings first, then loops over the results. Any region that has no other reductions

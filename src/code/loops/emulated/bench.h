@@ -161,7 +161,8 @@ class Bench {
 
   // The whole graph as one region, or those of its nodes; the technique that classify() finds unless told.
   Result<void> add(std::string label, Graph graph, std::vector<int32_t> nodes = {}, oracle::Known known = {},
-                   const Layouts& layouts = {}, std::string_view technique = {}) {
+                   const Layouts& layouts = {}, std::string_view technique = {},
+                   std::map<std::string, int64_t> settings = {}) {
     Case made{std::move(label), std::move(graph)};
     const Graph& g = made.graph;
     if (nodes.empty())
@@ -173,6 +174,7 @@ class Bench {
       STITCH_TRY(technique, classify(g, made.region));
     }
     made.region.technique = technique;
+    made.region.settings = std::move(settings);
     uint64_t seed = 17 * (cases_.size() + 1);
     made.known = std::move(known);
     for (ValueId id : g.leaves())

@@ -37,6 +37,58 @@ TEST(LoopDevice, Chains) {
       "%m = max_pool(%c) kernel=[3,3] stride=[2,2] padding=[1,1] dilation=[2,1] : f32[2,5,4,5]\n"
       "%u = resize(%m) size=[8,11] mode=\"linear\" : f32[2,5,8,11]\n\noutput %u\nend\n",
       {{"x", {std::nullopt, {0, 2, 3, 1}}}, {"u", {DType::f16, {0, 2, 3, 1}}}});
+  // Lanes of a pack are channels: they share windows, and parts of what is joined.
+  std::string pooled =
+      "graph \"g\"\ninput %x : f32[2,16,9,7]\ninput %z : f32[2,24,9,7]\n\n%c = concat(%x, %z) dim=1 : "
+      "f32[2,40,9,7]\n%m = max_pool(%c) kernel=[3,3] stride=[2,2] padding=[1,1] dilation=[1,1] : "
+      "f32[2,40,5,4]\n"
+      "%a = avg_pool(%m) kernel=[2,2] stride=[1,1] padding=[0,0] : f32[2,40,4,3]\n"
+      "%r = relu(%c) : f32[2,40,9,7]\n\noutput %r\noutput %a\nend\n";
+  Stored last{std::nullopt, {0, 2, 3, 1}}, half_last{DType::f16, {0, 2, 3, 1}};
+  add("channels last", pooled, {{"x", last}, {"z", last}, {"r", last}, {"a", last}});
+  add("channels last in half", pooled,
+      {{"x", half_last}, {"z", half_last}, {"r", half_last}, {"a", half_last}});
+  // One order is read and the other one written, both ways, with an odd number of packs too.
+  std::string crossed =
+      "graph \"g\"\ninput %x : f32[3,{0},9,31]\ninput %s : f32[3,{0},9,31]\n\n%y = silu(%x) : "
+      "f32[3,{0},9,31]\n"
+      "%z = add(%y, %s) : f32[3,{0},9,31]\n\noutput %z\nend\n";
+  for (const char* channels : {"32", "24", "12"}) {
+    std::string text = crossed;
+    for (size_t i = text.find("{0}"); i != std::string::npos; i = text.find("{0}"))
+      text.replace(i, 3, channels);
+    add("to planes", text, {{"x", half_last}});
+    add("to channels last", text, {{"z", half_last}});
+    add("to planes in single", text, {{"x", last}});
+  }
+  bench.run();
+}
+
+// Windows that overlap, leave gaps, hang over the edges: in one, two and three dimensions.
+TEST(LoopDevice, Pools) {
+  Bench bench("pools");
+  auto pool = [&](const std::string& in, const std::string& out, const std::string& call, bool half = false) {
+    std::string text = format(
+        "graph \"g\"\ninput %x : f32[{0}]\ninput %b : f32[{1}]\n\n%s = silu(%x) : f32[{0}]\n%p = {2} : "
+        "f32[{1}]\n%y = mul(%p, %b) : f32[{1}]\n\noutput %y\nend\n",
+        in, out, call);
+    auto graph = parse_graph(text);
+    ASSERT_TRUE(graph) << graph.error().text() << "\n" << text;
+    Layouts layouts;
+    if (half) layouts = {{"x", {DType::f16, {}}}, {"y", {DType::f16, {}}}};
+    auto added = bench.add(call + " of " + in, *graph, {}, {}, layouts, "loop");
+    ASSERT_TRUE(added) << added.error().text();
+    EXPECT_NE(bench.last().code.source.find("__shared__"), std::string::npos) << call;
+  };
+  pool("2,3,61", "2,3,48", "max_pool(%s) kernel=[8] stride=[1] padding=[4] dilation=[3]");
+  pool("2,3,1500", "2,3,1501", "avg_pool(%s) kernel=[8] stride=[1] padding=[4]");
+  pool("2,3,23,37", "2,3,22,36", "max_pool(%s) kernel=[4,4] stride=[1,1] padding=[1,1] dilation=[1,1]");
+  pool("2,3,23,37", "2,3,22,36", "max_pool(%s) kernel=[4,4] stride=[1,1] padding=[1,1] dilation=[1,1]", true);
+  pool("1,2,45,34", "1,2,4,3", "avg_pool(%s) kernel=[11,11] stride=[11,11] padding=[0,0]");
+  pool("1,2,12,13,29", "1,2,4,5,14",
+       "max_pool(%s) kernel=[3,3,3] stride=[2,2,2] padding=[1,1,1] dilation=[3,3,2]");
+  pool("1,2,6,7,19", "1,2,3,4,10", "avg_pool(%s) kernel=[3,3,3] stride=[2,2,2] padding=[1,1,1]");
+  pool("1,1,5,1400", "1,1,3,700", "max_pool(%s) kernel=[3,3] stride=[2,2] padding=[1,1] dilation=[1,1]");
   bench.run();
 }
 

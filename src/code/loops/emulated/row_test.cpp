@@ -18,8 +18,8 @@ struct Suite {
   Bench bench;
   explicit Suite(std::string name) : bench(std::move(name)) {}
   void add(const std::string& label, const std::string& text, const Layouts& layouts = {},
-           std::string_view technique = "row") {
-    auto added = bench.add(label, graph_of(text), {}, {}, layouts, technique);
+           std::string_view technique = "row", std::map<std::string, int64_t> settings = {}) {
+    auto added = bench.add(label, graph_of(text), {}, {}, layouts, technique, std::move(settings));
     EXPECT_TRUE(added) << label << ": " << added.error().text();
   }
   // Every reduction over `dims` of x.
@@ -64,7 +64,7 @@ TEST(RowDevice, Norms) {
                   const Layouts& layouts = {}) {
     suite.add(label + " " + type, one(type, call, type), layouts);
   };
-  for (const char* type : {"f32[37,19]", "f32[11,1000]", "f32[3,2053]", "f32[2,40000]", "f32[70,33000]",
+  for (const char* type : {"f32[37,19]", "f32[11,1000]", "f32[3,2053]", "f32[2,40000]", "f32[3,33001]",
                            "f16[5,256]", "f64[4,130]"}) {
     same("softmax", type, "softmax(%x) dim=1");
     same("log_softmax", type, "log_softmax(%x) dim=1");
@@ -80,6 +80,16 @@ TEST(RowDevice, Norms) {
   same("instance norm", "f32[3,6,15,18]", "group_norm(%x) groups=6");
   same("group_norm NHWC", "f32[3,6,5,8]", "group_norm(%x) groups=2",
        {{"x", {std::nullopt, {0, 2, 3, 1}}}, {"y", {DType::f16, {0, 2, 3, 1}}}});
+  suite.add("layer_norm by a team", one("f16[3,20000]", "layer_norm(%x) dims=1", "f16[3,20000]"), {}, "row",
+            {{"team", 1}});
+  suite.add("instance norm by a team", one("f32[1,3,90,101]", "group_norm(%x) groups=3", "f32[1,3,90,101]"),
+            {}, "row", {{"team", 1}});
+  suite.add("residual layer_norm and its input by a team",
+            "graph \"g\"\ninput %x : f32[3,9001]\ninput %r : f32[3,9001]\nparameter %w : f32[9001]\n\n"
+            "%s = add(%x, %r) : f32[3,9001]\n%n = layer_norm(%s, %w) dims=1 : f32[3,9001]\n"
+            "%g = mul(%n, %x) : f32[3,9001]\n%a = amax(%g) dims=[1] : f32[3]\n\n"
+            "output %s\noutput %g\noutput %a\nend\n",
+            {}, "row", {{"team", 1}});
   suite.add("residual layer_norm and its input",
             "graph \"g\"\ninput %x : f32[9,300]\ninput %r : f32[9,300]\nparameter %w : f32[300]\nparameter "
             "%b : f32[300]\n\n"
@@ -101,9 +111,40 @@ TEST(RowDevice, Norms) {
   suite.bench.run();
 }
 
+// Channels side by side, long rows: packs of them, and planes written.
+TEST(RowDevice, ChannelsLast) {
+  Suite suite("channels_last");
+  std::vector<int64_t> order = {0, 2, 3, 1};
+  std::string norm =
+      "graph \"g\"\ninput %x : f32[2,16,24,23]\n\n%n = group_norm(%x) groups=16 : f32[2,16,24,23]\n%y = "
+      "relu(%n) : f32[2,16,24,23]\n\noutput %y\nend\n";
+  suite.add("norm to planes", norm, {{"x", {DType::f16, order}}}, "row");
+  suite.add("norm", norm, {{"x", {DType::f16, order}}, {"y", {DType::f16, order}}}, "row");
+  suite.add("norm of singles to planes", norm, {{"x", {std::nullopt, order}}}, "row");
+  for (const char* channels : {"8", "40", "128", "250"}) {
+    std::string type = format("f32[2,{},7,9]", channels);
+    std::string text = format(
+        "graph \"g\"\ninput %x : {0}\n\n%s = softmax(%x) dim=1 : {0}\n%y = sigmoid(%s) : {0}\n\noutput %y\n"
+        "end\n",
+        type);
+    suite.add(format("softmax of {} channels to planes", channels), text, {{"x", {DType::f16, order}}},
+              "row");
+  }
+  suite.add(
+      "concat and norm",
+      "graph \"g\"\ninput %x : f32[2,8,24,23]\ninput %z : f32[2,16,24,23]\n\n%c = concat(%x, %z) dim=1 : "
+      "f32[2,24,24,23]\n%y = group_norm(%c) groups=24 : f32[2,24,24,23]\n\noutput %y\nend\n",
+      {{"z", {DType::f16, order}}, {"y", {DType::f16, order}}}, "row");
+  suite.add("mean",
+            "graph \"g\"\ninput %x : f32[2,40,24,23]\n\n%y = silu(%x) : f32[2,40,24,23]\n%m = mean(%y) "
+            "dims=[2,3] keepdim=true : f32[2,40,1,1]\n\noutput %m\nend\n",
+            {{"x", {DType::f16, order}}}, "row");
+  suite.bench.run();
+}
+
 TEST(RowDevice, BatchNorm) {
   Suite suite("batch_norm");
-  for (const char* shape : {"4,6,5,8", "2,3,70,70", "300,9", "8,33,31"})
+  for (const char* shape : {"4,6,5,8", "2,3,70,70", "300,9", "8,33,31", "2,12,21,19", "3,16,30,31"})
     for (bool nhwc : {false, true})
       for (bool training : {true, false}) {
         std::string channels = split(shape, ',')[1], y = training ? "%y, %m, %v" : "%y";
@@ -121,7 +162,9 @@ TEST(RowDevice, BatchNorm) {
         for (size_t d = 2; d < rank; ++d) order.push_back(static_cast<int64_t>(d));
         order.push_back(1);
         Layouts layouts;
-        if (nhwc) layouts = {{"x", {std::nullopt, order}}, {"z", {DType::f16, order}}};
+        std::optional<DType> held;
+        if (channels == "16") held = DType::f16;
+        if (nhwc) layouts = {{"x", {held, order}}, {"z", {DType::f16, order}}};
         suite.add(format("{} {} {}", shape, nhwc ? "NHWC" : "NCHW", training ? "training" : "evaluation"),
                   text, layouts, training ? "batch_norm" : "loop");
       }

@@ -41,6 +41,31 @@ TEST(ScanDevice, Scans) {
   bench.run();
 }
 
+// Results that begin with zeros: of a slice of the row, and of all of it.
+TEST(ScanDevice, ExclusiveScans) {
+  Bench bench("exclusive_scans");
+  for (int length : {40, 1501, 2048, 5000})
+    for (bool flipped : {false, true}) {
+      std::string row = format("f32[3,{}]", length), less = format("f32[3,{}]", length - 1),
+                  more = format("f32[3,{}]", length + 1);
+      if (!flipped)
+        add(bench, format("of a slice of {}", length),
+            format("graph \"g\"\ninput %x : {0}\n\n%s = slice(%x) dim=1 start=0 end={3} : {1}\n%c = "
+                   "cumsum(%s) dim=1 : {1}\n%z = full() shape=[3,1] dtype=f32 value=0 : f32[3,1]\n"
+                   "%y = concat(%z, %c) dim=1 : {0}\n\noutput %y\nend\n",
+                   row, less, more, length - 1),
+            {}, "scan");
+      std::string from = flipped ? "%f" : "%x";
+      add(bench, format("of {}{}", length, flipped ? " from the end" : ""),
+          format("graph \"g\"\ninput %x : {0}\n\n%f = flip(%x) dims=[1] : {0}\n%c = "
+                 "cumsum({2}) dim=1 : {0}\n%y = pad(%c) pads=[0,0,1,0] mode=\"constant\" value=2 : {1}\n"
+                 "%g = flip(%y) dims=[1] : {1}\n%n = neg({3}) : {1}\n\noutput %n\nend\n",
+                 row, more, from, flipped ? "%g" : "%y"),
+          {}, "scan");
+    }
+  bench.run();
+}
+
 TEST(ScanDevice, Sorts) {
   Bench bench("sorts");
   for (const char* type : {"f32", "f64", "i32", "bool", "f16"})
