@@ -1,6 +1,8 @@
 #include "code/index.h"
 
 #include <algorithm>
+#include <numeric>
+#include <set>
 
 #include "base/format.h"
 #include "base/result.h"
@@ -113,6 +115,31 @@ int64_t Index::least() const {
 
 int64_t Index::most() const { return -(*this * -1).least(); }
 
+// This as g a + r with 0 <= r < g for the largest such g among the divisor's divisors: lanes of a pack beside
+// the pack's number. Then its quotient needs a alone, and its remainder leaves r as it is.
+bool Index::split(int64_t divisor, int64_t& g, Index& a, Index& r) const {
+  std::set<int64_t, std::greater<>> candidates;
+  for (const Term& term : terms_)
+    if (int64_t shared = std::gcd(term.factor, divisor); shared > 1 && shared < divisor)
+      candidates.insert(shared);
+  for (int64_t each : candidates) {
+    Index whole, rest;
+    for (const Term& term : terms_)
+      if (term.factor % each == 0)
+        whole.add(term.factor / each, term.atom);
+      else
+        rest.add(term.factor, term.atom);
+    whole.constant_ = floor_quotient(constant_, each);
+    rest.constant_ = floor_remainder(constant_, each);
+    if (rest.terms_.empty() || rest.least() < 0 || rest.most() >= each) continue;
+    g = each;
+    a = whole;
+    r = rest;
+    return true;
+  }
+  return false;
+}
+
 Index Index::divided_by(int64_t divisor) const {
   require(divisor > 0, "indices are divided by positive numbers");
   if (divisor == 1) return *this;
@@ -127,6 +154,8 @@ Index Index::divided_by(int64_t divisor) const {
   whole.constant_ = floor_quotient(constant_, divisor);
   rest.constant_ = floor_remainder(constant_, divisor);
   if (rest.least() >= 0 && rest.most() < divisor) return whole;
+  int64_t g = 1;
+  if (Index a, r; rest.split(divisor, g, a, r)) return whole + a.divided_by(divisor / g);
   // C rounds towards zero: what is divided must not be negative.
   if (int64_t raise = multiples_to_lift(rest.least(), divisor); raise > 0) {
     rest.constant_ += raise * divisor;
@@ -150,6 +179,8 @@ Index Index::modulo(int64_t divisor) const {
   rest.constant_ = floor_remainder(constant_, divisor);
   if (rest.least() >= 0 && rest.most() < divisor) return rest;
   if (rest.terms_.empty()) return rest.constant_;
+  int64_t g = 1;
+  if (Index a, r; rest.split(divisor, g, a, r)) return a.modulo(divisor / g) * g + r;
   // A factor shared with the divisor comes out: (4 x) % 12 is 4 (x % 3).
   if (rest.constant_ == 0 && rest.terms_.size() == 1 && rest.terms_[0].factor > 1 &&
       divisor % rest.terms_[0].factor == 0) {

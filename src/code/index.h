@@ -52,6 +52,7 @@ class Index {
   static Index of(Atom atom);
   void add(int64_t factor, const std::shared_ptr<const Atom>& atom);
   void join_quotients();
+  bool split(int64_t divisor, int64_t& g, Index& a, Index& r) const;
 
   std::vector<Term> terms_;  // sorted by their atoms' texts, factors not 0
   int64_t constant_ = 0;

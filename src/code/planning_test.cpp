@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "code/technique.h"
 #include "graph/text.h"
+#include "plan/layouts.h"
 #include "plan/steps.h"
 
 namespace stitch {
@@ -64,6 +65,32 @@ end
             (Lines{"row: sigmoid mul softmax neg"}));
 }
 
+TEST(Planning, AttentionReadsHeadsWhereTheyLie) {
+  EXPECT_EQ(
+      planned(R"(graph "self attention"
+parameter %w : f32[96,32]
+parameter %o : f32[32,32]
+input %x : f32[4,9,32]
+%y = linear(%x, %w) : f32[4,9,96]
+%h = reshape(%y) shape=[4,9,3,4,8] : f32[4,9,3,4,8]
+%a = slice(%h) dim=2 start=0 end=1 : f32[4,9,1,4,8]
+%b = slice(%h) dim=2 start=1 end=2 : f32[4,9,1,4,8]
+%c = slice(%h) dim=2 start=2 end=3 : f32[4,9,1,4,8]
+%q = permute(%a) dims=[2,0,3,1,4] : f32[1,4,4,9,8]
+%k = permute(%b) dims=[2,0,3,1,4] : f32[1,4,4,9,8]
+%v = permute(%c) dims=[2,0,3,1,4] : f32[1,4,4,9,8]
+%t = attention(%q, %k, %v) scale=0.35 : f32[1,4,4,9,8]
+%p = permute(%t) dims=[0,1,3,2,4] : f32[1,4,9,4,8]
+%r = reshape(%p) shape=[4,9,32] : f32[4,9,32]
+%z = linear(%r, %o) : f32[4,9,32]
+output %z
+end
+)"),
+      (Lines{"matmul.cublaslt: linear",
+             "attention.tensor_core: reshape slice slice slice permute permute permute attention permute",
+             "matmul.cublaslt: reshape linear"}));
+}
+
 // y is needed twice, once after another product: taking it into that product's region would be a cycle.
 TEST(Planning, NoRegionWaitsForItself) {
   Graph graph = graph_of(R"(graph "detour"
@@ -81,6 +108,64 @@ end
   EXPECT_EQ(regions_of(graph, *plan), (Lines{"loop: exp", "matmul.cublaslt: linear add"}));
 }
 
+// Products bound by arithmetic go to tensor cores; their transposed weight is read where it lies, and the
+// constant behind them is a number in the code.
+TEST(Planning, LargeProductsAreSplit) {
+  EXPECT_EQ(planned(R"(graph "gemm"
+parameter %w : f32[8192,8192]
+input %x : f32[1024,8192]
+%t = permute(%w) dims=[1,0] : f32[8192,8192]
+%y = matmul(%x, %t) : f32[1024,8192]
+%two = full() shape=[] dtype=f32 value=2.0 : f32[]
+%z = div(%y, %two) : f32[1024,8192]
+output %z
+end
+)"),
+            (Lines{"matmul.split_half: permute matmul full div"}));
+}
+
+// Its weight is read once whichever way it is multiplied, and splitting it makes it half as large again.
+TEST(Planning, ProductsBoundByMemoryStay) {
+  EXPECT_EQ(planned(R"(graph "thin"
+parameter %w : f32[4096,4096]
+input %x : f32[16,4096]
+%y = linear(%x, %w) : f32[16,4096]
+output %y
+end
+)"),
+            (Lines{"matmul.cublaslt: linear"}));
+  EXPECT_EQ(planned(R"(graph "vector"
+input %a : f32[2048,65536]
+input %b : f32[65536,1]
+%y = matmul(%a, %b) : f32[2048,1]
+output %y
+end
+)"),
+            (Lines{"matmul.vector: matmul"}));
+}
+
+// Errors of deep products add up: each is summed in smaller pieces where there are several.
+TEST(Planning, DeepChainsAreSummedInSmallerPieces) {
+  auto deepest = [](const std::string& text) {
+    Graph graph = graph_of(text);
+    auto plan = plan::make_plan(graph, "default", code::techniques(), *find_gpu("H200"));
+    if (!plan) throw Bug(plan.error().text());
+    std::vector<int64_t> out;
+    for (const plan::Region& region : plan->regions) {
+      EXPECT_EQ(region.technique, "matmul.split_half");
+      auto found = region.settings.find("deepest");
+      out.push_back(found == region.settings.end() ? 0 : found->second);
+    }
+    return out;
+  };
+  std::string start =
+      "graph \"mlp\"\nparameter %w : f32[8192,8192]\ninput %x : f32[1024,8192]\n"
+      "%a = linear(%x, %w) : f32[1024,8192]\n";
+  EXPECT_EQ(deepest(start + "output %a\nend\n"), (std::vector<int64_t>{4096}));
+  EXPECT_EQ(deepest(start + "%b = linear(%a, %w) : f32[1024,8192]\noutput %b\nend\n"),
+            (std::vector<int64_t>{2048, 2048}));
+}
+
 TEST(Planning, InvalidPlansAreNamed) {
   Graph graph = graph_of(
       "graph \"g\"\ninput %x : f32[4]\n%a = exp(%x) : f32[4]\n%b = neg(%a) : f32[4]\noutput %b\nend\n");
@@ -96,6 +181,73 @@ TEST(Planning, InvalidPlansAreNamed) {
   std::swap(backwards.regions[0], backwards.regions[1]);
   EXPECT_NE(plan::check(graph, backwards).error().message.find("before anyone has written it"),
             std::string::npos);
+}
+
+// Two convolutions with a norm between them: {0} channels in.
+std::string two_convolutions(int channels) {
+  std::string text = R"(graph "net"
+parameter %w1 : f32[32,{0},3,3]
+parameter %w2 : f32[16,32,3,3]
+buffer %mean : f32[32]
+buffer %var : f32[32]
+input %x : f32[64,{0},64,64]
+%a = conv(%x, %w1) stride=[1,1] padding=[1,1] dilation=[1,1] : f32[64,32,64,64]
+%n, %m, %v = batch_norm(%a, none, none, %mean, %var) training=true : f32[64,32,64,64], f32[32], f32[32]
+%r = relu(%n) : f32[64,32,64,64]
+%b = conv(%r, %w2) stride=[1,1] padding=[1,1] dilation=[1,1] : f32[64,16,64,64]
+output %b
+end
+)";
+  for (size_t i = text.find("{0}"); i != std::string::npos; i = text.find("{0}"))
+    text.replace(i, 3, std::to_string(channels));
+  return text;
+}
+
+plan::Plan stored(const Graph& graph, const std::string& numerics, bool half) {
+  plan::Techniques techniques = code::techniques();
+  auto plan = plan::plain_plan(graph, numerics, techniques.plain);
+  if (!plan) throw Bug(plan.error().text());
+  for (auto step :
+       {plan::choose_techniques, plan::fuse_loops, half ? plan::store_half : plan::store_channels_last}) {
+    plan = step(graph, *std::move(plan), techniques);
+    if (!plan) throw Bug(plan.error().text());
+  }
+  return *std::move(plan);
+}
+
+TEST(Planning, WhatLiesBetweenConvolutionsIsHalfAndChannelsLast) {
+  Graph graph = graph_of(two_convolutions(16));
+  plan::Storage half{DType::f16, {0, 2, 3, 1}}, last{DType::f32, {0, 2, 3, 1}}, plain{DType::f32, {}};
+  plan::Plan halves = stored(graph, "default", true), single = stored(graph, "default", false);
+  for (const char* name : {"a", "r"}) {
+    EXPECT_EQ(halves.storage[index_of(graph.find(name))], half) << name;
+    EXPECT_EQ(single.storage[index_of(graph.find(name))], last) << name;
+  }
+  for (const char* name : {"x", "b"})
+    EXPECT_EQ(halves.storage[index_of(graph.find(name))], plain) << name << " is the caller's";
+  EXPECT_TRUE(plan::check(graph, halves));
+}
+
+TEST(Planning, StrictRoundsNothing) {
+  Graph graph = graph_of(two_convolutions(16));
+  plan::Plan strict = stored(graph, "strict", true);
+  for (const plan::Storage& storage : strict.storage) EXPECT_NE(storage.dtype, DType::f16);
+  for (const plan::Region& region : strict.regions) EXPECT_TRUE(region.settings.empty()) << region.name;
+}
+
+// PyTorch stays in FP32 over few channels; where TF32 follows, its error is in the result anyway.
+TEST(Planning, FewChannelsKeepTheirBitsUnlessOthersLoseThem) {
+  Graph alone = graph_of(R"(graph "alone"
+parameter %w : f32[16,8,5,5]
+input %x : f32[16,8,64,64]
+%y = conv(%x, %w) stride=[1,1] padding=[2,2] dilation=[1,1] : f32[16,16,64,64]
+output %y
+end
+)");
+  EXPECT_TRUE(plan::ten_bit_convolutions(alone, "default").empty());
+  EXPECT_EQ(stored(alone, "default", true).regions[0].technique, "conv.split_half");
+  EXPECT_EQ(stored(alone, "strict", true).regions[0].technique, "conv.cudnn");
+  EXPECT_EQ(plan::ten_bit_convolutions(graph_of(two_convolutions(3)), "default").size(), 2u);
 }
 
 }  // namespace stitch

@@ -28,6 +28,7 @@ class Gatherer {
 
   Result<ProgramParts> gather() {
     parts_.signature = signature_of(graph_);
+    parts_.constant = plan::constant_regions(graph_, plan_);
     settle_leaves();
     settle_results();
     for (const plan::Region& region : plan_.regions) STITCH_CHECK(write_region(region));
@@ -57,23 +58,40 @@ class Gatherer {
       settle(graph_.find(signature.parameters[i].name), Home::weight, static_cast<int>(i));
   }
 
-  static bool element_by_element(Op op) {
-    return info(op).family == stitch::Family::pointwise || op == Op::batch_norm;
+  // Is what a region makes of a state made element by element, each where the state has it? A batch norm
+  // makes its running statistics so.
+  bool made_in_place(const plan::Region& region, ValueId state) const {
+    std::set<ValueId> made = {state};
+    bool normalised = false, computed = false;
+    for (int32_t n : region.nodes) {
+      const Node& node = graph_.nodes[static_cast<size_t>(n)];
+      auto is_made = [&](ValueId id) { return made.contains(id); };
+      if (std::ranges::none_of(node.operands, is_made)) continue;
+      if (node.op == Op::batch_norm) {
+        normalised = true;
+        if (!node.attributes.flag("training") ||
+            std::ranges::any_of(node.operands.begin(), node.operands.begin() + 3, is_made))
+          return false;
+        made.insert(node.results.begin() + 1, node.results.end());
+      } else {
+        computed = true;
+        if (info(node.op).family != stitch::Family::pointwise ||
+            graph_.type(node.results[0]).shape != graph_.type(state).shape)
+          return false;
+        made.insert(node.results.begin(), node.results.end());
+      }
+    }
+    return !(normalised && computed);
   }
 
   // The region that alone reads a state may write its successor over it, if it reads an element before it
   // writes that one. Anybody else would see the new value too early.
   bool may_write_in_place(const Update& update) const {
-    for (const plan::Region& region : plan_.regions) {
+    return std::ranges::all_of(plan_.regions, [&](const plan::Region& region) {
       bool reads = std::ranges::find(region.reads, update.target) != region.reads.end();
       bool writes = std::ranges::find(region.writes, update.value) != region.writes.end();
-      if (reads && !writes) return false;
-      if (reads && !std::ranges::all_of(region.nodes, [&](int32_t n) {
-            return element_by_element(graph_.nodes[static_cast<size_t>(n)].op);
-          }))
-        return false;
-    }
-    return true;
+      return !reads || (writes && made_in_place(region, update.target));
+    });
   }
 
   void settle_results() {
@@ -129,6 +147,10 @@ class Gatherer {
         const plan::Region& region = plan_.regions[static_cast<size_t>(r)];
         if (std::ranges::find(region.writes, id) != region.writes.end())
           lifetime.first = r, lifetime.last = std::max(lifetime.last, r);
+        if (lifetime.first == r && parts_.constant[static_cast<size_t>(r)]) {
+          lifetime = {lifetime.bytes, 0, last_region};  // nobody else's memory, ever
+          break;
+        }
         if (std::ranges::find(region.reads, id) != region.reads.end()) lifetime.last = r;
       }
       for (auto [copied, index] : parts_.copies)

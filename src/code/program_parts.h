@@ -34,6 +34,7 @@ struct ProgramParts {
   std::map<ValueId, Resident> residents;
   std::vector<RegionCode> regions;  // in the plan's order
   std::vector<std::string> region_names;
+  std::vector<bool> constant;    // regions that run once, when the program is created
   std::vector<ValueId> scratch;  // in the order of layout.offsets; workspaces follow
   Layout layout;
   std::vector<int64_t> workspace_at;  // a region each; -1: none

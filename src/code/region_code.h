@@ -53,6 +53,9 @@ struct RegionCode {
   std::vector<Member> members;
   std::vector<Packed> packed;
   std::vector<std::string> libraries;  // of cublasLt, cudnn
+  // Bytes that its kernels read and write, one after the other, and how many kernels those are; for loops.
+  double moved_bytes = 0;
+  int kernels = 0;
 };
 
 // One technique.

@@ -167,6 +167,11 @@ class Writer {
       }
       for (const Member& member : region.members) statements(member.create);
     }
+    for (size_t r = 0; r < parts_.regions.size(); ++r)
+      if (parts_.constant[r])
+        out_ += format("    STITCH_OK_OR_RETURN({});  // the same in every run\n",
+                       call(
+                           r, [](const std::string& name) { return name; }, "nullptr"));
     out_ += "    return STITCH_OK;\n  }\n";
   }
 
@@ -217,9 +222,10 @@ class Writer {
         "cudaStream_t stream) {\n";
     out_ += "    (void)in, (void)out, (void)stream;\n";
     for (size_t r = 0; r < parts_.regions.size(); ++r)
-      out_ += format("    STITCH_OK_OR_RETURN({});\n",
-                     call(
-                         r, [&](const std::string& name) { return at_home(name); }, "stream"));
+      if (!parts_.constant[r])
+        out_ += format("    STITCH_OK_OR_RETURN({});\n",
+                       call(
+                           r, [&](const std::string& name) { return at_home(name); }, "stream"));
     for (auto [id, index] : parts_.copies) {
       const Resident& resident = parts_.residents.at(id);
       out_ += format(

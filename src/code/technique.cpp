@@ -34,10 +34,12 @@ Result<std::string> plain_technique(const Graph& graph, const plan::Region& regi
 }
 
 plan::Techniques techniques() {
-  return {plain_technique, [](std::string_view technique, const Graph& graph, const plan::Region& region) {
+  return {plain_technique,
+          [](std::string_view technique, const Graph& graph, const plan::Region& region) {
             const Family* family = find_family(technique);
             return family && family->accepts(graph, region);
-          }};
+          },
+          loops::seconds_by_memory};
 }
 
 }  // namespace stitch::code

@@ -1,5 +1,7 @@
 #include "code/write_program.h"
 
+#include <set>
+
 #include "base/text.h"
 #include "code/program_parts.h"
 
@@ -31,14 +33,28 @@ Manifest manifest_of(const ProgramParts& parts) {
   return manifest;
 }
 
+// A region's file includes what it needs itself and no list of all regions, so that a change to one leaves
+// the others' objects as they are.
+std::string region_file(const RegionCode& region) {
+  std::set<std::string> own;
+  for (const std::string& line : split(region.includes, '\n'))
+    if (!line.empty()) own.insert(line);
+  own.insert("#include \"stitch/runtime/errors.h\"");
+  for (const std::string& library : region.libraries)
+    own.insert(library == "cudnn" ? "#include \"stitch/runtime/cudnn.h\""
+                                  : "#include \"stitch/runtime/cublaslt.h\"");
+  std::string out = "#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n\n#include <cstdint>\n\n";
+  for (const std::string& line : own) out += line + "\n";
+  return out + "\n" + region.source;
+}
+
 }  // namespace
 
 Result<PackageContents> write_program(const Graph& graph, const plan::Plan& plan) {
   STITCH_TRY(ProgramParts parts, gather_parts(graph, plan));
   PackageContents contents{.manifest = manifest_of(parts)};
   for (size_t r = 0; r < parts.regions.size(); ++r)
-    contents.sources[format("regions/{}.cu", parts.region_names[r])] =
-        "#include \"../regions.h\"\n" + parts.regions[r].includes + "\n" + parts.regions[r].source;
+    contents.sources[format("regions/{}.cu", parts.region_names[r])] = region_file(parts.regions[r]);
   contents.sources["regions.h"] = region_header(parts);
   contents.sources["program.cu"] = scaffold(parts);
   contents.sources["manifest.cu"] =

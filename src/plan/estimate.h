@@ -12,10 +12,11 @@ namespace stitch::plan {
 struct RegionEstimate {
   double bytes = 0;  // moved between the region and memory
   double flops = 0;
-  double memory = 0;   // seconds
-  double compute = 0;  // seconds
-  double launch = 0;   // seconds of latency that nothing hides
-  double seconds() const { return (memory > compute ? memory : compute) + launch; }
+  double memory = 0;       // seconds
+  double compute = 0;      // seconds
+  double rearranging = 0;  // seconds of passes before and behind a library's kernel
+  double launch = 0;       // seconds of latency that nothing hides
+  double seconds() const { return (memory > compute ? memory : compute) + rearranging + launch; }
 };
 
 RegionEstimate estimate(const Graph& graph, const Plan& plan, const Region& region, const GpuSpec& gpu);

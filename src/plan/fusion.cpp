@@ -1,7 +1,11 @@
 #include "plan/fusion.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
+
+#include "plan/layouts.h"
+#include "plan/products.h"
 
 namespace stitch::plan {
 
@@ -92,11 +96,26 @@ bool multiplies(const Graph& graph, const Region& region) {
   });
 }
 
+// Constants are made where they are used.
 bool element_wise(const Graph& graph, const Region& region) {
   return std::ranges::all_of(region.nodes, [&](int32_t n) {
-    Family family = info(graph.nodes[static_cast<size_t>(n)].op).family;
-    return family == Family::pointwise || family == Family::view;
+    Op op = graph.nodes[static_cast<size_t>(n)].op;
+    return info(op).family == Family::pointwise || info(op).family == Family::view || op == Op::full;
   });
+}
+
+// A convolution is a library's, which has no epilogue but ReLU: anything else is one more pass over the
+// result. A pool, norm or reduction that comes next reads the result anyway, and does it on the way.
+bool leaves_epilogue(const Graph& graph, const Grouping& groups, size_t r, size_t follower) {
+  if (groups[r].technique != "conv.cudnn") return false;
+  const Region& next = groups[follower];
+  if (next.nodes.size() == 1 && graph.nodes[static_cast<size_t>(next.nodes[0])].op == Op::relu) return false;
+  while (element_wise(graph, groups[follower])) {
+    std::set<size_t> consumers = groups.consumers(follower);
+    if (consumers.size() != 1) return false;
+    follower = *consumers.begin();
+  }
+  return !multiplies(graph, groups[follower]);
 }
 
 // Best first. The last one is always there.
@@ -105,25 +124,50 @@ std::vector<std::string_view> candidates(const Graph& graph, const Region& regio
   switch (node.op) {
     case Op::linear:
     case Op::matmul:
-    case Op::einsum: return {"matmul.cublaslt"};
+    case Op::einsum: return {"matmul.vector", "matmul.cublaslt"};
     case Op::conv:
     case Op::conv_transpose: return {"conv.depthwise", "conv.cudnn"};
-    case Op::attention: return {"attention.flash"};
+    case Op::attention: return {"attention.tensor_core", "attention.flash"};
     case Op::rnn: return {"rnn.persistent", "rnn.cudnn"};
     default: return {};
   }
 }
 
+// Few channels fill little of a tensor core's depth as cuDNN uses it, and it falls back to FP32 or worse:
+// ours gathers channels and taps together. fp16 in pairs where PyTorch stays in FP32; never in class strict.
+bool take_split_half(const Graph& graph, const Plan& plan, const std::set<int32_t>& ten_bits, Region& region,
+                     const Techniques& techniques) {
+  const Node& node = graph.nodes[static_cast<size_t>(region.nodes[0])];
+  if ((node.op != Op::conv && node.op != Op::conv_transpose) || plan.numerics == "strict") return false;
+  const Shape& x = graph.type(node.operands[0]).shape;
+  if (x[1] >= 16 || node.attributes.integer("groups") != 1) return false;
+  bool ten = ten_bits.contains(region.nodes[0]), spread = node.op == Op::conv_transpose && x.size() == 5;
+  if (ten && !spread) return false;
+  // Measured on an H200: where ours has to gather, cuDNN's FP32 kernels are faster for many filters or few
+  // taps.
+  int64_t filters = graph.type(node.results[0]).shape[1];
+  int64_t taps = graph.type(node.operands[1]).elements() / std::max<int64_t>(x[1] * filters, 1);
+  bool gathers = node.op == Op::conv_transpose || x.size() == 3;
+  if (gathers && !spread && (filters > 16 || taps < 25)) return false;
+  if (!techniques.accepts("conv.split_half", graph, region)) return false;
+  region.technique = "conv.split_half";
+  if (ten) region.settings["half"] = 1;
+  return true;
+}
+
 }  // namespace
 
 Result<Plan> choose_techniques(const Graph& graph, Plan plan, const Techniques& techniques) {
-  for (Region& region : plan.regions)
+  std::set<int32_t> ten_bits = ten_bit_convolutions(graph, plan.numerics);
+  for (Region& region : plan.regions) {
+    if (take_split_half(graph, plan, ten_bits, region, techniques)) continue;
     for (std::string_view technique : candidates(graph, region))
       if (techniques.accepts(technique, graph, region)) {
         region.technique = technique;
         break;
       }
-  return plan;
+  }
+  return take_views(graph, std::move(plan), techniques);
 }
 
 Result<Plan> fuse_epilogues(const Graph& graph, Plan plan, const Techniques& techniques) {
@@ -134,7 +178,7 @@ Result<Plan> fuse_epilogues(const Graph& graph, Plan plan, const Techniques& tec
       std::set<size_t> next = groups.consumers(r);
       if (next.size() != 1 || groups[r].writes.size() != 1 || groups.detour(r, *next.begin())) break;
       size_t follower = *next.begin();
-      if (!element_wise(graph, groups[follower])) break;
+      if (!element_wise(graph, groups[follower]) || leaves_epilogue(graph, groups, r, follower)) break;
       Region both = groups.merged(r, follower);
       both.technique = groups[r].technique;
       both.settings = groups[r].settings;
@@ -143,11 +187,90 @@ Result<Plan> fuse_epilogues(const Graph& graph, Plan plan, const Techniques& tec
     }
   }
   plan.regions = groups.in_order();
+  return take_views(graph, std::move(plan), techniques);
+}
+
+namespace {
+
+// A kernel of its own for a handful of numbers costs its start and nothing else: counters of batches, say.
+bool tiny(const Graph& graph, const Region& region) {
+  constexpr int64_t most = 1024;
+  auto small = [&](ValueId id) { return graph.type(id).elements() <= most; };
+  auto simple = [&](int32_t n) {
+    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    Family family = info(node.op).family;
+    return family == Family::pointwise || family == Family::view || node.op == Op::full;
+  };
+  return std::ranges::all_of(region.nodes, simple) && std::ranges::all_of(region.reads, small) &&
+         std::ranges::all_of(region.writes, small);
+}
+
+// Tiny regions that don't need each other become one.
+void gather_tiny(const Graph& graph, Grouping& groups, const Techniques& techniques) {
+  std::optional<size_t> gathered;
+  for (size_t r = 0; r < groups.size(); ++r) {
+    if (!groups.alive(r) || !tiny(graph, groups[r])) continue;
+    if (!gathered) {
+      gathered = r;
+      continue;
+    }
+    if (groups.detour(r, *gathered) || groups.detour(*gathered, r)) continue;
+    Region both = groups.merged(*gathered, r);
+    constexpr size_t most_places = 64;  // a kernel takes 4 KB of arguments
+    if (both.reads.size() + both.writes.size() > most_places) {
+      gathered = r;
+      continue;
+    }
+    auto technique = techniques.plain(graph, both);
+    if (!technique || *technique != "loop") continue;
+    both.technique = *technique;
+    groups.merge(*gathered, r, std::move(both));
+  }
+}
+
+}  // namespace
+
+Result<Plan> absorb_views(const Graph& graph, Plan plan, const Techniques& techniques) {
+  Grouping groups(graph, std::move(plan.regions));
+  auto attends = [&](const Region& region) {
+    return std::ranges::any_of(
+        region.nodes, [&](int32_t n) { return graph.nodes[static_cast<size_t>(n)].op == Op::attention; });
+  };
+  auto only_views = [&](const Region& region) {
+    return std::ranges::all_of(region.nodes, [&](int32_t n) {
+      Op op = graph.nodes[static_cast<size_t>(n)].op;
+      return op == Op::permute || op == Op::reshape || op == Op::expand || op == Op::slice;
+    });
+  };
+  // From the end: a chain of views is taken over from its last one on.
+  for (size_t r = groups.size(); r-- > 0;) {
+    if (!groups.alive(r) || !only_views(groups[r])) continue;
+    std::set<size_t> next = groups.consumers(r);
+    if (next.size() != 1 || groups[r].writes.size() != 1) continue;
+    size_t consumer = *next.begin();
+    if (!attends(groups[consumer])) continue;
+    Region both = groups.merged(r, consumer);
+    std::ranges::sort(both.nodes);
+    both.technique = groups[consumer].technique;
+    both.settings = groups[consumer].settings;
+    if (both.technique == "attention.plain" || both.writes != groups[consumer].writes ||
+        !techniques.accepts(both.technique, graph, both))
+      continue;
+    both.name = groups[consumer].name;
+    groups.merge(consumer, r, std::move(both));
+  }
+  plan.regions = groups.in_order();
   return plan;
 }
 
 Result<Plan> fuse_loops(const Graph& graph, Plan plan, const Techniques& techniques) {
   Grouping groups(graph, std::move(plan.regions));
+  std::vector<double> seconds(groups.size(), -1);
+  std::set<std::vector<int32_t>> refused;  // by their nodes
+  auto seconds_of = [&](size_t r) {
+    if (seconds[r] < 0) seconds[r] = techniques.loop_seconds(graph, groups[r]);
+    return seconds[r];
+  };
   // From the end, so that a chain grows towards its inputs.
   for (bool changed = true; changed;) {
     changed = false;
@@ -158,13 +281,29 @@ Result<Plan> fuse_loops(const Graph& graph, Plan plan, const Techniques& techniq
       size_t consumer = *next.begin();
       if (multiplies(graph, groups[consumer]) || groups.detour(r, consumer)) continue;
       Region both = groups.merged(r, consumer);
+      if (refused.contains(both.nodes)) continue;
       auto technique = techniques.plain(graph, both);
-      if (!technique) continue;
+      if (!technique) {
+        refused.insert(both.nodes);
+        continue;
+      }
       both.technique = *technique;
+      // A reduction that becomes a stage of another region's may be read more often than before.
+      if (techniques.loop_seconds && both.technique != "loop") {
+        double after = techniques.loop_seconds(graph, both);
+        if (after > seconds_of(r) + seconds_of(consumer)) {
+          refused.insert(both.nodes);
+          continue;
+        }
+        seconds[consumer] = after;
+      } else {
+        seconds[consumer] = -1;
+      }
       groups.merge(consumer, r, std::move(both));
       changed = true;
     }
   }
+  gather_tiny(graph, groups, techniques);
   plan.regions = groups.in_order();
   return plan;
 }

@@ -57,6 +57,18 @@ void complete(const Graph& graph, Region& region) {
       if (wanted.contains(id)) region.writes.push_back(id);
 }
 
+std::vector<bool> constant_regions(const Graph& graph, const Plan& plan) {
+  std::set<ValueId> constant, wanted(graph.outputs.begin(), graph.outputs.end());
+  for (const Update& update : graph.updates) wanted.insert(update.value);
+  std::vector<bool> out;
+  for (const Region& region : plan.regions) {
+    out.push_back(std::ranges::all_of(region.reads, [&](ValueId id) { return constant.contains(id); }) &&
+                  std::ranges::none_of(region.writes, [&](ValueId id) { return wanted.contains(id); }));
+    if (out.back()) constant.insert(region.writes.begin(), region.writes.end());
+  }
+  return out;
+}
+
 Result<void> check(const Graph& graph, const Plan& plan) {
   if (plan.storage.size() != graph.values.size())
     return user_error("plan", format("storage for {} values, where the graph has {}", plan.storage.size(),

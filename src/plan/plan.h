@@ -49,6 +49,9 @@ struct Plan {
 Plan empty_plan(const Graph& graph, std::string numerics);
 // reads and writes of a region from its nodes: what it needs from outside, and what others need from it.
 void complete(const Graph& graph, Region& region);
+// Which regions make the same in every run, from weights and constants alone: they run when the program is
+// created.
+std::vector<bool> constant_regions(const Graph& graph, const Plan& plan);
 // Every node covered exactly once, contracts meet, an order that can run. Errors name the region.
 Result<void> check(const Graph& graph, const Plan& plan);
 

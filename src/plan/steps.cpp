@@ -1,9 +1,11 @@
 #include "plan/steps.h"
 
+#include <algorithm>
 #include <array>
-#include <set>
 
 #include "plan/estimate.h"
+#include "plan/layouts.h"
+#include "plan/products.h"
 
 namespace stitch::plan {
 
@@ -15,23 +17,43 @@ constexpr std::array rules = {
              "recurrences "
              "with their weights in registers, else by cuDNN",
              choose_techniques},
+    StepRule{
+        "tensor cores",
+        "FP32 products on fp16 tensor cores, each operand split in two: FP32's accuracy, a third of their "
+        "rate",
+        split_products},
+    StepRule{"views", "attention reads heads where the linear before it left them", absorb_views},
     StepRule{"epilogues", "what follows a product happens before its result reaches memory", fuse_epilogues},
     StepRule{"loops", "chains of element-wise nodes and reductions become single kernels", fuse_loops},
+    StepRule{"joined epilogues", "a kernel that only finishes a product goes into it, too", fuse_epilogues},
+    StepRule{
+        "half storage",
+        "convolutions in fp16, which has TF32's mantissa: values between them take half the bytes, channels "
+        "last",
+        store_half, true},
+    StepRule{"half storage beside exact layers",
+             "the same, but convolutions over few channels, which PyTorch does in FP32, stay in FP32",
+             store_half_beside_exact, true},
+    StepRule{"channels last", "TF32 convolutions read and write what lies between them without turning it",
+             store_channels_last},
 };
-
-// Regions that the step made: those whose nodes or technique were not there before.
-std::vector<std::string> changed_regions(const Plan& before, const Plan& after) {
-  std::set<std::pair<std::vector<int32_t>, std::string>> known;
-  for (const Region& region : before.regions) known.emplace(region.nodes, region.technique);
-  std::vector<std::string> out;
-  for (const Region& region : after.regions)
-    if (!known.contains({region.nodes, region.technique})) out.push_back(region.name);
-  return out;
-}
 
 }  // namespace
 
 std::span<const StepRule> all_steps() { return rules; }
+
+std::vector<std::string> changed_regions(const Plan& before, const Plan& after) {
+  auto same = [&](const Region& a, const Region& b) {
+    auto stored = [&](ValueId id) { return before.storage[index_of(id)] == after.storage[index_of(id)]; };
+    return a.nodes == b.nodes && a.technique == b.technique && a.settings == b.settings &&
+           std::ranges::all_of(b.reads, stored) && std::ranges::all_of(b.writes, stored);
+  };
+  std::vector<std::string> out;
+  for (const Region& region : after.regions)
+    if (std::ranges::none_of(before.regions, [&](const Region& each) { return same(each, region); }))
+      out.push_back(region.name);
+  return out;
+}
 
 Result<Plan> make_plan(const Graph& graph, const std::string& numerics, const Techniques& techniques,
                        const GpuSpec& gpu) {

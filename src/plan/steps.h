@@ -13,9 +13,14 @@ struct StepRule {
   std::string_view name;
   std::string_view why;
   Result<Plan> (*apply)(const Graph& graph, Plan plan, const Techniques& techniques);
+  // Values lose bits that a class may forgive: only a whole verification tells whether they may.
+  bool rounds = false;
 };
 // In the order in which they are taken.
 std::span<const StepRule> all_steps();
+
+// Regions that a step made or changed: nodes, technique, settings, or how what they read and write lies.
+std::vector<std::string> changed_regions(const Plan& before, const Plan& after);
 
 // The plan after every step that is predicted to gain; each is recorded with its prediction.
 Result<Plan> make_plan(const Graph& graph, const std::string& numerics, const Techniques& techniques,

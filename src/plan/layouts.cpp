@@ -1,0 +1,295 @@
+#include "plan/layouts.h"
+
+#include <algorithm>
+#include <set>
+
+namespace stitch::plan {
+
+namespace {
+
+// What tells whether to convert, in seconds of an H200: cuDNN's convolutions there reach these rates (128 x
+// 64 x 128^2, 128 filters 3 x 3), and copies this bandwidth. Only their ratios matter.
+constexpr double half_rate = 600e12, tf32_rate = 340e12, bandwidth = 3.6e12;
+
+bool convolves(Op op) { return op == Op::conv || op == Op::conv_transpose; }
+
+const Node* convolution_in(const Graph& graph, const Region& region) {
+  for (int32_t n : region.nodes)
+    if (const Node& node = graph.nodes[static_cast<size_t>(n)]; convolves(node.op)) return &node;
+  return nullptr;
+}
+
+// Of the weight: taps of a filter, and channels that one sum goes over.
+int64_t taps(const Graph& graph, const Node& node) {
+  const Shape& weight = graph.type(node.operands[1]).shape;
+  int64_t out = 1;
+  for (size_t d = 2; d < weight.size(); ++d) out *= weight[d];
+  return out;
+}
+int64_t channels_of_group(const Graph& graph, const Node& node) {
+  return graph.type(node.operands[0]).shape[1] / node.attributes.integer("groups");
+}
+
+std::vector<int64_t> channels_last_order(int64_t rank) {
+  std::vector<int64_t> order = {0};
+  for (int64_t d = 2; d < rank; ++d) order.push_back(d);
+  order.push_back(1);
+  return order;
+}
+
+bool lies_last(const Graph& graph, const Plan& plan, ValueId id) {
+  return plan.storage[index_of(id)].order == channels_last_order(graph.type(id).rank());
+}
+
+int64_t setting(const Region& region, const char* name) {
+  auto found = region.settings.find(name);
+  return found == region.settings.end() ? 0 : found->second;
+}
+
+// What a library does behind its convolution: ReLU.
+bool needs_finishing(const Graph& graph, const Region& region) {
+  return std::ranges::any_of(region.nodes, [&](int32_t n) {
+    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    return !convolves(node.op) && node.op != Op::relu && info(node.op).family != Family::view;
+  });
+}
+
+double seconds(const Graph& graph, const Plan& plan, const Region& region) {
+  bool half = setting(region, "half") == 1;
+  const Node& node = *convolution_in(graph, region);
+  double bytes = 0;
+  for (ValueId id : {node.operands[0], node.results[0]})
+    bytes += static_cast<double>(graph.type(id).elements() * (half ? 2 : 4));
+  double product = cost(graph, node).matrix_flops / (half ? half_rate : tf32_rate);
+  double others = 0;  // what the regions beside this one read and write of the same values
+  for (const auto* ids : {&region.reads, &region.writes})
+    for (ValueId id : *ids)
+      others += static_cast<double>(graph.type(id).elements() * size_of(plan.storage[index_of(id)].dtype));
+  return std::max(product, bytes / bandwidth) + (rearranged_bytes(graph, plan, region) + others) / bandwidth;
+}
+
+// Chooses for every value at once: convolutions ask for an order, and what lies between them follows.
+class Chooser {
+ public:
+  Chooser(const Graph& graph, const Plan& plan, bool half, const std::set<int32_t>& ten_bits)
+      : graph_(graph), plan_(plan), half_(half) {
+    for (size_t r = 0; r < plan.regions.size(); ++r) {
+      for (ValueId id : plan.regions[r].reads) readers_[id].push_back(r);
+      for (ValueId id : plan.regions[r].writes) writer_[id] = r;
+      if (plan.regions[r].technique == "conv.cudnn" && fits(plan.regions[r], ten_bits)) chosen_.insert(r);
+    }
+    fixed_.insert(graph.outputs.begin(), graph.outputs.end());
+    for (const Update& update : graph.updates) fixed_.insert(update.value);
+  }
+
+  // Convolutions for which conversions cost more than they gain leave, one round after the other.
+  Plan choose() {
+    for (;;) {
+      Plan next = plan_;
+      for (size_t r : chosen_) next.regions[r].settings[half_ ? "half" : "last"] = 1;
+      assign(next);
+      std::vector<size_t> losers;
+      for (size_t r : chosen_)
+        if (seconds(graph_, next, next.regions[r]) >= seconds(graph_, plan_, plan_.regions[r]))
+          losers.push_back(r);
+      if (losers.empty()) return next;
+      for (size_t r : losers) chosen_.erase(r);
+    }
+  }
+
+ private:
+  bool fits(const Region& region, const std::set<int32_t>& ten_bits) const {
+    if (setting(region, "half") == 1) return false;  // done already
+    if (!std::ranges::any_of(region.nodes, [&](int32_t n) { return ten_bits.contains(n); })) return false;
+    const Node& node = *convolution_in(graph_, region);
+    const Shape& x = graph_.type(node.operands[0]).shape;
+    if (graph_.type(node.results[0]).dtype != DType::f32) return false;
+    if (x[1] == node.attributes.integer("groups") && x[1] > 1) return false;
+    // cuDNN is up to five times slower than in FP32 there (H200, 3 channels to 16).
+    return !(node.op == Op::conv_transpose && x.size() == 5 && x[1] < 16);
+  }
+
+  bool follows(size_t r) const {
+    const std::string& technique = plan_.regions[r].technique;
+    return technique == "loop" || technique == "row" || technique == "batch_norm" ||
+           technique == "conv.depthwise" || technique == "conv.split_half";
+  }
+
+  // Is the value's place ours to choose, and can everybody beside it take any?
+  bool eligible(ValueId id) const {
+    const TensorType& type = graph_.type(id);
+    auto writer = writer_.find(id);
+    if (writer == writer_.end() || fixed_.contains(id) || type.dtype != DType::f32 || type.rank() < 3 ||
+        type.rank() > 5)
+      return false;
+    auto takes = [&](size_t r) { return chosen_.contains(r) || follows(r); };
+    auto readers = readers_.find(id);
+    return takes(writer->second) &&
+           (readers == readers_.end() || std::ranges::all_of(readers->second, takes));
+  }
+
+  // Some kernels read and write one order: no tile of theirs turns one into the other.
+  bool stays(const Region& region) const {
+    if (region.writes.empty()) return false;
+    if (region.technique == "conv.depthwise") {
+      const Node& node = *convolution_in(graph_, region);
+      bool direct = std::ranges::find(region.reads, node.operands[0]) != region.reads.end();
+      return !direct || !eligible(node.operands[0]) || !eligible(region.writes[0]);
+    }
+    return std::ranges::any_of(region.nodes, [&](int32_t n) {
+      const Node& node = graph_.nodes[static_cast<size_t>(n)];
+      auto fixed = [&](ValueId id) {
+        return !eligible(id) && graph_.type(id).rank() >= 3 &&
+               graph_.type(id).elements() * 4 >= graph_.type(node.operands[0]).elements();
+      };
+      if (pools(node)) return std::ranges::any_of(region.reads, fixed);
+      return walks_planes(node) &&
+             (std::ranges::any_of(region.reads, fixed) || std::ranges::any_of(region.writes, fixed));
+    });
+  }
+  static bool pools(const Node& node) { return node.op == Op::max_pool || node.op == Op::avg_pool; }
+  // Rows along anything but the channels.
+  bool walks_planes(const Node& node) const {
+    if (node.op == Op::layer_norm) return true;
+    if (node.op != Op::softmax && node.op != Op::log_softmax) return false;
+    int64_t rank = graph_.type(node.operands[0]).rank(), dim = node.attributes.integer("dim");
+    return (dim < 0 ? dim + rank : dim) != 1;
+  }
+
+  void assign(Plan& plan) const {
+    std::set<ValueId> last, planes;
+    for (const Region& region : plan_.regions)
+      if (stays(region)) {
+        planes.insert(region.reads.begin(), region.reads.end());
+        planes.insert(region.writes.begin(), region.writes.end());
+      }
+    std::vector<size_t> open(chosen_.begin(), chosen_.end());
+    std::set<size_t> seen(chosen_.begin(), chosen_.end());
+    while (!open.empty()) {
+      const Region& region = plan_.regions[open.back()];
+      open.pop_back();
+      auto visit = [&](size_t r) {
+        if (follows(r) && seen.insert(r).second) open.push_back(r);
+      };
+      for (const auto* ids : {&region.reads, &region.writes})
+        for (ValueId id : *ids) {
+          if (!eligible(id) || planes.contains(id)) continue;
+          last.insert(id);
+          visit(writer_.at(id));
+          if (auto readers = readers_.find(id); readers != readers_.end())
+            for (size_t r : readers->second) visit(r);
+        }
+    }
+    for (ValueId id : last)
+      plan.storage[index_of(id)] = {half_ ? DType::f16 : DType::f32,
+                                    channels_last_order(graph_.type(id).rank())};
+    // Rounded here or by the convolutions that read it: the same bits.
+    for (ValueId id : planes)
+      if (half_ && eligible(id) && only_convolved(id)) plan.storage[index_of(id)].dtype = DType::f16;
+  }
+
+  bool only_convolved(ValueId id) const {
+    auto readers = readers_.find(id);
+    return readers != readers_.end() &&
+           std::ranges::all_of(readers->second, [&](size_t r) { return chosen_.contains(r); });
+  }
+
+  const Graph& graph_;
+  const Plan& plan_;
+  bool half_;
+  std::set<size_t> chosen_;  // regions of convolutions
+  std::map<ValueId, std::vector<size_t>> readers_;
+  std::map<ValueId, size_t> writer_;
+  std::set<ValueId> fixed_;  // the caller's
+};
+
+}  // namespace
+
+// From PyTorch's errors on an H200 (KernelBench, 250 tasks): convolutions over fewer than 16 channels, and
+// grouped transposed ones, run in FP32 though TF32 is allowed; one of 3 channels with filters of 11 x 11
+// doesn't.
+bool is_tf32_in_pytorch(const Graph& graph, const Node& convolution) {
+  if (convolution.op == Op::conv_transpose) return convolution.attributes.integer("groups") == 1;
+  int64_t channels = channels_of_group(graph, convolution);
+  bool flat = graph.type(convolution.operands[0]).rank() == 4;
+  return channels >= 16 || (flat && channels * taps(graph, convolution) >= 256);
+}
+
+std::set<int32_t> ten_bit_convolutions(const Graph& graph, const std::string& numerics) {
+  if (numerics == "strict") return {};
+  std::vector<bool> behind(graph.nodes.size()), before(graph.nodes.size());
+  std::vector<int32_t> makers = producers(graph);
+  std::vector<std::vector<int32_t>> readers = users(graph);
+  auto certain = [&](size_t n) {
+    const Node& node = graph.nodes[n];
+    return convolves(node.op) && (numerics == "half" || is_tf32_in_pytorch(graph, node));
+  };
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    behind[n] = certain(n);
+    for (ValueId id : graph.nodes[n].operands)
+      if (id != ValueId::none && makers[index_of(id)] >= 0 &&
+          behind[static_cast<size_t>(makers[index_of(id)])])
+        behind[n] = true;
+  }
+  for (size_t n = graph.nodes.size(); n-- > 0;) {
+    before[n] = certain(n);
+    for (ValueId id : graph.nodes[n].results)
+      for (int32_t reader : readers[index_of(id)])
+        if (before[static_cast<size_t>(reader)]) before[n] = true;
+  }
+  std::set<int32_t> out;
+  for (size_t n = 0; n < graph.nodes.size(); ++n)
+    if (convolves(graph.nodes[n].op) && (behind[n] || before[n])) out.insert(static_cast<int32_t>(n));
+  return out;
+}
+
+double rearranged_bytes(const Graph& graph, const Plan& plan, const Region& region) {
+  const Node* node = convolution_in(graph, region);
+  if (!node || region.technique != "conv.cudnn") return 0;
+  double in = static_cast<double>(graph.type(node->operands[0]).elements()),
+         out = static_cast<double>(graph.type(node->results[0]).elements());
+  bool half = setting(region, "half") == 1, last = half || setting(region, "last") == 1;
+  double bytes = half ? 2 : 4;
+  if (!last) {
+    // cuDNN's tensor cores take channels last: it turns planes into that and back. A product needs none.
+    double turned = taps(graph, *node) > 1 && plan.numerics != "strict" ? 8 * (in + out) : 0;
+    return turned + (needs_finishing(graph, region) ? 8 * out : 0);
+  }
+  auto ready = [&](ValueId id) {
+    return plan.storage[index_of(id)].dtype == (half ? DType::f16 : DType::f32) && lies_last(graph, plan, id);
+  };
+  bool x_ready =
+      std::ranges::find(region.reads, node->operands[0]) != region.reads.end() && ready(node->operands[0]);
+  bool out_ready = ready(region.writes[0]);
+  return (x_ready ? 0 : 2 * bytes * in) +
+         (!out_ready || needs_finishing(graph, region) ? 2 * bytes * out : 0);
+}
+
+Result<Plan> store_half(const Graph& graph, Plan plan, const Techniques&) {
+  return Chooser(graph, plan, true, ten_bit_convolutions(graph, plan.numerics)).choose();
+}
+
+Result<Plan> store_half_beside_exact(const Graph& graph, Plan plan, const Techniques& techniques) {
+  if (plan.numerics != "default") return plan;
+  std::set<int32_t> ten_bits;
+  for (size_t n = 0; n < graph.nodes.size(); ++n)
+    if (const Node& node = graph.nodes[n]; convolves(node.op) && is_tf32_in_pytorch(graph, node))
+      ten_bits.insert(static_cast<int32_t>(n));
+  if (ten_bits.empty()) return plan;
+  for (Region& region : plan.regions) {
+    const Node* node = convolution_in(graph, region);
+    if (!node || region.technique != "conv.cudnn" || is_tf32_in_pytorch(graph, *node)) continue;
+    if (setting(region, "half") == 1) return plan;  // all of them lose bits already, and a Verifier agreed
+    if (graph.type(node->operands[0]).shape[1] < 16 && techniques.accepts("conv.split_half", graph, region))
+      region.technique = "conv.split_half";
+    else
+      region.settings["exact"] = 1;
+  }
+  return Chooser(graph, plan, true, ten_bits).choose();
+}
+
+Result<Plan> store_channels_last(const Graph& graph, Plan plan, const Techniques&) {
+  return Chooser(graph, plan, false, ten_bit_convolutions(graph, plan.numerics)).choose();
+}
+
+}  // namespace stitch::plan
