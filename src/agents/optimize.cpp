@@ -5,6 +5,9 @@
 #include "base/text.h"
 #include "code/technique.h"
 #include "code/write_program.h"
+#include "device/floor.h"
+#include "graph/cost.h"
+#include "plan/document.h"
 #include "plan/estimate.h"
 #include "plan/steps.h"
 
@@ -20,89 +23,115 @@ double since(Clock::time_point begin) { return std::chrono::duration<double>(Clo
 struct Attempt {
   plan::Plan plan;
   PackageContents contents;
+  verifier::Verdict verdict;
   double seconds = 0;
 };
 
 class Optimizer {
  public:
-  Optimizer(const OptimizeOptions& options, verifier::Verifier& verifier, const fs::path& scratch)
-      : options_(options),
-        verifier_(verifier),
-        graph_(verifier.task().graph),
-        scratch_(scratch),
-        techniques_(code::techniques()) {
+  Optimizer(const OptimizeOptions& options, const fs::path& scratch)
+      : options_(options), scratch_(scratch), techniques_(code::techniques()) {
     ledger_.measured = options.device == runner::Device::cuda;
   }
 
   Result<Optimized> run() {
     auto begin = Clock::now();
+    STITCH_CHECK(open_verifier());
     STITCH_TRY(plan::Plan start,
-               plan::plain_plan(graph_, std::string(verifier::name(options_.numerics)), techniques_.plain));
-    STITCH_CHECK(take("plain", "one simple kernel a node: always right", std::move(start)));
+               plan::plain_plan(graph(), std::string(verifier::name(options_.numerics)), techniques_.plain));
+    take("plain", "one simple kernel a node: always right", std::move(start));
     for (const plan::StepRule& rule : plan::all_steps()) {
-      if (since(begin) > static_cast<double>(options_.budget.count())) break;
-      auto next = rule.apply(graph_, best_.plan, techniques_);
+      if (stopped() || since(begin) > static_cast<double>(options_.budget.count())) break;
+      // Without a program that is right, the next step starts from the plain plan all the same.
+      auto next = rule.apply(graph(), kept_.empty() ? start_of_next_ : kept_.back().plan, techniques_);
       if (!next) continue;
-      STITCH_CHECK(take(rule.name, rule.why, *std::move(next)));
+      const plan::Plan& from = kept_.empty() ? start_of_next_ : kept_.back().plan;
+      if (plan::changed_regions(from, *next).empty()) continue;
+      take(rule.name, rule.why, *std::move(next), rule.rounds);
     }
-    if (best_.contents.sources.empty())
+    if (kept_.empty())
       return work_error("optimize", "no program passed the gates: " + ledger_.entries.back().reason);
-    Optimized out{.ledger = std::move(ledger_)};
-    STITCH_TRY(out.verdict, ship());
+    Optimized out;
+    STITCH_CHECK(ship(out));
+    out.ledger = std::move(ledger_);
+    out.floor = floor_of(graph(), cost(graph()), options_.gpu).seconds();
     out.seconds = since(begin);
     return out;
   }
 
  private:
+  const Graph& graph() const { return verifier_->task().graph; }
+  bool stopped() const { return options_.should_stop && options_.should_stop(); }
+
   void say(std::string_view text) const {
     if (options_.on_progress) options_.on_progress(text);
   }
 
-  double estimated(const plan::Plan& plan) const { return plan::estimate(graph_, plan, options_.gpu); }
+  Result<void> open_verifier() {
+    verifier::VerifyOptions task{.task = options_.model,
+                                 .numerics = options_.numerics,
+                                 .device = options_.device,
+                                 .model_class = options_.model_class,
+                                 .python = options_.python,
+                                 .on_progress = options_.on_progress};
+    // The old one stays if there is no new one: the graph is its.
+    STITCH_TRY(verifier_, verifier::Verifier::open(task));
+    return {};
+  }
 
-  // Codes and judges a plan; it stays if the whole program got better. Only our own trouble is an error.
-  Result<void> take(std::string_view step, std::string_view why, plan::Plan plan) {
+  double estimated(const plan::Plan& plan) const { return plan::estimate(graph(), plan, options_.gpu); }
+
+  // Codes and judges a plan; it stays if the whole program got better. Whatever goes wrong costs this step
+  // and nothing else. A step that rounds is judged on every kind of input, as what ships will be.
+  void take(std::string_view step, std::string_view why, plan::Plan plan, bool rounds = false) {
     auto begin = Clock::now();
-    LedgerEntry entry{.step = std::string(step), .why = std::string(why), .before = best_.seconds};
-    if (best_.seconds > 0) entry.predicted_gain = estimated(best_.plan) - estimated(plan);
+    double best = kept_.empty() ? 0 : kept_.back().seconds;
+    LedgerEntry entry{.step = std::string(step), .why = std::string(why), .before = best};
+    if (!kept_.empty()) entry.predicted_gain = estimated(kept_.back().plan) - estimated(plan);
+    if (kept_.empty()) start_of_next_ = plan;
     say(step);
-    auto attempt = make(std::move(plan), entry.reason);
-    if (!attempt) return std::move(attempt).error();
-    if (*attempt) {
-      entry.after = (*attempt)->seconds;
-      entry.kept = best_.seconds == 0 || entry.after < best_.seconds;
+    if (std::optional<Attempt> attempt = attempt_at(std::move(plan), !rounds, entry.reason)) {
+      entry.after = attempt->seconds;
+      entry.kept = kept_.empty() || entry.after < best;
       if (entry.kept)
-        best_ = std::move(**attempt);
+        kept_.push_back(*std::move(attempt));
       else
         entry.reason = "not faster";
     }
     entry.seconds = since(begin);
     ledger_.entries.push_back(std::move(entry));
-    return {};
   }
 
-  Result<std::optional<Attempt>> make(plan::Plan plan, std::string& reason) {
-    if (auto valid = plan::check(graph_, plan); !valid) {
-      reason = valid.error().message;
-      return std::optional<Attempt>();
+  std::optional<Attempt> attempt_at(plan::Plan plan, bool quick, std::string& reason) {
+    try {
+      auto attempt = make(std::move(plan), quick);
+      if (attempt) return *std::move(attempt);
+      reason = attempt.error().message;
+      // Trouble of our own, such as a reference that ran out of memory: the next step gets a new one.
+      if (attempt.error().blame == Error::Blame::work && attempt.error().code != "stopped")
+        if (auto opened = open_verifier(); !opened) reason += "; " + opened.error().message;
+    } catch (const std::exception& bug) {
+      reason = format("a bug of ours: {}", bug.what());
     }
-    auto contents = code::write_program(graph_, plan);
-    if (!contents) {
-      reason = contents.error().message;
-      return std::optional<Attempt>();
-    }
+    return std::nullopt;
+  }
+
+  Result<Attempt> make(plan::Plan plan, bool quick) {
+    STITCH_CHECK(plan::check(graph(), plan));
+    STITCH_TRY(PackageContents contents, code::write_program(graph(), plan));
     fs::path folder = scratch_ / format("step{}", ledger_.entries.size());
-    STITCH_CHECK(write_package(folder, *contents));
-    verifier::VerifyOptions quick = asked(folder);
-    quick.quick = true;
-    STITCH_TRY(verifier::Verdict verdict, verifier_.judge(quick));
-    if (!verdict.passed()) {
-      reason = verdict.failure()->gate + ": " + verdict.failure()->summary;
-      return std::optional<Attempt>();
-    }
-    double seconds =
-        verdict.timing ? verdict.timing->at("program").at("seconds").get<double>() : estimated(plan);
-    return std::optional<Attempt>(Attempt{std::move(plan), *std::move(contents), seconds});
+    STITCH_CHECK(write_package(folder, contents));
+    verifier::VerifyOptions options = asked(folder);
+    options.quick = quick;
+    STITCH_TRY(verifier::Verdict verdict, verifier_->judge(options));
+    if (!verdict.passed())
+      return user_error("step", verdict.failure()->gate + ": " + verdict.failure()->summary);
+    double seconds = seconds_of(verdict, plan);
+    return Attempt{std::move(plan), std::move(contents), std::move(verdict), seconds};
+  }
+
+  double seconds_of(const verifier::Verdict& verdict, const plan::Plan& plan) const {
+    return verdict.timing ? verdict.timing->at("program").at("seconds").get<double>() : estimated(plan);
   }
 
   verifier::VerifyOptions asked(const fs::path& program) const {
@@ -113,30 +142,62 @@ class Optimizer {
                                 .model_class = options_.model_class,
                                 .python = options_.python};
     out.on_progress = options_.on_progress;
+    out.should_stop = options_.should_stop;
     return out;
   }
 
-  // The best program, with its task and constants, through every gate and beside the baselines.
-  Result<verifier::Verdict> ship() {
-    PackageContents contents = best_.contents;
+  // The best program that passes every gate, beside the baselines: should the best one fail one that the
+  // steps don't have, the one before it has its turn.
+  Result<void> ship(Optimized& out) {
+    if (const verifier::GateReport* profile = kept_.front().verdict.gate("profile"))
+      out.plain_profile = profile->evidence;
+    for (; !kept_.empty(); kept_.pop_back()) {
+      const Attempt& best = kept_.back();
+      STITCH_CHECK(write(best));
+      out.seconds_a_call = best.seconds;
+      out.verdict = best.verdict;
+      out.regions = std::make_shared<const Json>(
+          plan::to_json(graph(), best.plan, options_.gpu).value("regions", Json::array()));
+      verifier::VerifyOptions whole = asked(options_.out);
+      whole.baselines = options_.baselines;
+      whole.quick = options_.quick;
+      auto verdict = verifier_->judge(whole);
+      // The steps' verdict stands where there is no time for another, or something of ours broke.
+      if (!verdict) {
+        out.stopped = verdict.error().code == "stopped";
+        if (!out.stopped) out.verdict.notes.push_back("judged as a step only: " + verdict.error().message);
+        return {};
+      }
+      out.verdict = *std::move(verdict);
+      if (out.verdict.passed()) {
+        out.seconds_a_call = seconds_of(out.verdict, best.plan);
+        return {};
+      }
+      LedgerEntry entry{.step = "ship", .why = "every gate", .before = best.seconds};
+      entry.reason = out.verdict.failure()->gate + ": " + out.verdict.failure()->summary;
+      ledger_.entries.push_back(std::move(entry));
+    }
+    return {};
+  }
+
+  // With its task and constants.
+  Result<void> write(const Attempt& attempt) const {
+    PackageContents contents = attempt.contents;
     STITCH_TRY(contents.task, read_file(options_.model));
     if (!options_.model_class.empty()) contents.model_class = options_.model_class;
     for (const ManifestTensor& tensor : contents.manifest.signature.parameters)
       if (tensor.role == "constant")
-        if (const TensorBytes* found = verifier_.task().weights->find(tensor.data))
+        if (const TensorBytes* found = verifier_->task().weights->find(tensor.data))
           contents.constants.emplace_back(tensor.data, *found);
-    STITCH_CHECK(write_package(options_.out, contents));
-    verifier::VerifyOptions whole = asked(options_.out);
-    whole.baselines = options_.baselines;
-    return verifier_.judge(whole);
+    return write_package(options_.out, contents);
   }
 
   const OptimizeOptions& options_;
-  verifier::Verifier& verifier_;
-  const Graph& graph_;
   fs::path scratch_;
   plan::Techniques techniques_;
-  Attempt best_;
+  std::unique_ptr<verifier::Verifier> verifier_;
+  plan::Plan start_of_next_;   // until something is kept
+  std::vector<Attempt> kept_;  // each better than the one before it
   Ledger ledger_;
 };
 
@@ -144,14 +205,7 @@ class Optimizer {
 
 Result<Optimized> optimize(const OptimizeOptions& options) {
   STITCH_TRY(ScratchFolder scratch, ScratchFolder::create("stitchcuda-optimize"));
-  verifier::VerifyOptions task{.task = options.model,
-                               .numerics = options.numerics,
-                               .device = options.device,
-                               .model_class = options.model_class,
-                               .python = options.python,
-                               .on_progress = options.on_progress};
-  STITCH_TRY(std::unique_ptr<verifier::Verifier> verifier, verifier::Verifier::open(task));
-  return Optimizer(options, *verifier, scratch.path()).run();
+  return Optimizer(options, scratch.path()).run();
 }
 
 }  // namespace stitch::agents

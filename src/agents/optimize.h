@@ -19,13 +19,20 @@ struct OptimizeOptions {
   std::string model_class, python;
   std::vector<std::string> baselines;
   std::chrono::seconds budget{180};
+  bool quick = false;                 // what ships is judged as the steps are, not by every gate
+  std::function<bool()> should_stop;  // then the best so far ships as it is
   std::function<void(std::string_view)> on_progress;
 };
 
 struct Optimized {
   Ledger ledger;
-  verifier::Verdict verdict;  // of what was shipped, through every gate
-  double seconds = 0;
+  verifier::Verdict verdict;  // of what was shipped, through every gate unless quick or stopped
+  bool stopped = false;
+  double seconds = 0;                   // that all of it took us
+  double seconds_a_call = 0;            // measured, or estimated: as the ledger says
+  double floor = 0;                     // seconds a call
+  std::shared_ptr<const Json> regions;  // of what was shipped: name, technique, nodes, estimated seconds
+  std::shared_ptr<const Json> plain_profile;  // of the plain program, as the profile gate saw it
 };
 
 // An error only if there is no program at all to ship.

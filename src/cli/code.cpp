@@ -1,5 +1,6 @@
 #include "cli/code.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
@@ -9,6 +10,7 @@
 #include "graph/folder.h"
 #include "import/import.h"
 #include "plan/plain_plan.h"
+#include "plan/steps.h"
 
 namespace stitch {
 
@@ -43,9 +45,11 @@ Result<int> run_code(const CodeCommand& command, Console& console) {
   STITCH_TRY(plan::Plan plan, plan::plain_plan(loaded.graph, command.numerics, code::plain_technique));
   if (!command.plain) {
     plan::Techniques techniques = code::techniques();
-    STITCH_TRY(plan, plan::choose_techniques(loaded.graph, std::move(plan), techniques));
-    STITCH_TRY(plan, plan::fuse_epilogues(loaded.graph, std::move(plan), techniques));
-    STITCH_TRY(plan, plan::fuse_loops(loaded.graph, std::move(plan), techniques));
+    for (const plan::StepRule& rule : plan::all_steps()) {
+      if (rule.rounds && command.numerics != "half" && !command.rounding) continue;
+      if (std::ranges::find(command.without, rule.name) != command.without.end()) continue;
+      STITCH_TRY(plan, rule.apply(loaded.graph, std::move(plan), techniques));
+    }
   }
   STITCH_CHECK(plan::check(loaded.graph, plan));
   STITCH_TRY(PackageContents contents, code::write_program(loaded.graph, plan));

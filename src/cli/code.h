@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "cli/console.h"
@@ -14,6 +15,8 @@ struct CodeCommand {
   std::string model_class;
   std::string python;
   bool plain = false;
+  std::vector<std::string> without;  // steps, by name
+  bool rounding = false;             // steps that optimize keeps only if a Verifier accepts them
 };
 
 Result<int> run_code(const CodeCommand& command, Console& console);

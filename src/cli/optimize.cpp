@@ -3,12 +3,14 @@
 #include <nlohmann/json.hpp>
 
 #include "agents/optimize.h"
+#include "base/interrupt.h"
 #include "base/json.h"
 #include "base/progress.h"
 #include "base/text.h"
 #include "cli/baselines.h"
 #include "cli/choose_device.h"
 #include "cli/choose_gpu.h"
+#include "cli/optimize_page.h"
 
 namespace stitch {
 
@@ -34,6 +36,9 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   options.model_class = command.model_class;
   options.python = command.python;
   options.budget = std::chrono::seconds(command.budget);
+  options.quick = command.quick;
+  StopPolitely polite;
+  options.should_stop = stop_requested;
   Result<agents::Optimized> optimized = work_error("", "");
   {
     Progress progress(console.err, console.err_terminal, console.json, "optimizing");
@@ -41,17 +46,26 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
     optimized = agents::optimize(options);
   }
   if (!optimized) return std::move(optimized).error();
+  Json json = {{"program", command.out},
+               {"gpu", options.gpu.name},
+               {"seconds", optimized->seconds},
+               {"seconds_a_call", optimized->seconds_a_call},
+               {"floor_seconds", optimized->floor},
+               {"stopped", optimized->stopped},
+               {"ledger", to_json(optimized->ledger)},
+               {"verdict", to_json(optimized->verdict)}};
+  if (optimized->regions) json["regions"] = *optimized->regions;
+  if (optimized->plain_profile) json["plain_profile"] = *optimized->plain_profile;
+  fs::path page = command.html.empty() ? fs::path(command.out) / "report.html" : fs::path(command.html);
+  STITCH_CHECK(write_file(page, optimize_page(json)));
   if (console.json) {
-    Json json = {{"program", command.out},
-                 {"seconds", optimized->seconds},
-                 {"ledger", to_json(optimized->ledger)},
-                 {"verdict", to_json(optimized->verdict)}};
     console.out << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
   } else {
     console.out << table(optimized->ledger, console.out_terminal) << '\n'
                 << table(optimized->verdict, console.out_terminal);
     if (!cuda)
       console.out << format("Times are estimates for a {}: this machine has no GPU.\n", options.gpu.name);
+    if (optimized->stopped) console.out << "Stopped: this is the best so far, judged as a step.\n";
     console.out << format("{}: done in {}\n", command.out, seconds_text(optimized->seconds));
   }
   return optimized->verdict.passed() ? 0 : 1;

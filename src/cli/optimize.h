@@ -15,7 +15,9 @@ struct OptimizeCommand {
   std::string baselines = "auto";
   std::string model_class;
   std::string python;
+  std::string html;  // empty: report.html in the program's folder
   int budget = 180;  // seconds
+  bool quick = false;
 };
 
 Result<int> run_optimize(const OptimizeCommand& command, Console& console);

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "graph/safetensors.h"
 #include "program/package.h"
 
 namespace stitch {
@@ -21,6 +22,15 @@ Result<void> add_files(const fs::path& folder, const fs::path& below, PackageCon
   return {};
 }
 
+// What the program's folder holds of tensors that no constructor makes.
+Result<std::optional<Safetensors>> open_constants(const fs::path& folder) {
+  fs::path file = folder / "constants.safetensors";
+  std::error_code ec;
+  if (!fs::exists(file, ec)) return std::optional<Safetensors>();
+  STITCH_TRY(Safetensors held, Safetensors::open(file));
+  return std::optional<Safetensors>(std::move(held));
+}
+
 }  // namespace
 
 Result<int> run_package(const PackageCommand& command, Console& console) {
@@ -31,6 +41,9 @@ Result<int> run_package(const PackageCommand& command, Console& console) {
     return at(command.program, user_error("package", "a single file is no program folder",
                                           "put it into a folder as program.cu"));
   for (const char* below : {"", "regions"}) STITCH_CHECK(add_files(package.folder, below, contents));
+  STITCH_TRY(std::optional<Safetensors> constants, open_constants(package.folder));
+  if (constants)
+    for (const auto& [name, tensor] : constants->tensors()) contents.constants.emplace_back(name, tensor);
   if (!command.task.empty()) {
     STITCH_TRY(contents.task, read_file(command.task));
     if (!command.model_class.empty()) contents.model_class = command.model_class;

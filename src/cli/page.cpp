@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "cli/html.h"
 #include "cli/layout.h"
 
 namespace stitch {
@@ -77,7 +78,8 @@ Picture picture_of(const Report& report) {
     const Node& node = graph.nodes[n];
     bool small = report.floor.nodes[n].seconds() == 0;
     for (ValueId id : node.results) maker[index_of(id)] = static_cast<int>(items.size());
-    items.push_back({box_width, small ? small_height : box_height, block_of(node.module)});
+    items.push_back({box_width, small ? small_height : box_height,
+                     report.frames.empty() ? block_of(node.module) : report.frames[n]});
     std::ranges::for_each(node.operands, arrow_to_last);
     out.nodes.push_back(n);
   }
@@ -193,20 +195,6 @@ Json page_data(const Report& report) {
     frames.push_back({frame.group, tenths(frame.box.x), tenths(frame.box.y), tenths(frame.box.width),
                       tenths(frame.box.height)});
   return data;
-}
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (char c : text) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += c;
-    }
-  }
-  return out;
 }
 
 // JSON inside a script element: no "</script>" or "<!--" may appear, so every '<' is spelt out.

@@ -14,6 +14,7 @@ struct PlanCommand {
   std::string gpu;  // empty: the one in this machine, or else an H200
   std::string model_class;
   std::string python;
+  std::string html;  // empty: no page
 };
 
 Result<int> run_plan(const PlanCommand& command, Console& console);

@@ -27,6 +27,8 @@ struct Report {
   Floor floor;
   std::vector<OpKind> kinds;     // the heaviest first
   std::vector<size_t> heaviest;  // every node, the heaviest first
+  // What the page frames together, a node each; empty: by the modules they come from.
+  std::vector<std::string> frames;
 };
 
 Report make_report(const Graph& graph, std::string source, const GpuSpec& gpu);

@@ -10,6 +10,7 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "cli/baselines.h"
+#include "cli/bench.h"
 #include "cli/code.h"
 #include "cli/doctor.h"
 #include "cli/import.h"
@@ -33,6 +34,7 @@ struct Options {
   CodeCommand code;
   PlanCommand plan;
   OptimizeCommand optimize;
+  BenchCommand bench;
   bool json = false;  // read before the parse, so that its errors are JSON too
 };
 
@@ -112,6 +114,7 @@ void add_verify(CLI::App& app, Options& options) {
                    "measure them although they are in the cache");
   command.add_flag("--sanitizer", verify.sanitizer,
                    "compute-sanitizer's memcheck, racecheck and initcheck, on a GPU");
+  command.add_flag("--asan", verify.address_sanitizer, "AddressSanitizer around it, on the emulated GPU");
   command.add_flag("--quick", verify.quick, "one seed and no second weights: for work in progress");
   command.add_flag("!--no-timing", verify.timing, "check only");
   command.add_option("--compat", verify.compatible, "kernelbench: its allclose must accept the result too")
@@ -184,6 +187,8 @@ void add_plan(CLI::App& app, Options& options) {
       ->type_name("NAME");
   command.add_option("--numerics", plan.numerics, "strict, default, tf32 or half; default unless told")
       ->type_name("CLASS");
+  command.add_option("--html", plan.html, "write a page with the graph as a picture, its regions framed")
+      ->type_name("FILE");
   command.add_option("--class", plan.model_class, "the class to import, instead of Model")->type_name("NAME");
   command.add_option("--python", plan.python, "the Python to use for a .py file")->type_name("PATH");
   add_json(command, options);
@@ -208,6 +213,9 @@ void add_optimize(CLI::App& app, Options& options) {
       .add_option("--baselines", optimize.baselines,
                   "what to time beside it: eager,eager-graph,compile,compile-graph; all; none")
       ->type_name("LIST");
+  command.add_option("--html", optimize.html, "where the page goes, report.html in the folder unless told")
+      ->type_name("FILE");
+  command.add_flag("--quick", optimize.quick, "what ships is judged as the steps are: one seed, fewer gates");
   command.add_option("--class", optimize.model_class, "the class to import, instead of Model")
       ->type_name("NAME");
   command.add_option("--python", optimize.python, "the Python to use for the task")->type_name("PATH");
@@ -217,12 +225,57 @@ void add_optimize(CLI::App& app, Options& options) {
       "--numerics tf32 --budget 600");
 }
 
+void add_bench(CLI::App& app, Options& options) {
+  BenchCommand& bench = options.bench;
+  CLI::App& command = *app.add_subcommand("bench", "Optimize many tasks, and say what that comes to");
+  command.add_option("TASKS", bench.paths, "folders of .py tasks, or the tasks themselves")->required();
+  command.add_option("-o,--out", bench.out, "the folder of results; a run that was stopped goes on there")
+      ->type_name("FOLDER")
+      ->required();
+  command.add_option("--device", bench.device, "cuda or emulated; the GPU if there is one")
+      ->type_name("NAME");
+  command.add_option("--numerics", bench.numerics, "strict, default, tf32 or half; default unless told")
+      ->type_name("CLASS");
+  command
+      .add_option("--baselines", bench.baselines,
+                  "what to time beside each: eager,eager-graph,compile,compile-graph; all; none")
+      ->type_name("LIST");
+  command
+      .add_option("--known-baselines", bench.known_baselines,
+                  "times measured earlier, a line of JSON a task; none are measured then unless told")
+      ->type_name("FILE");
+  command
+      .add_option("--jobs", bench.jobs, "tasks at once, one for four cores unless told; timing takes turns")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(1, 256));
+  command
+      .add_option("--budget", bench.budget,
+                  "seconds a task after which no new step is begun, 180 unless told")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1, 86400));
+  command
+      .add_option("--time-limit", bench.time_limit,
+                  "seconds after which a task is given up, 3600 unless told")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1, 86400));
+  command.add_flag("--quick", bench.quick, "what ships is judged as the steps are: one seed, fewer gates");
+  command.add_option("--python", bench.python, "the Python to use for the tasks")->type_name("PATH");
+  add_json(command, options);
+  command.footer(
+      "stitchcuda bench examples -o build/bench\nstitchcuda bench KernelBench/level1 KernelBench/level2 -o "
+      "out/ "
+      "--jobs 8 --known-baselines earlier.jsonl");
+}
+
 void add_code(CLI::App& app, Options& options) {
   CodeCommand& code = options.code;
   CLI::App& command = *app.add_subcommand("code", "Write a CUDA program for a model");
   command.add_option("MODEL", code.model, "a .py file or a graph folder")->required();
   command.add_option("-o,--out", code.out, "the program's folder")->type_name("FOLDER")->required();
   command.add_flag("--plain", code.plain, "one simple kernel a node: nothing fused, no libraries");
+  command.add_flag("--rounding", code.rounding, "fp16 between convolutions, too: verify what comes out");
+  command.add_option("--without", code.without, "a step to leave out, by its name in the plan")
+      ->type_name("STEP");
   command.add_option("--numerics", code.numerics, "strict, default, tf32 or half; default unless told")
       ->type_name("CLASS");
   command.add_option("--class", code.model_class, "the class to import, instead of Model")->type_name("NAME");
@@ -248,6 +301,7 @@ Result<int> run_command(const std::string& name, const Options& options, Console
   if (name == "baselines") return run_baselines(options.baselines, console);
   if (name == "plan") return run_plan(options.plan, console);
   if (name == "optimize") return run_optimize(options.optimize, console);
+  if (name == "bench") return run_bench(options.bench, console);
   if (name == "code") return run_code(options.code, console);
   if (name == "doctor") return run_doctor(console);
   throw Bug("a command without a body: " + name);
@@ -376,6 +430,7 @@ Result<int> parse_and_run(std::vector<std::string> words, Console& console) {
   add_plan(app, options);
   add_code(app, options);
   add_optimize(app, options);
+  add_bench(app, options);
   add_verify(app, options);
   add_receipt(app, options);
   add_package(app, options);

@@ -51,11 +51,10 @@ TEST(RunCli, NoCommandIsAMistake) {
   Ran ran = run({});
   EXPECT_EQ(ran.code, 2);
   EXPECT_EQ(ran.out, "");
-  EXPECT_NE(
-      ran.err.find(
-          "error: no command is named\nfix: one of: import, show, plan, code, optimize, verify, receipt, "
-          "package, baselines, doctor\n"),
-      std::string::npos)
+  EXPECT_NE(ran.err.find("error: no command is named\nfix: one of: import, show, plan, code, optimize, "
+                         "bench, verify, receipt, "
+                         "package, baselines, doctor\n"),
+            std::string::npos)
       << ran.err;
 }
 

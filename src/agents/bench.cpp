@@ -1,0 +1,214 @@
+#include "agents/bench.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
+
+#include "base/process.h"
+#include "base/sha256.h"
+#include "base/text.h"
+
+namespace stitch::agents {
+
+namespace {
+
+constexpr size_t most_kernels = 8;
+constexpr auto no_throw = Json::error_handler_t::replace;
+
+// One write of one line: whoever is killed leaves whole lines, or one that no reader takes for one.
+Result<void> append_line(const fs::path& file, const Json& record) {
+  const std::string line = record.dump(-1, ' ', false, no_throw) + '\n';
+  int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  bool written =
+      descriptor >= 0 && ::write(descriptor, line.data(), line.size()) == static_cast<ssize_t>(line.size());
+  int failure = errno;
+  if (descriptor >= 0) ::close(descriptor);
+  if (!written)
+    return at(file.string(), work_error("write", format("cannot write: {}", std::strerror(failure))));
+  return {};
+}
+
+Json heaviest_kernels(const Json& answer) {
+  Json kernels = Json::array();
+  for (const Json& gate : answer.at("verdict").value("gates", Json::array()))
+    if (word(gate, "gate") == "profile" && gate.contains("evidence"))
+      kernels = gate["evidence"].value("kernels", Json::array());
+  std::stable_sort(kernels.begin(), kernels.end(), [](const Json& a, const Json& b) {
+    return a.value("nanoseconds", int64_t{0}) > b.value("nanoseconds", int64_t{0});
+  });
+  while (kernels.size() > most_kernels) kernels.erase(kernels.size() - 1);
+  return kernels;
+}
+
+class Bench {
+ public:
+  explicit Bench(const BenchOptions& options) : options_(options), file_(options.out / "tasks.jsonl") {}
+
+  Result<BenchRun> run() {
+    std::error_code failed;
+    fs::create_directories(options_.out / "programs", failed);
+    if (failed)
+      return at(options_.out.string(),
+                work_error("write", format("cannot make the folder: {}", failed.message())));
+    find_earlier();
+    std::vector<std::thread> threads;
+    const size_t jobs = std::min(static_cast<size_t>(std::max(options_.jobs, 1)), todo_.size());
+    for (size_t i = 0; i < jobs; ++i) threads.emplace_back([this] { work(); });
+    while (finished_workers_ < static_cast<int>(jobs)) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      if (!stopped_ && options_.should_stop && options_.should_stop()) stop();
+    }
+    for (std::thread& thread : threads) thread.join();
+    if (trouble_) return *trouble_;
+    run_.stopped = stopped_;
+    return std::move(run_);
+  }
+
+ private:
+  std::string key_of(const BenchTask& task) const {
+    Sha256 sum;
+    auto source = read_file(task.path);
+    sum.add_field(source ? *source : "");
+    sum.add_field(task.name);
+    sum.add_field(options_.identity);
+    for (const std::string& flag : options_.flags) sum.add_field(flag);
+    return sum.hex();
+  }
+
+  void find_earlier() {
+    BenchRecords earlier = read_records(file_);
+    for (size_t i = 0; i < options_.tasks.size(); ++i) {
+      keys_.push_back(key_of(options_.tasks[i]));
+      auto found = earlier.find(keys_.back());
+      run_.records.push_back(found == earlier.end() ? nullptr : found->second);
+      if (found == earlier.end())
+        todo_.push_back(i);
+      else
+        ++run_.earlier;
+    }
+  }
+
+  void work() {
+    for (size_t i; (i = next_++) < todo_.size() && !stopped_;) {
+      const size_t index = todo_[i];
+      const BenchTask& task = options_.tasks[index];
+      Json record = optimise(task);
+      if (stopped_) break;
+      record["key"] = keys_[index];
+      std::lock_guard hold(lock_);
+      if (auto written = append_line(file_, record); !written && !trouble_) trouble_ = written.error();
+      run_.records[index] = std::make_shared<const Json>(record);
+      if (options_.on_done) options_.on_done(task, record);
+    }
+    ++finished_workers_;
+  }
+
+  Json optimise(const BenchTask& task) {
+    const fs::path program = options_.out / "programs" / task.name;
+    std::error_code ignored;
+    fs::create_directories(program.parent_path(), ignored);
+    Command command{{(executable_folder() / "stitchcuda").string(), "optimize", task.path.string(), "-o",
+                     program.string(), "--json"},
+                    {},
+                    std::chrono::seconds(options_.seconds_a_task)};
+    command.words.insert(command.words.end(), options_.flags.begin(), options_.flags.end());
+    auto child = Child::start(command);
+    if (!child) return record_of(task, to_json(child.error()));
+    child->close_input();
+    {
+      std::lock_guard hold(lock_);
+      running_.insert(&*child);
+      if (stopped_) child->stop();
+    }
+    std::string text;
+    while (auto line = child->read_line()) text += *line + '\n';
+    {
+      std::lock_guard hold(lock_);
+      running_.erase(&*child);
+    }
+    Finished finished = child->wait();
+    (void)write_file(program.string() + ".json", text);
+    auto answer = parse_json(text);
+    if (answer && answer->is_object()) return record_of(task, *answer);
+    std::string why = finished.timed_out ? format("still at it after {} s", options_.seconds_a_task)
+                                         : format("it ended with exit code {}", finished.exit_code);
+    std::string last = split(trim(finished.error_tail), '\n').back();
+    return record_of(task, to_json(work_error(finished.timed_out ? "hung" : "crashed",
+                                              last.empty() ? why : why + ": " + last)));
+  }
+
+  void stop() {
+    std::lock_guard hold(lock_);
+    stopped_ = true;
+    for (const Child* child : running_) child->stop();
+  }
+
+  const BenchOptions& options_;
+  const fs::path file_;
+  std::vector<std::string> keys_;
+  std::vector<size_t> todo_;
+  std::atomic<size_t> next_ = 0;
+  std::atomic<int> finished_workers_ = 0;
+  std::atomic<bool> stopped_ = false;
+  std::mutex lock_;
+  std::set<const Child*> running_;
+  std::optional<Error> trouble_;
+  BenchRun run_;
+};
+
+}  // namespace
+
+Json record_of(const BenchTask& task, const Json& answer) {
+  Json record = {{"task", task.name}, {"group", task.group}, {"passed", false}};
+  if (answer.contains("error")) {
+    record.update(
+        Json{{"code", word(answer["error"], "code")}, {"reason", word(answer["error"], "message")}});
+    return record;
+  }
+  const Json& verdict = answer.at("verdict");
+  record["passed"] = word(verdict, "verdict") == "passed";
+  if (!record["passed"].get<bool>())
+    record.update(Json{{"code", word(verdict, "gate") + ": " + word(verdict, "code")},
+                       {"reason", word(verdict, "reason")}});
+  record["numerics"] = word(verdict, "class");
+  record["device"] = word(verdict, "device");
+  record["reference"] = verdict.value("reference", Json::object());
+  record["times"] = word(answer.at("ledger"), "times");
+  for (const char* key : {"seconds_a_call", "floor_seconds", "seconds"}) record[key] = answer.value(key, 0.0);
+  record["baselines"] = Json::object();
+  if (verdict.contains("timing"))
+    for (const Json& side : verdict["timing"].value("baselines", Json::array()))
+      if (side.contains("seconds")) record["baselines"][word(side, "side")] = side["seconds"];
+  Json steps = Json::array();
+  for (const Json& step : answer["ledger"].value("steps", Json::array()))
+    steps.push_back({{"step", word(step, "step")}, {"kept", step.value("kept", false)}});
+  record["steps"] = std::move(steps);
+  record["kernels"] = heaviest_kernels(answer);
+  return record;
+}
+
+BenchRecords read_records(const fs::path& file) {
+  BenchRecords out;
+  auto text = read_file(file);
+  if (!text) return out;
+  for (const std::string& line : split(*text, '\n')) {
+    auto json = parse_json(line);
+    if (!json || !json->is_object()) continue;
+    const std::string key = word(*json, "key");
+    if (!key.empty()) out[key] = std::make_shared<const Json>(*std::move(json));
+  }
+  return out;
+}
+
+Result<BenchRun> run_bench(const BenchOptions& options) { return Bench(options).run(); }
+
+}  // namespace stitch::agents

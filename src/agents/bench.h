@@ -1,0 +1,49 @@
+// Many tasks, each optimised in a process of its own: one that crashes, hangs or eats all memory takes nobody
+// along. A task that is done is a line in a file, so a run that was killed goes on where it was.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "base/json.h"
+
+namespace stitch::agents {
+
+struct BenchTask {
+  fs::path path;
+  std::string name;   // of its files below the out folder: level1/1_Square
+  std::string group;  // the folder it lies in: level1
+};
+
+struct BenchOptions {
+  std::vector<BenchTask> tasks;
+  fs::path out;
+  std::vector<std::string> flags;  // of `optimize`, the same for all
+  std::string identity;            // of what else may change a result: version, GPU
+  int jobs = 1;
+  int seconds_a_task = 3600;  // then it is given up
+  std::function<void(const BenchTask& task, const Json& record)> on_done;
+  std::function<bool()> should_stop;
+};
+
+struct BenchRun {
+  std::vector<std::shared_ptr<const Json>> records;  // in the order of the tasks; null: not done
+  int earlier = 0;                                   // of them, from an earlier run
+  bool stopped = false;
+};
+
+// What a run of `optimize --json` says of a task, in one line.
+Json record_of(const BenchTask& task, const Json& answer);
+
+// Lines of an earlier run by their keys; half a line at the end is nobody's.
+using BenchRecords = std::map<std::string, std::shared_ptr<const Json>>;
+BenchRecords read_records(const fs::path& file);
+
+// Reads and goes on writing out/tasks.jsonl. Programs are below out/programs.
+Result<BenchRun> run_bench(const BenchOptions& options);
+
+}  // namespace stitch::agents

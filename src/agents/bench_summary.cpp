@@ -1,0 +1,192 @@
+#include "agents/bench_summary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+
+namespace stitch::agents {
+
+namespace {
+
+constexpr double thresholds[] = {1, 1.5, 2, 3};
+constexpr const char* kinds[] = {"eager", "eager-graph", "compile", "compile-graph"};
+constexpr size_t most_furthest = 20;
+
+// level1/9_X of a row with level 1, and plain 9_X.
+std::string name_in_row(const Json& row) {
+  if (row.contains("task")) return word(row, "task");
+  std::string name = word(row, "name");
+  return row.contains("level") ? format("level{}/{}", row["level"].dump(), name) : name;
+}
+
+std::map<std::string, double> times_in_row(const Json& row) {
+  std::map<std::string, double> out;
+  for (std::string kind : kinds) {
+    if (row.contains("baselines") && row["baselines"].contains(kind)) out[kind] = row["baselines"][kind];
+    std::string spelt = kind;
+    std::ranges::replace(spelt, '-', '_');
+    if (auto found = row.find(spelt + "_ms"); found != row.end() && found->is_number())
+      out[kind] = found->get<double>() * 1e-3;
+  }
+  return out;
+}
+
+// Python writes NaN and Infinity, which JSON has no words for.
+std::string without_infinities(std::string line) {
+  for (std::string_view word : {"-Infinity", "Infinity", "NaN"})
+    for (size_t at; (at = line.find(word)) != line.npos;) line.replace(at, word.size(), "null");
+  return line;
+}
+
+struct Score {
+  int tasks = 0, passed = 0;
+  int compared = 0;                                // those with a baseline, and those that failed
+  std::map<std::string, std::vector<double>> won;  // speedups by baseline, "best" among them
+  std::vector<double> share;                       // of the floor
+  double seconds = 0;                              // to optimise
+
+  void add(const Json& task) {
+    ++tasks;
+    bool right = task.at("passed").get<bool>();
+    passed += right;
+    seconds += task.value("seconds", 0.0);
+    compared += !right || task.contains("best_baseline");
+    const Json speedups = task.value("speedups", Json::object());
+    for (const auto& [kind, times] : speedups.items()) won[kind].push_back(times.get<double>());
+    if (task.contains("share_of_floor")) share.push_back(task["share_of_floor"].get<double>());
+  }
+
+  static double mean(const std::vector<double>& values) {
+    double sum = 0;
+    for (double value : values) sum += value;
+    return values.empty() ? 0 : sum / static_cast<double>(values.size());
+  }
+
+  static double geometric_mean(const std::vector<double>& values) {
+    double sum = 0;
+    for (double value : values) sum += std::log(value);
+    return values.empty() ? 0 : std::exp(sum / static_cast<double>(values.size()));
+  }
+
+  Json json() const {
+    Json out = {{"tasks", tasks}, {"passed", passed}, {"compared", compared}, {"seconds", seconds}};
+    if (auto best = won.find("best"); best != won.end())
+      for (double threshold : thresholds)
+        out[format("fast_{}", threshold)] =
+            static_cast<double>(
+                std::ranges::count_if(best->second, [&](double times) { return times > threshold; })) /
+            compared;
+    for (const auto& [kind, times] : won)
+      out["speedup"][kind] = {
+          {"tasks", times.size()}, {"mean", mean(times)}, {"geometric_mean", geometric_mean(times)}};
+    if (!share.empty()) out["share_of_floor"] = {{"mean", mean(share)}, {"tasks", share.size()}};
+    return out;
+  }
+};
+
+// A record with what follows from it.
+Json judged(const Json& record) {
+  Json task = record;
+  if (!task.at("passed").get<bool>()) return task;
+  double own = task.value("seconds_a_call", 0.0), floor = task.value("floor_seconds", 0.0);
+  if (own <= 0) return task;
+  if (floor > 0) task["share_of_floor"] = floor / own;
+  double best = 0;
+  for (const char* source : {"baselines", "known_baselines"}) {
+    const Json times = task.value(source, Json::object());
+    for (const auto& [kind, seconds] : times.items()) {
+      double theirs = seconds.get<double>();
+      task["speedups"][kind] = theirs / own;
+      if (best != 0 && theirs >= best) continue;
+      best = theirs;
+      task["best_baseline"] = kind;
+      task["best_baseline_known"] = std::string_view(source) == "known_baselines";
+    }
+  }
+  if (best > 0) task["speedups"]["best"] = best / own;
+  return task;
+}
+
+Json furthest_from_floor(const Json& tasks) {
+  std::vector<const Json*> order;
+  for (const Json& task : tasks)
+    if (task.contains("share_of_floor")) order.push_back(&task);
+  std::ranges::stable_sort(order, [](const Json* a, const Json* b) {
+    return a->at("share_of_floor").get<double>() < b->at("share_of_floor").get<double>();
+  });
+  Json out = Json::array();
+  for (size_t i = 0; i < std::min(order.size(), most_furthest); ++i) {
+    const Json& task = *order[i];
+    Json one = {{"task", task.at("task")}, {"share_of_floor", task.at("share_of_floor")}};
+    one["kernels"] = Json::array();
+    for (const Json& kernel : task.value("kernels", Json::array()))
+      if (kernel.value("nanoseconds", int64_t{0}) > 0 && one["kernels"].size() < 3)
+        one["kernels"].push_back(kernel);
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<KnownBaselines> read_known_baselines(const fs::path& file, const std::string& numerics) {
+  STITCH_TRY(std::string text, read_file(file));
+  KnownBaselines out;
+  int number = 0;
+  for (const std::string& line : split(text, '\n')) {
+    ++number;
+    if (trim(line).empty()) continue;
+    auto row = parse_json(without_infinities(line));
+    if (!row || !row->is_object())
+      return at(format("{}:{}", file.string(), number),
+                user_error("known_baselines", "is no line of JSON with a task and its times"));
+    if (row->value("numerics", "default") != numerics) continue;
+    auto times = times_in_row(*row);
+    if (!times.empty()) out.tasks[name_in_row(*row)] = std::move(times);
+  }
+  return out;
+}
+
+void add_known(const KnownBaselines& known, Json& record) {
+  std::string name = word(record, "task");
+  auto found = known.tasks.find(name);
+  if (found == known.tasks.end()) found = known.tasks.find(fs::path(name).filename().string());
+  if (found == known.tasks.end()) return;
+  for (const auto& [kind, seconds] : found->second)
+    if (!record.contains("baselines") || !record["baselines"].contains(kind))
+      record["known_baselines"][kind] = seconds;
+}
+
+Json summarise(const std::vector<std::shared_ptr<const Json>>& records) {
+  Json out = {{"all", Json::object()},
+              {"groups", Json::object()},
+              {"failures", Json::object()},
+              {"tasks", Json::array()},
+              {"not_done", 0}};
+  Score all;
+  std::map<std::string, Score> groups;
+  std::map<std::string, int> failures;
+  int not_done = 0;
+  bool measured = true;
+  for (const auto& record : records) {
+    not_done += !record;
+    if (!record) continue;
+    Json task = judged(*record);
+    all.add(task);
+    groups[word(task, "group")].add(task);
+    if (!task["passed"].get<bool>()) ++failures[word(task, "code")];
+    measured = measured && word(task, "times") != "estimated";
+    out["tasks"].push_back(std::move(task));
+  }
+  out["times"] = measured ? "measured" : "estimated";
+  out["all"] = all.json();
+  for (const auto& [name, score] : groups) out["groups"][name] = score.json();
+  for (const auto& [code, count] : failures) out["failures"][code] = count;
+  out["not_done"] = not_done;
+  out["furthest"] = furthest_from_floor(out["tasks"]);
+  return out;
+}
+
+}  // namespace stitch::agents

@@ -1,0 +1,58 @@
+#include "agents/bench_summary.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace stitch::agents {
+namespace {
+
+std::shared_ptr<const Json> record(const char* task, bool passed, double seconds, Json baselines) {
+  return std::make_shared<const Json>(Json{{"task", task},
+                                           {"group", "level1"},
+                                           {"passed", passed},
+                                           {"code", passed ? "" : "correctness: wrong"},
+                                           {"times", "measured"},
+                                           {"seconds_a_call", seconds},
+                                           {"floor_seconds", 1.0},
+                                           {"baselines", std::move(baselines)}});
+}
+
+TEST(BenchSummary, CountsFailuresAgainstFast) {
+  Json summary = summarise({record("level1/1_A", true, 2, {{"eager", 8.0}, {"compile", 6.0}}),
+                            record("level1/2_B", true, 4, {{"eager", 4.0}}),
+                            record("level1/3_C", false, 0, Json::object()), nullptr});
+  EXPECT_EQ(summary["all"]["passed"], 2);
+  EXPECT_EQ(summary["all"]["compared"], 3);
+  EXPECT_EQ(summary["not_done"], 1);
+  EXPECT_DOUBLE_EQ(summary["all"]["fast_1"], 1.0 / 3) << "as fast as the best is not faster";
+  EXPECT_DOUBLE_EQ(summary["all"]["fast_2"], 1.0 / 3);
+  EXPECT_DOUBLE_EQ(summary["all"]["fast_3"], 0);
+  EXPECT_DOUBLE_EQ(summary["all"]["speedup"]["best"]["mean"], 2);
+  EXPECT_DOUBLE_EQ(summary["all"]["speedup"]["eager"]["geometric_mean"], 2);
+  EXPECT_EQ(summary["tasks"][0]["best_baseline"], "compile");
+  EXPECT_EQ(summary["failures"]["correctness: wrong"], 1);
+  EXPECT_EQ(summary["furthest"][0]["task"], "level1/2_B");
+}
+
+TEST(BenchSummary, KnownBaselinesFillWhatWasNotMeasured) {
+  auto folder = ScratchFolder::create("stitch-known");
+  ASSERT_TRUE(folder);
+  fs::path file = folder->path() / "known.jsonl";
+  ASSERT_TRUE(write_file(file,
+                         "{\"level\": 1, \"name\": \"1_A\", \"eager_ms\": 8000, \"compile_graph_ms\": 3000, "
+                         "\"x\": [NaN, -Infinity]}\n"
+                         "{\"name\": \"1_A\", \"numerics\": \"half\", \"eager_ms\": 1}\n"));
+  auto known = read_known_baselines(file, "default");
+  ASSERT_TRUE(known) << known.error().text();
+  Json one = *record("level1/1_A", true, 2, {{"eager", 4.0}});
+  add_known(*known, one);
+  Json summary = summarise({std::make_shared<const Json>(one)});
+  EXPECT_EQ(summary["tasks"][0]["best_baseline"], "compile-graph");
+  EXPECT_EQ(summary["tasks"][0]["best_baseline_known"], true);
+  EXPECT_DOUBLE_EQ(summary["tasks"][0]["speedups"]["eager"], 2) << "what was measured now stays";
+  EXPECT_FALSE(known->tasks.contains("1_A"));
+}
+
+}  // namespace
+}  // namespace stitch::agents

@@ -1,0 +1,45 @@
+#include "agents/bench.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace stitch::agents {
+namespace {
+
+TEST(Bench, ReadsWholeLinesOfAnEarlierRun) {
+  auto folder = ScratchFolder::create("stitch-bench");
+  ASSERT_TRUE(folder);
+  fs::path file = folder->path() / "tasks.jsonl";
+  EXPECT_TRUE(read_records(file).empty());
+  ASSERT_TRUE(write_file(file, "{\"key\": \"a\", \"passed\": true}\n{\"key\": \"b\", \"passed\": tr"));
+  BenchRecords records = read_records(file);
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records.at("a")->at("passed"), true);
+}
+
+TEST(Bench, RecordsWhatACrashAndAVerdictSay) {
+  const BenchTask task{"level1/1_A.py", "level1/1_A", "level1"};
+  Json crashed = record_of(task, to_json(work_error("crashed", "it ended with exit code 139")));
+  EXPECT_EQ(crashed["passed"], false);
+  EXPECT_EQ(crashed["code"], "crashed");
+
+  Json answer = {{"seconds", 3.0},
+                 {"seconds_a_call", 0.5},
+                 {"floor_seconds", 0.25},
+                 {"ledger", {{"times", "measured"}, {"steps", {{{"step", "plain"}, {"kept", true}}}}}}};
+  answer["verdict"] = {{"verdict", "passed"}, {"class", "default"}};
+  answer["verdict"]["timing"]["baselines"] = {{{"side", "eager"}, {"seconds", 2.0}},
+                                              {{"side", "compile"}, {"unavailable", "it does not compile"}}};
+  answer["verdict"]["gates"] = {{{"gate", "profile"}, {"evidence", {{"kernels", Json::array()}}}}};
+  for (int i = 0; i < 20; ++i)
+    answer["verdict"]["gates"][0]["evidence"]["kernels"].push_back({{"name", "k"}, {"nanoseconds", i}});
+  Json record = record_of(task, answer);
+  EXPECT_EQ(record["passed"], true);
+  EXPECT_EQ(record["baselines"], (Json{{"eager", 2.0}}));
+  EXPECT_EQ(record["kernels"].size(), 8u);
+  EXPECT_EQ(record["kernels"][0]["nanoseconds"], 19);
+}
+
+}  // namespace
+}  // namespace stitch::agents

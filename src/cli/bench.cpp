@@ -1,0 +1,137 @@
+#include "cli/bench.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "agents/bench.h"
+#include "agents/bench_summary.h"
+#include "base/interrupt.h"
+#include "base/parallel.h"
+#include "base/process.h"
+#include "base/progress.h"
+#include "base/sha256.h"
+#include "base/text.h"
+#include "cli/baselines.h"
+#include "cli/choose_device.h"
+#include "cli/choose_gpu.h"
+#include "import/import_all.h"
+#include "verify/clock.h"
+#include "verify/numerics.h"
+
+namespace stitch {
+
+namespace {
+
+// level1/1_Square: the file below the folder that was named, that folder's own name before it.
+Result<std::vector<agents::BenchTask>> tasks_of(const std::vector<std::string>& paths) {
+  std::vector<agents::BenchTask> out;
+  auto add = [&](const fs::path& task) {
+    fs::path whole = fs::absolute(task).lexically_normal();
+    std::string group = whole.parent_path().filename().string();
+    out.push_back({whole, group + "/" + whole.stem().string(), group});
+  };
+  for (const std::string& path : paths) {
+    std::error_code ec;
+    if (fs::is_directory(path, ec)) {
+      STITCH_TRY(std::vector<fs::path> found, find_tasks(path));
+      std::ranges::for_each(found, add);
+    } else if (fs::exists(path, ec) && fs::path(path).extension() == ".py") {
+      add(path);
+    } else {
+      return at(path, user_error("no_file", "no such .py task or folder of tasks"));
+    }
+  }
+  std::vector<std::string> names;
+  for (const agents::BenchTask& task : out) names.push_back(task.name);
+  std::ranges::sort(names);
+  if (auto twice = std::ranges::adjacent_find(names); twice != names.end())
+    return user_error("tasks", format("two tasks are called '{}'", *twice),
+                      "results are kept by folder and file name: run them into different folders");
+  return out;
+}
+
+// What a reader needs to judge the figures.
+Json circumstances(const BenchCommand& command, const GpuSpec& gpu, bool cuda, const Json& tasks) {
+  Json out = {{"version", STITCH_VERSION},
+              {"date", verifier::utc_now()},
+              {"numerics", command.numerics},
+              {"device", cuda ? "cuda" : "emulated"},
+              {"gpu", gpu.name},
+              {"cores", core_count()},
+              {"budget_seconds", command.budget},
+              {"quick", command.quick},
+              {"known_baselines", command.known_baselines}};
+  for (const Json& task : tasks)
+    if (task.contains("reference") && !task["reference"].empty()) {
+      out["reference"] = task["reference"];
+      break;
+    }
+  return out;
+}
+
+}  // namespace
+
+Result<int> run_bench(const BenchCommand& command, Console& console) {
+  agents::BenchOptions options;
+  STITCH_TRY(options.tasks, tasks_of(command.paths));
+  if (!verifier::parse_numerics(command.numerics))
+    return user_error("class", format("there is no numerics class '{}'", command.numerics),
+                      "one of: strict, default, tf32, half");
+  STITCH_TRY(runner::Device device, choose_device(command.device));
+  bool cuda = device == runner::Device::cuda;
+  STITCH_TRY(GpuSpec gpu, choose_gpu(""));
+  agents::KnownBaselines known;
+  if (!command.known_baselines.empty()) {
+    STITCH_TRY(known, agents::read_known_baselines(command.known_baselines, command.numerics));
+  }
+  std::string baselines = command.baselines;
+  if (baselines == "auto") baselines = cuda && command.known_baselines.empty() ? "all" : "none";
+  STITCH_CHECK(baselines_named(baselines));
+  options.out = command.out;
+  options.flags = {"--numerics",  command.numerics, "--device", cuda ? "cuda" : "emulated",
+                   "--baselines", baselines,        "--budget", std::to_string(command.budget)};
+  if (command.quick) options.flags.emplace_back("--quick");
+  if (!command.python.empty()) options.flags.insert(options.flags.end(), {"--python", command.python});
+  STITCH_TRY(std::string executable, sha256_of_file(executable_folder() / "stitchcuda"));
+  options.identity = executable + " " + gpu.name;
+  // Each has a compiler a core of its own at times, and a PyTorch all the time.
+  options.jobs = command.jobs > 0 ? command.jobs : std::clamp(core_count() / 4, 1, 8);
+  options.seconds_a_task = command.time_limit;
+  StopPolitely polite;
+  options.should_stop = stop_requested;
+
+  Result<agents::BenchRun> run = work_error("", "");
+  {
+    Progress progress(console.err, console.err_terminal, console.json, "optimizing",
+                      std::ssize(options.tasks));
+    options.on_done = [&](const agents::BenchTask& task, const Json& record) {
+      progress.advance();
+      progress.detail(task.name);
+      if (!record.at("passed").get<bool>())
+        progress.say(format("{}: {}: {}", task.name, word(record, "code"), word(record, "reason")));
+    };
+    run = agents::run_bench(options);
+  }
+  if (!run) return std::move(run).error();
+  for (auto& record : run->records)
+    if (record) {
+      Json more = *record;
+      agents::add_known(known, more);
+      record = std::make_shared<const Json>(std::move(more));
+    }
+  Json summary = agents::summarise(run->records);
+  summary["run"] = circumstances(command, gpu, cuda, summary["tasks"]);
+  summary["run"]["stopped"] = run->stopped;
+  summary["run"]["from_earlier_runs"] = run->earlier;
+  const std::string text = summary.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+  STITCH_CHECK(write_file(options.out / "summary.json", text));
+  STITCH_CHECK(write_file(options.out / "index.html", bench_page(summary)));
+  if (console.json)
+    console.out << text;
+  else
+    console.out << bench_text(summary, console.out_terminal)
+                << format("{}: index.html, summary.json, tasks.jsonl, programs/\n", command.out);
+  return summary["all"]["passed"] == std::ssize(options.tasks) ? 0 : 1;
+}
+
+}  // namespace stitch

@@ -1,0 +1,32 @@
+// stitchcuda bench: many tasks optimised, and what that comes to.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "cli/console.h"
+
+namespace stitch {
+
+struct BenchCommand {
+  std::vector<std::string> paths;  // .py tasks, or folders of them
+  std::string out;
+  std::string numerics = "default";
+  std::string device = "auto";
+  std::string baselines = "auto";
+  std::string known_baselines;  // a JSONL file
+  std::string python;
+  int jobs = 0;  // 0: chosen
+  int budget = 180;
+  int time_limit = 3600;  // seconds for one task
+  bool quick = false;
+};
+
+Result<int> run_bench(const BenchCommand& command, Console& console);
+
+// `summary`: summary.json.
+std::string bench_page(const Json& summary);
+std::string bench_text(const Json& summary, const Terminal& terminal);
+
+}  // namespace stitch

@@ -1,0 +1,55 @@
+#include "cli/html.h"
+
+#include "base/format.h"
+
+namespace stitch {
+
+// Made from page/*.css by cmake/embed.cmake.
+extern const std::string_view embedded_page_css, embedded_report_css;
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    switch (c) {
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '"': out += "&quot;"; break;
+      default: out += c;
+    }
+  }
+  return out;
+}
+
+std::string html_table(const std::vector<std::string>& header,
+                       const std::vector<std::vector<HtmlCell>>& rows) {
+  std::string out = "<div class=\"scroll\"><table class=\"report\"><thead><tr>";
+  for (size_t i = 0; i < header.size(); ++i) {
+    bool number = !rows.empty() && i < rows[0].size() && rows[0][i].look == "n";
+    out += format("<th class=\"{}\">{}</th>", number ? "n" : "", escaped(header[i]));
+  }
+  out += "</tr></thead><tbody>\n";
+  for (const auto& row : rows) {
+    out += "<tr>";
+    for (const HtmlCell& cell : row) out += format("<td class=\"{}\">{}</td>", cell.look, escaped(cell.text));
+    out += "</tr>\n";
+  }
+  return out + "</tbody></table></div>\n";
+}
+
+std::string html_facts(const std::vector<std::pair<std::string, std::string>>& facts) {
+  std::string out = "<div class=\"facts\">";
+  for (const auto& [value, what] : facts)
+    out += format("<div><b>{}</b><span>{}</span></div>", escaped(value), escaped(what));
+  return out + "</div>\n";
+}
+
+std::string html_page(std::string_view title, std::string_view body) {
+  return format(
+      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
+      "content=\"width=device-width\">\n<title>{0}</title>\n<style>\n{1}\n{2}\n</style></head><body>\n"
+      "<h1>{0}</h1>\n{3}</body></html>\n",
+      escaped(title), embedded_page_css, embedded_report_css, body);
+}
+
+}  // namespace stitch

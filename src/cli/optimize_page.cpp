@@ -1,0 +1,166 @@
+#include "cli/optimize_page.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "cli/html.h"
+
+namespace stitch {
+
+namespace {
+
+const Json* evidence_of(const Json& verdict, std::string_view gate) {
+  if (auto gates = verdict.find("gates"); gates != verdict.end())
+    for (const Json& one : *gates)
+      if (word(one, "gate") == gate && one.contains("evidence")) return &one["evidence"];
+  return nullptr;
+}
+
+std::string ledger_part(const Json& ledger) {
+  std::vector<std::vector<HtmlCell>> rows;
+  for (const Json& step : ledger.value("steps", Json::array())) {
+    double before = step.value("before_seconds", 0.0), after = step.value("after_seconds", 0.0);
+    double predicted = step.value("predicted_gain_seconds", 0.0);
+    bool kept = step.value("kept", false);
+    rows.push_back({{word(step, "step")},
+                    {after > 0 ? seconds_text(after) : "–", "n"},
+                    {before > 0 && after > 0 ? format("{:.2f}x", before / after) : "", "n"},
+                    {before > 0 && after > 0 ? seconds_text(before - after) : "", "n"},
+                    {predicted != 0 ? seconds_text(predicted) : "", "n"},
+                    {kept ? "kept" : "rolled back", kept ? "good" : "warning"},
+                    {kept ? word(step, "why") : word(step, "reason"), "long"}});
+  }
+  return "<h2>Ledger</h2>" +
+         html_table({"step", word(ledger, "times") + " a call", "gain", "saved", "predicted", "", ""}, rows);
+}
+
+// One lane: a box a kernel, as long as it ran. Where there are no times (the emulated GPU), each is as long.
+std::string lane(const Json& profile, const std::string& title, double y, double span) {
+  const Json activities = profile.value("activities", Json::array());
+  bool timed = profile.value("span_ns", int64_t{0}) > 0;
+  std::string out =
+      format("<text x=\"0\" y=\"{}\">{}: {} launches{}</text>\n", y - 5, escaped(title), activities.size(),
+             timed ? ", " + seconds_text(profile["span_ns"].get<double>() * 1e-9) : "");
+  double scale = 1000 / std::max(span, 1.0);
+  for (size_t i = 0; i < activities.size(); ++i) {
+    const Json& one = activities[i];
+    double begin = timed ? one[1].get<double>() : static_cast<double>(i);
+    double length = timed ? one[2].get<double>() : 0.9;
+    out += format(
+        "<rect x=\"{:.2f}\" y=\"{}\" width=\"{:.2f}\" height=\"26\" "
+        "fill=\"var(--b{})\"><title>{}{}</title></rect>\n",
+        begin * scale, y, std::max(length * scale, 0.2), 3 + i % 4, escaped(one[0].get<std::string>()),
+        timed ? " · " + seconds_text(length * 1e-9) : "");
+  }
+  return out;
+}
+
+std::string timeline_part(const Json& run) {
+  const Json* shipped = evidence_of(run.at("verdict"), "profile");
+  const Json plain = run.value("plain_profile", Json::object());
+  if (!shipped || !shipped->contains("activities")) return "";
+  double span = 0;
+  for (const Json* profile : {&plain, shipped})
+    span = std::max(
+        span,
+        profile->value("span_ns", static_cast<double>(profile->value("activities", Json::array()).size())));
+  bool timed = shipped->value("span_ns", int64_t{0}) > 0;
+  return format("<h2>One call, before and after</h2><p class=\"note\">{}</p>",
+                timed ? "Kernels as the profiler saw them; both lanes on one scale."
+                      : "Launches in their order: the emulated GPU has no times worth drawing.") +
+         "<svg class=\"timeline\" viewBox=\"-10 0 1020 130\" role=\"img\">\n" +
+         lane(plain, "plain", 24, span) + lane(*shipped, "shipped", 86, span) + "</svg>\n";
+}
+
+// Kernels carry the names of their regions; a library's don't, and are listed by themselves.
+std::string regions_part(const Json& run) {
+  std::map<std::string, double> measured;  // seconds by region
+  std::vector<std::vector<HtmlCell>> rows, others;
+  const Json* profile = evidence_of(run.at("verdict"), "profile");
+  const Json regions = run.value("regions", Json::array());
+  for (const Json& kernel : profile ? profile->value("kernels", Json::array()) : Json::array()) {
+    std::string name = word(kernel, "name"), owner;
+    for (const Json& region : regions)
+      if (std::string one = word(region, "name"); name.find(one) != name.npos && one.size() > owner.size())
+        owner = one;
+    double seconds = kernel.value("nanoseconds", 0.0) * 1e-9;
+    if (owner.empty())
+      others.push_back({{name, "long"},
+                        {std::to_string(kernel.value("count", 0)), "n"},
+                        {seconds > 0 ? seconds_text(seconds) : "", "n"}});
+    else
+      measured[owner] += seconds;
+  }
+  for (const Json& region : regions) {
+    std::string name = word(region, "name");
+    double expected = region.value("estimated_seconds", 0.0), seconds = measured[name];
+    rows.push_back({{name},
+                    {word(region, "technique")},
+                    {expected > 0 ? seconds_text(expected) : "", "n"},
+                    {seconds > 0 ? seconds_text(seconds) : "", "n"},
+                    {seconds > 0 && expected > 0 ? format("{:.0f} %", 100 * expected / seconds) : "", "n"}});
+  }
+  std::string out =
+      "<h2>Regions</h2><p class=\"note\">The estimate is what memory and arithmetic alone would take.</p>" +
+      html_table({"region", "technique", "estimate", "measured", "of the estimate"}, rows);
+  if (!others.empty())
+    out += "<h2>Kernels of libraries</h2>" + html_table({"kernel", "launches", "measured"}, others);
+  return out;
+}
+
+std::string gates_part(const Json& verdict) {
+  std::vector<std::vector<HtmlCell>> rows;
+  for (const Json& gate : verdict.value("gates", Json::array())) {
+    std::string outcome = word(gate, "outcome");
+    rows.push_back({{word(gate, "gate")},
+                    {outcome, outcome == "passed"   ? "good"
+                              : outcome == "failed" ? "bad"
+                                                    : ""},
+                    {seconds_text(gate.value("seconds", 0.0)), "n"},
+                    {word(gate, "summary"), "long"}});
+  }
+  std::string out = "<h2>How we know</h2>" + html_table({"gate", "", "took", "what was seen"}, rows);
+  for (const Json& note : verdict.value("notes", Json::array()))
+    if (note.is_string()) out += format("<p class=\"note\">{}</p>", escaped(note.get<std::string>()));
+  return out;
+}
+
+std::string baselines_part(const Json& run) {
+  const Json timing = run.at("verdict").value("timing", Json::object());
+  double own = run.value("seconds_a_call", 0.0);
+  std::vector<std::vector<HtmlCell>> rows;
+  for (const Json& side : timing.value("baselines", Json::array())) {
+    double seconds = side.value("seconds", 0.0);
+    rows.push_back({{word(side, "side")},
+                    {seconds > 0 ? seconds_text(seconds) : "–", "n"},
+                    {seconds > 0 && own > 0 ? format("{:.2f}x", seconds / own) : "", "n"},
+                    {word(side, "unavailable"), "long"}});
+  }
+  return rows.empty() ? "" : "<h2>Against PyTorch</h2>" + html_table({"", "a call", "speedup", ""}, rows);
+}
+
+}  // namespace
+
+std::string optimize_page(const Json& run) {
+  const Json& verdict = run.at("verdict");
+  bool measured = word(run.at("ledger"), "times") == "measured";
+  double own = run.value("seconds_a_call", 0.0), floor = run.value("floor_seconds", 0.0);
+  std::vector<std::pair<std::string, std::string>> facts = {
+      {word(verdict, "verdict"), run.value("stopped", false) ? "stopped early; judged as a step" : "verdict"},
+      {seconds_text(own), measured ? "a call, measured" : "a call, estimated"},
+      {seconds_text(floor), "floor of " + word(run, "gpu")}};
+  if (own > 0 && floor > 0) facts.emplace_back(format("{:.0f} %", 100 * floor / own), "share of the floor");
+  if (const Json timing = verdict.value("timing", Json::object()); timing.contains("speedup"))
+    facts.emplace_back(format("{:.2f}x", timing["speedup"].get<double>()),
+                       "over " + word(timing, "best_baseline"));
+  facts.emplace_back(word(verdict, "class"), "numerics class");
+  facts.emplace_back(seconds_text(run.value("seconds", 0.0)), "to optimise");
+  return html_page(fs::path(word(verdict, "task")).stem().string(),
+                   html_facts(facts) + ledger_part(run.at("ledger")) + baselines_part(run) +
+                       timeline_part(run) + regions_part(run) + gates_part(verdict));
+}
+
+}  // namespace stitch
