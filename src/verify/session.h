@@ -42,6 +42,7 @@ struct VerifyOptions {
   std::chrono::milliseconds build_time_limit{300'000};  // for the compiler
   int64_t memory_limit = 0;  // of the candidate's host memory; 0: half of the machine's
   std::function<void(std::string_view)> on_progress;
+  std::function<bool()> should_stop;  // asked before each gate; then judge() is an Error of code "stopped"
 };
 
 struct Session {

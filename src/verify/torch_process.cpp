@@ -7,15 +7,6 @@
 
 namespace stitch::verifier {
 
-namespace {
-
-std::string word(const Json& object, const char* key) {
-  auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-}  // namespace
-
 Result<TorchProcess> TorchProcess::start(const std::string& python) {
   STITCH_TRY(fs::path program, find_python(python));
   STITCH_TRY(Command command, python_command(program, "stitchcuda_torch.reference_server"));

@@ -193,6 +193,7 @@ class OpenVerifier final : public Verifier {
         verdict.gates.push_back({.gate = std::string(gate.name), .summary = std::string(not_reached)});
         continue;
       }
+      if (options.should_stop && options.should_stop()) return work_error("stopped", "stopped on request");
       STITCH_TRY(GateReport report, run_gate(gate, session));
       verdict.gates.push_back(std::move(report));
     }

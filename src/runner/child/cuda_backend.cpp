@@ -91,7 +91,8 @@ class CudaBackend final : public Backend {
 
   int64_t bytes_in_use() override { return std::max<int64_t>(0, in_use() - base_in_use_ - flush_bytes_); }
 
-  // Enough for what a program is likely to take first, and little enough for others who use the GPU meanwhile.
+  // Enough for what a program is likely to take first, and little enough for others who use the GPU
+  // meanwhile.
   void poison_free_memory(uint32_t word) override {
     constexpr size_t smallest = size_t{64} << 20, most = size_t{4} << 30;
     size_t free_bytes = 0, total = 0;

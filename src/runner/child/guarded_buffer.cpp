@@ -3,6 +3,7 @@
 #include <sys/random.h>
 
 #include <cstring>
+#include <span>
 #include <utility>
 
 namespace stitch::runner {
@@ -59,6 +60,13 @@ Result<GuardedBuffer> GuardedBuffer::create(Backend& backend, const TensorType& 
   STITCH_CHECK(backend.fill(buffer.base_, word, buffer.total_ / static_cast<int64_t>(sizeof word)));
   STITCH_CHECK(buffer.write_guards());
   return buffer;
+}
+
+Result<void> GuardedBuffer::poison(uint32_t word) {
+  const int64_t bytes = type_.bytes(), words = bytes / static_cast<int64_t>(sizeof word);
+  STITCH_CHECK(backend_->fill(address_, word, words));
+  const Address rest = address_ + static_cast<Address>(words * static_cast<int64_t>(sizeof word));
+  return backend_->upload(rest, std::as_bytes(std::span(&word, 1)).first(static_cast<size_t>(bytes % 4)));
 }
 
 Result<void> GuardedBuffer::write_guards() {

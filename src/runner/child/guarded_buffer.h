@@ -24,6 +24,8 @@ class GuardedBuffer {
 
   Address address() const { return address_; }
   const TensorType& type() const { return type_; }
+  // Fills it again: nothing of the last call is left in it.
+  Result<void> poison(uint32_t word);
   // What was written around it, in words; empty: nothing was.
   Result<std::string> damage() const;
 

@@ -51,6 +51,9 @@ class Session {
   Buffers upload(const Json& tensors, std::string_view role);
   Buffers fresh_outputs(const Json& types, uint64_t poison, int misalign);
   Buffers& set(const Json& request);
+  // Outputs of timed calls on a set of inputs, at addresses that come back, as an allocator's would.
+  Buffers* timed_outputs(const Json& request, int set);
+  void put_back_outputs();
   void warm_up(const Json& request);
   void run(int region, std::vector<StitchTensor>& inputs, std::vector<StitchTensor>& outputs);
   std::string damage_of(const Buffers& buffers, std::string_view role);
@@ -61,8 +64,9 @@ class Session {
   StitchProgram* program_ = nullptr;
   std::map<int, Buffers> sets_;
   int next_set_ = 0;
-  Buffers outputs_;  // of the last call
-  std::optional<Buffers> warm_outputs_;
+  Buffers outputs_;                       // of the last call
+  std::map<int, Buffers> timed_outputs_;  // by set
+  int outputs_of_ = -1;                   // the set that outputs_ were taken from, if any
   std::optional<Burst> burst_;
 };
 

@@ -9,6 +9,8 @@
 
 namespace stitch::verifier {
 
+constexpr size_t most_listed = 2000;  // kernels one by one: name, start, nanoseconds
+
 Result<Passed> profile(Session& session, Json& evidence) {
   if (session.trials.empty()) return skipped("no trial to repeat");
   STITCH_TRY(Attempt attempt, Attempt::start(session, Weights::task));
@@ -31,6 +33,11 @@ Result<Passed> profile(Session& session, Json& evidence) {
     busy += activity.end_ns - activity.start_ns;
     first = std::min(first, activity.start_ns);
     last = std::max(last, activity.end_ns);
+  }
+  for (size_t i = 0; i < std::min(session.activities.size(), most_listed); ++i) {
+    const runner::Activity& activity = session.activities[i];
+    evidence["activities"].push_back(
+        {activity.name, activity.start_ns - first, activity.end_ns - activity.start_ns});
   }
   for (const auto& [kernel, sum] : sums)
     evidence["kernels"].push_back({{"name", kernel}, {"count", sum.count}, {"nanoseconds", sum.nanoseconds}});
