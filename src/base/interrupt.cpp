@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <mutex>
 #include <set>
@@ -13,6 +14,8 @@ namespace stitch {
 namespace {
 
 std::mutex lock;
+std::atomic<int> polite = 0;
+std::atomic<bool> requested = false;
 std::set<std::filesystem::path>& folders() {
   static auto* all = new std::set<std::filesystem::path>;  // outlives every static destructor
   return *all;
@@ -21,7 +24,9 @@ std::set<std::filesystem::path>& folders() {
 // A thread that waits for signals may do what a signal handler may not: take locks, walk folders.
 void wait_for_interrupt(sigset_t signals) {
   int number = 0;
-  if (::sigwait(&signals, &number) != 0) return;
+  do {
+    if (::sigwait(&signals, &number) != 0) return;
+  } while (number == SIGINT && polite > 0 && !requested.exchange(true));
   {
     std::lock_guard hold(lock);
     std::error_code ignored;
@@ -41,6 +46,10 @@ void clean_up_on_interrupts() {
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::thread(wait_for_interrupt, signals).detach();
 }
+
+StopPolitely::StopPolitely() { ++polite; }
+StopPolitely::~StopPolitely() { --polite; }
+bool stop_requested() { return requested; }
 
 void remove_if_interrupted(const std::filesystem::path& folder) {
   std::lock_guard hold(lock);

@@ -12,4 +12,15 @@ void clean_up_on_interrupts();
 void remove_if_interrupted(const std::filesystem::path& folder);
 void keep_if_interrupted(const std::filesystem::path& folder);
 
+// While one of these lives, the first Ctrl-C is only a request, and stop_requested() says so; the second one
+// ends the process as ever.
+class StopPolitely {
+ public:
+  StopPolitely();
+  StopPolitely(const StopPolitely&) = delete;
+  StopPolitely& operator=(const StopPolitely&) = delete;
+  ~StopPolitely();
+};
+bool stop_requested();
+
 }  // namespace stitch

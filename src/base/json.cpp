@@ -48,4 +48,9 @@ Json to_json(const Error& error) {
   return {{"error", out}};
 }
 
+std::string word(const Json& object, const char* key) {
+  auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
 }  // namespace stitch

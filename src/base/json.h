@@ -14,5 +14,7 @@ using Json = nlohmann::ordered_json;
 // Bounded nesting, exact position in the message.
 Result<Json> parse_json(std::string_view text);
 Json to_json(const Error& error);
+// The text under `key` of an object, empty if there is none.
+std::string word(const Json& object, const char* key);
 
 }  // namespace stitch

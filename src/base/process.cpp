@@ -191,6 +191,8 @@ Result<std::string> Child::read_line() {
   }
 }
 
+void Child::stop() const { ::kill(-pid_, SIGTERM); }
+
 Finished Child::wait() {
   close_input();
   while (read_line()) {

@@ -38,6 +38,8 @@ class Child {
   // The next line without its newline; an error at the end of the output or the time limit.
   Result<std::string> read_line();
   Finished wait();
+  // Asks the whole group to end; another thread may do so while this one reads.
+  void stop() const;
 
  private:
   Child() = default;
