@@ -37,6 +37,21 @@ void conclude(LoopEmitter& emitter, const Scheme& scheme, const std::string& all
                 [&](const std::string& each) { return std::ranges::find(arrays, each) != arrays.end(); });
 }
 
+// The kernel of a stage, from what was emitted for it.
+Attempt attempted(RowEmitter& emitter, const RowPlan& plan, const std::string& name, int64_t width) {
+  Attempt out({}, emitter);
+  out.kernel.name = name;
+  out.kernel.threads = plan.threads;
+  out.kernel.blocks =
+      plan.parts > 1 ? format("{}, {}", plan.blocks(), plan.parts) : std::to_string(plan.blocks());
+  out.kernel.body = emitter.scopes().take(2);
+  out.kernel.used = emitter.used();
+  out.kernel.packed = emitter.packed();
+  out.kernel.width = width;
+  out.kernel.scratch = emitter.scratch;
+  return out;
+}
+
 // Each thread over its share of a row, or of a part of one, for all reductions of these rows.
 Attempt partial(const RegionRequest& request, Stages& stages, const RowPlan& plan, const std::string& name,
                 const std::vector<Staged>& group) {
@@ -79,17 +94,7 @@ Attempt partial(const RegionRequest& request, Stages& stages, const RowPlan& pla
   }
   if (!writer.empty()) emitter.close();
 
-  Attempt out({}, emitter);
-  out.kernel.name = name;
-  out.kernel.threads = plan.threads;
-  out.kernel.blocks =
-      plan.parts > 1 ? format("{}, {}", plan.blocks(), plan.parts) : std::to_string(plan.blocks());
-  out.kernel.body = emitter.scopes().take(2);
-  out.kernel.used = emitter.used();
-  out.kernel.packed = emitter.packed();
-  out.kernel.width = plan.width;
-  out.kernel.scratch = emitter.scratch;
-  return out;
+  return attempted(emitter, plan, name, plan.width);
 }
 
 // The same where rows stand side by side in memory: each thread over its share of a pack of them.
@@ -129,17 +134,7 @@ Attempt partial_across(const RegionRequest& request, Stages& stages, const RowPl
   emitter.close_pack();
   if (!writer.empty()) emitter.close();
 
-  Attempt out({}, emitter);
-  out.kernel.name = name;
-  out.kernel.threads = plan.threads;
-  out.kernel.blocks =
-      plan.parts > 1 ? format("{}, {}", plan.blocks(), plan.parts) : std::to_string(plan.blocks());
-  out.kernel.body = emitter.scopes().take(2);
-  out.kernel.used = emitter.used();
-  out.kernel.packed = emitter.packed();
-  out.kernel.width = plan.across;
-  out.kernel.scratch = emitter.scratch;
-  return out;
+  return attempted(emitter, plan, name, plan.across);
 }
 
 // The smallest elements of what a reduction mostly reads: packs of them fill 16 bytes.
