@@ -224,9 +224,7 @@ KernelBenchCheck kernelbench_allclose(const TensorBytes& values, const TensorByt
   return {outside == 0, elements ? static_cast<double>(outside) / static_cast<double>(elements) : 0};
 }
 
-bool identical(const TensorBytes& a, const TensorBytes& b) {
-  return equal_bulk(a.bytes, b.bytes);
-}
+bool identical(const TensorBytes& a, const TensorBytes& b) { return equal_bulk(a.bytes, b.bytes); }
 
 Json to_json(const Comparison& comparison) {
   Json json = {{"passed", comparison.passed},

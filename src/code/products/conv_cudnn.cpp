@@ -1,9 +1,10 @@
 // conv.cudnn: a convolution or transposed convolution by cuDNN, bias and ReLU fused where it has them. FP32
 // exactly in class strict; TF32 where the class allows it. settings: half = 1 multiplies in fp16, channels
 // last, with FP32 sums (the same mantissa as TF32, 1.8x as fast as TF32 channels last on an H200); last = 1
-// multiplies channels last in TF32; search = 1 times the algorithms when the program is created; algorithm
-// takes one of the proposals. What isn't stored as cuDNN takes it is copied (kernels/conv_arrange.h); filters
-// are packed once. Chosen for every convolution with more than a few channels.
+// multiplies channels last in TF32; exact_bias = 1 adds a bias in FP32, by a pass of its own behind fp16;
+// search = 1 times the algorithms when the program is created; algorithm takes one of the proposals. What
+// isn't stored as cuDNN takes it is copied (kernels/conv_arrange.h); filters are packed once. Chosen for
+// every convolution with more than a few channels.
 #include <algorithm>
 
 #include "base/text.h"
@@ -89,7 +90,10 @@ class Writer {
     if (fits) library_ = *library;
     // fp16 in memory and more to compute: one pass does both. Behind transposed convolutions cuDNN adds a
     // bias in a pass of its own, slower than ours.
-    in_library_ = fits && (direct_ || type_ == DType::f32);
+    // cuDNN rounds a bias to the type of the image.
+    bool rounds_bias =
+        library && library->bias && type_ != DType::f32 && setting(request_.region, "exact_bias", 0) == 1;
+    in_library_ = fits && (direct_ || type_ == DType::f32) && !rounds_bias;
     finishes_ = !direct_ || !in_library_;
     if (!in_library_) library_ = {};
     result_ = out.place->pointer;
