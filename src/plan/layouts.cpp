@@ -206,10 +206,14 @@ class Chooser {
 }  // namespace
 
 // From PyTorch's errors on an H200 (KernelBench, 250 tasks): convolutions over fewer than 16 channels, and
-// grouped transposed ones, run in FP32 though TF32 is allowed; one of 3 channels with filters of 11 x 11
-// doesn't.
+// transposed ones of groups or of 5 x 5 x 5 taps with strides, run in FP32 though TF32 is allowed; one of 3
+// channels with filters of 11 x 11 doesn't.
 bool is_tf32_in_pytorch(const Graph& graph, const Node& convolution) {
-  if (convolution.op == Op::conv_transpose) return convolution.attributes.integer("groups") == 1;
+  if (convolution.op == Op::conv_transpose) {
+    const auto& stride = convolution.attributes.integers("stride");
+    bool large = stride.size() == 3 && taps(graph, convolution) >= 125 && std::ranges::max(stride) > 1;
+    return convolution.attributes.integer("groups") == 1 && !large;
+  }
   int64_t channels = channels_of_group(graph, convolution);
   bool flat = graph.type(convolution.operands[0]).rank() == 4;
   return channels >= 16 || (flat && channels * taps(graph, convolution) >= 256);

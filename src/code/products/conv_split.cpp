@@ -87,6 +87,7 @@ Result<void> accepts_conv_split(const Graph& graph, const plan::Region& region) 
   if (graph.type(node.results[0]).dtype != DType::f32) return not_for(region, "takes convolutions of f32");
   if (graph.type(node.results[0]).elements() == 0 || c.taps() == 0 || c.channels_in == 0)
     return not_for(region, "has no convolutions of nothing");
+  if (!graph[node.operands[1]].has_data()) return not_for(region, "packs its weight once");
   if (c.groups > 65535 || c.channels_out / c.groups > 65535 * 64)
     return not_for(region, "has no grid for so many filters");
   return {};

@@ -21,8 +21,10 @@ struct Epilogue {
   bool empty() const { return definition.empty(); }
 };
 
-// `bias_dim`: which dimension of the result the product's own bias (its third operand) goes along.
-Result<Epilogue> epilogue_of(const RegionRequest& request, const Parts& parts, size_t bias_dim);
+// `bias_dim`: which dimension of the result the product's own bias (its third operand) goes along; nothing:
+// the kernel adds it itself.
+Result<Epilogue> epilogue_of(const RegionRequest& request, const Parts& parts,
+                             std::optional<size_t> bias_dim);
 
 // The epilogues that libraries have: a bias along one dimension, then an activation, both optional.
 struct LibraryEpilogue {
