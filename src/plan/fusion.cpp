@@ -152,8 +152,9 @@ bool take_split_half(const Graph& graph, const Plan& plan, const std::set<int32_
 }
 
 // Transposed convolutions of groups, and in FP32 with strides, are cuDNN's worst: 10 to 80 times above the
-// bytes on an H200, as are those over few channels in three dimensions in any arithmetic. Where a result takes
-// no more products than this, FP32 is done before cuDNN's fp16 has turned its images and turned them back.
+// bytes on an H200, as are those over few channels in three dimensions in any arithmetic. Where a result
+// takes no more products than this, FP32 is done before cuDNN's fp16 has turned its images and turned them
+// back.
 bool take_phases(const Graph& graph, const std::set<int32_t>& ten_bits, Region& region,
                  const Techniques& techniques) {
   constexpr double few_products = 50;

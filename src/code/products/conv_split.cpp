@@ -3,7 +3,7 @@
 // part of x under a tile in shared memory (kernels/conv_split_halo.h), and for whatever that one can't do,
 // such as transposed convolutions, a product that gathers (kernels/conv_split.h). settings: half = 1
 // multiplies once, with TF32's accuracy. Chosen where PyTorch stays in FP32 because tensor cores of cuDNN's
-// waste most of their depth on so few channels, and for transposed ones of three dimensions over so few.
+// waste most of their depth on so few channels.
 #include "base/text.h"
 #include "code/names.h"
 #include "code/products/convolution.h"

@@ -59,8 +59,7 @@ class TileChoice {
     y_ = reach_of(c, 1);
     back_x_ = (c.kernel[2] - 1) * c.dilation[2] / c.stride[2];
     for (size_t d = 0; d < 2; ++d) all_[d] = divided_up(c.size_out[d], c.stride[d]);
-    all_[2] =
-        (c.size_out[2] - 1 + c.padding[2]) / c.stride[2] - c.padding[2] / c.stride[2] + 1;
+    all_[2] = (c.size_out[2] - 1 + c.padding[2]) / c.stride[2] - c.padding[2] / c.stride[2] + 1;
   }
 
   // Nothing: not even one channel fits.
@@ -127,8 +126,8 @@ Layer layer_struct(const Convolution& c, const Tile& tile, const std::string& na
   constexpr std::array<std::string_view, 5> in = {"n", "channel", "z", "y", "x"},
                                             out = {"n", "filter", "z", "y", "x"},
                                             weight = {"channel", "filter", "z", "y", "x"};
-  auto sum = [&](const View& view, const std::array<std::string_view, 5>& names, int64_t first, int64_t second,
-                 const Convolution::Three& size) {
+  auto sum = [&](const View& view, const std::array<std::string_view, 5>& names, int64_t first,
+                 int64_t second, const Convolution::Three& size) {
     auto strides = c.strides(view);
     int64_t extents[] = {first, second, size[0], size[1], size[2]};
     Index index(view.offset);
@@ -145,7 +144,8 @@ Layer layer_struct(const Convolution& c, const Tile& tile, const std::string& na
         position = sum(dense, out, c.batch, c.channels_out, c.size_out),
         out_at = c.result.scatter ? c.result.scatter(position)
                                   : sum(c.result.view, out, c.batch, c.channels_out, c.size_out);
-  bool small = x_at.most() < most && weight_at.most() < most && position.most() < most && out_at.most() < most;
+  bool small =
+      x_at.most() < most && weight_at.most() < most && position.most() < most && out_at.most() < most;
 
   std::string text = format("struct {} {{  // {}\n", name, describe(c));
   text += format("  using In = {};\n  using Weight = {};\n  using Out = {};\n  using Index = {};\n",
@@ -202,8 +202,7 @@ Result<RegionCode> write_conv_transposed(const RegionRequest& request) {
   STITCH_TRY(Parts parts, parts_of(request.graph, request.region, convolution_ops));
   STITCH_TRY(Convolution c, convolution_of(request, parts));
   std::optional<View> bias = own_bias(request, *parts.product);
-  STITCH_TRY(Epilogue epilogue,
-             epilogue_of(request, parts, bias ? std::nullopt : std::optional<size_t>(1)));
+  STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, bias ? std::nullopt : std::optional<size_t>(1)));
   std::string layer = type_name(request.name, "Layer"), packed = request.name + "_weight_by_tap";
   const Place &x = *c.x.place, &weight = *c.weight.place, &out = *c.result.view.place;
   Layer made = layer_struct(c, *TileChoice(c, request.region).choose(), layer);
@@ -224,7 +223,8 @@ Result<RegionCode> write_conv_transposed(const RegionRequest& request) {
   signature.write(out);
   code.declaration = pack.declaration() + signature.declaration();
   code.source = format(
-      "// {}{}{}{}\n// Phase by phase in FP32: outputs that see the same taps; kernels/conv_transposed.h has the "
+      "// {}{}{}{}\n// Phase by phase in FP32: outputs that see the same taps; kernels/conv_transposed.h has "
+      "the "
       "kernel.\n{}\n",
       describe(c), bias ? ", bias" : "", epilogue.summary.empty() ? "" : ", then ", epilogue.summary,
       made.text);
@@ -232,10 +232,10 @@ Result<RegionCode> write_conv_transposed(const RegionRequest& request) {
   code.source += format("{} {{\n  return stitch::pack_transposed<{}>({}, packed, stream);\n}}\n\n",
                         pack.head(), layer, weight.pointer);
   code.source += format(
-      "{} {{\n  return stitch::enqueue_conv_transposed<{}>(\n      \"{}\", {}, {}, {}, {}, {}, stream);\n}}\n",
+      "{} {{\n  return stitch::enqueue_conv_transposed<{}>(\n      \"{}\", {}, {}, {}, {}, {}, "
+      "stream);\n}}\n",
       signature.head(), layer, request.name, x.pointer, packed, bias ? bias->place->pointer : "nullptr",
-      out.pointer,
-      epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct);
+      out.pointer, epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct);
   code.arguments = signature.arguments();
   return code;
 }

@@ -1,13 +1,13 @@
-// Transposed convolutions in FP32, without products that are zero. Output o, tap t and input i belong together
-// where o + padding = i · stride + t · dilation, so outputs of the same (o + padding) mod stride, a phase, see
-// the same taps: each phase is a small dense convolution. Chosen for few channels and for groups, where the
-// result's bytes count and cuDNN is 10 to 80 times above them (H200).
+// Transposed convolutions in FP32, without products that are zero. Output o, tap t and input i belong
+// together where o + padding = i · stride + t · dilation, so outputs of the same (o + padding) mod stride, a
+// phase, see the same taps: each phase is a small dense convolution. Chosen for few channels and for groups,
+// where the result's bytes count and cuDNN is 10 to 80 times above them (H200).
 //
 // A cell is the outputs of all phases along x that begin at the same input. A block makes a tile of cells of
 // one phase along z and y, for some filters: x and weights in shared memory, a chunk of channels at a time; a
-// thread has `each` times four neighbouring cells of `own` filters in registers, so that shared memory is read
-// less than the FMAs take. A warp's results go through shared memory once more to leave in whole rows. x is
-// read about once a phase from L2, the result written once, finished.
+// thread has `each` times four neighbouring cells of `own` filters in registers, so that shared memory is
+// read less than the FMAs take. A warp's results go through shared memory once more to leave in whole rows. x
+// is read about once a phase from L2, the result written once, finished.
 //
 // What is convolved stands in a struct, as in matmul.h; channels and filters are those of a group:
 //   struct UpLayer {  // y (2, 8, 9, 15) = x (2, 6, 5, 8) *ᵀ weight (6, 4, 3, 3), stride 2x2, 2 groups
@@ -15,9 +15,9 @@
 //     static constexpr int samples, groups, channels, filters;
 //     static constexpr int size_in_z, size_out_z, kernel_z, stride_z, padding_z, dilation_z;  // y, x
 //     static constexpr int cells_z, cells_y, cells_x;            // a block's tile
-//     static constexpr int each, own, cell_warps, filter_warps;  // fours of cells, filters: a thread's, a block's
-//     static constexpr int chunk;                                // channels at a time
-//     static constexpr Index x_apart;                            // from a channel of x to the next
+//     static constexpr int each, own, cell_warps, filter_warps;  // fours of cells, filters: a thread's, a
+//     block's static constexpr int chunk;                                // channels at a time static
+//     constexpr Index x_apart;                            // from a channel of x to the next
 //     __device__ static Index x(Index n, Index channel, Index z, Index y, Index x);  // of all groups
 //     __device__ static Index weight(Index channel, Index filter, Index z, Index y, Index x);
 //     __device__ static Index out(Index n, Index filter, Index z, Index y, Index x);
@@ -35,8 +35,8 @@ namespace stitch {
 template <int kernel, int stride, int padding, int dilation>
 struct TransposedAxis {
   static constexpr int common = std::gcd(stride, dilation);
-  static constexpr int step = stride / common;   // from a tap of a phase to its next,
-  static constexpr int jump = dilation / common;  // which looks so much further back
+  static constexpr int step = stride / common;               // from a tap of a phase to its next,
+  static constexpr int jump = dilation / common;             // which looks so much further back
   static constexpr int most_taps = (kernel - 1) / step + 1;  // phase 0 has them
   static constexpr int reach = (most_taps - 1) * jump;
 
@@ -63,9 +63,9 @@ struct TransposedTile {
   using Y = TransposedAxis<S::kernel_y, S::stride_y, S::padding_y, S::dilation_y>;
   static constexpr int phases = S::stride_z * S::stride_y;
   static constexpr int warps = S::cell_warps * S::filter_warps, threads = warps * 32;
-  static constexpr int sums = S::each * 4 * S::stride_x * S::own;                // of a thread
-  static constexpr int blocks = (sums > 72 ? 384 : 512) / threads;               // of a multiprocessor
-  static constexpr int filters = S::own * S::filter_warps;                       // of a block
+  static constexpr int sums = S::each * 4 * S::stride_x * S::own;   // of a thread
+  static constexpr int blocks = (sums > 72 ? 384 : 512) / threads;  // of a multiprocessor
+  static constexpr int filters = S::own * S::filter_warps;          // of a block
   static constexpr int filter_blocks = (S::filters + filters - 1) / filters;
   // Along x all phases are in a cell, from the first to the last that has an output.
   static constexpr int back_x = (S::kernel_x - 1) * S::dilation_x / S::stride_x;
@@ -86,9 +86,9 @@ struct TransposedTile {
   static constexpr int weights = Z::most_taps * Y::most_taps * S::chunk * tap_weights;
   static constexpr int line = 128 * S::stride_x;  // a warp's results of one filter
   static constexpr int staged = 2 * line;
-  static constexpr int shared = image + weights > warps * staged ? image + weights : warps * staged;
-  static constexpr int64_t packed = int64_t{S::groups} * filter_blocks * S::kernel_z * S::kernel_y *
-                                    S::channels * tap_weights;
+  static constexpr int shared = image + weights > warps* staged ? image + weights : warps* staged;
+  static constexpr int64_t packed =
+      int64_t{S::groups} * filter_blocks * S::kernel_z * S::kernel_y * S::channels * tap_weights;
 };
 
 // packed (groups, filter blocks, kernel z, kernel y, channels, kernel x, filters of a block)
@@ -232,7 +232,7 @@ __global__ void __launch_bounds__(TransposedTile<S>::threads, TransposedTile<S>:
     }
   }
 
-  __syncthreads();  // the image makes way
+  __syncthreads();                                      // the image makes way
   float* stage = transposed_shared + warp * T::staged;  // (2, line)
 #pragma unroll
   for (int j = 0; j < S::each; ++j)
