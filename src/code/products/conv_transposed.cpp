@@ -53,7 +53,8 @@ class TileChoice {
                      ? fours->second
                      : std::clamp<int64_t>(most_sums / (4 * tile_.own * c.stride[2]), 1, 2);
     int64_t warps = divided_up(filters, tile_.own);
-    tile_.filter_warps = divided_up(warps, divided_up(warps, 8));
+    int64_t most_warps = tile_.each * 4 * c.stride[2] * tile_.own > 72 ? 4 : 8;  // three blocks, or two
+    tile_.filter_warps = divided_up(warps, divided_up(warps, most_warps));
     tile_.cell_warps = std::max<int64_t>(4 / tile_.filter_warps, 1);
     z_ = reach_of(c, 0);
     y_ = reach_of(c, 1);

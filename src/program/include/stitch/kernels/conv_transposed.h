@@ -84,7 +84,8 @@ struct TransposedTile {
   static constexpr int tap_weights = S::kernel_x * filters;  // of a channel and a tap along z and y
   static_assert(S::own % 4 == 0 && S::cells_x % 4 == 0, "shared memory is read by fours");
   static constexpr int weights = Z::most_taps * Y::most_taps * S::chunk * tap_weights;
-  static constexpr int line = 128 * S::stride_x;  // a warp's results of one filter
+  // A warp's results of one filter, by 32, with gaps that put the fours of neighbours into different banks.
+  static constexpr int pitch = S::stride_x % 2 == 0 ? 36 : 32, line = 4 * S::stride_x * pitch;
   static constexpr int staged = 2 * line;
   static constexpr int shared = image + weights > warps* staged ? image + weights : warps* staged;
   static constexpr int64_t packed =
@@ -129,7 +130,8 @@ __global__ void __launch_bounds__(TransposedTile<S>::threads, TransposedTile<S>:
   extern __shared__ __align__(16) float transposed_shared[];
   float* image = transposed_shared;               // (chunk, high, rows, wide)
   float* weights = transposed_shared + T::image;  // (taps along z, along y, chunk, kernel x, filters)
-  const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
+  const int thread = static_cast<int>(threadIdx.x), lane = static_cast<int>(threadIdx.x % 32),
+            warp = static_cast<int>(threadIdx.x / 32);
   const int cell0 = warp / S::filter_warps * 32, filter0 = warp % S::filter_warps * S::own;
 
   int rest = static_cast<int>(blockIdx.x);
@@ -151,10 +153,11 @@ __global__ void __launch_bounds__(TransposedTile<S>::threads, TransposedTile<S>:
   };
   // Where there are no more, the first one.
   auto cell = [](int number) {
-    constexpr int count = S::cells_z * S::cells_y * S::cells_x;
-    const int own = number < count ? number : 0;
-    return Cell{own / (S::cells_y * S::cells_x), own / S::cells_x % S::cells_y, own % S::cells_x,
-                number < count};
+    constexpr unsigned z = S::cells_z, y = S::cells_y, x = S::cells_x;
+    const bool there = number < static_cast<int>(z * y * x);
+    const unsigned own = there ? static_cast<unsigned>(number) : 0;  // divides in fewer instructions
+    return Cell{static_cast<int>(own / (y * x)), static_cast<int>(own / x % y), static_cast<int>(own % x),
+                there};
   };
   int places[S::each];
 #pragma unroll
@@ -165,7 +168,7 @@ __global__ void __launch_bounds__(TransposedTile<S>::threads, TransposedTile<S>:
 
   const int first_filter = block_filter + filter0;  // of the group
   auto there = [&](int f) { return S::filters % T::filters == 0 || first_filter + f < S::filters; };
-  float sums[S::own][S::each][4 * S::stride_x];
+  alignas(16) float sums[S::own][S::each][4 * S::stride_x];
 #pragma unroll
   for (int f = 0; f < S::own; ++f) {
     const float begin = bias && there(f) ? bias[group * S::filters + first_filter + f] : 0.0f;
@@ -180,16 +183,17 @@ __global__ void __launch_bounds__(TransposedTile<S>::threads, TransposedTile<S>:
   for (int first = 0; first < S::channels && taps > 0; first += S::chunk) {
     const int channels = S::channels - first < S::chunk ? S::channels - first : S::chunk;
     if (first > 0) __syncthreads();  // the chunk before this one may still be read
-    for (int i = thread; i < T::plane; i += T::threads) {
-      const int column = i % T::wide, row = i / T::wide % T::rows, below = i / (T::wide * T::rows);
-      const int at_x = x0 + column, at_y = y0 + row, at_z = z0 + below;
+    for (unsigned i = threadIdx.x; i < T::plane; i += T::threads) {
+      constexpr unsigned wide = T::wide, below_each = T::wide * T::rows;
+      const int row = static_cast<int>(i % below_each / wide), below = static_cast<int>(i / below_each);
+      const int at_x = x0 + static_cast<int>(i % wide), at_y = y0 + row, at_z = z0 + below;
       const bool inside = row < rows && below < high && at_x >= 0 && at_x < S::size_in_x && at_y >= 0 &&
                           at_y < S::size_in_y && at_z >= 0 && at_z < S::size_in_z;
       const Index from = inside ? S::x(n, group * S::channels + first, at_z, at_y, at_x) : 0;
       constexpr Index apart = S::x_apart;
 #pragma unroll 4
       for (int c = 0; c < channels; ++c)
-        image[c * T::plane + i] = inside ? static_cast<float>(x[from + c * apart]) : 0.0f;
+        image[c * T::plane + static_cast<int>(i)] = inside ? static_cast<float>(x[from + c * apart]) : 0.0f;
     }
     const int run = channels * T::tap_weights / 4;  // fours of a tap
     for (int i = thread; i < taps * run; i += T::threads) {
@@ -207,7 +211,7 @@ __global__ void __launch_bounds__(TransposedTile<S>::threads, TransposedTile<S>:
       const float* beside = image + (below * T::rows + row) * T::wide;
       const float* of_tap = weights + tap * (S::chunk * T::tap_weights) + filter0;
       for (int c = 0; c < channels; ++c, beside += T::plane, of_tap += T::tap_weights) {
-        float values[S::each][T::window];
+        alignas(16) float values[S::each][T::window];
 #pragma unroll
         for (int j = 0; j < S::each; ++j)
 #pragma unroll
@@ -240,11 +244,13 @@ __global__ void __launch_bounds__(TransposedTile<S>::threads, TransposedTile<S>:
     for (int f = 0; f < S::own; f += 2) {
       __syncwarp();
 #pragma unroll
-      for (int i = 0; i < 4 * S::stride_x; i += 4)
+      for (int i = 0; i < 4 * S::stride_x; i += 4) {
+        const int own = lane * 4 * S::stride_x + i;
 #pragma unroll
         for (int g = 0; g < 2; ++g)
-          store<4>(stage + g * T::line + lane * 4 * S::stride_x + i, 0,
+          store<4>(stage + g * T::line + own / 32 * T::pitch + own % 32, 0,
                    *reinterpret_cast<const Pack<float, 4>*>(&sums[f + g][j][i]));
+      }
       __syncwarp();
 #pragma unroll
       for (int i = 0; i < 4 * S::stride_x; ++i) {
@@ -260,8 +266,8 @@ __global__ void __launch_bounds__(TransposedTile<S>::threads, TransposedTile<S>:
         for (int g = 0; g < 2; ++g) {
           if (!there(f + g)) continue;
           const Index filter = group * S::filters + first_filter + f + g;
-          out[S::out(n, filter, out_z, out_y, out_x)] = static_cast<typename S::Out>(
-              epilogue(stage[g * T::line + own], S::position(n, filter, out_z, out_y, out_x)));
+          out[S::out(n, filter, out_z, out_y, out_x)] = static_cast<typename S::Out>(epilogue(
+              stage[g * T::line + i * T::pitch + lane], S::position(n, filter, out_z, out_y, out_x)));
         }
       }
     }
