@@ -2,6 +2,8 @@
 // (kernels/conv_transposed.h has the idea), epilogue included, groups as they are. Settings:
 //   fours  of neighbouring cells a thread has; by itself as many as registers hold
 // Chosen where PyTorch stays in FP32, and where the result's bytes outweigh the products.
+#include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "base/text.h"
@@ -28,7 +30,7 @@ struct Tile {
   int64_t room() const { return 32 * cell_warps * each * 4; }  // for cells
 };
 
-constexpr int64_t shared_floats = 10 * 1024;  // five blocks of a multiprocessor have so much each
+constexpr int64_t shared_floats = 13 * 1024;  // four blocks of a multiprocessor have so much each
 
 // Taps of one phase along an axis at most, and how much further back the last of them looks than the first.
 struct Reach {
@@ -84,20 +86,38 @@ class TileChoice {
 
  private:
   // Floats in shared memory, of a channel.
-  int64_t image() const {
-    int64_t wide = tile_.cells[2] + divided_up(back_x_, 4) * 4;
-    return (tile_.cells[0] + z_.back) * (tile_.cells[1] + y_.back) * wide;
-  }
+  int64_t image() const { return (tile_.cells[0] + z_.back) * (tile_.cells[1] + y_.back) * wide(); }
   int64_t weights() const { return z_.taps * y_.taps * c_.kernel[2] * tile_.filters(); }
-  // Of all blocks, in instructions of a lane: products, loads of the image, and rows begun, whose ends are
-  // less than whole sectors of memory.
+  int64_t wide() const { return tile_.cells[2] + divided_up(back_x_, 4) * 4; }
+  // Eight lanes read fours from shared memory at once, if they lie in different banks: how often that takes
+  // more than one turn, on average.
+  double turns() const {
+    int64_t cells = tile_.cells[0] * tile_.cells[1] * tile_.cells[2], sum = 0, count = 0;
+    for (int64_t first = 0; first < cells; first += 32, ++count) {
+      std::array<int64_t, 8> banks{};
+      for (int64_t cell = first; cell < std::min(first + 32, cells); cell += 4) {
+        int64_t row = cell / tile_.cells[2], z = row / tile_.cells[1], y = row % tile_.cells[1];
+        int64_t at = (z * (tile_.cells[1] + y_.back) + y) * wide() + cell % tile_.cells[2];
+        ++banks[static_cast<size_t>(at / 4 % 8)];
+      }
+      sum += std::ranges::max(banks);
+    }
+    return static_cast<double>(sum) / static_cast<double>(count);
+  }
+  // Cycles of a multiprocessor for all blocks: products or their loads from shared memory, whichever takes
+  // longer; filling the image, 12 instructions an element; rows begun, whose ends are less than whole
+  // sectors.
   double cost() const {
     double blocks = 1, rows = static_cast<double>(tile_.cells[0] * tile_.cells[1] * tile_.filters());
     for (size_t d = 0; d < 3; ++d) blocks *= static_cast<double>(divided_up(all_[d], tile_.cells[d]));
     double taps = static_cast<double>(c_.taps()) / static_cast<double>(c_.stride[0] * c_.stride[1]);
-    double products = taps * static_cast<double>(tile_.room() * tile_.filters());
+    double weights = static_cast<double>(tile_.own * tile_.threads() / 32) * taps;
+    double cells = static_cast<double>(tile_.each);
+    double windows = cells * turns() * static_cast<double>(4 + wide() - tile_.cells[2]) /
+                     static_cast<double>(tile_.own * c_.kernel[2]);
+    double products = weights * std::max(cells, 1 + windows);
     double channels = static_cast<double>(c_.channels_in) / static_cast<double>(c_.groups);
-    return blocks * (channels * (products + 12 * static_cast<double>(image())) + 64 * rows);
+    return blocks * (channels * (products + 12 * static_cast<double>(image()) / 128) + rows / 2);
   }
 
   const Convolution& c_;

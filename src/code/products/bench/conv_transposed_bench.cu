@@ -217,12 +217,12 @@ int main(int count, char** arguments) {
   // cells z, y, x, chunk of channels, fours and filters of a thread, warps for cells and for filters
   measure<Tiled<L2_58, 4, 2, 32, 3, 1, 8, 2, 2>>("L2-58", only);
   measure<Tiled<L2_58, 4, 2, 32, 3, 2, 4, 1, 4>>("L2-58 wide", only);
-  measure<Tiled<L2_78, 4, 4, 16, 4, 2, 4, 1, 8>>("L2-78", only);
-  measure<Tiled<L2_78, 4, 4, 16, 4, 1, 8, 2, 4>>("L2-78 deep", only);
-  measure<Tiled<L1_72, 3, 6, 28, 4, 2, 4, 2, 2>>("L1-72", only);
-  measure<Tiled<L1_72, 3, 6, 28, 4, 1, 8, 4, 1>>("L1-72 deep", only);
+  measure<Tiled<L2_78, 4, 2, 32, 5, 2, 4, 1, 8>>("L2-78", only);
+  measure<Tiled<L2_78, 4, 2, 32, 5, 1, 8, 2, 4>>("L2-78 deep", only);
+  measure<Tiled<L1_72, 3, 3, 52, 8, 2, 4, 2, 2>>("L1-72", only);
+  measure<Tiled<L1_72, 3, 3, 52, 4, 1, 8, 4, 1>>("L1-72 deep", only);
   measure<Tiled<L1_75, 1, 4, 64, 8, 2, 4, 1, 4>>("L1-75", only);
   measure<Tiled<L1_75, 1, 2, 64, 8, 1, 4, 1, 4>>("L1-75 small", only);
-  measure<Tiled<L1_79, 1, 1, 256, 16, 2, 4, 1, 8>>("L1-79", only);
-  measure<Tiled<L1_81, 1, 1, 128, 32, 1, 4, 1, 8>>("L1-81", only);
+  measure<Tiled<L1_79, 1, 1, 256, 32, 2, 4, 1, 8>>("L1-79", only);
+  measure<Tiled<L1_81, 1, 1, 128, 32, 1, 4, 1, 4>>("L1-81", only);
 }

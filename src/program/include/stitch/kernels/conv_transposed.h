@@ -195,14 +195,14 @@ __global__ void __launch_bounds__(TransposedTile<S>::threads, TransposedTile<S>:
       for (int c = 0; c < channels; ++c)
         image[c * T::plane + static_cast<int>(i)] = inside ? static_cast<float>(x[from + c * apart]) : 0.0f;
     }
-    const int run = channels * T::tap_weights / 4;  // fours of a tap
-    for (int i = thread; i < taps * run; i += T::threads) {
-      const int tap = i / run, z = phase_z.first + tap / phase_y.taps * T::Z::step,
+    for (int tap = 0; tap < taps; ++tap) {
+      const int z = phase_z.first + tap / phase_y.taps * T::Z::step,
                 y = phase_y.first + tap % phase_y.taps * T::Y::step;
       const int64_t from =
           ((static_cast<int64_t>(blockIdx.y) * S::kernel_z + z) * S::kernel_y + y) * S::channels + first;
-      store<4>(weights, tap * (S::chunk * T::tap_weights / 4) + i % run,
-               load<4>(packed + from * T::tap_weights, i % run));
+      for (int i = thread; i < channels * T::tap_weights / 4; i += T::threads)
+        store<4>(weights, tap * (S::chunk * T::tap_weights / 4) + i,
+                 load<4>(packed + from * T::tap_weights, i));
     }
     __syncthreads();
     for (int tap = 0; tap < taps; ++tap) {
