@@ -71,8 +71,10 @@ double seconds(const Graph& graph, const Plan& plan, const Region& region) {
 // Chooses for every value at once: convolutions ask for an order, and what lies between them follows.
 class Chooser {
  public:
-  Chooser(const Graph& graph, const Plan& plan, bool half, const std::set<int32_t>& ten_bits)
-      : graph_(graph), plan_(plan), half_(half) {
+  // `careful`: convolutions that aren't chosen are exact, and what they write keeps that; biases do, too.
+  Chooser(const Graph& graph, const Plan& plan, bool half, const std::set<int32_t>& ten_bits,
+          bool careful = false)
+      : graph_(graph), plan_(plan), half_(half), careful_(careful) {
     for (size_t r = 0; r < plan.regions.size(); ++r) {
       for (ValueId id : plan.regions[r].reads) readers_[id].push_back(r);
       for (ValueId id : plan.regions[r].writes) writer_[id] = r;
@@ -88,7 +90,10 @@ class Chooser {
   Plan choose() {
     for (;;) {
       Plan next = plan_;
-      for (size_t r : chosen_) next.regions[r].settings[half_ ? "half" : "last"] = 1;
+      for (size_t r : chosen_) {
+        next.regions[r].settings[half_ ? "half" : "last"] = 1;
+        if (careful_) next.regions[r].settings["exact_bias"] = 1;
+      }
       assign(next);
       std::vector<size_t> losers;
       for (size_t r : chosen_)
@@ -188,14 +193,24 @@ class Chooser {
         }
     }
     for (ValueId id : last)
-      plan.storage[index_of(id)] = {half_ ? DType::f16 : DType::f32,
+      plan.storage[index_of(id)] = {half_ && !keeps_bits(id) ? DType::f16 : DType::f32,
                                     channels_last_order(graph_.type(id).rank())};
     // Rounded here or by the convolutions that read it: the same bits.
     for (ValueId id : planes)
       if (half_ && eligible(id) && only_convolved(id)) plan.storage[index_of(id)].dtype = DType::f16;
     // Exact until then: less than what TF32 loses before it multiplies.
     for (ValueId id : rounded_)
-      if (half_ && eligible(id)) plan.storage[index_of(id)].dtype = DType::f16;
+      if (half_ && !careful_ && eligible(id)) plan.storage[index_of(id)].dtype = DType::f16;
+  }
+
+  // Images have a mean: what a batch norm takes it out of would keep few of ten bits. Convolutions round
+  // what they read to as many anyway.
+  bool keeps_bits(ValueId id) const {
+    size_t writer = writer_.at(id);
+    auto readers = readers_.find(id);
+    return careful_ && !chosen_.contains(writer) && convolution_in(graph_, plan_.regions[writer]) &&
+           readers != readers_.end() &&
+           std::ranges::none_of(readers->second, [&](size_t r) { return chosen_.contains(r); });
   }
 
   bool only_convolved(ValueId id) const {
@@ -206,7 +221,7 @@ class Chooser {
 
   const Graph& graph_;
   const Plan& plan_;
-  bool half_;
+  bool half_, careful_;
   std::set<size_t> chosen_;    // regions of convolutions
   std::set<ValueId> rounded_;  // results of transposed ones in FP32 where PyTorch has TF32
   std::map<ValueId, std::vector<size_t>> readers_;
@@ -300,7 +315,7 @@ Result<Plan> store_half_beside_exact(const Graph& graph, Plan plan, const Techni
     else
       region.settings["exact"] = 1;
   }
-  return Chooser(graph, plan, true, ten_bits).choose();
+  return Chooser(graph, plan, true, ten_bits, true).choose();
 }
 
 Result<Plan> store_channels_last(const Graph& graph, Plan plan, const Techniques&) {
