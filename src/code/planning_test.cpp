@@ -250,4 +250,43 @@ end
   EXPECT_EQ(plan::ten_bit_convolutions(graph_of(two_convolutions(3)), "default").size(), 2u);
 }
 
+// Phase by phase where cuDNN has nothing good: groups and strides in FP32, and few products for a result.
+TEST(Planning, TransposedConvolutionsGoByPhases) {
+  auto technique = [](int64_t channels, int64_t groups, const char* numerics) {
+    Graph graph = graph_of(format(R"(graph "transposed"
+parameter %w : f32[{0},32,3,3]
+input %x : f32[4,{0},32,32]
+%y = conv_transpose(%x, %w) stride=[2,2] padding=[1,1] dilation=[1,1] groups={1} output_padding=[1,1] : f32[4,{2},64,64]
+output %y
+end
+)",
+                                  channels, groups, 32 * groups));
+    return stored(graph, numerics, true).regions[0].technique;
+  };
+  EXPECT_EQ(technique(64, 1, "default"), "conv.cudnn");
+  EXPECT_EQ(technique(64, 1, "strict"), "conv.transposed");
+  EXPECT_EQ(technique(64, 2, "default"), "conv.transposed");
+  EXPECT_EQ(technique(16, 1, "default"), "conv.transposed");
+}
+
+// Their results are stored in fp16 where PyTorch has no more bits, and stay planes.
+TEST(Planning, ResultsByPhasesAreStoredInHalf) {
+  for (int64_t groups : {1, 3}) {
+    Graph graph = graph_of(format(R"(graph "pooled"
+parameter %w : f32[3,16,3,3,3]
+input %x : f32[2,3,8,16,16]
+%y = conv_transpose(%x, %w) stride=[2,2,2] padding=[1,1,1] dilation=[1,1,1] groups={0} output_padding=[0,0,0] : f32[2,{1},15,31,31]
+%z = logsumexp(%y) dims=[1] keepdim=true : f32[2,1,15,31,31]
+output %z
+end
+)",
+                                  groups, 16 * groups));
+    plan::Plan plan = stored(graph, "default", true);
+    const plan::Storage& storage = plan.storage[index_of(graph.find("y"))];
+    EXPECT_EQ(storage.dtype, groups == 1 ? DType::f16 : DType::f32);
+    EXPECT_TRUE(storage.order.empty());
+    EXPECT_EQ(stored(graph, "strict", true).storage[index_of(graph.find("y"))].dtype, DType::f32);
+  }
+}
+
 }  // namespace stitch

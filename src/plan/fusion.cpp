@@ -138,20 +138,37 @@ std::vector<std::string_view> candidates(const Graph& graph, const Region& regio
 bool take_split_half(const Graph& graph, const Plan& plan, const std::set<int32_t>& ten_bits, Region& region,
                      const Techniques& techniques) {
   const Node& node = graph.nodes[static_cast<size_t>(region.nodes[0])];
-  if ((node.op != Op::conv && node.op != Op::conv_transpose) || plan.numerics == "strict") return false;
+  if (node.op != Op::conv || plan.numerics == "strict" || ten_bits.contains(region.nodes[0])) return false;
   const Shape& x = graph.type(node.operands[0]).shape;
   if (x[1] >= 16 || node.attributes.integer("groups") != 1) return false;
-  bool ten = ten_bits.contains(region.nodes[0]), spread = node.op == Op::conv_transpose && x.size() == 5;
-  if (ten && !spread) return false;
   // Measured on an H200: where ours has to gather, cuDNN's FP32 kernels are faster for many filters or few
   // taps.
   int64_t filters = graph.type(node.results[0]).shape[1];
   int64_t taps = graph.type(node.operands[1]).elements() / std::max<int64_t>(x[1] * filters, 1);
-  bool gathers = node.op == Op::conv_transpose || x.size() == 3;
-  if (gathers && !spread && (filters > 16 || taps < 25)) return false;
+  if (x.size() == 3 && (filters > 16 || taps < 25)) return false;
   if (!techniques.accepts("conv.split_half", graph, region)) return false;
   region.technique = "conv.split_half";
-  if (ten) region.settings["half"] = 1;
+  return true;
+}
+
+// Transposed convolutions of groups, and in FP32 with strides, are cuDNN's worst: 10 to 80 times above the
+// bytes on an H200, as are those over few channels in three dimensions in any arithmetic. Where a result
+// takes no more products than this, FP32 is done before cuDNN's fp16 has turned its images and turned them
+// back.
+bool take_phases(const Graph& graph, const std::set<int32_t>& ten_bits, Region& region,
+                 const Techniques& techniques) {
+  constexpr double few_products = 50;
+  const Node& node = graph.nodes[static_cast<size_t>(region.nodes[0])];
+  if (node.op != Op::conv_transpose) return false;
+  const Shape& x = graph.type(node.operands[0]).shape;
+  double products =
+      cost(graph, node).matrix_flops / 2 / static_cast<double>(graph.type(node.results[0]).elements());
+  bool exact = !ten_bits.contains(region.nodes[0]), few = x[1] < 16 && x.size() == 5;
+  bool strided = std::ranges::any_of(node.attributes.integers("stride"), [](int64_t s) { return s > 1; });
+  bool grouped = node.attributes.integer("groups") > 1;
+  if (!(few || products <= few_products || (exact && (strided || grouped)))) return false;
+  if (!techniques.accepts("conv.transposed", graph, region)) return false;
+  region.technique = "conv.transposed";
   return true;
 }
 
@@ -161,6 +178,7 @@ Result<Plan> choose_techniques(const Graph& graph, Plan plan, const Techniques& 
   std::set<int32_t> ten_bits = ten_bit_convolutions(graph, plan.numerics);
   for (Region& region : plan.regions) {
     if (take_split_half(graph, plan, ten_bits, region, techniques)) continue;
+    if (take_phases(graph, ten_bits, region, techniques)) continue;
     for (std::string_view technique : candidates(graph, region))
       if (techniques.accepts(technique, graph, region)) {
         region.technique = technique;

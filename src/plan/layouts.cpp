@@ -79,6 +79,8 @@ class Chooser {
       for (ValueId id : plan.regions[r].reads) readers_[id].push_back(r);
       for (ValueId id : plan.regions[r].writes) writer_[id] = r;
       if (plan.regions[r].technique == "conv.cudnn" && fits(plan.regions[r], ten_bits)) chosen_.insert(r);
+      if (plan.regions[r].technique == "conv.transposed" && loses_bits(plan.regions[r], ten_bits))
+        rounded_.insert(plan.regions[r].writes.begin(), plan.regions[r].writes.end());
     }
     fixed_.insert(graph.outputs.begin(), graph.outputs.end());
     for (const Update& update : graph.updates) fixed_.insert(update.value);
@@ -103,9 +105,13 @@ class Chooser {
   }
 
  private:
+  static bool loses_bits(const Region& region, const std::set<int32_t>& ten_bits) {
+    return std::ranges::any_of(region.nodes, [&](int32_t n) { return ten_bits.contains(n); });
+  }
+
   bool fits(const Region& region, const std::set<int32_t>& ten_bits) const {
     if (setting(region, "half") == 1) return false;  // done already
-    if (!std::ranges::any_of(region.nodes, [&](int32_t n) { return ten_bits.contains(n); })) return false;
+    if (!loses_bits(region, ten_bits)) return false;
     const Node& node = *convolution_in(graph_, region);
     const Shape& x = graph_.type(node.operands[0]).shape;
     if (graph_.type(node.results[0]).dtype != DType::f32) return false;
@@ -117,7 +123,7 @@ class Chooser {
   bool follows(size_t r) const {
     const std::string& technique = plan_.regions[r].technique;
     return technique == "loop" || technique == "row" || technique == "batch_norm" ||
-           technique == "conv.depthwise" || technique == "conv.split_half";
+           technique == "conv.depthwise" || technique == "conv.split_half" || technique == "conv.transposed";
   }
 
   // Is the value's place ours to choose, and can everybody beside it take any?
@@ -136,6 +142,7 @@ class Chooser {
   // Some kernels read and write one order: no tile of theirs turns one into the other.
   bool stays(const Region& region) const {
     if (region.writes.empty()) return false;
+    if (region.technique == "conv.transposed") return true;
     if (region.technique == "conv.depthwise") {
       const Node& node = *convolution_in(graph_, region);
       bool direct = std::ranges::find(region.reads, node.operands[0]) != region.reads.end();
@@ -191,6 +198,9 @@ class Chooser {
     // Rounded here or by the convolutions that read it: the same bits.
     for (ValueId id : planes)
       if (half_ && eligible(id) && only_convolved(id)) plan.storage[index_of(id)].dtype = DType::f16;
+    // Exact until then: less than what TF32 loses before it multiplies.
+    for (ValueId id : rounded_)
+      if (half_ && !careful_ && eligible(id)) plan.storage[index_of(id)].dtype = DType::f16;
   }
 
   // Images have a mean: what a batch norm takes it out of would keep few of ten bits. Convolutions round
@@ -212,7 +222,8 @@ class Chooser {
   const Graph& graph_;
   const Plan& plan_;
   bool half_, careful_;
-  std::set<size_t> chosen_;  // regions of convolutions
+  std::set<size_t> chosen_;    // regions of convolutions
+  std::set<ValueId> rounded_;  // results of transposed ones in FP32 where PyTorch has TF32
   std::map<ValueId, std::vector<size_t>> readers_;
   std::map<ValueId, size_t> writer_;
   std::set<ValueId> fixed_;  // the caller's
@@ -221,11 +232,14 @@ class Chooser {
 }  // namespace
 
 // From PyTorch's errors on an H200 (KernelBench, 250 tasks): convolutions over fewer than 16 channels, and
-// grouped transposed ones and those of 5 x 5 x 5, run in FP32 though TF32 is allowed; one of 3 channels with
-// filters of 11 x 11 doesn't.
+// transposed ones of groups or of 5 x 5 x 5 taps with strides, run in FP32 though TF32 is allowed; one of 3
+// channels with filters of 11 x 11 doesn't.
 bool is_tf32_in_pytorch(const Graph& graph, const Node& convolution) {
-  if (convolution.op == Op::conv_transpose)
-    return convolution.attributes.integer("groups") == 1 && taps(graph, convolution) < 125;
+  if (convolution.op == Op::conv_transpose) {
+    const auto& stride = convolution.attributes.integers("stride");
+    bool large = stride.size() == 3 && taps(graph, convolution) >= 125 && std::ranges::max(stride) > 1;
+    return convolution.attributes.integer("groups") == 1 && !large;
+  }
   int64_t channels = channels_of_group(graph, convolution);
   bool flat = graph.type(convolution.operands[0]).rank() == 4;
   return channels >= 16 || (flat && channels * taps(graph, convolution) >= 256);

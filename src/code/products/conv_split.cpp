@@ -3,7 +3,7 @@
 // part of x under a tile in shared memory (kernels/conv_split_halo.h), and for whatever that one can't do,
 // such as transposed convolutions, a product that gathers (kernels/conv_split.h). settings: half = 1
 // multiplies once, with TF32's accuracy. Chosen where PyTorch stays in FP32 because tensor cores of cuDNN's
-// waste most of their depth on so few channels, and for transposed ones of three dimensions over so few.
+// waste most of their depth on so few channels.
 #include "base/text.h"
 #include "code/names.h"
 #include "code/products/convolution.h"
@@ -87,6 +87,7 @@ Result<void> accepts_conv_split(const Graph& graph, const plan::Region& region) 
   if (graph.type(node.results[0]).dtype != DType::f32) return not_for(region, "takes convolutions of f32");
   if (graph.type(node.results[0]).elements() == 0 || c.taps() == 0 || c.channels_in == 0)
     return not_for(region, "has no convolutions of nothing");
+  if (!graph[node.operands[1]].has_data()) return not_for(region, "packs its weight once");
   if (c.groups > 65535 || c.channels_out / c.groups > 65535 * 64)
     return not_for(region, "has no grid for so many filters");
   return {};

@@ -180,12 +180,13 @@ class Writer {
 
 }  // namespace
 
-Result<Epilogue> epilogue_of(const RegionRequest& request, const Parts& parts, size_t bias_dim, int64_t run) {
+Result<Epilogue> epilogue_of(const RegionRequest& request, const Parts& parts, std::optional<size_t> bias_dim,
+                             int64_t run) {
   Writer writer(request, parts, run);
   const Node& product = *parts.product;
   bool own_bias = product.op == Op::linear || product.op == Op::conv || product.op == Op::conv_transpose;
-  if (own_bias && product.operands.size() > 2 && product.operands[2] != ValueId::none)
-    STITCH_CHECK(writer.add_bias(product.operands[2], bias_dim));
+  if (bias_dim && own_bias && product.operands.size() > 2 && product.operands[2] != ValueId::none)
+    STITCH_CHECK(writer.add_bias(product.operands[2], *bias_dim));
   for (const Node* node : parts.after) STITCH_CHECK(writer.add(*node));
   return writer.finish();
 }

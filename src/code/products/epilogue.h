@@ -25,9 +25,10 @@ struct Epilogue {
   bool empty() const { return definition.empty(); }
 };
 
-// `bias_dim`: which dimension of the result the product's own bias (its third operand) goes along. `run`: so
-// many neighbours at a multiple of so many are finished together; 1: each for itself.
-Result<Epilogue> epilogue_of(const RegionRequest& request, const Parts& parts, size_t bias_dim,
+// `bias_dim`: which dimension of the result the product's own bias (its third operand) goes along; nothing:
+// the kernel adds it itself. `run`: so many neighbours at a multiple of so many are finished together; 1:
+// each for itself.
+Result<Epilogue> epilogue_of(const RegionRequest& request, const Parts& parts, std::optional<size_t> bias_dim,
                              int64_t run = 1);
 
 // The epilogues that libraries have: a bias along one dimension, then an activation, both optional.

@@ -19,6 +19,8 @@ std::span<const Family> product_families() {
       {"conv.cudnn", "a convolution by cuDNN, bias and ReLU fused", accepts_conv_cudnn, write_conv_cudnn},
       {"conv.split_half", "convolutions over few channels on fp16 tensor cores, numbers split in two",
        accepts_conv_split, write_conv_split},
+      {"conv.transposed", "transposed convolutions in FP32, without products that are zero",
+       accepts_conv_transposed, write_conv_transposed},
       {"conv.depthwise", "depthwise convolutions at the speed of their bytes", accepts_conv_depthwise,
        write_conv_depthwise},
       {"attention.plain", "scores in memory: product, softmax, product", accepts_attention_plain,

@@ -23,6 +23,8 @@ Result<void> accepts_conv_cudnn(const Graph& graph, const plan::Region& region);
 Result<RegionCode> write_conv_cudnn(const RegionRequest& request);
 Result<void> accepts_conv_split(const Graph& graph, const plan::Region& region);
 Result<RegionCode> write_conv_split(const RegionRequest& request);
+Result<void> accepts_conv_transposed(const Graph& graph, const plan::Region& region);
+Result<RegionCode> write_conv_transposed(const RegionRequest& request);
 Result<void> accepts_conv_depthwise(const Graph& graph, const plan::Region& region);
 Result<RegionCode> write_conv_depthwise(const RegionRequest& request);
 Result<void> accepts_attention_plain(const Graph& graph, const plan::Region& region);

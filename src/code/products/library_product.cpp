@@ -92,18 +92,22 @@ void LibraryProduct::add_up(int64_t pieces) {
   in_library = {};
 }
 
-void LibraryProduct::align_rows() {
+void LibraryProduct::fill_up(int64_t rows_to, int64_t columns_to) {
+  // Several results have no room between them for more rows.
+  if (batches() * partials > 1) rows_to = 1;
   bool written = !finishes || in_place;
-  if ((written ? result_form.row_stride : columns()) % 4 == 0) return;
+  if (rows() % rows_to == 0 && columns() % columns_to == 0 && (!written || result_form.row_stride % 4 == 0))
+    return;
   finishes = true;
   in_place = false;
   in_library = {};
-  pitch = (columns() + 3) / 4 * 4;
+  pitch = (columns() + columns_to - 1) / columns_to * columns_to;
+  more_rows = (rows() + rows_to - 1) / rows_to * rows_to - rows();
 }
 
 void LibraryProduct::reserve_result() {
   if (!finishes || in_place) return;
-  Shape shape{batches(), rows(), dense_pitch()};
+  Shape shape{batches(), rows() + more_rows, dense_pitch()};
   if (partials > 1) shape[0] = partials;
   reserve("dense_result", "float", element_count(shape), shape_comment(shape));
 }

@@ -36,6 +36,7 @@ struct LibraryProduct {
   bool in_place = false;       // … to where the library wrote it
   int64_t partials = 1;        // results of the library that the pass adds up
   int64_t pitch = 0;           // of the rows that the pass reads, where it isn't the columns
+  int64_t more_rows = 0;       // that the library writes behind them
   MatrixForm result_form;
   DType result_type = DType::f32;  // as the library writes it
 
@@ -61,9 +62,10 @@ struct LibraryProduct {
   void take_turns(DType type);
   // The library writes the result in pieces behind each other, which the finishing pass adds up.
   void add_up(int64_t pieces);
-  // Rows of the result start at 16 bytes, or the library falls back to kernels several times as slow: 7.9 ms
-  // for 8205 x 2949 x 5921 split on an H200. Where they don't, the finishing pass moves them.
-  void align_rows();
+  // What lies side by side has to be a multiple of 16 bytes long, of the operands and of the result, or the
+  // library falls back to kernels several times as slow: 7.9 ms for 8205 x 2949 x 5921 split on an H200,
+  // whatever the distance between rows. So it makes more rows and columns, which the finishing pass leaves.
+  void fill_up(int64_t rows_to, int64_t columns_to);
   // Workspace for a result that isn't written in place: before anything that names it.
   void reserve_result();
   // A local pointer into the workspace.

@@ -58,9 +58,12 @@ struct Side {
   std::string type;     // of its SplitOperand
   std::string pointer;  // of its split form
 
-  int64_t depth;  // padded
+  int64_t depth;        // padded
+  int64_t filled_side;  // as the products have it
   int64_t padded() const { return depth_inside ? depth : round_up(side, 8); }
   int64_t elements() const { return parts * (depth_inside ? side : depth) * padded(); }
+  // Behind the last element: rows that a product takes along to fill up its result.
+  int64_t slack() const { return depth_inside ? parts * padded() * (filled_side - side) : 0; }
   // From a step of depth to the next.
   int64_t step() const { return depth_inside ? 1 : padded(); }
 };
@@ -122,7 +125,7 @@ class ProductWriter {
     for (const Member& member : made_.code.members)
       if (member.name == name) return member.name;
     std::string spec = format("{{\n  stitch::MatmulSpec spec{{{}, {}, {}}};  // rows, columns, depth\n",
-                              made_.rows(), made_.columns(), parts * chunks_.depth);
+                              left_.filled_side, right_.filled_side, parts * chunks_.depth);
     int64_t batch = chunks_.side_by_side ? chunks_.count : made_.batches();
     if (batch > 1) spec += format("  spec.batch = {};\n", batch);
     spec += matrix_spec(made_, left_, chunks_) + matrix_spec(made_, right_, chunks_) +
@@ -168,7 +171,9 @@ Result<RegionCode> write_matmul_split_half(const RegionRequest& request) {
     if (side->place->dtype != DType::f32) return not_for(region, "reads f32 only");
   if (left.weight && right.weight) return not_for(region, "has nothing to do on a run");
   if (chunks.side_by_side) made.add_up(chunks.count);
-  made.align_rows();
+  made.fill_up(left.depth_inside ? 1 : 8, right.depth_inside ? 4 : 8);
+  left.filled_side = made.rows() + made.more_rows;
+  right.filled_side = made.dense_pitch();
   made.reserve_result();
 
   made.code.includes += "#include \"stitch/kernels/split_half.h\"\n";
@@ -193,7 +198,7 @@ Result<RegionCode> write_matmul_split_half(const RegionRequest& request) {
   Side* last = left.weight ? &right : &left;
   for (Side* side : {&right, &left}) {
     const std::string& from = side->place->pointer;
-    int64_t elements = made.batches() * side->elements();
+    int64_t elements = made.batches() * side->elements() + side->slack();
     if (!side->weight) {
       made.signature.read(*side->place);
       side->pointer = side->left ? "left_split" : "right_split";

@@ -93,6 +93,40 @@ const Form halo_forms[] = {
      "%y = conv(%x, %w) stride=[1,1,1] padding=[1,0,0] dilation=[1,1,1] : f32[1,34,4,5,34]\noutput %y\n"},
 };
 
+// Phases of all kinds: with more taps and fewer, with none, several tiles in every direction, chunks of
+// channels, more filters than a block has.
+const Form transposed_forms[] = {
+    {"few",
+     "input %x : f32[2,3,5,9,32]\nparameter %w : f32[3,16,3,3,3]\nparameter %b : f32[16]\n"
+     "%y = conv_transpose(%x, %w, %b) stride=[2,2,2] padding=[1,1,1] dilation=[1,1,1] "
+     "output_padding=[0,0,0] : f32[2,16,9,17,63]\n%z = silu(%y) : f32[2,16,9,17,63]\noutput %z\n"},
+    {"volume_groups",
+     "input %x : f32[1,8,3,5,24]\nparameter %w : f32[8,3,3,5,7]\n"
+     "%y = conv_transpose(%x, %w) stride=[2,2,2] padding=[1,2,3] dilation=[1,1,1] groups=2 "
+     "output_padding=[1,1,1] : f32[1,6,6,10,48]\noutput %y\n"},
+    {"no_taps",
+     "input %x : f32[2,8,9,43]\nparameter %w : f32[8,10,3,5]\nparameter %b : f32[20]\n"
+     "%y = conv_transpose(%x, %w, %b) stride=[2,3] padding=[1,2] dilation=[2,1] groups=2 "
+     "output_padding=[0,0] : f32[2,20,19,127]\noutput %y\n"},
+    {"chunks",
+     "input %x : f32[1,70,4,5]\nparameter %w : f32[70,37,5,4]\nparameter %b : f32[37]\n"
+     "%y = conv_transpose(%x, %w, %b) stride=[2,2] padding=[2,0] dilation=[1,3] output_padding=[1,1] : "
+     "f32[1,37,8,19]\n%z = relu(%y) : f32[1,37,8,19]\noutput %z\n"},
+    {"dense",
+     "input %x : f32[2,6,11,70]\nparameter %w : f32[6,9,3,3]\n"
+     "%y = conv_transpose(%x, %w) stride=[1,1] padding=[1,0] dilation=[1,2] output_padding=[0,0] : "
+     "f32[2,9,11,74]\noutput %y\n"},
+    {"spread",
+     "input %x : f32[1,4,3,9]\nparameter %w : f32[4,5,2,3]\n"
+     "%y = conv_transpose(%x, %w) stride=[3,6] padding=[0,2] dilation=[1,2] output_padding=[2,5] : "
+     "f32[1,5,10,54]\noutput %y\n"},
+    {"turned",
+     "input %x : f32[2,3,4,5]\nparameter %w : f32[3,6,4,4]\n"
+     "%y = conv_transpose(%x, %w) stride=[2,2] padding=[1,1] dilation=[1,1] output_padding=[0,0] : "
+     "f32[2,6,8,10]\n%z = reshape(%y) shape=[2,2,3,80] : f32[2,2,3,80]\n"
+     "%t = permute(%z) dims=[0,2,1,3] : f32[2,3,2,80]\noutput %t\n"},
+};
+
 std::vector<Case> conv_cases() {
   std::vector<Case> all;
   for (const Form& form : forms) {
@@ -112,6 +146,8 @@ std::vector<Case> conv_cases() {
                    .settings = {{"last", 1}},
                    .tolerance = 2e-3});
     all.push_back({format("split_{}", form.name), "conv.split_half", form.graph});
+    if (std::string_view(form.name).starts_with("transpose"))
+      all.push_back({format("phases_{}", form.name), "conv.transposed", form.graph, "strict"});
   }
   plan::Storage last{DType::f32, {0, 2, 3, 1}}, half_last{DType::f16, {0, 2, 3, 1}};
   all.push_back({.name = "split_once",
@@ -124,6 +160,22 @@ std::vector<Case> conv_cases() {
                  .graph = forms[1].graph,
                  .storage = {{"x", half_last}, {"z", half_last}},
                  .tolerance = 1e-3});
+  for (const Form& form : transposed_forms)
+    all.push_back({.name = format("phases_{}", form.name),
+                   .technique = "conv.transposed",
+                   .graph = form.graph,
+                   .numerics = "strict",
+                   .tolerance = 1e-6});
+  all.push_back({.name = "phases_half_storage",
+                 .technique = "conv.transposed",
+                 .graph = transposed_forms[3].graph,
+                 .storage = {{"x", half_last}, {"z", half_last}},
+                 .tolerance = 1e-3});
+  all.push_back({.name = "phases_two_fours",
+                 .technique = "conv.transposed",
+                 .graph = transposed_forms[2].graph,
+                 .settings = {{"fours", 2}},
+                 .tolerance = 1e-6});
   for (const Form& form : halo_forms)
     all.push_back({.name = format("halo_{}", form.name),
                    .technique = "conv.split_half",

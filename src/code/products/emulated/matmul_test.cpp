@@ -241,6 +241,26 @@ std::vector<Case> matmul_cases() {
              .graph = form.graph,
              .settings = {{"products", products}, {"chunks", 3}, {"side_by_side", side_by_side}},
              .tolerance = 2e-6});
+  // Nothing of a multiple of 16 bytes: sides stored either way are filled up, and so is the result.
+  for (auto [graph, name] :
+       {std::pair{"input %a : f32[21,83]\ninput %b : f32[83,13]\n%y = matmul(%a, %b) : f32[21,13]\n"
+                  "output %y\n",
+                  "right"},
+        std::pair{"input %a : f32[83,21]\ninput %b : f32[83,12]\n"
+                  "%y = einsum(%a, %b) equation=\"ki,kj->ij\" : f32[21,12]\noutput %y\n",
+                  "both"},
+        std::pair{"input %x : f32[3,7,83]\nparameter %w : f32[13,83]\nparameter %b : f32[13]\n"
+                  "%y = linear(%x, %w, %b) : f32[3,7,13]\n%z = relu(%y) : f32[3,7,13]\noutput %z\n",
+                  "linear"},
+        std::pair{"input %a : f32[3,83,5]\ninput %b : f32[3,83,13]\n"
+                  "%y = einsum(%a, %b) equation=\"nki,nkj->nij\" : f32[3,5,13]\noutput %y\n",
+                  "batches"}})
+    for (int64_t chunks : {1, 3})
+      all.push_back({.name = format("split_odd_{}_{}", name, chunks),
+                     .technique = "matmul.split_half",
+                     .graph = graph,
+                     .settings = {{"chunks", chunks}},
+                     .tolerance = 2e-6});
   all.push_back({.name = "split_deep",
                  .technique = "matmul.split_half",
                  .graph =
