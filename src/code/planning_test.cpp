@@ -250,4 +250,53 @@ end
   EXPECT_EQ(plan::ten_bit_convolutions(graph_of(two_convolutions(3)), "default").size(), 2u);
 }
 
+// A convolution alone.
+std::string one_convolution(int64_t kernel, int64_t groups, int64_t stride, int64_t side) {
+  int64_t out = (side - kernel) / stride + 1;
+  return format(
+      "graph \"one\"\nparameter %w : f32[128,{0},{1},{1}]\ninput %x : f32[16,64,{2},{2}]\n"
+      "%y = conv(%x, %w) stride=[{3},{3}] padding=[0,0] dilation=[1,1] groups={4} : f32[16,128,{5},{5}]\n"
+      "output %y\nend\n",
+      64 / groups, kernel, side, stride, groups, out);
+}
+
+// Kernels of one pixel are products over planes, unless pixels don't come by fours.
+TEST(Planning, PointwiseConvolutionsAreProducts) {
+  EXPECT_EQ(planned(one_convolution(1, 1, 1, 64)), (Lines{"conv.pointwise: conv"}));
+  EXPECT_EQ(planned(one_convolution(1, 4, 1, 64)), (Lines{"conv.pointwise: conv"}));
+  EXPECT_EQ(planned(one_convolution(1, 1, 1, 7)), (Lines{"conv.cudnn: conv"}));
+  EXPECT_EQ(planned(one_convolution(1, 1, 2, 64)), (Lines{"conv.cudnn: conv"}));
+  EXPECT_EQ(planned(one_convolution(3, 1, 1, 64)), (Lines{"conv.cudnn: conv"}));
+}
+
+// Between others of a network they store fp16, channels last, as those do; over groups cuDNN would copy each.
+TEST(Planning, PointwiseConvolutionsFollowTheirNetwork) {
+  auto techniques_of = [](int64_t groups) {
+    Graph graph = graph_of(format(R"(graph "net"
+parameter %w1 : f32[64,64,3,3]
+parameter %w2 : f32[64,{0},1,1]
+parameter %w3 : f32[64,64,3,3]
+input %x : f32[64,64,64,64]
+%a = conv(%x, %w1) stride=[1,1] padding=[1,1] dilation=[1,1] : f32[64,64,64,64]
+%b = conv(%a, %w2) stride=[1,1] padding=[0,0] dilation=[1,1] groups={1} : f32[64,64,64,64]
+%c = conv(%b, %w3) stride=[1,1] padding=[1,1] dilation=[1,1] : f32[64,64,64,64]
+output %c
+end
+)",
+                                  64 / groups, groups));
+    std::vector<std::string> out;
+    for (const plan::Region& region : stored(graph, "default", true).regions) out.push_back(region.technique);
+    return out;
+  };
+  EXPECT_EQ(techniques_of(1), (Lines{"conv.cudnn", "conv.cudnn", "conv.cudnn"}));
+  EXPECT_EQ(techniques_of(2), (Lines{"conv.cudnn", "conv.pointwise", "conv.cudnn"}));
+}
+
+// Class strict has no TF32: the same product, at FP32's accuracy.
+TEST(Planning, StrictPointwiseConvolutionsAreExact) {
+  plan::Plan strict = stored(graph_of(one_convolution(1, 1, 1, 64)), "strict", true);
+  EXPECT_EQ(strict.regions[0].technique, "conv.pointwise");
+  EXPECT_EQ(strict.regions[0].settings.at("exact"), 1);
+}
+
 }  // namespace stitch

@@ -22,7 +22,7 @@
 #include "stitch/runtime/vectors.h"
 
 namespace stitch {
-template <class G>
+template <class G, bool exact>
 struct PointwiseTile {
   static constexpr int warps = 4, threads = warps * 32, pixels = 32;
   static constexpr int most_filter_tiles = 8;  // 128 sums a lane
@@ -34,29 +34,27 @@ struct PointwiseTile {
   static constexpr int held = steps < 4 ? steps : 4;  // steps read ahead: 4 KB a warp
   static constexpr int rounds = (steps + held - 1) / held;
   // As many blocks as their sums and what is held leave registers for.
-  static constexpr int blocks = filter_tiles > 5 ? 2 : filter_tiles > 3 ? 3 : filter_tiles > 2 ? 4 : 5;
+  static constexpr int blocks = filter_tiles > 5 ? 2 : filter_tiles > 3 ? 3 : 4;
 
   static constexpr int64_t tiles = (G::pixels + pixels - 1) / pixels;
   static constexpr int64_t units = int64_t{G::samples} * G::groups * tiles;  // of a slice, a warp each
 
   // Operands as lanes hold them: (groups, slices, steps, filter tiles, parts, lanes, 4).
-  static constexpr int64_t slice_elements(int parts) { return int64_t{steps} * filter_tiles * parts * 128; }
-  static constexpr int64_t packed(int parts) {
-    return int64_t{G::groups} * slices * slice_elements(parts);
-  }
+  static constexpr int parts = exact ? 2 : 1;
+  static constexpr int64_t slice_packed = int64_t{steps} * filter_tiles * parts * 128;
+  static constexpr int64_t packed = int64_t{G::groups} * slices * slice_packed;
 };
 
 template <class P, class G, bool exact>
 __global__ void __launch_bounds__(256)
     pack_pointwise_kernel(const typename P::Left* __restrict__ weight, float* __restrict__ packed) {
-  using Tile = PointwiseTile<G>;
+  using Tile = PointwiseTile<G, exact>;
   using Index = typename P::Index;
-  constexpr int parts = exact ? 2 : 1;
   const int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
-  if (i >= Tile::packed(parts)) return;
+  if (i >= Tile::packed) return;
   const int part = static_cast<int>(i % 4), lane = static_cast<int>(i / 4 % 32);  // as in MmaLeft
   const bool low = exact && i / 128 % 2;
-  const int64_t tile = i / 128 / parts;
+  const int64_t tile = i / 128 / Tile::parts;
   const int step = static_cast<int>(tile / Tile::filter_tiles % Tile::steps);
   const int64_t slice = tile / Tile::filter_tiles / Tile::steps;
   const int row =
@@ -72,24 +70,24 @@ __global__ void __launch_bounds__(256)
 }
 template <class P, class G, bool exact>
 StitchStatus pack_pointwise(const typename P::Left* weight, float* packed, cudaStream_t stream) {
-  constexpr int64_t count = PointwiseTile<G>::packed(exact ? 2 : 1);
   return launch("pack_pointwise", pack_pointwise_kernel<P, G, exact>,
-                {static_cast<unsigned>(divide_up(count, 256)), 256}, stream, weight, packed);
+                {static_cast<unsigned>(divide_up(PointwiseTile<G, exact>::packed, 256)), 256}, stream, weight,
+                packed);
 }
 
 // Four pixels of a channel from `column` on, which counts the pixels of all samples; zeros outside.
-template <class P, class G, bool vectors>
+template <class P, class G, class Tile, bool vectors>
 __device__ __forceinline__ Pack<float, 4> load_pixels(const typename P::Right* __restrict__ x, int group,
                                                       int sample, int channel, int64_t pixel) {
   using Index = typename P::Index;
   Pack<float, 4> out = {};
   if (G::channels % 8 != 0 && channel >= G::channels) return out;
   if constexpr (vectors) {
-    if (G::pixels % PointwiseTile<G>::pixels != 0 && pixel >= G::pixels) return out;
+    if (G::pixels % Tile::pixels != 0 && pixel >= G::pixels) return out;
     const int64_t plane = (static_cast<int64_t>(sample) * G::groups + group) * G::channels + channel;
     const auto* from = reinterpret_cast<const float4*>(x + (plane * G::pixels + pixel));
     // Read once, it needn't stay; other slices find it in L2.
-    const float4 quad = PointwiseTile<G>::slices == 1 ? __ldcs(from) : *from;
+    const float4 quad = Tile::slices == 1 ? __ldcs(from) : *from;
     return {{quad.x, quad.y, quad.z, quad.w}};
   } else {
     const Index column = static_cast<Index>(sample * G::pixels + pixel);
@@ -103,13 +101,13 @@ __device__ __forceinline__ Pack<float, 4> load_pixels(const typename P::Right* _
 }
 
 template <class P, class G, bool exact, bool vectors, class Epilogue>
-__global__ void __launch_bounds__(PointwiseTile<G>::threads, PointwiseTile<G>::blocks)
+__global__ void __launch_bounds__(PointwiseTile<G, exact>::threads, PointwiseTile<G, exact>::blocks)
     pointwise_kernel(const typename P::Right* __restrict__ x, const float* __restrict__ packed,
                      const float* __restrict__ bias, typename P::Out* __restrict__ out, Epilogue epilogue) {
-  using Tile = PointwiseTile<G>;
+  using Tile = PointwiseTile<G, exact>;
   using Index = typename P::Index;
   using Quad = Pack<uint32_t, 4>;
-  constexpr int parts = exact ? 2 : 1, filter_tiles = Tile::filter_tiles;
+  constexpr int filter_tiles = Tile::filter_tiles;
   const int lane = static_cast<int>(threadIdx.x % 32), column = lane / 4, pair = lane % 4;
   const int slice = static_cast<int>(blockIdx.x % Tile::slices);
   const int64_t unit =
@@ -132,7 +130,7 @@ __global__ void __launch_bounds__(PointwiseTile<G>::threads, PointwiseTile<G>::b
         next[s][part] = {};
         if (Tile::steps % Tile::held == 0 || step < Tile::steps)
           next[s][part] =
-              load_pixels<P, G, vectors>(x, group, sample, step * 8 + pair + part * 4, own_pixel);
+              load_pixels<P, G, Tile, vectors>(x, group, sample, step * 8 + pair + part * 4, own_pixel);
       }
   };
   fetch(0);
@@ -149,8 +147,7 @@ __global__ void __launch_bounds__(PointwiseTile<G>::threads, PointwiseTile<G>::b
     }
 
   const Quad* weights =
-      reinterpret_cast<const Quad*>(packed + (int64_t{group} * Tile::slices + slice) *
-                                                 Tile::slice_elements(parts)) +
+      reinterpret_cast<const Quad*>(packed + (int64_t{group} * Tile::slices + slice) * Tile::slice_packed) +
       lane;
 #pragma unroll 1
   for (int round = 0; round < Tile::rounds; ++round) {
@@ -175,7 +172,7 @@ __global__ void __launch_bounds__(PointwiseTile<G>::threads, PointwiseTile<G>::b
         }
 #pragma unroll
       for (int f = 0; f < filter_tiles; ++f) {
-        const Quad* operand = weights + (step * filter_tiles + f) * parts * 32;
+        const Quad* operand = weights + (step * filter_tiles + f) * Tile::parts * 32;
         const Quad first = operand[0];
         const MmaLeft left = {{first[0], first[1], first[2], first[3]}};
         if constexpr (exact) {
@@ -229,7 +226,7 @@ template <class P, class G, bool exact, class Epilogue>
 StitchStatus enqueue_pointwise(const char* name, const typename P::Right* x, const float* packed,
                                const float* bias, typename P::Out* out, Epilogue epilogue,
                                cudaStream_t stream) {
-  using Tile = PointwiseTile<G>;
+  using Tile = PointwiseTile<G, exact>;
   const Geometry geometry{static_cast<unsigned>(divide_up(Tile::units, Tile::warps) * Tile::slices),
                           Tile::threads};
   if constexpr (G::x_in_quads)
