@@ -32,6 +32,8 @@ Rate rate_of(const Region& region, const std::string& numerics, const GpuSpec& g
     if (region.settings.contains("half")) return {0.8 * gpu.tensor_fp16, 0.85, kernels};
     return {tf32_convolutions ? 0.85 * gpu.tensor_tf32 : 0.6 * gpu.fp32, 0.85, kernels};
   }
+  if (technique == "conv.pointwise" && region.settings.contains("half"))
+    return {0.7 * gpu.tensor_fp16, 0.85, 1};
   if (technique == "conv.pointwise")
     return {0.4 * gpu.tensor_tf32 / (region.settings.contains("exact") ? 3 : 1), 0.85, 1};
   if (technique == "conv.split_half") return {0.4 * gpu.tensor_fp16 / 3, 0.7, 1};

@@ -89,14 +89,20 @@ class Chooser {
     for (;;) {
       Plan next = plan_;
       for (size_t r : chosen_) {
-        next.regions[r].technique = "conv.cudnn";
+        if (!stays_product(next.regions[r])) next.regions[r].technique = "conv.cudnn";
         next.regions[r].settings[half_ ? "half" : "last"] = 1;
       }
       assign(next);
       std::vector<size_t> losers;
-      for (size_t r : chosen_)
-        if (seconds(graph_, next, next.regions[r]) >= seconds(graph_, plan_, plan_.regions[r]))
+      for (size_t r : chosen_) {
+        const Region& region = next.regions[r];
+        ValueId x = convolution_in(graph_, region)->operands[0];
+        // Products turn nothing.
+        bool turned = region.technique == "conv.pointwise" &&
+                      !(lies_last(graph_, next, x) && lies_last(graph_, next, region.writes[0]));
+        if (turned || seconds(graph_, next, region) >= seconds(graph_, plan_, plan_.regions[r]))
           losers.push_back(r);
+      }
       if (losers.empty()) return next;
       for (size_t r : losers) chosen_.erase(r);
     }
@@ -113,10 +119,26 @@ class Chooser {
     if (graph_.type(node.results[0]).dtype != DType::f32) return false;
     int64_t groups = node.attributes.integer("groups");
     if (x[1] == groups && x[1] > 1) return false;
-    // Channels last, cuDNN copies every group out of the image by itself and back: 40 % of a ShuffleNet's time.
-    if (product && groups > 1) return false;
+    if (product && groups > 1 && !stays_product(region)) return false;
     // cuDNN is up to five times slower than in FP32 there (H200, 3 channels to 16).
     return !(node.op == Op::conv_transpose && x.size() == 5 && x[1] < 16);
+  }
+
+  // Products that cuDNN is slow at, channels last: it copies every group out of the image by itself and back,
+  // 40 % of a ShuffleNet's time; and from 1 GiB on it takes a kernel six times as slow as others (2.6 ms for
+  // 128 x 32 x 256² to 64 filters on an H200). cuBLASLt takes them where every group starts at 16 bytes.
+  bool stays_product(const Region& region) const {
+    if (region.technique != "conv.pointwise") return false;
+    const Node& node = *convolution_in(graph_, region);
+    int64_t groups = node.attributes.integer("groups"), filters = graph_.type(node.results[0]).shape[1];
+    bool alone = std::ranges::all_of(region.nodes, [&](int32_t n) {
+      Op op = graph_.nodes[static_cast<size_t>(n)].op;
+      return convolves(op) || op == Op::relu;
+    });
+    bool bias = node.operands.size() > 2 && node.operands[2] != ValueId::none;
+    if (!alone || channels_of_group(graph_, node) % 8 != 0 || filters / groups % 8 != 0) return false;
+    constexpr int64_t large = int64_t{1} << 29;  // of two bytes each
+    return groups > 1 ? !bias : graph_.type(node.results[0]).elements() >= large;
   }
 
   bool follows(size_t r) const {

@@ -3,11 +3,12 @@
 // which images channels first need not be turned for (kernels/conv_pointwise.h): on tensor cores in TF32, x
 // read and the result written once, bias and epilogue included. settings: exact = 1 multiplies at FP32's
 // accuracy, as class strict does. Chosen where such an image stays channels first in FP32: on an H200 cuDNN
-// takes 3.7 ms for 16 x 64 x 512² to 128 filters, whose bytes take 0.75.
+// takes 3.7 ms for 16 x 64 x 512² to 128 filters, whose bytes take 0.75. Images channels last are cuBLASLt's
+// (conv_pointwise_last.cpp): chosen there for groups, which cuDNN copies one by one, and for very large ones.
+#include "code/products/conv_pointwise.h"
+
 #include "base/text.h"
 #include "code/names.h"
-#include "code/products/convolution.h"
-#include "code/products/epilogue.h"
 #include "code/products/families.h"
 #include "code/products/signature.h"
 
@@ -77,6 +78,9 @@ Result<RegionCode> write_conv_pointwise(const RegionRequest& request) {
   auto setting = request.region.settings.find("exact");
   bool exact =
       request.numerics == "strict" || (setting != request.region.settings.end() && setting->second == 1);
+
+  if (auto last = pointwise_last_epilogue(request, parts, c))
+    return write_pointwise_last(request, c, *last, epilogue.summary, exact);
 
   // Sums may start with the bias, if nothing else follows.
   std::string bias = "nullptr", functor = "stitch::NoEpilogue{}";

@@ -178,12 +178,28 @@ std::vector<Case> conv_cases() {
                    .numerics = "strict",
                    .tolerance = 1e-6});
   }
-  all.push_back({.name = "pointwise_last",
+  // Channels last: by cuBLASLt, unless what follows or only one side is like that.
+  for (size_t form : {1u, 2u, 3u})
+    for (const plan::Storage& storage : {last, half_last}) {
+      std::string out = form == 1 ? "y" : "z";
+      all.push_back({.name = format("pointwise_{}_{}last", pointwise_forms[form].name,
+                                    storage.dtype == DType::f16 ? "half_" : ""),
+                     .technique = "conv.pointwise",
+                     .graph = pointwise_forms[form].graph,
+                     .storage = {{"x", storage}, {out, storage}},
+                     .tolerance = 2e-3});
+    }
+  all.push_back({.name = "pointwise_exact_last",
                  .technique = "conv.pointwise",
                  .graph = pointwise_forms[1].graph,
                  .settings = {{"exact", 1}},
                  .storage = {{"x", last}, {"y", last}},
                  .tolerance = 1e-6});
+  all.push_back({.name = "pointwise_from_last",
+                 .technique = "conv.pointwise",
+                 .graph = pointwise_forms[3].graph,
+                 .storage = {{"x", half_last}},
+                 .tolerance = 2e-3});
   // More pixels and channels than a tile of those that turn images: of 16, 32 and 64 channels.
   all.push_back({.name = "half_wide_tiles",
                  .technique = "conv.cudnn",
