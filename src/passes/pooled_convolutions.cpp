@@ -48,8 +48,8 @@ bool pool_before_convolutions(Graph& graph) {
     if (used_by[index_of(between)].size() != 1 || wanted || !smaller) continue;
     const Node convolution = graph.nodes[static_cast<size_t>(maker)];
     std::vector<ValueId> operands = convolution.operands;
-    operands[0] = Builder(graph, pool)
-                      .add(pool.op, {operands[0]}, pool.attributes, graph[between].name + ".pooled");
+    operands[0] =
+        Builder(graph, pool).add(pool.op, {operands[0]}, pool.attributes, graph[between].name + ".pooled");
     Node& node = graph.nodes[i];
     node.op = Op::conv;
     node.operands = std::move(operands);

@@ -104,8 +104,9 @@ bool element_wise(const Graph& graph, const Region& region) {
   });
 }
 
-// A convolution is a library's, or may become one's, which has no epilogue but ReLU: anything else is one more
-// pass over the result. A pool, norm or reduction that comes next reads the result anyway, and does it on the way.
+// A convolution is a library's, or may become one's, which has no epilogue but ReLU: anything else is one
+// more pass over the result. A pool, norm or reduction that comes next reads the result anyway, and does it
+// on the way.
 bool leaves_epilogue(const Graph& graph, const Grouping& groups, size_t r, size_t follower) {
   if (groups[r].technique != "conv.cudnn" && groups[r].technique != "conv.pointwise") return false;
   const Region& next = groups[follower];
@@ -161,7 +162,8 @@ bool take_split_half(const Graph& graph, const Plan& plan, const std::set<int32_
 bool take_pointwise(const Graph& graph, const Plan& plan, const std::set<int32_t>& ten_bits, Region& region,
                     const Techniques& techniques) {
   const Node& node = graph.nodes[static_cast<size_t>(region.nodes[0])];
-  if (node.op != Op::conv || plan.numerics == "half") return false;
+  if (node.op != Op::conv) return false;
+  if (plan.numerics == "half" && techniques.accepts("conv.cudnn", graph, region)) return false;
   const Shape& x = graph.type(node.operands[0]).shape;
   int64_t pixels = 1, channels = x[1] / node.attributes.integer("groups");
   for (size_t d = 2; d < x.size(); ++d) pixels *= x[d];

@@ -112,9 +112,10 @@ Result<RegionCode> write_conv_pointwise(const RegionRequest& request) {
     for (const Place* place : epilogue.places) signature.read(*place);
   signature.write(out);
   code.declaration = pack.declaration() + signature.declaration();
-  code.source = format("// {}{}{}\n// A product a sample{}, in {}; kernels/conv_pointwise.h has the kernel.\n",
-                       describe(c), epilogue.summary.empty() ? "" : ", then ", epilogue.summary,
-                       c.groups > 1 ? " and group" : "", exact ? "pairs of TF32" : "TF32");
+  code.source =
+      format("// {}{}{}\n// A product a sample{}, in {}; kernels/conv_pointwise.h has the kernel.\n",
+             describe(c), epilogue.summary.empty() ? "" : ", then ", epilogue.summary,
+             c.groups > 1 ? " and group" : "", exact ? "pairs of TF32" : "TF32");
   code.source += convolution_struct(c, product) + "\n" + planes_struct(c, planes) + "\n";
   if (!starts && !epilogue.empty()) code.source += epilogue.definition + "\n";
   code.source += format("{} {{\n  return stitch::pack_pointwise<{}, {}, {}>({}, packed, stream);\n}}\n\n",

@@ -32,8 +32,7 @@ RegionCode write_pointwise_last(const RegionRequest& request, const Convolution&
   DType type = x.dtype;
   int64_t channels = c.channels_in / c.groups, filters = c.channels_out / c.groups;
   RegionCode code;
-  code.includes =
-      "#include \"stitch/kernels/conv_arrange.h\"\n#include \"stitch/runtime/cublaslt.h\"\n";
+  code.includes = "#include \"stitch/kernels/conv_arrange.h\"\n#include \"stitch/runtime/cublaslt.h\"\n";
   code.libraries = {"cublasLt"};
   Signature signature("enqueue_" + request.name);
   std::string functions;

@@ -2,10 +2,10 @@
 // every sample and group
 //   out (filters, pixels) = weight (filters, channels) · x (channels, pixels)
 // A warp makes 32 pixels of up to 128 filters, from memory to registers and back: no shared memory, no
-// barriers. A lane reads four neighbouring pixels of a channel, a column of each of four operands. Columns may
-// stand in any order, and here they do so that a lane's sums are four neighbouring pixels again, and those of
-// a row's lanes 64 bytes. Weights come from L1, in the order in which lanes take them. Nothing is moved but x
-// and the result, 4 · (channels + filters) bytes a pixel, and the epilogue happens on the way.
+// barriers. A lane reads four neighbouring pixels of a channel, a column of each of four operands. Columns
+// may stand in any order, and here they do so that a lane's sums are four neighbouring pixels again, and
+// those of a row's lanes 64 bytes. Weights come from L1, in the order in which lanes take them. Nothing is
+// moved but x and the result, 4 · (channels + filters) bytes a pixel, and the epilogue happens on the way.
 // `exact`: FP32's accuracy from three products, of numbers that are the sum of two of TF32:
 //   w · x = w_high · x_high + w_high · x_low + w_low · x_high
 //   struct ConvPlanes {  // of one group
@@ -167,8 +167,7 @@ __global__ void __launch_bounds__(PointwiseTile<G, exact>::threads, PointwiseTil
         for (int part = 0; part < 2; ++part) {
           const float value = here[s][part][t];
           high[t].parts[part] = tf32_bits(value);
-          if constexpr (exact)
-            low[t].parts[part] = tf32_bits(value - __uint_as_float(high[t].parts[part]));
+          if constexpr (exact) low[t].parts[part] = tf32_bits(value - __uint_as_float(high[t].parts[part]));
         }
 #pragma unroll
       for (int f = 0; f < filter_tiles; ++f) {
