@@ -269,9 +269,10 @@ TEST(Planning, PointwiseConvolutionsAreProducts) {
   EXPECT_EQ(planned(one_convolution(3, 1, 1, 64)), (Lines{"conv.cudnn: conv"}));
 }
 
-// Between others of a network they store fp16, channels last, as those do; over groups cuDNN would copy each.
+// Between others of a network they read and write fp16, channels last, as those do: by cuDNN, or over groups,
+// which it would copy one by one, as products still. Groups that don't start at 16 bytes keep to planes.
 TEST(Planning, PointwiseConvolutionsFollowTheirNetwork) {
-  auto techniques_of = [](int64_t groups) {
+  for (int64_t groups : {1, 2, 16}) {
     Graph graph = graph_of(format(R"(graph "net"
 parameter %w1 : f32[64,64,3,3]
 parameter %w2 : f32[64,{0},1,1]
@@ -284,12 +285,12 @@ output %c
 end
 )",
                                   64 / groups, groups));
-    std::vector<std::string> out;
-    for (const plan::Region& region : stored(graph, "default", true).regions) out.push_back(region.technique);
-    return out;
-  };
-  EXPECT_EQ(techniques_of(1), (Lines{"conv.cudnn", "conv.cudnn", "conv.cudnn"}));
-  EXPECT_EQ(techniques_of(2), (Lines{"conv.cudnn", "conv.pointwise", "conv.cudnn"}));
+    plan::Plan plan = stored(graph, "default", true);
+    EXPECT_EQ(plan.regions[1].technique, groups == 1 ? "conv.cudnn" : "conv.pointwise");
+    plan::Storage half{DType::f16, {0, 2, 3, 1}}, planes{DType::f32, {}};
+    for (const char* name : {"a", "b"})
+      EXPECT_EQ(plan.storage[index_of(graph.find(name))], groups == 16 ? planes : half) << groups << name;
+  }
 }
 
 // Class strict has no TF32: the same product, at FP32's accuracy.

@@ -2,9 +2,10 @@
 //   out (filters, pixels) = weight (filters, channels) · x (channels, pixels)
 // which images channels first need not be turned for (kernels/conv_pointwise.h): on tensor cores in TF32, x
 // read and the result written once, bias and epilogue included. settings: exact = 1 multiplies at FP32's
-// accuracy, as class strict does. Chosen where such an image stays channels first in FP32: on an H200 cuDNN
-// takes 3.7 ms for 16 x 64 x 512² to 128 filters, whose bytes take 0.75. Images channels last are cuBLASLt's
-// (conv_pointwise_last.cpp): chosen there for groups, which cuDNN copies one by one, and for very large ones.
+// accuracy, as class strict does; together = 0 or 1 says whether warps keep step. Chosen where such an image
+// stays channels first in FP32: on an H200 cuDNN takes 3.7 ms for 16 x 64 x 512² to 128 filters, whose bytes
+// take 0.75. Images channels last are cuBLASLt's (conv_pointwise_last.cpp): chosen there for groups, which
+// cuDNN copies one by one, and for very large ones.
 #include "code/products/conv_pointwise.h"
 
 #include "base/text.h"
@@ -18,11 +19,26 @@ namespace {
 
 int64_t rounded_up(int64_t count, int64_t by) { return (count + by - 1) / by * by; }
 
-// As PointwiseTile has it.
-int64_t packed_elements(const Convolution& c, bool exact) {
-  int64_t tiles = rounded_up(c.channels_out / c.groups, 16) / 16, slices = rounded_up(tiles, 8) / 8;
-  return c.groups * rounded_up(c.channels_in / c.groups, 8) / 8 * rounded_up(tiles, slices) * 128 *
-         (exact ? 2 : 1);
+// What PointwiseTile computes, in the same names.
+struct TileSizes {
+  int64_t slices, packed, units;
+
+  TileSizes(const Convolution& c, bool exact) {
+    int64_t filter_tiles = rounded_up(c.channels_out / c.groups, 16) / 16;
+    slices = rounded_up(filter_tiles, 8) / 8;
+    packed = c.groups * rounded_up(c.channels_in / c.groups, 8) / 8 * rounded_up(filter_tiles, slices) * 128 *
+             (exact ? 2 : 1);
+    units = c.batch * c.groups * rounded_up(c.positions(), 32) / 32;
+  }
+};
+
+// Warps that go their own ways hide more, but each reads all weights of its filters: they keep step where
+// those would fill L1, and there are enough of them for blocks as large as a multiprocessor.
+bool keeps_step(const Convolution& c, const TileSizes& sizes, const plan::Region& region) {
+  if (auto set = region.settings.find("together"); set != region.settings.end()) return set->second == 1;
+  constexpr int64_t most_weight_bytes = 96 << 10, multiprocessors = 132, most_warps = 16;
+  return sizes.packed / c.groups * 4 > most_weight_bytes &&
+         sizes.units * sizes.slices >= multiprocessors * most_warps;
 }
 
 // Every four pixels of the result lie side by side in memory, and at 16 bytes if it does.
@@ -38,16 +54,16 @@ bool lies_in_quads(const Convolution& c) {
   return !first.appears("within") && first.divisible_by(4);
 }
 
-std::string planes_struct(const Convolution& c, const std::string& name) {
+std::string planes_struct(const Convolution& c, const std::string& name, bool together) {
   bool x_planes = c.x.place->dtype == DType::f32 && dense_nchw(c.x) && c.x.offset == 0;
   bool out_planes = !c.result.scatter && dense_nchw(c.result.view) && c.result.view.offset == 0;
   return format(
       "struct {} {{  // of one group\n"
       "  static constexpr int samples = {}, groups = {}, channels = {}, filters = {};\n"
       "  static constexpr int64_t pixels = {};\n"
-      "  static constexpr bool x_in_quads = {}, out_in_quads = {}, out_in_planes = {};\n}};\n",
+      "  static constexpr bool x_in_quads = {}, out_in_quads = {}, out_in_planes = {}, together = {};\n}};\n",
       name, c.batch, c.groups, c.channels_in / c.groups, c.channels_out / c.groups, c.positions(),
-      x_planes && c.positions() % 4 == 0, lies_in_quads(c), out_planes);
+      x_planes && c.positions() % 4 == 0, lies_in_quads(c), out_planes, together);
 }
 
 }  // namespace
@@ -95,7 +111,8 @@ Result<RegionCode> write_conv_pointwise(const RegionRequest& request) {
   std::string product = type_name(request.name, "Product"), planes = type_name(request.name, "Planes"),
               packed = request.name + "_weight_packed";
   const Place &x = *c.x.place, &weight = *c.weight.place, &out = *c.result.view.place;
-  int64_t elements = packed_elements(c, exact);
+  TileSizes sizes(c, exact);
+  int64_t elements = sizes.packed;
   std::string comment = format("({}): operands as lanes take them", elements);
   RegionCode code;
   code.includes = "#include \"stitch/kernels/conv_pointwise.h\"\n";
@@ -116,7 +133,8 @@ Result<RegionCode> write_conv_pointwise(const RegionRequest& request) {
       format("// {}{}{}\n// A product a sample{}, in {}; kernels/conv_pointwise.h has the kernel.\n",
              describe(c), epilogue.summary.empty() ? "" : ", then ", epilogue.summary,
              c.groups > 1 ? " and group" : "", exact ? "pairs of TF32" : "TF32");
-  code.source += convolution_struct(c, product) + "\n" + planes_struct(c, planes) + "\n";
+  code.source += convolution_struct(c, product) + "\n" +
+                 planes_struct(c, planes, keeps_step(c, sizes, request.region)) + "\n";
   if (!starts && !epilogue.empty()) code.source += epilogue.definition + "\n";
   code.source += format("{} {{\n  return stitch::pack_pointwise<{}, {}, {}>({}, packed, stream);\n}}\n\n",
                         pack.head(), product, planes, exact, weight.pointer);

@@ -15,11 +15,12 @@
 namespace {
 
 // Channels and filters are those of a group.
-template <int samples_, int groups_, int channels_, int filters_, int64_t pixels_>
+template <int samples_, int groups_, int channels_, int filters_, int64_t pixels_, bool together_ = false>
 struct Shape {
   static constexpr int samples = samples_, groups = groups_, channels = channels_, filters = filters_;
   static constexpr int64_t pixels = pixels_;
   static constexpr bool x_in_quads = true, out_in_quads = true, out_in_planes = true;
+  static constexpr bool together = together_;
   static constexpr int64_t x_elements = int64_t{samples} * groups * channels * pixels,
                            out_elements = int64_t{samples} * groups * filters * pixels;
 };
@@ -116,9 +117,12 @@ int main(int count, char** arguments) {
   measure<Shape<128, 1, 32, 64, 256 * 256>>("L3-13", only);
   measure<Shape<128, 1, 32, 64, 128 * 128>>("L3-13-pooled", only);
   measure<Shape<10, 1, 480, 192, 224 * 224>>("L3-6-192", only);
+  measure<Shape<10, 1, 480, 192, 224 * 224, true>>("L3-6-192-step", only);
   measure<Shape<10, 1, 480, 96, 224 * 224>>("L3-6-96", only);
+  measure<Shape<10, 1, 480, 96, 224 * 224, true>>("L3-6-96-step", only);
   measure<Shape<10, 1, 480, 16, 224 * 224>>("L3-6-16", only);
   measure<Shape<10, 1, 112, 672, 224 * 224>>("L3-21", only);
+  measure<Shape<10, 1, 112, 672, 224 * 224, true>>("L3-21-step", only);
   measure<Shape<10, 3, 80, 40, 224 * 224>>("L3-25-in", only);
   measure<Shape<10, 3, 40, 160, 224 * 224>>("L3-25-out", only);
   measure<Shape<10, 3, 20, 80, 56 * 56>>("L3-26", only);

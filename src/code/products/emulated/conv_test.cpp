@@ -178,6 +178,12 @@ std::vector<Case> conv_cases() {
                    .numerics = "strict",
                    .tolerance = 1e-6});
   }
+  for (size_t form : {1u, 4u})
+    all.push_back({.name = format("pointwise_{}_together", pointwise_forms[form].name),
+                   .technique = "conv.pointwise",
+                   .graph = pointwise_forms[form].graph,
+                   .settings = {{"together", 1}},
+                   .tolerance = 1e-3});
   // Channels last: by cuBLASLt, unless what follows or only one side is like that.
   for (size_t form : {1u, 2u, 3u})
     for (const plan::Storage& storage : {last, half_last}) {

@@ -13,6 +13,8 @@
 //     static constexpr int64_t pixels = 262144;
 //     static constexpr bool x_in_quads = true, out_in_quads = true;  // pixels, four at a time
 //     static constexpr bool out_in_planes = true;                    // as x lies
+//     static constexpr bool together = false;  // warps keep step, so that L1 holds the weights of a few
+//     steps
 //   };
 #pragma once
 
@@ -24,7 +26,7 @@
 namespace stitch {
 template <class G, bool exact>
 struct PointwiseTile {
-  static constexpr int warps = 4, threads = warps * 32, pixels = 32;
+  static constexpr int pixels = 32;
   static constexpr int most_filter_tiles = 8;  // 128 sums a lane
 
   static constexpr int all_filter_tiles = (G::filters + 15) / 16;
@@ -33,8 +35,10 @@ struct PointwiseTile {
   static constexpr int steps = (G::channels + 7) / 8;
   static constexpr int held = steps < 4 ? steps : 4;  // steps read ahead: 4 KB a warp
   static constexpr int rounds = (steps + held - 1) / held;
-  // As many blocks as their sums and what is held leave registers for.
-  static constexpr int blocks = filter_tiles > 5 ? 2 : filter_tiles > 3 ? 3 : 4;
+
+  // As many warps on a multiprocessor as their sums and what is held leave registers for.
+  static constexpr int resident = filter_tiles > 5 ? 8 : filter_tiles > 2 ? 12 : 16;
+  static constexpr int warps = G::together ? resident : 4, threads = warps * 32, blocks = resident / warps;
 
   static constexpr int64_t tiles = (G::pixels + pixels - 1) / pixels;
   static constexpr int64_t units = int64_t{G::samples} * G::groups * tiles;  // of a slice, a warp each
@@ -110,9 +114,11 @@ __global__ void __launch_bounds__(PointwiseTile<G, exact>::threads, PointwiseTil
   constexpr int filter_tiles = Tile::filter_tiles;
   const int lane = static_cast<int>(threadIdx.x % 32), column = lane / 4, pair = lane % 4;
   const int slice = static_cast<int>(blockIdx.x % Tile::slices);
-  const int64_t unit =
+  const int64_t wanted =
       static_cast<int64_t>(blockIdx.x / Tile::slices) * Tile::warps + static_cast<int>(threadIdx.x / 32);
-  if (unit >= Tile::units) return;
+  const bool inside = wanted < Tile::units;
+  if (!inside && !G::together) return;
+  const int64_t unit = inside ? wanted : 0;
   const int64_t first_pixel = unit % Tile::tiles * Tile::pixels;
   const int group = static_cast<int>(unit / Tile::tiles % G::groups),
             sample = static_cast<int>(unit / Tile::tiles / G::groups);
@@ -151,6 +157,7 @@ __global__ void __launch_bounds__(PointwiseTile<G, exact>::threads, PointwiseTil
       lane;
 #pragma unroll 1
   for (int round = 0; round < Tile::rounds; ++round) {
+    if constexpr (G::together) __syncthreads();
 #pragma unroll
     for (int s = 0; s < Tile::held; ++s)
 #pragma unroll
@@ -188,6 +195,7 @@ __global__ void __launch_bounds__(PointwiseTile<G, exact>::threads, PointwiseTil
     }
   }
 
+  if (!inside) return;
 #pragma unroll
   for (int f = 0; f < filter_tiles; ++f)
 #pragma unroll
