@@ -1,20 +1,19 @@
 // Convolutions with kernels of one pixel over images channels first, as products on tensor cores in TF32. For
 // every sample and group
 //   out (filters, pixels) = weight (filters, channels) · x (channels, pixels)
-// A warp makes 32 pixels of up to 128 filters, from memory to registers and back: no shared memory, no
-// barriers. A lane reads four neighbouring pixels of a channel, a column of each of four operands. Columns
-// may stand in any order, and here they do so that a lane's sums are four neighbouring pixels again, and
-// those of a row's lanes 64 bytes. Weights come from L1, in the order in which lanes take them. Nothing is
-// moved but x and the result, 4 · (channels + filters) bytes a pixel, and the epilogue happens on the way.
-// `exact`: FP32's accuracy from three products, of numbers that are the sum of two of TF32:
+// A warp makes 32 pixels of up to 128 filters, from memory to registers and back, by itself. A lane reads
+// four neighbouring pixels of a channel, a column of each of four operands. Columns may stand in any order,
+// and here they do so that a lane's sums are four neighbouring pixels again, and those of a row's lanes 64
+// bytes. Weights come from L1, in the order in which lanes take them. Nothing is moved but x and the result,
+// 4 · (channels + filters) bytes a pixel, and the epilogue happens on the way. `exact`: FP32's accuracy from
+// three products, of numbers that are the sum of two of TF32:
 //   w · x = w_high · x_high + w_high · x_low + w_low · x_high
 //   struct ConvPlanes {  // of one group
 //     static constexpr int samples = 16, groups = 1, channels = 64, filters = 128;
 //     static constexpr int64_t pixels = 262144;
 //     static constexpr bool x_in_quads = true, out_in_quads = true;  // pixels, four at a time
 //     static constexpr bool out_in_planes = true;                    // as x lies
-//     static constexpr bool together = false;  // warps keep step, so that L1 holds the weights of a few
-//     steps
+//     static constexpr bool together = false;  // warps keep step: L1 needs the weights of a round only
 //   };
 #pragma once
 
@@ -33,8 +32,8 @@ struct PointwiseTile {
   static constexpr int slices = (all_filter_tiles + most_filter_tiles - 1) / most_filter_tiles;
   static constexpr int filter_tiles = (all_filter_tiles + slices - 1) / slices;
   static constexpr int steps = (G::channels + 7) / 8;
-  static constexpr int held = steps < 4 ? steps : 4;  // steps read ahead: 4 KB a warp
-  static constexpr int rounds = (steps + held - 1) / held;
+  static constexpr int rounds = (steps + 3) / 4;
+  static constexpr int held = (steps + rounds - 1) / rounds;  // steps read ahead: up to 4 KB a warp
 
   // As many warps on a multiprocessor as their sums and what is held leave registers for.
   static constexpr int resident = filter_tiles > 5 ? 8 : filter_tiles > 2 ? 12 : 16;
@@ -79,7 +78,7 @@ StitchStatus pack_pointwise(const typename P::Left* weight, float* packed, cudaS
                 packed);
 }
 
-// Four pixels of a channel from `column` on, which counts the pixels of all samples; zeros outside.
+// Four pixels of a channel; zeros outside.
 template <class P, class G, class Tile, bool vectors>
 __device__ __forceinline__ Pack<float, 4> load_pixels(const typename P::Right* __restrict__ x, int group,
                                                       int sample, int channel, int64_t pixel) {
