@@ -289,4 +289,54 @@ end
   }
 }
 
+// A convolution alone.
+std::string one_convolution(int64_t kernel, int64_t groups, int64_t stride, int64_t side) {
+  int64_t out = (side - kernel) / stride + 1;
+  return format(
+      "graph \"one\"\nparameter %w : f32[128,{0},{1},{1}]\ninput %x : f32[16,64,{2},{2}]\n"
+      "%y = conv(%x, %w) stride=[{3},{3}] padding=[0,0] dilation=[1,1] groups={4} : f32[16,128,{5},{5}]\n"
+      "output %y\nend\n",
+      64 / groups, kernel, side, stride, groups, out);
+}
+
+// Kernels of one pixel are products over planes, unless pixels don't come by fours.
+TEST(Planning, PointwiseConvolutionsAreProducts) {
+  EXPECT_EQ(planned(one_convolution(1, 1, 1, 64)), (Lines{"conv.pointwise: conv"}));
+  EXPECT_EQ(planned(one_convolution(1, 4, 1, 64)), (Lines{"conv.pointwise: conv"}));
+  EXPECT_EQ(planned(one_convolution(1, 1, 1, 7)), (Lines{"conv.cudnn: conv"}));
+  EXPECT_EQ(planned(one_convolution(1, 1, 2, 64)), (Lines{"conv.cudnn: conv"}));
+  EXPECT_EQ(planned(one_convolution(3, 1, 1, 64)), (Lines{"conv.cudnn: conv"}));
+}
+
+// Between others of a network they read and write fp16, channels last, as those do: by cuDNN, or over groups,
+// which it would copy one by one, as products still. Groups that don't start at 16 bytes keep to planes.
+TEST(Planning, PointwiseConvolutionsFollowTheirNetwork) {
+  for (int64_t groups : {1, 2, 16}) {
+    Graph graph = graph_of(format(R"(graph "net"
+parameter %w1 : f32[64,64,3,3]
+parameter %w2 : f32[64,{0},1,1]
+parameter %w3 : f32[64,64,3,3]
+input %x : f32[64,64,64,64]
+%a = conv(%x, %w1) stride=[1,1] padding=[1,1] dilation=[1,1] : f32[64,64,64,64]
+%b = conv(%a, %w2) stride=[1,1] padding=[0,0] dilation=[1,1] groups={1} : f32[64,64,64,64]
+%c = conv(%b, %w3) stride=[1,1] padding=[1,1] dilation=[1,1] : f32[64,64,64,64]
+output %c
+end
+)",
+                                  64 / groups, groups));
+    plan::Plan plan = stored(graph, "default", true);
+    EXPECT_EQ(plan.regions[1].technique, groups == 1 ? "conv.cudnn" : "conv.pointwise");
+    plan::Storage half{DType::f16, {0, 2, 3, 1}}, planes{DType::f32, {}};
+    for (const char* name : {"a", "b"})
+      EXPECT_EQ(plan.storage[index_of(graph.find(name))], groups == 16 ? planes : half) << groups << name;
+  }
+}
+
+// Class strict has no TF32: the same product, at FP32's accuracy.
+TEST(Planning, StrictPointwiseConvolutionsAreExact) {
+  plan::Plan strict = stored(graph_of(one_convolution(1, 1, 1, 64)), "strict", true);
+  EXPECT_EQ(strict.regions[0].technique, "conv.pointwise");
+  EXPECT_EQ(strict.regions[0].settings.at("exact"), 1);
+}
+
 }  // namespace stitch

@@ -26,6 +26,8 @@ std::span<const Pass> cleanup_pipeline() {
        drop_single_reductions},
       {"algebra-pooled-products", "after sharing: a product that two want is not taken apart",
        pool_weights_of_products},
+      {"algebra-pooled-convolutions", "after sharing: a convolution that two want is not moved",
+       pool_before_convolutions},
       {"canonical-views-again", "sharing and folding leave views of views behind", canonicalize_views},
       {"unrolled-recurrences", "behind the views: a step's input is then one slice and one reshape",
        roll_recurrences},

@@ -48,6 +48,7 @@ bool roll_recurrences(Graph& graph);
 bool compute_stacked_steps_at_once(Graph& graph);
 bool drop_single_reductions(Graph& graph);
 bool pool_weights_of_products(Graph& graph);
+bool pool_before_convolutions(Graph& graph);
 bool move_slices_first(Graph& graph);
 bool give_products_own_views(Graph& graph);
 

@@ -33,6 +33,10 @@ Rate rate_of(const Region& region, const std::string& numerics, const GpuSpec& g
     return {tf32_convolutions ? 0.85 * gpu.tensor_tf32 : 0.6 * gpu.fp32, 0.85, kernels};
   }
   if (technique == "conv.transposed") return {0.55 * gpu.fp32, 0.8, 1};
+  if (technique == "conv.pointwise" && region.settings.contains("half"))
+    return {0.7 * gpu.tensor_fp16, 0.85, 1};
+  if (technique == "conv.pointwise")
+    return {0.4 * gpu.tensor_tf32 / (region.settings.contains("exact") ? 3 : 1), 0.85, 1};
   if (technique == "conv.split_half") return {0.4 * gpu.tensor_fp16 / 3, 0.7, 1};
   if (technique == "attention.tensor_core")
     return {0.5 * gpu.tensor_fp16 / (numerics == "strict" || numerics == "default" ? 3 : 1), 0.7, 1};

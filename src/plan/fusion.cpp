@@ -104,10 +104,11 @@ bool element_wise(const Graph& graph, const Region& region) {
   });
 }
 
-// A convolution is a library's, which has no epilogue but ReLU: anything else is one more pass over the
-// result. A pool, norm or reduction that comes next reads the result anyway, and does it on the way.
+// A convolution is a library's, or may become one's, which has no epilogue but ReLU: anything else is one
+// more pass over the result. A pool, norm or reduction that comes next reads the result anyway, and does it
+// on the way.
 bool leaves_epilogue(const Graph& graph, const Grouping& groups, size_t r, size_t follower) {
-  if (groups[r].technique != "conv.cudnn") return false;
+  if (groups[r].technique != "conv.cudnn" && groups[r].technique != "conv.pointwise") return false;
   const Region& next = groups[follower];
   if (next.nodes.size() == 1 && graph.nodes[static_cast<size_t>(next.nodes[0])].op == Op::relu) return false;
   while (element_wise(graph, groups[follower])) {
@@ -172,13 +173,35 @@ bool take_phases(const Graph& graph, const std::set<int32_t>& ten_bits, Region& 
   return true;
 }
 
+// Kernels of one pixel are products that need nothing turned, in TF32 where that may be and else at FP32's
+// accuracy. Four pixels at a time: elsewhere cuDNN stays. Steps that store values channels last may ask for
+// cuDNN again.
+bool take_pointwise(const Graph& graph, const Plan& plan, const std::set<int32_t>& ten_bits, Region& region,
+                    const Techniques& techniques) {
+  const Node& node = graph.nodes[static_cast<size_t>(region.nodes[0])];
+  if (node.op != Op::conv) return false;
+  if (plan.numerics == "half" && techniques.accepts("conv.cudnn", graph, region)) return false;
+  const Shape& x = graph.type(node.operands[0]).shape;
+  int64_t pixels = 1, channels = x[1] / node.attributes.integer("groups");
+  for (size_t d = 2; d < x.size(); ++d) pixels *= x[d];
+  bool exact = !ten_bits.contains(region.nodes[0]);
+  // Tensor cores cut sums off towards zero: what deep ones lose shows beside FP32.
+  if (pixels < 16 || pixels % 4 != 0 || channels < 4 || (exact && channels > 1024)) return false;
+  if (!techniques.accepts("conv.pointwise", graph, region)) return false;
+  region.technique = "conv.pointwise";
+  if (exact) region.settings["exact"] = 1;
+  return true;
+}
+
 }  // namespace
 
 Result<Plan> choose_techniques(const Graph& graph, Plan plan, const Techniques& techniques) {
   std::set<int32_t> ten_bits = ten_bit_convolutions(graph, plan.numerics);
   for (Region& region : plan.regions) {
-    if (take_split_half(graph, plan, ten_bits, region, techniques)) continue;
-    if (take_phases(graph, ten_bits, region, techniques)) continue;
+    if (take_split_half(graph, plan, ten_bits, region, techniques) ||
+        take_phases(graph, ten_bits, region, techniques) ||
+        take_pointwise(graph, plan, ten_bits, region, techniques))
+      continue;
     for (std::string_view technique : candidates(graph, region))
       if (techniques.accepts(technique, graph, region)) {
         region.technique = technique;

@@ -10,6 +10,7 @@ namespace {
 // What tells whether to convert, in seconds of an H200: cuDNN's convolutions there reach these rates (128 x
 // 64 x 128^2, 128 filters 3 x 3), and copies this bandwidth. Only their ratios matter.
 constexpr double half_rate = 600e12, tf32_rate = 340e12, bandwidth = 3.6e12;
+constexpr double pointwise_rate = 200e12;  // a guess
 
 bool convolves(Op op) { return op == Op::conv || op == Op::conv_transpose; }
 
@@ -60,7 +61,8 @@ double seconds(const Graph& graph, const Plan& plan, const Region& region) {
   double bytes = 0;
   for (ValueId id : {node.operands[0], node.results[0]})
     bytes += static_cast<double>(graph.type(id).elements() * (half ? 2 : 4));
-  double product = cost(graph, node).matrix_flops / (half ? half_rate : tf32_rate);
+  double rate = half ? half_rate : region.technique == "conv.pointwise" ? pointwise_rate : tf32_rate;
+  double product = cost(graph, node).matrix_flops / rate;
   double others = 0;  // what the regions beside this one read and write of the same values
   for (const auto* ids : {&region.reads, &region.writes})
     for (ValueId id : *ids)
@@ -78,7 +80,7 @@ class Chooser {
     for (size_t r = 0; r < plan.regions.size(); ++r) {
       for (ValueId id : plan.regions[r].reads) readers_[id].push_back(r);
       for (ValueId id : plan.regions[r].writes) writer_[id] = r;
-      if (plan.regions[r].technique == "conv.cudnn" && fits(plan.regions[r], ten_bits)) chosen_.insert(r);
+      if (fits(plan.regions[r], ten_bits)) chosen_.insert(r);
       if (plan.regions[r].technique == "conv.transposed" && loses_bits(plan.regions[r], ten_bits))
         rounded_.insert(plan.regions[r].writes.begin(), plan.regions[r].writes.end());
     }
@@ -91,14 +93,21 @@ class Chooser {
     for (;;) {
       Plan next = plan_;
       for (size_t r : chosen_) {
+        if (!stays_product(next.regions[r])) next.regions[r].technique = "conv.cudnn";
         next.regions[r].settings[half_ ? "half" : "last"] = 1;
         if (careful_) next.regions[r].settings["exact_bias"] = 1;
       }
       assign(next);
       std::vector<size_t> losers;
-      for (size_t r : chosen_)
-        if (seconds(graph_, next, next.regions[r]) >= seconds(graph_, plan_, plan_.regions[r]))
+      for (size_t r : chosen_) {
+        const Region& region = next.regions[r];
+        ValueId x = convolution_in(graph_, region)->operands[0];
+        // Products turn nothing.
+        bool turned = region.technique == "conv.pointwise" &&
+                      !(lies_last(graph_, next, x) && lies_last(graph_, next, region.writes[0]));
+        if (turned || seconds(graph_, next, region) >= seconds(graph_, plan_, plan_.regions[r]))
           losers.push_back(r);
+      }
       if (losers.empty()) return next;
       for (size_t r : losers) chosen_.erase(r);
     }
@@ -110,14 +119,35 @@ class Chooser {
   }
 
   bool fits(const Region& region, const std::set<int32_t>& ten_bits) const {
+    bool product = region.technique == "conv.pointwise";
+    if (!product && region.technique != "conv.cudnn") return false;
     if (setting(region, "half") == 1) return false;  // done already
     if (!loses_bits(region, ten_bits)) return false;
     const Node& node = *convolution_in(graph_, region);
     const Shape& x = graph_.type(node.operands[0]).shape;
     if (graph_.type(node.results[0]).dtype != DType::f32) return false;
-    if (x[1] == node.attributes.integer("groups") && x[1] > 1) return false;
+    int64_t groups = node.attributes.integer("groups");
+    if (x[1] == groups && x[1] > 1) return false;
+    if (product && groups > 1 && !stays_product(region)) return false;
     // cuDNN is up to five times slower than in FP32 there (H200, 3 channels to 16).
     return !(node.op == Op::conv_transpose && x.size() == 5 && x[1] < 16);
+  }
+
+  // Products that cuDNN is slow at, channels last: it copies every group out of the image by itself and back,
+  // 40 % of a ShuffleNet's time; and from 1 GiB on it takes a kernel six times as slow as others (2.6 ms for
+  // 128 x 32 x 256² to 64 filters on an H200). cuBLASLt takes them where every group starts at 16 bytes.
+  bool stays_product(const Region& region) const {
+    if (region.technique != "conv.pointwise") return false;
+    const Node& node = *convolution_in(graph_, region);
+    int64_t groups = node.attributes.integer("groups"), filters = graph_.type(node.results[0]).shape[1];
+    bool alone = std::ranges::all_of(region.nodes, [&](int32_t n) {
+      Op op = graph_.nodes[static_cast<size_t>(n)].op;
+      return convolves(op) || op == Op::relu;
+    });
+    bool bias = node.operands.size() > 2 && node.operands[2] != ValueId::none;
+    if (!alone || channels_of_group(graph_, node) % 8 != 0 || filters / groups % 8 != 0) return false;
+    constexpr int64_t large = int64_t{1} << 29;  // of two bytes each
+    return groups > 1 ? !bias : graph_.type(node.results[0]).elements() >= large;
   }
 
   bool follows(size_t r) const {
@@ -281,8 +311,8 @@ double rearranged_bytes(const Graph& graph, const Plan& plan, const Region& regi
   bool half = setting(region, "half") == 1, last = half || setting(region, "last") == 1;
   double bytes = half ? 2 : 4;
   if (!last) {
-    // cuDNN's tensor cores take channels last: it turns planes into that and back. A product needs none.
-    double turned = taps(graph, *node) > 1 && plan.numerics != "strict" ? 8 * (in + out) : 0;
+    // cuDNN's tensor cores take channels last: it turns planes into that and back.
+    double turned = plan.numerics != "strict" ? 8 * (in + out) : 0;
     return turned + (needs_finishing(graph, region) ? 8 * out : 0);
   }
   auto ready = [&](ValueId id) {
@@ -308,9 +338,11 @@ Result<Plan> store_half_beside_exact(const Graph& graph, Plan plan, const Techni
   if (ten_bits.empty()) return plan;
   for (Region& region : plan.regions) {
     const Node* node = convolution_in(graph, region);
-    if (!node || region.technique != "conv.cudnn" || is_tf32_in_pytorch(graph, *node)) continue;
+    bool product = region.technique == "conv.pointwise";
+    if (!node || (region.technique != "conv.cudnn" && !product) || is_tf32_in_pytorch(graph, *node)) continue;
     if (setting(region, "half") == 1) return plan;  // all of them lose bits already, and a Verifier agreed
-    if (graph.type(node->operands[0]).shape[1] < 16 && techniques.accepts("conv.split_half", graph, region))
+    if (graph.type(node->operands[0]).shape[1] < 16 && !product &&
+        techniques.accepts("conv.split_half", graph, region))
       region.technique = "conv.split_half";
     else
       region.settings["exact"] = 1;

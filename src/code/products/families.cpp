@@ -23,6 +23,8 @@ std::span<const Family> product_families() {
        accepts_conv_transposed, write_conv_transposed},
       {"conv.depthwise", "depthwise convolutions at the speed of their bytes", accepts_conv_depthwise,
        write_conv_depthwise},
+      {"conv.pointwise", "kernels of one pixel over planes: a product in TF32 at the speed of its bytes",
+       accepts_conv_pointwise, write_conv_pointwise},
       {"attention.plain", "scores in memory: product, softmax, product", accepts_attention_plain,
        write_attention_plain},
       {"attention.flash", "online softmax over tiles of keys", accepts_attention_flash,

@@ -27,6 +27,8 @@ Result<void> accepts_conv_transposed(const Graph& graph, const plan::Region& reg
 Result<RegionCode> write_conv_transposed(const RegionRequest& request);
 Result<void> accepts_conv_depthwise(const Graph& graph, const plan::Region& region);
 Result<RegionCode> write_conv_depthwise(const RegionRequest& request);
+Result<void> accepts_conv_pointwise(const Graph& graph, const plan::Region& region);
+Result<RegionCode> write_conv_pointwise(const RegionRequest& request);
 Result<void> accepts_attention_plain(const Graph& graph, const plan::Region& region);
 Result<RegionCode> write_attention_plain(const RegionRequest& request);
 Result<void> accepts_attention_flash(const Graph& graph, const plan::Region& region);

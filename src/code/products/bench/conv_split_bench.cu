@@ -5,34 +5,14 @@
 // Times are medians of cold calls (L2 flushed) in milliseconds, by CUDA events, with a bias and a ReLU. The
 // error is relative L2 against float64 over 65536 sampled outputs, of normal inputs and of inputs uniform in
 // [0, 1). TFLOP/s counts the convolution once; "written" is the result's bytes over the time.
-#include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <string>
-#include <vector>
 
+#include "measure.h"
 #include "stitch/kernels/conv_split_halo.h"
 
 namespace {
-
-using namespace stitch;
-
-#define OK(call)                                                                           \
-  do {                                                                                     \
-    if ((call) != STITCH_OK) {                                                             \
-      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, last_error_text); \
-      std::exit(1);                                                                        \
-    }                                                                                      \
-  } while (false)
-#define CUDA(call)                                                                                   \
-  do {                                                                                               \
-    if (cudaError_t error = (call); error != cudaSuccess) {                                          \
-      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(error)); \
-      std::exit(1);                                                                                  \
-    }                                                                                                \
-  } while (false)
 
 // A dense convolution, stride 1, no padding.
 template <int samples_, int channels_, int z, int y, int x, int filters_, int kz, int ky, int kx>
@@ -75,29 +55,6 @@ struct BiasRelu {
   }
 };
 
-template <class T>
-struct Buffer {
-  T* data = nullptr;
-  explicit Buffer(int64_t count) { CUDA(cudaMalloc(&data, static_cast<size_t>(count) * sizeof(T))); }
-  Buffer(const Buffer&) = delete;
-  ~Buffer() { cudaFree(data); }
-};
-
-__device__ uint64_t mixed(uint64_t x) {
-  x *= 0x9E3779B97F4A7C15u;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-  return x ^ (x >> 31);
-}
-__global__ void draw(float* to, int64_t count, uint64_t seed, bool normal, float scale) {
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
-       i += static_cast<int64_t>(gridDim.x) * blockDim.x) {
-    const uint64_t x = mixed(static_cast<uint64_t>(i) + seed);
-    const float u = static_cast<float>(x >> 40) * 0x1p-24f, v = static_cast<float>(x & 0xFFFFFF) * 0x1p-24f;
-    to[i] = scale * (normal ? sqrtf(-2.0f * logf(1.0f - u)) * cospif(2.0f * v) : u);
-  }
-}
-
 // What a convolution in float64 says of an output drawn by lot.
 template <class G>
 __global__ void compare(const float* x, const float* weight, const float* bias, const float* result,
@@ -121,31 +78,6 @@ __global__ void compare(const float* x, const float* weight, const float* bias, 
   const double difference = result[at] - exact;
   atomicAdd(&sums[0], difference * difference);
   atomicAdd(&sums[1], exact * exact);
-}
-
-// The median of cold calls, in milliseconds.
-template <class Call>
-double time_of(Call call) {
-  static Buffer<char> flush(int64_t{256} << 20);
-  cudaEvent_t begin, end;
-  CUDA(cudaEventCreate(&begin));
-  CUDA(cudaEventCreate(&end));
-  std::vector<float> times;
-  call();
-  for (int i = 0; i < 9; ++i) {
-    CUDA(cudaMemsetAsync(flush.data, i, size_t{256} << 20));
-    CUDA(cudaEventRecord(begin));
-    call();
-    CUDA(cudaEventRecord(end));
-    CUDA(cudaEventSynchronize(end));
-    float once;
-    CUDA(cudaEventElapsedTime(&once, begin, end));
-    times.push_back(once);
-  }
-  CUDA(cudaEventDestroy(begin));
-  CUDA(cudaEventDestroy(end));
-  std::ranges::sort(times);
-  return times[times.size() / 2];
 }
 
 std::vector<std::string> table;

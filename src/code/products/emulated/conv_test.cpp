@@ -75,6 +75,39 @@ const Form depthwise_forms[] = {
      "%y = conv(%x, %w, %b) stride=[1] padding=[3] dilation=[1] groups=4 : f32[2,4,153]\noutput %y\n"},
 };
 
+// Several tiles and slices, the last ones not full; pixels by fours and not; groups; what follows.
+const Form pointwise_forms[] = {
+    {"tiles",
+     "input %x : f32[3,21,6,14]\nparameter %w : f32[37,21,1,1]\n"
+     "%y = conv(%x, %w) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[3,37,6,14]\noutput %y\n"},
+    {"slices",
+     "input %x : f32[2,72,8,8]\nparameter %w : f32[200,72,1,1]\nparameter %b : f32[200]\n"
+     "%y = conv(%x, %w, %b) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[2,200,8,8]\noutput %y\n"},
+    {"odd_plane",
+     "input %x : f32[2,40,7,7]\nparameter %w : f32[24,40,1,1]\nparameter %b : f32[24]\n"
+     "%y = conv(%x, %w, %b) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[2,24,7,7]\n"
+     "%z = silu(%y) : f32[2,24,7,7]\noutput %z\n"},
+    {"groups",
+     "input %x : f32[2,60,4,9]\nparameter %w : f32[120,20,1,1]\n"
+     "%y = conv(%x, %w) stride=[1,1] padding=[0,0] dilation=[1,1] groups=3 : f32[2,120,4,9]\n"
+     "%z = relu(%y) : f32[2,120,4,9]\noutput %z\n"},
+    {"line",
+     "input %x : f32[5,98,32]\nparameter %w : f32[98,49,1]\nparameter %b : f32[98]\n"
+     "%y = conv(%x, %w, %b) stride=[1] padding=[0] dilation=[1] groups=2 : f32[5,98,32]\n"
+     "%r = reshape(%y) shape=[5,2,49,32] : f32[5,2,49,32]\n"
+     "%p = permute(%r) dims=[0,2,1,3] : f32[5,49,2,32]\n"
+     "%z = reshape(%p) shape=[5,49,64] : f32[5,49,64]\noutput %z\n"},
+    {"line_added",
+     "input %x : f32[4,98,20]\ninput %o : f32[4,20,98]\nparameter %w : f32[98,49,1]\nparameter %b : "
+     "f32[98]\n"
+     "%y = conv(%x, %w, %b) stride=[1] padding=[0] dilation=[1] groups=2 : f32[4,98,20]\n"
+     "%p = permute(%y) dims=[0,2,1] : f32[4,20,98]\n"
+     "%z = add(%o, %p) : f32[4,20,98]\noutput %z\n"},
+    {"volume",
+     "input %x : f32[2,17,3,4,5]\nparameter %w : f32[9,17,1,1,1]\nparameter %b : f32[9]\n"
+     "%y = conv(%x, %w, %b) stride=[1,1,1] padding=[0,0,0] dilation=[2,1,1] : f32[2,9,3,4,5]\noutput %y\n"},
+};
+
 // Several tiles in every direction, the last ones not full.
 const Form halo_forms[] = {
     {"tiles",
@@ -186,6 +219,45 @@ std::vector<Case> conv_cases() {
                  .graph = halo_forms[0].graph,
                  .storage = {{"x", last}, {"z", last}},
                  .tolerance = 2e-6});
+  for (const Form& form : pointwise_forms) {
+    all.push_back({.name = format("pointwise_{}", form.name),
+                   .technique = "conv.pointwise",
+                   .graph = form.graph,
+                   .tolerance = 1e-3});
+    all.push_back({.name = format("strict_pointwise_{}", form.name),
+                   .technique = "conv.pointwise",
+                   .graph = form.graph,
+                   .numerics = "strict",
+                   .tolerance = 1e-6});
+  }
+  for (size_t form : {1u, 4u})
+    all.push_back({.name = format("pointwise_{}_together", pointwise_forms[form].name),
+                   .technique = "conv.pointwise",
+                   .graph = pointwise_forms[form].graph,
+                   .settings = {{"together", 1}},
+                   .tolerance = 1e-3});
+  // Channels last: by cuBLASLt, unless what follows or only one side is like that.
+  for (size_t form : {1u, 2u, 3u})
+    for (const plan::Storage& storage : {last, half_last}) {
+      std::string out = form == 1 ? "y" : "z";
+      all.push_back({.name = format("pointwise_{}_{}last", pointwise_forms[form].name,
+                                    storage.dtype == DType::f16 ? "half_" : ""),
+                     .technique = "conv.pointwise",
+                     .graph = pointwise_forms[form].graph,
+                     .storage = {{"x", storage}, {out, storage}},
+                     .tolerance = 2e-3});
+    }
+  all.push_back({.name = "pointwise_exact_last",
+                 .technique = "conv.pointwise",
+                 .graph = pointwise_forms[1].graph,
+                 .settings = {{"exact", 1}},
+                 .storage = {{"x", last}, {"y", last}},
+                 .tolerance = 1e-6});
+  all.push_back({.name = "pointwise_from_last",
+                 .technique = "conv.pointwise",
+                 .graph = pointwise_forms[3].graph,
+                 .storage = {{"x", half_last}},
+                 .tolerance = 2e-3});
   // More pixels and channels than a tile of those that turn images: of 16, 32 and 64 channels.
   all.push_back({.name = "half_wide_tiles",
                  .technique = "conv.cudnn",

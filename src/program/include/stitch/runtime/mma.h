@@ -6,6 +6,8 @@
 //   right  16 deep x 8 columns: column group; the same depths in parts 0 and 1
 //   sums   16 rows x 8 columns: 0, 1: row group, columns 2 · pair, 2 · pair + 1; 2, 3: row group + 8
 // So sums of two neighbouring tiles are, rounded to fp16, a left operand: no exchange between lanes.
+// Of TF32 numbers (mma.sync m16n8k8) products are 8 deep, and a part is one number: those of the left operand
+// at depth pair, the last two 4 deeper; those of the right one at depths pair and pair + 4.
 // Tiles lie in shared memory at 16 bytes, row by row; a pitch of an odd number of 16 bytes has no bank
 // conflicts.
 #pragma once
@@ -119,6 +121,44 @@ __device__ __forceinline__ void mma(float (&sums)[4], const MmaLeft& left, const
     for (int depth = 0; depth < 16; ++depth) sums[i] += rows[i / 2][depth] * columns[i % 2][depth];
 #else
   asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, "
+      "%1, %2, %3};"
+      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+      : "r"(left.parts[0]), "r"(left.parts[1]), "r"(left.parts[2]), "r"(left.parts[3]), "r"(right.parts[0]),
+        "r"(right.parts[1]));
+#endif
+}
+
+// To ten bits of mantissa, halves away from zero.
+__device__ __forceinline__ uint32_t tf32_bits(float value) {
+#if STITCH_EMULATED
+  const uint32_t bits = __float_as_uint(value);
+  const bool finite = (bits & 0x7f800000u) != 0x7f800000u;
+  return finite ? (bits + 0x1000u) & ~0x1fffu : bits;
+#else
+  uint32_t bits;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
+  return bits;
+#endif
+}
+
+// sums += left · right, 8 deep, of TF32 numbers
+__device__ __forceinline__ void mma_tf32(float (&sums)[4], const MmaLeft& left, const MmaRight& right) {
+#if STITCH_EMULATED
+  const int lane = emulated_mma::lane(), group = lane / 4, pair = lane % 4;
+  float rows[2][8], columns[2][8];
+  for (int other = 0; other < 4; ++other) {
+    for (int p = 0; p < 4; ++p)
+      rows[p % 2][p / 2 * 4 + other] =
+          __uint_as_float(__shfl_sync(0xffffffffu, left.parts[p], group * 4 + other));
+    for (int c = 0; c < 2; ++c)
+      for (int p = 0; p < 2; ++p)
+        columns[c][p * 4 + other] =
+            __uint_as_float(__shfl_sync(0xffffffffu, right.parts[p], (2 * pair + c) * 4 + other));
+  }
+  for (int i = 0; i < 4; ++i)
+    for (int depth = 0; depth < 8; ++depth) sums[i] += rows[i / 2][depth] * columns[i % 2][depth];
+#else
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, "
       "%1, %2, %3};"
       : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
       : "r"(left.parts[0]), "r"(left.parts[1]), "r"(left.parts[2]), "r"(left.parts[3]), "r"(right.parts[0]),

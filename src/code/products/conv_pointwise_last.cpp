@@ -1,0 +1,97 @@
+// conv.pointwise of images stored channels last: one product by cuBLASLt of all samples' pixels,
+//   out (pixels, filters) = x (pixels, channels) · weight (filters, channels)'
+// a batch of groups that lie beside each other in every row; bias and ReLU in its epilogue. fp16 with FP32
+// sums, or TF32, as the image is stored.
+#include <algorithm>
+
+#include "code/names.h"
+#include "code/products/conv_pointwise.h"
+#include "code/products/library_product.h"
+#include "code/products/signature.h"
+
+namespace stitch::code {
+
+std::optional<LibraryEpilogue> pointwise_last_epilogue(const RegionRequest& request, const Parts& parts,
+                                                       const Convolution& c) {
+  const View &x = c.x, &out = c.result.view;
+  bool fits = !c.result.scatter && channels_last(c, x) && channels_last(c, out) && c.channels_in > 1 &&
+              c.positions() > 1 && x.offset == 0 && out.offset == 0 && x.place->dtype == out.place->dtype &&
+              (x.place->dtype == DType::f16 || x.place->dtype == DType::f32);
+  auto library = library_epilogue_of(request, parts, 1);
+  if (!fits || !library || !c.weight.contiguous() || c.weight.offset != 0) return std::nullopt;
+  if (!library->bias) return library;
+  // cuBLASLt has one bias for a whole batch, and wants to know it when the program is created.
+  bool weight = std::ranges::any_of(request.weights,
+                                    [&](const Place& place) { return &place == library->bias->place; });
+  return weight && c.groups == 1 ? library : std::nullopt;
+}
+
+RegionCode write_pointwise_last(const RegionRequest& request, const Convolution& c,
+                                const LibraryEpilogue& epilogue, const std::string& summary, bool exact) {
+  const Place &x = *c.x.place, &out = *c.result.view.place;
+  DType type = x.dtype;
+  int64_t channels = c.channels_in / c.groups, filters = c.channels_out / c.groups;
+  RegionCode code;
+  code.includes = "#include \"stitch/kernels/conv_arrange.h\"\n#include \"stitch/runtime/cublaslt.h\"\n";
+  code.libraries = {"cublasLt"};
+  Signature signature("enqueue_" + request.name);
+  std::string functions;
+  // A weight in the image's type: itself, or a copy made once.
+  auto typed = [&](const Place& place, int64_t rows, int64_t columns) -> std::string {
+    if (place.dtype == type) return place.pointer;
+    Packed packed{format("{}_{}_packed", request.name, place.pointer), std::string(element_type(type)),
+                  rows * columns, ""};
+    Signature pack(format("pack_{}_{}", request.name, place.pointer));
+    pack.read(place);
+    pack.add(Signature::writes, packed.type + "*", "packed", shape_comment({rows, columns}));
+    packed.fill = format("STITCH_OK_OR_RETURN(pack_{}_{}({}, {}, nullptr));", request.name, place.pointer,
+                         place.pointer, packed.name);
+    code.declaration += pack.declaration();
+    functions += format("{} {{\n  return stitch::pack_filter({}, packed, {}, {}, {}, 1, stream);\n}}\n\n",
+                        pack.head(), place.pointer, rows, columns, columns);
+    code.packed.push_back(std::move(packed));
+    return code.packed.back().name;
+  };
+  signature.read(x);
+  std::string weight = typed(*c.weight.place, c.channels_out, channels);
+  if (code.packed.empty())
+    signature.read(*c.weight.place);
+  else
+    signature.packed(code.packed.back(), shape_comment({c.channels_out, channels}));
+
+  std::string member = request.name + "_matmul";
+  std::string spec = format("{{\n  stitch::MatmulSpec spec{{{}, {}, {}}};  // rows, columns, depth\n",
+                            c.batch * c.positions(), filters, channels);
+  if (c.groups > 1)
+    spec += format(
+        "  spec.batch = {};\n  spec.left_row_stride = {};\n  spec.left_batch_stride = {};\n"
+        "  spec.result_row_stride = {};\n  spec.result_batch_stride = {};\n",
+        c.groups, c.channels_in, channels, c.channels_out, filters);
+  spec += "  spec.right_transposed = true;\n";
+  spec += format("  spec.type = {};\n", cuda_type(type));
+  if (type == DType::f32 && !exact) spec += "  spec.compute = CUBLAS_COMPUTE_32F_FAST_TF32;\n";
+  const char* activation = epilogue.activation == LibraryEpilogue::relu        ? "RELU"
+                           : epilogue.activation == LibraryEpilogue::gelu_tanh ? "GELU"
+                                                                               : "";
+  if (epilogue.bias)
+    spec += format("  spec.epilogue = CUBLASLT_EPILOGUE_{}{}BIAS;\n  spec.bias = {};\n", activation,
+                   *activation ? "_" : "", typed(*epilogue.bias->place, c.channels_out, 1));
+  else if (*activation)
+    spec += format("  spec.epilogue = CUBLASLT_EPILOGUE_{};\n", activation);
+  auto algorithm = request.region.settings.find("algorithm");
+  if (algorithm != request.region.settings.end() && algorithm->second != 0)
+    spec += format("  spec.algorithm = {};\n", algorithm->second);
+  spec += format("  STITCH_OK_OR_RETURN({}.create(cublas, spec));\n}}", member);
+  code.members.push_back({"stitch::Matmul", member, spec});
+  signature.member(code.members.back());
+  signature.write(out);
+  code.source = format("// {}{}{}\n// A product of all pixels in {}, by cuBLASLt; {} holds the algorithm.\n",
+                       describe(c), summary.empty() ? "" : ", then ", summary, name(type), member);
+  code.source += functions + format("{} {{\n  return {}.enqueue({}, {}, {}, stream);\n}}\n", signature.head(),
+                                    member, x.pointer, weight, out.pointer);
+  code.declaration += signature.declaration();
+  code.arguments = signature.arguments();
+  return code;
+}
+
+}  // namespace stitch::code
