@@ -118,16 +118,15 @@ std::string Emitter::window(ValueId id, const Node& node, size_t result, const I
   if (shared) open_pack(lanes);
   std::string element = value(x, from);
   if (largest) {
-    // As PyTorch: the first of equals, but the last NaN.
-    std::string better = is_floating(dtype) ? format("{0} > {1} || {0} != {0}", element, so_far)
-                                            : format("{} > {}", element, so_far);
     if (positions) {
-      guard(better);
+      // As PyTorch: the first of equals, but the last NaN.
+      guard(is_floating(dtype) ? format("{0} > {1} || {0} != {0}", element, name)
+                               : format("{} > {}", element, name));
       line(format("{} = {};", name, element));
       line(format("{} = {};", place, flatten(spatial, Shape(in.begin() + 2, in.end())).text()));
       close();
     } else {
-      line(format("{0} = {1} ? {2} : {0};", so_far, better, element));
+      line(format("{0} = stitch::larger({0}, {1});", so_far, element));
     }
   } else {
     line(format("{} += {};", so_far, element));

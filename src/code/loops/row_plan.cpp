@@ -64,6 +64,8 @@ std::vector<int64_t> storage_strides(const RegionRequest& request, ValueId id) {
       return out;
     }
     if (node.op == Op::concat) return strides_of_parts(request, node, shape);
+    // Not the strides of what it makes, but in their order.
+    if (family == stitch::Family::pool) return storage_strides(request, node.operands[0]);
     if (family == stitch::Family::pointwise || family == stitch::Family::normalize)
       for (ValueId operand : node.operands)
         if (operand != ValueId::none && request.graph.type(operand).shape == shape)

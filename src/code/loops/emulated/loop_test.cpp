@@ -67,7 +67,8 @@ TEST(LoopDevice, Chains) {
 // Windows that overlap, leave gaps, hang over the edges: in one, two and three dimensions.
 TEST(LoopDevice, Pools) {
   Bench bench("pools");
-  auto pool = [&](const std::string& in, const std::string& out, const std::string& call, bool half = false) {
+  auto pool = [&](const std::string& in, const std::string& out, const std::string& call, bool half = false,
+                  bool tiled = true) {
     std::string text = format(
         "graph \"g\"\ninput %x : f32[{0}]\ninput %b : f32[{1}]\n\n%s = silu(%x) : f32[{0}]\n%p = {2} : "
         "f32[{1}]\n%y = mul(%p, %b) : f32[{1}]\n\noutput %y\nend\n",
@@ -78,7 +79,7 @@ TEST(LoopDevice, Pools) {
     if (half) layouts = {{"x", {DType::f16, {}}}, {"y", {DType::f16, {}}}};
     auto added = bench.add(call + " of " + in, *graph, {}, {}, layouts, "loop");
     ASSERT_TRUE(added) << added.error().text();
-    EXPECT_NE(bench.last().code.source.find("__shared__"), std::string::npos) << call;
+    EXPECT_EQ(bench.last().code.source.find("__shared__") != std::string::npos, tiled) << call;
   };
   pool("2,3,61", "2,3,48", "max_pool(%s) kernel=[8] stride=[1] padding=[4] dilation=[3]");
   pool("2,3,1500", "2,3,1501", "avg_pool(%s) kernel=[8] stride=[1] padding=[4]");
@@ -89,6 +90,10 @@ TEST(LoopDevice, Pools) {
        "max_pool(%s) kernel=[3,3,3] stride=[2,2,2] padding=[1,1,1] dilation=[3,3,2]");
   pool("1,2,6,7,19", "1,2,3,4,10", "avg_pool(%s) kernel=[3,3,3] stride=[2,2,2] padding=[1,1,1]");
   pool("1,1,5,1400", "1,1,3,700", "max_pool(%s) kernel=[3,3] stride=[2,2] padding=[1,1] dilation=[1,1]");
+  // Small windows apart from each other: a thread each.
+  pool("1,2,5,6,19", "1,2,2,3,9", "avg_pool(%s) kernel=[2,2,2] stride=[2,2,2] padding=[0,0,0]", false, false);
+  pool("2,3,21,30", "2,3,5,7", "max_pool(%s) kernel=[4,4] stride=[4,4] padding=[0,0] dilation=[1,1]", true,
+       false);
   bench.run();
 }
 

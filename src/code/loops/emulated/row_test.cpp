@@ -14,6 +14,15 @@ std::string one(const std::string& x, const std::string& call, const std::string
   return format("graph \"g\"\ninput %x : {}\n\n%y = {} : {}\n\noutput %y\nend\n", x, call, y);
 }
 
+// {0}, {1} and so on replaced: for texts that std::format would have to check beforehand.
+std::string format_of(std::string text, const std::vector<std::string>& values) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    const std::string mark = format("{{{}}}", i);
+    for (size_t at; (at = text.find(mark)) != std::string::npos;) text.replace(at, mark.size(), values[i]);
+  }
+  return text;
+}
+
 struct Suite {
   Bench bench;
   explicit Suite(std::string name) : bench(std::move(name)) {}
@@ -135,6 +144,18 @@ TEST(RowDevice, ChannelsLast) {
       "graph \"g\"\ninput %x : f32[2,8,24,23]\ninput %z : f32[2,16,24,23]\n\n%c = concat(%x, %z) dim=1 : "
       "f32[2,24,24,23]\n%y = group_norm(%c) groups=24 : f32[2,24,24,23]\n\noutput %y\nend\n",
       {{"z", {DType::f16, order}}, {"y", {DType::f16, order}}}, "row");
+  // Rows of what pools make lie as what they look at does.
+  std::string pooled =
+      "graph \"g\"\ninput %x : f32[2,{0},25,46]\n\n%p = max_pool(%x) kernel=[2,2] stride=[2,2] "
+      "padding=[0,0] dilation=[1,1] : f32[2,{0},12,23]\n%q = max_pool(%p) kernel=[3,1] stride=[3,1] "
+      "padding=[0,0] dilation=[1,1] : f32[2,{0},4,23]\n%m = {1} keepdim=true : f32[{2}]\n\noutput %m\nend\n";
+  for (const char* channels : {"8", "40", "64", "61"}) {
+    suite.add(format("mean of pooled {} channels", channels),
+              format_of(pooled, {channels, "mean(%p) dims=[2,3]", format("2,{},1,1", channels)}),
+              {{"x", {DType::f16, order}}}, "row");
+    suite.add(format("sum over {} pooled channels", channels),
+              format_of(pooled, {channels, "sum(%q) dims=[1]", "2,1,4,23"}), {{"x", {DType::f16, order}}}, "row");
+  }
   suite.add("mean",
             "graph \"g\"\ninput %x : f32[2,40,24,23]\n\n%y = silu(%x) : f32[2,40,24,23]\n%m = mean(%y) "
             "dims=[2,3] keepdim=true : f32[2,40,1,1]\n\noutput %m\nend\n",
