@@ -60,7 +60,7 @@ std::string Emitter::joined_packs(ValueId id, const Node& node, size_t dim, cons
     start += size;
     if (size == 0 || range.never) continue;
     if (!range.condition.empty()) guard(range.condition);
-    open_pack(width);
+    open_pack(width, pack_.together);
     line(format("{} = {};", element, value(operand, from)));
     close_pack();
     if (!range.condition.empty()) close();

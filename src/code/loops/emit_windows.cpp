@@ -107,7 +107,9 @@ std::string Emitter::window(ValueId id, const Node& node, size_t result, const I
   for (size_t d = 0; d < dims; ++d) {
     const char* axis = spatial_names[3 - dims + d];
     if (inside[d]) {
-      bool unroll = kernel[d] <= 8;
+      int64_t copies = shared ? lanes : 1;
+      for (size_t inner = d; inner < dims; ++inner) copies *= inside[inner] ? kernel[inner] : 1;
+      bool unroll = kernel[d] <= 8 && unrollable(copies, x);
       Index tap = open_loop(format("k{}", axis), "0", std::to_string(kernel[d]), 1, kernel[d], unroll);
       from[d + 2] = starts[d] + tap * steps[d];
     } else {
@@ -115,7 +117,7 @@ std::string Emitter::window(ValueId id, const Node& node, size_t result, const I
     }
     spatial.push_back(from[d + 2]);
   }
-  if (shared) open_pack(lanes);
+  if (shared) open_pack(lanes, pack_.together);
   std::string element = value(x, from);
   if (largest) {
     if (positions) {

@@ -64,6 +64,7 @@ int32_t Emitter::producer_of(ValueId id) const {
 std::string Emitter::value(ValueId id, const Indices& at) {
   std::string key = key_of(id, at);
   if (const std::string* known = scopes_.find(key)) return *known;
+  if (std::optional<std::string> held = held_element(id, at)) return *held;
   Scopes::Outside outside(scopes_, scopes_.outermost(at));
   std::string text;
   if (const Place* place = place_of(id)) {
@@ -110,7 +111,7 @@ std::string Emitter::load(ValueId id, const Place& place, const Indices& at) {
   used_.insert(&place);
   Index where = position(at, place.strides);
   std::string element = format("{}[{}]", place.pointer, where.text());
-  bool in_pack = pack_.width > 1 && where.appears(pack_.variable);
+  bool in_pack = pack_.width > 1 && pack_.together && where.appears(pack_.variable);
   if (in_pack) {
     Index start = where - Index::variable(pack_.variable, pack_.width);
     bool whole = where.appears_only_linearly(pack_.variable) && where.factor_of(pack_.variable) == 1 &&
@@ -152,7 +153,7 @@ void Emitter::store(const Place& place, const Indices& at, const std::string& te
     number = format("stitch::narrowed<{}>({})", stored_type(place.dtype), text);
   else if (stored_type(place.dtype) != computed_type(held))
     number = format("static_cast<{}>({})", stored_type(place.dtype), text);
-  if (pack_.width > 1) {
+  if (pack_.width > 1 && pack_.together) {
     Index start = where - Index::variable(pack_.variable, pack_.width);
     if (where.appears_only_linearly(pack_.variable) && where.factor_of(pack_.variable) == 1 &&
         start.divisible_by(pack_.width) && scopes_.outermost({start}) < pack_.level) {
@@ -173,6 +174,7 @@ void Emitter::store(const Place& place, const Indices& at, const std::string& te
 Index Emitter::open_loop(std::string_view name, const std::string& begin, const std::string& end,
                          int64_t step, int64_t extent, bool unroll) {
   std::string variable = names_.unique(name);
+  if (unroll) unrolled_.insert(variable);
   std::string next = step == 1 ? "++" + variable : format("{} += {}", variable, step);
   scopes_.open(format("{}for ({} {} = {}; {} < {}; {})", unroll ? "#pragma unroll\n" : "", index_type(),
                       variable, begin, variable, end, next),
@@ -181,11 +183,13 @@ Index Emitter::open_loop(std::string_view name, const std::string& begin, const 
   return Index::variable(variable, std::max<int64_t>(extent, 1));
 }
 
-Index Emitter::open_pack(int64_t width) {
+Index Emitter::open_pack(int64_t width, bool together) {
   pack_.width = width;
+  pack_.together = together;
   if (width == 1) return 0;
   scopes_.open(format("#pragma unroll\nfor (int v = 0; v < {}; ++v)", width), {"v"}, false);
   pack_.level = scopes_.depth() - 1;
+  unrolled_.insert("v");
   return Index::variable("v", width);
 }
 
@@ -237,6 +241,23 @@ std::optional<double> Emitter::constant_of(ValueId id) const {
   if (node.op == Op::full) return node.attributes.number("value");
   if (node.op == Op::expand || node.op == Op::reshape) return constant_of(node.operands[0]);
   return std::nullopt;
+}
+
+int64_t Emitter::work(ValueId id) {
+  int32_t producer = id == ValueId::none || place_of(id) ? -1 : producer_of(id);
+  if (producer < 0) return 1;
+  if (auto known = work_.find(id); known != work_.end()) return known->second;
+  const Node& node = graph().nodes[static_cast<size_t>(producer)];
+  int64_t most = 1, times = 1;
+  for (ValueId operand : node.operands) most = std::max(most, work(operand));
+  if (auto reduction = reduction_of(graph(), producer)) {
+    // A row's findings serve all of its elements, of which more than one is asked for as a rule.
+    times = std::max<int64_t>(reduction->length(), 1);
+    if (graph().type(id).shape == graph().type(reduction->operand).shape) times = std::min<int64_t>(times, 4);
+  }
+  if (node.op == Op::max_pool || node.op == Op::avg_pool)
+    for (int64_t taps : node.attributes.integers("kernel")) times *= taps;
+  return work_[id] = std::min<int64_t>(most * times, 1 << 20);
 }
 
 std::string Emitter::compute(ValueId id, const Node& node, size_t result, const Indices& at) {

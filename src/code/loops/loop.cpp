@@ -28,19 +28,21 @@ std::vector<size_t> storage_order(const Place& place) {
 // Where an element of the first write stands, from the number of a pack and the lane in it.
 using Locate = std::function<Indices(const Index& pack, const Index& lane)>;
 
+// `together`: lanes are neighbours in memory.
 Attempt attempt(const std::vector<const Place*>& writes, const std::string& name, const MakeEmitter& make,
-                int64_t width, const Locate& locate) {
+                int64_t width, const Locate& locate, bool together = true) {
   const Place& first = *writes[0];
   int64_t count = element_count(first.shape) / width;
 
   std::unique_ptr<LoopEmitter> emitter = make();
   const char *type = emitter->index_type(), *unit = width > 1 ? "pack" : "element";
-  constexpr int threads = 256;
+  // Few threads with much to do each: small blocks, so that every multiprocessor has some.
+  const int threads = !together && count < 4 * 132 * 256 ? 64 : 256;
   // After stages from the end: what they read last may still be in the second-level cache.
   emitter->line(format("const {} {} = static_cast<{}>({}) * {} + static_cast<{}>(threadIdx.x);", type, unit,
                        type, emitter->stages ? "gridDim.x - 1 - blockIdx.x" : "blockIdx.x", threads, type));
   emitter->line(format("if ({} >= {}) return;", unit, count));
-  Index pack = Index::variable(unit, count), lane = emitter->open_pack(width);
+  Index pack = Index::variable(unit, count), lane = emitter->open_pack(width, together);
   Indices at = locate(pack, lane);
   for (const Place* write : writes) {
     Indices there = write->shape == first.shape ? at : unflatten(flatten(at, first.shape), write->shape);
@@ -56,9 +58,11 @@ Attempt attempt(const std::vector<const Place*>& writes, const std::string& name
   kernel.body = emitter->scopes().take(2);
   kernel.used = emitter->used();
   kernel.packed = emitter->packed();
-  kernel.width = width;
+  kernel.width = together ? width : 1;
   kernel.scratch = emitter->scratch;
-  return Attempt(std::move(kernel), *emitter);
+  Attempt out(std::move(kernel), *emitter);
+  out.inlined = emitter->inlined_elements / width;
+  return out;
 }
 
 // Packs as the result lies, across `joined` of its innermost dimensions.
@@ -117,6 +121,30 @@ Locate across(const Place& write, const Crossing& crossing) {
   };
 }
 
+// A dimension whose elements all look at the same short rows along it, as each channel of a softmax does: a
+// thread then takes all of them, and looks once. Its neighbours take what is beside them.
+std::optional<size_t> shared_rows(const RegionRequest& request, const Place& write) {
+  for (int32_t n : request.region.nodes) {
+    auto reduction = reduction_of(request.graph, n);
+    if (!reduction || reduction->grouped || reduction->length() > most_inlined) continue;
+    if (reduction->space.size() != write.shape.size() || std::ranges::count(reduction->along, true) != 1)
+      continue;
+    auto d = static_cast<size_t>(std::ranges::find(reduction->along, true) - reduction->along.begin());
+    if (write.shape[d] == reduction->length() && write.shape[d] > 1 && write.strides[d] != 1) return d;
+  }
+  return std::nullopt;
+}
+
+Locate along_others(const Place& write, size_t dim) {
+  return [=, order = storage_order(write)](const Index& pack, const Index& lane) {
+    Shape walked;
+    for (size_t d : order) walked.push_back(d == dim ? 1 : write.shape[d]);
+    Indices in_order = unflatten(pack, walked), at(order.size());
+    for (size_t i = 0; i < order.size(); ++i) at[order[i]] = order[i] == dim ? lane : in_order[i];
+    return at;
+  };
+}
+
 }  // namespace
 
 Kernel loop_kernel(const RegionRequest& request, const std::vector<const Place*>& writes,
@@ -145,6 +173,12 @@ Kernel loop_kernel(const RegionRequest& request, const std::vector<const Place*>
     for (size_t joined : joinable(walked, width)) {
       Attempt next = attempt(writes, name, make, width, along_result(first, width, joined));
       if (next.pays() && (!best || next.better_than(*best))) best = std::move(next);
+    }
+  constexpr int64_t enough_threads = 132 * 64;
+  if (std::optional<size_t> dim = shared_rows(request, first))
+    if (int64_t width = first.shape[*dim]; count / width >= enough_threads) {
+      Attempt next = attempt(writes, name, make, width, along_others(first, *dim), false);
+      if (next.inlined * 2 <= best->inlined) return next.kernel;
     }
   return best->kernel;
 }

@@ -48,6 +48,30 @@ TEST(LoopDevice, Chains) {
   add("channels last", pooled, {{"x", last}, {"z", last}, {"r", last}, {"a", last}});
   add("channels last in half", pooled,
       {{"x", half_last}, {"z", half_last}, {"r", half_last}, {"a", half_last}});
+  // Short rows are looked at again in registers; a thread that has all channels looks once.
+  std::string shares =
+      "graph \"g\"\ninput %x : f32[8,{0},10,90,23]\n\n%s = softmax(%x) dim=1 : f32[8,{0},10,90,23]\n%p = "
+      "max_pool(%s) kernel=[2,2,1] stride=[2,2,1] padding=[0,0,0] dilation=[1,1,1] : f32[8,{0},5,45,23]\n%q = "
+      "max_pool(%p) kernel=[2,2,1] stride=[2,2,1] padding=[0,0,0] dilation=[1,1,1] : f32[8,{0},2,22,23]\n\n"
+      "output %q\nend\n";
+  for (const char* channels : {"2", "7", "16"}) {
+    std::string text = shares;
+    for (size_t i = text.find("{0}"); i != std::string::npos; i = text.find("{0}"))
+      text.replace(i, 3, channels);
+    add("pools of softmax over channels", text);
+    EXPECT_NE(bench.last().code.source.find("x_held"), std::string::npos);
+    add("the same from channels last in half", text, {{"x", {DType::f16, {0, 2, 3, 4, 1}}}});
+  }
+  add("pool, softmax and what is largest",
+      "graph \"g\"\ninput %x : f32[3,12,4,6,14]\nparameter %b : f32[12,1,1,1]\n\n%p = max_pool(%x) "
+      "kernel=[2,2,2] stride=[2,2,2] padding=[0,0,0] dilation=[1,1,1] : f32[3,12,2,3,7]\n%s = softmax(%p) "
+      "dim=1 : f32[3,12,2,3,7]\n%d = sub(%s, %b) : f32[3,12,2,3,7]\n%w = silu(%d) : f32[3,12,2,3,7]\n%m = "
+      "amax(%w) dims=[1] : f32[3,2,3,7]\n%l = logsumexp(%d) dims=[1] : f32[3,2,3,7]\n%v = var(%p) dims=[1] : "
+      "f32[3,2,3,7]\n\noutput %m\noutput %l\noutput %v\nend\n");
+  EXPECT_NE(bench.last().code.source.find("p_held"), std::string::npos);
+  add("norm of short rows, in pieces",
+      "graph \"g\"\ninput %x : f32[50,3,5]\n\n%n = layer_norm(%x) dims=2 : f32[50,3,5]\n%r = rms_norm(%n) "
+      "dims=1 : f32[50,3,5]\n%s = log_softmax(%r) dim=1 : f32[50,3,5]\n\noutput %s\nend\n");
   // One order is read and the other one written, both ways, with an odd number of packs too.
   std::string crossed =
       "graph \"g\"\ninput %x : f32[3,{0},9,31]\ninput %s : f32[3,{0},9,31]\n\n%y = silu(%x) : "
