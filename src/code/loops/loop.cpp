@@ -28,11 +28,11 @@ std::vector<size_t> storage_order(const Place& place) {
 // Where an element of the first write stands, from the number of a pack and the lane in it.
 using Locate = std::function<Indices(const Index& pack, const Index& lane)>;
 
-// `together`: lanes are neighbours in memory.
+// `together`: lanes are neighbours in memory. `turns`: so many equal shares of the packs, one after the other.
 Attempt attempt(const std::vector<const Place*>& writes, const std::string& name, const MakeEmitter& make,
-                int64_t width, const Locate& locate, bool together = true) {
+                int64_t width, const Locate& locate, bool together = true, int64_t turns = 1) {
   const Place& first = *writes[0];
-  int64_t count = element_count(first.shape) / width;
+  int64_t count = element_count(first.shape) / width / turns;
 
   std::unique_ptr<LoopEmitter> emitter = make();
   const char *type = emitter->index_type(), *unit = width > 1 ? "pack" : "element";
@@ -42,7 +42,13 @@ Attempt attempt(const std::vector<const Place*>& writes, const std::string& name
   emitter->line(format("const {} {} = static_cast<{}>({}) * {} + static_cast<{}>(threadIdx.x);", type, unit,
                        type, emitter->stages ? "gridDim.x - 1 - blockIdx.x" : "blockIdx.x", threads, type));
   emitter->line(format("if ({} >= {}) return;", unit, count));
-  Index pack = Index::variable(unit, count), lane = emitter->open_pack(width, together);
+  Index pack = Index::variable(unit, count);
+  if (turns > 1) {
+    emitter->scopes().open(
+        format("#pragma unroll 4\nfor ({0} turn = 0; turn < {1}; ++turn)", type, turns), {"turn"}, false);
+    pack = Index::variable("turn", turns) * count + pack;
+  }
+  Index lane = emitter->open_pack(width, together);
   Indices at = locate(pack, lane);
   for (const Place* write : writes) {
     Indices there = write->shape == first.shape ? at : unflatten(flatten(at, first.shape), write->shape);
@@ -50,6 +56,7 @@ Attempt attempt(const std::vector<const Place*>& writes, const std::string& name
     emitter->store(*write, there, text);
   }
   emitter->close_pack();
+  if (turns > 1) emitter->close();
 
   Kernel kernel;
   kernel.name = name;
@@ -135,6 +142,29 @@ std::optional<size_t> shared_rows(const RegionRequest& request, const Place& wri
   return std::nullopt;
 }
 
+// Weights as large as a row, shared by all rows: streams of other data push them out of the second-level cache
+// between one row and the next. A thread that takes its place in every row, in turns, reads them once.
+int64_t turns_of(const RegionRequest& request, const Place& write) {
+  constexpr int64_t much = 8 << 20;  // bytes: of 60 MB on an H200, 33 MB of layer_norm's weights don't stay
+  if (write.strides != contiguous_strides(write.shape)) return 1;
+  std::map<int64_t, int64_t> bytes_by_turns;
+  for (const auto* places : {&request.reads, &request.weights})
+    for (const Place& place : *places) {
+      Shape shape = place.shape;
+      while (!shape.empty() && shape.front() == 1) shape.erase(shape.begin());
+      if (shape.size() >= write.shape.size() ||
+          !std::equal(shape.rbegin(), shape.rend(), write.shape.rbegin()) ||
+          place.strides != contiguous_strides(place.shape))
+        continue;
+      int64_t count = element_count(shape);
+      bytes_by_turns[element_count(write.shape) / std::max<int64_t>(count, 1)] +=
+          count * size_of(place.dtype);
+    }
+  for (auto [turns, bytes] : bytes_by_turns)
+    if (bytes >= much) return turns;
+  return 1;
+}
+
 Locate along_others(const Place& write, size_t dim) {
   return [=, order = storage_order(write)](const Index& pack, const Index& lane) {
     Shape walked;
@@ -168,10 +198,12 @@ Kernel loop_kernel(const RegionRequest& request, const std::vector<const Place*>
     Attempt made = attempt(writes, name, make, crossing->width, across(first, *crossing));
     if (!made.kernel.packed.empty()) return made.kernel;
   }
+  const int64_t turns = turns_of(request, first);
   int64_t widest = contiguous && count >= 1024 ? std::min<int64_t>(16 / largest, 8) : 1;
+  while (count / turns % widest != 0) widest /= 2;
   for (int64_t width = widest; width >= 1; width /= 2)
     for (size_t joined : joinable(walked, width)) {
-      Attempt next = attempt(writes, name, make, width, along_result(first, width, joined));
+      Attempt next = attempt(writes, name, make, width, along_result(first, width, joined), true, turns);
       if (next.pays() && (!best || next.better_than(*best))) best = std::move(next);
     }
   constexpr int64_t enough_threads = 132 * 64;

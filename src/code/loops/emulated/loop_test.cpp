@@ -48,6 +48,12 @@ TEST(LoopDevice, Chains) {
   add("channels last", pooled, {{"x", last}, {"z", last}, {"r", last}, {"a", last}});
   add("channels last in half", pooled,
       {{"x", half_last}, {"z", half_last}, {"r", half_last}, {"a", half_last}});
+  // A weight that wouldn't stay in the cache serves all rows in turns.
+  add("large weights",
+      "graph \"g\"\ninput %x : f32[2,3,1,1050001]\nparameter %w : f32[1,1,1050001]\nparameter %b : "
+      "f32[1050001]\n\n%m = mul(%x, %w) : f32[2,3,1,1050001]\n%a = add(%m, %b) : f32[2,3,1,1050001]\n\n"
+      "output %a\nend\n");
+  EXPECT_NE(bench.last().code.source.find("turn < 6"), std::string::npos);
   // Short rows are looked at again in registers; a thread that has all channels looks once.
   std::string shares =
       "graph \"g\"\ninput %x : f32[8,{0},10,90,23]\n\n%s = softmax(%x) dim=1 : f32[8,{0},10,90,23]\n%p = "
