@@ -106,7 +106,9 @@ Indices RowEmitter::open_elements(const Reduction& reduction) {
   loops_open_ = 1;
   failed |= plan_.team > 1 && !own;
   if (holding_ && plan_.team > 1) {
-    int64_t together = std::min<int64_t>(plan_.held, width > 1 ? 8 : 16);
+    // As many loads on the way as registers are left for.
+    int64_t room = plan_.resident > 4 ? 16 : 32, together = std::min<int64_t>(plan_.held, room / width);
+    if (width == 1) together = std::min<int64_t>(together, 16);
     scopes_.open(format("#pragma unroll {}\nfor (int e = 0; e < {}; ++e)", together, plan_.held), {"e"},
                  false);
     line(format("const {} pack = part * {} + e * {} + lane;", type, plan_.held * plan_.threads,
@@ -196,11 +198,8 @@ std::string RowEmitter::joined(const Pass& pass, const std::string& accumulator)
   if (plan_.team > 1) {
     failed |= pass.bytes % 4 != 0;
     std::string parts = names_.unique(accumulator + "_parts");
-    int64_t counters = plan_.rows * std::ssize(team_parts);
-    std::string arrived = counters > 0 ? format("arrived + row + {}", counters) : "arrived + row";
-    std::string text =
-        format("stitch::reduce_team<{}, {}>({}, {}, {}, part, {} + row * {}, {})", plan_.threads, plan_.team,
-               accumulator, pass.combine, pass.identity, parts, plan_.team, arrived);
+    std::string text = format("stitch::reduce_team<{}, {}>({}, {}, {}, part, {} + row * {})", plan_.threads,
+                              plan_.team, accumulator, pass.combine, pass.identity, parts, plan_.team);
     team_parts.push_back({pass.type, parts, pass.bytes});
     return text;
   }

@@ -14,7 +14,7 @@ namespace {
 // Blocks that keep the largest GPUs of today busy: a few for each of 132 multiprocessors.
 constexpr int64_t enough_blocks = 1024;
 constexpr int64_t most_held = 32;            // elements in a thread's registers
-constexpr int64_t resident_teams = 3 * 132;  // blocks of teams that run at a time
+constexpr int64_t multiprocessors = 132;
 
 int power_above(int64_t count) {
   return static_cast<int>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(count, 1))));
@@ -144,27 +144,36 @@ bool plan_turned(RowPlan& plan) {
 }
 
 bool plan_team(RowPlan& plan, int64_t element_bytes) {
-  // Three blocks of 64 KB a multiprocessor: while one waits for its team, others move their rows.
-  constexpr int64_t most_bytes = 64 * 1024, least_bytes = 8 * 1024;
   if (plan.column || plan.length < 8192 || plan.rows < 2) return false;
-  int64_t row_bytes = plan.length * element_bytes;
-  int64_t part = std::clamp(plan.rows * row_bytes / resident_teams, least_bytes, most_bytes);
-  plan.team = divided_up(row_bytes, part);
   plan.lanes = plan.threads = 256;
-  plan.held = divided_up(plan.packs(), plan.team * plan.threads);
-  // What one thread more or less holds may leave blocks without any work.
-  plan.team = divided_up(plan.packs(), plan.held * plan.threads);
-  return plan.team > 1 && plan.team <= 256;
+  // Blocks of a multiprocessor fill its shared memory, at least three of them: while one waits for its team,
+  // others move their rows. Rows that are whole blocks need no guards, which loads would have to wait for.
+  constexpr int64_t most_bytes = 64 * 1024, least_bytes = 8 * 1024;
+  int64_t each = element_bytes * plan.width * plan.threads;  // bytes of a pack a thread
+  int64_t spread = plan.rows * plan.length * element_bytes / (4 * multiprocessors);
+  int64_t most = std::max<int64_t>(std::clamp(spread, least_bytes, most_bytes) / each, 1);
+  double best = 0;
+  for (int64_t held = most; held >= std::max<int64_t>(most / 2, 1); --held) {
+    int64_t resident = std::min<int64_t>(team_room / (held * each + team_extra), 6);
+    int64_t team = divided_up(plan.packs(), held * plan.threads);
+    double filled = static_cast<double>(plan.packs()) / static_cast<double>(team * plan.threads);
+    bool whole = plan.packs() == team * plan.threads * held;
+    double score = filled * static_cast<double>(resident) * (whole ? 1.2 : 1.0);
+    if (score <= best) continue;
+    best = score;
+    plan.held = held;
+    plan.team = team;
+    plan.resident = resident;
+  }
+  return plan.team > 1 && plan.team <= plan.resident * multiprocessors / 2;
 }
 
 bool team_pays(const RowPlan& plan, Op op) {
   // A team of a whole wave loads, waits, then stores, and the memory rests in between: layer_norm of 16 rows
-  // of 16 MB took 496 us on an H200, by stages 307. Small teams, many at a time, are at different points.
-  // Rows of up to 2 MB, half of that for norms, whose stages read only once before they write.
-  constexpr int64_t most_team = 32;
-  if (op == Op::batch_norm || plan.rows * plan.team <= 2 * resident_teams) return false;
-  bool norm = op == Op::layer_norm || op == Op::group_norm || op == Op::rms_norm;
-  return plan.length >= 16 * 1024 && plan.team <= (norm ? most_team / 2 : most_team);
+  // of 16 MB took 496 us on an H200, by stages 307. Three teams at a time are at different points.
+  const int64_t at_a_time = plan.resident * multiprocessors;
+  if (op == Op::batch_norm || plan.rows * plan.team <= 2 * at_a_time) return false;
+  return plan.length >= 16 * 1024 && plan.team * 3 <= at_a_time;
 }
 
 void plan_parts(RowPlan& plan) {
