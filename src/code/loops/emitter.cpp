@@ -43,7 +43,7 @@ Emitter::Emitter(const RegionRequest& request)
   for (const char* own : {"aligned", "row",   "lane", "pack",    "element", "v",     "e",     "inside",
                           "held",    "first", "turn", "block",   "part",    "i",     "k",     "r",
                           "c",       "kz",    "tile", "columns", "found",   "here",  "all",   "tickets",
-                          "arrived", "total", "mine", "run",     "before",  "carry", "chunk", "turned"})
+                          "within",  "total", "mine", "run",     "before",  "carry", "chunk", "turned"})
     names_.unique(own);
   for (const auto* places : {&request.reads, &request.weights, &request.writes})
     for (const Place& place : *places) names_.unique(place.pointer);
@@ -168,7 +168,7 @@ void Emitter::store(const Place& place, const Indices& at, const std::string& te
       return;
     }
   }
-  line(format("{}[{}] = {};", place.pointer, where.text(), number));
+  line(format("{}{}[{}] = {};", if_stored(), place.pointer, where.text(), number));
 }
 
 Index Emitter::open_loop(std::string_view name, const std::string& begin, const std::string& end,
@@ -196,7 +196,7 @@ Index Emitter::open_pack(int64_t width, bool together) {
 void Emitter::close_pack() {
   if (pack_.width > 1) scopes_.close();
   for (const PackStore& each : pack_stores_)
-    line(format("stitch::store_pack<aligned>({}, {});",
+    line(format("{}stitch::store_pack<aligned>({}, {});", if_stored(),
                 each.position == "0" ? each.place->pointer : each.place->pointer + " + " + each.position,
                 each.name));
   pack_stores_.clear();

@@ -118,6 +118,8 @@ class Emitter {
     std::string name, position;
   };
   std::vector<PackStore> pack_stores_;
+  std::string store_condition_;  // under which elements are written; empty: always
+  std::string if_stored() const { return store_condition_.empty() ? "" : "if (" + store_condition_ + ") "; }
   // Directly inside a pack's lanes, not in a loop or guard further in?
   bool in_lanes() const { return pack_.width > 1 && scopes_.depth() == pack_.level + 1; }
   // While one lives, statements stand in front of the lanes of the pack that is open, for what they share;

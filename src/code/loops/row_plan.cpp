@@ -154,7 +154,7 @@ bool plan_team(RowPlan& plan, int64_t element_bytes) {
   int64_t most = std::max<int64_t>(std::clamp(spread, least_bytes, most_bytes) / each, 1);
   double best = 0;
   for (int64_t held = most; held >= std::max<int64_t>(most / 2, 1); --held) {
-    int64_t resident = std::min<int64_t>(team_room / (held * each + team_extra), 6);
+    int64_t resident = std::min<int64_t>(team_room / (held * each + team_extra), 4);  // or registers are few
     int64_t team = divided_up(plan.packs(), held * plan.threads);
     double filled = static_cast<double>(plan.packs()) / static_cast<double>(team * plan.threads);
     bool whole = plan.packs() == team * plan.threads * held;
