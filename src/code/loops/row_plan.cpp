@@ -121,6 +121,15 @@ void plan_fused(RowPlan& plan) {
     plan.lanes =
         plan.length <= most_held ? 1 : std::clamp(power_above(divided_up(plan.length, most_held)), 8, 32);
     plan.columns = plan.lanes == 1 ? 128 : 32;
+    // Wide blocks, where there are enough: memory likes longer stretches, and edges that share a sector are few.
+    const bool wide = plan.rows >= 128 * 2 * multiprocessors;
+    if (wide && plan.length > most_held && plan.length <= 128) {
+      plan.lanes = plan.length <= 64 ? 4 : 8;
+      plan.columns = 512 / plan.lanes;
+    } else if (wide && plan.length > 32 * most_held) {
+      plan.lanes = 8;
+      plan.columns = 128;
+    }
     plan.threads = plan.lanes * plan.columns;
   } else if (plan.length <= 1024) {
     plan.lanes = std::clamp(power_above(plan.packs()), 1, 32);

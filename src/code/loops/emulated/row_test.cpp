@@ -83,6 +83,9 @@ TEST(RowDevice, Norms) {
   same("softmax over columns", "f32[3,20,37]", "softmax(%x) dim=1");
   same("softmax over long columns", "f32[3,500,37]", "softmax(%x) dim=1");
   same("softmax over longer columns", "f32[1,5000,37]", "softmax(%x) dim=1");
+  same("softmax over wide columns", "f32[1,50,33800]", "softmax(%x) dim=1");
+  same("softmax over longer wide columns", "f32[2,70,17001]", "softmax(%x) dim=1");
+  suite.add("sum over wide columns", one("f32[1,1030,33800]", "sum(%x) dims=[1]", "f32[1,33800]"));
   same("softmax in another order", "f32[3,50,37]", "softmax(%x) dim=2", {{"x", {std::nullopt, {0, 2, 1}}}});
   same("group_norm", "f32[3,6,5,8]", "group_norm(%x) groups=2");
   same("group_norm", "f32[3,64,15,8]", "group_norm(%x) groups=4");
