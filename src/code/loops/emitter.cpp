@@ -113,15 +113,14 @@ std::string Emitter::load(ValueId id, const Place& place, const Indices& at) {
   std::string element = format("{}[{}]", place.pointer, where.text());
   bool in_pack = pack_.width > 1 && pack_.together && where.appears(pack_.variable);
   if (in_pack) {
-    Index start = where - Index::variable(pack_.variable, pack_.width);
-    bool whole = where.appears_only_linearly(pack_.variable) && where.factor_of(pack_.variable) == 1 &&
-                 start.divisible_by(pack_.width);
-    size_t level = whole ? scopes_.outermost({start}) : scopes_.depth();
-    if (whole && level < pack_.level) {
+    std::optional<Index> first = start_of_pack(where);
+    if (element_count(place.shape) < 65536) ++shared_loads;
+    if (first) {
+      const Index& start = *first;
       std::string key = format("pack|{}|{}", place.pointer, start.text());
       const std::string* known = scopes_.find(key);
       if (!known) {
-        Scopes::Outside outside(scopes_, level);
+        Scopes::Outside outside(scopes_, scopes_.outermost({start}));
         std::string name = names_.unique(graph()[id].name + "_pack");
         line(format("const auto {} = stitch::load_pack<aligned, {}>({});", name, pack_.width,
                     start.text() == "0" ? place.pointer : format("{} + {}", place.pointer, start.text())));
@@ -144,6 +143,15 @@ std::string Emitter::load(ValueId id, const Place& place, const Indices& at) {
   return declare(id, element);
 }
 
+std::optional<Index> Emitter::start_of_pack(const Index& where) const {
+  if (pack_.width == 1 || !pack_.together || !where.appears_only_linearly(pack_.variable) ||
+      where.factor_of(pack_.variable) != 1)
+    return std::nullopt;
+  Index start = where - Index::variable(pack_.variable, pack_.width);
+  if (!start.divisible_by(pack_.width) || scopes_.outermost({start}) >= pack_.level) return std::nullopt;
+  return start;
+}
+
 void Emitter::store(const Place& place, const Indices& at, const std::string& text) {
   used_.insert(&place);
   Index where = position(at, place.strides);
@@ -153,20 +161,16 @@ void Emitter::store(const Place& place, const Indices& at, const std::string& te
     number = format("stitch::narrowed<{}>({})", stored_type(place.dtype), text);
   else if (stored_type(place.dtype) != computed_type(held))
     number = format("static_cast<{}>({})", stored_type(place.dtype), text);
-  if (pack_.width > 1 && pack_.together) {
-    Index start = where - Index::variable(pack_.variable, pack_.width);
-    if (where.appears_only_linearly(pack_.variable) && where.factor_of(pack_.variable) == 1 &&
-        start.divisible_by(pack_.width) && scopes_.outermost({start}) < pack_.level) {
-      std::string name = names_.unique(graph()[place.value].name + "_out");
-      {
-        Scopes::Outside outside(scopes_, pack_.level - 1);
-        line(format("stitch::Pack<{}, {}> {};", stored_type(place.dtype), pack_.width, name));
-      }
-      line(format("{}[{}] = {};", name, pack_.variable, number));
-      pack_stores_.push_back({&place, name, start.text()});
-      packed_.insert(&place);
-      return;
+  if (std::optional<Index> start = start_of_pack(where)) {
+    std::string name = names_.unique(graph()[place.value].name + "_out");
+    {
+      Scopes::Outside outside(scopes_, pack_.level - 1);
+      line(format("stitch::Pack<{}, {}> {};", stored_type(place.dtype), pack_.width, name));
     }
+    line(format("{}[{}] = {};", name, pack_.variable, number));
+    pack_stores_.push_back({&place, name, start->text()});
+    packed_.insert(&place);
+    return;
   }
   line(format("{}{}[{}] = {};", if_stored(), place.pointer, where.text(), number));
 }

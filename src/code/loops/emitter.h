@@ -61,6 +61,8 @@ class Emitter {
   // Loads that fill whole packs, and loads of large values that fetch one element of a pack at a time.
   // And loads of small ones, which are near but many.
   int64_t packed_loads = 0, scattered_loads = 0, repeated_loads = 0;
+  // Loads of what a pack's lanes have in common with the same lanes of many other packs, as channels have.
+  int64_t shared_loads = 0;
   // Reductions that were computed inside loops, each thread for itself: elements looked at.
   int64_t inlined_elements = 0;
 
@@ -87,6 +89,8 @@ class Emitter {
                          size_t result);
   std::string scattered(ValueId id, const Node& node, const Indices& at);
   std::string load(ValueId id, const Place& place, const Indices& at);
+  // Where a whole pack begins, if the lanes of the one that is open are one from `where` on.
+  std::optional<Index> start_of_pack(const Index& where) const;
   // Elements that are looked at for one of a value, through windows and reductions on the way.
   int64_t work(ValueId id);
   // So many copies of the statements that make a value: still a body that the instruction cache holds?

@@ -48,6 +48,13 @@ TEST(LoopDevice, Chains) {
   add("channels last", pooled, {{"x", last}, {"z", last}, {"r", last}, {"a", last}});
   add("channels last in half", pooled,
       {{"x", half_last}, {"z", half_last}, {"r", half_last}, {"a", half_last}});
+  // Parts of what is joined, each too small to count alone.
+  add("joined to planes",
+      "graph \"g\"\ninput %a : f32[2,8,9,31]\ninput %b : f32[2,16,9,31]\ninput %c : f32[2,8,9,31]\ninput %d : "
+      "f32[2,8,9,31]\ninput %e : f32[2,8,9,31]\n\n%y = concat(%a, %b, %c, %d, %e) dim=1 : f32[2,48,9,31]\n\n"
+      "output %y\nend\n",
+      {{"b", half_last}, {"c", half_last}, {"d", half_last}, {"e", half_last}});
+  EXPECT_NE(bench.last().code.source.find("load_pack"), std::string::npos);
   // A weight that wouldn't stay in the cache serves all rows in turns.
   add("large weights",
       "graph \"g\"\ninput %x : f32[2,3,1,1050001]\nparameter %w : f32[1,1,1050001]\nparameter %b : "

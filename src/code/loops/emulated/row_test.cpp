@@ -159,6 +159,23 @@ TEST(RowDevice, ChannelsLast) {
     suite.add(format("sum over {} pooled channels", channels),
               format_of(pooled, {channels, "sum(%q) dims=[1]", "2,1,4,23"}), {{"x", {DType::f16, order}}}, "row");
   }
+  // Two norms in one pass; and a thread that takes its channels of several pixels.
+  std::string two =
+      "graph \"g\"\ninput %x : f32[{0}]\ninput %z : f32[{0}]\nparameter %w : f32[24]\nparameter %b : "
+      "f32[24]\nbuffer %m : f32[24]\nbuffer %o : f32[24]\n\n%v = abs(%o) : f32[24]\n%n, %nm, %nv = "
+      "batch_norm(%x, %w, %b, %m, %v) training=true : f32[{0}], f32[24], f32[24]\n%p, %pm, %pv = "
+      "batch_norm(%z, %b, %w, %m, %v) training=true : f32[{0}], f32[24], f32[24]\n%s = add(%n, %p) : "
+      "f32[{0}]\n%y = relu(%s) : f32[{0}]\n\noutput %y\noutput %nm\noutput %pv\nend\n";
+  Stored half_last{DType::f16, order};
+  for (const char* shape : {"2,24,30,31", "2,24,224,160"}) {
+    const bool turns = std::string_view(shape) == "2,24,224,160";
+    suite.add(format("two norms of {}", shape), format_of(two, {shape}),
+              {{"x", half_last}, {"z", half_last}, {"y", half_last}}, "batch_norm");
+    EXPECT_EQ(suite.bench.last().code.source.find("turn < 2") != std::string::npos, turns);
+    suite.add(format("two norms of {} to planes", shape), format_of(two, {shape}),
+              {{"x", half_last}, {"z", half_last}}, "batch_norm");
+    EXPECT_EQ(suite.bench.last().code.source.find("turn < 2") != std::string::npos, turns);
+  }
   suite.add("mean",
             "graph \"g\"\ninput %x : f32[2,40,24,23]\n\n%y = silu(%x) : f32[2,40,24,23]\n%m = mean(%y) "
             "dims=[2,3] keepdim=true : f32[2,40,1,1]\n\noutput %m\nend\n",
