@@ -15,6 +15,7 @@ namespace {
 constexpr int64_t enough_blocks = 1024;
 constexpr int64_t most_held = 32;            // elements in a thread's registers
 constexpr int64_t multiprocessors = 132;
+constexpr int64_t enough_threads = 4 * 2048 * multiprocessors;
 
 int power_above(int64_t count) {
   return static_cast<int>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(count, 1))));
@@ -133,6 +134,9 @@ void plan_fused(RowPlan& plan) {
     plan.threads = plan.lanes * plan.columns;
   } else if (plan.length <= 1024) {
     plan.lanes = std::clamp(power_above(plan.packs()), 1, 32);
+    // Where there are rows for everybody: up to four packs a thread, so that more is on the way at once.
+    while (plan.lanes > 8 && plan.packs() < 4 * plan.lanes && plan.rows * plan.lanes / 2 >= enough_threads)
+      plan.lanes /= 2;
     plan.threads = 128;
   } else {
     plan.lanes = plan.threads = std::clamp(power_above(divided_up(plan.length, 16)), 128, 1024);

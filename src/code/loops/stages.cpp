@@ -82,7 +82,7 @@ Attempt partial(const RegionRequest& request, Stages& stages, const RowPlan& pla
   }
   std::string writer = plan.lanes > 1 ? "lane == 0" : "";
   if (plan.overhangs()) writer += writer.empty() ? "inside" : " && inside";
-  Index row = flatten(kept, plan.reduction.kept_shape());
+  Index row = stages.row_of(plan.reduction, kept);
   if (!writer.empty()) emitter.guard(writer);
   for (size_t i = 0; i < group.size(); ++i) {
     if (plan.parts > 1) {
@@ -130,7 +130,7 @@ Attempt partial_across(const RegionRequest& request, Stages& stages, const RowPl
   if (plan.overhangs()) writer += writer.empty() ? "inside" : " && inside";
   if (!writer.empty()) emitter.guard(writer);
   kept = emitter.kept_at(emitter.open_pack(plan.across));
-  Index row = flatten(kept, plan.reduction.kept_shape());
+  Index row = stages.row_of(plan.reduction, kept);
   for (size_t i = 0; i < group.size(); ++i) {
     if (plan.parts > 1)
       emitter.line(
@@ -250,6 +250,7 @@ const std::vector<std::string>& Stages::arrays_of(const Reduction& reduction) {
     for (const Place* write : renewed_by(each.reduction)) renewed_.insert(write);
   }
   RowPlan plan = plan_rows(request_, reduction);
+  for (const Staged& each : group) orders_[each.reduction.node] = plan.kept_order;
   std::optional<Attempt> best;
   int64_t parts = 1;
   // The accumulators of a pack of rows are registers: of two reductions, but not of many.
@@ -293,6 +294,16 @@ const std::vector<std::string>& Stages::arrays_of(const Reduction& reduction) {
   return arrays_.at(reduction.node);
 }
 
+Index Stages::row_of(const Reduction& reduction, const Indices& kept) const {
+  Shape shape = reduction.kept_shape(), walked;
+  Indices in_order;
+  for (size_t d : orders_.at(reduction.node)) {
+    walked.push_back(shape[d]);
+    in_order.push_back(kept[d]);
+  }
+  return flatten(in_order, walked);
+}
+
 std::vector<const Place*> Stages::renewed_by(const Reduction& reduction) const {
   const Node& node = request_.graph.nodes[static_cast<size_t>(reduction.node)];
   std::vector<const Place*> out;
@@ -308,7 +319,7 @@ std::vector<std::string> LoopEmitter::findings(const Reduction& reduction, const
   const std::vector<std::string>& arrays = stages->arrays_of(reduction);
   std::vector<std::string> types = finding_types(graph(), reduction), out;
   Scopes::Outside outside(scopes(), scopes().outermost(kept));
-  const Index row = flatten(kept, reduction.kept_shape());
+  const Index row = stages->row_of(reduction, kept);
   const std::optional<Index> start = start_of_pack(row);
   for (size_t i = 0; i < arrays.size(); ++i) {
     std::string key = format("stage|{}|{}", arrays[i], row.text());

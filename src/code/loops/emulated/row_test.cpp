@@ -159,6 +159,14 @@ TEST(RowDevice, ChannelsLast) {
     suite.add(format("sum over {} pooled channels", channels),
               format_of(pooled, {channels, "sum(%q) dims=[1]", "2,1,4,23"}), {{"x", {DType::f16, order}}}, "row");
   }
+  suite.add("norm along a row of channels last, pooled",
+            "graph \"g\"\ninput %x : f32[2,16,4,8,40]\nparameter %w : f32[40]\n\n%n = layer_norm(%x, %w) dims=1 "
+            ": f32[2,16,4,8,40]\n%p = avg_pool(%n) kernel=[2,2,2] stride=[2,2,2] padding=[0,0,0] : "
+            "f32[2,16,2,4,20]\n%y = gelu(%p) : f32[2,16,2,4,20]\n\noutput %y\nend\n",
+            {{"x", {DType::f16, {0, 2, 3, 4, 1}}}}, "row");
+  EXPECT_NE(suite.bench.last().code.source.find("load_pack<true"), std::string::npos);
+  suite.add("rows for everybody", one("f32[136000,17]", "amin(%x) dims=[1]", "f32[136000]"));
+  EXPECT_NE(suite.bench.last().code.source.find("reduce_lanes<8>"), std::string::npos);
   // Two norms in one pass; and a thread that takes its channels of several pixels.
   std::string two =
       "graph \"g\"\ninput %x : f32[{0}]\ninput %z : f32[{0}]\nparameter %w : f32[24]\nparameter %b : "
