@@ -79,6 +79,8 @@ class Emitter {
   std::string moved(ValueId id, const Node& node, const Indices& at);
   bool one_part_a_pack(const Node& node, size_t dim, const Indices& at) const;
   std::string joined_packs(ValueId id, const Node& node, size_t dim, const Indices& at);
+  std::optional<std::string> chosen_pack(ValueId id, const Node& node, size_t dim, const Indices& at,
+                                         const Index& first, const std::string& name);
   std::string indexed(ValueId id, const Node& node, const Indices& at);
   std::string search(ValueId id, const Node& node, const Indices& at);
   std::string window(ValueId id, const Node& node, size_t result, const Indices& at);
