@@ -172,7 +172,7 @@ bool plan_team(RowPlan& plan, int64_t element_bytes) {
     double filled = static_cast<double>(plan.packs()) / static_cast<double>(team * plan.threads);
     bool whole = plan.packs() == team * plan.threads * held;
     double score = filled * static_cast<double>(resident) * (whole ? 1.2 : 1.0);
-    if (score <= best) continue;
+    if (score < best) continue;  // of equals, more blocks
     best = score;
     plan.held = held;
     plan.team = team;
