@@ -45,11 +45,49 @@ bool Emitter::one_part_a_pack(const Node& node, size_t dim, const Indices& at) c
       node.operands, [&](ValueId operand) { return graph().type(operand).shape[dim] % pack_.width == 0; });
 }
 
+// Parts of one type that lie in memory: where to load from is chosen, and the load waits for no branch.
+std::optional<std::string> Emitter::chosen_pack(ValueId id, const Node& node, size_t dim, const Indices& at,
+                                                const Index& first, const std::string& name) {
+  constexpr size_t most_parts = 8;
+  const Place* example = place_of(node.operands[0]);
+  if (!example || node.operands.size() > most_parts || !pack_.together) return std::nullopt;
+  std::string from;
+  int64_t begin = 0;
+  for (ValueId operand : node.operands) {
+    const Place* place = place_of(operand);
+    int64_t size = graph().type(operand).shape[dim];
+    if (!place || place->dtype != example->dtype || size == 0) return std::nullopt;
+    Indices inside = at;
+    inside[dim] = at[dim] - begin;
+    begin += size;
+    Range range = within(first, 0, begin);
+    std::optional<Index> start = start_of_pack(position(inside, place->strides));
+    if (!start || range.never) return std::nullopt;
+    std::string address = format("{} + {}", place->pointer, start->text());
+    from += range.condition.empty() ? address : format("{} ? {} : ", range.condition, address);
+    if (range.condition.empty()) break;
+  }
+  for (ValueId operand : node.operands) {
+    used_.insert(place_of(operand));
+    packed_.insert(place_of(operand));
+  }
+  ++packed_loads;
+  std::string source = names_.unique(name + "_from"), pack = names_.unique(name + "_pack");
+  line(format("const {}* const {} = {};", stored_type(example->dtype), source, from));
+  line(format("const auto {} = stitch::load_pack<aligned, {}>({});", pack, pack_.width, source));
+  std::string element = format("{}[{}]", pack, pack_.variable);
+  if (example->dtype == DType::f16 || example->dtype == DType::bf16)
+    element = format("stitch::widened({})", element);
+  if (computed_type(example->dtype) != type_of(id)) element = format("static_cast<{}>({})", type_of(id), element);
+  return element;
+}
+
 std::string Emitter::joined_packs(ValueId id, const Node& node, size_t dim, const Indices& at) {
   const int64_t width = pack_.width;
   Index first = at[dim].appears(pack_.variable) ? at[dim] - Index::variable(pack_.variable, width) : at[dim];
   std::string name = names_.unique(name_of(id)), element = format("{}[{}]", name, pack_.variable);
   BeforeLanes before(*this);
+  if (std::optional<std::string> chosen = chosen_pack(id, node, dim, at, first, name)) return *chosen;
   line(format("{} {}[{}];", type_of(id), name, width));
   int64_t start = 0;
   for (ValueId operand : node.operands) {
@@ -60,7 +98,7 @@ std::string Emitter::joined_packs(ValueId id, const Node& node, size_t dim, cons
     start += size;
     if (size == 0 || range.never) continue;
     if (!range.condition.empty()) guard(range.condition);
-    open_pack(width);
+    open_pack(width, pack_.together);
     line(format("{} = {};", element, value(operand, from)));
     close_pack();
     if (!range.condition.empty()) close();

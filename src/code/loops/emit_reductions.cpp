@@ -1,10 +1,27 @@
 // What follows from a row's findings for one element, and the findings by a loop in each thread where no
 // kernel offers better.
+#include <algorithm>
+#include <cctype>
+
 #include "base/format.h"
 #include "base/text.h"
 #include "code/loops/emitter.h"
 
 namespace stitch::code::loops {
+
+namespace {
+
+constexpr int64_t most_unrolled = 32;  // elements of a row
+
+// More than one pass over a row, or elements that follow from its findings.
+bool looks_again(const Graph& graph, const Reduction& reduction) {
+  if (reduction.grouped) return false;
+  if (graph.nodes[static_cast<size_t>(reduction.node)].op == Op::rms_norm) return true;
+  return scheme_of(graph, reduction, false, [](std::string_view name) { return std::string(name); })
+             .passes.size() > 1;
+}
+
+}  // namespace
 
 std::vector<std::string> Emitter::findings(const Reduction& reduction, const Indices& kept) {
   std::string key = format("found|{}|{}", reduction.node, key_of(reduction.operand, kept));
@@ -14,27 +31,94 @@ std::vector<std::string> Emitter::findings(const Reduction& reduction, const Ind
     if (const std::string* known = scopes_.find(format("{}|{}", key, i))) out.push_back(*known);
   if (out.size() == count) return out;
 
-  Scopes::Outside outside(scopes_, scopes_.outermost(kept));
-  inlined_elements += reduction.length();
-  Scheme scheme =
-      scheme_of(graph(), reduction, true, [&](std::string_view name) { return names_.unique(name); });
-  Shape shape = reduction.reduced_shape();
-  for (const Pass& pass : scheme.passes) {
-    std::string accumulator = names_.unique(graph()[reduction.operand].name + "_over");
-    line(format("{} {} = {};", pass.type, accumulator, pass.identity));
-    Indices reduced;
-    for (size_t d = 0; d < shape.size() && reduction.length() > 0; ++d)
-      reduced.push_back(open_loop("k", "0", std::to_string(shape[d]), 1, shape[d], shape[d] <= 8));
-    if (reduction.length() > 0) {
-      std::string x = value(reduction.operand, reduction.operand_at(reduction.space_at(kept, reduced)));
-      line(pass.step(accumulator, x, flatten(reduced, shape).text()));
-      for (size_t d = 0; d < shape.size(); ++d) close();
+  // Outside of a pack's lanes, nothing that is done for all of them is in the pack.
+  bool for_all_lanes =
+      std::ranges::none_of(kept, [&](const Index& index) { return index.appears(pack_.variable); });
+  PackLoop pack_before = pack_;
+  auto stores_before = for_all_lanes ? std::exchange(pack_stores_, {}) : decltype(pack_stores_){};
+  if (for_all_lanes) pack_ = {};
+  {
+    Scopes::Outside outside(scopes_, scopes_.outermost(kept));
+    inlined_elements += reduction.length();
+    const int64_t length = reduction.length();
+    bool unrolled = length <= most_unrolled && unrollable(length, reduction.operand);
+    bool held = unrolled && length > 1 && looks_again(graph(), reduction);
+    if (held) hold_row(reduction, kept);
+    Scheme scheme =
+        scheme_of(graph(), reduction, !held, [&](std::string_view name) { return names_.unique(name); });
+    Shape shape = reduction.reduced_shape();
+    for (const Pass& pass : scheme.passes) {
+      std::string accumulator = names_.unique(graph()[reduction.operand].name + "_over");
+      line(format("{} {} = {};", pass.type, accumulator, pass.identity));
+      if (length > 0) {
+        Indices reduced;
+        for (int64_t size : shape)
+          reduced.push_back(open_loop("k", "0", std::to_string(size), 1, size, unrolled));
+        std::string x = value(reduction.operand, reduction.operand_at(reduction.space_at(kept, reduced)));
+        line(pass.step(accumulator, x, flatten(reduced, shape).text()));
+        for (size_t d = 0; d < shape.size(); ++d) close();
+      }
+      for (const Pass::Finding& each : pass.finish(accumulator))
+        line(format("const {} {} = {};", each.type, each.name, each.text));
     }
-    for (const Pass::Finding& each : pass.finish(accumulator))
-      line(format("const {} {} = {};", each.type, each.name, each.text));
+    for (size_t i = 0; i < count; ++i) scopes_.remember(format("{}|{}", key, i), scheme.findings[i]);
+    out = scheme.findings;
   }
-  for (size_t i = 0; i < count; ++i) scopes_.remember(format("{}|{}", key, i), scheme.findings[i]);
-  return scheme.findings;
+  if (for_all_lanes) {
+    pack_ = pack_before;
+    pack_stores_ = std::move(stores_before);
+  }
+  return out;
+}
+
+namespace {
+
+std::string held_key(const Reduction& reduction, const Indices& kept) {
+  return format("row|{}|{}", reduction.node, key_of(reduction.operand, kept));
+}
+
+// Does it consist of nothing but these variables and numbers?
+bool only_of(const Index& index, const std::set<std::string>& variables) {
+  const std::string text = index.text();
+  auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  for (size_t i = 0; i < text.size();) {
+    size_t end = i;
+    while (end < text.size() && is_word(text[end])) ++end;
+    if (end > i && !std::isdigit(static_cast<unsigned char>(text[i])) &&
+        !variables.contains(text.substr(i, end - i)))
+      return false;
+    i = std::max(end, i + 1);
+  }
+  return true;
+}
+
+}  // namespace
+
+void Emitter::hold_row(const Reduction& reduction, const Indices& kept) {
+  std::string array = names_.unique(graph()[reduction.operand].name + "_held");
+  line(format("{} {}[{}];", type_of(reduction.operand), array, reduction.length()));
+  Shape shape = reduction.reduced_shape();
+  Indices reduced;
+  for (int64_t size : shape) reduced.push_back(open_loop("k", "0", std::to_string(size), 1, size, true));
+  std::string x = value(reduction.operand, reduction.operand_at(reduction.space_at(kept, reduced)));
+  line(format("{}[{}] = {};", array, flatten(reduced, shape).text(), x));
+  for (size_t d = 0; d < shape.size(); ++d) close();
+  scopes_.remember(held_key(reduction, kept), array);
+  if (std::ranges::find(held_rows_, reduction.node, &Reduction::node) == held_rows_.end())
+    held_rows_.push_back(reduction);
+}
+
+std::optional<std::string> Emitter::held_element(ValueId id, const Indices& at) const {
+  for (const Reduction& reduction : held_rows_) {
+    if (reduction.operand != id || reduction.grouped || at.size() != reduction.space.size()) continue;
+    Indices kept, reduced;
+    for (size_t d = 0; d < at.size(); ++d) (reduction.along[d] ? reduced : kept).push_back(at[d]);
+    const std::string* array = scopes_.find(held_key(reduction, kept));
+    Index where = flatten(reduced, reduction.reduced_shape());
+    // Registers have no addresses: which of them it is has to be known when the code is compiled.
+    if (array && only_of(where, unrolled_)) return format("{}[{}]", *array, where.text());
+  }
+  return std::nullopt;
 }
 
 std::string Emitter::reduced(const Node& node, const Reduction& reduction, size_t result, const Indices& at) {

@@ -40,7 +40,8 @@ std::string Emitter::window(ValueId id, const Node& node, size_t result, const I
   // Where each window begins and ends inside the input.
   std::vector<std::string> begins(dims), ends(dims), padded(dims);
   std::vector<int64_t> steps(dims, 1);
-  std::vector<bool> inside(dims, false);  // whole in the input, whatever the place
+  std::vector<bool> inside(dims, false);   // whole in the input, whatever the place
+  std::vector<bool> clipped(dims, false);  // perhaps not, and looked at as if: see below
   std::vector<Index> starts(dims);
   for (size_t d = 0; d < dims; ++d) {
     int64_t size = in[d + 2];
@@ -77,6 +78,7 @@ std::string Emitter::window(ValueId id, const Node& node, size_t result, const I
     scopes_.introduce(from);
     scopes_.introduce(to);
     Index past = start + reach;
+    clipped[d] = dilation == 1 && !positions && kernel[d] <= 8;
     padded[d] = past.most() <= size + padding[d]
                     ? std::to_string(reach)
                     : format("(({0} < {1} ? {0} : {1}) - ({2}))", past.text(), size + padding[d], text);
@@ -104,33 +106,47 @@ std::string Emitter::window(ValueId id, const Node& node, size_t result, const I
   }
   Indices from = at;
   Indices spatial;
+  std::string counted;  // whether a tap counts, of a mean
   for (size_t d = 0; d < dims; ++d) {
     const char* axis = spatial_names[3 - dims + d];
-    if (inside[d]) {
-      bool unroll = kernel[d] <= 8;
+    if (inside[d] || clipped[d]) {
+      int64_t copies = shared ? lanes : 1;
+      for (size_t inner = d; inner < dims; ++inner)
+        copies *= inside[inner] || clipped[inner] ? kernel[inner] : 1;
+      bool unroll = kernel[d] <= 8 && unrollable(copies, x);
       Index tap = open_loop(format("k{}", axis), "0", std::to_string(kernel[d]), 1, kernel[d], unroll);
       from[d + 2] = starts[d] + tap * steps[d];
+      if (clipped[d]) {
+        // Taps past an edge look at the edge, so that no load waits for the end of another: what is largest
+        // stays, and a mean counts them as nothing.
+        std::string wanted = names_.unique(format("{}_wanted", axis));
+        line(format("const {} {} = {};", index_type(), wanted, from[d + 2].text()));
+        from[d + 2] = declare_index(
+            axis, format("stitch::clamped<{}>({}, 0, {})", index_type(), wanted, in[d + 2] - 1), in[d + 2]);
+        if (!largest)
+          counted += format("{}{} == {}", counted.empty() ? "" : " && ", wanted, from[d + 2].text());
+      }
     } else {
       from[d + 2] = open_loop(axis, begins[d], ends[d], steps[d], in[d + 2]);
     }
     spatial.push_back(from[d + 2]);
   }
-  if (shared) open_pack(lanes);
+  if (shared) open_pack(lanes, pack_.together);
   std::string element = value(x, from);
   if (largest) {
-    // As PyTorch: the first of equals, but the last NaN.
-    std::string better = is_floating(dtype) ? format("{0} > {1} || {0} != {0}", element, so_far)
-                                            : format("{} > {}", element, so_far);
     if (positions) {
-      guard(better);
+      // As PyTorch: the first of equals, but the last NaN.
+      guard(is_floating(dtype) ? format("{0} > {1} || {0} != {0}", element, name)
+                               : format("{} > {}", element, name));
       line(format("{} = {};", name, element));
       line(format("{} = {};", place, flatten(spatial, Shape(in.begin() + 2, in.end())).text()));
       close();
     } else {
-      line(format("{0} = {1} ? {2} : {0};", so_far, better, element));
+      line(format("{0} = stitch::larger({0}, {1});", so_far, element));
     }
   } else {
-    line(format("{} += {};", so_far, element));
+    line(format("{} += {};", so_far,
+                counted.empty() ? element : format("{} ? {} : {}", counted, element, literal(0, dtype))));
   }
   if (shared) close_pack();
   for (size_t d = 0; d < dims; ++d) close();

@@ -43,7 +43,7 @@ Emitter::Emitter(const RegionRequest& request)
   for (const char* own : {"aligned", "row",   "lane", "pack",    "element", "v",     "e",     "inside",
                           "held",    "first", "turn", "block",   "part",    "i",     "k",     "r",
                           "c",       "kz",    "tile", "columns", "found",   "here",  "all",   "tickets",
-                          "arrived", "total", "mine", "run",     "before",  "carry", "chunk", "turned"})
+                          "within",  "total", "mine", "run",     "before",  "carry", "chunk", "turned"})
     names_.unique(own);
   for (const auto* places : {&request.reads, &request.weights, &request.writes})
     for (const Place& place : *places) names_.unique(place.pointer);
@@ -64,6 +64,7 @@ int32_t Emitter::producer_of(ValueId id) const {
 std::string Emitter::value(ValueId id, const Indices& at) {
   std::string key = key_of(id, at);
   if (const std::string* known = scopes_.find(key)) return *known;
+  if (std::optional<std::string> held = held_element(id, at)) return *held;
   Scopes::Outside outside(scopes_, scopes_.outermost(at));
   std::string text;
   if (const Place* place = place_of(id)) {
@@ -110,17 +111,16 @@ std::string Emitter::load(ValueId id, const Place& place, const Indices& at) {
   used_.insert(&place);
   Index where = position(at, place.strides);
   std::string element = format("{}[{}]", place.pointer, where.text());
-  bool in_pack = pack_.width > 1 && where.appears(pack_.variable);
+  bool in_pack = pack_.width > 1 && pack_.together && where.appears(pack_.variable);
   if (in_pack) {
-    Index start = where - Index::variable(pack_.variable, pack_.width);
-    bool whole = where.appears_only_linearly(pack_.variable) && where.factor_of(pack_.variable) == 1 &&
-                 start.divisible_by(pack_.width);
-    size_t level = whole ? scopes_.outermost({start}) : scopes_.depth();
-    if (whole && level < pack_.level) {
+    std::optional<Index> first = start_of_pack(where);
+    if (element_count(place.shape) < 65536) ++shared_loads;
+    if (first) {
+      const Index& start = *first;
       std::string key = format("pack|{}|{}", place.pointer, start.text());
       const std::string* known = scopes_.find(key);
       if (!known) {
-        Scopes::Outside outside(scopes_, level);
+        Scopes::Outside outside(scopes_, scopes_.outermost({start}));
         std::string name = names_.unique(graph()[id].name + "_pack");
         line(format("const auto {} = stitch::load_pack<aligned, {}>({});", name, pack_.width,
                     start.text() == "0" ? place.pointer : format("{} + {}", place.pointer, start.text())));
@@ -143,6 +143,15 @@ std::string Emitter::load(ValueId id, const Place& place, const Indices& at) {
   return declare(id, element);
 }
 
+std::optional<Index> Emitter::start_of_pack(const Index& where) const {
+  if (pack_.width == 1 || !pack_.together || !where.appears_only_linearly(pack_.variable) ||
+      where.factor_of(pack_.variable) != 1)
+    return std::nullopt;
+  Index start = where - Index::variable(pack_.variable, pack_.width);
+  if (!start.divisible_by(pack_.width) || scopes_.outermost({start}) >= pack_.level) return std::nullopt;
+  return start;
+}
+
 void Emitter::store(const Place& place, const Indices& at, const std::string& text) {
   used_.insert(&place);
   Index where = position(at, place.strides);
@@ -152,27 +161,24 @@ void Emitter::store(const Place& place, const Indices& at, const std::string& te
     number = format("stitch::narrowed<{}>({})", stored_type(place.dtype), text);
   else if (stored_type(place.dtype) != computed_type(held))
     number = format("static_cast<{}>({})", stored_type(place.dtype), text);
-  if (pack_.width > 1) {
-    Index start = where - Index::variable(pack_.variable, pack_.width);
-    if (where.appears_only_linearly(pack_.variable) && where.factor_of(pack_.variable) == 1 &&
-        start.divisible_by(pack_.width) && scopes_.outermost({start}) < pack_.level) {
-      std::string name = names_.unique(graph()[place.value].name + "_out");
-      {
-        Scopes::Outside outside(scopes_, pack_.level - 1);
-        line(format("stitch::Pack<{}, {}> {};", stored_type(place.dtype), pack_.width, name));
-      }
-      line(format("{}[{}] = {};", name, pack_.variable, number));
-      pack_stores_.push_back({&place, name, start.text()});
-      packed_.insert(&place);
-      return;
+  if (std::optional<Index> start = start_of_pack(where)) {
+    std::string name = names_.unique(graph()[place.value].name + "_out");
+    {
+      Scopes::Outside outside(scopes_, pack_.level - 1);
+      line(format("stitch::Pack<{}, {}> {};", stored_type(place.dtype), pack_.width, name));
     }
+    line(format("{}[{}] = {};", name, pack_.variable, number));
+    pack_stores_.push_back({&place, name, start->text()});
+    packed_.insert(&place);
+    return;
   }
-  line(format("{}[{}] = {};", place.pointer, where.text(), number));
+  line(format("{}{}[{}] = {};", if_stored(), place.pointer, where.text(), number));
 }
 
 Index Emitter::open_loop(std::string_view name, const std::string& begin, const std::string& end,
                          int64_t step, int64_t extent, bool unroll) {
   std::string variable = names_.unique(name);
+  if (unroll) unrolled_.insert(variable);
   std::string next = step == 1 ? "++" + variable : format("{} += {}", variable, step);
   scopes_.open(format("{}for ({} {} = {}; {} < {}; {})", unroll ? "#pragma unroll\n" : "", index_type(),
                       variable, begin, variable, end, next),
@@ -181,18 +187,20 @@ Index Emitter::open_loop(std::string_view name, const std::string& begin, const 
   return Index::variable(variable, std::max<int64_t>(extent, 1));
 }
 
-Index Emitter::open_pack(int64_t width) {
+Index Emitter::open_pack(int64_t width, bool together) {
   pack_.width = width;
+  pack_.together = together;
   if (width == 1) return 0;
   scopes_.open(format("#pragma unroll\nfor (int v = 0; v < {}; ++v)", width), {"v"}, false);
   pack_.level = scopes_.depth() - 1;
+  unrolled_.insert("v");
   return Index::variable("v", width);
 }
 
 void Emitter::close_pack() {
   if (pack_.width > 1) scopes_.close();
   for (const PackStore& each : pack_stores_)
-    line(format("stitch::store_pack<aligned>({}, {});",
+    line(format("{}stitch::store_pack<aligned>({}, {});", if_stored(),
                 each.position == "0" ? each.place->pointer : each.place->pointer + " + " + each.position,
                 each.name));
   pack_stores_.clear();
@@ -237,6 +245,23 @@ std::optional<double> Emitter::constant_of(ValueId id) const {
   if (node.op == Op::full) return node.attributes.number("value");
   if (node.op == Op::expand || node.op == Op::reshape) return constant_of(node.operands[0]);
   return std::nullopt;
+}
+
+int64_t Emitter::work(ValueId id) {
+  int32_t producer = id == ValueId::none || place_of(id) ? -1 : producer_of(id);
+  if (producer < 0) return 1;
+  if (auto known = work_.find(id); known != work_.end()) return known->second;
+  const Node& node = graph().nodes[static_cast<size_t>(producer)];
+  int64_t most = 1, times = 1;
+  for (ValueId operand : node.operands) most = std::max(most, work(operand));
+  if (auto reduction = reduction_of(graph(), producer)) {
+    // A row's findings serve all of its elements, of which more than one is asked for as a rule.
+    times = std::max<int64_t>(reduction->length(), 1);
+    if (graph().type(id).shape == graph().type(reduction->operand).shape) times = std::min<int64_t>(times, 4);
+  }
+  if (node.op == Op::max_pool || node.op == Op::avg_pool)
+    for (int64_t taps : node.attributes.integers("kernel")) times *= taps;
+  return work_[id] = std::min<int64_t>(most * times, 1 << 20);
 }
 
 std::string Emitter::compute(ValueId id, const Node& node, size_t result, const Indices& at) {

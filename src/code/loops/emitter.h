@@ -2,6 +2,7 @@
 // between the region's reads and that value is computed in registers.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -19,7 +20,8 @@ namespace stitch::code::loops {
 struct PackLoop {
   std::string variable = "v";
   int64_t width = 1;
-  size_t level = 0;  // of its scope
+  size_t level = 0;      // of its scope
+  bool together = true;  // or the lanes lie apart in memory, and each is moved by itself
 };
 
 class Emitter {
@@ -40,7 +42,7 @@ class Emitter {
   Index open_loop(std::string_view name, const std::string& begin, const std::string& end, int64_t step,
                   int64_t extent, bool unroll = false);
   // #pragma unroll over the lanes of a pack; nothing where width is 1. Returns the lane.
-  Index open_pack(int64_t width);
+  Index open_pack(int64_t width, bool together = true);
   void close_pack();  // and writes the packs that were filled inside
   void guard(const std::string& condition) { scopes_.open("if (" + condition + ")", {}, true); }
   void close() { scopes_.close(); }
@@ -59,6 +61,8 @@ class Emitter {
   // Loads that fill whole packs, and loads of large values that fetch one element of a pack at a time.
   // And loads of small ones, which are near but many.
   int64_t packed_loads = 0, scattered_loads = 0, repeated_loads = 0;
+  // Loads of what a pack's lanes have in common with the same lanes of many other packs, as channels have.
+  int64_t shared_loads = 0;
   // Reductions that were computed inside loops, each thread for itself: elements looked at.
   int64_t inlined_elements = 0;
 
@@ -75,6 +79,8 @@ class Emitter {
   std::string moved(ValueId id, const Node& node, const Indices& at);
   bool one_part_a_pack(const Node& node, size_t dim, const Indices& at) const;
   std::string joined_packs(ValueId id, const Node& node, size_t dim, const Indices& at);
+  std::optional<std::string> chosen_pack(ValueId id, const Node& node, size_t dim, const Indices& at,
+                                         const Index& first, const std::string& name);
   std::string indexed(ValueId id, const Node& node, const Indices& at);
   std::string search(ValueId id, const Node& node, const Indices& at);
   std::string window(ValueId id, const Node& node, size_t result, const Indices& at);
@@ -85,6 +91,15 @@ class Emitter {
                          size_t result);
   std::string scattered(ValueId id, const Node& node, const Indices& at);
   std::string load(ValueId id, const Place& place, const Indices& at);
+  // Where a whole pack begins, if the lanes of the one that is open are one from `where` on.
+  std::optional<Index> start_of_pack(const Index& where) const;
+  // Elements that are looked at for one of a value, through windows and reductions on the way.
+  int64_t work(ValueId id);
+  // So many copies of the statements that make a value: still a body that the instruction cache holds?
+  bool unrollable(int64_t copies, ValueId id) { return copies * work(id) <= 512; }
+  // A short row whose elements are looked at again, into registers; and an element of one that is there.
+  void hold_row(const Reduction& reduction, const Indices& kept);
+  std::optional<std::string> held_element(ValueId id, const Indices& at) const;
   // Ops that no expression computes; a kernel that knows their results says so.
   virtual std::string foreign(const Node& node, const Indices& at);
 
@@ -109,6 +124,8 @@ class Emitter {
     std::string name, position;
   };
   std::vector<PackStore> pack_stores_;
+  std::string store_condition_;  // under which elements are written; empty: always
+  std::string if_stored() const { return store_condition_.empty() ? "" : "if (" + store_condition_ + ") "; }
   // Directly inside a pack's lanes, not in a loop or guard further in?
   bool in_lanes() const { return pack_.width > 1 && scopes_.depth() == pack_.level + 1; }
   // While one lives, statements stand in front of the lanes of the pack that is open, for what they share;
@@ -134,6 +151,9 @@ class Emitter {
     Scopes::Outside outside_;
   };
   std::set<const Place*> used_, packed_;
+  std::map<ValueId, int64_t> work_;
+  std::set<std::string> unrolled_;     // variables that are numbers once the loops are unrolled
+  std::vector<Reduction> held_rows_;  // some of whose rows are in registers
 };
 
 std::string call_of(const char* function, DType dtype);  // expf for float, exp for double

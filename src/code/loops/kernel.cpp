@@ -181,7 +181,8 @@ Attempt::Attempt(Kernel made, const Emitter& emitter)
     : kernel(std::move(made)),
       packed(emitter.packed_loads),
       scattered(emitter.scattered_loads),
-      repeated(emitter.repeated_loads) {}
+      repeated(emitter.repeated_loads),
+      shared(emitter.shared_loads) {}
 
 bool Attempt::better_than(const Attempt& other) const {
   auto merit = [](const Attempt& each) {

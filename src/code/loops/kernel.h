@@ -65,7 +65,8 @@ std::vector<size_t> joinable(const Shape& shape, int64_t width);
 // One way to write a kernel, and what its loads are like.
 struct Attempt {
   Kernel kernel;
-  int64_t packed = 0, scattered = 0, repeated = 0;
+  int64_t packed = 0, scattered = 0, repeated = 0, shared = 0;
+  int64_t inlined = 0;  // elements of short rows that are looked at for an element of the result
 
   Attempt() = default;
   Attempt(Kernel made, const Emitter& emitter);

@@ -28,26 +28,41 @@ std::vector<size_t> storage_order(const Place& place) {
 // Where an element of the first write stands, from the number of a pack and the lane in it.
 using Locate = std::function<Indices(const Index& pack, const Index& lane)>;
 
+// Equal shares of the packs that a thread takes one after the other: of all of them, or along a dimension.
+struct Turns {
+  int64_t count = 1;
+  std::optional<size_t> dim;
+};
+
+// `together`: lanes are neighbours in memory.
 Attempt attempt(const std::vector<const Place*>& writes, const std::string& name, const MakeEmitter& make,
-                int64_t width, const Locate& locate) {
+                int64_t width, const Locate& locate, bool together = true, const Turns& turns = {}) {
   const Place& first = *writes[0];
-  int64_t count = element_count(first.shape) / width;
+  int64_t count = element_count(first.shape) / width / turns.count;
 
   std::unique_ptr<LoopEmitter> emitter = make();
   const char *type = emitter->index_type(), *unit = width > 1 ? "pack" : "element";
-  constexpr int threads = 256;
+  // Few threads with much to do each: small blocks, so that every multiprocessor has some.
+  const int threads = !together && count < 4 * 132 * 256 ? 64 : 256;
   // After stages from the end: what they read last may still be in the second-level cache.
   emitter->line(format("const {} {} = static_cast<{}>({}) * {} + static_cast<{}>(threadIdx.x);", type, unit,
                        type, emitter->stages ? "gridDim.x - 1 - blockIdx.x" : "blockIdx.x", threads, type));
   emitter->line(format("if ({} >= {}) return;", unit, count));
-  Index pack = Index::variable(unit, count), lane = emitter->open_pack(width);
-  Indices at = locate(pack, lane);
+  Index pack = Index::variable(unit, count);
+  if (turns.count > 1)
+    emitter->scopes().open(
+        format("#pragma unroll 4\nfor ({0} turn = 0; turn < {1}; ++turn)", type, turns.count), {"turn"}, false);
+  const Index turn = Index::variable("turn", turns.count);
+  Index lane = emitter->open_pack(width, together);
+  Indices at = locate(turns.dim ? pack : turn * count + pack, lane);
+  if (turns.dim) at[*turns.dim] = at[*turns.dim] + turn * (first.shape[*turns.dim] / turns.count);
   for (const Place* write : writes) {
     Indices there = write->shape == first.shape ? at : unflatten(flatten(at, first.shape), write->shape);
     std::string text = emitter->value(write->value, there);
     emitter->store(*write, there, text);
   }
   emitter->close_pack();
+  if (turns.count > 1) emitter->close();
 
   Kernel kernel;
   kernel.name = name;
@@ -56,9 +71,11 @@ Attempt attempt(const std::vector<const Place*>& writes, const std::string& name
   kernel.body = emitter->scopes().take(2);
   kernel.used = emitter->used();
   kernel.packed = emitter->packed();
-  kernel.width = width;
+  kernel.width = together ? width : 1;
   kernel.scratch = emitter->scratch;
-  return Attempt(std::move(kernel), *emitter);
+  Attempt out(std::move(kernel), *emitter);
+  out.inlined = emitter->inlined_elements / width;
+  return out;
 }
 
 // Packs as the result lies, across `joined` of its innermost dimensions.
@@ -80,8 +97,8 @@ std::optional<size_t> innermost(const Place& place) {
 }
 
 // One order is read and another one written: planes and channels last. Packs then go along the channels, and
-// neighbouring threads along the pixels of a plane, so that both sides move whole sectors: packs in pairs
-// where there are any, and single elements of as many neighbours.
+// neighbouring threads along the pixels of a plane, so that both sides move whole sectors: a few packs side
+// by side, and single elements of as many neighbours.
 struct Crossing {
   Place packed, single;  // packs are whole in the one, neighbours are threads in the other
   size_t dim;            // of a pack
@@ -89,14 +106,21 @@ struct Crossing {
 };
 std::optional<Crossing> crossing_of(const RegionRequest& request, const Place& write) {
   std::optional<size_t> own = innermost(write);
+  // What is read in another order, by its order and type: parts of a concat count together.
+  std::map<std::pair<size_t, DType>, std::pair<int64_t, const Place*>> others;
   for (const Place& read : request.reads) {
     std::optional<size_t> other = innermost(read);
     if (!own || !other || *own == *other || read.shape.size() != write.shape.size()) continue;
-    if (element_count(read.shape) * 4 < element_count(write.shape) || element_count(write.shape) < 4096)
-      continue;
+    auto& [elements, example] = others[{*other, read.dtype}];
+    elements += element_count(read.shape);
+    example = &read;
+  }
+  for (const auto& [order, found] : others) {
+    const auto& [elements, read] = found;
+    if (elements * 4 < element_count(write.shape) || element_count(write.shape) < 4096) continue;
     bool reads_packs =
-        size_of(read.dtype) < size_of(write.dtype) || (read.dtype == write.dtype && *other == 1);
-    const Place &packed = reads_packs ? read : write, &single = reads_packs ? write : read;
+        size_of(read->dtype) < size_of(write.dtype) || (read->dtype == write.dtype && order.first == 1);
+    const Place &packed = reads_packs ? *read : write, &single = reads_packs ? write : *read;
     Crossing out{packed, single, *innermost(packed), 16 / size_of(packed.dtype)};
     while (out.width > 1 && write.shape[out.dim] % out.width != 0) out.width /= 2;
     if (out.width > 1) return out;
@@ -106,13 +130,83 @@ std::optional<Crossing> crossing_of(const RegionRequest& request, const Place& w
 
 Locate across(const Place& write, const Crossing& crossing) {
   return [=, order = storage_order(crossing.single)](const Index& pack, const Index& lane) {
-    int64_t packs = write.shape[crossing.dim] / crossing.width, pair = packs % 2 == 0 ? 2 : 1;
+    // As many packs side by side as leave a warp enough neighbours to fill sectors of 32 bytes.
+    int64_t packs = write.shape[crossing.dim] / crossing.width, pair = size_of(crossing.single.dtype);
+    while (packs % pair != 0) pair /= 2;
     Shape walked;
     for (size_t d : order) walked.push_back(d == crossing.dim ? packs / pair : write.shape[d]);
     walked.push_back(pair);
     Indices in_order = unflatten(pack, walked), at(order.size());
     for (size_t i = 0; i < order.size(); ++i) at[order[i]] = in_order[i];
     at[crossing.dim] = (at[crossing.dim] * pair + in_order.back()) * crossing.width + lane;
+    return at;
+  };
+}
+
+// A dimension whose elements all look at the same short rows along it, as each channel of a softmax does: a
+// thread then takes all of them, and looks once. Its neighbours take what is beside them.
+std::optional<size_t> shared_rows(const RegionRequest& request, const Place& write) {
+  for (int32_t n : request.region.nodes) {
+    auto reduction = reduction_of(request.graph, n);
+    if (!reduction || reduction->grouped || reduction->length() > most_inlined) continue;
+    if (reduction->space.size() != write.shape.size() || std::ranges::count(reduction->along, true) != 1)
+      continue;
+    auto d = static_cast<size_t>(std::ranges::find(reduction->along, true) - reduction->along.begin());
+    if (write.shape[d] == reduction->length() && write.shape[d] > 1 && write.strides[d] != 1) return d;
+  }
+  return std::nullopt;
+}
+
+// Weights as large as a row, shared by all rows: streams of other data push them out of the second-level cache
+// between one row and the next. A thread that takes its place in every row, in turns, reads them once.
+int64_t large_weights(const RegionRequest& request, const Place& write) {
+  constexpr int64_t much = 8 << 20;  // bytes: of 60 MB on an H200, 33 MB of layer_norm's weights don't stay
+  if (write.strides != contiguous_strides(write.shape)) return 1;
+  std::map<int64_t, int64_t> bytes_by_turns;
+  for (const auto* places : {&request.reads, &request.weights})
+    for (const Place& place : *places) {
+      Shape shape = place.shape;
+      while (!shape.empty() && shape.front() == 1) shape.erase(shape.begin());
+      if (shape.size() >= write.shape.size() ||
+          !std::equal(shape.rbegin(), shape.rend(), write.shape.rbegin()) ||
+          place.strides != contiguous_strides(place.shape))
+        continue;
+      int64_t count = element_count(shape);
+      bytes_by_turns[element_count(write.shape) / std::max<int64_t>(count, 1)] +=
+          count * size_of(place.dtype);
+    }
+  for (auto [turns, bytes] : bytes_by_turns)
+    if (bytes >= much) return turns;
+  return 1;
+}
+
+// What all pixels of a channel have in common, several packs of it, costs more than the pixel: a thread takes
+// the same channels of a few pixels. batch_norm of 672 channels last took 890 us on an H200, 314 by its bytes.
+std::optional<Turns> turns_by_channel(const Place& write, int64_t packs) {
+  constexpr int64_t enough_threads = 132 * 768;
+  std::vector<size_t> dims;
+  for (size_t d = 2; d < write.shape.size(); ++d) dims.push_back(d);
+  dims.push_back(0);
+  for (int64_t count = 8; count > 1; --count)
+    for (size_t d : dims)
+      if (write.shape[d] % count == 0 && write.shape[d] > count && packs / count >= enough_threads)
+        return Turns{count, d};
+  return std::nullopt;
+}
+
+// The same place, of which a thread has only a share.
+Place share_of(const Place& write, const Turns& turns) {
+  Place out = write;
+  out.shape[*turns.dim] /= turns.count;
+  return out;
+}
+
+Locate along_others(const Place& write, size_t dim) {
+  return [=, order = storage_order(write)](const Index& pack, const Index& lane) {
+    Shape walked;
+    for (size_t d : order) walked.push_back(d == dim ? 1 : write.shape[d]);
+    Indices in_order = unflatten(pack, walked), at(order.size());
+    for (size_t i = 0; i < order.size(); ++i) at[order[i]] = order[i] == dim ? lane : in_order[i];
     return at;
   };
 }
@@ -136,15 +230,37 @@ Kernel loop_kernel(const RegionRequest& request, const std::vector<const Place*>
   Shape walked;
   for (size_t d : order) walked.push_back(first.shape[d]);
   std::optional<Attempt> best;
+  constexpr int64_t much_shared = 3;
   if (auto crossing = crossing_of(request, first)) {
     Attempt made = attempt(writes, name, make, crossing->width, across(first, *crossing));
-    if (!made.kernel.packed.empty()) return made.kernel;
+    if (!made.kernel.packed.empty()) {
+      auto by_channel = turns_by_channel(first, count / crossing->width);
+      if (made.shared < much_shared || !by_channel) return made.kernel;
+      return attempt(writes, name, make, crossing->width, across(share_of(first, *by_channel), *crossing), true,
+                     *by_channel)
+          .kernel;
+    }
   }
+  const Turns turns{large_weights(request, first), {}};
   int64_t widest = contiguous && count >= 1024 ? std::min<int64_t>(16 / largest, 8) : 1;
+  while (count / turns.count % widest != 0) widest /= 2;
   for (int64_t width = widest; width >= 1; width /= 2)
     for (size_t joined : joinable(walked, width)) {
-      Attempt next = attempt(writes, name, make, width, along_result(first, width, joined));
+      Attempt next = attempt(writes, name, make, width, along_result(first, width, joined), true, turns);
       if (next.pays() && (!best || next.better_than(*best))) best = std::move(next);
+    }
+  if (int64_t width = best->kernel.width; width > 1 && best->shared >= much_shared && turns.count == 1 &&
+                                          innermost(first) == 1 && first.shape[1] % width == 0)
+    if (auto by_channel = turns_by_channel(first, count / width)) {
+      Attempt next = attempt(writes, name, make, width,
+                             along_result(share_of(first, *by_channel), width, 1), true, *by_channel);
+      if (next.packed >= best->packed) best = std::move(next);
+    }
+  constexpr int64_t enough_threads = 132 * 64;
+  if (std::optional<size_t> dim = shared_rows(request, first))
+    if (int64_t width = first.shape[*dim]; count / width >= enough_threads) {
+      Attempt next = attempt(writes, name, make, width, along_others(first, *dim), false);
+      if (next.inlined * 2 <= best->inlined) return next.kernel;
     }
   return best->kernel;
 }

@@ -149,9 +149,10 @@ class SchemeWriter {
         text.replace(i, mark.size(), with);
     return text;
   }
-  void pass(std::string type, int64_t bytes, std::string identity, std::string combine, std::string step,
-            std::vector<Finding> findings) {
+  void pass(std::string type, int64_t bytes, std::string identity, std::string combine, std::string neutral,
+            std::string step, std::vector<Finding> findings) {
     scheme_.passes.push_back({std::move(type), bytes, std::move(identity), std::move(combine),
+                              std::move(neutral),
                               [=](const std::string& acc, const std::string& x, const std::string& at) {
                                 return filled(step, acc, x, at);
                               },
@@ -161,13 +162,18 @@ class SchemeWriter {
                                 return out;
                               }});
   }
-  // A sum in the computed type, and one finding from it.
+  // A sum in the computed type, and one finding from it. `neutral`: an element whose term is 0.
+  void sum(const std::string& term, const std::string& name, const std::string& result,
+           const std::string& neutral) {
+    pass(type_, size_, number(0), "stitch::Add()", neutral, "$acc += " + term + ";", {{name, type_, result}});
+  }
   void sum(const std::string& term, const std::string& name, const std::string& result) {
-    pass(type_, size_, number(0), "stitch::Add()", "$acc += " + term + ";", {{name, type_, result}});
+    sum(term, name, result, number(0));
   }
   void whole(std::string step, std::string identity, std::string combine) {
     const std::string stored = stored_type(dtype_), name = named(base_);
-    pass("uint64_t", 8, std::move(identity), std::move(combine), std::move(step),
+    std::string neutral = identity;
+    pass("uint64_t", 8, std::move(identity), std::move(combine), std::move(neutral), std::move(step),
          {{name, type_, format("stitch::wrapped<{}>(static_cast<int64_t>($acc))", stored)}});
     found(name);
   }
@@ -176,7 +182,9 @@ class SchemeWriter {
                            : dtype_ == DType::boolean ? (largest ? "false" : "true")
                            : type_ == "int64_t"       ? (largest ? "INT64_MIN" : "INT64_MAX")
                                                       : (largest ? "INT32_MIN" : "INT32_MAX");
-    pass(type_, size_, identity, largest ? "stitch::Larger()" : "stitch::Smaller()",
+    // |x| is no less than 0: of sizes, nothing is neutral.
+    std::string neutral = x == "$x" ? identity : "";
+    pass(type_, size_, identity, largest ? "stitch::Larger()" : "stitch::Smaller()", neutral,
          format("$acc = stitch::{}($acc, {});", largest ? "larger" : "smaller", x), {{name, type_, "$acc"}});
   }
   void write();
@@ -201,7 +209,7 @@ void SchemeWriter::position(bool largest) {
                        : type == "int64_t" ? (largest ? "INT64_MIN" : "INT64_MAX")
                                            : (largest ? "INT32_MIN" : "INT32_MAX");
   std::string full = format("stitch::Extreme<{}, {}>", type, largest), name = named(base_);
-  pass(full, 16, format("{}{{{}, INT64_MAX}}", full, lowest), "stitch::Merged()", "$acc.add($x, $at);",
+  pass(full, 16, format("{}{{{}, INT64_MAX}}", full, lowest), "stitch::Merged()", "", "$acc.add($x, $at);",
        {{name, "int64_t", "$acc.position"}});
   found(name);
 }
@@ -223,7 +231,8 @@ void SchemeWriter::exponentials() {
     pass(full, 2 * size_,
          format("{}{{{}, {}}}", full, dtype_ == DType::f64 ? "-1.7976931348623157e308" : "-3.402823466e38f",
                 number(0)),
-         "stitch::Merged()", "$acc.add($x);", {{largest, type_, "$acc.largest"}, {result, type_, text}});
+         "stitch::Merged()", number(-INFINITY), "$acc.add($x);",
+         {{largest, type_, "$acc.largest"}, {result, type_, text}});
   } else {
     bool shifted = node_.op == Op::logsumexp;
     extreme(true, "$x", largest);
@@ -243,7 +252,7 @@ void SchemeWriter::exponentials() {
     std::string text = node_.op == Op::softmax       ? format("{} / $acc", one)
                        : node_.op == Op::log_softmax ? format("{}($acc)", call("log"))
                                                      : format("{}($acc) + {}", call("log"), shift);
-    sum(format("{}($x - {})", call("exp"), shift), result, text);
+    sum(format("{}($x - {})", call("exp"), shift), result, text, number(-INFINITY));
   }
   if (node_.op != Op::logsumexp) found(largest);
   found(result);
@@ -258,7 +267,7 @@ void SchemeWriter::norm() {
   if (order == 1) return sum(size, name, "$acc");
   if (order == 2) return sum("$x * $x", name, call("sqrt") + "($acc)");
   sum(format("{}({}, {})", call("pow"), size, number(order)), name,
-      format("{}($acc, {})", call("pow"), number(1 / order)));
+      format("{}($acc, {})", call("pow"), number(1 / order)), order > 0 ? number(0) : "");
 }
 
 // var, layer_norm, group_norm and batch_norm.
@@ -277,12 +286,13 @@ void SchemeWriter::moments() {
         {variance, type_,
          format("static_cast<{}>($acc.spread({}) / {})", type_, total, literal(divisor, DType::f64))});
     if (norm) findings.push_back({scale, type_, format("{}({} + {})", call("rsqrt"), variance, number(eps))});
-    pass("stitch::Moments", 16, "stitch::Moments{0.0, 0.0}", "stitch::Merged()", "$acc.add($x);", findings);
+    pass("stitch::Moments", 16, "stitch::Moments{0.0, 0.0}", "stitch::Merged()", number(0), "$acc.add($x);",
+         findings);
   } else {
     sum("$x", mean, "$acc / " + count());
     std::vector<Finding> findings = {{variance, type_, "$acc / " + number(divisor)}};
     if (norm) findings.push_back({scale, type_, format("{}({} + {})", call("rsqrt"), variance, number(eps))});
-    pass(type_, size_, number(0), "stitch::Add()", format("$acc += ($x - {0}) * ($x - {0});", mean),
+    pass(type_, size_, number(0), "stitch::Add()", mean, format("$acc += ($x - {0}) * ($x - {0});", mean),
          findings);
   }
   if (norm) found(mean);
@@ -303,7 +313,7 @@ void SchemeWriter::write() {
     case Op::prod:
       if (!is_floating(dtype_)) return whole("$acc *= static_cast<uint64_t>($x);", "1", "stitch::Multiply()");
       found(named(base_));
-      return pass(type_, size_, number(1), "stitch::Multiply()", "$acc *= $x;",
+      return pass(type_, size_, number(1), "stitch::Multiply()", number(1), "$acc *= $x;",
                   {{scheme_.findings[0], type_, "$acc"}});
     case Op::amax:
     case Op::any:

@@ -41,6 +41,7 @@ struct Pass {
   int64_t bytes = 0;     // its size
   std::string identity;  // what it starts with
   std::string combine;   // a functor that joins two
+  std::string neutral;   // an element that changes nothing; empty: none is known
   std::function<std::string(const std::string& accumulator, const std::string& x, const std::string& at)>
       step;
   struct Finding {

@@ -40,24 +40,22 @@ bool is_read(const std::string& body, const std::string& array) {
   return false;
 }
 
-// Blocks of a team find each other through counters that are cleared before they start.
+// Blocks of a team find each other through memory that is cleared before they start.
 void add_team(Kernel& kernel, Workspace& workspace, const RowEmitter& emitter) {
   const RowPlan& plan = emitter.plan();
   kernel.team = plan.team;
   kernel.shared_bytes = emitter.shared_bytes();
-  kernel.resident = static_cast<int>(std::clamp<int64_t>(200 * 1024 / kernel.shared_bytes, 1, 4));
-  int64_t counters = plan.rows * std::ssize(emitter.team_parts);
+  kernel.resident = static_cast<int>(plan.resident);
   workspace = {};
-  workspace.add("unsigned", "arrived", counters, 4);
   workspace.add("unsigned", "tickets", 1, 4);
-  kernel.scratch = {"arrived", "tickets"};
+  kernel.scratch = {"tickets"};
   for (const RowEmitter::TeamParts& each : emitter.team_parts) {
-    workspace.add(each.type, each.name, plan.rows * plan.team, each.bytes);
+    // A word that says so beside each word.
+    workspace.add(format("stitch::Awaited<{}>", each.type), each.name, plan.rows * plan.team, 2 * each.bytes);
     kernel.scratch.push_back(each.name);
   }
   kernel.written.insert(kernel.scratch.begin(), kernel.scratch.end());
-  int64_t cleared = workspace.find("tickets").offset + 4;
-  kernel.before = format("STITCH_CUDA(cudaMemsetAsync(workspace, 0, {}, stream))", cleared);
+  kernel.before = format("STITCH_CUDA(cudaMemsetAsync(workspace, 0, {}, stream))", workspace.bytes());
 }
 
 // Everything in one kernel. Statements are written twice: the first time says which findings are needed and
@@ -138,7 +136,8 @@ std::optional<Attempt> fused(const RegionRequest& request, const RowPlan& plan, 
       out.kernel.passes = std::ssize(asked) + std::ranges::any_of(request.writes, is(Size::whole));
     if (plan.team > 1) {
       // Nothing to hold, or more than was planned for.
-      if (emitter.shared_bytes() == 0 || emitter.shared_bytes() > 72 * 1024) return std::nullopt;
+      if (emitter.shared_bytes() == 0 || emitter.shared_bytes() > team_room / plan.resident - team_extra)
+        return std::nullopt;
       add_team(out.kernel, workspace, emitter);
     }
     return out;

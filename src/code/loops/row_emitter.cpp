@@ -70,7 +70,7 @@ void RowEmitter::keep_turned(const Index& element, const std::string& text) {
     // One more than there are rows: neither side meets a bank too often.
     line(format("__shared__ float turned[{}][{}];", plan_.length, turned_rows + 1));
   }
-  line(format("turned[{}][threadIdx.x / {}] = {};", element.text(), plan_.lanes, text));
+  line(format("{}turned[{}][threadIdx.x / {}] = {};", if_stored(), element.text(), plan_.lanes, text));
 }
 
 void RowEmitter::store_turned(const Place& write) {
@@ -103,28 +103,17 @@ Indices RowEmitter::open_elements(const Reduction& reduction) {
   const char* type = index_type();
   std::string lane = plan_.lanes > 1 ? "lane" : "0";
   holding_ = own && plan_.held > 0;
-  loops_open_ = 1;
   failed |= plan_.team > 1 && !own;
   if (holding_ && plan_.team > 1) {
     int64_t together = std::min<int64_t>(plan_.held, width > 1 ? 8 : 16);
     scopes_.open(format("#pragma unroll {}\nfor (int e = 0; e < {}; ++e)", together, plan_.held), {"e"},
                  false);
-    line(format("const {} pack = part * {} + e * {} + lane;", type, plan_.held * plan_.threads,
-                plan_.threads));
-    scopes_.introduce("pack");
-    if (plan_.held * plan_.threads * plan_.team != packs) {
-      guard(format("pack < {}", packs));
-      ++loops_open_;
-    }
+    declare_pack(format("part * {} + e * {} + lane", plan_.held * plan_.threads, plan_.threads),
+                 plan_.held * plan_.threads * plan_.team, packs);
   } else if (holding_) {
     scopes_.open(format("#pragma unroll\nfor (int e = 0; e < {}; ++e)", plan_.held), {"e"}, false);
-    line(plan_.lanes > 1 ? format("const {} pack = e * {} + lane;", type, plan_.lanes)
-                         : format("const {} pack = e;", type));
-    scopes_.introduce("pack");
-    if (plan_.held * plan_.lanes != packs) {
-      guard(format("pack < {}", packs));
-      ++loops_open_;
-    }
+    declare_pack(plan_.lanes > 1 ? format("e * {} + lane", plan_.lanes) : "e", plan_.held * plan_.lanes,
+                 packs);
   } else if (plan_.parts > 1) {
     int64_t part = divided_up(divided_up(packs, plan_.parts), plan_.lanes) * plan_.lanes;
     line(format("const {0} part_begin = static_cast<{0}>(blockIdx.y) * {1};", type, part));
@@ -133,7 +122,8 @@ Indices RowEmitter::open_elements(const Reduction& reduction) {
                         plan_.lanes > 1 ? " + lane" : "", plan_.lanes),
                  {"pack"}, false);
   } else {
-    scopes_.open(format("for ({} pack = {}; pack < {}; pack += {})", type, lane, packs, plan_.lanes),
+    scopes_.open(format("{}for ({} pack = {}; pack < {}; pack += {})",
+                        plan_.column && packs > 64 ? "#pragma unroll 8\n" : "", type, lane, packs, plan_.lanes),
                  {"pack"}, false);
   }
   Index pack = Index::variable("pack", packs), inner = open_pack(width);
@@ -146,10 +136,26 @@ Indices RowEmitter::open_elements(const Reduction& reduction) {
   return restored(in_order, plan_.reduced_order);
 }
 
+// Past the end of a row, a thread looks at its last pack once more, and `within` says so: a guard around all
+// that is done with a pack would keep the next ones' loads waiting.
+void RowEmitter::declare_pack(const std::string& number, int64_t reach, int64_t packs) {
+  const char* type = index_type();
+  if (reach == packs) {
+    line(format("const {} pack = {};", type, number));
+  } else {
+    line(format("const {} wanted_pack = {};", type, number));
+    line(format("const bool within = wanted_pack < {};", packs));
+    line(format("const {} pack = within ? wanted_pack : {};", type, packs - 1));
+    store_condition_ = "within";
+  }
+  scopes_.introduce("pack");
+}
+
 void RowEmitter::close_elements() {
   close_pack();
-  for (; loops_open_ > 0; --loops_open_) close();
+  close();
   holding_ = false;
+  store_condition_.clear();
 }
 
 std::string RowEmitter::element_of_held(const std::string& array) const {
@@ -196,11 +202,8 @@ std::string RowEmitter::joined(const Pass& pass, const std::string& accumulator)
   if (plan_.team > 1) {
     failed |= pass.bytes % 4 != 0;
     std::string parts = names_.unique(accumulator + "_parts");
-    int64_t counters = plan_.rows * std::ssize(team_parts);
-    std::string arrived = counters > 0 ? format("arrived + row + {}", counters) : "arrived + row";
-    std::string text =
-        format("stitch::reduce_team<{}, {}>({}, {}, {}, part, {} + row * {}, {})", plan_.threads, plan_.team,
-               accumulator, pass.combine, pass.identity, parts, plan_.team, arrived);
+    std::string text = format("stitch::reduce_team<{}, {}>({}, {}, {}, part, {} + row * {})", plan_.threads,
+                              plan_.team, accumulator, pass.combine, pass.identity, parts, plan_.team);
     team_parts.push_back({pass.type, parts, pass.bytes});
     return text;
   }
@@ -229,7 +232,7 @@ std::vector<std::string> RowEmitter::findings(const Reduction& reduction, const 
   Scopes::Outside outside(scopes_, 0);
   // A pass inside another's pack must not think that it is in that pack.
   PackLoop pack_before = pack_;
-  int open_before = loops_open_;
+  std::string condition_before = std::exchange(store_condition_, {});
   bool holding_before = holding_;
   size_t depth_before = elements_depth_;
   auto stores_before = std::exchange(pack_stores_, {});
@@ -245,7 +248,16 @@ std::vector<std::string> RowEmitter::findings(const Reduction& reduction, const 
     Indices at = reduction.operand_at(reduction.space_at(kept, reduced));
     std::string x = value(reduction.operand, at);
     hold(key_of(reduction.operand, at), reduction.operand);
+    const bool guarded = !store_condition_.empty() && pass.neutral.empty();
+    if (!store_condition_.empty() && !guarded) {
+      std::string counted = names_.unique(graph()[reduction.operand].name + "_counted");
+      line(format("const {} {} = {} ? {} : {};", type_of(reduction.operand), counted, store_condition_, x,
+                  pass.neutral));
+      x = counted;
+    }
+    if (guarded) guard(store_condition_);
     line(pass.step(accumulator, x, flatten(reduced, reduction.reduced_shape()).text()));
+    if (guarded) close();
     close_elements();
     if (plan_.lanes > 1) line(format("{} = {};", accumulator, joined(pass, accumulator)));
     for (const Pass::Finding& each : pass.finish(accumulator))
@@ -253,7 +265,7 @@ std::vector<std::string> RowEmitter::findings(const Reduction& reduction, const 
   }
   for (size_t i = 0; i < count; ++i) scopes_.remember(format("{}|{}", key, i), scheme.findings[i]);
   pack_ = pack_before;
-  loops_open_ = open_before;
+  store_condition_ = condition_before;
   holding_ = holding_before;
   elements_depth_ = depth_before;
   pack_stores_ = std::move(stores_before);

@@ -58,10 +58,10 @@ class RowEmitter : public LoopEmitter {
   bool same_rows(const Reduction& reduction) const;
   void hold(const std::string& key, ValueId id);
   std::string element_of_held(const std::string& array) const;
+  void declare_pack(const std::string& number, int64_t reach, int64_t packs);
 
   RowPlan plan_;
   std::map<std::string, Held> held_;  // what a value at an element is called: the array that keeps it
-  int loops_open_ = 0;
   size_t elements_depth_ = 0;  // of the scope in which the loop's elements are
   bool holding_ = false;       // the loop that is open is over the plan's own rows, unrolled
 };

@@ -14,7 +14,8 @@ namespace {
 // Blocks that keep the largest GPUs of today busy: a few for each of 132 multiprocessors.
 constexpr int64_t enough_blocks = 1024;
 constexpr int64_t most_held = 32;            // elements in a thread's registers
-constexpr int64_t resident_teams = 3 * 132;  // blocks of teams that run at a time
+constexpr int64_t multiprocessors = 132;
+constexpr int64_t enough_threads = 4 * 2048 * multiprocessors;
 
 int power_above(int64_t count) {
   return static_cast<int>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(count, 1))));
@@ -64,6 +65,8 @@ std::vector<int64_t> storage_strides(const RegionRequest& request, ValueId id) {
       return out;
     }
     if (node.op == Op::concat) return strides_of_parts(request, node, shape);
+    // Not the strides of what it makes, but in their order.
+    if (family == stitch::Family::pool) return storage_strides(request, node.operands[0]);
     if (family == stitch::Family::pointwise || family == stitch::Family::normalize)
       for (ValueId operand : node.operands)
         if (operand != ValueId::none && request.graph.type(operand).shape == shape)
@@ -119,9 +122,21 @@ void plan_fused(RowPlan& plan) {
     plan.lanes =
         plan.length <= most_held ? 1 : std::clamp(power_above(divided_up(plan.length, most_held)), 8, 32);
     plan.columns = plan.lanes == 1 ? 128 : 32;
+    // Wide blocks, where there are enough: memory likes longer stretches, and edges that share a sector are few.
+    const bool wide = plan.rows >= 128 * 2 * multiprocessors;
+    if (wide && plan.length > most_held && plan.length <= 128) {
+      plan.lanes = plan.length <= 64 ? 4 : 8;
+      plan.columns = 512 / plan.lanes;
+    } else if (wide && plan.length > 32 * most_held) {
+      plan.lanes = 8;
+      plan.columns = 128;
+    }
     plan.threads = plan.lanes * plan.columns;
   } else if (plan.length <= 1024) {
     plan.lanes = std::clamp(power_above(plan.packs()), 1, 32);
+    // Where there are rows for everybody: up to four packs a thread, so that more is on the way at once.
+    while (plan.lanes > 8 && plan.packs() < 4 * plan.lanes && plan.rows * plan.lanes / 2 >= enough_threads)
+      plan.lanes /= 2;
     plan.threads = 128;
   } else {
     plan.lanes = plan.threads = std::clamp(power_above(divided_up(plan.length, 16)), 128, 1024);
@@ -142,27 +157,36 @@ bool plan_turned(RowPlan& plan) {
 }
 
 bool plan_team(RowPlan& plan, int64_t element_bytes) {
-  // Three blocks of 64 KB a multiprocessor: while one waits for its team, others move their rows.
-  constexpr int64_t most_bytes = 64 * 1024, least_bytes = 8 * 1024;
   if (plan.column || plan.length < 8192 || plan.rows < 2) return false;
-  int64_t row_bytes = plan.length * element_bytes;
-  int64_t part = std::clamp(plan.rows * row_bytes / resident_teams, least_bytes, most_bytes);
-  plan.team = divided_up(row_bytes, part);
   plan.lanes = plan.threads = 256;
-  plan.held = divided_up(plan.packs(), plan.team * plan.threads);
-  // What one thread more or less holds may leave blocks without any work.
-  plan.team = divided_up(plan.packs(), plan.held * plan.threads);
-  return plan.team > 1 && plan.team <= 256;
+  // Blocks of a multiprocessor fill its shared memory, at least three of them: while one waits for its team,
+  // others move their rows. Rows that are whole blocks need no guards, which loads would have to wait for.
+  constexpr int64_t most_bytes = 64 * 1024, least_bytes = 8 * 1024;
+  int64_t each = element_bytes * plan.width * plan.threads;  // bytes of a pack a thread
+  int64_t spread = plan.rows * plan.length * element_bytes / (4 * multiprocessors);
+  int64_t most = std::max<int64_t>(std::clamp(spread, least_bytes, most_bytes) / each, 1);
+  double best = 0;
+  for (int64_t held = most; held >= std::max<int64_t>(most / 2, 1); --held) {
+    int64_t resident = std::min<int64_t>(team_room / (held * each + team_extra), 4);  // or registers are few
+    int64_t team = divided_up(plan.packs(), held * plan.threads);
+    double filled = static_cast<double>(plan.packs()) / static_cast<double>(team * plan.threads);
+    bool whole = plan.packs() == team * plan.threads * held;
+    double score = filled * static_cast<double>(resident) * (whole ? 1.2 : 1.0);
+    if (score < best) continue;  // of equals, more blocks
+    best = score;
+    plan.held = held;
+    plan.team = team;
+    plan.resident = resident;
+  }
+  return plan.team > 1 && plan.team <= plan.resident * multiprocessors / 2;
 }
 
 bool team_pays(const RowPlan& plan, Op op) {
   // A team of a whole wave loads, waits, then stores, and the memory rests in between: layer_norm of 16 rows
-  // of 16 MB took 496 us on an H200, by stages 307. Small teams, many at a time, are at different points.
-  // Rows of up to 2 MB, half of that for norms, whose stages read only once before they write.
-  constexpr int64_t most_team = 32;
-  if (op == Op::batch_norm || plan.rows * plan.team <= 2 * resident_teams) return false;
-  bool norm = op == Op::layer_norm || op == Op::group_norm || op == Op::rms_norm;
-  return plan.length >= 16 * 1024 && plan.team <= (norm ? most_team / 2 : most_team);
+  // of 16 MB took 496 us on an H200, by stages 307. Three teams at a time are at different points.
+  const int64_t at_a_time = plan.resident * multiprocessors;
+  if (op == Op::batch_norm || plan.rows * plan.team <= 2 * at_a_time) return false;
+  return plan.length >= 16 * 1024 && plan.team * 3 <= at_a_time;
 }
 
 void plan_parts(RowPlan& plan) {

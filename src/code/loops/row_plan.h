@@ -10,6 +10,8 @@ namespace stitch::code::loops {
 
 // Rows of a block that turns its results.
 constexpr int turned_rows = 32;
+// Shared memory of a multiprocessor of Hopper's, and what each block takes besides what it holds.
+constexpr int64_t team_room = 227 * 1024, team_extra = 1536;
 
 struct RowPlan {
   Reduction reduction;
@@ -27,6 +29,7 @@ struct RowPlan {
   int64_t parts = 1;   // blocks that share a row and leave their findings to another kernel
   // Blocks that hold a row in their shared memory together, `held` packs a thread, and wait for each other.
   int64_t team = 1;
+  int64_t resident = 1;  // of which a multiprocessor runs so many at a time
   bool turned = false;  // results of a block's rows are written across its rows, through shared memory
 
   int64_t packs() const { return length / width; }

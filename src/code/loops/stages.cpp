@@ -82,7 +82,7 @@ Attempt partial(const RegionRequest& request, Stages& stages, const RowPlan& pla
   }
   std::string writer = plan.lanes > 1 ? "lane == 0" : "";
   if (plan.overhangs()) writer += writer.empty() ? "inside" : " && inside";
-  Index row = flatten(kept, plan.reduction.kept_shape());
+  Index row = stages.row_of(plan.reduction, kept);
   if (!writer.empty()) emitter.guard(writer);
   for (size_t i = 0; i < group.size(); ++i) {
     if (plan.parts > 1) {
@@ -99,37 +99,45 @@ Attempt partial(const RegionRequest& request, Stages& stages, const RowPlan& pla
 
 // The same where rows stand side by side in memory: each thread over its share of a pack of them.
 Attempt partial_across(const RegionRequest& request, Stages& stages, const RowPlan& plan,
-                       const std::string& name, const Staged& staged) {
+                       const std::string& name, const std::vector<Staged>& group) {
   RowEmitter emitter(request, plan);
   emitter.stages = &stages;
-  const Reduction& reduction = plan.reduction;
   emitter.open_row();
-  Scheme scheme = scheme_of(request.graph, reduction, true,
-                            [&](std::string_view each) { return emitter.names().unique(each); });
-  const Pass& pass = scheme.passes[0];
-  std::string each_row = format("for (int v = 0; v < {}; ++v)", plan.across);
-  emitter.line(format("{} all[{}];  // of neighbouring rows", pass.type, plan.across));
-  emitter.line("#pragma unroll");
-  emitter.line(format("{} all[v] = {};", each_row, pass.identity));
-  Indices reduced = emitter.open_elements(reduction);
-  Indices kept = emitter.kept_at(emitter.open_pack(plan.across));
-  std::string x = emitter.value(reduction.operand, reduction.operand_at(reduction.space_at(kept, reduced)));
-  emitter.line(pass.step("all[v]", x, flatten(reduced, reduction.reduced_shape()).text()));
-  emitter.close_pack();
-  emitter.close_elements();
-  if (plan.lanes > 1) {
+  std::vector<Scheme> schemes;
+  std::vector<std::string> found;
+  for (const Staged& each : group) {
+    schemes.push_back(scheme_of(request.graph, each.reduction, true,
+                                [&](std::string_view text) { return emitter.names().unique(text); }));
+    found.push_back(emitter.names().unique("all"));
+    const Pass& pass = schemes.back().passes[0];
+    emitter.line(format("{} {}[{}];  // of neighbouring rows", pass.type, found.back(), plan.across));
     emitter.line("#pragma unroll");
-    emitter.line(format("{} all[v] = {};", each_row, emitter.joined(pass, "all[v]")));
+    emitter.line(format("for (int v = 0; v < {}; ++v) {}[v] = {};", plan.across, found.back(), pass.identity));
   }
+  Indices reduced = emitter.open_elements(plan.reduction);
+  Indices kept = emitter.kept_at(emitter.open_pack(plan.across));
+  Index place = flatten(reduced, plan.reduction.reduced_shape());
+  for (size_t i = 0; i < group.size(); ++i) {
+    const Reduction& reduction = group[i].reduction;
+    std::string x = emitter.value(reduction.operand, reduction.operand_at(reduction.space_at(kept, reduced)));
+    emitter.line(schemes[i].passes[0].step(found[i] + "[v]", x, place.text()));
+  }
+  emitter.close_elements();
+  for (size_t i = 0; i < group.size() && plan.lanes > 1; ++i)
+    emitter.line(format("stitch::reduce_columns_of<{}, {}>({}, {});", plan.columns, plan.lanes, found[i],
+                        schemes[i].passes[0].combine));
   std::string writer = plan.lanes > 1 ? "lane == 0" : "";
   if (plan.overhangs()) writer += writer.empty() ? "inside" : " && inside";
   if (!writer.empty()) emitter.guard(writer);
   kept = emitter.kept_at(emitter.open_pack(plan.across));
-  Index row = flatten(kept, reduction.kept_shape());
-  if (plan.parts > 1) {
-    emitter.line(format("{}[({}) * {} + blockIdx.y] = all[v];", staged.partials, row.text(), plan.parts));
-  } else {
-    conclude(emitter, scheme, "all[v]", row, staged.arrays, stages.renewed_by(reduction));
+  Index row = stages.row_of(plan.reduction, kept);
+  for (size_t i = 0; i < group.size(); ++i) {
+    if (plan.parts > 1)
+      emitter.line(
+          format("{}[({}) * {} + blockIdx.y] = {}[v];", group[i].partials, row.text(), plan.parts, found[i]));
+    else
+      conclude(emitter, schemes[i], found[i] + "[v]", row, group[i].arrays,
+               stages.renewed_by(group[i].reduction));
   }
   emitter.close_pack();
   if (!writer.empty()) emitter.close();
@@ -242,13 +250,15 @@ const std::vector<std::string>& Stages::arrays_of(const Reduction& reduction) {
     for (const Place* write : renewed_by(each.reduction)) renewed_.insert(write);
   }
   RowPlan plan = plan_rows(request_, reduction);
+  for (const Staged& each : group) orders_[each.reduction.node] = plan.kept_order;
   std::optional<Attempt> best;
   int64_t parts = 1;
-  if (group.size() == 1 && reduction.length() > 0)
+  // The accumulators of a pack of rows are registers: of two reductions, but not of many.
+  if (group.size() <= 2 && reduction.length() > 0)
     for (int64_t across = 16 / element_bytes(request_, reduction); across > 1 && !best; across /= 2)
       if (auto next = with_packed_rows(plan, across)) {
         plan_parts(*next);
-        Attempt made = partial_across(request_, *this, *next, name, group[0]);
+        Attempt made = partial_across(request_, *this, *next, name, group);
         if (made.kernel.packed.empty() || made.packed < made.scattered) continue;
         best = std::move(made);
         parts = next->parts;
@@ -284,6 +294,16 @@ const std::vector<std::string>& Stages::arrays_of(const Reduction& reduction) {
   return arrays_.at(reduction.node);
 }
 
+Index Stages::row_of(const Reduction& reduction, const Indices& kept) const {
+  Shape shape = reduction.kept_shape(), walked;
+  Indices in_order;
+  for (size_t d : orders_.at(reduction.node)) {
+    walked.push_back(shape[d]);
+    in_order.push_back(kept[d]);
+  }
+  return flatten(in_order, walked);
+}
+
 std::vector<const Place*> Stages::renewed_by(const Reduction& reduction) const {
   const Node& node = request_.graph.nodes[static_cast<size_t>(reduction.node)];
   std::vector<const Place*> out;
@@ -299,12 +319,22 @@ std::vector<std::string> LoopEmitter::findings(const Reduction& reduction, const
   const std::vector<std::string>& arrays = stages->arrays_of(reduction);
   std::vector<std::string> types = finding_types(graph(), reduction), out;
   Scopes::Outside outside(scopes(), scopes().outermost(kept));
-  std::string row = flatten(kept, reduction.kept_shape()).text();
+  const Index row = stages->row_of(reduction, kept);
+  const std::optional<Index> start = start_of_pack(row);
   for (size_t i = 0; i < arrays.size(); ++i) {
-    std::string key = format("stage|{}|{}", arrays[i], row);
+    std::string key = format("stage|{}|{}", arrays[i], row.text());
     if (!scopes().find(key)) {
-      std::string name = names().unique(arrays[i].substr(4));
-      line(format("const {} {} = {}[{}];", types[i], name, arrays[i], row));
+      std::string name = names().unique(arrays[i].substr(4)), element = format("{}[{}]", arrays[i], row.text());
+      if (row.appears(pack_.variable)) ++shared_loads;
+      if (start) {
+        // Scratch is aligned to more than any pack.
+        Scopes::Outside before(scopes(), scopes().outermost({*start}));
+        std::string pack = names().unique(name + "_pack");
+        line(format("const auto {} = stitch::load_pack<true, {}>({} + {});", pack, pack_.width, arrays[i],
+                    start->text()));
+        element = format("{}[{}]", pack, pack_.variable);
+      }
+      line(format("const {} {} = {};", types[i], name, element));
       scopes().remember(key, name);
     }
     out.push_back(*scopes().find(key));

@@ -16,6 +16,8 @@ class Stages {
 
   // Where the findings of a reduction lie, one an array, indexed by the row. Its kernels are written first.
   const std::vector<std::string>& arrays_of(const Reduction& reduction);
+  // The number of a row there: in the order in which rows lie in memory, so that neighbours stay neighbours.
+  Index row_of(const Reduction& reduction, const Indices& kept) const;
   const std::vector<Kernel>& kernels() const { return kernels_; }
   const Workspace& workspace() const { return workspace_; }
   // Running statistics follow from a row's findings: the kernel that has them writes those, too.
@@ -31,6 +33,7 @@ class Stages {
   Names names_;  // of arrays and kernels
   std::vector<Kernel> kernels_;
   std::map<int32_t, std::vector<std::string>> arrays_;
+  std::map<int32_t, std::vector<size_t>> orders_;  // of a row's indices, outermost first
   std::set<const Place*> renewed_;
 };
 

@@ -48,6 +48,43 @@ TEST(LoopDevice, Chains) {
   add("channels last", pooled, {{"x", last}, {"z", last}, {"r", last}, {"a", last}});
   add("channels last in half", pooled,
       {{"x", half_last}, {"z", half_last}, {"r", half_last}, {"a", half_last}});
+  // Parts of what is joined, each too small to count alone.
+  add("joined to planes",
+      "graph \"g\"\ninput %a : f32[2,8,9,31]\ninput %b : f32[2,16,9,31]\ninput %c : f32[2,8,9,31]\ninput %d : "
+      "f32[2,8,9,31]\ninput %e : f32[2,8,9,31]\n\n%y = concat(%a, %b, %c, %d, %e) dim=1 : f32[2,48,9,31]\n\n"
+      "output %y\nend\n",
+      {{"b", half_last}, {"c", half_last}, {"d", half_last}, {"e", half_last}});
+  EXPECT_NE(bench.last().code.source.find("load_pack"), std::string::npos);
+  // A weight that wouldn't stay in the cache serves all rows in turns.
+  add("large weights",
+      "graph \"g\"\ninput %x : f32[2,3,1,1050001]\nparameter %w : f32[1,1,1050001]\nparameter %b : "
+      "f32[1050001]\n\n%m = mul(%x, %w) : f32[2,3,1,1050001]\n%a = add(%m, %b) : f32[2,3,1,1050001]\n\n"
+      "output %a\nend\n");
+  EXPECT_NE(bench.last().code.source.find("turn < 6"), std::string::npos);
+  // Short rows are looked at again in registers; a thread that has all channels looks once.
+  std::string shares =
+      "graph \"g\"\ninput %x : f32[8,{0},10,90,23]\n\n%s = softmax(%x) dim=1 : f32[8,{0},10,90,23]\n%p = "
+      "max_pool(%s) kernel=[2,2,1] stride=[2,2,1] padding=[0,0,0] dilation=[1,1,1] : f32[8,{0},5,45,23]\n%q = "
+      "max_pool(%p) kernel=[2,2,1] stride=[2,2,1] padding=[0,0,0] dilation=[1,1,1] : f32[8,{0},2,22,23]\n\n"
+      "output %q\nend\n";
+  for (const char* channels : {"2", "7", "16"}) {
+    std::string text = shares;
+    for (size_t i = text.find("{0}"); i != std::string::npos; i = text.find("{0}"))
+      text.replace(i, 3, channels);
+    add("pools of softmax over channels", text);
+    EXPECT_NE(bench.last().code.source.find("x_held"), std::string::npos);
+    add("the same from channels last in half", text, {{"x", {DType::f16, {0, 2, 3, 4, 1}}}});
+  }
+  add("pool, softmax and what is largest",
+      "graph \"g\"\ninput %x : f32[3,12,4,6,14]\nparameter %b : f32[12,1,1,1]\n\n%p = max_pool(%x) "
+      "kernel=[2,2,2] stride=[2,2,2] padding=[0,0,0] dilation=[1,1,1] : f32[3,12,2,3,7]\n%s = softmax(%p) "
+      "dim=1 : f32[3,12,2,3,7]\n%d = sub(%s, %b) : f32[3,12,2,3,7]\n%w = silu(%d) : f32[3,12,2,3,7]\n%m = "
+      "amax(%w) dims=[1] : f32[3,2,3,7]\n%l = logsumexp(%d) dims=[1] : f32[3,2,3,7]\n%v = var(%p) dims=[1] : "
+      "f32[3,2,3,7]\n\noutput %m\noutput %l\noutput %v\nend\n");
+  EXPECT_NE(bench.last().code.source.find("p_held"), std::string::npos);
+  add("norm of short rows, in pieces",
+      "graph \"g\"\ninput %x : f32[50,3,5]\n\n%n = layer_norm(%x) dims=2 : f32[50,3,5]\n%r = rms_norm(%n) "
+      "dims=1 : f32[50,3,5]\n%s = log_softmax(%r) dim=1 : f32[50,3,5]\n\noutput %s\nend\n");
   // One order is read and the other one written, both ways, with an odd number of packs too.
   std::string crossed =
       "graph \"g\"\ninput %x : f32[3,{0},9,31]\ninput %s : f32[3,{0},9,31]\n\n%y = silu(%x) : "
@@ -67,7 +104,8 @@ TEST(LoopDevice, Chains) {
 // Windows that overlap, leave gaps, hang over the edges: in one, two and three dimensions.
 TEST(LoopDevice, Pools) {
   Bench bench("pools");
-  auto pool = [&](const std::string& in, const std::string& out, const std::string& call, bool half = false) {
+  auto pool = [&](const std::string& in, const std::string& out, const std::string& call, bool half = false,
+                  bool tiled = true) {
     std::string text = format(
         "graph \"g\"\ninput %x : f32[{0}]\ninput %b : f32[{1}]\n\n%s = silu(%x) : f32[{0}]\n%p = {2} : "
         "f32[{1}]\n%y = mul(%p, %b) : f32[{1}]\n\noutput %y\nend\n",
@@ -78,7 +116,7 @@ TEST(LoopDevice, Pools) {
     if (half) layouts = {{"x", {DType::f16, {}}}, {"y", {DType::f16, {}}}};
     auto added = bench.add(call + " of " + in, *graph, {}, {}, layouts, "loop");
     ASSERT_TRUE(added) << added.error().text();
-    EXPECT_NE(bench.last().code.source.find("__shared__"), std::string::npos) << call;
+    EXPECT_EQ(bench.last().code.source.find("__shared__") != std::string::npos, tiled) << call;
   };
   pool("2,3,61", "2,3,48", "max_pool(%s) kernel=[8] stride=[1] padding=[4] dilation=[3]");
   pool("2,3,1500", "2,3,1501", "avg_pool(%s) kernel=[8] stride=[1] padding=[4]");
@@ -89,6 +127,10 @@ TEST(LoopDevice, Pools) {
        "max_pool(%s) kernel=[3,3,3] stride=[2,2,2] padding=[1,1,1] dilation=[3,3,2]");
   pool("1,2,6,7,19", "1,2,3,4,10", "avg_pool(%s) kernel=[3,3,3] stride=[2,2,2] padding=[1,1,1]");
   pool("1,1,5,1400", "1,1,3,700", "max_pool(%s) kernel=[3,3] stride=[2,2] padding=[1,1] dilation=[1,1]");
+  // Small windows apart from each other: a thread each.
+  pool("1,2,5,6,19", "1,2,2,3,9", "avg_pool(%s) kernel=[2,2,2] stride=[2,2,2] padding=[0,0,0]", false, false);
+  pool("2,3,21,30", "2,3,5,7", "max_pool(%s) kernel=[4,4] stride=[4,4] padding=[0,0] dilation=[1,1]", true,
+       false);
   bench.run();
 }
 

@@ -14,6 +14,15 @@ std::string one(const std::string& x, const std::string& call, const std::string
   return format("graph \"g\"\ninput %x : {}\n\n%y = {} : {}\n\noutput %y\nend\n", x, call, y);
 }
 
+// {0}, {1} and so on replaced: for texts that std::format would have to check beforehand.
+std::string format_of(std::string text, const std::vector<std::string>& values) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    const std::string mark = format("{{{}}}", i);
+    for (size_t at; (at = text.find(mark)) != std::string::npos;) text.replace(at, mark.size(), values[i]);
+  }
+  return text;
+}
+
 struct Suite {
   Bench bench;
   explicit Suite(std::string name) : bench(std::move(name)) {}
@@ -74,6 +83,9 @@ TEST(RowDevice, Norms) {
   same("softmax over columns", "f32[3,20,37]", "softmax(%x) dim=1");
   same("softmax over long columns", "f32[3,500,37]", "softmax(%x) dim=1");
   same("softmax over longer columns", "f32[1,5000,37]", "softmax(%x) dim=1");
+  same("softmax over wide columns", "f32[1,50,33800]", "softmax(%x) dim=1");
+  same("softmax over longer wide columns", "f32[2,70,17001]", "softmax(%x) dim=1");
+  suite.add("sum over wide columns", one("f32[1,1030,33800]", "sum(%x) dims=[1]", "f32[1,33800]"));
   same("softmax in another order", "f32[3,50,37]", "softmax(%x) dim=2", {{"x", {std::nullopt, {0, 2, 1}}}});
   same("group_norm", "f32[3,6,5,8]", "group_norm(%x) groups=2");
   same("group_norm", "f32[3,64,15,8]", "group_norm(%x) groups=4");
@@ -135,6 +147,43 @@ TEST(RowDevice, ChannelsLast) {
       "graph \"g\"\ninput %x : f32[2,8,24,23]\ninput %z : f32[2,16,24,23]\n\n%c = concat(%x, %z) dim=1 : "
       "f32[2,24,24,23]\n%y = group_norm(%c) groups=24 : f32[2,24,24,23]\n\noutput %y\nend\n",
       {{"z", {DType::f16, order}}, {"y", {DType::f16, order}}}, "row");
+  // Rows of what pools make lie as what they look at does.
+  std::string pooled =
+      "graph \"g\"\ninput %x : f32[2,{0},25,46]\n\n%p = max_pool(%x) kernel=[2,2] stride=[2,2] "
+      "padding=[0,0] dilation=[1,1] : f32[2,{0},12,23]\n%q = max_pool(%p) kernel=[3,1] stride=[3,1] "
+      "padding=[0,0] dilation=[1,1] : f32[2,{0},4,23]\n%m = {1} keepdim=true : f32[{2}]\n\noutput %m\nend\n";
+  for (const char* channels : {"8", "40", "64", "61"}) {
+    suite.add(format("mean of pooled {} channels", channels),
+              format_of(pooled, {channels, "mean(%p) dims=[2,3]", format("2,{},1,1", channels)}),
+              {{"x", {DType::f16, order}}}, "row");
+    suite.add(format("sum over {} pooled channels", channels),
+              format_of(pooled, {channels, "sum(%q) dims=[1]", "2,1,4,23"}), {{"x", {DType::f16, order}}}, "row");
+  }
+  suite.add("norm along a row of channels last, pooled",
+            "graph \"g\"\ninput %x : f32[2,16,4,8,40]\nparameter %w : f32[40]\n\n%n = layer_norm(%x, %w) dims=1 "
+            ": f32[2,16,4,8,40]\n%p = avg_pool(%n) kernel=[2,2,2] stride=[2,2,2] padding=[0,0,0] : "
+            "f32[2,16,2,4,20]\n%y = gelu(%p) : f32[2,16,2,4,20]\n\noutput %y\nend\n",
+            {{"x", {DType::f16, {0, 2, 3, 4, 1}}}}, "row");
+  EXPECT_NE(suite.bench.last().code.source.find("load_pack<true"), std::string::npos);
+  suite.add("rows for everybody", one("f32[136000,17]", "amin(%x) dims=[1]", "f32[136000]"));
+  EXPECT_NE(suite.bench.last().code.source.find("reduce_lanes<8>"), std::string::npos);
+  // Two norms in one pass; and a thread that takes its channels of several pixels.
+  std::string two =
+      "graph \"g\"\ninput %x : f32[{0}]\ninput %z : f32[{0}]\nparameter %w : f32[24]\nparameter %b : "
+      "f32[24]\nbuffer %m : f32[24]\nbuffer %o : f32[24]\n\n%v = abs(%o) : f32[24]\n%n, %nm, %nv = "
+      "batch_norm(%x, %w, %b, %m, %v) training=true : f32[{0}], f32[24], f32[24]\n%p, %pm, %pv = "
+      "batch_norm(%z, %b, %w, %m, %v) training=true : f32[{0}], f32[24], f32[24]\n%s = add(%n, %p) : "
+      "f32[{0}]\n%y = relu(%s) : f32[{0}]\n\noutput %y\noutput %nm\noutput %pv\nend\n";
+  Stored half_last{DType::f16, order};
+  for (const char* shape : {"2,24,30,31", "2,24,224,160"}) {
+    const bool turns = std::string_view(shape) == "2,24,224,160";
+    suite.add(format("two norms of {}", shape), format_of(two, {shape}),
+              {{"x", half_last}, {"z", half_last}, {"y", half_last}}, "batch_norm");
+    EXPECT_EQ(suite.bench.last().code.source.find("turn < 2") != std::string::npos, turns);
+    suite.add(format("two norms of {} to planes", shape), format_of(two, {shape}),
+              {{"x", half_last}, {"z", half_last}}, "batch_norm");
+    EXPECT_EQ(suite.bench.last().code.source.find("turn < 2") != std::string::npos, turns);
+  }
   suite.add("mean",
             "graph \"g\"\ninput %x : f32[2,40,24,23]\n\n%y = silu(%x) : f32[2,40,24,23]\n%m = mean(%y) "
             "dims=[2,3] keepdim=true : f32[2,40,1,1]\n\noutput %m\nend\n",

@@ -161,4 +161,27 @@ __device__ __forceinline__ T reduce_columns(T value, Combine combine) {
   return value;
 }
 
+// The same of several values a thread, which wait for each other once.
+template <int columns, int depth, int width, class T, class Combine>
+__device__ __forceinline__ void reduce_columns_of(T (&values)[width], Combine combine) {
+  static_assert(depth > 1, "threads that share a column");
+  __shared__ T of_thread[width][columns * depth];
+  int thread = static_cast<int>(threadIdx.x);
+  __syncthreads();
+#pragma unroll
+  for (int v = 0; v < width; ++v) of_thread[v][thread] = values[v];
+#pragma unroll
+  for (int half = depth / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (thread < columns * half) {
+#pragma unroll
+      for (int v = 0; v < width; ++v)
+        of_thread[v][thread] = combine(of_thread[v][thread], of_thread[v][thread + columns * half]);
+    }
+  }
+  __syncthreads();
+#pragma unroll
+  for (int v = 0; v < width; ++v) values[v] = of_thread[v][thread % columns];
+}
+
 }  // namespace stitch

@@ -22,38 +22,53 @@ __device__ __forceinline__ T* shared_row(int64_t offset) {
   return reinterpret_cast<T*>(row_memory + offset);
 }
 
-// What other blocks wrote during this launch: past the first-level cache, which may hold older neighbours.
+// A value that another block waits for: each word lies beside one that says it is there, and both are written
+// at once. So nobody has to wait for memory to have arrived before he may say that it has. All 0 at first.
 template <class T>
-__device__ __forceinline__ T read_fresh(const T* from) {
+struct Awaited {
   static_assert(sizeof(T) % 4 == 0, "whole words");
-  uint32_t words[sizeof(T) / 4];
-  const volatile uint32_t* source = reinterpret_cast<const volatile uint32_t*>(from);
-#pragma unroll
-  for (int i = 0; i < static_cast<int>(sizeof(T) / 4); ++i) words[i] = source[i];
-  T value;
-  memcpy(&value, words, sizeof(T));
-  return value;
-}
+  static constexpr int words = sizeof(T) / 4;
+  unsigned long long word[words];
 
-// Over all threads of the `team` blocks that share a row. `parts`: room for one value a block; `arrived` was
-// 0 before the launch. Every thread gets the same bits.
-template <int threads, int team, class T, class Combine>
-__device__ __forceinline__ T reduce_team(T value, Combine combine, T identity, int part, T* parts,
-                                         unsigned* arrived) {
-  value = reduce_block<threads>(value, combine);
-  if (threadIdx.x == 0) {
-    parts[part] = value;
-    __threadfence();
-    atomicAdd(arrived, 1u);
-    while (*static_cast<volatile unsigned*>(arrived) < static_cast<unsigned>(team)) {
+  __device__ __forceinline__ void write(const T& value) {
+    uint32_t parts[words];
+    memcpy(parts, &value, sizeof(T));
+    volatile unsigned long long* to = word;
+#pragma unroll
+    for (int i = 0; i < words; ++i) to[i] = 1ull << 32 | parts[i];
+  }
+  __device__ __forceinline__ T wait() const {
+    const volatile unsigned long long* from = word;
+    uint32_t parts[words];
+#pragma unroll
+    for (int i = 0; i < words; ++i) {
+      unsigned long long found;
+      do found = from[i];
+      while (found >> 32 == 0);
+      parts[i] = static_cast<uint32_t>(found);
     }
-    __threadfence();
+    T value;
+    memcpy(&value, parts, sizeof(T));
+    return value;
+  }
+};
+
+// Over all threads of the `team` blocks that share a row; `parts`: one a block. Every thread gets the same
+// bits.
+template <int threads, int team, class T, class Combine>
+__device__ __forceinline__ T reduce_team(T value, Combine combine, T identity, int part, Awaited<T>* parts) {
+  value = reduce_block<threads>(value, combine);
+  __shared__ T of_team;
+  if (threadIdx.x < 32) {
+    if (threadIdx.x == 0) parts[part].write(value);
+    __syncwarp();
+    T all = identity;
+    for (int i = static_cast<int>(threadIdx.x); i < team; i += 32) all = combine(all, parts[i].wait());
+    all = reduce_lanes<32>(all, combine);
+    if (threadIdx.x == 0) of_team = all;
   }
   __syncthreads();
-  T all = identity;
-  for (int i = static_cast<int>(threadIdx.x) % 32; i < team; i += 32)
-    all = combine(all, read_fresh(parts + i));
-  return reduce_lanes<32>(all, combine);
+  return of_team;
 }
 
 // Blocks of a team wait for each other: the device must hold at least one team at once.
