@@ -74,28 +74,28 @@ def give_structure(tensor, structure):
 # Each takes (the task's draw, facts, generator) and gives float32 of the same shape.
 
 def normal(task, facts, generator):
-    return torch.randn(task.shape, generator=generator)
+    return torch.randn(task.shape, generator=generator, device=task.device)
 
 
 def shifted(task, facts, generator):
-    return torch.rand(task.shape, generator=generator) * 4 - 2
+    return torch.rand(task.shape, generator=generator, device=task.device) * 4 - 2
 
 
 def scaled(task, facts, generator):
     """A scale and an offset for each sample: averages no longer hide which sample they come from."""
     scale = 2 ** (per_sample(task, generator) * 6 - 3)
-    return (torch.randn(task.shape, generator=generator) + per_sample(task, generator) * 2 - 1) * scale
+    return (torch.randn(task.shape, generator=generator, device=task.device) + per_sample(task, generator) * 2 - 1) * scale
 
 
 def sparse(task, facts, generator):
-    chance = torch.rand(task.shape, generator=generator)
+    chance = torch.rand(task.shape, generator=generator, device=task.device)
     kept = chance <= chance.min().clamp(min=0.1)  # one at least
-    return torch.randn(task.shape, generator=generator) * kept
+    return torch.randn(task.shape, generator=generator, device=task.device) * kept
 
 
 def waves(task, facts, generator):
     """Neighbours alike, and far parts different: what independent draws never are."""
-    steps = torch.linspace(0, 1, max(1, task[0].numel() if task.dim() > 1 else task.numel()))
+    steps = torch.linspace(0, 1, max(1, task[0].numel() if task.dim() > 1 else task.numel()), device=task.device)
     steps = steps.reshape((1, *task.shape[1:]) if task.dim() > 1 else task.shape)
     frequency, phase = per_sample(task, generator) * 40 + 3, per_sample(task, generator) * 6.3
     return torch.sin(steps * frequency + phase) * 1.5 + steps - 0.5
@@ -103,16 +103,16 @@ def waves(task, facts, generator):
 
 def positive(task, facts, generator):
     """Heavy-tailed: exp of a normal number."""
-    return torch.randn(task.shape, generator=generator).exp()
+    return torch.randn(task.shape, generator=generator, device=task.device).exp()
 
 
 def outliers(task, facts, generator):
     """The task's own draw with a few large values: whoever leaves out a part of the input misses one."""
     flat = task.float().contiguous().reshape(-1).clone()
     count = max(1, min(64, flat.numel() // 1000))
-    places = torch.randint(flat.numel(), (count,), generator=generator)
-    size = flat.abs().max().clamp(min=1) * (4 + 12 * torch.rand(count, generator=generator))
-    sign = 1 if facts.nonnegative else torch.randint(0, 2, (count,), generator=generator) * 2 - 1
+    places = torch.randint(flat.numel(), (count,), generator=generator, device=task.device)
+    size = flat.abs().max().clamp(min=1) * (4 + 12 * torch.rand(count, generator=generator, device=task.device))
+    sign = 1 if facts.nonnegative else torch.randint(0, 2, (count,), generator=generator, device=task.device) * 2 - 1
     flat[places] = size * sign
     return flat.reshape(task.shape)
 
@@ -120,8 +120,8 @@ def outliers(task, facts, generator):
 def per_sample(task, generator):
     """Uniform in [0, 1), one number for each index of the first dimension; one for all where there is just one."""
     if task.dim() < 2:
-        return torch.rand((), generator=generator)
-    return torch.rand((task.shape[0],) + (1,) * (task.dim() - 1), generator=generator)
+        return torch.rand((), generator=generator, device=task.device)
+    return torch.rand((task.shape[0],) + (1,) * (task.dim() - 1), generator=generator, device=task.device)
 
 
 DRAWS = {"normal": normal, "shifted": shifted, "scaled": scaled, "sparse": sparse, "waves": waves, "positive": positive,
@@ -134,7 +134,8 @@ def draw(name, task_inputs, facts, seed):
     """(tensors, whether each stays where the task's own draw was: not negative where that wasn't)."""
     if name == "task":
         return task_inputs, True
-    generator = torch.Generator().manual_seed(seed)
+    device = next((tensor.device for tensor in task_inputs), torch.device("cpu"))
+    generator = torch.Generator(device).manual_seed(seed)
     tensors = [replace(name, tensor, fact, generator) if fact.free else tensor for tensor, fact in zip(task_inputs, facts)]
     domain_kept = name in KEEPS_SIGN or not any(fact.nonnegative and fact.structure != "simplex" for fact in facts)
     return tensors, domain_kept

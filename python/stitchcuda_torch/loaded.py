@@ -33,8 +33,19 @@ class Loaded:
             model.eval()
         with self.task.stage("constructor", f"the model cannot be moved to {device}"):
             self.model = model.to(self.device)
+        self.drawn_on = self.find_where_to_draw()
         leaves, self.structure = pytree.tree_flatten(trace.fake_inputs(self.task))
         self.leaves = [form(leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+
+    def find_where_to_draw(self):
+        """get_inputs() may mix tensors that name no device with ones that lie in host memory: then there."""
+        if self.device.type == "cpu":
+            return self.device
+        try:
+            self.task.make_inputs(0, self.device)
+        except TaskError:
+            return torch.device("cpu")
+        return self.device
 
     @property
     def forms(self):
@@ -42,9 +53,9 @@ class Loaded:
         return [leaf for leaf in self.leaves if isinstance(leaf, TensorForm)]
 
     def draw(self, seed):
-        """The task's own inputs under a seed: only the tensors, flat."""
-        leaves = pytree.tree_leaves(self.task.make_inputs(seed))
-        tensors = [leaf.detach() for leaf in leaves if isinstance(leaf, torch.Tensor)]
+        """The task's own inputs under a seed: only the tensors, flat, all where the model is."""
+        leaves = pytree.tree_leaves(self.task.make_inputs(seed, self.drawn_on))
+        tensors = [leaf.detach().to(self.device) for leaf in leaves if isinstance(leaf, torch.Tensor)]
         return self.check(tensors, "get_inputs() gave other shapes or dtypes than before")
 
     def check(self, tensors, what):

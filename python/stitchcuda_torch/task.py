@@ -34,9 +34,9 @@ class Task:
             torch.manual_seed(self.seed)
             return self.module.get_init_inputs()
 
-    def make_inputs(self, seed=None):
-        """(positional, keyword)."""
-        with self.stage("inputs", "get_inputs() failed"):
+    def make_inputs(self, seed=None, device="cpu"):
+        """(positional, keyword). device: where tensors are made that name none; a GPU draws billions in no time."""
+        with self.stage("inputs", "get_inputs() failed"), torch.device(device):
             torch.manual_seed(self.seed if seed is None else seed)
             inputs = self.module.get_inputs()
         if isinstance(inputs, dict):

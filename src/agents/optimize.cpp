@@ -1,6 +1,7 @@
 #include "agents/optimize.h"
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/text.h"
 #include "code/technique.h"
@@ -19,11 +20,14 @@ using Clock = std::chrono::steady_clock;
 
 double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
+enum class Judged : uint8_t { quickly, wholly };
+
 // A plan with the program made from it, and what a call of that takes.
 struct Attempt {
   plan::Plan plan;
   PackageContents contents;
   verifier::Verdict verdict;
+  Judged judged = Judged::quickly;
   double seconds = 0;
 };
 
@@ -35,19 +39,12 @@ class Optimizer {
   }
 
   Result<Optimized> run() {
-    auto begin = Clock::now();
+    begin_ = Clock::now();
     STITCH_CHECK(open_verifier());
-    STITCH_TRY(plan::Plan start,
-               plan::plain_plan(graph(), std::string(verifier::name(options_.numerics)), techniques_.plain));
-    take("plain", "one simple kernel a node: always right", std::move(start));
-    for (const plan::StepRule& rule : plan::all_steps()) {
-      if (stopped() || since(begin) > static_cast<double>(options_.budget.count())) break;
-      // Without a program that is right, the next step starts from the plain plan all the same.
-      auto next = rule.apply(graph(), kept_.empty() ? start_of_next_ : kept_.back().plan, techniques_);
-      if (!next) continue;
-      const plan::Plan& from = kept_.empty() ? start_of_next_ : kept_.back().plan;
-      if (plan::changed_regions(from, *next).empty()) continue;
-      take(rule.name, rule.why, *std::move(next), rule.rounds);
+    if (options_.direct) {
+      STITCH_CHECK(from_the_top());
+    } else {
+      STITCH_CHECK(step_by_step());
     }
     if (kept_.empty())
       return work_error("optimize", "no program passed the gates: " + ledger_.entries.back().reason);
@@ -55,7 +52,7 @@ class Optimizer {
     STITCH_CHECK(ship(out));
     out.ledger = std::move(ledger_);
     out.floor = floor_of(graph(), cost(graph()), options_.gpu).seconds();
-    out.seconds = since(begin);
+    out.seconds = since(begin_);
     return out;
   }
 
@@ -79,18 +76,75 @@ class Optimizer {
     return {};
   }
 
+  bool late() const { return stopped() || since(begin_) > static_cast<double>(options_.budget.count()); }
+  std::string numerics() const { return std::string(verifier::name(options_.numerics)); }
+
+  Result<void> step_by_step() {
+    STITCH_TRY(plan::Plan start, plan::first_plan(graph(), numerics(), techniques_, options_.gpu));
+    take("plain", "one simple kernel a node: always right", std::move(start), Judged::quickly);
+    for (const plan::StepRule& rule : plan::all_steps()) {
+      if (late()) break;
+      // Without a program that is right, the next step starts from the plain plan all the same.
+      const plan::Plan& from = kept_.empty() ? start_of_next_ : kept_.back().plan;
+      auto next = rule.apply(graph(), from, techniques_);
+      if (!next || plan::changed_regions(from, *next).empty()) continue;
+      // A step that rounds is judged on every kind of input, as what ships will be.
+      take(rule.name, rule.why, *std::move(next), rule.rounds ? Judged::wholly : Judged::quickly);
+    }
+    return {};
+  }
+
+  Result<plan::Plan> plan_without(const std::set<std::string>& dropped) const {
+    return plan::plan_of_steps(
+        graph(), numerics(), techniques_, options_.gpu,
+        [&](const plan::StepRule& rule) { return !dropped.contains(std::string(rule.name)); });
+  }
+
+  static bool same(const plan::Plan& a, const plan::Plan& b) {
+    return a.regions.size() == b.regions.size() && plan::changed_regions(a, b).empty();
+  }
+
+  // The last steps are dropped first: they are the ones that round.
+  Result<void> from_the_top() {
+    const Judged judged = options_.quick ? Judged::quickly : Judged::wholly;
+    std::set<std::string> dropped;
+    STITCH_TRY(plan::Plan plan, plan_without(dropped));
+    take("all steps", "the whole plan at once", plan, judged);
+    while (kept_.empty() && !plan.steps.empty() && !stopped()) {
+      const plan::Plan failed = plan;
+      do {
+        dropped.insert(plan.steps.back().title);
+        STITCH_TRY(plan, plan_without(dropped));
+        // There must be a program in the end: when time is up, the one that is always right.
+      } while (!plan.steps.empty() && (late() || same(plan, failed)));
+      take(late() ? "plain" : "without " + failed.steps.back().title, "the program with it failed", plan,
+           judged);
+    }
+    // Is the program better without one of its steps? Not without those that it lives by.
+    constexpr double hopeless = 1.5;
+    for (; !plan.steps.empty() && !late(); plan.steps.pop_back()) {
+      std::set<std::string> fewer = dropped;
+      fewer.insert(plan.steps.back().title);
+      STITCH_TRY(plan::Plan next, plan_without(fewer));
+      if (same(next, plan) || estimated(next) > hopeless * estimated(kept_.back().plan)) continue;
+      take("without " + plan.steps.back().title, "is the program better without it?", std::move(next),
+           judged);
+    }
+    return {};
+  }
+
   double estimated(const plan::Plan& plan) const { return plan::estimate(graph(), plan, options_.gpu); }
 
   // Codes and judges a plan; it stays if the whole program got better. Whatever goes wrong costs this step
-  // and nothing else. A step that rounds is judged on every kind of input, as what ships will be.
-  void take(std::string_view step, std::string_view why, plan::Plan plan, bool rounds = false) {
+  // and nothing else.
+  void take(std::string_view step, std::string_view why, plan::Plan plan, Judged judged) {
     auto begin = Clock::now();
     double best = kept_.empty() ? 0 : kept_.back().seconds;
     LedgerEntry entry{.step = std::string(step), .why = std::string(why), .before = best};
     if (!kept_.empty()) entry.predicted_gain = estimated(kept_.back().plan) - estimated(plan);
     if (kept_.empty()) start_of_next_ = plan;
     say(step);
-    if (std::optional<Attempt> attempt = attempt_at(std::move(plan), !rounds, entry.reason)) {
+    if (std::optional<Attempt> attempt = attempt_at(std::move(plan), judged, entry.reason)) {
       entry.after = attempt->seconds;
       entry.kept = kept_.empty() || entry.after < best;
       if (entry.kept)
@@ -102,9 +156,9 @@ class Optimizer {
     ledger_.entries.push_back(std::move(entry));
   }
 
-  std::optional<Attempt> attempt_at(plan::Plan plan, bool quick, std::string& reason) {
+  std::optional<Attempt> attempt_at(plan::Plan plan, Judged judged, std::string& reason) {
     try {
-      auto attempt = make(std::move(plan), quick);
+      auto attempt = make(std::move(plan), judged);
       if (attempt) return *std::move(attempt);
       reason = attempt.error().message;
       // Trouble of our own, such as a reference that ran out of memory: the next step gets a new one.
@@ -116,18 +170,18 @@ class Optimizer {
     return std::nullopt;
   }
 
-  Result<Attempt> make(plan::Plan plan, bool quick) {
+  Result<Attempt> make(plan::Plan plan, Judged judged) {
     STITCH_CHECK(plan::check(graph(), plan));
     STITCH_TRY(PackageContents contents, code::write_program(graph(), plan));
     fs::path folder = scratch_ / format("step{}", ledger_.entries.size());
     STITCH_CHECK(write_package(folder, contents));
     verifier::VerifyOptions options = asked(folder);
-    options.quick = quick;
+    options.quick = judged == Judged::quickly;
     STITCH_TRY(verifier::Verdict verdict, verifier_->judge(options));
     if (!verdict.passed())
       return user_error("step", verdict.failure()->gate + ": " + verdict.failure()->summary);
     double seconds = seconds_of(verdict, plan);
-    return Attempt{std::move(plan), std::move(contents), std::move(verdict), seconds};
+    return Attempt{std::move(plan), std::move(contents), std::move(verdict), judged, seconds};
   }
 
   double seconds_of(const verifier::Verdict& verdict, const plan::Plan& plan) const {
@@ -158,6 +212,8 @@ class Optimizer {
       out.verdict = best.verdict;
       out.regions = std::make_shared<const Json>(
           plan::to_json(graph(), best.plan, options_.gpu).value("regions", Json::array()));
+      // The same gates again would say the same.
+      if (best.judged == Judged::wholly && options_.baselines.empty() && options_.direct) return {};
       verifier::VerifyOptions whole = asked(options_.out);
       whole.baselines = options_.baselines;
       whole.quick = options_.quick;
@@ -196,6 +252,7 @@ class Optimizer {
   fs::path scratch_;
   plan::Techniques techniques_;
   std::unique_ptr<verifier::Verifier> verifier_;
+  Clock::time_point begin_;
   plan::Plan start_of_next_;   // until something is kept
   std::vector<Attempt> kept_;  // each better than the one before it
   Ledger ledger_;

@@ -59,6 +59,7 @@ Json circumstances(const BenchCommand& command, const GpuSpec& gpu, bool cuda, c
               {"gpu", gpu.name},
               {"cores", core_count()},
               {"budget_seconds", command.budget},
+              {"direct", command.direct},
               {"quick", command.quick},
               {"known_baselines", command.known_baselines}};
   for (const Json& task : tasks)
@@ -90,6 +91,7 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
   options.out = command.out;
   options.flags = {"--numerics",  command.numerics, "--device", cuda ? "cuda" : "emulated",
                    "--baselines", baselines,        "--budget", std::to_string(command.budget)};
+  if (command.direct) options.flags.emplace_back("--direct");
   if (command.quick) options.flags.emplace_back("--quick");
   if (!command.python.empty()) options.flags.insert(options.flags.end(), {"--python", command.python});
   STITCH_TRY(std::string executable, sha256_of_file(executable_folder() / "stitchcuda"));

@@ -20,6 +20,7 @@ struct BenchCommand {
   int jobs = 0;  // 0: chosen
   int budget = 180;
   int time_limit = 3600;  // seconds for one task
+  bool direct = false;
   bool quick = false;
 };
 

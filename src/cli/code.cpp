@@ -5,11 +5,11 @@
 
 #include "base/json.h"
 #include "base/progress.h"
+#include "cli/choose_gpu.h"
 #include "code/technique.h"
 #include "code/write_program.h"
 #include "graph/folder.h"
 #include "import/import.h"
-#include "plan/plain_plan.h"
 #include "plan/steps.h"
 
 namespace stitch {
@@ -42,16 +42,14 @@ Result<int> run_code(const CodeCommand& command, Console& console) {
     STITCH_CHECK(import_task(exporter, request, [&](std::string_view text) { progress.detail(text); }));
   }
   STITCH_TRY(GraphFolder loaded, load_graph_folder(folder));
-  STITCH_TRY(plan::Plan plan, plan::plain_plan(loaded.graph, command.numerics, code::plain_technique));
-  if (!command.plain) {
-    plan::Techniques techniques = code::techniques();
-    for (const plan::StepRule& rule : plan::all_steps()) {
-      if (rule.rounds && command.numerics != "half" && !command.rounding) continue;
-      if (std::ranges::find(command.without, rule.name) != command.without.end()) continue;
-      STITCH_TRY(plan, rule.apply(loaded.graph, std::move(plan), techniques));
-    }
-  }
-  STITCH_CHECK(plan::check(loaded.graph, plan));
+  STITCH_TRY(GpuSpec gpu, choose_gpu(""));
+  auto wanted = [&](const plan::StepRule& rule) {
+    bool may_round = command.numerics == "half" || command.rounding;
+    return !command.plain && (may_round || !rule.rounds) &&
+           std::ranges::find(command.without, rule.name) == command.without.end();
+  };
+  STITCH_TRY(plan::Plan plan,
+             plan::plan_of_steps(loaded.graph, command.numerics, code::techniques(), gpu, wanted));
   STITCH_TRY(PackageContents contents, code::write_program(loaded.graph, plan));
   STITCH_CHECK(add_constants(loaded, contents));
   if (fs::path(command.model).extension() == ".py") {

@@ -36,6 +36,7 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   options.model_class = command.model_class;
   options.python = command.python;
   options.budget = std::chrono::seconds(command.budget);
+  options.direct = command.direct;
   options.quick = command.quick;
   StopPolitely polite;
   options.should_stop = stop_requested;

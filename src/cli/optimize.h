@@ -17,6 +17,7 @@ struct OptimizeCommand {
   std::string python;
   std::string html;  // empty: report.html in the program's folder
   int budget = 180;  // seconds
+  bool direct = false;
   bool quick = false;
 };
 

@@ -215,6 +215,8 @@ void add_optimize(CLI::App& app, Options& options) {
       ->type_name("LIST");
   command.add_option("--html", optimize.html, "where the page goes, report.html in the folder unless told")
       ->type_name("FILE");
+  command.add_flag("--direct", optimize.direct,
+                   "the whole plan first, steps dropped while it fails: the best program soonest");
   command.add_flag("--quick", optimize.quick, "what ships is judged as the steps are: one seed, fewer gates");
   command.add_option("--class", optimize.model_class, "the class to import, instead of Model")
       ->type_name("NAME");
@@ -258,6 +260,8 @@ void add_bench(CLI::App& app, Options& options) {
                   "seconds after which a task is given up, 3600 unless told")
       ->type_name("SECONDS")
       ->check(CLI::Range(1, 86400));
+  command.add_flag("--direct", bench.direct,
+                   "the whole plan first, steps dropped while it fails: the best program soonest");
   command.add_flag("--quick", bench.quick, "what ships is judged as the steps are: one seed, fewer gates");
   command.add_option("--python", bench.python, "the Python to use for the tasks")->type_name("PATH");
   add_json(command, options);

@@ -4,6 +4,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -26,17 +27,26 @@ Result<GpuLock> GpuLock::lock(const char* name, int how) {
   return lock;
 }
 
+namespace {
+std::atomic<int> held = 0;  // by this process
+}
+
 // Through a door that whoever waits for the room holds shut: a stream of sharers can't keep it out for ever.
 Result<GpuLock> GpuLock::enter(int how) {
   STITCH_TRY(GpuLock door, lock("gpu.door", LOCK_EX));
-  return lock("gpu.lock", how);
+  STITCH_TRY(GpuLock room, lock("gpu.lock", how));
+  ++held;
+  room.counts_ = true;
+  return room;
 }
 
 Result<GpuLock> GpuLock::take() { return enter(LOCK_EX); }
-Result<GpuLock> GpuLock::share() { return enter(LOCK_SH); }
+Result<GpuLock> GpuLock::share() { return held > 0 ? GpuLock(-1) : enter(LOCK_SH); }
 
 GpuLock::~GpuLock() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+  if (descriptor_ < 0) return;
+  if (counts_) --held;
+  ::close(descriptor_);
 }
 
 }  // namespace stitch::device

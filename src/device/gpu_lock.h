@@ -12,9 +12,11 @@ class GpuLock {
   // Alone: waits until nobody on this machine uses the GPU through us, and keeps newcomers out meanwhile. The
   // kernel gives a lock back when its holder dies.
   static Result<GpuLock> take();
-  // Beside others who share it.
+  // Beside others who share it, for as long as one request takes: whoever waits for the clock waits for all
+  // of them. Nothing to wait for if this process has the GPU already.
   static Result<GpuLock> share();
-  GpuLock(GpuLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  GpuLock(GpuLock&& other) noexcept
+      : descriptor_(std::exchange(other.descriptor_, -1)), counts_(other.counts_) {}
   GpuLock& operator=(GpuLock&&) = delete;
   ~GpuLock();
 
@@ -22,7 +24,8 @@ class GpuLock {
   explicit GpuLock(int descriptor) : descriptor_(descriptor) {}
   static Result<GpuLock> lock(const char* name, int how);
   static Result<GpuLock> enter(int how);
-  int descriptor_;
+  int descriptor_;  // -1: none of its own
+  bool counts_ = false;
 };
 
 }  // namespace stitch::device

@@ -73,8 +73,10 @@ double seconds(const Graph& graph, const Plan& plan, const Region& region) {
 // Chooses for every value at once: convolutions ask for an order, and what lies between them follows.
 class Chooser {
  public:
-  Chooser(const Graph& graph, const Plan& plan, bool half, const std::set<int32_t>& ten_bits)
-      : graph_(graph), plan_(plan), half_(half) {
+  // `careful`: convolutions that aren't chosen are exact, and what they write keeps that; biases do, too.
+  Chooser(const Graph& graph, const Plan& plan, bool half, const std::set<int32_t>& ten_bits,
+          bool careful = false)
+      : graph_(graph), plan_(plan), half_(half), careful_(careful) {
     for (size_t r = 0; r < plan.regions.size(); ++r) {
       for (ValueId id : plan.regions[r].reads) readers_[id].push_back(r);
       for (ValueId id : plan.regions[r].writes) writer_[id] = r;
@@ -91,6 +93,7 @@ class Chooser {
       for (size_t r : chosen_) {
         if (!stays_product(next.regions[r])) next.regions[r].technique = "conv.cudnn";
         next.regions[r].settings[half_ ? "half" : "last"] = 1;
+        if (careful_) next.regions[r].settings["exact_bias"] = 1;
       }
       assign(next);
       std::vector<size_t> losers;
@@ -136,9 +139,9 @@ class Chooser {
       return convolves(op) || op == Op::relu;
     });
     bool bias = node.operands.size() > 2 && node.operands[2] != ValueId::none;
-    if (!alone || channels_of_group(graph_, node) % 8 != 0 || filters / groups % 8 != 0) return false;
+    if (!alone || bias || channels_of_group(graph_, node) % 8 != 0 || filters / groups % 8 != 0) return false;
     constexpr int64_t large = int64_t{1} << 29;  // of two bytes each
-    return groups > 1 ? !bias : graph_.type(node.results[0]).elements() >= large;
+    return groups > 1 || graph_.type(node.results[0]).elements() >= large;
   }
 
   bool follows(size_t r) const {
@@ -213,11 +216,21 @@ class Chooser {
         }
     }
     for (ValueId id : last)
-      plan.storage[index_of(id)] = {half_ ? DType::f16 : DType::f32,
+      plan.storage[index_of(id)] = {half_ && !keeps_bits(id) ? DType::f16 : DType::f32,
                                     channels_last_order(graph_.type(id).rank())};
     // Rounded here or by the convolutions that read it: the same bits.
     for (ValueId id : planes)
       if (half_ && eligible(id) && only_convolved(id)) plan.storage[index_of(id)].dtype = DType::f16;
+  }
+
+  // Images have a mean: what a batch norm takes it out of would keep few of ten bits. Convolutions round
+  // what they read to as many anyway.
+  bool keeps_bits(ValueId id) const {
+    size_t writer = writer_.at(id);
+    auto readers = readers_.find(id);
+    return careful_ && !chosen_.contains(writer) && convolution_in(graph_, plan_.regions[writer]) &&
+           readers != readers_.end() &&
+           std::ranges::none_of(readers->second, [&](size_t r) { return chosen_.contains(r); });
   }
 
   bool only_convolved(ValueId id) const {
@@ -228,7 +241,7 @@ class Chooser {
 
   const Graph& graph_;
   const Plan& plan_;
-  bool half_;
+  bool half_, careful_;
   std::set<size_t> chosen_;  // regions of convolutions
   std::map<ValueId, std::vector<size_t>> readers_;
   std::map<ValueId, size_t> writer_;
@@ -238,10 +251,11 @@ class Chooser {
 }  // namespace
 
 // From PyTorch's errors on an H200 (KernelBench, 250 tasks): convolutions over fewer than 16 channels, and
-// grouped transposed ones, run in FP32 though TF32 is allowed; one of 3 channels with filters of 11 x 11
-// doesn't.
+// grouped transposed ones and those of 5 x 5 x 5, run in FP32 though TF32 is allowed; one of 3 channels with
+// filters of 11 x 11 doesn't.
 bool is_tf32_in_pytorch(const Graph& graph, const Node& convolution) {
-  if (convolution.op == Op::conv_transpose) return convolution.attributes.integer("groups") == 1;
+  if (convolution.op == Op::conv_transpose)
+    return convolution.attributes.integer("groups") == 1 && taps(graph, convolution) < 125;
   int64_t channels = channels_of_group(graph, convolution);
   bool flat = graph.type(convolution.operands[0]).rank() == 4;
   return channels >= 16 || (flat && channels * taps(graph, convolution) >= 256);
@@ -319,7 +333,7 @@ Result<Plan> store_half_beside_exact(const Graph& graph, Plan plan, const Techni
     else
       region.settings["exact"] = 1;
   }
-  return Chooser(graph, plan, true, ten_bits).choose();
+  return Chooser(graph, plan, true, ten_bits, true).choose();
 }
 
 Result<Plan> store_channels_last(const Graph& graph, Plan plan, const Techniques&) {

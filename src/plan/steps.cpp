@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "plan/estimate.h"
 #include "plan/layouts.h"
@@ -55,23 +56,47 @@ std::vector<std::string> changed_regions(const Plan& before, const Plan& after) 
   return out;
 }
 
-Result<Plan> make_plan(const Graph& graph, const std::string& numerics, const Techniques& techniques,
-                       const GpuSpec& gpu) {
+Result<Plan> first_plan(const Graph& graph, const std::string& numerics, const Techniques& techniques,
+                        const GpuSpec& gpu) {
   STITCH_TRY(Plan plan, plain_plan(graph, numerics, techniques.plain));
   // Blocks that wait for each other must all be there at once.
   for (Region& region : plan.regions)
     if (graph.nodes[static_cast<size_t>(region.nodes[0])].op == Op::rnn)
       region.settings.emplace("processors", gpu.sms);
+  return plan;
+}
+
+namespace {
+
+// Steps that don't gain enough, by prediction, are left out.
+Result<Plan> walk(const Graph& graph, Plan plan, const Techniques& techniques, const GpuSpec& gpu,
+                  const std::function<bool(const StepRule&)>& wanted, double least_gain) {
   for (const StepRule& rule : all_steps()) {
+    if (!wanted(rule)) continue;
     STITCH_TRY(Plan next, rule.apply(graph, plan, techniques));
     STITCH_CHECK(check(graph, next));
     std::vector<std::string> changed = changed_regions(plan, next);
     double gain = estimate(graph, plan, gpu) - estimate(graph, next, gpu);
-    if (changed.empty() || gain <= 0) continue;
+    if (changed.empty() || gain <= least_gain) continue;
     next.steps.push_back({std::string(rule.name), std::string(rule.why), std::move(changed), gain});
     plan = std::move(next);
   }
   return plan;
+}
+
+}  // namespace
+
+Result<Plan> plan_of_steps(const Graph& graph, const std::string& numerics, const Techniques& techniques,
+                           const GpuSpec& gpu, const std::function<bool(const StepRule&)>& wanted) {
+  STITCH_TRY(Plan first, first_plan(graph, numerics, techniques, gpu));
+  return walk(graph, std::move(first), techniques, gpu, wanted, -std::numeric_limits<double>::infinity());
+}
+
+Result<Plan> make_plan(const Graph& graph, const std::string& numerics, const Techniques& techniques,
+                       const GpuSpec& gpu) {
+  STITCH_TRY(Plan first, first_plan(graph, numerics, techniques, gpu));
+  return walk(
+      graph, std::move(first), techniques, gpu, [](const StepRule&) { return true; }, 0);
 }
 
 }  // namespace stitch::plan

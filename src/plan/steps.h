@@ -22,7 +22,13 @@ std::span<const StepRule> all_steps();
 // Regions that a step made or changed: nodes, technique, settings, or how what they read and write lies.
 std::vector<std::string> changed_regions(const Plan& before, const Plan& after);
 
-// The plan after every step that is predicted to gain; each is recorded with its prediction.
+// The plain plan, knowing the GPU: where every list of steps begins.
+Result<Plan> first_plan(const Graph& graph, const std::string& numerics, const Techniques& techniques,
+                        const GpuSpec& gpu);
+// The plan after every wanted step that changes something, each recorded with its prediction.
+Result<Plan> plan_of_steps(const Graph& graph, const std::string& numerics, const Techniques& techniques,
+                           const GpuSpec& gpu, const std::function<bool(const StepRule&)>& wanted);
+// The plan after every step that is predicted to gain.
 Result<Plan> make_plan(const Graph& graph, const std::string& numerics, const Techniques& techniques,
                        const GpuSpec& gpu);
 

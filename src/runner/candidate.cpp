@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "device/gpu_lock.h"
 #include "runner/process.h"
 #include "runner/resident_memory.h"
 #include "runner/start.h"
@@ -75,6 +76,8 @@ Reply<T> Candidate::State::ask(Json request, Read read) {
   const std::string doing = request.at("do").get<std::string>(), token = new_token();
   request["token"] = token;
   process.set_shared_bytes(arena.size());
+  std::optional<Result<device::GpuLock>> beside_others;
+  if (options.device == Device::cuda) beside_others.emplace(device::GpuLock::share());
   auto outcome = process.ask(request.dump() + "\n", options.time_limit);
   if (auto* failure = std::get_if<Failure>(&outcome)) return bury<T>(std::move(*failure), doing);
   const Answer& answer = std::get<Answer>(outcome);

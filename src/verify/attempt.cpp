@@ -4,6 +4,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "base/bulk.h"
 #include "import/python.h"
 #include "verify/torch_reference.h"
 
@@ -88,7 +89,7 @@ Result<std::vector<runner::TensorAt>> Attempt::upload(const Tensors& tensors) {
   std::vector<runner::TensorAt> at;
   for (const TensorBytes& tensor : tensors.tensors) {
     STITCH_TRY(int64_t offset, session_->arena.allocate(std::ssize(tensor.bytes)));
-    std::ranges::copy(tensor.bytes, session_->arena.bytes(offset, std::ssize(tensor.bytes)).begin());
+    copy_bulk(tensor.bytes, session_->arena.bytes(offset, std::ssize(tensor.bytes)).data());
     at.push_back({{tensor.type.dtype, tensor.type.shape, {}}, offset});
   }
   return at;
@@ -130,21 +131,20 @@ Result<Tensors> Attempt::fetch(const std::vector<TensorType>& types) {
     runner::Range all{0, size};
     STITCH_CHECK(
         or_found(candidate_.fetch_output(static_cast<int>(i), {&all, 1}, offset), "outputs were fetched"));
-    auto bytes = session_->arena.bytes(offset, size);
-    tensors.add(types[i], {bytes.begin(), bytes.end()});
+    BulkBytes copy = bulk_copy_of(session_->arena.bytes(offset, size));
+    tensors.add({types[i], copy.bytes}, copy.owner);
     session_->arena.release_to(mark);
   }
   return tensors;
 }
 
-Result<std::vector<std::byte>> Attempt::input(int set, size_t index) {
+Result<BulkBytes> Attempt::input(int set, size_t index) {
   const TensorType& type = session_->task.signature.inputs[index].type;
   int64_t mark = session_->arena.mark();
   STITCH_TRY(int64_t offset, session_->arena.allocate(type.bytes()));
   STITCH_CHECK(or_found(candidate_.fetch_input(set < 0 ? set_ : set, static_cast<int>(index), offset),
                         "inputs were fetched"));
-  auto bytes = session_->arena.bytes(offset, type.bytes());
-  std::vector<std::byte> copy(bytes.begin(), bytes.end());
+  BulkBytes copy = bulk_copy_of(session_->arena.bytes(offset, type.bytes()));
   session_->arena.release_to(mark);
   return copy;
 }

@@ -1,6 +1,7 @@
 // A candidate process with weights in it, asked trial by trial. Its failures come back as findings.
 #pragma once
 
+#include "base/bulk.h"
 #include "runner/candidate.h"
 #include "verify/session.h"
 
@@ -40,7 +41,7 @@ class Attempt {
   // Whole outputs of the last call, which had these types.
   Result<Tensors> fetch(const std::vector<TensorType>& types);
   // One input as it is on the device now.
-  Result<std::vector<std::byte>> input(int set, size_t index);
+  Result<BulkBytes> input(int set, size_t index);
 
   runner::Candidate& candidate() { return candidate_; }
   const std::vector<TensorType>& output_types() const { return outputs_; }

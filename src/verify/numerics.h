@@ -49,9 +49,9 @@ struct Judging {
   double floor = 1e-5;     // no budget is smaller
   double sensitivity = 0;  // relative; widens the floor where rounding of the inputs already moves the truth
 };
-// `pytorch` in the class's own precision, where there is one.
+// `pytorch` in the class's own precision, where there is one; `known`: its distance, where that was taken.
 Comparison compare(const TensorBytes& values, const TensorBytes& truth, const TensorBytes* pytorch,
-                   const Judging& judging);
+                   const Judging& judging, const Distance* known = nullptr);
 
 // KernelBench's own check, for --compat: |pytorch - value| <= 1e-4 + 1e-4 |value| everywhere (1e-2 in half).
 struct KernelBenchCheck {

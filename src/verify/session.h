@@ -96,7 +96,6 @@ struct Gate {
   std::string_view name;
   std::string_view why;  // what it is for, and why it stands here
   Result<Passed> (*run)(Session& session, Json& evidence);
-  bool shares_gpu = false;  // beside other verifications, while nobody times
 };
 
 }  // namespace stitch::verifier

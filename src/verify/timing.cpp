@@ -25,6 +25,21 @@ double Samples::median() const { return quantile(wall_ns, 0.5); }
 double Samples::event_median() const { return quantile(event_ns, 0.5); }
 
 double Samples::spread() const {
+  constexpr size_t rounds = 5;
+  double middle = median();
+  if (middle <= 0 || wall_ns.size() < rounds) return call_spread();
+  std::vector<double> medians;
+  for (size_t i = 0; i < rounds; ++i) {
+    auto at = [&](size_t round) {
+      return wall_ns.begin() + static_cast<std::ptrdiff_t>(wall_ns.size() * round / rounds);
+    };
+    medians.push_back(quantile({at(i), at(i + 1)}, 0.5));
+  }
+  auto [least, most] = std::ranges::minmax(medians);
+  return (most - least) / 2 / middle;
+}
+
+double Samples::call_spread() const {
   double middle = median();
   return middle > 0 ? (quantile(wall_ns, 0.75) - quantile(wall_ns, 0.25)) / 2 / middle : 0;
 }
@@ -38,6 +53,7 @@ Json to_json(const Samples& samples, bool raw) {
   json.update(Json{{"seconds", samples.median()},
                    {"event_seconds", samples.event_median()},
                    {"spread", samples.spread()},
+                   {"call_spread", samples.call_spread()},
                    {"calls", samples.wall_ns.size()}});
   if (!samples.measured_at.empty()) json["measured_at"] = samples.measured_at;
   if (raw) json.update(Json{{"wall_ns", samples.wall_ns}, {"event_ns", samples.event_ns}});

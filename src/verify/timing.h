@@ -21,8 +21,11 @@ struct Samples {
 
   double median() const;  // seconds of wall time
   double event_median() const;
-  // Half the distance between the quartiles over the median.
+  // How far the median is to be trusted: half the distance between the lowest and the highest median of five
+  // rounds, over the median of all.
   double spread() const;
+  // Of single calls: half the distance between the quartiles, over the median.
+  double call_spread() const;
 };
 
 Json to_json(const Samples& samples, bool raw);

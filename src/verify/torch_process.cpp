@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "device/gpu_lock.h"
 #include "import/python.h"
 #include "verify/torch_reference.h"
 
@@ -16,6 +17,9 @@ Result<TorchProcess> TorchProcess::start(const std::string& python) {
 
 Result<Json> TorchProcess::ask(const Json& request,
                                const std::function<void(std::string_view)>& on_progress) {
+  if (word(request, "device") == "cuda") on_gpu_ = true;
+  std::optional<Result<device::GpuLock>> beside_others;
+  if (on_gpu_) beside_others.emplace(device::GpuLock::share());
   bool sent = static_cast<bool>(child_.send(request.dump(-1, ' ', true, Json::error_handler_t::replace)));
   while (sent) {
     auto line = child_.read_line();

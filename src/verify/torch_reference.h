@@ -24,6 +24,7 @@ class TorchProcess {
   TorchProcess(Child child, fs::path python) : child_(std::move(child)), python_(std::move(python)) {}
   Child child_;
   fs::path python_;
+  bool on_gpu_ = false;
 };
 
 class TorchReference : public Reference {

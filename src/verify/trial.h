@@ -3,11 +3,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "graph/safetensors.h"
 #include "oracle/tensor.h"
+#include "verify/numerics.h"
 
 namespace stitch::verifier {
 
@@ -41,6 +43,7 @@ struct Trial {
   Tensors inputs;   // in the signature's order: inputs, states, the seed
   Tensors truth;    // in the signature's order: outputs, updates; floats as f64
   Tensors pytorch;  // the same in the class's precision; empty where PyTorch can't say
+  mutable std::vector<std::optional<Distance>> pytorch_distances;  // from the truth, once taken
   // Relative, per output: what a change of the inputs within the class's rounding does to the truth.
   // Only where PyTorch can't say.
   std::vector<double> sensitivity;

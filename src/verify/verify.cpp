@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "device/floor.h"
 #include "device/gpu_detect.h"
-#include "device/gpu_lock.h"
 #include "graph/cost.h"
 #include "import/import.h"
 #include "sandbox/sandbox.h"
@@ -61,11 +60,6 @@ Result<Imported> import_task_graph(const VerifyOptions& options) {
 Result<GateReport> run_gate(const Gate& gate, Session& session) {
   GateReport report{.gate = std::string(gate.name)};
   session.progress(gate.name);
-  std::optional<device::GpuLock> beside_others;
-  if (gate.shares_gpu && session.options.device == runner::Device::cuda) {
-    STITCH_TRY(device::GpuLock shared, device::GpuLock::share());
-    beside_others.emplace(std::move(shared));
-  }
   auto begin = Clock::now();
   Json evidence;
   auto passed = gate.run(session, evidence);

@@ -1,9 +1,10 @@
 // conv.cudnn: a convolution or transposed convolution by cuDNN, bias and ReLU fused where it has them. FP32
 // exactly in class strict; TF32 where the class allows it. settings: half = 1 multiplies in fp16, channels
 // last, with FP32 sums (the same mantissa as TF32, 1.8x as fast as TF32 channels last on an H200); last = 1
-// multiplies channels last in TF32; search = 1 times the algorithms when the program is created; algorithm
-// takes one of the proposals. What isn't stored as cuDNN takes it is copied (kernels/conv_arrange.h); filters
-// are packed once. Chosen for every convolution with more than a few channels.
+// multiplies channels last in TF32; exact_bias = 1 adds a bias in FP32, by a pass of its own behind fp16;
+// search = 1 times the algorithms when the program is created; algorithm takes one of the proposals. What
+// isn't stored as cuDNN takes it is copied (kernels/conv_arrange.h); filters are packed once. Chosen for
+// every convolution with more than a few channels.
 #include <algorithm>
 
 #include "base/text.h"
@@ -33,13 +34,14 @@ class Writer {
   Result<RegionCode> write() {
     STITCH_TRY(parts_, parts_of(request_.graph, request_.region, convolution_ops));
     STITCH_TRY(c_, convolution_of(request_, parts_));
-    STITCH_TRY(epilogue_, epilogue_of(request_, parts_, 1));
     DType dtype = request_.graph.type(parts_.product->results[0]).dtype;
     bool half =
         dtype == DType::f32 && (setting(request_.region, "half", 0) == 1 || request_.numerics == "half");
     type_ = half ? DType::f16 : dtype;
     last_ = type_ != DType::f32 || setting(request_.region, "last", 0) == 1 ||
             (channels_last(c_, c_.x) && !dense_nchw(c_.x));
+    planes_ = last_ && c_.strides(c_.result.view)[1] != 1;
+    STITCH_TRY(epilogue_, epilogue_of(request_, parts_, 1, planes_ ? run_of_pixels() : 1));
     decide_result();
     std::string x = input(), weight = filter();
     member();
@@ -88,7 +90,10 @@ class Writer {
     if (fits) library_ = *library;
     // fp16 in memory and more to compute: one pass does both. Behind transposed convolutions cuDNN adds a
     // bias in a pass of its own, slower than ours.
-    in_library_ = fits && (direct_ || type_ == DType::f32);
+    // cuDNN rounds a bias to the type of the image.
+    bool rounds_bias =
+        library && library->bias && type_ != DType::f32 && setting(request_.region, "exact_bias", 0) == 1;
+    in_library_ = fits && (direct_ || type_ == DType::f32) && !rounds_bias;
     finishes_ = !direct_ || !in_library_;
     if (!in_library_) library_ = {};
     result_ = out.place->pointer;
@@ -203,6 +208,19 @@ class Writer {
     signature_.member(code_.members.back());
   }
 
+  // Pixels of a plane that are written at once.
+  int64_t run_of_pixels() const {
+    const View& out = c_.result.view;
+    auto strides = c_.strides(out);
+    bool dense = !c_.result.scatter && strides[4] == 1 &&
+                 (c_.size_out[1] == 1 || strides[3] == c_.size_out[2]) &&
+                 (c_.size_out[0] == 1 || strides[2] == c_.size_out[1] * c_.size_out[2]);
+    return dense && c_.positions() % 4 == 0 && strides[0] % 4 == 0 && strides[1] % 4 == 0 &&
+                   out.offset % 4 == 0
+               ? 4
+               : 1;
+  }
+
   // Neighbours in cuDNN's result that are neighbours in ours, as many as 16 bytes hold.
   int64_t finished_pack() const {
     const View& out = c_.result.view;
@@ -218,11 +236,11 @@ class Writer {
     std::string functor = in_library_ || epilogue_.empty() ? "stitch::NoEpilogue{}" : epilogue_.construct;
     bool needs_struct = finishes_ || !unaligned_.empty();
     if (finishes_) {
-      bool planes = last_ && c_.strides(c_.result.view)[1] != 1;
-      if (planes)
-        body_ +=
-            format("  return stitch::finish_transposed<{}>(\n      \"{}\", {}, {}, {}, {}, {}, stream);\n",
-                   product_, request_.name, result_, out.pointer, functor, c_.batch, c_.positions());
+      if (planes_)
+        body_ += format(
+            "  return stitch::finish_transposed<{}, {}>(\n      \"{}\", {}, {}, {}, {}, {}, stream);\n",
+            product_, run_of_pixels(), request_.name, result_, out.pointer, functor, c_.batch,
+            c_.positions());
       else
         body_ += format(
             "  return stitch::finish_image<{}, {}, {}>(\n      \"{}\", {}, {}, {}, {}, stream);\n", product_,
@@ -263,6 +281,7 @@ class Writer {
   LibraryEpilogue library_;
   DType type_ = DType::f32;  // of what cuDNN reads and writes
   bool last_ = false;        // channels last
+  bool planes_ = false;      // what is made of cuDNN's result isn't
   bool direct_ = false, in_library_ = false, finishes_ = false;
   int64_t padded_ = 0;  // channels of what cuDNN reads
   std::string product_, result_, body_, functions_;

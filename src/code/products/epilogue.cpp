@@ -38,8 +38,11 @@ Indices first_indices(const Index& position, const Shape& shape) {
 // Writes the functor's statements one node after the other.
 class Writer {
  public:
-  Writer(const RegionRequest& request, const Parts& parts)
-      : request_(request), parts_(parts), number_(arithmetic_type(request.graph.type(parts.result).dtype)) {
+  Writer(const RegionRequest& request, const Parts& parts, int64_t run)
+      : request_(request),
+        parts_(parts),
+        run_(run),
+        number_(arithmetic_type(request.graph.type(parts.result).dtype)) {
     ValueId result = parts.product->results[0];
     const Shape& shape = request.graph.type(result).shape;
     known_[result] = {"value", first_indices(Index::variable("position", element_count(shape)), shape)};
@@ -48,8 +51,10 @@ class Writer {
   Result<void> add_bias(ValueId bias, size_t dim) {
     auto view = find_view(request_, bias);
     if (!view) return not_for(request_.region, "can't read its bias where it lies");
-    Known& value = known_[parts_.product->results[0]];
-    body_ += format("    value += {};\n", read(*view, {value.indices[dim]}));
+    const Shape& shape = request_.graph.type(parts_.product->results[0]).shape;
+    View along{view->place, shape, std::vector<int64_t>(shape.size(), 0), view->offset};
+    along.strides[dim] = view->strides[0];
+    body_ += format("    value += {};\n", read(along, known_[parts_.product->results[0]].indices));
     steps_.push_back("bias");
     return {};
   }
@@ -106,10 +111,21 @@ class Writer {
     const char* index =
         request_.graph.type(parts_.result).elements() < (int64_t{1} << 31) ? "int" : "int64_t";
     bool positioned = body_.find("position") != std::string::npos;
-    out.definition = format(
-        "struct {} {{\n{}  __device__ {} operator()({} value, {}{}) const {{\n{}    return {};\n  }}\n}};\n",
-        out.type, fields.text(), number_, number_, index, positioned ? " position" : "", body_,
-        known_.at(parts_.result).name);
+    std::string head = format("  __device__ {} operator()({} value, {}", number_, number_, index);
+    std::string shared;
+    if (!shared_reads_.empty()) {
+      std::vector<std::string> names, reads;
+      for (const auto& [read, name] : shared_reads_) names.push_back(name), reads.push_back(read);
+      shared = format(
+          "  struct Shared {{\n    {} {};\n  }};\n"
+          "  __device__ Shared shared({} position) const {{\n    return {{{}}};\n  }}\n"
+          "{} position) const {{\n    return (*this)(value, position, shared(position));\n  }}\n",
+          number_, join(names, ", "), index, join(reads, ",\n            "), head);
+    }
+    out.definition =
+        format("struct {} {{\n{}{}{}{}{}) const {{\n{}    return {};\n  }}\n}};\n", out.type, fields.text(),
+               shared, head, positioned ? " position" : "", shared.empty() ? "" : ", const Shared& shared",
+               body_, known_.at(parts_.result).name);
     out.construct = format("{}{{{}}}", out.type, join(pointers, ", "));
     return out;
   }
@@ -123,7 +139,18 @@ class Writer {
   std::string read(const View& view, const Indices& indices) {
     if (std::ranges::find(places_, view.place) == places_.end()) places_.push_back(view.place);
     Index at = position(indices, view.strides) + view.offset;
-    return format("static_cast<{}>({}[{}])", number_, view.place->pointer, at.text());
+    std::string text = format("static_cast<{}>({}[{}])", number_, view.place->pointer, at.text());
+    if (run_ == 1 || !same_for_run(view, indices)) return text;
+    auto [found, is_new] = shared_reads_.try_emplace(text);
+    if (is_new) found->second = format("{}_{}", view.place->pointer, shared_reads_.size());
+    return "shared." + found->second;
+  }
+  bool same_for_run(const View& view, const Indices& indices) {
+    if (indices != known_.at(parts_.product->results[0]).indices) return false;
+    int64_t same = 1;
+    for (size_t d = view.shape.size(); d-- > 0 && (view.strides[d] == 0 || view.shape[d] == 1);)
+      same *= view.shape[d];
+    return same % run_ == 0;
   }
 
   Result<std::string> outside(ValueId operand, const Indices& indices, const Shape& shape) {
@@ -141,8 +168,10 @@ class Writer {
 
   const RegionRequest& request_;
   const Parts& parts_;
+  const int64_t run_;
   std::string number_;
   std::map<ValueId, Known> known_;
+  std::map<std::string, std::string> shared_reads_;  // by what is read: the name it has in Shared
   std::vector<const Place*> places_;
   std::vector<std::string> steps_;
   std::string body_;
@@ -151,8 +180,8 @@ class Writer {
 
 }  // namespace
 
-Result<Epilogue> epilogue_of(const RegionRequest& request, const Parts& parts, size_t bias_dim) {
-  Writer writer(request, parts);
+Result<Epilogue> epilogue_of(const RegionRequest& request, const Parts& parts, size_t bias_dim, int64_t run) {
+  Writer writer(request, parts, run);
   const Node& product = *parts.product;
   bool own_bias = product.op == Op::linear || product.op == Op::conv || product.op == Op::conv_transpose;
   if (own_bias && product.operands.size() > 2 && product.operands[2] != ValueId::none)

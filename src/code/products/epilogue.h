@@ -4,7 +4,11 @@
 //     const float* bias;  // (100)
 //     __device__ float operator()(float value, int position) const;
 //   };
-// `position` counts the product's result in row-major order, whatever its layout is.
+// `position` counts the product's result in row-major order, whatever its layout is. With a run, what all of
+// a run's elements read comes from a member function of its own, for kernels that finish whole runs:
+//     struct Shared { float bias; };
+//     __device__ Shared shared(int position) const;
+//     __device__ float operator()(float value, int position, const Shared& shared) const;
 #pragma once
 
 #include "code/products/parts.h"
@@ -21,8 +25,10 @@ struct Epilogue {
   bool empty() const { return definition.empty(); }
 };
 
-// `bias_dim`: which dimension of the result the product's own bias (its third operand) goes along.
-Result<Epilogue> epilogue_of(const RegionRequest& request, const Parts& parts, size_t bias_dim);
+// `bias_dim`: which dimension of the result the product's own bias (its third operand) goes along. `run`: so
+// many neighbours at a multiple of so many are finished together; 1: each for itself.
+Result<Epilogue> epilogue_of(const RegionRequest& request, const Parts& parts, size_t bias_dim,
+                             int64_t run = 1);
 
 // The epilogues that libraries have: a bias along one dimension, then an activation, both optional.
 struct LibraryEpilogue {

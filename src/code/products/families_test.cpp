@@ -87,7 +87,7 @@ TEST(ProductFamilies, WriteReadableCode) {
                               "  const float* b;  // (5)\n"
                               "  __device__ float operator()(float value, int position) const {\n"
                               "    value += static_cast<float>(b[position % 5]);\n"
-                              "    float relu_value_1 = value < 0 ? 0.0f : value;\n"
+                              "    float relu_value_1 = stitch::rectified(value);\n"
                               "    return relu_value_1;\n"
                               "  }\n"
                               "};\n"),

@@ -43,20 +43,14 @@ std::string scalar_text(const Node& node, std::span<const std::string> in, std::
   const std::string& x = in[0];
   bool single = number == "float";
   auto call = [&](std::string_view name) { return format("{}{}({})", name, single ? "f" : "", x); };
+  auto own = [&](std::string_view name) { return format("stitch::{}({})", name, x); };  // loops_math.h
   auto literal = [&](double value) { return literal_text(value, number); };
   switch (node.op) {
-    case Op::relu: return format("{0} < 0 ? {1} : {0}", x, literal(0));
-    case Op::gelu:
-      if (node.attributes.text("approximate") == "tanh")
-        return format("{0} * {1} * ({2} + {3}({4} * ({1} + {5} * {1} * {1} * {1})))", literal(0.5), x,
-                      literal(1), single ? "tanhf" : "tanh", literal(0.7978845608028654), literal(0.044715));
-      return format("{0} * {1} * {2}(-{1} * {3})", literal(0.5), x, single ? "erfcf" : "erfc",
-                    literal(0.7071067811865476));
-    case Op::silu: return format("{0} / ({1} + {2}(-{0}))", x, literal(1), single ? "expf" : "exp");
-    case Op::mish:  // x · tanh(ln(1 + e^x)), and e^x must not overflow
-      return format("{0} * {1}({0} > {2} ? {0} : {3}({4}({0})))", x, single ? "tanhf" : "tanh", literal(20),
-                    single ? "log1pf" : "log1p", single ? "expf" : "exp");
-    case Op::sigmoid: return format("{1} / ({1} + {2}(-{0}))", x, literal(1), single ? "expf" : "exp");
+    case Op::relu: return own("rectified");
+    case Op::gelu: return own(node.attributes.text("approximate") == "tanh" ? "gelu_by_tanh" : "gelu");
+    case Op::silu: return own("swish");
+    case Op::mish: return own("mish");
+    case Op::sigmoid: return own("logistic");
     case Op::tanh: return call("tanh");
     case Op::exp: return call("exp");
     case Op::neg: return format("-{}", x);
@@ -64,22 +58,16 @@ std::string scalar_text(const Node& node, std::span<const std::string> in, std::
     case Op::sqrt: return call("sqrt");
     case Op::leaky_relu:
       return format("{0} > 0 ? {0} : {1} * {0}", x, literal(node.attributes.number("slope")));
-    case Op::hardswish: {
-      std::string raised = format("({0} + {1})", x, literal(3));
-      return format("{0} * ({1} < 0 ? {2} : {1} > {3} ? {3} : {1}) / {3}", x, raised, literal(0), literal(6));
-    }
-    case Op::clamp: {
-      std::string low = literal(node.attributes.number("low")),
-                  high = literal(node.attributes.number("high"));
-      return format("{0} < {1} ? {1} : {0} > {2} ? {2} : {0}", x, low, high);
-    }
+    case Op::hardswish: return own("hardswish");
+    case Op::clamp:
+      return format("stitch::clamped<{}>({}, {}, {})", number, x, literal(node.attributes.number("low")),
+                    literal(node.attributes.number("high")));
     case Op::add: return format("{} + {}", in[0], in[1]);
     case Op::sub: return format("{} - {}", in[0], in[1]);
     case Op::mul: return format("{} * {}", in[0], in[1]);
     case Op::div: return format("{} / {}", in[0], in[1]);
-    // A NaN wins, whichever side it is on.
-    case Op::minimum: return format("{0} < {1} || {0} != {0} ? {0} : {1}", in[0], in[1]);
-    case Op::maximum: return format("{0} > {1} || {0} != {0} ? {0} : {1}", in[0], in[1]);
+    case Op::minimum: return format("stitch::smaller({}, {})", in[0], in[1]);
+    case Op::maximum: return format("stitch::larger({}, {})", in[0], in[1]);
     default: throw Bug("no scalar expression");
   }
 }

@@ -31,8 +31,8 @@ Result<void> all_written(const Session& session, const Tensors& first, const Ten
 
 Result<void> inputs_unchanged(Session& session, Attempt& attempt, const Trial& trial) {
   for (size_t i = 0; i < trial.inputs.size(); ++i) {
-    STITCH_TRY(std::vector<std::byte> now, attempt.input(-1, i));
-    if (std::memcmp(now.data(), trial.inputs[i].bytes.data(), now.size()) != 0)
+    STITCH_TRY(BulkBytes now, attempt.input(-1, i));
+    if (!equal_bulk(now.bytes, trial.inputs[i].bytes))
       return found("inputs_changed",
                    format("it wrote to its input '{}'", session.task.signature.inputs[i].name));
   }

@@ -16,6 +16,8 @@ std::string describe(const Question& question) {
   return question.weights == Weights::task ? text : text + ", reparameterised weights";
 }
 
+constexpr int64_t large_bytes = int64_t{1} << 30;  // of inputs and outputs
+
 struct Tally {
   int trials = 0, outside = 0;
   double worst = 0;  // the largest error over its budget
@@ -60,15 +62,21 @@ Result<void> check_trial(Session& session, Attempt& attempt, const Trial& trial,
 
 std::vector<Question> questions(Session& session) {
   std::vector<Question> list;
-  int seeds = session.options.quick ? 1 : 3;
+  // Many elements see in one trial what few see in several, and gigabytes take their time.
+  int64_t bytes = 0;
+  for (const auto* side : {&session.task.signature.inputs, &session.task.signature.outputs})
+    for (const ManifestTensor& tensor : *side) bytes += tensor.type.bytes();
+  const bool large = bytes > large_bytes;
+  int seeds = session.options.quick || large ? 1 : 3;
   for (int i = 0; i < seeds; ++i) list.push_back({Weights::task, "task", session.next_seed()});
   if (session.options.quick) return list;
   for (const std::string& distribution : session.reference.distributions())
-    list.push_back({Weights::task, distribution, session.next_seed()});
+    if (!large || distribution == "normal")
+      list.push_back({Weights::task, distribution, session.next_seed()});
   // A Python candidate may have no place to put other weights.
   if (session.python) return list;
   list.push_back({Weights::reparameterised, "task", session.next_seed()});
-  list.push_back({Weights::reparameterised, "normal", session.next_seed()});
+  if (!large) list.push_back({Weights::reparameterised, "normal", session.next_seed()});
   return list;
 }
 

@@ -1,4 +1,4 @@
-// What one call makes the device do.
+// What one call makes the device do, and how much of its memory the program wants.
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -6,10 +6,33 @@
 #include "base/text.h"
 #include "verify/attempt.h"
 #include "verify/gates/gates.h"
+#include "verify/torch_reference.h"
 
 namespace stitch::verifier {
 
+namespace {
+
 constexpr size_t most_listed = 2000;  // kernels one by one: name, start, nanoseconds
+
+// Right as long as nobody else takes or gives back memory of the GPU meanwhile.
+Json memory(Session& session, const Attempt& attempt) {
+  int64_t bytes = attempt.device_bytes();
+  const Signature& signature = session.task.signature;
+  for (const auto* side : {&signature.inputs, &signature.outputs, &signature.parameters})
+    for (const ManifestTensor& tensor : *side) bytes += tensor.type.bytes();
+  Json out = {{"program_bytes", bytes}};
+  if (session.torch && !session.options.quick)
+    if (auto peak = session.torch->peak_bytes()) out["pytorch_bytes"] = *peak;
+  return out;
+}
+
+std::string memory_text(const Json& memory) {
+  auto text = [&](const char* name) { return bytes_text(memory.at(name).get<double>()); };
+  std::string out = text("program_bytes");
+  return memory.contains("pytorch_bytes") ? out + " (PyTorch " + text("pytorch_bytes") + ")" : out;
+}
+
+}  // namespace
 
 Result<Passed> profile(Session& session, Json& evidence) {
   if (session.trials.empty()) return skipped("no trial to repeat");
@@ -47,6 +70,10 @@ Result<Passed> profile(Session& session, Json& evidence) {
     evidence["busy_ns"] = busy;
     summary += format(", {} busy of {}", seconds_text(static_cast<double>(busy) * 1e-9),
                       seconds_text(static_cast<double>(last - first) * 1e-9));
+  }
+  if (session.options.device == runner::Device::cuda) {
+    evidence["memory"] = memory(session, attempt);
+    summary += ", " + memory_text(evidence["memory"]);
   }
   return Passed{summary};
 }

@@ -149,8 +149,8 @@ class RegionCheck {
   double worst_ = 0;
 };
 
-// The oracle runs on the CPU, one region after the other: past this it takes minutes.
-constexpr double most_flops = 4e12;
+// The oracle runs on the CPU in float64, one region after the other, twice: past this it takes minutes.
+constexpr double most_flops = 4e11, most_bytes = 8e9;
 
 }  // namespace
 
@@ -163,9 +163,10 @@ Result<Passed> regions(Session& session, Json& evidence) {
     return skipped("the program names no regions");
   }
   if (session.options.quick) return skipped("--quick");
-  double flops = cost(session.task.graph).total.flops;
-  if (flops > most_flops && !session.weak)
-    return skipped(format("{} on the CPU would take minutes, and the task is not weak", si(flops, "FLOP")));
+  auto whole = cost(session.task.graph).total;
+  if ((whole.flops > most_flops || whole.bytes > most_bytes) && !session.weak)
+    return skipped(format("{} and {} on the CPU would take minutes, and the task is not weak",
+                          si(whole.flops, "FLOP"), si(whole.bytes, "B")));
   Weights weights = session.weak ? Weights::reparameterised : Weights::task;
   STITCH_TRY(Attempt attempt, Attempt::start(session, weights));
   STITCH_TRY(Trial trial, session.reference.ask({weights, "task", session.next_seed()}));

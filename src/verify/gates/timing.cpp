@@ -23,6 +23,9 @@ namespace {
 constexpr int64_t flush_bytes = int64_t{256} << 20;  // several times any L2
 constexpr int most_calls = 100, fewest_calls = 20, rounds = 5;
 constexpr double seconds_per_side = 1.0;
+// Calls of microseconds jitter with the host: more of them.
+constexpr int most_short_calls = 500;
+constexpr double seconds_of_short_calls = 0.02;
 constexpr int64_t checked_whole = int64_t{16} << 20, page = 1 << 16;
 constexpr int pages = 32;
 
@@ -131,7 +134,10 @@ class Stopwatch {
 };
 
 int calls_for(double seconds) {
-  return std::clamp(static_cast<int>(seconds_per_side / std::max(seconds, 1e-6)), fewest_calls, most_calls);
+  seconds = std::max(seconds, 1e-6);
+  int calls = std::clamp(static_cast<int>(seconds_per_side / seconds), fewest_calls, most_calls);
+  int short_calls = std::min(static_cast<int>(seconds_of_short_calls / seconds), most_short_calls);
+  return std::max(calls, short_calls);
 }
 
 Result<void> prepare_baselines(Session& session, std::vector<Samples*>& live) {
@@ -174,16 +180,10 @@ Result<Passed> timing(Session& session, Json& evidence) {
     return skipped("times on the emulated GPU mean nothing");
   if (!session.options.timing) return skipped("not asked for");
   std::vector<Samples*> live;
-  std::optional<device::GpuLock> beside_others;
-  {
-    STITCH_TRY(device::GpuLock shared, device::GpuLock::share());
-    beside_others.emplace(std::move(shared));
-  }
   STITCH_CHECK(prepare_baselines(session, live));
   STITCH_TRY(Attempt attempt, Attempt::start(session, Weights::task));
   Stopwatch stopwatch(session, attempt);
   STITCH_CHECK(stopwatch.place());
-  beside_others.reset();
   session.progress("waiting for others to finish their timing");
   STITCH_TRY(device::GpuLock alone, device::GpuLock::take());
   Samples warm{.side = "warm-up"};

@@ -253,6 +253,12 @@ std::vector<Case> conv_cases() {
                  .settings = {{"half", 1}},
                  .storage = {{"x", half_last}, {"z", half_last}},
                  .tolerance = 2e-3});
+  all.push_back({.name = "half_storage_exact_bias",
+                 .technique = "conv.cudnn",
+                 .graph = forms[1].graph,
+                 .settings = {{"half", 1}, {"exact_bias", 1}},
+                 .storage = {{"x", half_last}, {"z", half_last}},
+                 .tolerance = 2e-3});
   all.push_back(
       {.name = "strict_depthwise", .technique = "conv.cudnn", .graph = depthwise, .numerics = "strict"});
   all.push_back({.name = "half_depthwise",

@@ -228,65 +228,126 @@ StitchStatus finish_image(const char* name, const From* image, typename P::Out* 
                 {static_cast<unsigned>(divide_up(count, 256)), 256}, stream, image, out, epilogue, pixels);
 }
 
-// The same from channels last, at 16 bytes, to planes. Everything is read and computed before anything is
-// written: what the epilogue reads needn't wait for stores.
-template <class P, class From, class Epilogue>
+// What an epilogue reads once for a run of neighbours, if it says so: its bias, mostly.
+template <class Epilogue, class Index>
+__device__ __forceinline__ auto shared_by_run(const Epilogue& epilogue, Index position) {
+  if constexpr (requires { epilogue.shared(position); })
+    return epilogue.shared(position);
+  else
+    return NoEpilogue{};
+}
+template <class Epilogue, class Sum, class Index, class Shared>
+__device__ __forceinline__ Sum finished(const Epilogue& epilogue, Sum value, Index position,
+                                        const Shared& shared) {
+  if constexpr (std::is_same_v<Shared, NoEpilogue>)
+    return epilogue(value, position);
+  else
+    return epilogue(value, position, shared);
+}
+
+// A block's part of an image on its way from channels last to planes: the pixels of a channel behind each
+// other, in words of 32 bits. Lanes that write along packs of channels meet every bank once, and so do lanes
+// that read words along pixels, by twos.
+template <class T, int all_channels>
+struct PlanesTile {
+  static constexpr int pack = image_pack<T, all_channels>;
+  static constexpr int in_word = sizeof(T) == 2 ? 2 : 1;  // pixels
+  static constexpr int channels = all_channels <= 16 ? 16 : all_channels <= 32 ? 32 : 64;
+  static constexpr int pixels = channels == 16 ? 256 : 4096 * in_word / channels;
+  static constexpr int words = pixels / in_word;  // of a channel
+  static constexpr int packs = channels / pack;   // of a pixel
+  static constexpr int turns = words * packs / image_threads;
+  static constexpr int apart = packs < 16 ? 32 / packs : 2;
+  using Word = Pack<T, in_word>;
+  alignas(16) Word values[channels * words];
+  __device__ __forceinline__ Word* at(int channel, int word) {
+    return values + channel * words + (word + channel / pack * apart) % words;
+  }
+};
+
+// The same from channels last, at 16 bytes, to planes. `run` pixels of a channel at once: where 4 lie behind
+// each other in `out` as one row of 16 bytes, an epilogue's reads and all arithmetic on places are shared.
+template <class P, int run, class From, class Epilogue>
 __global__ void __launch_bounds__(image_threads, 4)
     finish_transposed_kernel(const From* __restrict__ image, typename P::Out* __restrict__ out,
                              Epilogue epilogue, int pixels) {
   using Index = typename P::Index;
   constexpr int channels = static_cast<int>(int64_t{P::batches} * P::rows);
-  constexpr int pack = image_pack<From, channels>;
-  using Tile = ImageTile<channels, pack>;
+  using Tile = PlanesTile<From, channels>;
+  using Word = typename Tile::Word;
+  constexpr int pack = Tile::pack, in_word = Tile::in_word;
   __shared__ Tile tile;
   const ImagePart<Tile, channels> part(pixels);
-  const int channel0 = part.channel0, pixel0 = part.pixel0;
-  const int thread = static_cast<int>(threadIdx.x);
-  const int column = thread % Tile::pixels, row = thread / Tile::pixels;
-  const int pixel = pixel0 + column;
-  Pack<From, pack> held[Tile::pack_turns];
+  const int channel0 = part.channel0, pixel0 = part.pixel0, thread = static_cast<int>(threadIdx.x);
+  Pack<From, pack> held[Tile::turns][in_word];  // all are on their way before the first is needed
 #pragma unroll
-  for (int i = 0; i < Tile::pack_turns; ++i) {
+  for (int i = 0; i < Tile::turns; ++i) {
     const int at = i * image_threads + thread, first = channel0 + at % Tile::packs * pack;
-    const int in_pixel = pixel0 + at / Tile::packs;
-    if (first < channels && in_pixel < pixels)
-      held[i] =
-          load<pack>(image + (static_cast<int64_t>(part.sample) * pixels + in_pixel) * channels + first, 0);
-    else
-      held[i] = {};
+#pragma unroll
+    for (int w = 0; w < in_word; ++w) {
+      const int pixel = pixel0 + at / Tile::packs * in_word + w;
+      held[i][w] = first < channels && pixel < pixels
+                       ? load<pack>(image + (int64_t{part.sample} * pixels + pixel) * channels + first, 0)
+                       : Pack<From, pack>{};
+    }
   }
 #pragma unroll
-  for (int i = 0; i < Tile::pack_turns; ++i) {
+  for (int i = 0; i < Tile::turns; ++i) {
     const int at = i * image_threads + thread;
+    Word* const first = tile.at(at % Tile::packs * pack, at / Tile::packs);
 #pragma unroll
-    for (int v = 0; v < pack; ++v)
-      tile.at(at % Tile::packs * pack + v, at / Tile::packs) = static_cast<float>(held[i][v]);
+    for (int v = 0; v < pack; ++v) {
+      Word word;
+#pragma unroll
+      for (int w = 0; w < in_word; ++w) word[w] = held[i][w][v];
+      first[v * Tile::words] = word;
+    }
   }
   __syncthreads();
-  typename P::Out results[Tile::turns];
-  const Index at = static_cast<Index>(part.sample) * pixels + pixel;
+  constexpr int columns = Tile::pixels / run, rows = image_threads / columns;
+  const int column = thread % columns * run, row = thread / columns, pixel = pixel0 + column;
+  if (pixel >= pixels) return;
+  const Index place = static_cast<Index>(part.sample) * pixels + pixel;
 #pragma unroll
-  for (int i = 0; i < Tile::turns; ++i) {
-    const int channel = channel0 + row + i * Tile::rows;
+  for (int i = 0; i < Tile::channels / rows; ++i) {
+    const int channel = channel0 + row + i * rows;
+    if (channels % Tile::channels != 0 && channel >= channels) return;
     const Index group = static_cast<Index>(channel) / P::rows, filter = static_cast<Index>(channel) % P::rows;
-    if (channel < channels && pixel < pixels)
-      results[i] = static_cast<typename P::Out>(
-          epilogue(tile.at(row + i * Tile::rows, column), P::position(group, filter, at)));
-  }
+    const Index position = P::position(group, filter, place);
+    From values[run];
+    if constexpr (run == 1) {
+      values[0] = (*tile.at(row + i * rows, column / in_word))[column % in_word];
+    } else {
 #pragma unroll
-  for (int i = 0; i < Tile::turns; ++i) {
-    const int channel = channel0 + row + i * Tile::rows;
-    const Index group = static_cast<Index>(channel) / P::rows, filter = static_cast<Index>(channel) % P::rows;
-    if (channel < channels && pixel < pixels) out[P::out(group, filter, at)] = results[i];
+      for (int v = 0; v < run; v += 2 * in_word) {
+        const auto two = load<2>(tile.at(row + i * rows, (column + v) / in_word), 0);
+#pragma unroll
+        for (int w = 0; w < 2 * in_word; ++w) values[v + w] = two[w / in_word][w % in_word];
+      }
+    }
+    const auto shared = shared_by_run(epilogue, position);
+    Pack<typename P::Out, run> results;
+#pragma unroll
+    for (int v = 0; v < run; ++v)
+      results[v] = static_cast<typename P::Out>(
+          finished(epilogue, static_cast<typename P::Sum>(values[v]), position + v, shared));
+    store<run>(out + P::out(group, filter, place), 0, results);
   }
 }
-template <class P, class From, class Epilogue>
+// `run`: so many pixels of a plane lie behind each other in `out`, at a multiple of so many elements.
+template <class P, int run, class From, class Epilogue>
 StitchStatus finish_transposed(const char* name, const From* image, typename P::Out* out, Epilogue epilogue,
                                int samples, int pixels, cudaStream_t stream) {
   constexpr int channels = static_cast<int>(int64_t{P::batches} * P::rows);
-  return launch(name, finish_transposed_kernel<P, From, Epilogue>,
-                ImageTile<channels, image_pack<From, channels>>::geometry(samples, pixels), stream, image,
-                out, epilogue, pixels);
+  using Tile = PlanesTile<From, channels>;
+  const Geometry geometry{
+      static_cast<unsigned>(samples * divide_up(channels, Tile::channels) * divide_up(pixels, Tile::pixels)),
+      image_threads};
+  const bool aligned = reinterpret_cast<uintptr_t>(out) % (run * sizeof(typename P::Out)) == 0;
+  return launch(name,
+                aligned ? finish_transposed_kernel<P, run, From, Epilogue>
+                        : finish_transposed_kernel<P, 1, From, Epilogue>,
+                geometry, stream, image, out, epilogue, pixels);
 }
 
 }  // namespace stitch

@@ -1,0 +1,65 @@
+// Every example becomes a program that the Verifier passes on the emulated GPU: plain and after every step,
+// in class strict and default. One reference judges all four, on one seed each; every gate: ./dev programs.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "code/technique.h"
+#include "code/write_program.h"
+#include "device/gpu_spec.h"
+#include "plan/steps.h"
+#include "verify/verify.h"
+
+namespace stitch::agents {
+namespace {
+
+std::vector<std::string> examples() {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(STITCH_SOURCE_DIR "/examples"))
+    if (entry.path().extension() == ".py") names.push_back(entry.path().stem().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+class EveryExample : public testing::TestWithParam<std::string> {
+ protected:
+  // On a CPU PyTorch rounds alike in both classes.
+  static Result<std::unique_ptr<verifier::Verifier>> open(const fs::path& task) {
+    return verifier::Verifier::open({.task = task, .numerics = verifier::Numerics::strict});
+  }
+
+  static void judge(verifier::Verifier& verifier, const fs::path& task, verifier::Numerics numerics,
+                    bool plain, const fs::path& folder) {
+    const Graph& graph = verifier.task().graph;
+    const std::string name(verifier::name(numerics));
+    SCOPED_TRACE(name + (plain ? ", plain" : ", every step"));
+    auto plan = plan::plan_of_steps(graph, name, code::techniques(), *find_gpu("H200"),
+                                    [&](const plan::StepRule& rule) { return !plain && !rule.rounds; });
+    ASSERT_TRUE(plan) << plan.error().text();
+    auto contents = code::write_program(graph, *plan);
+    ASSERT_TRUE(contents) << contents.error().text();
+    auto written = write_package(folder, *contents);
+    ASSERT_TRUE(written) << written.error().text();
+    auto verdict = verifier.judge({.program = folder, .task = task, .numerics = numerics, .quick = true});
+    ASSERT_TRUE(verdict) << verdict.error().text();
+    EXPECT_TRUE(verdict->passed()) << verdict->failure()->gate << ": " << verdict->failure()->summary;
+  }
+};
+
+TEST_P(EveryExample, PassesPlainAndOptimised) {
+  const fs::path task = fs::path(STITCH_SOURCE_DIR "/examples") / (GetParam() + ".py");
+  auto scratch = ScratchFolder::create("stitchcuda-example");
+  ASSERT_TRUE(scratch);
+  auto verifier = open(task);
+  ASSERT_TRUE(verifier) << verifier.error().text();
+  int number = 0;
+  for (auto numerics : {verifier::Numerics::strict, verifier::Numerics::standard})
+    for (bool plain : {true, false})
+      judge(**verifier, task, numerics, plain, scratch->path() / std::to_string(number++));
+}
+
+INSTANTIATE_TEST_SUITE_P(, EveryExample, testing::ValuesIn(examples()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace stitch::agents
