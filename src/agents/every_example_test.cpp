@@ -1,5 +1,5 @@
-// Every example becomes a program that the Verifier passes on the emulated GPU: plain and after every step, in
-// class strict and default. One reference judges all four, on one seed each; every gate: ./dev programs.
+// Every example becomes a program that the Verifier passes on the emulated GPU: plain and after every step,
+// in class strict and default. One reference judges all four, on one seed each; every gate: ./dev programs.
 #include <gtest/gtest.h>
 
 #include <algorithm>

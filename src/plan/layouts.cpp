@@ -145,9 +145,9 @@ class Chooser {
       return convolves(op) || op == Op::relu;
     });
     bool bias = node.operands.size() > 2 && node.operands[2] != ValueId::none;
-    if (!alone || channels_of_group(graph_, node) % 8 != 0 || filters / groups % 8 != 0) return false;
+    if (!alone || bias || channels_of_group(graph_, node) % 8 != 0 || filters / groups % 8 != 0) return false;
     constexpr int64_t large = int64_t{1} << 29;  // of two bytes each
-    return groups > 1 ? !bias : graph_.type(node.results[0]).elements() >= large;
+    return groups > 1 || graph_.type(node.results[0]).elements() >= large;
   }
 
   bool follows(size_t r) const {
