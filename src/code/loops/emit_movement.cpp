@@ -1,5 +1,6 @@
 // Views and movements as maps of indices; gather and index as maps that are known at run time.
 #include <algorithm>
+#include <functional>
 
 #include "base/format.h"
 #include "code/loops/emitter.h"
@@ -78,8 +79,74 @@ std::optional<std::string> Emitter::chosen_pack(ValueId id, const Node& node, si
   std::string element = format("{}[{}]", pack, pack_.variable);
   if (example->dtype == DType::f16 || example->dtype == DType::bf16)
     element = format("stitch::widened({})", element);
-  if (computed_type(example->dtype) != type_of(id)) element = format("static_cast<{}>({})", type_of(id), element);
+  if (computed_type(example->dtype) != type_of(id))
+    element = format("static_cast<{}>({})", type_of(id), element);
   return element;
+}
+
+// The same of single elements. A row that lies in one part has chosen it, and how far apart its elements are,
+// before the loop over them.
+std::optional<std::string> Emitter::chosen_part(ValueId id, const Node& node, size_t dim, const Indices& at) {
+  const Place* example = place_of(node.operands[0]);
+  bool in_pack = pack_.width > 1 &&
+                 std::ranges::any_of(at, [&](const Index& index) { return index.appears(pack_.variable); });
+  if (!example || in_pack) return std::nullopt;
+  struct Part {
+    const Place* place;
+    std::string condition;
+    Index where;
+  };
+  std::vector<Part> parts;
+  int64_t begin = 0;
+  bool walked = !at[dim].appears("pack");
+  for (ValueId operand : node.operands) {
+    const Place* place = place_of(operand);
+    int64_t size = graph().type(operand).shape[dim];
+    if (!place || place->dtype != example->dtype || size == 0) return std::nullopt;
+    if (within(at[dim], begin, begin + size).never) return std::nullopt;
+    Indices inside = at;
+    inside[dim] = at[dim] - begin;
+    begin += size;
+    parts.push_back({place, within(at[dim], 0, begin).condition, position(inside, place->strides)});
+    walked &= parts.back().where.appears_only_linearly("pack");
+  }
+  if (parts.size() < 2) return std::nullopt;
+  auto choice = [&](const std::function<std::string(const Part&)>& of) {
+    std::string text;
+    for (const Part& part : parts)
+      text += part.condition.empty() ? of(part) : format("{} ? {} : ", part.condition, of(part));
+    return text;
+  };
+  auto step = [&](const Part& part) { return walked ? part.where.factor_of("pack") : 0; };
+  auto base = [&](const Part& part) { return part.where - Index::variable("pack", INT32_MAX) * step(part); };
+  Indices bases = {at[dim]};
+  for (const Part& part : parts) {
+    used_.insert(part.place);
+    bases.push_back(base(part));
+  }
+  std::string key = "part|" + key_of(id, at);
+  if (!scopes_.find(key)) {
+    Scopes::Outside outside(scopes_, scopes_.outermost(bases));
+    std::string name = names_.unique(identifier(graph()[id].name) + "_part"), element = name;
+    line(format("const {}* const {} = {};", stored_type(example->dtype), name, choice([&](const Part& part) {
+                  return format("{} + {}", part.place->pointer, base(part).text());
+                })));
+    if (std::ranges::all_of(parts, [&](const Part& part) { return step(part) == step(parts[0]); })) {
+      element = step(parts[0]) == 0 ? name + "[0]" : format("{}[pack * {}]", name, step(parts[0]));
+    } else {
+      std::string stride = names_.unique(identifier(graph()[id].name) + "_stride");
+      line(format("const {} {} = {};", index_type(), stride,
+                  choice([&](const Part& part) { return std::to_string(step(part)); })));
+      element = format("{}[pack * {}]", name, stride);
+    }
+    scopes_.remember(key, element);
+  }
+  std::string element = *scopes_.find(key);
+  if (example->dtype == DType::f16 || example->dtype == DType::bf16)
+    element = format("stitch::widened({})", element);
+  if (computed_type(example->dtype) != type_of(id))
+    element = format("static_cast<{}>({})", type_of(id), element);
+  return declare(id, element);
 }
 
 std::string Emitter::joined_packs(ValueId id, const Node& node, size_t dim, const Indices& at) {
@@ -170,6 +237,7 @@ std::string Emitter::moved(ValueId id, const Node& node, const Indices& at) {
     case Op::concat: {
       size_t dim = dimension(node, at.size());
       if (one_part_a_pack(node, dim, at)) return joined_packs(id, node, dim, at);
+      if (std::optional<std::string> chosen = chosen_part(id, node, dim, at)) return *chosen;
       int64_t start = 0;
       std::string name;
       for (ValueId operand : node.operands) {

@@ -81,6 +81,7 @@ class Emitter {
   std::string joined_packs(ValueId id, const Node& node, size_t dim, const Indices& at);
   std::optional<std::string> chosen_pack(ValueId id, const Node& node, size_t dim, const Indices& at,
                                          const Index& first, const std::string& name);
+  std::optional<std::string> chosen_part(ValueId id, const Node& node, size_t dim, const Indices& at);
   std::string indexed(ValueId id, const Node& node, const Indices& at);
   std::string search(ValueId id, const Node& node, const Indices& at);
   std::string window(ValueId id, const Node& node, size_t result, const Indices& at);
@@ -152,7 +153,7 @@ class Emitter {
   };
   std::set<const Place*> used_, packed_;
   std::map<ValueId, int64_t> work_;
-  std::set<std::string> unrolled_;     // variables that are numbers once the loops are unrolled
+  std::set<std::string> unrolled_;    // variables that are numbers once the loops are unrolled
   std::vector<Reduction> held_rows_;  // some of whose rows are in registers
 };
 

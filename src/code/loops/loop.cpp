@@ -51,7 +51,8 @@ Attempt attempt(const std::vector<const Place*>& writes, const std::string& name
   Index pack = Index::variable(unit, count);
   if (turns.count > 1)
     emitter->scopes().open(
-        format("#pragma unroll 4\nfor ({0} turn = 0; turn < {1}; ++turn)", type, turns.count), {"turn"}, false);
+        format("#pragma unroll 4\nfor ({0} turn = 0; turn < {1}; ++turn)", type, turns.count), {"turn"},
+        false);
   const Index turn = Index::variable("turn", turns.count);
   Index lane = emitter->open_pack(width, together);
   Indices at = locate(turns.dim ? pack : turn * count + pack, lane);
@@ -157,8 +158,8 @@ std::optional<size_t> shared_rows(const RegionRequest& request, const Place& wri
   return std::nullopt;
 }
 
-// Weights as large as a row, shared by all rows: streams of other data push them out of the second-level cache
-// between one row and the next. A thread that takes its place in every row, in turns, reads them once.
+// Weights as large as a row, shared by all rows: streams of other data push them out of the second-level
+// cache between one row and the next. A thread that takes its place in every row, in turns, reads them once.
 int64_t large_weights(const RegionRequest& request, const Place& write) {
   constexpr int64_t much = 8 << 20;  // bytes: of 60 MB on an H200, 33 MB of layer_norm's weights don't stay
   if (write.strides != contiguous_strides(write.shape)) return 1;
@@ -181,7 +182,8 @@ int64_t large_weights(const RegionRequest& request, const Place& write) {
 }
 
 // What all pixels of a channel have in common, several packs of it, costs more than the pixel: a thread takes
-// the same channels of a few pixels. batch_norm of 672 channels last took 890 us on an H200, 314 by its bytes.
+// the same channels of a few pixels. batch_norm of 672 channels last took 890 us on an H200, 314 by its
+// bytes.
 std::optional<Turns> turns_by_channel(const Place& write, int64_t packs) {
   constexpr int64_t enough_threads = 132 * 768;
   std::vector<size_t> dims;
@@ -236,8 +238,8 @@ Kernel loop_kernel(const RegionRequest& request, const std::vector<const Place*>
     if (!made.kernel.packed.empty()) {
       auto by_channel = turns_by_channel(first, count / crossing->width);
       if (made.shared < much_shared || !by_channel) return made.kernel;
-      return attempt(writes, name, make, crossing->width, across(share_of(first, *by_channel), *crossing), true,
-                     *by_channel)
+      return attempt(writes, name, make, crossing->width, across(share_of(first, *by_channel), *crossing),
+                     true, *by_channel)
           .kernel;
     }
   }
@@ -252,8 +254,8 @@ Kernel loop_kernel(const RegionRequest& request, const std::vector<const Place*>
   if (int64_t width = best->kernel.width; width > 1 && best->shared >= much_shared && turns.count == 1 &&
                                           innermost(first) == 1 && first.shape[1] % width == 0)
     if (auto by_channel = turns_by_channel(first, count / width)) {
-      Attempt next = attempt(writes, name, make, width,
-                             along_result(share_of(first, *by_channel), width, 1), true, *by_channel);
+      Attempt next = attempt(writes, name, make, width, along_result(share_of(first, *by_channel), width, 1),
+                             true, *by_channel);
       if (next.packed >= best->packed) best = std::move(next);
     }
   constexpr int64_t enough_threads = 132 * 64;

@@ -122,9 +122,10 @@ Indices RowEmitter::open_elements(const Reduction& reduction) {
                         plan_.lanes > 1 ? " + lane" : "", plan_.lanes),
                  {"pack"}, false);
   } else {
-    scopes_.open(format("{}for ({} pack = {}; pack < {}; pack += {})",
-                        plan_.column && packs > 64 ? "#pragma unroll 8\n" : "", type, lane, packs, plan_.lanes),
-                 {"pack"}, false);
+    scopes_.open(
+        format("{}for ({} pack = {}; pack < {}; pack += {})",
+               plan_.column && packs > 64 ? "#pragma unroll 8\n" : "", type, lane, packs, plan_.lanes),
+        {"pack"}, false);
   }
   Index pack = Index::variable("pack", packs), inner = open_pack(width);
   elements_depth_ = scopes_.depth();

@@ -62,8 +62,8 @@ class RowEmitter : public LoopEmitter {
 
   RowPlan plan_;
   std::map<std::string, Held> held_;  // what a value at an element is called: the array that keeps it
-  size_t elements_depth_ = 0;  // of the scope in which the loop's elements are
-  bool holding_ = false;       // the loop that is open is over the plan's own rows, unrolled
+  size_t elements_depth_ = 0;         // of the scope in which the loop's elements are
+  bool holding_ = false;              // the loop that is open is over the plan's own rows, unrolled
 };
 
 }  // namespace stitch::code::loops

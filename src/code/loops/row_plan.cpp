@@ -13,7 +13,7 @@ namespace {
 
 // Blocks that keep the largest GPUs of today busy: a few for each of 132 multiprocessors.
 constexpr int64_t enough_blocks = 1024;
-constexpr int64_t most_held = 32;            // elements in a thread's registers
+constexpr int64_t most_held = 32;  // elements in a thread's registers
 constexpr int64_t multiprocessors = 132;
 constexpr int64_t enough_threads = 4 * 2048 * multiprocessors;
 
@@ -122,7 +122,8 @@ void plan_fused(RowPlan& plan) {
     plan.lanes =
         plan.length <= most_held ? 1 : std::clamp(power_above(divided_up(plan.length, most_held)), 8, 32);
     plan.columns = plan.lanes == 1 ? 128 : 32;
-    // Wide blocks, where there are enough: memory likes longer stretches, and edges that share a sector are few.
+    // Wide blocks, where there are enough: memory likes longer stretches, and edges that share a sector are
+    // few.
     const bool wide = plan.rows >= 128 * 2 * multiprocessors;
     if (wide && plan.length > most_held && plan.length <= 128) {
       plan.lanes = plan.length <= 64 ? 4 : 8;

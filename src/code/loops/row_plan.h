@@ -30,7 +30,7 @@ struct RowPlan {
   // Blocks that hold a row in their shared memory together, `held` packs a thread, and wait for each other.
   int64_t team = 1;
   int64_t resident = 1;  // of which a multiprocessor runs so many at a time
-  bool turned = false;  // results of a block's rows are written across its rows, through shared memory
+  bool turned = false;   // results of a block's rows are written across its rows, through shared memory
 
   int64_t packs() const { return length / width; }
   int64_t blocks() const;

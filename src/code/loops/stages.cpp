@@ -112,7 +112,8 @@ Attempt partial_across(const RegionRequest& request, Stages& stages, const RowPl
     const Pass& pass = schemes.back().passes[0];
     emitter.line(format("{} {}[{}];  // of neighbouring rows", pass.type, found.back(), plan.across));
     emitter.line("#pragma unroll");
-    emitter.line(format("for (int v = 0; v < {}; ++v) {}[v] = {};", plan.across, found.back(), pass.identity));
+    emitter.line(
+        format("for (int v = 0; v < {}; ++v) {}[v] = {};", plan.across, found.back(), pass.identity));
   }
   Indices reduced = emitter.open_elements(plan.reduction);
   Indices kept = emitter.kept_at(emitter.open_pack(plan.across));
@@ -324,7 +325,8 @@ std::vector<std::string> LoopEmitter::findings(const Reduction& reduction, const
   for (size_t i = 0; i < arrays.size(); ++i) {
     std::string key = format("stage|{}|{}", arrays[i], row.text());
     if (!scopes().find(key)) {
-      std::string name = names().unique(arrays[i].substr(4)), element = format("{}[{}]", arrays[i], row.text());
+      std::string name = names().unique(arrays[i].substr(4)),
+                  element = format("{}[{}]", arrays[i], row.text());
       if (row.appears(pack_.variable)) ++shared_loads;
       if (start) {
         // Scratch is aligned to more than any pack.

@@ -50,7 +50,8 @@ TEST(LoopDevice, Chains) {
       {{"x", half_last}, {"z", half_last}, {"r", half_last}, {"a", half_last}});
   // Parts of what is joined, each too small to count alone.
   add("joined to planes",
-      "graph \"g\"\ninput %a : f32[2,8,9,31]\ninput %b : f32[2,16,9,31]\ninput %c : f32[2,8,9,31]\ninput %d : "
+      "graph \"g\"\ninput %a : f32[2,8,9,31]\ninput %b : f32[2,16,9,31]\ninput %c : f32[2,8,9,31]\ninput %d "
+      ": "
       "f32[2,8,9,31]\ninput %e : f32[2,8,9,31]\n\n%y = concat(%a, %b, %c, %d, %e) dim=1 : f32[2,48,9,31]\n\n"
       "output %y\nend\n",
       {{"b", half_last}, {"c", half_last}, {"d", half_last}, {"e", half_last}});
@@ -64,7 +65,8 @@ TEST(LoopDevice, Chains) {
   // Short rows are looked at again in registers; a thread that has all channels looks once.
   std::string shares =
       "graph \"g\"\ninput %x : f32[8,{0},10,90,23]\n\n%s = softmax(%x) dim=1 : f32[8,{0},10,90,23]\n%p = "
-      "max_pool(%s) kernel=[2,2,1] stride=[2,2,1] padding=[0,0,0] dilation=[1,1,1] : f32[8,{0},5,45,23]\n%q = "
+      "max_pool(%s) kernel=[2,2,1] stride=[2,2,1] padding=[0,0,0] dilation=[1,1,1] : f32[8,{0},5,45,23]\n%q "
+      "= "
       "max_pool(%p) kernel=[2,2,1] stride=[2,2,1] padding=[0,0,0] dilation=[1,1,1] : f32[8,{0},2,22,23]\n\n"
       "output %q\nend\n";
   for (const char* channels : {"2", "7", "16"}) {

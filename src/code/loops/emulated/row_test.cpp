@@ -147,6 +147,12 @@ TEST(RowDevice, ChannelsLast) {
       "graph \"g\"\ninput %x : f32[2,8,24,23]\ninput %z : f32[2,16,24,23]\n\n%c = concat(%x, %z) dim=1 : "
       "f32[2,24,24,23]\n%y = group_norm(%c) groups=24 : f32[2,24,24,23]\n\noutput %y\nend\n",
       {{"z", {DType::f16, order}}, {"y", {DType::f16, order}}}, "row");
+  suite.add("concat of one type and norm",
+            "graph \"g\"\ninput %x : f32[2,9,7,7]\ninput %z : f32[2,16,7,7]\ninput %a : f32[2,3,7,7]\n\n%c = "
+            "concat(%x, %z, %a) dim=1 : f32[2,28,7,7]\n%y = group_norm(%c) groups=28 : f32[2,28,7,7]\n%s = "
+            "mean(%c) dims=[0] : f32[28,7,7]\n\noutput %y\noutput %s\nend\n",
+            {{"x", {DType::f16, order}}, {"z", {DType::f16, order}}, {"a", {DType::f16, order}}}, "row");
+  EXPECT_NE(suite.bench.last().code.source.find("c_part"), std::string::npos);
   // Rows of what pools make lie as what they look at does.
   std::string pooled =
       "graph \"g\"\ninput %x : f32[2,{0},25,46]\n\n%p = max_pool(%x) kernel=[2,2] stride=[2,2] "
@@ -157,13 +163,15 @@ TEST(RowDevice, ChannelsLast) {
               format_of(pooled, {channels, "mean(%p) dims=[2,3]", format("2,{},1,1", channels)}),
               {{"x", {DType::f16, order}}}, "row");
     suite.add(format("sum over {} pooled channels", channels),
-              format_of(pooled, {channels, "sum(%q) dims=[1]", "2,1,4,23"}), {{"x", {DType::f16, order}}}, "row");
+              format_of(pooled, {channels, "sum(%q) dims=[1]", "2,1,4,23"}), {{"x", {DType::f16, order}}},
+              "row");
   }
-  suite.add("norm along a row of channels last, pooled",
-            "graph \"g\"\ninput %x : f32[2,16,4,8,40]\nparameter %w : f32[40]\n\n%n = layer_norm(%x, %w) dims=1 "
-            ": f32[2,16,4,8,40]\n%p = avg_pool(%n) kernel=[2,2,2] stride=[2,2,2] padding=[0,0,0] : "
-            "f32[2,16,2,4,20]\n%y = gelu(%p) : f32[2,16,2,4,20]\n\noutput %y\nend\n",
-            {{"x", {DType::f16, {0, 2, 3, 4, 1}}}}, "row");
+  suite.add(
+      "norm along a row of channels last, pooled",
+      "graph \"g\"\ninput %x : f32[2,16,4,8,40]\nparameter %w : f32[40]\n\n%n = layer_norm(%x, %w) dims=1 "
+      ": f32[2,16,4,8,40]\n%p = avg_pool(%n) kernel=[2,2,2] stride=[2,2,2] padding=[0,0,0] : "
+      "f32[2,16,2,4,20]\n%y = gelu(%p) : f32[2,16,2,4,20]\n\noutput %y\nend\n",
+      {{"x", {DType::f16, {0, 2, 3, 4, 1}}}}, "row");
   EXPECT_NE(suite.bench.last().code.source.find("load_pack<true"), std::string::npos);
   suite.add("rows for everybody", one("f32[136000,17]", "amin(%x) dims=[1]", "f32[136000]"));
   EXPECT_NE(suite.bench.last().code.source.find("reduce_lanes<8>"), std::string::npos);
