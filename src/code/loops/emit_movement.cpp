@@ -1,6 +1,7 @@
 // Views and movements as maps of indices; gather and index as maps that are known at run time.
 #include <algorithm>
 #include <functional>
+#include <span>
 
 #include "base/format.h"
 #include "code/loops/emitter.h"
@@ -47,32 +48,31 @@ bool Emitter::one_part_a_pack(const Node& node, size_t dim, const Indices& at) c
 }
 
 // Parts of one type that lie in memory: where to load from is chosen, and the load waits for no branch.
-std::optional<std::string> Emitter::chosen_pack(ValueId id, const Node& node, size_t dim, const Indices& at,
-                                                const Index& first, const std::string& name) {
-  constexpr size_t most_parts = 8;
-  const Place* example = place_of(node.operands[0]);
-  if (!example || node.operands.size() > most_parts || !pack_.together) return std::nullopt;
+// `start`: where the first of them begins in what is joined. `write`: or just say whether that can be.
+std::optional<std::string> Emitter::chosen_pack(ValueId id, std::span<const ValueId> operands, size_t dim,
+                                                int64_t start, const Indices& at, const Index& first,
+                                                bool write) {
+  if (!pack_.together) return std::nullopt;
+  pack_.level = scopes_.depth();  // the lanes are opened here
+  const Place* example = place_of(operands[0]);
   std::string from;
-  int64_t begin = 0;
-  for (ValueId operand : node.operands) {
+  for (const ValueId& operand : operands) {
     const Place* place = place_of(operand);
-    int64_t size = graph().type(operand).shape[dim];
-    if (!place || place->dtype != example->dtype || size == 0) return std::nullopt;
     Indices inside = at;
-    inside[dim] = at[dim] - begin;
-    begin += size;
-    Range range = within(first, 0, begin);
-    std::optional<Index> start = start_of_pack(position(inside, place->strides));
-    if (!start || range.never) return std::nullopt;
-    std::string address = format("{} + {}", place->pointer, start->text());
-    from += range.condition.empty() ? address : format("{} ? {} : ", range.condition, address);
-    if (range.condition.empty()) break;
+    inside[dim] = at[dim] - start;
+    start += graph().type(operand).shape[dim];
+    std::optional<Index> begin = start_of_pack(position(inside, place->strides));
+    if (!begin) return std::nullopt;
+    std::string address = format("{} + {}", place->pointer, begin->text());
+    from += &operand == &operands.back() ? address : format("{} < {} ? {} : ", first.text(), start, address);
   }
-  for (ValueId operand : node.operands) {
+  if (!write) return from;
+  for (ValueId operand : operands) {
     used_.insert(place_of(operand));
     packed_.insert(place_of(operand));
   }
   ++packed_loads;
+  const std::string name = identifier(graph()[id].name);
   std::string source = names_.unique(name + "_from"), pack = names_.unique(name + "_pack");
   line(format("const {}* const {} = {};", stored_type(example->dtype), source, from));
   line(format("const auto {} = stitch::load_pack<aligned, {}>({});", pack, pack_.width, source));
@@ -152,23 +152,49 @@ std::optional<std::string> Emitter::chosen_part(ValueId id, const Node& node, si
 std::string Emitter::joined_packs(ValueId id, const Node& node, size_t dim, const Indices& at) {
   const int64_t width = pack_.width;
   Index first = at[dim].appears(pack_.variable) ? at[dim] - Index::variable(pack_.variable, width) : at[dim];
-  std::string name = names_.unique(name_of(id)), element = format("{}[{}]", name, pack_.variable);
   BeforeLanes before(*this);
-  if (std::optional<std::string> chosen = chosen_pack(id, node, dim, at, first, name)) return *chosen;
-  line(format("{} {}[{}];", type_of(id), name, width));
-  int64_t start = 0;
+  // Runs of parts that lie in memory and are of one type.
+  constexpr size_t most_parts = 8;
+  auto alike = [&](ValueId a, ValueId b) {
+    const Place *one = place_of(a), *other = place_of(b);
+    return one && other && one->dtype == other->dtype && graph().type(b).shape[dim] > 0;
+  };
+  std::vector<std::vector<ValueId>> runs;
   for (ValueId operand : node.operands) {
-    int64_t size = graph().type(operand).shape[dim];
-    Range range = within(first, start, start + size);
+    if (graph().type(operand).shape[dim] == 0) continue;
+    if (runs.empty() || runs.back().size() == most_parts || !alike(runs.back()[0], operand))
+      runs.emplace_back();
+    runs.back().push_back(operand);
+  }
+  if (runs.size() == 1 && runs[0].size() > 1)
+    if (std::optional<std::string> chosen = chosen_pack(id, runs[0], dim, 0, at, first, true)) return *chosen;
+  std::string name = names_.unique(name_of(id)), element = format("{}[{}]", name, pack_.variable);
+  line(format("{} {}[{}];", type_of(id), name, width));
+  auto fill = [&](std::span<const ValueId> operands, int64_t start) {
+    int64_t end = start;
+    for (ValueId operand : operands) end += graph().type(operand).shape[dim];
+    Range range = within(first, start, end);
+    if (range.never) return true;
     Indices from = at;
     from[dim] = at[dim] - start;
-    start += size;
-    if (size == 0 || range.never) continue;
+    if (operands.size() > 1 && !chosen_pack(id, operands, dim, start, at, first, false)) return false;
     if (!range.condition.empty()) guard(range.condition);
+    std::optional<std::string> chosen;
+    if (operands.size() > 1) chosen = chosen_pack(id, operands, dim, start, at, first, true);
     open_pack(width, pack_.together);
-    line(format("{} = {};", element, value(operand, from)));
+    line(format("{} = {};", element, chosen ? *chosen : value(operands[0], from)));
     close_pack();
+    pack_.width = width;
     if (!range.condition.empty()) close();
+    return true;
+  };
+  int64_t start = 0;
+  for (const std::vector<ValueId>& run : runs) {
+    const bool together = fill(run, start);
+    for (const ValueId& operand : run) {
+      if (!together) fill({&operand, 1}, start);
+      start += graph().type(operand).shape[dim];
+    }
   }
   return element;
 }

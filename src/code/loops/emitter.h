@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -79,8 +80,8 @@ class Emitter {
   std::string moved(ValueId id, const Node& node, const Indices& at);
   bool one_part_a_pack(const Node& node, size_t dim, const Indices& at) const;
   std::string joined_packs(ValueId id, const Node& node, size_t dim, const Indices& at);
-  std::optional<std::string> chosen_pack(ValueId id, const Node& node, size_t dim, const Indices& at,
-                                         const Index& first, const std::string& name);
+  std::optional<std::string> chosen_pack(ValueId id, std::span<const ValueId> operands, size_t dim,
+                                         int64_t start, const Indices& at, const Index& first, bool write);
   std::optional<std::string> chosen_part(ValueId id, const Node& node, size_t dim, const Indices& at);
   std::string indexed(ValueId id, const Node& node, const Indices& at);
   std::string search(ValueId id, const Node& node, const Indices& at);

@@ -56,6 +56,10 @@ TEST(LoopDevice, Chains) {
       "output %y\nend\n",
       {{"b", half_last}, {"c", half_last}, {"d", half_last}, {"e", half_last}});
   EXPECT_NE(bench.last().code.source.find("load_pack"), std::string::npos);
+  add("joined with itself",
+      "graph \"g\"\ninput %a : f32[2,16,9,31]\n\n%y = concat(%a, %a, %a) dim=1 : f32[2,48,9,31]\n\noutput "
+      "%y\nend\n",
+      {{"a", half_last}, {"y", half_last}});
   // A weight that wouldn't stay in the cache serves all rows in turns.
   add("large weights",
       "graph \"g\"\ninput %x : f32[2,3,1,1050001]\nparameter %w : f32[1,1,1050001]\nparameter %b : "
