@@ -325,8 +325,32 @@ double rearranged_bytes(const Graph& graph, const Plan& plan, const Region& regi
          (!out_ready || needs_finishing(graph, region) ? 2 * bytes * out : 0);
 }
 
-Result<Plan> store_half(const Graph& graph, Plan plan, const Techniques&) {
-  return Chooser(graph, plan, true, ten_bit_convolutions(graph, plan.numerics)).choose();
+namespace {
+
+// Few channels of the caller's images, and large results for the caller: all that cuDNN's product gains is
+// lost to turning them. Ours takes planes as they are, at TF32's accuracy.
+void keep_large_planes(const Graph& graph, Plan& plan, const Techniques& techniques) {
+  constexpr int64_t few_channels = 16, large = int64_t{1} << 25;
+  for (Region& region : plan.regions) {
+    if (region.technique != "conv.cudnn" || setting(region, "half") == 0) continue;
+    const Node& node = *convolution_in(graph, region);
+    const TensorType& out = graph.type(node.results[0]);
+    if (node.op != Op::conv || graph.type(node.operands[0]).shape[1] > few_channels ||
+        node.attributes.integer("groups") != 1 || out.rank() < 4 || out.elements() < large)
+      continue;
+    if (lies_last(graph, plan, node.operands[0]) || lies_last(graph, plan, region.writes[0])) continue;
+    if (!techniques.accepts("conv.split_half", graph, region)) continue;
+    region.technique = "conv.split_half";
+    region.settings = {{"half", 1}};
+  }
+}
+
+}  // namespace
+
+Result<Plan> store_half(const Graph& graph, Plan plan, const Techniques& techniques) {
+  Plan out = Chooser(graph, plan, true, ten_bit_convolutions(graph, plan.numerics)).choose();
+  keep_large_planes(graph, out, techniques);
+  return out;
 }
 
 Result<Plan> store_half_beside_exact(const Graph& graph, Plan plan, const Techniques& techniques) {

@@ -3,7 +3,7 @@
 // part of x under a tile in shared memory (kernels/conv_split_halo.h), and for whatever that one can't do,
 // such as transposed convolutions, a product that gathers (kernels/conv_split.h). settings: half = 1
 // multiplies once, with TF32's accuracy. Chosen where PyTorch stays in FP32 because tensor cores of cuDNN's
-// waste most of their depth on so few channels.
+// waste most of their depth on so few channels, and where turning large images for cuDNN takes longer.
 #include "base/text.h"
 #include "code/names.h"
 #include "code/products/convolution.h"
@@ -46,9 +46,9 @@ struct HaloSizes {
 
 // The kernel with a halo wants rows below each other and neighbours along x or channels, and two of its
 // blocks share a multiprocessor.
-bool takes_halo(const Convolution& c, bool exact) {
+bool takes_halo(const Convolution& c) {
   constexpr int64_t most_shared = 110 * 1024, most = int64_t{1} << 31;
-  if (c.transposed || c.groups != 1 || !exact || c.result.scatter || c.channels_in > 16) return false;
+  if (c.transposed || c.groups != 1 || c.result.scatter || c.channels_in > 16) return false;
   auto strides = c.strides(c.result.view);
   if (c.size_out[1] == 1 || (strides[4] != 1 && strides[1] != 1)) return false;
   HaloSizes sizes(c);
@@ -101,7 +101,7 @@ Result<RegionCode> write_conv_split(const RegionRequest& request) {
   auto half = request.region.settings.find("half");
   bool exact = half == request.region.settings.end() || half->second == 0;
   bool last = !c.result.scatter && c.strides(c.result.view)[1] == 1 && c.channels_out > 1;
-  bool halo = takes_halo(c, exact);
+  bool halo = takes_halo(c);
   std::string product = type_name(request.name, "Product"), packed = request.name + "_weight_split";
   const Place &x = *c.x.place, &weight = *c.weight.place, &out = *c.result.view.place;
   int64_t elements = halo ? HaloSizes(c).packed : 2 * packed_elements(c);
@@ -129,7 +129,7 @@ Result<RegionCode> write_conv_split(const RegionRequest& request) {
   if (!epilogue.empty()) code.source += epilogue.definition + "\n";
   std::string packs =
       halo ? format("pack_split_halo<{}, {}>", product, tile) : format("pack_split<{}>", product);
-  std::string runs = halo ? format("enqueue_conv_split_halo<{}, {}>", product, tile)
+  std::string runs = halo ? format("enqueue_conv_split_halo<{}, {}, {}>", product, tile, exact)
                           : format("enqueue_conv_split<{}, {}, {}>", product, exact, last);
   code.source +=
       format("{} {{\n  return stitch::{}({}, packed, stream);\n}}\n\n", pack.head(), packs, weight.pointer);

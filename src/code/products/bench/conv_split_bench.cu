@@ -93,8 +93,8 @@ void measure(const char* name, const char* only) {
   Buffer<double> sums(2);
   const float scale = 1.0f / std::sqrt(static_cast<float>(G::channels * G::taps));
   auto run = [&] {
-    OK((enqueue_conv_split_halo<P, G>("conv", x.data, packed.data, result.data, Epilogue{bias.data},
-                                      nullptr)));
+    OK((enqueue_conv_split_halo<P, G, true>("conv", x.data, packed.data, result.data, Epilogue{bias.data},
+                                            nullptr)));
   };
   double errors[2];
   for (bool normal : {false, true}) {
@@ -112,8 +112,8 @@ void measure(const char* name, const char* only) {
   const double time = time_of(run), operations = 2.0 * G::out_elements * G::channels * G::taps;
   int blocks = 0;
   cudaFuncAttributes attributes;
-  CUDA(cudaFuncGetAttributes(&attributes, conv_split_halo_kernel<P, G, Epilogue>));
-  CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, conv_split_halo_kernel<P, G, Epilogue>,
+  CUDA(cudaFuncGetAttributes(&attributes, conv_split_halo_kernel<P, G, true, Epilogue>));
+  CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, conv_split_halo_kernel<P, G, true, Epilogue>,
                                                      HaloTile<G>::threads, HaloTile<G>::shared_bytes));
   char line[256];
   std::snprintf(line, sizeof line,

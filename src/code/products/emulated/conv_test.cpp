@@ -214,6 +214,11 @@ std::vector<Case> conv_cases() {
                    .technique = "conv.split_half",
                    .graph = form.graph,
                    .tolerance = 2e-6});
+  all.push_back({.name = "halo_once",
+                 .technique = "conv.split_half",
+                 .graph = halo_forms[0].graph,
+                 .settings = {{"half", 1}},
+                 .tolerance = 2e-3});
   all.push_back({.name = "halo_last",
                  .technique = "conv.split_half",
                  .graph = halo_forms[0].graph,

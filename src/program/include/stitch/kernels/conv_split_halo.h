@@ -6,7 +6,7 @@
 // depth is full however few channels there are.
 //   2048 w · x = (2048 w_high) · x_high + w_high · (2048 x_low) + (2048 w_low) · x_high
 // with w / 64 and x / 16 each the sum of two fp16 numbers: all terms meet in one FP32 sum. Weights up to 2047
-// and x up to a million fit.
+// and x up to a million fit. Not `exact`: the first of the three products alone, with TF32's accuracy.
 //   struct ConvHalo {  // conv (128, 64, 126, 126) = x (128, 8, 128, 128) * weight (64, 8, 3, 3)
 //     static constexpr int samples = 128, channels = 8, filters = 64;
 //     static constexpr int size_in_z = 1, size_out_z = 1, kernel_z = 1;
@@ -135,7 +135,7 @@ __device__ __forceinline__ void load_halo(const Element* __restrict__ from,
   }
 }
 
-template <class P, class G, class Epilogue>
+template <class P, class G, bool exact, class Epilogue>
 __global__ void __launch_bounds__(HaloTile<G>::threads, 2)
     conv_split_halo_kernel(const typename P::Right* __restrict__ x, const __half* __restrict__ packed,
                            typename P::Out* __restrict__ out, Epilogue epilogue) {
@@ -198,6 +198,7 @@ __global__ void __launch_bounds__(HaloTile<G>::threads, 2)
       MmaLeft left = {{scaled[0], scaled[1], scaled[2], scaled[3]}};
 #pragma unroll
       for (int t = 0; t < pixel_tiles; ++t) mma(sums[f][t], left, high[t]);
+      if constexpr (!exact) continue;
 #pragma unroll
       for (uint32_t& part : left.parts) part = scaled_pair(part, 1.0f / halo_scale::low);
 #pragma unroll
@@ -260,11 +261,11 @@ __global__ void __launch_bounds__(HaloTile<G>::threads, 2)
     }
   }
 }
-template <class P, class G, class Epilogue>
+template <class P, class G, bool exact, class Epilogue>
 StitchStatus enqueue_conv_split_halo(const char* name, const typename P::Right* x, const __half* packed,
                                      typename P::Out* out, Epilogue epilogue, cudaStream_t stream) {
   using Tile = HaloTile<G>;
-  return launch(name, conv_split_halo_kernel<P, G, Epilogue>,
+  return launch(name, conv_split_halo_kernel<P, G, exact, Epilogue>,
                 {dim3(static_cast<unsigned>(Tile::blocks), static_cast<unsigned>(Tile::slices)),
                  Tile::threads, Tile::shared_bytes},
                 stream, x, packed, out, epilogue);

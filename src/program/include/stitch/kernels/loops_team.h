@@ -75,9 +75,7 @@ __device__ __forceinline__ T reduce_team(T value, Combine combine, T identity, i
 template <class... Parameters, class... Arguments>
 StitchStatus launch_team(const char* name, void (*kernel)(Parameters...), const Geometry& geometry, int team,
                          cudaStream_t stream, Arguments&&... arguments) {
-  if (geometry.shared_bytes > 48 * 1024)
-    STITCH_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                     static_cast<int>(geometry.shared_bytes)));
+  STITCH_OK_OR_RETURN(ask_for_shared(kernel, geometry.shared_bytes));
 #if STITCH_EMULATED
   // Blocks that wait for each other have to run at the same time.
   (void)team;

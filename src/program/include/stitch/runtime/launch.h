@@ -16,16 +16,23 @@ struct Geometry {
 
 inline int64_t divide_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
 
+// A kernel has 48 KiB of shared memory without asking, together with what it declares itself.
+template <class Kernel>
+StitchStatus ask_for_shared(Kernel kernel, size_t bytes) {
+  constexpr size_t surely_there = 32 << 10;
+  if (bytes > surely_there)
+    STITCH_CUDA(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
+  return STITCH_OK;
+}
+
 // Arguments convert to the kernel's parameters as in any call.
 template <class... Parameters, class... Arguments>
 StitchStatus launch(const char* name, void (*kernel)(Parameters...), const Geometry& geometry,
                     cudaStream_t stream, Arguments&&... arguments) {
   static_assert(sizeof...(Parameters) == sizeof...(Arguments),
                 "as many arguments as the kernel has parameters");
-  // Beyond 48 KB a kernel has to ask for its shared memory.
-  if (geometry.shared_bytes > 48 * 1024)
-    STITCH_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                     static_cast<int>(geometry.shared_bytes)));
+  STITCH_OK_OR_RETURN(ask_for_shared(kernel, geometry.shared_bytes));
   std::tuple<Parameters...> converted(std::forward<Arguments>(arguments)...);
   cudaError_t error = std::apply(
       [&](auto&... values) {
