@@ -2,7 +2,8 @@
 //   out (filters, pixels) = weight (filters, channels) · x (channels, pixels)
 // which images channels first need not be turned for (kernels/conv_pointwise.h): on tensor cores in TF32, x
 // read and the result written once, bias and epilogue included. settings: exact = 1 multiplies at FP32's
-// accuracy, as class strict does; together = 0 or 1 says whether warps keep step. Chosen where such an image
+// accuracy, as class strict does; together = 0 or 1 says whether warps keep step; library = 0 or 1 whether
+// cuBLASLt multiplies (conv_pointwise_library.cpp). Chosen where such an image
 // stays channels first in FP32: on an H200 cuDNN takes 3.7 ms for 16 x 64 x 512² to 128 filters, whose bytes
 // take 0.75. Images channels last are cuBLASLt's (conv_pointwise_last.cpp): chosen there for groups, which
 // cuDNN copies one by one, and for very large ones.
@@ -97,6 +98,8 @@ Result<RegionCode> write_conv_pointwise(const RegionRequest& request) {
 
   if (auto last = pointwise_last_epilogue(request, parts, c))
     return write_pointwise_last(request, c, *last, epilogue.summary, exact);
+
+  if (!exact && suits_library(request, c, epilogue)) return write_pointwise_library(request, c);
 
   // Sums may start with the bias, if nothing else follows.
   std::string bias = "nullptr", functor = "stitch::NoEpilogue{}";

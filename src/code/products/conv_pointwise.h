@@ -1,4 +1,4 @@
-// The two ways of a convolution whose kernel is one pixel, by how its image lies.
+// The ways of a convolution whose kernel is one pixel, by how its image lies and what follows.
 #pragma once
 
 #include "code/products/convolution.h"
@@ -12,5 +12,9 @@ std::optional<LibraryEpilogue> pointwise_last_epilogue(const RegionRequest& requ
                                                        const Convolution& convolution);
 RegionCode write_pointwise_last(const RegionRequest& request, const Convolution& convolution,
                                 const LibraryEpilogue& epilogue, const std::string& summary, bool exact);
+
+// Large planes with nothing behind them, in TF32: cuBLASLt's, too.
+bool suits_library(const RegionRequest& request, const Convolution& convolution, const Epilogue& epilogue);
+RegionCode write_pointwise_library(const RegionRequest& request, const Convolution& convolution);
 
 }  // namespace stitch::code

@@ -224,6 +224,13 @@ std::vector<Case> conv_cases() {
                  .graph = halo_forms[0].graph,
                  .storage = {{"x", last}, {"z", last}},
                  .tolerance = 2e-6});
+  all.push_back({.name = "pointwise_library",
+                 .technique = "conv.pointwise",
+                 .graph = "input %x : f32[3,9,5,7]\nparameter %w : f32[20,9,1,1]\n"
+                          "%y = conv(%x, %w) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[3,20,5,7]\n"
+                          "output %y\n",
+                 .settings = {{"library", 1}},
+                 .tolerance = 2e-3});
   for (const Form& form : pointwise_forms) {
     all.push_back({.name = format("pointwise_{}", form.name),
                    .technique = "conv.pointwise",
