@@ -23,11 +23,6 @@ std::vector<std::string> examples() {
 
 class EveryExample : public testing::TestWithParam<std::string> {
  protected:
-  // On a CPU PyTorch rounds alike in both classes.
-  static Result<std::unique_ptr<verifier::Verifier>> open(const fs::path& task) {
-    return verifier::Verifier::open({.task = task, .numerics = verifier::Numerics::strict});
-  }
-
   static void judge(verifier::Verifier& verifier, const fs::path& task, verifier::Numerics numerics,
                     bool plain, const fs::path& folder) {
     const Graph& graph = verifier.task().graph;
@@ -50,12 +45,13 @@ TEST_P(EveryExample, PassesPlainAndOptimised) {
   const fs::path task = fs::path(STITCH_SOURCE_DIR "/examples") / (GetParam() + ".py");
   auto scratch = ScratchFolder::create("stitchcuda-example");
   ASSERT_TRUE(scratch);
-  auto verifier = open(task);
-  ASSERT_TRUE(verifier) << verifier.error().text();
   int number = 0;
-  for (auto numerics : {verifier::Numerics::strict, verifier::Numerics::standard})
+  for (auto numerics : {verifier::Numerics::strict, verifier::Numerics::standard}) {
+    auto verifier = verifier::Verifier::open({.task = task, .numerics = numerics});
+    ASSERT_TRUE(verifier) << verifier.error().text();
     for (bool plain : {true, false})
       judge(**verifier, task, numerics, plain, scratch->path() / std::to_string(number++));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(, EveryExample, testing::ValuesIn(examples()),
