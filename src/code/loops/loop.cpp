@@ -57,11 +57,14 @@ Attempt attempt(const std::vector<const Place*>& writes, const std::string& name
   Index lane = emitter->open_pack(width, together);
   Indices at = locate(turns.dim ? pack : turn * count + pack, lane);
   if (turns.dim) at[*turns.dim] = at[*turns.dim] + turn * (first.shape[*turns.dim] / turns.count);
-  for (const Place* write : writes) {
-    Indices there = write->shape == first.shape ? at : unflatten(flatten(at, first.shape), write->shape);
-    std::string text = emitter->value(write->value, there);
-    emitter->store(*write, there, text);
-  }
+  auto place_in = [&](const Place& write) {
+    return write.shape == first.shape ? at : unflatten(flatten(at, first.shape), write.shape);
+  };
+  // All are read before the first is written: a state may be renewed where it lies, so that no load could
+  // pass a store.
+  std::vector<std::string> values;
+  for (const Place* write : writes) values.push_back(emitter->value(write->value, place_in(*write)));
+  for (size_t i = 0; i < writes.size(); ++i) emitter->store(*writes[i], place_in(*writes[i]), values[i]);
   emitter->close_pack();
   if (turns.count > 1) emitter->close();
 

@@ -14,12 +14,19 @@
 
 namespace stitch::code {
 
+// No two regions share one: conv2d_12 and conv2d_1_2 would, without the lines beside digits.
 std::string type_name(std::string_view region, std::string_view what) {
+  auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
   std::string out;
   bool upper = true;
-  for (char c : region) {
-    if (c != '_') out += upper ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
-    upper = c == '_' || std::isdigit(static_cast<unsigned char>(c));
+  for (size_t i = 0; i < region.size(); ++i) {
+    const char c = region[i];
+    if (c != '_') {
+      out += upper ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    } else if ((i > 0 && is_digit(region[i - 1])) || (i + 1 < region.size() && is_digit(region[i + 1]))) {
+      out += c;
+    }
+    upper = c == '_' || is_digit(c);
   }
   return out + std::string(what);
 }

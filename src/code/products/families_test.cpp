@@ -1,7 +1,10 @@
 // What techniques refuse, in which words, and how generated code reads.
 #include "code/products/families.h"
+#include "code/products/epilogue.h"
 
 #include <gtest/gtest.h>
+
+#include <set>
 
 #include "graph/text.h"
 
@@ -33,6 +36,15 @@ std::string refusal(const std::string& technique, const std::string& text) {
   Asked asked = ask(technique, text);
   auto accepted = family(technique).accepts(asked.graph, asked.region);
   return accepted ? "accepted" : accepted.error().text();
+}
+
+TEST(ProductFamilies, NameTypesApart) {
+  EXPECT_EQ(type_name("fc1", "Epilogue"), "Fc1Epilogue");
+  EXPECT_EQ(type_name("linear_relu", "Product"), "LinearReluProduct");
+  std::set<std::string> names;
+  const std::vector<std::string> regions = {"conv2d_12", "conv2d_1_2", "conv2d12", "conv2_d12", "conv_2d_12"};
+  for (const std::string& region : regions) names.insert(type_name(region, "Product"));
+  EXPECT_EQ(names.size(), regions.size());
 }
 
 TEST(ProductFamilies, HaveNamesAndIdeas) {
