@@ -4,6 +4,7 @@ One JSON request a line on stdin, one JSON answer a line on what was stdout; sta
 never forked and holds no secret but the seeds of requests: who compares, decides and scores is who asks.
 """
 
+import gc
 import os
 import sys
 
@@ -27,6 +28,7 @@ def main():
     except TaskError as error:
         channel.error(error)
         return 2
+    gc.freeze()  # what PyTorch made of itself is here to stay, and memory is looked for after every gigabyte
     return serve(lines, channel, Answers(channel.progress))
 
 
