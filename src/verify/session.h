@@ -22,6 +22,9 @@ namespace stitch::verifier {
 
 class TorchReference;
 
+// Of inputs and truth: moving and comparing more of them on the host takes seconds a trial.
+inline constexpr int64_t largest_moved = int64_t{64} << 20;
+
 struct VerifyOptions {
   fs::path program;  // a program folder, a .cu file, or a .py file with ModelNew
   fs::path task;     // a .py file or a graph folder
@@ -40,7 +43,8 @@ struct VerifyOptions {
   fs::path receipt;                                     // written here if everything passed; empty: nowhere
   std::chrono::milliseconds time_limit{60'000};         // for one request to the candidate
   std::chrono::milliseconds build_time_limit{300'000};  // for the compiler
-  int64_t memory_limit = 0;  // of the candidate's host memory; 0: half of the machine's
+  int64_t memory_limit = 0;            // of the candidate's host memory; 0: half of the machine's
+  int64_t hold_above = largest_moved;  // bytes of a trial: larger ones stay with PyTorch
   std::function<void(std::string_view)> on_progress;
   std::function<bool()> should_stop;  // asked before each gate; then judge() is an Error of code "stopped"
 };
@@ -73,6 +77,8 @@ struct Session {
   std::optional<GpuSpec> gpu;
 
   uint64_t next_seed();  // a fresh secret
+  // Many elements see in one trial what few see in several, and gigabytes take their time.
+  bool large() const;
   void progress(std::string_view text) const {
     if (options.on_progress) options.on_progress(text);
   }

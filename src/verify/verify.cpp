@@ -141,12 +141,22 @@ uint64_t Session::next_seed() {
   return z ^ (z >> 31);
 }
 
+bool Session::large() const {
+  constexpr int64_t large_bytes = int64_t{1} << 30;  // of inputs and outputs
+  int64_t bytes = 0;
+  for (const auto* side : {&task.signature.inputs, &task.signature.outputs})
+    for (const ManifestTensor& tensor : *side) bytes += tensor.type.bytes();
+  return bytes > large_bytes;
+}
+
 namespace {
 
 class OpenVerifier final : public Verifier {
  public:
   Result<void> prepare(const VerifyOptions& options) {
     STITCH_TRY(gpu_, spec_of_device(options));
+    STITCH_TRY(runner::Arena arena, runner::Arena::create(int64_t{1} << 20));
+    arena_.emplace(std::move(arena));
     std::optional<TorchProcess> process;
     if (options.task.extension() == ".py") {  // PyTorch is imported while the exporter works
       STITCH_TRY(TorchProcess started, TorchProcess::start(options.python));
@@ -160,14 +170,12 @@ class OpenVerifier final : public Verifier {
     if (process) {
       std::string where = options.device == runner::Device::cuda ? "cuda" : "cpu";
       STITCH_TRY(auto loaded, TorchReference::load(*std::move(process), task(), options.model_class,
-                                                   options.numerics, where));
+                                                   options.numerics, where, *arena_));
       torch_ = loaded.get();
       reference_ = std::move(loaded);
     } else {
       reference_ = oracle_reference(task(), options.numerics);
     }
-    STITCH_TRY(runner::Arena arena, runner::Arena::create(int64_t{1} << 20));
-    arena_.emplace(std::move(arena));
     return {};
   }
 
@@ -176,6 +184,7 @@ class OpenVerifier final : public Verifier {
   Result<Verdict> judge(const VerifyOptions& options) override {
     Session session(options, task(), *reference_, *arena_);
     session.torch = torch_;
+    if (torch_) torch_->hold_above(options.hold_above);
     session.seed =
         options.seed ? *options.seed : (uint64_t{std::random_device{}()} << 32 | std::random_device{}());
     session.gpu = gpu_;
@@ -202,9 +211,9 @@ class OpenVerifier final : public Verifier {
  private:
   std::optional<GpuSpec> gpu_;
   std::optional<Imported> imported_;
+  std::optional<runner::Arena> arena_;
   std::unique_ptr<Reference> reference_;
   TorchReference* torch_ = nullptr;
-  std::optional<runner::Arena> arena_;
 };
 
 }  // namespace
