@@ -63,6 +63,7 @@ class Answers:
         loaded = Loaded(task, rest["class"], seed, device, eval)
         numerics.set_flags("default", loaded.device)
         self.loaded = loaded
+        self.collect()  # it drew inputs to see where that works
         gpu = torch.cuda.get_device_name() if device == "cuda" else None
         return {"torch": torch.__version__, "gpu": gpu, "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version(),
                 "class": loaded.task.model_class.__name__, "mode": "train" if loaded.model.training else "eval",

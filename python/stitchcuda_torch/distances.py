@@ -37,16 +37,17 @@ def of_tensor(tensor):
 
 def of_number(number):
     """The same number everywhere."""
-    return lambda begin, end: torch.tensor([number], dtype=torch.float64).expand(end - begin)
+    return lambda begin, end: torch.tensor([number], dtype=torch.float64)
 
 
 def distance(read, truth, pytorch=None):
-    """read(begin, end): a piece of the values, flat. truth: float64 or integers. pytorch: integers that are as good."""
+    """read(begin, end): a piece of the values, flat, or one for all. truth: float64 or integers. pytorch: integers that are as good."""
     flat, sum_ = truth.reshape(-1), Distance(elements=truth.numel())
     other = None if pytorch is None else pytorch.reshape(-1)
     for begin in range(0, flat.numel(), PIECE):
         end = min(begin + PIECE, flat.numel())
-        expected, got = flat[begin:end], read(begin, end).to(flat.device).double()
+        expected = flat[begin:end]
+        got = read(begin, end).to(flat.device).double().expand_as(expected)
         if truth.is_floating_point():
             add_floats(sum_, begin, got, expected)
         else:

@@ -34,6 +34,8 @@ OUTPUTS = [["output_0", "f32"], ["output_1", "i64"], ["update:norm.running_mean"
 
 
 class HeldTest(unittest.TestCase):
+    device = "cpu"
+
     @classmethod
     def setUpClass(cls):
         cls.server = Server()
@@ -48,7 +50,7 @@ class HeldTest(unittest.TestCase):
         os.close(cls.arena)
 
     def setUp(self):
-        self.ask("load", task=self.server.path("task.py"))
+        self.ask("load", task=self.server.path("task.py"), device=self.device)
         self.ask("share", path=f"/proc/{os.getpid()}/fd/{self.arena}")
 
     def ask(self, do, **fields):
@@ -127,7 +129,7 @@ class HeldTest(unittest.TestCase):
         self.assertIn("gives no 'output_7'", self.error("hold", trial=3, seed=1, mode="strict", outputs=[["output_7", "f32"]]))
         self.assertIn("not [name, dtype]", self.error("hold", trial=3, seed=1, mode="strict", outputs=[["output_0", "f3"]]))
         self.assertIn("cannot open", self.error("share", path="/nowhere"))
-        self.ask("load", task=os.path.join(EXAMPLES, "mlp.py"))
+        self.ask("load", task=os.path.join(EXAMPLES, "mlp.py"), device=self.device)
         self.assertIn("no trial 1", self.error("put", trial=1, inputs=[]))
         self.ask("hold", trial=1, seed=1, mode="strict", outputs=[["output_0", "f32"]])
         self.assertIn("no memory is shared", self.error("put", trial=1, inputs=[]))

@@ -69,6 +69,12 @@ Result<int64_t> Arena::allocate(int64_t bytes) {
   return offset;
 }
 
+void Arena::give_back_memory() {
+  const int64_t free = round_up(used_, 4096);
+  if (free < size_)
+    ::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, free, size_ - free);
+}
+
 std::span<std::byte> Arena::bytes(int64_t offset, int64_t count) {
   require(offset >= 0 && count >= 0 && offset + count <= size_, "a place outside the arena");
   return {data_ + offset, static_cast<size_t>(count)};

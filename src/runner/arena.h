@@ -25,6 +25,8 @@ class Arena {
   // Everything handed out after this mark is free again.
   int64_t mark() const { return used_; }
   void release_to(int64_t mark) { used_ = mark; }
+  // Memory behind what is free goes back to the system; it is there again, zeroed, when it is used.
+  void give_back_memory();
 
   std::span<std::byte> bytes(int64_t offset, int64_t count);
   // Where bytes of the arena are in it; nothing for other bytes.

@@ -55,6 +55,20 @@ Error found(const runner::Failure& failure, std::string_view while_doing) {
   return error;
 }
 
+// Others may fill the GPU for a while.
+template <class Request>
+auto Attempt::patiently(const Request& request) {
+  auto reply = request();
+  for (int tries = 1; tries < most_tries && session_->options.device == runner::Device::cuda; ++tries) {
+    if (!reply.failure || reply.failure->kind != runner::FailureKind::refused ||
+        reply.failure->code != STITCH_OUT_OF_MEMORY)
+      break;
+    std::this_thread::sleep_for(between_tries);
+    reply = request();
+  }
+  return reply;
+}
+
 Result<Attempt> Attempt::start(Session& session, Weights weights, runner::ThreadOrder order) {
   return start_with(session, weights, {.order = order});
 }
@@ -85,7 +99,9 @@ Result<Attempt> Attempt::start_with(Session& session, Weights weights, runner::O
   attempt.states_ = renewed_states(session.task.signature);
   STITCH_TRY(Tensors parameters, session.reference.parameters(weights));
   STITCH_TRY(std::vector<runner::TensorAt> at, attempt.upload(parameters));
-  STITCH_TRY(attempt.created_, or_found(attempt.candidate_.create(at, extra), "weights were packed"));
+  STITCH_TRY(attempt.created_,
+             or_found(attempt.patiently([&] { return attempt.candidate_.create(at, extra); }),
+                      "weights were packed"));
   session.arena.release_to(0);
   return attempt;
 }
@@ -105,20 +121,6 @@ Result<std::vector<runner::TensorAt>> Attempt::upload(const Tensors& tensors, co
   }
   if (held) STITCH_CHECK(session_->torch->put_inputs(*held, elsewhere));
   return at;
-}
-
-// Others may fill the GPU for a while.
-template <class Request>
-auto Attempt::patiently(const Request& request) {
-  auto reply = request();
-  for (int tries = 1; tries < most_tries && session_->options.device == runner::Device::cuda; ++tries) {
-    if (!reply.failure || reply.failure->kind != runner::FailureKind::refused ||
-        reply.failure->code != STITCH_OUT_OF_MEMORY)
-      break;
-    std::this_thread::sleep_for(between_tries);
-    reply = request();
-  }
-  return reply;
 }
 
 Result<int> Attempt::place(const Tensors& inputs, const Trial* held) {

@@ -39,6 +39,7 @@ Distance distance_from(const Json& json) {
 }  // namespace
 
 bool TorchReference::too_large() const {
+  if (!arena_) return false;
   int64_t bytes = 0;
   for (const ManifestTensor& input : task_.signature.inputs) bytes += input.type.bytes();
   for (const ManifestTensor& output : task_.signature.outputs)
@@ -48,7 +49,7 @@ bool TorchReference::too_large() const {
 
 Result<Trial> TorchReference::hold(const Question& question) {
   if (!std::exchange(shared_, true)) {
-    std::string path = format("/proc/{}/fd/{}", ::getpid(), arena_.descriptor());
+    std::string path = format("/proc/{}/fd/{}", ::getpid(), arena_->descriptor());
     STITCH_CHECK(process_.ask({{"do", "share"}, {"path", path}}));
   }
   Json outputs = Json::array();

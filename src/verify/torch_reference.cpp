@@ -61,20 +61,15 @@ Result<Tensors> in_order(const TaskGraph& task, const std::shared_ptr<const Safe
 }  // namespace
 
 TorchReference::TorchReference(TorchProcess process, const TaskGraph& task, Numerics numerics,
-                               ScratchFolder scratch, runner::Arena& arena)
-    : process_(std::move(process)),
-      task_(task),
-      numerics_(numerics),
-      scratch_(std::move(scratch)),
-      arena_(arena) {}
+                               ScratchFolder scratch)
+    : process_(std::move(process)), task_(task), numerics_(numerics), scratch_(std::move(scratch)) {}
 
 Result<std::unique_ptr<TorchReference>> TorchReference::load(TorchProcess process, const TaskGraph& task,
                                                              const std::string& model_class,
-                                                             Numerics numerics, const std::string& device,
-                                                             runner::Arena& arena) {
+                                                             Numerics numerics, const std::string& device) {
   STITCH_TRY(ScratchFolder scratch, ScratchFolder::create_in_memory("stitchcuda-reference"));
   std::unique_ptr<TorchReference> out(
-      new TorchReference(std::move(process), task, numerics, std::move(scratch), arena));
+      new TorchReference(std::move(process), task, numerics, std::move(scratch)));
   out->on_gpu_ = device == "cuda";
   Json request = {{"do", "load"}, {"task", fs::absolute(task.source).string()}, {"device", device}};
   if (!model_class.empty()) request["class"] = model_class;

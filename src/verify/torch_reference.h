@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/process.h"
+#include "import/import.h"
 #include "runner/arena.h"
 #include "verify/reference.h"
 #include "verify/timing.h"
@@ -23,22 +24,26 @@ std::string key_of(const TaskGraph& task, size_t output);
 class TorchProcess {
  public:
   static Result<TorchProcess> start(const std::string& python);
+  // The task as a graph folder, by the same process, before anything else is asked of it: the import of
+  // PyTorch is most of what a small task takes.
+  Result<void> import_task(const ImportRequest& request,
+                           const std::function<void(std::string_view)>& on_progress);
   // One request, one answer; progress lines go to `on_progress`.
   Result<Json> ask(const Json& request, const std::function<void(std::string_view)>& on_progress = {});
 
  private:
   TorchProcess(Child child, fs::path python) : child_(std::move(child)), python_(std::move(python)) {}
-  Child child_;
+  std::optional<Child> child_;  // none only while it exports
   fs::path python_;
   bool on_gpu_ = false;
 };
 
 class TorchReference : public Reference {
  public:
-  // `device`: where PyTorch runs, "cpu" or "cuda". `arena`: through which large tensors go; outlives this.
+  // `device`: where PyTorch runs, "cpu" or "cuda".
   static Result<std::unique_ptr<TorchReference>> load(TorchProcess process, const TaskGraph& task,
                                                       const std::string& model_class, Numerics numerics,
-                                                      const std::string& device, runner::Arena& arena);
+                                                      const std::string& device);
 
   Result<Tensors> parameters(Weights weights) override;
   Result<Trial> ask(const Question& question) override;
@@ -46,8 +51,12 @@ class TorchReference : public Reference {
   std::vector<std::string> distributions() const override;
   Json describe() const override;
 
-  // Trials whose inputs and truth together are larger stay with PyTorch.
-  void hold_above(int64_t bytes) { hold_above_ = bytes; }
+  // Trials whose inputs and truth together are larger stay with PyTorch from now on; what has to be moved goes
+  // through the arena, which outlives this.
+  void hold_above(int64_t bytes, runner::Arena& arena) {
+    hold_above_ = bytes;
+    arena_ = &arena;
+  }
   // What a held trial's inputs are, into the arena: input i at offsets[i], unless that is -1.
   Result<void> put_inputs(const Trial& trial, std::span<const int64_t> offsets);
   // Are these, in the arena, still the trial's?
@@ -67,8 +76,7 @@ class TorchReference : public Reference {
   Result<int64_t> peak_bytes();
 
  private:
-  TorchReference(TorchProcess process, const TaskGraph& task, Numerics numerics, ScratchFolder scratch,
-                 runner::Arena& arena);
+  TorchReference(TorchProcess process, const TaskGraph& task, Numerics numerics, ScratchFolder scratch);
   Result<void> set_weights(Weights weights);
   Result<std::shared_ptr<const Safetensors>> evaluate(const fs::path& inputs, std::string_view mode);
   Result<std::shared_ptr<const Safetensors>> draw_to(const fs::path& file, const Question& question);
@@ -91,7 +99,7 @@ class TorchReference : public Reference {
   std::shared_ptr<const Safetensors> reparameterised_;
   std::optional<ScratchFolder> for_candidates_;
   int files_ = 0;
-  runner::Arena& arena_;
+  runner::Arena* arena_ = nullptr;
   bool on_gpu_ = false, shared_ = false;
   int64_t hold_above_ = 0;
   int trials_ = 0;

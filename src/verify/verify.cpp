@@ -39,22 +39,25 @@ Result<TaskGraph> read_task(const fs::path& source, const fs::path& folder) {
   return task;
 }
 
-Result<Imported> import_task_graph(const VerifyOptions& options) {
-  std::error_code ec;
-  if (!fs::exists(options.task, ec))
-    return at(options.task.string(), user_error("no_file", "no such file or folder",
-                                                "name a .py task or a graph folder with --task"));
-  if (options.task.extension() != ".py") {
+// `process` imports a .py task; a graph folder needs none.
+Result<Imported> import_task_graph(const VerifyOptions& options, std::optional<TorchProcess>& process) {
+  if (!process) {
     STITCH_TRY(TaskGraph task, read_task(options.task, options.task));
     return Imported{std::move(task), std::nullopt};
   }
   STITCH_TRY(ScratchFolder scratch, ScratchFolder::create_in_memory("stitchcuda-task"));
-  STITCH_TRY(Exporter exporter, Exporter::start(options.python));
   fs::path folder = scratch.path() / "graph";
   ImportRequest request{.task = options.task, .out = folder, .class_name = options.model_class};
-  STITCH_CHECK(import_task(exporter, request, options.on_progress));
+  STITCH_CHECK(process->import_task(request, options.on_progress));
   STITCH_TRY(TaskGraph task, read_task(options.task, folder));
   return Imported{std::move(task), std::move(scratch)};
+}
+
+Result<void> find_the_task(const fs::path& task) {
+  std::error_code ec;
+  if (fs::exists(task, ec)) return {};
+  return at(task.string(), user_error("no_file", "no such file or folder",
+                                      "name a .py task or a graph folder with --task"));
 }
 
 Result<GateReport> run_gate(const Gate& gate, Session& session) {
@@ -157,12 +160,13 @@ class OpenVerifier final : public Verifier {
     STITCH_TRY(gpu_, spec_of_device(options));
     STITCH_TRY(runner::Arena arena, runner::Arena::create(int64_t{1} << 20));
     arena_.emplace(std::move(arena));
+    STITCH_CHECK(find_the_task(options.task));
     std::optional<TorchProcess> process;
-    if (options.task.extension() == ".py") {  // PyTorch is imported while the exporter works
+    if (options.task.extension() == ".py") {
       STITCH_TRY(TorchProcess started, TorchProcess::start(options.python));
       process.emplace(std::move(started));
     }
-    STITCH_TRY(Imported imported, import_task_graph(options));
+    STITCH_TRY(Imported imported, import_task_graph(options, process));
     imported_.emplace(std::move(imported));
     if (!task().weights && !task().signature.parameters.empty())
       return at(options.task.string(), user_error("no_weights", "this graph was imported without weights",
@@ -170,7 +174,7 @@ class OpenVerifier final : public Verifier {
     if (process) {
       std::string where = options.device == runner::Device::cuda ? "cuda" : "cpu";
       STITCH_TRY(auto loaded, TorchReference::load(*std::move(process), task(), options.model_class,
-                                                   options.numerics, where, *arena_));
+                                                   options.numerics, where));
       torch_ = loaded.get();
       reference_ = std::move(loaded);
     } else {
@@ -184,7 +188,7 @@ class OpenVerifier final : public Verifier {
   Result<Verdict> judge(const VerifyOptions& options) override {
     Session session(options, task(), *reference_, *arena_);
     session.torch = torch_;
-    if (torch_) torch_->hold_above(options.hold_above);
+    if (torch_) torch_->hold_above(options.hold_above, *arena_);
     session.seed =
         options.seed ? *options.seed : (uint64_t{std::random_device{}()} << 32 | std::random_device{}());
     session.gpu = gpu_;
