@@ -133,8 +133,8 @@ class Answers:
             try:
                 self.trials[trial], facts = hold(loaded, draw, mode, half, 42, wanted, updates, elsewhere)
                 break
-            except TaskError as error:
-                if elsewhere or error.kind != "memory":
+            except (TaskError, torch.OutOfMemoryError) as error:
+                if elsewhere or getattr(error, "kind", "memory") != "memory":
                     raise
             if self.others_are_here():
                 raise TaskError("busy", "the GPU's memory is full of other processes' data", "", "Ask again later.")
@@ -159,7 +159,8 @@ class Answers:
         start = time.monotonic()
         held, memory = self.held(trial), self.memory_shared()
         truth, _ = held.output(output)
-        found = held.measure(memory.reader(TYPES[dtype], offset, truth.shape, truth.device), output)
+        kind = torch.uint8 if dtype == "bool" else TYPES[dtype]  # a candidate's byte may be neither 0 nor 1
+        found = held.measure(memory.reader(kind, offset, truth.shape, truth.device), output)
         return {"distance": found.as_json(), "seconds": seconds_since(start)}
 
     def imitate(self, trial, output, by, other):

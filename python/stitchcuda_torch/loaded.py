@@ -43,8 +43,9 @@ class Loaded:
             return self.device
         try:
             self.task.make_inputs(0, self.device)
-        except TaskError:
-            return torch.device("cpu")
+        except TaskError as error:
+            if error.kind != "memory":  # others fill the GPU; it would work
+                return torch.device("cpu")
         return self.device
 
     @property

@@ -42,7 +42,7 @@ def serve(lines, channel, answers):
             if requests.is_for(line, export_server.REQUEST) and answers.loaded is None:
                 export_server.answer(line, channel)
             else:
-                channel.send(answer(line, answers))
+                channel.send(clean_up(answers, answer(line, answers)))
     except KeyboardInterrupt:
         return 130
     return 0
@@ -67,6 +67,13 @@ def answer(line, answers):
 
 def failure(error):
     return {"error": error.as_json()}
+
+
+def clean_up(answers, reply):
+    """What a failed request left behind is others' to use."""
+    if "error" in reply:
+        answers.collect()
+    return reply
 
 
 if __name__ == "__main__":

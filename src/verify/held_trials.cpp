@@ -47,6 +47,17 @@ bool TorchReference::too_large() const {
   return bytes > hold_above_;
 }
 
+// Between tries the GPU belongs to others, who may want to time something before they free their memory.
+Result<Json> TorchReference::ask_patiently(Json request) {
+  for (int tries = 1;; ++tries) {
+    const bool last = !on_gpu_ || tries >= most_tries;
+    if (request["do"] == "hold") request["patient"] = !last;
+    auto answer = process_.ask(request);
+    if (answer || last || (answer.error().code != "busy" && answer.error().code != "memory")) return answer;
+    std::this_thread::sleep_for(between_tries);
+  }
+}
+
 Result<Trial> TorchReference::hold(const Question& question) {
   if (!std::exchange(shared_, true)) {
     std::string path = format("/proc/{}/fd/{}", ::getpid(), arena_->descriptor());
@@ -62,17 +73,7 @@ Result<Trial> TorchReference::hold(const Question& question) {
                   {"mode", name(numerics_)},
                   {"outputs", std::move(outputs)},
                   {"updates", updates()}};
-  Json answer;
-  for (int tries = 1;; ++tries) {
-    request["patient"] = on_gpu_ && tries < most_tries;
-    auto asked = process_.ask(request);
-    if (asked) {
-      answer = *std::move(asked);
-      break;
-    }
-    if (asked.error().code != "busy") return std::move(asked).error();
-    std::this_thread::sleep_for(between_tries);
-  }
+  STITCH_TRY(Json answer, ask_patiently(request));
   Trial trial{.question = question};
   trial.held = std::shared_ptr<const HeldTrial>(new HeldTrial{request["trial"].get<int>()},
                                                 [dropped = dropped_](const HeldTrial* held) {
@@ -107,37 +108,38 @@ Result<void> TorchReference::put_inputs(const Trial& trial, std::span<const int6
     if (offsets[i] >= 0) pairs.push_back({among_inputs, offsets[i]});
     ++among_inputs;
   }
-  STITCH_CHECK(process_.ask({{"do", "put"}, {"trial", trial.held->number}, {"inputs", std::move(pairs)}}));
+  STITCH_CHECK(
+      ask_patiently({{"do", "put"}, {"trial", trial.held->number}, {"inputs", std::move(pairs)}}));
   return {};
 }
 
 Result<bool> TorchReference::same_input(const Trial& trial, size_t input, int64_t offset) {
   int among_inputs = 0;
   for (size_t i = 0; i < input; ++i) among_inputs += task_.signature.inputs[i].role == "input";
-  STITCH_TRY(Json answer, process_.ask({{"do", "same_input"},
-                                        {"trial", trial.held->number},
-                                        {"input", among_inputs},
-                                        {"offset", offset}}));
+  STITCH_TRY(Json answer, ask_patiently({{"do", "same_input"},
+                                         {"trial", trial.held->number},
+                                         {"input", among_inputs},
+                                         {"offset", offset}}));
   return answer.at("same").get<bool>();
 }
 
 Result<Distance> TorchReference::distance_to(const Trial& trial, size_t output, DType dtype,
                                              int64_t offset) {
-  STITCH_TRY(Json answer, process_.ask({{"do", "distance"},
-                                        {"trial", trial.held->number},
-                                        {"output", output},
-                                        {"dtype", name(dtype)},
-                                        {"offset", offset}}));
+  STITCH_TRY(Json answer, ask_patiently({{"do", "distance"},
+                                         {"trial", trial.held->number},
+                                         {"output", output},
+                                         {"dtype", name(dtype)},
+                                         {"offset", offset}}));
   return distance_from(answer.at("distance"));
 }
 
 Result<std::vector<Distance>> TorchReference::imitations(const Trial& trial, size_t output,
                                                          std::string_view by, const Trial& other) {
-  STITCH_TRY(Json answer, process_.ask({{"do", "imitate"},
-                                        {"trial", trial.held->number},
-                                        {"output", output},
-                                        {"by", by},
-                                        {"other", other.held->number}}));
+  STITCH_TRY(Json answer, ask_patiently({{"do", "imitate"},
+                                         {"trial", trial.held->number},
+                                         {"output", output},
+                                         {"by", by},
+                                         {"other", other.held->number}}));
   std::vector<Distance> out;
   for (const Json& one : answer.at("distances")) out.push_back(distance_from(one));
   return out;

@@ -13,6 +13,7 @@
 #include "program/manifest.h"
 #include "program/package.h"
 #include "runner/candidate.h"
+#include "verify/gpu_share.h"
 #include "verify/numerics.h"
 #include "verify/reference.h"
 #include "verify/timing.h"
@@ -75,6 +76,7 @@ struct Session {
   Samples own;
   std::vector<std::string> notes;
   std::optional<GpuSpec> gpu;
+  std::optional<GpuShare> share;  // of the GPU's memory, where much is needed
 
   uint64_t next_seed();  // a fresh secret
   // Many elements see in one trial what few see in several, and gigabytes take their time.

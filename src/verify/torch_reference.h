@@ -85,6 +85,7 @@ class TorchReference : public Reference {
   // stand for what would be drawn.
   Result<Tensors> inputs(const Question& question, const std::shared_ptr<const Safetensors>& drawn) const;
   Result<Trial> hold(const Question& question);
+  Result<Json> ask_patiently(Json request);  // again and again while the GPU is full
   Result<void> let_go();  // of trials that nobody has any more
   Json updates() const;
   bool too_large() const;

@@ -83,6 +83,11 @@ constexpr int64_t kept_bytes = int64_t{4} << 30;
 
 Result<Passed> correctness(Session& session, Json& evidence) {
   evidence["trials"] = Json::array();
+  if (session.large() && session.gpu) {
+    session.progress("correctness: waiting for memory of the GPU");
+    STITCH_TRY(GpuShare share, GpuShare::take(gpu_bytes_of(session.task.signature), session.gpu->memory));
+    session.share.emplace(std::move(share));
+  }
   Tally tally;
   std::optional<Attempt> attempt;
   Weights weights = Weights::task;
