@@ -71,8 +71,7 @@ Result<int64_t> Arena::allocate(int64_t bytes) {
 
 void Arena::give_back_memory() {
   const int64_t free = round_up(used_, 4096);
-  if (free < size_)
-    ::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, free, size_ - free);
+  if (free < size_) ::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, free, size_ - free);
 }
 
 std::span<std::byte> Arena::bytes(int64_t offset, int64_t count) {

@@ -108,8 +108,7 @@ Result<void> TorchReference::put_inputs(const Trial& trial, std::span<const int6
     if (offsets[i] >= 0) pairs.push_back({among_inputs, offsets[i]});
     ++among_inputs;
   }
-  STITCH_CHECK(
-      ask_patiently({{"do", "put"}, {"trial", trial.held->number}, {"inputs", std::move(pairs)}}));
+  STITCH_CHECK(ask_patiently({{"do", "put"}, {"trial", trial.held->number}, {"inputs", std::move(pairs)}}));
   return {};
 }
 
@@ -123,8 +122,7 @@ Result<bool> TorchReference::same_input(const Trial& trial, size_t input, int64_
   return answer.at("same").get<bool>();
 }
 
-Result<Distance> TorchReference::distance_to(const Trial& trial, size_t output, DType dtype,
-                                             int64_t offset) {
+Result<Distance> TorchReference::distance_to(const Trial& trial, size_t output, DType dtype, int64_t offset) {
   STITCH_TRY(Json answer, ask_patiently({{"do", "distance"},
                                          {"trial", trial.held->number},
                                          {"output", output},

@@ -51,8 +51,8 @@ class TorchReference : public Reference {
   std::vector<std::string> distributions() const override;
   Json describe() const override;
 
-  // Trials whose inputs and truth together are larger stay with PyTorch from now on; what has to be moved goes
-  // through the arena, which outlives this.
+  // Trials whose inputs and truth together are larger stay with PyTorch from now on; what has to be moved
+  // goes through the arena, which outlives this.
   void hold_above(int64_t bytes, runner::Arena& arena) {
     hold_above_ = bytes;
     arena_ = &arena;
@@ -86,7 +86,7 @@ class TorchReference : public Reference {
   Result<Tensors> inputs(const Question& question, const std::shared_ptr<const Safetensors>& drawn) const;
   Result<Trial> hold(const Question& question);
   Result<Json> ask_patiently(Json request);  // again and again while the GPU is full
-  Result<void> let_go();  // of trials that nobody has any more
+  Result<void> let_go();                     // of trials that nobody has any more
   Json updates() const;
   bool too_large() const;
 

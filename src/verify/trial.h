@@ -46,7 +46,8 @@ struct HeldTrial {
 
 struct Trial {
   Question question;
-  std::shared_ptr<const HeldTrial> held;  // then inputs and truth are types without bytes, and pytorch is empty
+  std::shared_ptr<const HeldTrial>
+      held;         // then inputs and truth are types without bytes, and pytorch is empty
   Tensors inputs;   // in the signature's order: inputs, states, the seed
   Tensors truth;    // in the signature's order: outputs, updates; floats as f64
   Tensors pytorch;  // the same in the class's precision; empty where PyTorch can't say

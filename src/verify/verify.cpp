@@ -56,8 +56,8 @@ Result<Imported> import_task_graph(const VerifyOptions& options, std::optional<T
 Result<void> find_the_task(const fs::path& task) {
   std::error_code ec;
   if (fs::exists(task, ec)) return {};
-  return at(task.string(), user_error("no_file", "no such file or folder",
-                                      "name a .py task or a graph folder with --task"));
+  return at(task.string(),
+            user_error("no_file", "no such file or folder", "name a .py task or a graph folder with --task"));
 }
 
 Result<GateReport> run_gate(const Gate& gate, Session& session) {
