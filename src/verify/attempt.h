@@ -1,7 +1,6 @@
 // A candidate process with weights in it, asked trial by trial. Its failures come back as findings.
 #pragma once
 
-#include "base/bulk.h"
 #include "runner/candidate.h"
 #include "verify/session.h"
 

@@ -145,11 +145,10 @@ uint64_t Session::next_seed() {
 }
 
 bool Session::large() const {
-  constexpr int64_t large_bytes = int64_t{1} << 30;  // of inputs and outputs
   int64_t bytes = 0;
   for (const auto* side : {&task.signature.inputs, &task.signature.outputs})
     for (const ManifestTensor& tensor : *side) bytes += tensor.type.bytes();
-  return bytes > large_bytes;
+  return bytes > options.few_above;
 }
 
 namespace {

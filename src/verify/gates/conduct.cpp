@@ -4,6 +4,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "base/bulk.h"
 #include "base/text.h"
 #include "verify/attempt.h"
 #include "verify/gates/gates.h"
