@@ -44,8 +44,8 @@ struct VerifyOptions {
   fs::path receipt;                                     // written here if everything passed; empty: nowhere
   std::chrono::milliseconds time_limit{60'000};         // for one request to the candidate
   std::chrono::milliseconds build_time_limit{300'000};  // for the compiler
-  int64_t memory_limit = 0;            // of the candidate's host memory; 0: half of the machine's
-  int64_t hold_above = largest_moved;  // bytes of a trial: larger ones stay with PyTorch
+  int64_t memory_limit = 0;              // of the candidate's host memory; 0: half of the machine's
+  int64_t hold_above = largest_moved;    // bytes of a trial: larger ones stay with PyTorch
   int64_t few_above = int64_t{1} << 30;  // bytes of inputs and outputs: above, fewer trials and repetitions
   std::function<void(std::string_view)> on_progress;
   std::function<bool()> should_stop;  // asked before each gate; then judge() is an Error of code "stopped"

@@ -1,5 +1,6 @@
 // Right on inputs it has never seen: the task's own kind under fresh seeds, then kinds that the task never
 // draws, then all of it again with weights that make every input and parameter matter.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -58,6 +59,11 @@ Result<void> check_trial(Session& session, Attempt& attempt, const Trial& trial,
   return {};
 }
 
+bool has_weights(const Signature& signature) {
+  return !signature.parameters.empty() ||
+         std::ranges::any_of(signature.inputs, [](const ManifestTensor& t) { return t.role == "state"; });
+}
+
 std::vector<Question> questions(Session& session) {
   std::vector<Question> list;
   const bool large = session.large();
@@ -69,8 +75,7 @@ std::vector<Question> questions(Session& session) {
       list.push_back({Weights::task, distribution, session.next_seed()});
   // A Python candidate may have no place to put other weights.
   if (session.python) return list;
-  // Nothing to change: the same question once more.
-  if (session.task.signature.parameters.empty()) return list;
+  if (!has_weights(session.task.signature)) return list;  // the same questions once more
   list.push_back({Weights::reparameterised, "task", session.next_seed()});
   if (!large) list.push_back({Weights::reparameterised, "normal", session.next_seed()});
   return list;
