@@ -6,16 +6,19 @@ import time
 import torch
 
 from . import activities, distributions, dtypes, numerics, safetensors
+from .arena import TYPES
 from .baselines import KINDS, Unavailable, draw_sets, peak_memory, prepare
 from .constructor import write_arguments
 from .errors import TaskError
 from .evaluate import MODES, evaluate, named
+from .held import IMITATIONS, Shared, hold, imitations, parse_outputs
 from .loaded import Loaded
 from .reparameterise import reparameterise
 from .requests import NEEDED
 from .stopwatch import Stopwatch
 
 HALVES = tuple(numerics.HALF)
+OTHERS = 2 << 30  # bytes of the GPU's memory that are not ours: more than contexts take
 
 
 class Answers:
@@ -27,6 +30,14 @@ class Answers:
         "draw": {"distribution": (distributions.NAMES, "task"), "seed": (int, NEEDED), "out": (str, NEEDED)},
         "evaluate": {"inputs": (str, NEEDED), "mode": (MODES, NEEDED), "out": (str, NEEDED), "half": (HALVES, "fp16"),
                      "device": (("cpu", "cuda"), None), "seed": (int, 42), "updates": (list, None)},
+        "share": {"path": (str, NEEDED)},
+        "hold": {"trial": (int, NEEDED), "distribution": (distributions.NAMES, "task"), "seed": (int, NEEDED), "mode": (MODES, NEEDED),
+                 "outputs": (list, NEEDED), "updates": (list, None), "half": (HALVES, "fp16"), "patient": (bool, False)},
+        "put": {"trial": (int, NEEDED), "inputs": (list, NEEDED)},
+        "same_input": {"trial": (int, NEEDED), "input": (int, NEEDED), "offset": (int, NEEDED)},
+        "distance": {"trial": (int, NEEDED), "output": (int, NEEDED), "dtype": (tuple(TYPES), NEEDED), "offset": (int, NEEDED)},
+        "imitate": {"trial": (int, NEEDED), "output": (int, NEEDED), "by": (IMITATIONS, NEEDED), "other": (int, None)},
+        "let_go": {"trials": (list, NEEDED)},
         "baseline": {"kind": (KINDS, NEEDED), "numerics": (numerics.CLASSES, "default"), "half": (HALVES, "fp16"), "seed": (int, 42)},
         "time": {"kind": (KINDS, NEEDED), "count": (int, NEEDED), "flush": (int, 0), "seed": (int, None), "warm": (int, 1)},
         "profile": {"kind": (KINDS, NEEDED)},
@@ -40,7 +51,7 @@ class Answers:
 
     def forget(self):
         self.loaded = self.original = self.facts = self.stopwatch = self.sets_seed = None
-        self.baselines, self.sets = {}, []
+        self.baselines, self.sets, self.trials, self.shared = {}, [], {}, None
 
     def load(self, task, seed, device, eval, **rest):
         start = time.monotonic()
@@ -52,6 +63,7 @@ class Answers:
         loaded = Loaded(task, rest["class"], seed, device, eval)
         numerics.set_flags("default", loaded.device)
         self.loaded = loaded
+        self.collect()  # it drew inputs to see where that works
         gpu = torch.cuda.get_device_name() if device == "cuda" else None
         return {"torch": torch.__version__, "gpu": gpu, "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version(),
                 "class": loaded.task.model_class.__name__, "mode": "train" if loaded.model.training else "eval",
@@ -79,11 +91,8 @@ class Answers:
 
     def draw(self, distribution, seed, out):
         start = time.monotonic()
-        loaded = self.need()
-        tensors = loaded.draw(seed)
-        if self.facts is None:
-            self.facts = [distributions.study(tensor) for tensor in tensors]
-        tensors, domain_kept = distributions.draw(distribution, tensors, self.facts, seed)
+        self.need()
+        tensors, domain_kept = self.drawn(distribution, seed)
         size = safetensors.write_mapped(out, {f"input_{i}": tensor for i, tensor in enumerate(tensors)})
         return {"domain_kept": domain_kept, "inputs": [fact.as_json() for fact in self.facts], "bytes": size,
                 "seconds": seconds_since(start)}
@@ -105,6 +114,86 @@ class Answers:
         described = [{"name": name, "dtype": dtypes.name(tensor.dtype), "shape": list(tensor.shape)}
                      for name, tensor in tensors.items()]
         return {**facts, "tensors": described, "seconds": seconds_since(start)}
+
+    # Trials that stay here.
+
+    def share(self, path):
+        self.shared = Shared(path, self.need().device)
+        return {}
+
+    def hold(self, trial, distribution, seed, mode, outputs, updates, half, patient):
+        start = time.monotonic()
+        loaded, wanted = self.need(), parse_outputs(outputs)
+        self.collect()
+
+        def draw():
+            return self.drawn(distribution, seed)[0]
+
+        for elsewhere in (False, True) if patient else (True,):
+            try:
+                self.trials[trial], facts = hold(loaded, draw, mode, half, 42, wanted, updates, elsewhere)
+                break
+            except (TaskError, torch.OutOfMemoryError) as error:
+                if elsewhere or getattr(error, "kind", "memory") != "memory":
+                    raise
+            if self.others_are_here():
+                raise TaskError("busy", "the GPU's memory is full of other processes' data", "", "Ask again later.")
+        self.collect()
+        return {**facts, "seconds": seconds_since(start)}
+
+    def put(self, trial, inputs):
+        start = time.monotonic()
+        tensors, memory = self.held(trial).inputs(), self.memory_shared()
+        for number, offset in inputs:
+            memory.write(tensors[number], offset)
+        del tensors
+        self.collect()
+        return {"seconds": seconds_since(start)}
+
+    def same_input(self, trial, input, offset):
+        same = self.memory_shared().holds(self.held(trial).inputs()[input], offset)
+        self.collect()
+        return {"same": same}
+
+    def distance(self, trial, output, dtype, offset):
+        start = time.monotonic()
+        held, memory = self.held(trial), self.memory_shared()
+        truth, _ = held.output(output)
+        kind = torch.uint8 if dtype == "bool" else TYPES[dtype]  # a candidate's byte may be neither 0 nor 1
+        found = held.measure(memory.reader(kind, offset, truth.shape, truth.device), output)
+        return {"distance": found.as_json(), "seconds": seconds_since(start)}
+
+    def imitate(self, trial, output, by, other):
+        held = self.held(trial)
+        readers = imitations(held, output, by, None if other is None else self.held(other))
+        found = [held.measure(read, output).as_json() for read in readers]
+        del readers
+        self.collect()
+        return {"distances": found}
+
+    def let_go(self, trials):
+        for trial in trials:
+            self.trials.pop(trial, None)
+        self.collect()
+        return {}
+
+    def held(self, trial):
+        self.need()
+        if trial not in self.trials:
+            raise TaskError("request", f"no trial {trial} is held", "", 'Ask for {"do": "hold", …} first.')
+        return self.trials[trial]
+
+    def memory_shared(self):
+        if self.shared is None:
+            raise TaskError("request", "no memory is shared", "", 'Ask for {"do": "share", "path": …} first.')
+        return self.shared
+
+    def others_are_here(self):
+        if self.loaded.device.type != "cuda":
+            return False
+        self.collect()
+        free, total = torch.cuda.mem_get_info()
+        return total - free - torch.cuda.memory_reserved() > OTHERS
 
     # PyTorch as something to be faster than.
 
@@ -141,7 +230,9 @@ class Answers:
         if loaded.device.type != "cuda":
             return {"unavailable": "memory is only measured on a GPU"}
         with loaded.task.stage("forward", "forward failed"):
-            return peak_memory(loaded, loaded.draw(seed))
+            peak = peak_memory(loaded, loaded.draw(seed))
+        self.collect()
+        return peak
 
     def release(self):
         self.baselines, self.sets, self.sets_seed, self.stopwatch = {}, [], None, None
@@ -166,6 +257,12 @@ class Answers:
             torch.cuda.empty_cache()
 
     # What the others stand on.
+
+    def drawn(self, distribution, seed):
+        tensors = self.loaded.draw(seed)
+        if self.facts is None:
+            self.facts = [distributions.study(tensor) for tensor in tensors]
+        return distributions.draw(distribution, tensors, self.facts, seed)
 
     def read_inputs(self, path):
         stored = safetensors.read(path)

@@ -10,6 +10,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from . import numerics
+from .distances import relative_l2
 from .errors import TaskError, environment_error, first_line
 
 KINDS = ("eager", "eager-graph", "compile", "compile-graph")
@@ -76,12 +77,12 @@ class Baseline:
         with self.ready():
             arguments, keywords = loaded.arguments(tensors)
             torch.manual_seed(0)
-            expected = flat(copy.deepcopy(loaded.model)(*arguments, **keywords))
+            expected = tensors_of(copy.deepcopy(loaded.model)(*arguments, **keywords))
+            del arguments, keywords
             self.restore(loaded)
             self.fill(tensors)
             torch.manual_seed(0)
-            got = flat(self.call())
-            return float((got - expected).norm() / expected.norm().clamp(min=1e-300))
+            return relative_l2(tensors_of(self.call()), expected)
 
     def restore(self, loaded):
         own = {**dict(self.model.named_parameters()), **dict(self.model.named_buffers())}
@@ -115,9 +116,8 @@ def prepare(loaded, kind, numerics_class, half, sets, stopwatch):
         raise Unavailable(f"{kind} failed: {text}") from error
 
 
-def flat(result):
-    tensors = [leaf for leaf in pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor)]
-    return torch.cat([tensor.detach().double().reshape(-1) for tensor in tensors])
+def tensors_of(result):
+    return [leaf.detach() for leaf in pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor)]
 
 
 def draw_sets(loaded, seed):

@@ -5,46 +5,52 @@ import copy
 import torch
 
 from . import numerics
+from .distances import all_finite
 from .errors import TaskError
 from .observe import observe
-from .reference import observe_float64
+from .reference import native_dtype, observe_float64
 
 MODES = ("float64", *numerics.CLASSES)
 
 
-def evaluate(loaded, tensors, mode, half, device, seed):
-    """(Seen, facts). tensors: the inputs, flat."""
+def evaluate(loaded, tensors, mode, half, device, seed, elsewhere=True):
+    """(Seen, facts). tensors: the inputs, flat. elsewhere: where the GPU has no room for float64, the CPU does it."""
     with loaded.task.stage("forward", "forward failed"):
         if mode == "float64":
-            seen, device, random = evaluate_float64(loaded, tensors, device, seed)
+            seen, device, random = evaluate_float64(loaded, tensors, device, seed, elsewhere)
         else:
             device = loaded.device
             seen, random = watch_generator(device, seed, lambda: evaluate_class(loaded, tensors, mode, half))
     for i, output in enumerate(seen.outputs):
         if not isinstance(output, torch.Tensor):
             raise TaskError("forward", f"output {i} of forward is {output!r}, not a tensor", "", "Return tensors only.")
-    finite = all(bool(output.isfinite().all()) for output in seen.outputs)
+    finite = all(all_finite(output) for output in seen.outputs)
     return seen, {"device": device.type, "random": random, "finite": finite}
 
 
 def evaluate_class(loaded, tensors, mode, half):
     arguments, keywords = loaded.arguments(tensors)
-    return observe(copy.deepcopy(loaded.model), arguments, keywords, numerics.pinned(mode, loaded.device, half))
+    return observe(copy.deepcopy(loaded.model), arguments, keywords, numerics.pinned(mode, loaded.device, half), tensors)
 
 
-def evaluate_float64(loaded, tensors, device, seed):
+def evaluate_float64(loaded, tensors, device, seed, elsewhere):
     """On the GPU where it fits, and where it has the operator in float64; on the CPU otherwise."""
+    native = native_dtype(loaded.model, tensors)
+
+    def run(model, device):
+        return watch_generator(device, seed, lambda: observe_float64(model, *loaded.arguments(tensors, device, wide=True), native, tensors))
+
     if device.type == "cuda":
         try:
-            seen, random = watch_generator(device, seed, lambda: observe_float64(loaded.model, *loaded.arguments(tensors)))
+            seen, random = run(loaded.model, device)
             return seen, device, random
         except RuntimeError as error:
-            if not (isinstance(error, torch.OutOfMemoryError) or any(word in str(error) for word in GPU_LACKS)):
+            full = isinstance(error, torch.OutOfMemoryError)
+            if not (full and elsewhere or any(word in str(error) for word in GPU_LACKS)):
                 raise
         torch.cuda.empty_cache()
     cpu = torch.device("cpu")
-    model = copy.deepcopy(loaded.model).to(cpu)
-    seen, random = watch_generator(cpu, seed, lambda: observe_float64(model, *loaded.arguments(tensors, cpu)))
+    seen, random = run(copy.deepcopy(loaded.model).to(cpu), cpu)
     return seen, cpu, random
 
 

@@ -8,6 +8,7 @@ import time
 
 from . import protocol
 from .errors import TaskError, environment_error, first_line
+from .lend import borrow
 
 NO_TORCH_FIX = ("pip install torch; where the system's Python may not be changed, make an environment of your own first: "
                 "python3 -m venv .venv && .venv/bin/pip install torch")
@@ -107,6 +108,7 @@ def write(program, source_file, facts, out, with_weights, progress=lambda text: 
 
 
 if __name__ == "__main__":
-    code = main()
+    code = borrow("export", sys.argv[1:])
+    code = main() if code is None else code
     sys.stdout.flush()
     os._exit(code)  # leaves no time for other people's exit handlers to print or to hang

@@ -43,8 +43,9 @@ class Loaded:
             return self.device
         try:
             self.task.make_inputs(0, self.device)
-        except TaskError:
-            return torch.device("cpu")
+        except TaskError as error:
+            if error.kind != "memory":  # others fill the GPU; it would work
+                return torch.device("cpu")
         return self.device
 
     @property
@@ -64,9 +65,12 @@ class Loaded:
             raise TaskError("inputs", f"{what}: {describe(seen)} instead of {describe(wanted)}")
         return tensors
 
-    def arguments(self, tensors, device=None):
-        """(positional, keyword) for forward: copies on the device, laid out in memory as the task lays them out."""
-        copies = iter([lay_out(tensor, form, device or self.device) for tensor, form in zip(tensors, self.forms)])
+    def arguments(self, tensors, device=None, wide=False):
+        """(positional, keyword) for forward: copies on the device, laid out in memory as the task lays them out.
+
+        wide: floating point as float64, which needs no narrow copy on the way.
+        """
+        copies = iter([lay_out(tensor, form, device or self.device, wide) for tensor, form in zip(tensors, self.forms)])
         leaves = [next(copies) if isinstance(leaf, TensorForm) else leaf for leaf in self.leaves]
         return pytree.tree_unflatten(leaves, self.structure)
 
@@ -88,12 +92,13 @@ def form(tensor):
     return TensorForm(tensor.dtype, tuple(int(n) for n in tensor.shape), tuple(int(n) for n in tensor.stride()))
 
 
-def lay_out(tensor, form, device):
+def lay_out(tensor, form, device, wide=False):
     """Strides are part of what a baseline is given; an expanded input gets memory of its own."""
+    dtype = torch.float64 if wide and form.dtype.is_floating_point else form.dtype
     expanded = any(stride == 0 and size > 1 for stride, size in zip(form.stride, form.shape))
     if expanded:
-        return tensor.to(device, copy=True).contiguous()
-    return torch.empty_strided(form.shape, form.stride, dtype=form.dtype, device=device).copy_(tensor)
+        return tensor.to(device, dtype, copy=True).contiguous()
+    return torch.empty_strided(form.shape, form.stride, dtype=dtype, device=device).copy_(tensor)
 
 
 def describe(forms):

@@ -5,6 +5,8 @@ import dataclasses
 import torch
 from torch.utils import _pytree as pytree
 
+from .distances import same
+
 
 @dataclasses.dataclass
 class Seen:
@@ -13,11 +15,14 @@ class Seen:
     inputs: dict  # inputs that were written to: {number among the tensors: new value}
 
 
-def observe(module, arguments, keywords, context):
-    """Runs on the module and the tensors themselves: whoever wants to keep them as they are gives copies."""
+def observe(module, arguments, keywords, context, originals=None):
+    """Runs on the module and the tensors themselves: whoever wants to keep them as they are gives copies.
+
+    originals: what the tensors among the arguments are copies of, which saves another copy of each.
+    """
     tensors = [leaf for leaf in pytree.tree_leaves((arguments, keywords)) if isinstance(leaf, torch.Tensor)]
     state_before = {name: tensor.detach().clone() for name, tensor in state(module).items()}
-    inputs_before = [tensor.clone() for tensor in tensors]
+    inputs_before = originals or [tensor.clone() for tensor in tensors]
     with torch.no_grad():
         with context:
             result = module(*arguments, **keywords)
@@ -31,8 +36,3 @@ def observe(module, arguments, keywords, context):
 def state(module):
     return {**dict(module.named_parameters()), **dict(module.named_buffers())}
 
-
-def same(old, new):
-    if old.shape != new.shape:
-        return False
-    return bool(((old == new) | ((old != old) & (new != new))).all())

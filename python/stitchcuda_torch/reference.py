@@ -24,13 +24,15 @@ def run_float64(module, inputs, keywords=None):
     return seen.outputs, seen.updates
 
 
-def observe_float64(module, inputs, keywords=None):
-    native = native_dtype(module, inputs)
+def observe_float64(module, inputs, keywords=None, native=None, originals=None):
+    """originals: what the inputs are copies of; then they are this run's own."""
+    native = native or native_dtype(module, inputs)
     module = copy.deepcopy(module)
     promote_tensor_attributes(module)
     module.double()
-    arguments, keywords = pytree.tree_map(own_copy, (tuple(inputs), keywords or {}))
-    seen = observe(module, arguments, keywords, float64_only(native))
+    arguments, keywords = pytree.tree_map(widen if originals else own_copy, (tuple(inputs), keywords or {}))
+    del inputs
+    seen = observe(module, arguments, keywords, float64_only(native), originals)
     seen.outputs = pytree.tree_map(widen, seen.outputs)
     return seen
 
@@ -43,7 +45,9 @@ def native_dtype(module, inputs):
 
 def own_copy(leaf):
     """Forward may write into its inputs; the caller's stay as they are."""
-    return widen(leaf.detach().clone()) if isinstance(leaf, torch.Tensor) else leaf
+    if not isinstance(leaf, torch.Tensor):
+        return leaf
+    return widen(leaf.detach()) if leaf.dtype in LOW else leaf.detach().clone()
 
 
 def widen(leaf):

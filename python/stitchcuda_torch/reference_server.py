@@ -1,40 +1,49 @@
 """python -m stitchcuda_torch.reference_server: PyTorch's answers for one task, on request (README: the reference).
 
-One JSON request a line on stdin, one JSON answer a line on what was stdout; state is kept between requests. It is
-never forked and holds no secret but the seeds of requests: who compares, decides and scores is who asks.
+One JSON request a line on stdin, one JSON answer a line on what was stdout; state is kept between requests. It
+holds no secret but the seeds of requests: who compares, decides and scores is who asks. Until a task is loaded it also
+answers what the exporter's server does, so that PyTorch is imported once for both.
 """
 
+import gc
 import os
 import sys
 
-from . import protocol, requests
+from . import protocol, requests, serve as export_server
 from .errors import TaskError, environment_error, first_line
 from .export import import_torch
-from .serve import die_with
+from .lend import borrow
 
 
-def main():
+def main(arguments=()):
     parent = os.getppid()
     channel = protocol.take_stdout()
     protocol.quiet_libraries()
-    die_with(parent)
+    export_server.die_with(parent)
     lines = os.fdopen(os.dup(0), "r")
     protocol.close_stdin()
     try:
         channel.progress("loading PyTorch")
         import_torch()
+        export_server.warm_up()
         from .answers import Answers
     except TaskError as error:
         channel.error(error)
         return 2
+    gc.freeze()  # what PyTorch made of itself is here to stay, and memory is looked for after every gigabyte
     return serve(lines, channel, Answers(channel.progress))
 
 
 def serve(lines, channel, answers):
     try:
         for line in lines:
-            if line.strip():
-                channel.send(answer(line, answers))
+            if not line.strip():
+                continue
+            # Tasks are exported before they are loaded: a process that has a GPU can't be forked.
+            if requests.is_for(line, export_server.REQUEST) and answers.loaded is None:
+                export_server.answer(line, channel)
+            else:
+                channel.send(clean_up(answers, answer(line, answers)))
     except KeyboardInterrupt:
         return 130
     return 0
@@ -61,7 +70,15 @@ def failure(error):
     return {"error": error.as_json()}
 
 
+def clean_up(answers, reply):
+    """What a failed request left behind is others' to use."""
+    if "error" in reply:
+        answers.collect()
+    return reply
+
+
 if __name__ == "__main__":
-    code = main()
+    code = borrow("reference_server")
+    code = main() if code is None else code
     sys.stdout.flush()
     os._exit(code)  # leaves no time for other people's exit handlers to print or to hang

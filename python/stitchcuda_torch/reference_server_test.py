@@ -56,7 +56,10 @@ class Server:
         return os.path.join(self.folder.name, name)
 
     def ask(self, do, **fields):
-        self.process.stdin.write(json.dumps({"do": do, **fields}) + "\n")
+        return self.exchange({"do": do, **fields})
+
+    def exchange(self, request):
+        self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
         for line in self.process.stdout:
             answer = json.loads(line)
@@ -217,6 +220,18 @@ class ReferenceServerTest(unittest.TestCase):
         safetensors.write(self.path("inputs"), {f"input_{i}": torch.ones(2) for i in range(3)})
         error = self.error("evaluate", inputs=self.path("inputs"), mode="strict", out=self.path("result"))
         self.assertIn("f32[2], f32[2], f32[2] instead of f32[2, 4, 9], f32[3], i64[3]", error["message"])
+
+    def test_exports_until_a_task_is_loaded(self):
+        server = Server()
+        try:
+            os.mkdir(server.path("graph"))
+            request = {"task": os.path.join(EXAMPLES, "mlp.py"), "out": server.path("graph")}
+            self.assertIn("done", server.exchange(request))
+            self.assertEqual(sorted(os.listdir(server.path("graph"))), ["aten.json", "weights.safetensors"])
+            self.assertIn("ok", server.ask("load", task=request["task"]))
+            self.assertIn("bad request", server.exchange(request)["error"]["message"])
+        finally:
+            server.close()
 
     def test_no_gpu(self):
         if not torch.cuda.is_available():

@@ -31,3 +31,12 @@ def value(request, field, kind, default):
     elif not isinstance(given, (int, float) if kind is float else kind) or (isinstance(given, bool) and kind is not bool):
         raise ValueError(f"'{field}' is of the wrong type")
     return given
+
+
+def is_for(line, fields):
+    """Whether a line is a request without a name that has only these fields."""
+    try:
+        request = json.loads(line)
+    except ValueError:
+        return False
+    return isinstance(request, dict) and bool(request) and set(request) <= set(fields)

@@ -5,6 +5,7 @@ The child keeps state and memory of a task away from the next one, and its crash
 
 import argparse
 import ctypes
+import functools
 import gc
 import json
 import os
@@ -33,6 +34,7 @@ def serve(channel):
     return 0
 
 
+@functools.cache
 def warm_up():
     """A first export loads modules that every child would otherwise load again: 0.9 s each (measured)."""
     import torch

@@ -23,6 +23,9 @@ struct ExportRequest {
 class Exporter {
  public:
   static Result<Exporter> start(const std::string& python = {});
+  // A process that answers other requests too, and has answered none of them yet.
+  static Exporter over(Child child, fs::path python) { return {std::move(child), std::move(python)}; }
+  Child into_process() && { return std::move(child_); }
   Result<void> run(const ExportRequest& request,
                    const std::function<void(std::string_view)>& on_progress = {});
 

@@ -17,6 +17,8 @@ namespace {
 
 constexpr int64_t alignment = 256;
 constexpr int64_t smallest = int64_t{1} << 20;
+// Addresses, not memory: mapped once past the end of the file, which then grows behind them.
+constexpr int64_t reserved = int64_t{1} << 38;
 
 int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -32,6 +34,9 @@ Result<Arena> Arena::create(int64_t bytes) {
   arena.descriptor_ = ::memfd_create("stitch-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (arena.descriptor_ < 0) return no_memory(bytes);
   if (::fcntl(arena.descriptor_, F_ADD_SEALS, F_SEAL_SHRINK) != 0) return no_memory(bytes);
+  void* data = ::mmap(nullptr, reserved, PROT_READ | PROT_WRITE, MAP_SHARED, arena.descriptor_, 0);
+  if (data == MAP_FAILED) return no_memory(bytes);
+  arena.data_ = static_cast<std::byte*>(data);
   STITCH_CHECK(arena.grow_to(std::max(bytes, smallest)));
   return arena;
 }
@@ -43,18 +48,14 @@ Arena::Arena(Arena&& other) noexcept
       used_(std::exchange(other.used_, 0)) {}
 
 Arena::~Arena() {
-  if (data_) ::munmap(data_, static_cast<size_t>(size_));
+  if (data_) ::munmap(data_, reserved);
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 Result<void> Arena::grow_to(int64_t size) {
   size = round_up(size, smallest);
-  if (::ftruncate(descriptor_, size) != 0) return no_memory(size);
-  void* data =
-      data_ ? ::mremap(data_, static_cast<size_t>(size_), static_cast<size_t>(size), MREMAP_MAYMOVE)
-            : ::mmap(nullptr, static_cast<size_t>(size), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
-  if (data == MAP_FAILED) return no_memory(size);
-  data_ = static_cast<std::byte*>(data);
+  errno = ENOMEM;
+  if (size > reserved || ::ftruncate(descriptor_, size) != 0) return no_memory(size);
   size_ = size;
   return {};
 }
@@ -68,9 +69,20 @@ Result<int64_t> Arena::allocate(int64_t bytes) {
   return offset;
 }
 
+void Arena::give_back_memory() {
+  const int64_t free = round_up(used_, 4096);
+  if (free < size_) ::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, free, size_ - free);
+}
+
 std::span<std::byte> Arena::bytes(int64_t offset, int64_t count) {
   require(offset >= 0 && count >= 0 && offset + count <= size_, "a place outside the arena");
   return {data_ + offset, static_cast<size_t>(count)};
+}
+
+std::optional<int64_t> Arena::offset_of(std::span<const std::byte> bytes) const {
+  const std::byte* begin = bytes.data();
+  if (!begin || begin < data_ || begin + bytes.size() > data_ + size_) return std::nullopt;
+  return begin - data_;
 }
 
 }  // namespace stitch::runner

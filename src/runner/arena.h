@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "base/result.h"
@@ -19,13 +20,17 @@ class Arena {
   Arena& operator=(Arena&&) = delete;
   ~Arena();
 
-  // Aligned to 256; the arena grows as needed (what was handed out keeps its offset, not its address).
+  // Aligned to 256; the arena grows as needed, and what was handed out stays where it is.
   Result<int64_t> allocate(int64_t bytes);
   // Everything handed out after this mark is free again.
   int64_t mark() const { return used_; }
   void release_to(int64_t mark) { used_ = mark; }
+  // Memory behind what is free goes back to the system; it is there again, zeroed, when it is used.
+  void give_back_memory();
 
   std::span<std::byte> bytes(int64_t offset, int64_t count);
+  // Where bytes of the arena are in it; nothing for other bytes.
+  std::optional<int64_t> offset_of(std::span<const std::byte> bytes) const;
   int descriptor() const { return descriptor_; }
   int64_t size() const { return size_; }
 

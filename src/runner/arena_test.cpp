@@ -29,6 +29,23 @@ TEST(Arena, GivesBackToAMark) {
   EXPECT_EQ(*arena->allocate(1000), first);
 }
 
+TEST(Arena, KnowsItsOwnBytesAndGivesMemoryBack) {
+  auto arena = Arena::create(0);
+  ASSERT_TRUE(arena);
+  const int64_t kept = *arena->allocate(10), mark = arena->mark(), gone = *arena->allocate(1 << 20);
+  std::byte* address = arena->bytes(gone, 10).data();
+  ASSERT_TRUE(arena->allocate(int64_t{1} << 30));
+  EXPECT_EQ(arena->bytes(gone, 10).data(), address);
+  EXPECT_EQ(arena->offset_of(arena->bytes(gone, 10)), gone);
+  std::byte elsewhere{};
+  EXPECT_EQ(arena->offset_of({&elsewhere, 1}), std::nullopt);
+  arena->bytes(kept, 10)[0] = arena->bytes(gone, 1 << 20).back() = std::byte{7};
+  arena->release_to(mark);
+  arena->give_back_memory();
+  EXPECT_EQ(arena->bytes(kept, 10)[0], std::byte{7});
+  EXPECT_EQ(arena->bytes(gone, 1 << 20).back(), std::byte{0});
+}
+
 TEST(Arena, CannotBeShrunkByWhoeverHoldsIt) {
   auto arena = Arena::create(0);
   ASSERT_TRUE(arena);

@@ -3,14 +3,19 @@
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "base/bulk.h"
 #include "import/python.h"
+#include "program/include/stitch/program.h"
 #include "verify/torch_reference.h"
 
 namespace stitch::verifier {
 
 namespace {
+
+constexpr int most_tries = 20;
+constexpr std::chrono::seconds between_tries{3};
 
 std::vector<std::pair<int, int>> renewed_states(const Signature& signature) {
   std::vector<std::pair<int, int>> pairs;
@@ -50,6 +55,20 @@ Error found(const runner::Failure& failure, std::string_view while_doing) {
   return error;
 }
 
+// Others may fill the GPU for a while.
+template <class Request>
+auto Attempt::patiently(const Request& request) {
+  auto reply = request();
+  for (int tries = 1; tries < most_tries && session_->options.device == runner::Device::cuda; ++tries) {
+    if (!reply.failure || reply.failure->kind != runner::FailureKind::refused ||
+        reply.failure->code != STITCH_OUT_OF_MEMORY)
+      break;
+    std::this_thread::sleep_for(between_tries);
+    reply = request();
+  }
+  return reply;
+}
+
 Result<Attempt> Attempt::start(Session& session, Weights weights, runner::ThreadOrder order) {
   return start_with(session, weights, {.order = order});
 }
@@ -80,28 +99,40 @@ Result<Attempt> Attempt::start_with(Session& session, Weights weights, runner::O
   attempt.states_ = renewed_states(session.task.signature);
   STITCH_TRY(Tensors parameters, session.reference.parameters(weights));
   STITCH_TRY(std::vector<runner::TensorAt> at, attempt.upload(parameters));
-  STITCH_TRY(attempt.created_, or_found(attempt.candidate_.create(at, extra), "weights were packed"));
+  STITCH_TRY(attempt.created_,
+             or_found(attempt.patiently([&] { return attempt.candidate_.create(at, extra); }),
+                      "weights were packed"));
   session.arena.release_to(0);
   return attempt;
 }
 
-Result<std::vector<runner::TensorAt>> Attempt::upload(const Tensors& tensors) {
+// What a held trial's tensors lack in bytes comes from the reference, straight into the arena.
+Result<std::vector<runner::TensorAt>> Attempt::upload(const Tensors& tensors, const Trial* held) {
   std::vector<runner::TensorAt> at;
-  for (const TensorBytes& tensor : tensors.tensors) {
-    STITCH_TRY(int64_t offset, session_->arena.allocate(std::ssize(tensor.bytes)));
-    copy_bulk(tensor.bytes, session_->arena.bytes(offset, std::ssize(tensor.bytes)).data());
+  std::vector<int64_t> elsewhere(tensors.size(), -1);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const TensorBytes& tensor = tensors[i];
+    STITCH_TRY(int64_t offset, session_->arena.allocate(tensor.type.bytes()));
+    if (held && tensor.bytes.empty())
+      elsewhere[i] = offset;
+    else
+      copy_bulk(tensor.bytes, session_->arena.bytes(offset, std::ssize(tensor.bytes)).data());
     at.push_back({{tensor.type.dtype, tensor.type.shape, {}}, offset});
   }
+  if (held) STITCH_CHECK(session_->torch->put_inputs(*held, elsewhere));
   return at;
 }
 
-Result<int> Attempt::place(const Tensors& inputs) {
+Result<int> Attempt::place(const Tensors& inputs, const Trial* held) {
   int64_t mark = session_->arena.mark();
-  STITCH_TRY(std::vector<runner::TensorAt> at, upload(inputs));
-  STITCH_TRY(int set, or_found(candidate_.place(at), "inputs were uploaded"));
+  STITCH_TRY(std::vector<runner::TensorAt> at, upload(inputs, held));
+  STITCH_TRY(int set, or_found(patiently([&] { return candidate_.place(at); }), "inputs were uploaded"));
   session_->arena.release_to(mark);
   return set;
 }
+
+Result<int> Attempt::place(const Tensors& inputs) { return place(inputs, nullptr); }
+Result<int> Attempt::place(const Trial& trial) { return place(trial.inputs, trial.held ? &trial : nullptr); }
 
 Result<void> Attempt::drop(int set) {
   STITCH_CHECK(or_found(candidate_.drop(set), "inputs were freed"));
@@ -109,20 +140,30 @@ Result<void> Attempt::drop(int set) {
 }
 
 Result<Observed> Attempt::ask(const Trial& trial, const runner::CallOptions& options) {
+  session_->arena.release_to(0);
   if (set_ >= 0) STITCH_CHECK(drop(std::exchange(set_, -1)));
-  STITCH_TRY(set_, place(trial.inputs));
+  STITCH_TRY(set_, place(trial));
   return call(set_, options);
 }
 
 Result<Observed> Attempt::repeat(const runner::CallOptions& options) { return call(set_, options); }
 
+Result<runner::Called> Attempt::run_again(const runner::CallOptions& options) { return run(set_, options); }
+
+Result<runner::Called> Attempt::run(int set, const runner::CallOptions& options) {
+  session_->arena.release_to(0);
+  return or_found(patiently([&] { return candidate_.call(set, outputs_, options, states_); }), "it ran");
+}
+
 Result<Observed> Attempt::call(int set, const runner::CallOptions& options) {
   Observed observed;
-  STITCH_TRY(observed.called, or_found(candidate_.call(set, outputs_, options, states_), "it ran"));
+  STITCH_TRY(observed.called, run(set, options));
   STITCH_TRY(observed.outputs, fetch(outputs_));
   return observed;
 }
 
+// A candidate can write to the arena at any time: what may be read twice is copied, except where that would
+// be gigabytes, which are read once.
 Result<Tensors> Attempt::fetch(const std::vector<TensorType>& types) {
   Tensors tensors;
   for (size_t i = 0; i < types.size(); ++i) {
@@ -131,22 +172,31 @@ Result<Tensors> Attempt::fetch(const std::vector<TensorType>& types) {
     runner::Range all{0, size};
     STITCH_CHECK(
         or_found(candidate_.fetch_output(static_cast<int>(i), {&all, 1}, offset), "outputs were fetched"));
-    BulkBytes copy = bulk_copy_of(session_->arena.bytes(offset, size));
+    std::span<const std::byte> there = session_->arena.bytes(offset, size);
+    if (size > session_->options.hold_above) {
+      tensors.add({types[i], there}, nullptr);
+      continue;
+    }
+    BulkBytes copy = bulk_copy_of(there);
     tensors.add({types[i], copy.bytes}, copy.owner);
     session_->arena.release_to(mark);
   }
   return tensors;
 }
 
-Result<BulkBytes> Attempt::input(int set, size_t index) {
-  const TensorType& type = session_->task.signature.inputs[index].type;
-  int64_t mark = session_->arena.mark();
-  STITCH_TRY(int64_t offset, session_->arena.allocate(type.bytes()));
-  STITCH_CHECK(or_found(candidate_.fetch_input(set < 0 ? set_ : set, static_cast<int>(index), offset),
-                        "inputs were fetched"));
-  BulkBytes copy = bulk_copy_of(session_->arena.bytes(offset, type.bytes()));
+Result<bool> Attempt::input_unchanged(const Trial& trial, size_t index) {
+  const TensorBytes& before = trial.inputs[index];
+  int64_t mark = session_->arena.mark(), size = before.type.bytes();
+  STITCH_TRY(int64_t offset, session_->arena.allocate(size));
+  STITCH_CHECK(
+      or_found(candidate_.fetch_input(set_, static_cast<int>(index), offset), "inputs were fetched"));
+  bool elsewhere = trial.held && before.bytes.empty();
+  bool same = !elsewhere && equal_bulk(session_->arena.bytes(offset, size), before.bytes);
+  if (elsewhere) {
+    STITCH_TRY(same, session_->torch->same_input(trial, index, offset));
+  }
   session_->arena.release_to(mark);
-  return copy;
+  return same;
 }
 
 }  // namespace stitch::verifier

@@ -1,7 +1,6 @@
 // A candidate process with weights in it, asked trial by trial. Its failures come back as findings.
 #pragma once
 
-#include "base/bulk.h"
 #include "runner/candidate.h"
 #include "verify/session.h"
 
@@ -17,7 +16,7 @@ Result<T> or_found(runner::Reply<T> reply, std::string_view while_doing) {
 }
 
 struct Observed {
-  Tensors outputs;
+  Tensors outputs;  // large ones lie in the arena until the next question
   runner::Called called;
 };
 
@@ -34,14 +33,17 @@ class Attempt {
   Result<Observed> ask(const Trial& trial, const runner::CallOptions& options = {});
   // The same on inputs that are there already.
   Result<Observed> repeat(const runner::CallOptions& options = {});
+  // The same where nobody looks at the outputs.
+  Result<runner::Called> run_again(const runner::CallOptions& options = {});
   // A trial's inputs placed to stay; returns the set's number.
+  Result<int> place(const Trial& trial);
   Result<int> place(const Tensors& inputs);
   Result<Observed> call(int set, const runner::CallOptions& options);
   Result<void> drop(int set);
   // Whole outputs of the last call, which had these types.
   Result<Tensors> fetch(const std::vector<TensorType>& types);
-  // One input as it is on the device now.
-  Result<BulkBytes> input(int set, size_t index);
+  // Is an input of the last trial on the device as it was uploaded?
+  Result<bool> input_unchanged(const Trial& trial, size_t index);
 
   runner::Candidate& candidate() { return candidate_; }
   const std::vector<TensorType>& output_types() const { return outputs_; }
@@ -52,7 +54,11 @@ class Attempt {
   Attempt(Session& session, runner::Candidate candidate)
       : session_(&session), candidate_(std::move(candidate)) {}
   static Result<Attempt> start_with(Session& session, Weights weights, runner::Options options);
-  Result<std::vector<runner::TensorAt>> upload(const Tensors& tensors);
+  Result<std::vector<runner::TensorAt>> upload(const Tensors& tensors, const Trial* held = nullptr);
+  Result<int> place(const Tensors& inputs, const Trial* held);
+  Result<runner::Called> run(int set, const runner::CallOptions& options);
+  template <class Request>
+  auto patiently(const Request& request);  // its reply
 
   Session* session_;
   runner::Candidate candidate_;

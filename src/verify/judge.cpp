@@ -1,20 +1,56 @@
 #include "verify/judge.h"
 
+#include "base/bulk.h"
+#include "verify/torch_reference.h"
+
 namespace stitch::verifier {
 
-Comparison judge_output(const Session& session, const Trial& trial, size_t output,
-                        const TensorBytes& values) {
+namespace {
+
+Judging judging_of(const Session& session, const Trial& trial, size_t output) {
   Judging judging{.numerics = session.options.numerics};
   if (output < trial.sensitivity.size()) judging.sensitivity = trial.sensitivity[output];
-  if (trial.pytorch.size() == 0) return compare(values, trial.truth[output], nullptr, judging);
-  trial.pytorch_distances.resize(trial.pytorch.size());
-  std::optional<Distance>& known = trial.pytorch_distances[output];
-  if (!known) known = distance(trial.pytorch[output], trial.truth[output]);
-  return compare(values, trial.truth[output], &trial.pytorch[output], judging, &*known);
+  return judging;
 }
 
-bool passes(const Session& session, const Trial& trial, size_t output, const TensorBytes& values) {
-  return judge_output(session, trial, output, values).passed;
+// The reference reads them in the arena.
+Result<Distance> distance_of_held(const Session& session, const Trial& trial, size_t output,
+                                  const TensorBytes& values) {
+  int64_t mark = session.arena.mark();
+  std::optional<int64_t> offset = session.arena.offset_of(values.bytes);
+  if (!offset) {
+    STITCH_TRY(offset, session.arena.allocate(std::ssize(values.bytes)));
+    copy_bulk(values.bytes, session.arena.bytes(*offset, std::ssize(values.bytes)).data());
+  }
+  STITCH_TRY(Distance own, session.torch->distance_to(trial, output, values.type.dtype, *offset));
+  session.arena.release_to(mark);
+  return own;
+}
+
+}  // namespace
+
+std::optional<Distance> pytorch_distance(const Trial& trial, size_t output) {
+  if (!trial.held && trial.pytorch.size() == 0) return std::nullopt;
+  trial.pytorch_distances.resize(trial.truth.size());
+  std::optional<Distance>& known = trial.pytorch_distances[output];
+  if (!known) known = distance(trial.pytorch[output], trial.truth[output]);
+  return known;
+}
+
+Result<Comparison> judge_output(const Session& session, const Trial& trial, size_t output,
+                                const TensorBytes& values) {
+  if (trial.held) {
+    STITCH_TRY(Distance own, distance_of_held(session, trial, output, values));
+    return judge_distance(session, trial, output, own);
+  }
+  std::optional<Distance> known = pytorch_distance(trial, output);
+  return compare(values, trial.truth[output], known ? &trial.pytorch[output] : nullptr,
+                 judging_of(session, trial, output), known ? &*known : nullptr);
+}
+
+Comparison judge_distance(const Session& session, const Trial& trial, size_t output, const Distance& own) {
+  return conclude(own, pytorch_distance(trial, output), trial.truth[output].type,
+                  judging_of(session, trial, output));
 }
 
 }  // namespace stitch::verifier

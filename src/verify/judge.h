@@ -5,8 +5,12 @@
 
 namespace stitch::verifier {
 
-Comparison judge_output(const Session& session, const Trial& trial, size_t output, const TensorBytes& values);
-// Would these values have passed for the output?
-bool passes(const Session& session, const Trial& trial, size_t output, const TensorBytes& values);
+// Values that lie in the arena, and are not changed there meanwhile, are not copied.
+Result<Comparison> judge_output(const Session& session, const Trial& trial, size_t output,
+                                const TensorBytes& values);
+// From a distance that was taken elsewhere.
+Comparison judge_distance(const Session& session, const Trial& trial, size_t output, const Distance& own);
+// How far PyTorch is off, where it can say.
+std::optional<Distance> pytorch_distance(const Trial& trial, size_t output);
 
 }  // namespace stitch::verifier

@@ -193,20 +193,23 @@ Distance distance(const TensorBytes& values, const TensorBytes& truth) {
   return sum;
 }
 
+Comparison conclude(const Distance& own, const std::optional<Distance>& pytorch, const TensorType& type,
+                    const Judging& judging) {
+  Comparison out{.own = own, .pytorch = pytorch, .sensitivity = judging.sensitivity};
+  // What overflows in PyTorch too, or is NaN there, is not this program's doing.
+  if (pytorch && own.not_finite > 0 && pytorch->not_finite >= own.not_finite &&
+      pytorch->first_bad == own.first_bad)
+    out.own.not_finite = 0;
+  judge(out, type, judging);
+  return out;
+}
+
 Comparison compare(const TensorBytes& values, const TensorBytes& truth, const TensorBytes* pytorch,
                    const Judging& judging, const Distance* known) {
-  Comparison out;
-  out.sensitivity = judging.sensitivity;
-  out.own = distance(values, truth);
-  if (pytorch) out.pytorch = known ? *known : distance(*pytorch, truth);
-  if (pytorch && out.own.unequal > 0)
-    out.own.unequal = unequal_to_both(values, truth, *pytorch, out.own.first_bad);
-  // What overflows in PyTorch too, or is NaN there, is not this program's doing.
-  if (pytorch && out.own.not_finite > 0 && out.pytorch->not_finite >= out.own.not_finite &&
-      out.pytorch->first_bad == out.own.first_bad)
-    out.own.not_finite = 0;
-  judge(out, truth.type, judging);
-  return out;
+  Distance own = distance(values, truth);
+  if (!pytorch) return conclude(own, std::nullopt, truth.type, judging);
+  if (own.unequal > 0) own.unequal = unequal_to_both(values, truth, *pytorch, own.first_bad);
+  return conclude(own, known ? *known : distance(*pytorch, truth), truth.type, judging);
 }
 
 KernelBenchCheck kernelbench_allclose(const TensorBytes& values, const TensorBytes& pytorch,

@@ -49,6 +49,9 @@ struct Judging {
   double floor = 1e-5;     // no budget is smaller
   double sensitivity = 0;  // relative; widens the floor where rounding of the inputs already moves the truth
 };
+// From distances alone; integers that are PyTorch's own don't count as unequal any more.
+Comparison conclude(const Distance& own, const std::optional<Distance>& pytorch, const TensorType& type,
+                    const Judging& judging);
 // `pytorch` in the class's own precision, where there is one; `known`: its distance, where that was taken.
 Comparison compare(const TensorBytes& values, const TensorBytes& truth, const TensorBytes* pytorch,
                    const Judging& judging, const Distance* known = nullptr);

@@ -26,7 +26,7 @@ class OracleReference : public Reference {
 
   Result<Trial> ask(const Question& question) override {
     Trial trial{.question = question};
-    STITCH_CHECK(draw_inputs(question, trial.inputs));
+    STITCH_TRY(trial.inputs, draw(question));
     STITCH_TRY(Tensors weights, parameters(question.weights));
     STITCH_TRY(OracleAnswer answer, ask_oracle(task_, weights, trial.inputs, numerics_, question.seed));
     trial.truth = std::move(answer.truth);
@@ -35,17 +35,8 @@ class OracleReference : public Reference {
     return trial;
   }
 
-  std::vector<std::string> distributions() const override { return drawn_distributions(); }
-  Json describe() const override { return {{"by", "the float64 oracle"}}; }
-
- private:
-  Result<Tensors> weighted(const std::vector<ManifestTensor>& wanted, Weights weights) const {
-    STITCH_TRY(Tensors found, find_tensors(wanted, task_.weights, nullptr));
-    if (weights == Weights::task) return found;
-    return reparameterise(wanted, found);
-  }
-
-  Result<void> draw_inputs(const Question& question, Tensors& inputs) const {
+  Result<Tensors> draw(const Question& question) override {
+    Tensors inputs;
     for (const ManifestTensor& tensor : task_.signature.inputs) {
       if (tensor.role == "state") {
         STITCH_TRY(Tensors state, weighted({tensor}, question.weights));
@@ -60,7 +51,17 @@ class OracleReference : public Reference {
         inputs.add(type, draw_input(task_.graph, id, question.distribution, question.seed));
       }
     }
-    return {};
+    return inputs;
+  }
+
+  std::vector<std::string> distributions() const override { return drawn_distributions(); }
+  Json describe() const override { return {{"by", "the float64 oracle"}}; }
+
+ private:
+  Result<Tensors> weighted(const std::vector<ManifestTensor>& wanted, Weights weights) const {
+    STITCH_TRY(Tensors found, find_tensors(wanted, task_.weights, nullptr));
+    if (weights == Weights::task) return found;
+    return reparameterise(wanted, found);
   }
 
   const TaskGraph& task_;

@@ -28,6 +28,8 @@ class Reference {
   // In the order of signature.parameters.
   virtual Result<Tensors> parameters(Weights weights) = 0;
   virtual Result<Trial> ask(const Question& question) = 0;
+  // A question's inputs alone, in the signature's order.
+  virtual Result<Tensors> draw(const Question& question) = 0;
   // Besides "task"; the order in which they are worth trying.
   virtual std::vector<std::string> distributions() const = 0;
   virtual Json describe() const = 0;  // for the verdict: who answered, with which versions

@@ -13,6 +13,7 @@
 #include "program/manifest.h"
 #include "program/package.h"
 #include "runner/candidate.h"
+#include "verify/gpu_share.h"
 #include "verify/numerics.h"
 #include "verify/reference.h"
 #include "verify/timing.h"
@@ -21,6 +22,9 @@
 namespace stitch::verifier {
 
 class TorchReference;
+
+// Of inputs and truth: moving and comparing more of them on the host takes seconds a trial.
+inline constexpr int64_t largest_moved = int64_t{64} << 20;
 
 struct VerifyOptions {
   fs::path program;  // a program folder, a .cu file, or a .py file with ModelNew
@@ -40,7 +44,9 @@ struct VerifyOptions {
   fs::path receipt;                                     // written here if everything passed; empty: nowhere
   std::chrono::milliseconds time_limit{60'000};         // for one request to the candidate
   std::chrono::milliseconds build_time_limit{300'000};  // for the compiler
-  int64_t memory_limit = 0;  // of the candidate's host memory; 0: half of the machine's
+  int64_t memory_limit = 0;              // of the candidate's host memory; 0: half of the machine's
+  int64_t hold_above = largest_moved;    // bytes of a trial: larger ones stay with PyTorch
+  int64_t few_above = int64_t{1} << 30;  // bytes of inputs and outputs: above, fewer trials and repetitions
   std::function<void(std::string_view)> on_progress;
   std::function<bool()> should_stop;  // asked before each gate; then judge() is an Error of code "stopped"
 };
@@ -71,8 +77,11 @@ struct Session {
   Samples own;
   std::vector<std::string> notes;
   std::optional<GpuSpec> gpu;
+  std::optional<GpuShare> share;  // of the GPU's memory, where much is needed
 
   uint64_t next_seed();  // a fresh secret
+  // Many elements see in one trial what few see in several, and gigabytes take their time.
+  bool large() const;
   void progress(std::string_view text) const {
     if (options.on_progress) options.on_progress(text);
   }

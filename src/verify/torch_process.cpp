@@ -15,14 +15,23 @@ Result<TorchProcess> TorchProcess::start(const std::string& python) {
   return TorchProcess(std::move(child), std::move(program));
 }
 
+Result<void> TorchProcess::import_task(const ImportRequest& request,
+                                       const std::function<void(std::string_view)>& on_progress) {
+  Exporter exporter = Exporter::over(*std::exchange(child_, std::nullopt), python_);
+  auto imported = stitch::import_task(exporter, request, on_progress);
+  child_.emplace(std::move(exporter).into_process());
+  if (!imported) return std::move(imported).error();
+  return {};
+}
+
 Result<Json> TorchProcess::ask(const Json& request,
                                const std::function<void(std::string_view)>& on_progress) {
   if (word(request, "device") == "cuda") on_gpu_ = true;
   std::optional<Result<device::GpuLock>> beside_others;
   if (on_gpu_) beside_others.emplace(device::GpuLock::share());
-  bool sent = static_cast<bool>(child_.send(request.dump(-1, ' ', true, Json::error_handler_t::replace)));
+  bool sent = static_cast<bool>(child_->send(request.dump(-1, ' ', true, Json::error_handler_t::replace)));
   while (sent) {
-    auto line = child_.read_line();
+    auto line = child_->read_line();
     if (!line) break;
     auto answer = parse_json(*line);
     if (!answer || !answer->is_object()) continue;
@@ -35,7 +44,7 @@ Result<Json> TorchProcess::ask(const Json& request,
     }
     if (on_progress && answer->contains("progress")) on_progress(word(*answer, "progress"));
   }
-  Finished finished = child_.wait();
+  Finished finished = child_->wait();
   std::vector<std::string> lines = split(trim(finished.error_tail), '\n');
   return work_error("reference",
                     format("{} stopped with exit code {} as the reference: {}", python_.string(),

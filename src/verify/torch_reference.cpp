@@ -7,8 +7,6 @@ namespace stitch::verifier {
 
 namespace {
 
-constexpr uint64_t seed_mask = (uint64_t{1} << 62) - 1;  // what every language here can hold
-
 // Randomness is defined by the graph's seed, which PyTorch knows nothing of.
 bool oracle_alone(const TaskGraph& task) {
   for (const ManifestTensor& input : task.signature.inputs)
@@ -16,7 +14,8 @@ bool oracle_alone(const TaskGraph& task) {
   return false;
 }
 
-// Where an output of the signature stands in the reference's file.
+}  // namespace
+
 std::string key_of(const TaskGraph& task, size_t output) {
   const ManifestTensor& tensor = task.signature.outputs[output];
   if (tensor.role == "output") return format("output_{}", output);
@@ -29,6 +28,8 @@ std::string key_of(const TaskGraph& task, size_t output) {
   ValueId target = task.graph.find(tensor.target);
   return "update:" + (target == ValueId::none ? tensor.target : task.graph[target].data);
 }
+
+namespace {
 
 std::vector<std::byte> converted(const TensorBytes& from, DType to) {
   auto tensor = oracle::Tensor::from_bytes(from.type.dtype, from.type.shape, from.bytes);
@@ -69,6 +70,7 @@ Result<std::unique_ptr<TorchReference>> TorchReference::load(TorchProcess proces
   STITCH_TRY(ScratchFolder scratch, ScratchFolder::create_in_memory("stitchcuda-reference"));
   std::unique_ptr<TorchReference> out(
       new TorchReference(std::move(process), task, numerics, std::move(scratch)));
+  out->on_gpu_ = device == "cuda";
   Json request = {{"do", "load"}, {"task", fs::absolute(task.source).string()}, {"device", device}};
   if (!model_class.empty()) request["class"] = model_class;
   STITCH_TRY(Json about, out->process_.ask(request));
@@ -88,6 +90,7 @@ std::vector<std::string> TorchReference::distributions() const { return distribu
 Json TorchReference::describe() const { return *about_; }
 
 Result<void> TorchReference::set_weights(Weights weights) {
+  STITCH_CHECK(let_go());
   if (weights == weights_) return {};
   Json request = {{"do", "weights"}, {"variant", name(weights)}, {"seed", 1}};
   fs::path file = fresh_file();
@@ -107,65 +110,97 @@ Result<Tensors> TorchReference::parameters(Weights weights) {
                       task_.weights);
 }
 
-Result<std::shared_ptr<const Safetensors>> TorchReference::evaluate(const fs::path& inputs,
-                                                                    std::string_view mode) {
-  Json updates = Json::array();
+Json TorchReference::updates() const {
+  Json names = Json::array();
   for (const ManifestTensor& output : task_.signature.outputs) {
     if (output.role != "update") continue;
     ValueId target = task_.graph.find(output.target);
-    if (target != ValueId::none && task_.graph[target].has_data())
-      updates.push_back(task_.graph[target].data);
+    if (target != ValueId::none && task_.graph[target].has_data()) names.push_back(task_.graph[target].data);
   }
+  return names.empty() ? Json(nullptr) : names;
+}
+
+Result<std::shared_ptr<const Safetensors>> TorchReference::evaluate(const fs::path& inputs,
+                                                                    std::string_view mode) {
   fs::path out = fresh_file();
-  Json request = {{"do", "evaluate"}, {"inputs", inputs.string()}, {"mode", mode}, {"out", out.string()}};
-  if (!updates.empty()) request["updates"] = updates;
-  STITCH_CHECK(process_.ask(request));
+  STITCH_CHECK(process_.ask({{"do", "evaluate"},
+                             {"inputs", inputs.string()},
+                             {"mode", mode},
+                             {"out", out.string()},
+                             {"updates", updates()}}));
   STITCH_TRY(Safetensors opened, Safetensors::open(out));
   std::error_code ec;
   fs::remove(out, ec);  // the mapping keeps it
   return std::make_shared<const Safetensors>(std::move(opened));
 }
 
-Result<Trial> TorchReference::ask(const Question& question) {
-  Trial trial{.question = question};
-  uint64_t seed = question.seed & seed_mask;
-  STITCH_CHECK(set_weights(question.weights));
-  fs::path drawn = fresh_file();
-  STITCH_CHECK(process_.ask(
-      {{"do", "draw"}, {"distribution", question.distribution}, {"seed", seed}, {"out", drawn.string()}}));
-  STITCH_TRY(Safetensors opened, Safetensors::open(drawn));
-  auto file = std::make_shared<const Safetensors>(std::move(opened));
+Result<std::shared_ptr<const Safetensors>> TorchReference::draw_to(const fs::path& file,
+                                                                   const Question& question) {
+  STITCH_CHECK(process_.ask({{"do", "draw"},
+                             {"distribution", question.distribution},
+                             {"seed", question.seed & seed_mask},
+                             {"out", file.string()}}));
+  STITCH_TRY(Safetensors opened, Safetensors::open(file));
+  return std::make_shared<const Safetensors>(std::move(opened));
+}
+
+Result<Tensors> TorchReference::inputs(const Question& question,
+                                       const std::shared_ptr<const Safetensors>& drawn) const {
+  Tensors out;
   int number = 0;
   for (const ManifestTensor& tensor : task_.signature.inputs) {
-    if (tensor.role == "input") {
-      const TensorBytes* input = file->find(format("input_{}", number++));
+    if (tensor.role == "input" && !drawn) {
+      out.add({{tensor.type.dtype, tensor.type.shape, {}}, {}}, nullptr);
+    } else if (tensor.role == "input") {
+      const TensorBytes* input = drawn->find(format("input_{}", number++));
       if (!input || input->type.shape != tensor.type.shape || input->type.dtype != tensor.type.dtype)
         return work_error("reference", format("the reference draws no fitting '{}'", tensor.name));
-      trial.inputs.add(*input, file);
+      out.add(*input, drawn);
     } else if (tensor.role == "state") {
       STITCH_TRY(Tensors state,
                  find_tensors({tensor}, question.weights == Weights::task ? nullptr : reparameterised_,
                               task_.weights));
-      trial.inputs.add(state[0], state.owners[0]);
+      out.add(state[0], state.owners[0]);
     } else {
       std::vector<std::byte> bytes(sizeof(int64_t));
+      uint64_t seed = question.seed & seed_mask;
       std::memcpy(bytes.data(), &seed, sizeof(int64_t));
-      trial.inputs.add(tensor.type, std::move(bytes));
+      out.add(tensor.type, std::move(bytes));
     }
   }
+  return out;
+}
+
+Result<Tensors> TorchReference::draw(const Question& question) {
+  STITCH_CHECK(set_weights(question.weights));
+  fs::path file = fresh_file();
+  STITCH_TRY(auto drawn, draw_to(file, question));
+  std::error_code ec;
+  fs::remove(file, ec);
+  return inputs(question, drawn);
+}
+
+Result<Trial> TorchReference::ask(const Question& question) {
+  STITCH_CHECK(set_weights(question.weights));
+  if (!question.whole && !oracle_alone(task_) && too_large()) return hold(question);
+  Trial trial{.question = question};
+  fs::path file = fresh_file();
+  STITCH_TRY(auto drawn, draw_to(file, question));
+  STITCH_TRY(trial.inputs, inputs(question, drawn));
   if (oracle_alone(task_)) {
     STITCH_TRY(Tensors weights, parameters(question.weights));
-    STITCH_TRY(OracleAnswer answer, ask_oracle(task_, weights, trial.inputs, numerics_, seed));
+    STITCH_TRY(OracleAnswer answer,
+               ask_oracle(task_, weights, trial.inputs, numerics_, question.seed & seed_mask));
     trial.truth = std::move(answer.truth);
     trial.sensitivity = std::move(answer.sensitivity);
   } else {
-    STITCH_TRY(auto truth, evaluate(drawn, "float64"));
-    STITCH_TRY(auto pytorch, evaluate(drawn, name(numerics_)));
+    STITCH_TRY(auto truth, evaluate(file, "float64"));
+    STITCH_TRY(auto pytorch, evaluate(file, name(numerics_)));
     STITCH_TRY(trial.truth, in_order(task_, truth, true));
     STITCH_TRY(trial.pytorch, in_order(task_, pytorch, false));
   }
   std::error_code ec;
-  fs::remove(drawn, ec);
+  fs::remove(file, ec);
   if (question.distribution != "task")
     for (const TensorBytes& tensor : trial.truth.tensors)
       if (is_floating(tensor.type.dtype) && distance(tensor, tensor).scattered) trial.in_domain = false;

@@ -4,25 +4,36 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/process.h"
+#include "import/import.h"
+#include "runner/arena.h"
 #include "verify/reference.h"
 #include "verify/timing.h"
 
 namespace stitch::verifier {
 
+inline constexpr uint64_t seed_mask = (uint64_t{1} << 62) - 1;  // what every language here can hold
+// The reference's name for an output of the signature.
+std::string key_of(const TaskGraph& task, size_t output);
+
 // A process that has begun to import PyTorch, which takes seconds: start it before it is needed.
 class TorchProcess {
  public:
   static Result<TorchProcess> start(const std::string& python);
+  // The task as a graph folder, by the same process, before anything else is asked of it: the import of
+  // PyTorch is most of what a small task takes.
+  Result<void> import_task(const ImportRequest& request,
+                           const std::function<void(std::string_view)>& on_progress);
   // One request, one answer; progress lines go to `on_progress`.
   Result<Json> ask(const Json& request, const std::function<void(std::string_view)>& on_progress = {});
 
  private:
   TorchProcess(Child child, fs::path python) : child_(std::move(child)), python_(std::move(python)) {}
-  Child child_;
+  std::optional<Child> child_;  // none only while it exports
   fs::path python_;
   bool on_gpu_ = false;
 };
@@ -36,8 +47,25 @@ class TorchReference : public Reference {
 
   Result<Tensors> parameters(Weights weights) override;
   Result<Trial> ask(const Question& question) override;
+  Result<Tensors> draw(const Question& question) override;
   std::vector<std::string> distributions() const override;
   Json describe() const override;
+
+  // Trials whose inputs and truth together are larger stay with PyTorch from now on; what has to be moved
+  // goes through the arena, which outlives this.
+  void hold_above(int64_t bytes, runner::Arena& arena) {
+    hold_above_ = bytes;
+    arena_ = &arena;
+  }
+  // What a held trial's inputs are, into the arena: input i at offsets[i], unless that is -1.
+  Result<void> put_inputs(const Trial& trial, std::span<const int64_t> offsets);
+  // Are these, in the arena, still the trial's?
+  Result<bool> same_input(const Trial& trial, size_t input, int64_t offset);
+  // How far values in the arena are from the truth; integers that are PyTorch's own count as equal.
+  Result<Distance> distance_to(const Trial& trial, size_t output, DType dtype, int64_t offset);
+  // The same of what needs no computing: "zeros", "mean", "input" (each that fits), "another" trial's truth.
+  Result<std::vector<Distance>> imitations(const Trial& trial, size_t output, std::string_view by,
+                                           const Trial& other);
 
   // A file with the constructor's arguments, for Python candidates: in a folder of its own, away from
   // answers.
@@ -51,7 +79,16 @@ class TorchReference : public Reference {
   TorchReference(TorchProcess process, const TaskGraph& task, Numerics numerics, ScratchFolder scratch);
   Result<void> set_weights(Weights weights);
   Result<std::shared_ptr<const Safetensors>> evaluate(const fs::path& inputs, std::string_view mode);
+  Result<std::shared_ptr<const Safetensors>> draw_to(const fs::path& file, const Question& question);
   fs::path fresh_file();
+  // In the signature's order: from the file, from the weights, from the seed. Without a file, types alone
+  // stand for what would be drawn.
+  Result<Tensors> inputs(const Question& question, const std::shared_ptr<const Safetensors>& drawn) const;
+  Result<Trial> hold(const Question& question);
+  Result<Json> ask_patiently(Json request);  // again and again while the GPU is full
+  Result<void> let_go();                     // of trials that nobody has any more
+  Json updates() const;
+  bool too_large() const;
 
   TorchProcess process_;
   const TaskGraph& task_;
@@ -63,6 +100,11 @@ class TorchReference : public Reference {
   std::shared_ptr<const Safetensors> reparameterised_;
   std::optional<ScratchFolder> for_candidates_;
   int files_ = 0;
+  runner::Arena* arena_ = nullptr;
+  bool on_gpu_ = false, shared_ = false;
+  int64_t hold_above_ = 0;
+  int trials_ = 0;
+  std::shared_ptr<std::vector<int>> dropped_ = std::make_shared<std::vector<int>>();
 };
 
 }  // namespace stitch::verifier

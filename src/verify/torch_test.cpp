@@ -57,6 +57,41 @@ TEST_P(PythonCandidates, GetTheirVerdict) {
 INSTANTIATE_TEST_SUITE_P(, PythonCandidates, testing::ValuesIn(names_in(testdata / "model_new", ".py")),
                          [](const auto& info) { return info.param; });
 
+// The same verdicts where every trial stays with PyTorch, outputs are judged from the arena, and as little is
+// asked as of gigabytes.
+TEST(HeldTrials, ChangeNoVerdict) {
+  VerifyOptions options{.task = testdata / "row_center/task.py"};
+  options.hold_above = options.few_above = 0;
+  auto verifier = Verifier::open(options);
+  ASSERT_TRUE(verifier) << verifier.error().text();
+  for (const char* file :
+       {"candidates/honest.cu", "candidates/wrong_in_one_element.cu", "candidates/returns_nan.cu",
+        "candidates/returns_the_previous_output.cu", "candidates/corrupts_inputs.cu",
+        "candidates/never_writes_the_last_row.cu", "candidates/computes_only_once.cu",
+        "candidates/ignores_its_weights.cu", "candidates/accepts_other_shapes.cu", "model_new/honest.py",
+        "model_new/writes_its_input.py"}) {
+    options.program = testdata / file;
+    auto verdict = (*verifier)->judge(options);
+    ASSERT_TRUE(verdict) << file << ": " << verdict.error().text();
+    std::string text = *read_file(options.program);
+    EXPECT_NE(text.substr(0, text.find('\n')).find(in_words(*verdict)), std::string::npos)
+        << file << "\n"
+        << table(*verdict, {});
+  }
+}
+
+// A program with states and several outputs, with nothing but types on this side.
+TEST(HeldTrials, PassEveryGate) {
+  fs::path folder = source / "examples/programs" / names_in(source / "examples/programs", "").front();
+  VerifyOptions options{.program = folder, .task = folder / "task.py"};
+  options.hold_above = 0;
+  auto verdict = verify(options);
+  ASSERT_TRUE(verdict) << verdict.error().text();
+  EXPECT_TRUE(verdict->passed()) << table(*verdict, {});
+  for (const char* gate : {"correctness", "sensitivity", "conduct", "thread order", "regions", "profile"})
+    EXPECT_EQ(verdict->gate(gate)->outcome, Outcome::passed) << gate << ": " << verdict->gate(gate)->summary;
+}
+
 TEST(Receipt, CanBeRepeatedAndNotBeForged) {
   auto scratch = ScratchFolder::create("stitchcuda-receipt");
   ASSERT_TRUE(scratch);

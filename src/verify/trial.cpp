@@ -15,7 +15,7 @@ void Tensors::add(const TensorBytes& tensor, std::shared_ptr<const void> owner) 
 
 int64_t Tensors::bytes() const {
   int64_t sum = 0;
-  for (const TensorBytes& tensor : tensors) sum += std::ssize(tensor.bytes);
+  for (const TensorBytes& tensor : tensors) sum += tensor.type.bytes();
   return sum;
 }
 

@@ -23,7 +23,7 @@ struct Tensors {
   // Takes over bytes of its own.
   void add(TensorType type, std::vector<std::byte> bytes);
   void add(const TensorBytes& tensor, std::shared_ptr<const void> owner);
-  int64_t bytes() const;
+  int64_t bytes() const;  // with those that are held elsewhere
 };
 
 enum class Weights : uint8_t {
@@ -35,11 +35,19 @@ std::string_view name(Weights weights);
 struct Question {
   Weights weights = Weights::task;
   std::string distribution = "task";
-  uint64_t seed = 0;  // secret until the verdict is out
+  uint64_t seed = 0;   // secret until the verdict is out
+  bool whole = false;  // all tensors here, however large
+};
+
+// A trial that the reference keeps, since its tensors are too large to be moved about: ask about them there.
+struct HeldTrial {
+  int number = 0;
 };
 
 struct Trial {
   Question question;
+  std::shared_ptr<const HeldTrial>
+      held;         // then inputs and truth are types without bytes, and pytorch is empty
   Tensors inputs;   // in the signature's order: inputs, states, the seed
   Tensors truth;    // in the signature's order: outputs, updates; floats as f64
   Tensors pytorch;  // the same in the class's precision; empty where PyTorch can't say

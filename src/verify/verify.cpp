@@ -39,22 +39,25 @@ Result<TaskGraph> read_task(const fs::path& source, const fs::path& folder) {
   return task;
 }
 
-Result<Imported> import_task_graph(const VerifyOptions& options) {
-  std::error_code ec;
-  if (!fs::exists(options.task, ec))
-    return at(options.task.string(), user_error("no_file", "no such file or folder",
-                                                "name a .py task or a graph folder with --task"));
-  if (options.task.extension() != ".py") {
+// `process` imports a .py task; a graph folder needs none.
+Result<Imported> import_task_graph(const VerifyOptions& options, std::optional<TorchProcess>& process) {
+  if (!process) {
     STITCH_TRY(TaskGraph task, read_task(options.task, options.task));
     return Imported{std::move(task), std::nullopt};
   }
   STITCH_TRY(ScratchFolder scratch, ScratchFolder::create_in_memory("stitchcuda-task"));
-  STITCH_TRY(Exporter exporter, Exporter::start(options.python));
   fs::path folder = scratch.path() / "graph";
   ImportRequest request{.task = options.task, .out = folder, .class_name = options.model_class};
-  STITCH_CHECK(import_task(exporter, request, options.on_progress));
+  STITCH_CHECK(process->import_task(request, options.on_progress));
   STITCH_TRY(TaskGraph task, read_task(options.task, folder));
   return Imported{std::move(task), std::move(scratch)};
+}
+
+Result<void> find_the_task(const fs::path& task) {
+  std::error_code ec;
+  if (fs::exists(task, ec)) return {};
+  return at(task.string(),
+            user_error("no_file", "no such file or folder", "name a .py task or a graph folder with --task"));
 }
 
 Result<GateReport> run_gate(const Gate& gate, Session& session) {
@@ -141,18 +144,28 @@ uint64_t Session::next_seed() {
   return z ^ (z >> 31);
 }
 
+bool Session::large() const {
+  int64_t bytes = 0;
+  for (const auto* side : {&task.signature.inputs, &task.signature.outputs})
+    for (const ManifestTensor& tensor : *side) bytes += tensor.type.bytes();
+  return bytes > options.few_above;
+}
+
 namespace {
 
 class OpenVerifier final : public Verifier {
  public:
   Result<void> prepare(const VerifyOptions& options) {
     STITCH_TRY(gpu_, spec_of_device(options));
+    STITCH_TRY(runner::Arena arena, runner::Arena::create(int64_t{1} << 20));
+    arena_.emplace(std::move(arena));
+    STITCH_CHECK(find_the_task(options.task));
     std::optional<TorchProcess> process;
-    if (options.task.extension() == ".py") {  // PyTorch is imported while the exporter works
+    if (options.task.extension() == ".py") {
       STITCH_TRY(TorchProcess started, TorchProcess::start(options.python));
       process.emplace(std::move(started));
     }
-    STITCH_TRY(Imported imported, import_task_graph(options));
+    STITCH_TRY(Imported imported, import_task_graph(options, process));
     imported_.emplace(std::move(imported));
     if (!task().weights && !task().signature.parameters.empty())
       return at(options.task.string(), user_error("no_weights", "this graph was imported without weights",
@@ -166,8 +179,6 @@ class OpenVerifier final : public Verifier {
     } else {
       reference_ = oracle_reference(task(), options.numerics);
     }
-    STITCH_TRY(runner::Arena arena, runner::Arena::create(int64_t{1} << 20));
-    arena_.emplace(std::move(arena));
     return {};
   }
 
@@ -176,6 +187,7 @@ class OpenVerifier final : public Verifier {
   Result<Verdict> judge(const VerifyOptions& options) override {
     Session session(options, task(), *reference_, *arena_);
     session.torch = torch_;
+    if (torch_) torch_->hold_above(options.hold_above, *arena_);
     session.seed =
         options.seed ? *options.seed : (uint64_t{std::random_device{}()} << 32 | std::random_device{}());
     session.gpu = gpu_;
@@ -202,9 +214,9 @@ class OpenVerifier final : public Verifier {
  private:
   std::optional<GpuSpec> gpu_;
   std::optional<Imported> imported_;
+  std::optional<runner::Arena> arena_;
   std::unique_ptr<Reference> reference_;
   TorchReference* torch_ = nullptr;
-  std::optional<runner::Arena> arena_;
 };
 
 }  // namespace

@@ -149,6 +149,17 @@ Session::Buffers Session::fresh_outputs(const Json& types, uint64_t poison, int 
   return out;
 }
 
+Session::Buffers Session::zeros(const Json& types) {
+  Buffers out;
+  for (const Json& type : types) {
+    auto buffer = GuardedBuffer::create(*backend_, type_from_wire(type), 0, 0);
+    if (!buffer)
+      throw Refusal{STITCH_OUT_OF_MEMORY, format("input {}: {}", out.size(), buffer.error().text())};
+    out.push_back(*std::move(buffer));
+  }
+  return out;
+}
+
 Session::Buffers& Session::set(const Json& request) {
   auto found = sets_.find(request.at("set").get<int>());
   if (found == sets_.end()) throw Refusal{STITCH_BAD_ARGUMENT, "there is no such set of inputs"};
@@ -416,12 +427,9 @@ Json Session::profile(const Json& request) {
 }
 
 Json Session::call_with(const Json& request) {
-  Json placed = Json::array();
-  for (Json tensor : request.at("inputs")) {
-    if (tensor.at("offset") == -1) tensor["offset"] = 0;
-    placed.push_back(std::move(tensor));
-  }
-  Buffers inputs = upload(placed, "input"), outputs = fresh_outputs(request.at("outputs"), 1, 0);
+  put_back_outputs();
+  // It is about the arguments, and not what is in them.
+  Buffers inputs = zeros(request.at("inputs")), outputs = fresh_outputs(request.at("outputs"), 1, 0);
   std::vector<StitchTensor> in = as_arguments(inputs), out = as_arguments(outputs);
   for (size_t i = 0; i < in.size(); ++i)
     if (request.at("inputs").at(i).at("offset") == -1) in[i].data = nullptr;

@@ -49,6 +49,7 @@ class Session {
   Json destroy();
 
   Buffers upload(const Json& tensors, std::string_view role);
+  Buffers zeros(const Json& types);
   Buffers fresh_outputs(const Json& types, uint64_t poison, int misalign);
   Buffers& set(const Json& request);
   // Outputs of timed calls on a set of inputs, at addresses that come back, as an allocator's would.

@@ -1,8 +1,10 @@
 // How it behaves besides being right: every element written, inputs left alone, the same answer three
 // times and after another question, states renewed in place, wrong arguments refused, no threads left.
 #include <cstring>
+#include <functional>
 #include <nlohmann/json.hpp>
 
+#include "base/bulk.h"
 #include "base/text.h"
 #include "verify/attempt.h"
 #include "verify/gates/gates.h"
@@ -16,57 +18,85 @@ const std::string& output_name(const Session& session, size_t i) {
   return session.task.signature.outputs[i].name;
 }
 
-// Two poisons: an element that still holds both was never written. NaN poison has already failed floats.
-Result<void> all_written(const Session& session, const Tensors& first, const Tensors& second,
-                         const Trial& trial) {
+// Beyond the next question, which takes the arena's memory again.
+Tensors kept(const Session& session, const Tensors& outputs) {
+  Tensors out;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!session.arena.offset_of(outputs[i].bytes)) {
+      out.add(outputs[i], outputs.owners[i]);
+      continue;
+    }
+    BulkBytes copy = bulk_copy_of(outputs[i].bytes);
+    out.add({outputs[i].type, copy.bytes}, copy.owner);
+  }
+  return out;
+}
+
+// Equal to the bit, or right: `wrong` is what it is called otherwise.
+Result<void> agrees(Session& session, const Trial& trial, const Tensors& first, const Observed& again,
+                    const std::function<Error(size_t, const std::string&)>& wrong) {
   for (size_t i = 0; i < first.size(); ++i) {
-    if (identical(first[i], second[i])) continue;
-    if (!passes(session, trial, i, second[i]))
-      return found("unwritten",
-                   format("output '{}' holds what was there before where it should have been written",
-                          output_name(session, i)));
+    if (identical(first[i], again.outputs[i])) continue;
+    session.deterministic = false;
+    STITCH_TRY(Comparison comparison, judge_output(session, trial, i, again.outputs[i]));
+    if (!comparison.passed) return wrong(i, comparison.reason);
   }
   return {};
 }
 
 Result<void> inputs_unchanged(Session& session, Attempt& attempt, const Trial& trial) {
   for (size_t i = 0; i < trial.inputs.size(); ++i) {
-    STITCH_TRY(BulkBytes now, attempt.input(-1, i));
-    if (!equal_bulk(now.bytes, trial.inputs[i].bytes))
+    STITCH_TRY(bool unchanged, attempt.input_unchanged(trial, i));
+    if (!unchanged)
       return found("inputs_changed",
                    format("it wrote to its input '{}'", session.task.signature.inputs[i].name));
   }
   return {};
 }
 
-Result<void> repeatable(Session& session, Attempt& attempt, const Trial& trial, const Tensors& first,
-                        Json& evidence) {
+// Two poisons: an element that still holds both was never written. NaN poison has already failed floats.
+Result<runner::Called> all_written(Session& session, Attempt& attempt, const Trial& trial,
+                                   const Tensors& first) {
+  STITCH_TRY(Observed second, attempt.repeat({.poison = 0xfedcba9876543210}));
+  STITCH_CHECK(agrees(session, trial, first, second, [&](size_t i, const std::string&) {
+    return found("unwritten",
+                 format("output '{}' holds what was there before where it should have been written",
+                        output_name(session, i)));
+  }));
+  return second.called;
+}
+
+Result<void> repeatable(Session& session, Attempt& attempt, const Trial& trial, const Tensors& first) {
   for (int run = 0; run < 2; ++run) {
     STITCH_TRY(Observed again, attempt.repeat({.poison = session.next_seed()}));
-    for (size_t i = 0; i < first.size(); ++i) {
-      if (identical(first[i], again.outputs[i])) continue;
-      session.deterministic = false;
-      Comparison comparison = judge_output(session, trial, i, again.outputs[i]);
-      if (!comparison.passed)
-        return found("not_repeatable", format("run {} of the same inputs gives another '{}': {}", run + 2,
-                                              output_name(session, i), comparison.reason));
-    }
+    STITCH_CHECK(agrees(session, trial, first, again, [&](size_t i, const std::string& reason) {
+      return found("not_repeatable", format("run {} of the same inputs gives another '{}': {}", run + 2,
+                                            output_name(session, i), reason));
+    }));
   }
-  evidence["deterministic"] = session.deterministic;
   return {};
 }
 
 // Another question in between: whoever keeps results by address or by call number is stale now.
-Result<void> not_stale(Session& session, Attempt& attempt) {
+Result<void> not_stale(Session& session, Attempt& attempt, const Tensors& first) {
   if (session.trials.size() < 2) return {};  // a quick look has no other question
-  for (size_t turn : {1u, 0u, 1u}) {
-    const Trial& trial = session.trials[turn];
+  auto stale = [&](size_t i, const std::string& reason) {
+    return found("stale", format("asked again after other inputs, '{}' is wrong: {}", output_name(session, i),
+                                 reason));
+  };
+  auto ask_other = [&]() -> Result<void> {
+    const Trial& trial = session.trials[1];
     STITCH_TRY(Observed observed, attempt.ask(trial, {.poison = session.next_seed()}));
-    for (size_t i = 0; i < observed.outputs.size(); ++i)
-      if (Comparison comparison = judge_output(session, trial, i, observed.outputs[i]); !comparison.passed)
-        return found("stale", format("asked again after other inputs, '{}' is wrong: {}",
-                                     output_name(session, i), comparison.reason));
-  }
+    for (size_t i = 0; i < observed.outputs.size(); ++i) {
+      STITCH_TRY(Comparison comparison, judge_output(session, trial, i, observed.outputs[i]));
+      if (!comparison.passed) return stale(i, comparison.reason);
+    }
+    return {};
+  };
+  STITCH_CHECK(ask_other());
+  STITCH_TRY(Observed again, attempt.ask(session.trials[0], {.poison = session.next_seed()}));
+  STITCH_CHECK(agrees(session, session.trials[0], first, again, stale));
+  if (!session.large()) STITCH_CHECK(ask_other());
   return {};
 }
 
@@ -76,23 +106,20 @@ Result<bool> renews_in_place(Session& session, Attempt& attempt) {
   if (!has_states || session.python) return false;
   const Trial& trial = session.trials[0];
   STITCH_TRY(Observed observed, attempt.ask(trial, {.poison = session.next_seed(), .states_in_place = true}));
-  for (size_t i = 0; i < observed.outputs.size(); ++i)
-    if (Comparison comparison = judge_output(session, trial, i, observed.outputs[i]); !comparison.passed)
+  for (size_t i = 0; i < observed.outputs.size(); ++i) {
+    STITCH_TRY(Comparison comparison, judge_output(session, trial, i, observed.outputs[i]));
+    if (!comparison.passed)
       return found("states", format("with states renewed in place, '{}' is wrong: {}",
                                     output_name(session, i), comparison.reason));
+  }
   return true;
 }
 
 // Neighbouring shapes, another dtype, too few arguments: an error and a message, not a crash or a result.
 Result<int> refuses_others(Session& session, Attempt& attempt) {
   std::vector<runner::TensorAt> good;
-  int64_t largest = 0;
-  for (const ManifestTensor& input : session.task.signature.inputs) {
+  for (const ManifestTensor& input : session.task.signature.inputs)
     good.push_back({{input.type.dtype, input.type.shape, {}}, 0});
-    largest = std::max(largest, input.type.bytes());
-  }
-  STITCH_TRY(int64_t offset, session.arena.allocate(2 * largest + 4096));  // room for the grown ones too
-  for (runner::TensorAt& tensor : good) tensor.offset = offset;
   int tried = 0;
   auto refused = [&](const std::vector<runner::TensorAt>& inputs, const std::vector<TensorType>& outputs,
                      const std::string& what) -> Result<void> {
@@ -132,20 +159,22 @@ Result<Passed> conduct(Session& session, Json& evidence) {
   if (session.trials.empty()) return skipped("no trial to repeat");
   STITCH_TRY(Attempt attempt, Attempt::start(session, Weights::task));
   const Trial& trial = session.trials[0];
-  STITCH_TRY(Observed first, attempt.ask(trial, {.poison = 0x0123456789abcdef}));
+  STITCH_TRY(Observed asked, attempt.ask(trial, {.poison = 0x0123456789abcdef}));
+  const runner::Called first = asked.called;
+  const Tensors outputs = kept(session, asked.outputs);
   STITCH_CHECK(inputs_unchanged(session, attempt, trial));
-  STITCH_TRY(Observed second, attempt.repeat({.poison = 0xfedcba9876543210}));
-  STITCH_CHECK(all_written(session, first.outputs, second.outputs, trial));
-  STITCH_CHECK(repeatable(session, attempt, trial, first.outputs, evidence));
-  STITCH_CHECK(not_stale(session, attempt));
+  STITCH_TRY(runner::Called second, all_written(session, attempt, trial, outputs));
+  // Of gigabytes, the second run and the one after other inputs are enough.
+  if (!session.large()) STITCH_CHECK(repeatable(session, attempt, trial, outputs));
+  STITCH_CHECK(not_stale(session, attempt, outputs));
+  evidence["deterministic"] = session.deterministic;
   STITCH_TRY(bool states, renews_in_place(session, attempt));
   if (states) evidence["states_in_place"] = true;
-  STITCH_TRY(Observed last, attempt.repeat({.poison = session.next_seed()}));
-  evidence["threads"] = {last.called.threads_before, last.called.threads_after};
-  if (last.called.threads_after > first.called.threads_before &&
-      last.called.threads_after > second.called.threads_after)
+  STITCH_TRY(runner::Called last, attempt.run_again({.poison = session.next_seed()}));
+  evidence["threads"] = {last.threads_before, last.threads_after};
+  if (last.threads_after > first.threads_before && last.threads_after > second.threads_after)
     return found("threads_left", format("{} threads before, {} after: it leaves threads running",
-                                        first.called.threads_before, last.called.threads_after));
+                                        first.threads_before, last.threads_after));
   int refusals = 0;
   if (!session.python) {
     STITCH_TRY(refusals, refuses_others(session, attempt));

@@ -1,5 +1,6 @@
 // Right on inputs it has never seen: the task's own kind under fresh seeds, then kinds that the task never
 // draws, then all of it again with weights that make every input and parameter matter.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -16,8 +17,6 @@ std::string describe(const Question& question) {
   return question.weights == Weights::task ? text : text + ", reparameterised weights";
 }
 
-constexpr int64_t large_bytes = int64_t{1} << 30;  // of inputs and outputs
-
 struct Tally {
   int trials = 0, outside = 0;
   double worst = 0;  // the largest error over its budget
@@ -33,7 +32,7 @@ Result<void> check_trial(Session& session, Attempt& attempt, const Trial& trial,
                  {"outputs", Json::array()}};
   std::optional<Error> wrong;
   for (size_t i = 0; i < observed.outputs.size(); ++i) {
-    Comparison comparison = judge_output(session, trial, i, observed.outputs[i]);
+    STITCH_TRY(Comparison comparison, judge_output(session, trial, i, observed.outputs[i]));
     Json output = to_json(comparison);
     output["name"] = session.task.signature.outputs[i].name;
     if (session.options.kernelbench_compatible && trial.pytorch.size()) {
@@ -60,13 +59,14 @@ Result<void> check_trial(Session& session, Attempt& attempt, const Trial& trial,
   return {};
 }
 
+bool has_weights(const Signature& signature) {
+  return !signature.parameters.empty() ||
+         std::ranges::any_of(signature.inputs, [](const ManifestTensor& t) { return t.role == "state"; });
+}
+
 std::vector<Question> questions(Session& session) {
   std::vector<Question> list;
-  // Many elements see in one trial what few see in several, and gigabytes take their time.
-  int64_t bytes = 0;
-  for (const auto* side : {&session.task.signature.inputs, &session.task.signature.outputs})
-    for (const ManifestTensor& tensor : *side) bytes += tensor.type.bytes();
-  const bool large = bytes > large_bytes;
+  const bool large = session.large();
   int seeds = session.options.quick || large ? 1 : 3;
   for (int i = 0; i < seeds; ++i) list.push_back({Weights::task, "task", session.next_seed()});
   if (session.options.quick) return list;
@@ -75,23 +75,30 @@ std::vector<Question> questions(Session& session) {
       list.push_back({Weights::task, distribution, session.next_seed()});
   // A Python candidate may have no place to put other weights.
   if (session.python) return list;
+  if (!has_weights(session.task.signature)) return list;  // the same questions once more
   list.push_back({Weights::reparameterised, "task", session.next_seed()});
   if (!large) list.push_back({Weights::reparameterised, "normal", session.next_seed()});
   return list;
 }
 
 // Trials that timing repeats are kept, unless they are huge.
-constexpr int64_t kept_bytes = int64_t{8} << 30;
+constexpr int64_t kept_bytes = int64_t{4} << 30;
 
 }  // namespace
 
 Result<Passed> correctness(Session& session, Json& evidence) {
   evidence["trials"] = Json::array();
+  if (session.large() && session.gpu) {
+    session.progress("correctness: waiting for memory of the GPU");
+    STITCH_TRY(GpuShare share, GpuShare::take(gpu_bytes_of(session.task.signature), session.gpu->memory));
+    session.share.emplace(std::move(share));
+  }
   Tally tally;
   std::optional<Attempt> attempt;
   Weights weights = Weights::task;
   int64_t kept = 0;
-  for (const Question& question : questions(session)) {
+  for (Question question : questions(session)) {
+    question.whole = session.options.kernelbench_compatible;  // which wants PyTorch's output itself
     session.progress("correctness: " + describe(question));
     STITCH_TRY(Trial trial, session.reference.ask(question));
     if (!trial.in_domain) {

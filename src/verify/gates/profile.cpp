@@ -37,7 +37,7 @@ std::string memory_text(const Json& memory) {
 Result<Passed> profile(Session& session, Json& evidence) {
   if (session.trials.empty()) return skipped("no trial to repeat");
   STITCH_TRY(Attempt attempt, Attempt::start(session, Weights::task));
-  STITCH_TRY(int set, attempt.place(session.trials[0].inputs));
+  STITCH_TRY(int set, attempt.place(session.trials[0]));
   auto reply = attempt.candidate().profile(set, attempt.output_types());
   if (reply.failure && reply.failure->kind == runner::FailureKind::refused)
     return skipped(reply.failure->message);

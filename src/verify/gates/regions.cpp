@@ -169,11 +169,11 @@ Result<Passed> regions(Session& session, Json& evidence) {
                           si(whole.flops, "FLOP"), si(whole.bytes, "B")));
   Weights weights = session.weak ? Weights::reparameterised : Weights::task;
   STITCH_TRY(Attempt attempt, Attempt::start(session, weights));
-  STITCH_TRY(Trial trial, session.reference.ask({weights, "task", session.next_seed()}));
+  STITCH_TRY(Tensors inputs, session.reference.draw({weights, "task", session.next_seed()}));
   STITCH_TRY(Tensors parameters, session.reference.parameters(weights));
   RegionCheck check(session, attempt);
   STITCH_CHECK(check.take(session.task.signature.parameters, parameters));
-  STITCH_CHECK(check.take(session.task.signature.inputs, trial.inputs));
+  STITCH_CHECK(check.take(session.task.signature.inputs, inputs));
   for (size_t i = 0; i < list.size(); ++i) {
     session.progress("region " + list[i].name);
     STITCH_CHECK(check.run(i, evidence));

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "verify/gates/gates.h"
 #include "verify/judge.h"
+#include "verify/torch_reference.h"
 
 namespace stitch::verifier {
 
@@ -32,19 +33,34 @@ Tensors constant(const TensorType& type, double value) {
   return out;
 }
 
-// Imitations that need no computing: zeros, the mean, an input handed through, another trial's output.
-std::vector<std::string> imitations_that_pass(const Session& session, const Trial& trial, const Trial& other,
-                                              size_t output) {
+// How far from the truth is what could be handed in without computing: "zeros", "mean", an "input" that
+// fits, "another" trial's output.
+Result<std::vector<Distance>> imitations(const Session& session, const Trial& trial, const Trial& other,
+                                         size_t output, std::string_view by) {
+  if (trial.held) return session.torch->imitations(trial, output, by, other);
   const TensorBytes& truth = trial.truth[output];
+  std::vector<Distance> out;
+  if (by == "zeros") out.push_back(distance(constant(truth.type, 0)[0], truth));
+  if (by == "mean") out.push_back(distance(constant(truth.type, mean(truth))[0], truth));
+  if (by == "another") out.push_back(distance(other.truth[output], truth));
+  if (by == "input")
+    for (const TensorBytes& input : trial.inputs.tensors)
+      if (input.type.shape == truth.type.shape && is_floating(input.type.dtype))
+        out.push_back(distance(input, truth));
+  return out;
+}
+
+Result<std::vector<std::string>> imitations_that_pass(const Session& session, const Trial& trial,
+                                                      const Trial& other, size_t output) {
   std::vector<std::string> passed;
-  auto attempt = [&](const char* what, const TensorBytes& values) {
-    if (passes(session, trial, output, values)) passed.emplace_back(what);
-  };
-  attempt("zeros", constant(truth.type, 0)[0]);
-  attempt("a constant", constant(truth.type, mean(truth))[0]);
-  for (const TensorBytes& input : trial.inputs.tensors)
-    if (input.type.shape == truth.type.shape && is_floating(input.type.dtype)) attempt("an input", input);
-  attempt("another input's output", other.truth[output]);
+  for (auto [by, words] : {std::pair{"zeros", "zeros"},
+                           {"mean", "a constant"},
+                           {"input", "an input"},
+                           {"another", "another input's output"}}) {
+    STITCH_TRY(std::vector<Distance> all, imitations(session, trial, other, output, by));
+    for (const Distance& one : all)
+      if (judge_distance(session, trial, output, one).passed) passed.emplace_back(words);
+  }
   return passed;
 }
 
@@ -56,17 +72,16 @@ Result<Passed> sensitivity(Session& session, Json& evidence) {
   for (size_t i = 0; i < session.task.signature.outputs.size(); ++i) {
     if (!is_floating(session.trials[0].truth[i].type.dtype)) continue;
     if (session.task.signature.outputs[i].role == "update") continue;
-    std::vector<std::string> passed = imitations_that_pass(session, session.trials[0], session.trials[1], i);
+    STITCH_TRY(std::vector<std::string> passed,
+               imitations_that_pass(session, session.trials[0], session.trials[1], i));
     evidence[session.task.signature.outputs[i].name] = passed;
     if (!passed.empty())
       weak.push_back(format("'{}' ({})", session.task.signature.outputs[i].name, join(passed, ", ")));
   }
   double amplified = 0;
-  for (const TensorBytes& truth : session.trials[0].truth.tensors) {
-    size_t i = static_cast<size_t>(&truth - session.trials[0].truth.tensors.data());
-    if (session.trials[0].pytorch.size())
-      amplified = std::max(amplified, distance(session.trials[0].pytorch[i], truth).relative());
-  }
+  for (size_t i = 0; i < session.trials[0].truth.size(); ++i)
+    if (auto pytorch = pytorch_distance(session.trials[0], i))
+      amplified = std::max(amplified, pytorch->relative());
   evidence["pytorch_relative_error"] = amplified;
   if (amplified > 0.05) weak.push_back(format("PyTorch itself is {:.0f} % off float64", 100 * amplified));
   session.weak = !weak.empty();

@@ -17,10 +17,12 @@ Result<Passed> thread_order(Session& session, Json&) {
                              std::pair{runner::ThreadOrder::shuffled, "shuffled"}}) {
     STITCH_TRY(Attempt attempt, Attempt::start(session, Weights::task, order));
     STITCH_TRY(Observed observed, attempt.ask(trial, {.poison = session.next_seed()}));
-    for (size_t i = 0; i < observed.outputs.size(); ++i)
-      if (Comparison comparison = judge_output(session, trial, i, observed.outputs[i]); !comparison.passed)
+    for (size_t i = 0; i < observed.outputs.size(); ++i) {
+      STITCH_TRY(Comparison comparison, judge_output(session, trial, i, observed.outputs[i]));
+      if (!comparison.passed)
         return found("missing_barrier", format("with {} thread order '{}' is wrong: {}", word,
                                                session.task.signature.outputs[i].name, comparison.reason));
+    }
   }
   return Passed{"forward, reversed and shuffled agree"};
 }

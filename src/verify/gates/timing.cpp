@@ -27,12 +27,18 @@ constexpr double seconds_per_side = 1.0;
 constexpr int most_short_calls = 500;
 constexpr double seconds_of_short_calls = 0.02;
 constexpr int64_t checked_whole = int64_t{16} << 20, page = 1 << 16;
-constexpr int pages = 32;
+constexpr size_t pages = 32, pages_kept = 4096;
 
-// A set of inputs on the device and what the program made of them when it was judged.
+// What the program made of a set of inputs when it was judged: all of it, or many pages that it can't know.
+struct Verified {
+  std::vector<runner::Range> ranges;
+  std::vector<std::byte> bytes;  // one range after the other
+};
+
+// A set of inputs on the device.
 struct Placed {
   int set;
-  Tensors verified;
+  std::vector<Verified> outputs;
 };
 
 class Stopwatch {
@@ -41,17 +47,20 @@ class Stopwatch {
       : session_(session), attempt_(attempt), random_(session.next_seed()) {}
 
   Result<void> place() {
-    int64_t placed = 0;
-    for (const Trial& trial : session_.trials) {
-      if (sets_.size() >= 4 || (sets_.size() >= 2 && placed > (int64_t{16} << 30))) break;
-      STITCH_TRY(int set, attempt_.place(trial.inputs));
+    const size_t most_sets = session_.large() ? 2 : 4;
+    for (size_t which = 0; which < std::min(session_.trials.size(), most_sets); ++which) {
+      STITCH_TRY(Trial trial, judged(which));
+      STITCH_TRY(int set, attempt_.place(trial));
       STITCH_TRY(Observed observed, attempt_.call(set, {.poison = session_.next_seed()}));
-      for (size_t i = 0; i < observed.outputs.size(); ++i)
-        if (Comparison comparison = judge_output(session_, trial, i, observed.outputs[i]); !comparison.passed)
+      Placed made{.set = set};
+      for (size_t i = 0; i < observed.outputs.size(); ++i) {
+        made.outputs.push_back(pages_of(observed.outputs[i].bytes));
+        STITCH_TRY(Comparison comparison, judge_output(session_, trial, i, observed.outputs[i]));
+        if (!comparison.passed)
           return found("wrong", format("before timing, '{}' is wrong: {}",
                                        session_.task.signature.outputs[i].name, comparison.reason));
-      sets_.push_back({set, std::move(observed.outputs)});
-      placed += trial.inputs.bytes() + trial.truth.bytes();
+      }
+      sets_.push_back(std::move(made));
     }
     return {};
   }
@@ -87,21 +96,24 @@ class Stopwatch {
  private:
   // Small outputs whole, large ones on secret pages: equal to what was judged, or judged again.
   Result<void> check(size_t which) {
-    for (size_t i = 0; i < sets_[which].verified.size(); ++i) {
-      const TensorBytes& verified = sets_[which].verified[i];
-      int64_t size = std::ssize(verified.bytes), mark = session_.arena.mark();
-      std::vector<runner::Range> ranges = chosen(size);
-      int64_t total = 0;
-      for (const runner::Range& range : ranges) total += range.end - range.begin;
+    for (size_t i = 0; i < sets_[which].outputs.size(); ++i) {
+      const Verified& verified = sets_[which].outputs[i];
+      std::vector<size_t> numbers = chosen(verified.ranges.size());
+      std::vector<runner::Range> ranges;
+      int64_t total = 0, mark = session_.arena.mark();
+      for (size_t number : numbers) {
+        ranges.push_back(verified.ranges[number]);
+        total += ranges.back().end - ranges.back().begin;
+      }
       STITCH_TRY(int64_t offset, session_.arena.allocate(total));
       STITCH_CHECK(or_found(attempt_.candidate().fetch_output(static_cast<int>(i), ranges, offset),
                             "a timed output was fetched"));
       const std::byte* got = session_.arena.bytes(offset, total).data();
       bool same = true;
-      for (const runner::Range& range : ranges) {
-        same = same && std::memcmp(got, verified.bytes.data() + range.begin,
-                                   static_cast<size_t>(range.end - range.begin)) == 0;
-        got += range.end - range.begin;
+      for (size_t k = 0; k < numbers.size(); ++k) {
+        auto size = static_cast<size_t>(ranges[k].end - ranges[k].begin);
+        same = same && std::memcmp(got, verified.bytes.data() + numbers[k] * size, size) == 0;
+        got += size;
       }
       session_.arena.release_to(mark);
       if (!same) STITCH_CHECK(judge_again(which, i));
@@ -109,22 +121,45 @@ class Stopwatch {
     return {};
   }
 
+  // What the reference was made to let go of, it answers again.
+  Result<Trial> judged(size_t which) {
+    const Trial& trial = session_.trials[which];
+    if (trial.truth.size()) return trial;
+    return session_.reference.ask(trial.question);
+  }
+
   Result<void> judge_again(size_t which, size_t output) {
+    STITCH_TRY(Trial trial, judged(which));
+    int64_t mark = session_.arena.mark();
     STITCH_TRY(Tensors outputs, attempt_.fetch(attempt_.output_types()));
-    Comparison comparison = judge_output(session_, session_.trials[which], output, outputs[output]);
+    STITCH_TRY(Comparison comparison, judge_output(session_, trial, output, outputs[output]));
+    session_.arena.release_to(mark);
     if (comparison.passed) return {};
     return found("wrong_when_timed", format("a timed call gives a wrong '{}': {}",
                                             session_.task.signature.outputs[output].name, comparison.reason));
   }
 
-  std::vector<runner::Range> chosen(int64_t size) {
-    if (size <= checked_whole) return {{0, size}};
-    std::vector<runner::Range> ranges = {{size - page, size}};
-    for (int i = 1; i < pages; ++i) {
+  Verified pages_of(std::span<const std::byte> output) {
+    const int64_t size = std::ssize(output);
+    Verified out;
+    if (size <= checked_whole)
+      out.ranges = {{0, size}};
+    else
+      out.ranges = {{size - page, size}};
+    while (size > checked_whole && out.ranges.size() < pages_kept) {
       int64_t begin = static_cast<int64_t>(random_() % static_cast<uint64_t>(size - page));
-      ranges.push_back({begin, begin + page});
+      out.ranges.push_back({begin, begin + page});
     }
-    return ranges;
+    for (const runner::Range& range : out.ranges)
+      out.bytes.insert(out.bytes.end(), output.begin() + range.begin, output.begin() + range.end);
+    return out;
+  }
+
+  // Of the ranges kept: the first, and some others.
+  std::vector<size_t> chosen(size_t count) {
+    std::vector<size_t> numbers = {0};
+    while (numbers.size() < std::min(pages, count)) numbers.push_back(random_() % count);
+    return numbers;
   }
 
   Session& session_;
@@ -179,11 +214,16 @@ Result<Passed> timing(Session& session, Json& evidence) {
   if (session.options.device != runner::Device::cuda)
     return skipped("times on the emulated GPU mean nothing");
   if (!session.options.timing) return skipped("not asked for");
+  // Whoever waits for the clock keeps as little memory as possible from the others.
+  for (Trial& trial : session.trials)
+    if (trial.held) trial = Trial{.question = trial.question};
   std::vector<Samples*> live;
   STITCH_CHECK(prepare_baselines(session, live));
   STITCH_TRY(Attempt attempt, Attempt::start(session, Weights::task));
   Stopwatch stopwatch(session, attempt);
   STITCH_CHECK(stopwatch.place());
+  session.arena.release_to(0);
+  session.arena.give_back_memory();
   session.progress("waiting for others to finish their timing");
   STITCH_TRY(device::GpuLock alone, device::GpuLock::take());
   Samples warm{.side = "warm-up"};

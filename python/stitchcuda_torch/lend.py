@@ -1,0 +1,116 @@
+"""python -m stitchcuda_torch.lend SOCKET: PyTorch imported once for many verifications, a forked process for each.
+
+Whoever has STITCHCUDA_TORCH_LENDER=SOCKET in the environment borrows: its stdin, stdout, stderr, folder and environment
+go to a fork of this process, which then is what the borrower would have become. It dies with either of the two. An
+import of PyTorch with CUDA costs 4 to 5 s of a core (H200 machine), which a sweep over many tasks pays once this way.
+"""
+
+import gc
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+
+from . import protocol
+
+VARIABLE = "STITCHCUDA_TORCH_LENDER"
+LENT = ("reference_server", "export")
+LENDING = "lending\n"
+
+
+def identity():
+    return [sys.executable, sys.version, os.path.abspath(__file__)]
+
+
+def borrow(module, arguments=()):
+    """The exit code of a lent process that did it all; None where there is nobody to borrow from."""
+    path = os.environ.get(VARIABLE)
+    if not path:
+        return None
+    request = {"identity": identity(), "module": module, "arguments": list(arguments), "folder": os.getcwd(), "environment": dict(os.environ)}
+    with socket.socket(socket.AF_UNIX) as lender:
+        answers = lender.makefile()
+        try:
+            lender.connect(path)
+            socket.send_fds(lender, [b"x"], [0, 1, 2])
+            lender.sendall(json.dumps(request).encode() + b"\n")
+            if answers.readline() != LENDING:
+                return None
+        except OSError:
+            return None
+        # From here on stdin is the other's: if that dies, so does this.
+        return int(answers.readline() or 1)
+
+
+def main(path):
+    protocol.quiet_libraries()
+    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # looking for a GPU must not start CUDA: that survives no fork
+    from . import answers, export, reference_server, serve  # noqa: F401
+    serve.warm_up()
+    gc.collect()
+    gc.freeze()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
+    with socket.socket(socket.AF_UNIX) as listener:
+        os.umask(0o077)
+        listener.settimeout(None)
+        listener.bind(path)
+        listener.listen(64)
+        print("ready", flush=True)
+        while True:
+            lend(listener)
+
+
+def lend(listener):
+    borrower, _ = listener.accept()
+    with borrower:
+        descriptors = []
+        try:
+            borrower.settimeout(10)
+            _, descriptors, _, _ = socket.recv_fds(borrower, 1, 3)
+            request = json.loads(borrower.makefile().readline())
+            borrower.settimeout(None)
+            if request["identity"] == identity() and request["module"] in LENT and os.fork() == 0:
+                listener.close()
+                become(borrower, descriptors, request)
+        except (OSError, ValueError):
+            pass
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+
+
+def become(borrower, descriptors, request):
+    import torch
+    code = 1
+    try:
+        if torch.cuda._is_in_bad_fork():
+            return
+        borrower.sendall(LENDING.encode())
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for target, descriptor in enumerate(descriptors):
+            os.dup2(descriptor, target)
+            os.close(descriptor)
+        os.chdir(request["folder"])
+        os.environ.clear()
+        os.environ.update(request["environment"])
+        del os.environ[VARIABLE]  # it is here already
+        threading.Thread(target=die_with, args=[borrower], daemon=True).start()
+        from . import export, reference_server
+        modules = {"reference_server": reference_server, "export": export}
+        code = modules[request["module"]].main(request["arguments"])
+        sys.stdout.flush()
+        borrower.sendall(f"{code}\n".encode())
+    finally:
+        os._exit(code)
+
+
+def die_with(borrower):
+    """A borrower that was killed has closed its end."""
+    borrower.recv(1)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

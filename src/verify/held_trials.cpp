@@ -1,0 +1,146 @@
+// Trials that stay with PyTorch, where the GPU is: gigabytes are asked about there, and only a candidate's
+// inputs and outputs cross the host.
+#include <unistd.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "verify/torch_reference.h"
+
+namespace stitch::verifier {
+
+namespace {
+
+// Others who use the GPU's memory are waited for; after that, float64 is left to the CPU.
+constexpr int most_tries = 20;
+constexpr std::chrono::seconds between_tries{3};
+
+// JSON has no infinities: they come in words.
+double number(const Json& json) {
+  if (json.is_number()) return json.get<double>();
+  const std::string word = json.get<std::string>();
+  if (word == "nan") return std::numeric_limits<double>::quiet_NaN();
+  return (word == "-inf" ? -1 : 1) * std::numeric_limits<double>::infinity();
+}
+
+Distance distance_from(const Json& json) {
+  return {.error = number(json.at("error")),
+          .truth = number(json.at("truth")),
+          .largest = number(json.at("largest")),
+          .worst = json.at("worst").get<int64_t>(),
+          .elements = json.at("elements").get<int64_t>(),
+          .not_finite = json.at("not_finite").get<int64_t>(),
+          .unequal = json.at("unequal").get<int64_t>(),
+          .first_bad = json.at("first_bad").get<int64_t>(),
+          .scattered = json.at("scattered").get<bool>()};
+}
+
+}  // namespace
+
+bool TorchReference::too_large() const {
+  if (!arena_) return false;
+  int64_t bytes = 0;
+  for (const ManifestTensor& input : task_.signature.inputs) bytes += input.type.bytes();
+  for (const ManifestTensor& output : task_.signature.outputs)
+    bytes += output.type.elements() * size_of(DType::f64);
+  return bytes > hold_above_;
+}
+
+// Between tries the GPU belongs to others, who may want to time something before they free their memory.
+Result<Json> TorchReference::ask_patiently(Json request) {
+  for (int tries = 1;; ++tries) {
+    const bool last = !on_gpu_ || tries >= most_tries;
+    if (request["do"] == "hold") request["patient"] = !last;
+    auto answer = process_.ask(request);
+    if (answer || last || (answer.error().code != "busy" && answer.error().code != "memory")) return answer;
+    std::this_thread::sleep_for(between_tries);
+  }
+}
+
+Result<Trial> TorchReference::hold(const Question& question) {
+  if (!std::exchange(shared_, true)) {
+    std::string path = format("/proc/{}/fd/{}", ::getpid(), arena_->descriptor());
+    STITCH_CHECK(process_.ask({{"do", "share"}, {"path", path}}));
+  }
+  Json outputs = Json::array();
+  for (size_t i = 0; i < task_.signature.outputs.size(); ++i)
+    outputs.push_back({key_of(task_, i), name(task_.signature.outputs[i].type.dtype)});
+  Json request = {{"do", "hold"},
+                  {"trial", trials_++},
+                  {"distribution", question.distribution},
+                  {"seed", question.seed & seed_mask},
+                  {"mode", name(numerics_)},
+                  {"outputs", std::move(outputs)},
+                  {"updates", updates()}};
+  STITCH_TRY(Json answer, ask_patiently(request));
+  Trial trial{.question = question};
+  trial.held = std::shared_ptr<const HeldTrial>(new HeldTrial{request["trial"].get<int>()},
+                                                [dropped = dropped_](const HeldTrial* held) {
+                                                  dropped->push_back(held->number);
+                                                  delete held;
+                                                });
+  STITCH_TRY(trial.inputs, inputs(question, nullptr));
+  for (size_t i = 0; i < task_.signature.outputs.size(); ++i) {
+    const TensorType& type = task_.signature.outputs[i].type;
+    const Json& output = answer.at("outputs").at(i);
+    if (output.at("shape").get<Shape>() != type.shape)
+      return work_error("reference", format("the reference gives {} as '{}', the graph {}",
+                                            output.at("shape").dump(), key_of(task_, i), text(type)));
+    trial.truth.add({{is_floating(type.dtype) ? DType::f64 : type.dtype, type.shape, {}}, {}}, nullptr);
+    trial.pytorch_distances.push_back(distance_from(output.at("pytorch")));
+    if (question.distribution != "task" && trial.pytorch_distances.back()->scattered) trial.in_domain = false;
+  }
+  return trial;
+}
+
+Result<void> TorchReference::let_go() {
+  if (dropped_->empty()) return {};
+  STITCH_CHECK(process_.ask({{"do", "let_go"}, {"trials", std::exchange(*dropped_, {})}}));
+  return {};
+}
+
+Result<void> TorchReference::put_inputs(const Trial& trial, std::span<const int64_t> offsets) {
+  Json pairs = Json::array();
+  int among_inputs = 0;
+  for (size_t i = 0; i < offsets.size(); ++i) {
+    if (task_.signature.inputs[i].role != "input") continue;
+    if (offsets[i] >= 0) pairs.push_back({among_inputs, offsets[i]});
+    ++among_inputs;
+  }
+  STITCH_CHECK(ask_patiently({{"do", "put"}, {"trial", trial.held->number}, {"inputs", std::move(pairs)}}));
+  return {};
+}
+
+Result<bool> TorchReference::same_input(const Trial& trial, size_t input, int64_t offset) {
+  int among_inputs = 0;
+  for (size_t i = 0; i < input; ++i) among_inputs += task_.signature.inputs[i].role == "input";
+  STITCH_TRY(Json answer, ask_patiently({{"do", "same_input"},
+                                         {"trial", trial.held->number},
+                                         {"input", among_inputs},
+                                         {"offset", offset}}));
+  return answer.at("same").get<bool>();
+}
+
+Result<Distance> TorchReference::distance_to(const Trial& trial, size_t output, DType dtype, int64_t offset) {
+  STITCH_TRY(Json answer, ask_patiently({{"do", "distance"},
+                                         {"trial", trial.held->number},
+                                         {"output", output},
+                                         {"dtype", name(dtype)},
+                                         {"offset", offset}}));
+  return distance_from(answer.at("distance"));
+}
+
+Result<std::vector<Distance>> TorchReference::imitations(const Trial& trial, size_t output,
+                                                         std::string_view by, const Trial& other) {
+  STITCH_TRY(Json answer, ask_patiently({{"do", "imitate"},
+                                         {"trial", trial.held->number},
+                                         {"output", output},
+                                         {"by", by},
+                                         {"other", other.held->number}}));
+  std::vector<Distance> out;
+  for (const Json& one : answer.at("distances")) out.push_back(distance_from(one));
+  return out;
+}
+
+}  // namespace stitch::verifier
