@@ -1,5 +1,6 @@
 #include "agents/optimize.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -104,7 +105,19 @@ class Optimizer {
     return a.regions.size() == b.regions.size() && plan::changed_regions(a, b).empty();
   }
 
-  // The last steps are dropped first: they are the ones that round.
+  // Of a plan whose program failed: after wrong results the last step that changes any, else the last one.
+  std::string suspect(const plan::Plan& plan) const {
+    auto changes_results = [](const plan::Step& step) {
+      return std::ranges::any_of(plan::all_steps(), [&](const plan::StepRule& rule) {
+        return rule.name == step.title && (rule.rounds || rule.approximates);
+      });
+    };
+    const bool wrong = ledger_.entries.back().reason.starts_with("correctness");
+    for (size_t i = plan.steps.size(); wrong && i-- > 0;)
+      if (changes_results(plan.steps[i])) return plan.steps[i].title;
+    return plan.steps.back().title;
+  }
+
   Result<void> from_the_top() {
     const Judged judged = options_.quick ? Judged::quickly : Judged::wholly;
     std::set<std::string> dropped;
@@ -112,13 +125,13 @@ class Optimizer {
     take("all steps", "the whole plan at once", plan, judged);
     while (kept_.empty() && !plan.steps.empty() && !stopped()) {
       const plan::Plan failed = plan;
+      const std::string first = suspect(plan);
       do {
-        dropped.insert(plan.steps.back().title);
+        dropped.insert(suspect(plan));
         STITCH_TRY(plan, plan_without(dropped));
         // There must be a program in the end: when time is up, the one that is always right.
       } while (!plan.steps.empty() && (late() || same(plan, failed)));
-      take(late() ? "plain" : "without " + failed.steps.back().title, "the program with it failed", plan,
-           judged);
+      take(late() ? "plain" : "without " + first, "the program with it failed", plan, judged);
     }
     // Is the program better without one of its steps? Not without those that it lives by.
     constexpr double hopeless = 1.5;

@@ -22,7 +22,7 @@ constexpr std::array rules = {
         "tensor cores",
         "FP32 products on fp16 tensor cores, each operand split in two: FP32's accuracy, a third of their "
         "rate",
-        split_products},
+        split_products, false, true},
     StepRule{"views", "attention reads heads where the linear before it left them", absorb_views},
     StepRule{"epilogues", "what follows a product happens before its result reaches memory", fuse_epilogues},
     StepRule{"loops", "chains of element-wise nodes and reductions become single kernels", fuse_loops},

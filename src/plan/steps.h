@@ -15,6 +15,8 @@ struct StepRule {
   Result<Plan> (*apply)(const Graph& graph, Plan plan, const Techniques& techniques);
   // Values lose bits that a class may forgive: only a whole verification tells whether they may.
   bool rounds = false;
+  // Within the class, but not to the last bits: the first suspect after those that round.
+  bool approximates = false;
 };
 // In the order in which they are taken.
 std::span<const StepRule> all_steps();

@@ -3,6 +3,9 @@
 // order changes, through tiles in shared memory, so that both sides move whole lines.
 #pragma once
 
+#include <type_traits>
+#include <utility>
+
 #include "stitch/kernels/matmul.h"
 #include "stitch/runtime/vectors.h"
 
@@ -229,9 +232,14 @@ StitchStatus finish_image(const char* name, const From* image, typename P::Out* 
 }
 
 // What an epilogue reads once for a run of neighbours, if it says so: its bias, mostly.
+template <class Epilogue, class Index, class = void>
+struct SharesByRun : std::false_type {};
+template <class Epilogue, class Index>
+struct SharesByRun<Epilogue, Index, std::void_t<decltype(std::declval<Epilogue>().shared(Index()))>>
+    : std::true_type {};
 template <class Epilogue, class Index>
 __device__ __forceinline__ auto shared_by_run(const Epilogue& epilogue, Index position) {
-  if constexpr (requires { epilogue.shared(position); })
+  if constexpr (SharesByRun<Epilogue, Index>::value)
     return epilogue.shared(position);
   else
     return NoEpilogue{};
