@@ -164,6 +164,9 @@ TEST(Planning, DeepChainsAreSummedInSmallerPieces) {
   EXPECT_EQ(deepest(start + "output %a\nend\n"), (std::vector<int64_t>{4096}));
   EXPECT_EQ(deepest(start + "%b = linear(%a, %w) : f32[1024,8192]\noutput %b\nend\n"),
             (std::vector<int64_t>{2048, 2048}));
+  std::string many = "graph \"deep\"\nparameter %w : f32[1024,1024]\ninput %x0 : f32[1024,1024]\n";
+  for (int i = 0; i < 16; ++i) many += format("%x{} = linear(%x{}, %w) : f32[1024,1024]\n", i + 1, i);
+  EXPECT_EQ(deepest(many + "output %x16\nend\n"), std::vector<int64_t>(16, 256));
 }
 
 TEST(Planning, InvalidPlansAreNamed) {
