@@ -331,7 +331,12 @@ Json Session::call(const Json& request) {
     run(region, in, out);
     sound(backend_->synchronise());
   }
-  const int threads_after = thread_count();
+  int threads_after = thread_count();
+  // Threads that are joined take a moment to leave the kernel's list.
+  for (int wait = 0; wait < 50 && threads_after > threads_before; ++wait) {
+    ::usleep(1000);
+    threads_after = thread_count();
+  }
 
   std::string damage;
   auto add = [&](const std::string& found) {
