@@ -13,26 +13,10 @@
 #include <cstring>
 #include <vector>
 
+#include "measure.h"
 #include "stitch/kernels/conv_transposed.h"
 
 namespace {
-
-using namespace stitch;
-
-#define OK(call)                                                                           \
-  do {                                                                                     \
-    if ((call) != STITCH_OK) {                                                             \
-      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, last_error_text); \
-      std::exit(1);                                                                        \
-    }                                                                                      \
-  } while (false)
-#define CUDA(call)                                                                                   \
-  do {                                                                                               \
-    if (cudaError_t error = (call); error != cudaSuccess) {                                          \
-      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(error)); \
-      std::exit(1);                                                                                  \
-    }                                                                                                \
-  } while (false)
 
 template <int in_, int out_, int kernel_, int stride_, int padding_, int dilation_>
 struct Axis {
@@ -82,29 +66,6 @@ struct Tiled : Shape {
   static constexpr int each = each_, own = own_, cell_warps = cells, filter_warps = filter_warps_;
 };
 
-template <class T>
-struct Buffer {
-  T* data = nullptr;
-  explicit Buffer(int64_t count) { CUDA(cudaMalloc(&data, static_cast<size_t>(count) * sizeof(T))); }
-  Buffer(const Buffer&) = delete;
-  ~Buffer() { cudaFree(data); }
-};
-
-__device__ uint64_t mixed(uint64_t x) {
-  x *= 0x9E3779B97F4A7C15u;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-  return x ^ (x >> 31);
-}
-__global__ void draw(float* to, int64_t count, uint64_t seed, float scale) {
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
-       i += static_cast<int64_t>(gridDim.x) * blockDim.x) {
-    const uint64_t x = mixed(static_cast<uint64_t>(i) + seed);
-    const float u = static_cast<float>(x >> 40) * 0x1p-24f, v = static_cast<float>(x & 0xFFFFFF) * 0x1p-24f;
-    to[i] = scale * sqrtf(-2.0f * logf(1.0f - u)) * cospif(2.0f * v);
-  }
-}
-
 // The input that a tap brings to an output along one axis; -1: none.
 __device__ int input_of(int out, int tap, int size, int stride, int padding, int dilation) {
   const int at = out + padding - tap * dilation;
@@ -138,31 +99,6 @@ __global__ void compare(const float* x, const float* weight, const float* bias, 
   atomicAdd(&sums[1], exact * exact);
 }
 
-// The median of cold calls, in milliseconds.
-template <class Call>
-double time_of(Call call) {
-  static Buffer<char> flush(int64_t{256} << 20);
-  cudaEvent_t begin, end;
-  CUDA(cudaEventCreate(&begin));
-  CUDA(cudaEventCreate(&end));
-  std::vector<float> times;
-  call();
-  for (int i = 0; i < 9; ++i) {
-    CUDA(cudaMemsetAsync(flush.data, i, size_t{256} << 20));
-    CUDA(cudaEventRecord(begin));
-    call();
-    CUDA(cudaEventRecord(end));
-    CUDA(cudaEventSynchronize(end));
-    float once;
-    CUDA(cudaEventElapsedTime(&once, begin, end));
-    times.push_back(once);
-  }
-  CUDA(cudaEventDestroy(begin));
-  CUDA(cudaEventDestroy(end));
-  std::ranges::sort(times);
-  return times[times.size() / 2];
-}
-
 template <class S>
 void measure(const char* name, const char* only) {
   if (!std::strstr(name, only)) return;
@@ -171,9 +107,9 @@ void measure(const char* name, const char* only) {
       packed(T::packed);
   Buffer<double> sums(2);
   const float scale = 1.0f / std::sqrt(static_cast<float>(S::products / S::out_elements));
-  draw<<<2048, 256>>>(x.data, S::x_elements, 1, 1.0f);
-  draw<<<64, 256>>>(weight.data, S::weights, 12345678901, scale);
-  draw<<<1, 256>>>(bias.data, S::groups * S::filters, 5678901, scale);
+  draw<<<2048, 256>>>(x.data, S::x_elements, 1, true, 1.0f);
+  draw<<<64, 256>>>(weight.data, S::weights, 12345678901, true, scale);
+  draw<<<1, 256>>>(bias.data, S::groups * S::filters, 5678901, true, scale);
   OK(pack_transposed<S>(weight.data, packed.data, nullptr));
   auto run = [&] {
     OK(enqueue_conv_transposed<S>("conv", x.data, packed.data, bias.data, result.data, NoEpilogue{},

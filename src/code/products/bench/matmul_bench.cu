@@ -14,28 +14,12 @@
 #include <string>
 #include <vector>
 
+#include "measure.h"
 #include "stitch/kernels/matmul_vector.h"
 #include "stitch/kernels/split_half.h"
 #include "stitch/runtime/cublaslt.h"
 
 namespace {
-
-using namespace stitch;
-
-#define OK(call)                                                                           \
-  do {                                                                                     \
-    if ((call) != STITCH_OK) {                                                             \
-      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, last_error_text); \
-      std::exit(1);                                                                        \
-    }                                                                                      \
-  } while (false)
-#define CUDA(call)                                                                                   \
-  do {                                                                                               \
-    if (cudaError_t error = (call); error != cudaSuccess) {                                          \
-      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(error)); \
-      std::exit(1);                                                                                  \
-    }                                                                                                \
-  } while (false)
 
 template <int64_t batch, int64_t m, int64_t n, int64_t k, bool linear>
 struct Shape {
@@ -61,26 +45,6 @@ struct Shape {
     return text + (linear ? " linear" : " matmul");
   }
 };
-
-template <class T>
-struct Buffer {
-  T* data = nullptr;
-  explicit Buffer(int64_t count) { CUDA(cudaMalloc(&data, static_cast<size_t>(count) * sizeof(T))); }
-  Buffer(const Buffer&) = delete;
-  ~Buffer() { cudaFree(data); }
-};
-
-__global__ void draw(float* to, int64_t count, uint64_t seed, bool normal) {
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
-       i += static_cast<int64_t>(gridDim.x) * blockDim.x) {
-    uint64_t x = (static_cast<uint64_t>(i) + seed) * 0x9E3779B97F4A7C15u;
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-    x ^= x >> 31;
-    const float u = static_cast<float>(x >> 40) * 0x1p-24f, v = static_cast<float>(x & 0xFFFFFF) * 0x1p-24f;
-    to[i] = normal ? sqrtf(-2.0f * logf(1.0f - u)) * cospif(2.0f * v) : u;
-  }
-}
 
 // sums[0] += (result - exact)^2, sums[1] += exact^2 over the first rows of the first batch.
 template <class P>
@@ -111,31 +75,6 @@ double error_of(const float* left, const float* right, const float* result) {
   return std::sqrt(host[0] / host[1]);
 }
 
-// The median of cold calls, in milliseconds.
-template <class Call>
-double time_of(Call call) {
-  static Buffer<char> flush(int64_t{256} << 20);
-  cudaEvent_t begin, end;
-  CUDA(cudaEventCreate(&begin));
-  CUDA(cudaEventCreate(&end));
-  std::vector<float> times;
-  call();
-  for (int i = 0; i < 9; ++i) {
-    CUDA(cudaMemsetAsync(flush.data, i, size_t{256} << 20));
-    CUDA(cudaEventRecord(begin));
-    call();
-    CUDA(cudaEventRecord(end));
-    CUDA(cudaEventSynchronize(end));
-    float once;
-    CUDA(cudaEventElapsedTime(&once, begin, end));
-    times.push_back(once);
-  }
-  CUDA(cudaEventDestroy(begin));
-  CUDA(cudaEventDestroy(end));
-  std::ranges::sort(times);
-  return times[times.size() / 2];
-}
-
 std::vector<std::string> table;
 template <class... Values>
 void row(const char* text, Values... values) {
@@ -156,8 +95,8 @@ struct Bench {
   double fp32 = 0;
 
   void fill(bool normal) {
-    draw<<<2048, 256>>>(left.data, left_elements, 1, normal);
-    draw<<<2048, 256>>>(right.data, right_elements, 12345678901, normal);
+    draw<<<2048, 256>>>(left.data, left_elements, 1, normal, 1.0f);
+    draw<<<2048, 256>>>(right.data, right_elements, 12345678901, normal, 1.0f);
   }
 
   void measure_fp32() {
