@@ -180,6 +180,10 @@ bool ProgramParts::uses(std::string_view library) const {
   });
 }
 
+bool ProgramParts::has_settings() const {
+  return std::ranges::any_of(regions, [](const RegionCode& region) { return !region.settings.empty(); });
+}
+
 Result<ProgramParts> gather_parts(const Graph& graph, const plan::Plan& plan) {
   return Gatherer(graph, plan).gather();
 }

@@ -42,6 +42,7 @@ struct ProgramParts {
   std::vector<std::pair<ValueId, int>> copies;
 
   bool uses(std::string_view library) const;
+  bool has_settings() const;
 };
 
 Result<ProgramParts> gather_parts(const Graph& graph, const plan::Plan& plan);
@@ -49,5 +50,6 @@ Result<ProgramParts> gather_parts(const Graph& graph, const plan::Plan& plan);
 // The text of program.cu, and of the header that declares the regions.
 std::string scaffold(const ProgramParts& parts);
 std::string region_header(const ProgramParts& parts);
+std::string settings_header(const ProgramParts& parts);
 
 }  // namespace stitch::code

@@ -43,20 +43,37 @@ struct Packed {
   std::string fill;  // statements that fill it, from the weights' pointers
 };
 
+// A number that is chosen before the program is created (stitch_set), and is a constant of it from then on.
+struct Setting {
+  std::string name;             // as the manifest has it: "fc1_matmul.algorithm"
+  std::string variable;         // its C name, for members' create and among the region's arguments
+  std::string type;             // "stitch::Proposal", "int"
+  std::vector<int64_t> values;  // that a tuner may try
+  int64_t value = 0;            // one of them
+};
+
 struct RegionCode {
   std::string includes;     // of the region's file, besides its own header
   std::string declaration;  // StitchStatus enqueue_NAME(const float* x, …, cudaStream_t stream);
   std::string source;       // kernels and the definition of enqueue_NAME
-  // What enqueue_NAME is called with, in order: C names of places, packed memory, members, "workspace".
+  // What enqueue_NAME is called with, in order: C names of places, packed memory, members, settings,
+  // "workspace".
   std::vector<std::string> arguments;
   int64_t workspace_bytes = 0;
   std::vector<Member> members;
   std::vector<Packed> packed;
+  std::vector<Setting> settings;
   std::vector<std::string> libraries;  // of cublasLt, cudnn
   // Bytes that its kernels read and write, one after the other, and how many kernels those are; for loops.
   double moved_bytes = 0;
   int kernels = 0;
 };
+
+// Adds the setting OWNER.WHAT, the plan's choice (a region's setting WHAT) its value unless that is none of
+// `values`. Returns its C name.
+std::string add_setting(RegionCode& code, const plan::Region& region, const std::string& owner,
+                        const std::string& what, std::string type, std::vector<int64_t> values,
+                        int64_t otherwise);
 
 // One technique.
 struct Family {

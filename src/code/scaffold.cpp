@@ -42,6 +42,7 @@ class Writer {
   std::string write() {
     out_ = format("// {}: {} regions, replayed as one CUDA graph.\n#include \"regions.h\"\n",
                   parts_.graph.name, parts_.regions.size());
+    if (parts_.has_settings()) out_ += "#include \"settings.h\"\n";
     out_ +=
         "#include \"stitch/runtime/arena.h\"\n#include \"stitch/runtime/exports.h\"\n#include "
         "\"stitch/runtime/graph.h\"\n\nnamespace {\n\n";
@@ -52,6 +53,7 @@ class Writer {
         "struct StitchProgram {\n  int device = 0;\n  stitch::Arena arena;\n  stitch::GraphCache graphs;\n";
     if (parts_.uses("cublasLt")) out_ += "  stitch::CublasLt cublas;\n";
     if (parts_.uses("cudnn")) out_ += "  stitch::Cudnn cudnn;\n";
+    settings();
     pointers();
     create();
     enqueue();
@@ -107,6 +109,13 @@ class Writer {
     if (type == "float" || type == "int32_t" || type == "int" || type == "unsigned") return 4;
     if (type == "__half" || type == "__nv_bfloat16") return 2;
     return 1;
+  }
+
+  // As they are when the program is created.
+  void settings() {
+    for (const RegionCode& region : parts_.regions)
+      for (const Setting& setting : region.settings)
+        out_ += format("  const {} {} = settings::{};\n", setting.type, setting.variable, setting.variable);
   }
 
   void pointer(std::string_view type, const std::string& name, const Shape* shape) {
@@ -319,6 +328,16 @@ const char* stitch_last_error(void) { return stitch::last_error(); }
 }  // namespace
 
 std::string scaffold(const ProgramParts& parts) { return Writer(parts).write(); }
+
+std::string settings_header(const ProgramParts& parts) {
+  std::string out =
+      "// Numbers that stitch_set may change before the program is created; manifest.cu has their "
+      "values.\n#pragma once\n\n#include \"stitch/runtime/settings.h\"\n\nnamespace settings {\n";
+  for (const RegionCode& region : parts.regions)
+    for (const Setting& setting : region.settings)
+      out += format("extern stitch::Setting {};\n", setting.variable);
+  return out + "}  // namespace settings\n";
+}
 
 std::string region_header(const ProgramParts& parts) {
   std::string out =

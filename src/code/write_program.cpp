@@ -1,5 +1,6 @@
 #include "code/write_program.h"
 
+#include <algorithm>
 #include <set>
 
 #include "base/text.h"
@@ -27,10 +28,41 @@ Manifest manifest_of(const ProgramParts& parts) {
     for (ValueId id : region.reads) one.reads.push_back(slot_of(parts, id));
     for (ValueId id : region.writes) one.writes.push_back(slot_of(parts, id));
     manifest.regions.push_back(std::move(one));
+    for (const Setting& setting : parts.regions[r].settings)
+      manifest.settings.push_back({setting.name, parts.region_names[r], setting.values, setting.value});
   }
   for (const char* library : {"cublasLt", "cudnn"})
     if (parts.uses(library)) manifest.libraries.emplace_back(library);
   return manifest;
+}
+
+// "fc1_matmul.algorithm" is fc1_matmul_algorithm.
+std::string variable_of(const ManifestSetting& setting) {
+  std::string out = setting.name;
+  std::ranges::replace(out, '.', '_');
+  return out;
+}
+
+// The manifest, and the values that it speaks of: what ships with others is compiled again here alone.
+std::string manifest_source(const Manifest& manifest) {
+  std::string out = "// What this program is; the tensors of the ABI, in order.\n";
+  if (!manifest.settings.empty()) out += "#include \"settings.h\"\n";
+  out += "#include \"stitch/program.h\"\n\n";
+  if (!manifest.settings.empty()) {
+    std::vector<std::string> all;
+    out += "// What each may be, and what it is.\nnamespace settings {\n";
+    for (const ManifestSetting& setting : manifest.settings) {
+      all.push_back("&settings::" + variable_of(setting));
+      out += format("stitch::Setting {}({}, {{{}}}, {});\n", variable_of(setting), quote(setting.name),
+                    join(setting.values, ", "), setting.value);
+    }
+    out += format(
+        "}}  // namespace settings\n\nint stitch_set(const char* name, int64_t value) {{\n  return "
+        "stitch::set_one_of({{{}}},\n                            name, value);\n}}\n\n",
+        join(all, ",\n                             "));
+  }
+  return out + "const char* stitch_manifest(void) {\n  return R\"manifest(" + print_manifest(manifest) +
+         ")manifest\";\n}\n";
 }
 
 // A region's file includes what it needs itself and no list of all regions, so that a change to one leaves
@@ -57,11 +89,15 @@ Result<PackageContents> write_program(const Graph& graph, const plan::Plan& plan
     contents.sources[format("regions/{}.cu", parts.region_names[r])] = region_file(parts.regions[r]);
   contents.sources["regions.h"] = region_header(parts);
   contents.sources["program.cu"] = scaffold(parts);
-  contents.sources["manifest.cu"] =
-      "// What this program is; the tensors of the ABI, in order.\n#include \"stitch/program.h\"\n\nconst "
-      "char* stitch_manifest(void) {\n  return R\"manifest(" +
-      print_manifest(contents.manifest) + ")manifest\";\n}\n";
+  if (parts.has_settings()) contents.sources["settings.h"] = settings_header(parts);
+  contents.sources["manifest.cu"] = manifest_source(contents.manifest);
   return contents;
+}
+
+void set_values(PackageContents& contents, const std::map<std::string, int64_t>& values) {
+  for (ManifestSetting& setting : contents.manifest.settings)
+    if (auto found = values.find(setting.name); found != values.end()) setting.value = found->second;
+  contents.sources["manifest.cu"] = manifest_source(contents.manifest);
 }
 
 }  // namespace stitch::code

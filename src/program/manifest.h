@@ -53,12 +53,23 @@ struct ManifestRegion {
   bool operator==(const ManifestRegion&) const = default;
 };
 
+// A number that may be chosen before the program is created (stitch_set): tuning it compiles nothing.
+struct ManifestSetting {
+  std::string name;             // fc1_matmul.algorithm
+  std::string region;           // by its name
+  std::vector<int64_t> values;  // that it may have
+  int64_t value = 0;            // that it has unless somebody sets it: one of them
+
+  bool operator==(const ManifestSetting&) const = default;
+};
+
 struct Manifest {
   std::string name;
   std::string numerics;  // strict, default, tf32, half
   Signature signature;
   std::vector<ManifestRegion> regions;  // may be empty: then the program is checked only as a whole
   std::vector<std::string> libraries;   // of cublasLt, cudnn
+  std::vector<ManifestSetting> settings;
 
   bool operator==(const Manifest&) const = default;
 };

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/terminal.h"
 #include "base/text.h"
@@ -18,6 +20,8 @@ constexpr size_t most_name = 1'000;
 constexpr int deepest = 8;
 constexpr int most_dimensions = 8;
 constexpr int64_t most_elements = int64_t{1} << 48;
+constexpr size_t most_values = 16;  // of a setting: what stitch/runtime/settings.h has room for
+constexpr int64_t largest_value = std::numeric_limits<int32_t>::max();
 
 // Objects are maps here, not the ordered vectors of base/json.h: a hostile one may have a million keys.
 using Document = nlohmann::json;
@@ -95,21 +99,30 @@ class Fields {
     }
     return out;
   }
-  Result<std::vector<int64_t>> integers(const char* key, int64_t most) const {
-    STITCH_TRY(const Document* values, list(key, most_dimensions));
+  Result<std::vector<int64_t>> integers(const char* key, int64_t most,
+                                        size_t most_of_them = most_dimensions) const {
+    STITCH_TRY(const Document* values, list(key, most_of_them));
     std::vector<int64_t> out;
     for (size_t i = 0; i < values->size(); ++i) {
-      const Document& value = (*values)[i];
-      if (!value.is_number_unsigned() || value.get<uint64_t>() > static_cast<uint64_t>(most))
-        return wrong(format("{}[{}]", path(key), i),
-                     format("a whole number from 0 to {} is expected here", most));
-      out.push_back(static_cast<int64_t>(value.get<uint64_t>()));
+      STITCH_TRY(int64_t value, integer_of((*values)[i], format("{}[{}]", path(key), i), most));
+      out.push_back(value);
     }
     return out;
+  }
+  Result<int64_t> integer(const char* key, int64_t most) const {
+    const Document* value = find(key);
+    if (!value) return wrong(path(key), "missing");
+    return integer_of(*value, path(key), most);
   }
 
  private:
   Fields(const Document& object, std::string path) : object_(&object), path_(std::move(path)) {}
+
+  static Result<int64_t> integer_of(const Document& value, const std::string& where, int64_t most) {
+    if (!value.is_number_unsigned() || value.get<uint64_t>() > static_cast<uint64_t>(most))
+      return wrong(where, format("a whole number from 0 to {} is expected here", most));
+    return static_cast<int64_t>(value.get<uint64_t>());
+  }
 
   static Result<std::string> text_of(const Document& value, const std::string& where) {
     if (!value.is_string()) return wrong(where, "a text is expected here");
@@ -236,13 +249,43 @@ Result<ManifestRegion> parse_region(const Document& entry, const std::string& pa
   return region;
 }
 
+Result<std::vector<ManifestSetting>> parse_settings(const Fields& document,
+                                                    const std::vector<ManifestRegion>& regions) {
+  std::vector<ManifestSetting> out;
+  if (!document.find("settings")) return out;
+  STITCH_TRY(const Document* entries, document.list("settings"));
+  std::set<std::string_view> region_names;
+  std::set<std::string> names;
+  for (const ManifestRegion& region : regions) region_names.insert(region.name);
+  for (size_t i = 0; i < entries->size(); ++i) {
+    STITCH_TRY(Fields fields, Fields::of((*entries)[i], format("settings[{}]", i),
+                                         {"name", "region", "values", "value"}));
+    ManifestSetting setting;
+    STITCH_TRY(setting.name, fields.string("name"));
+    if (setting.name.empty()) return wrong(fields.path("name"), "empty");
+    if (!names.insert(setting.name).second) return wrong(fields.path("name"), "there are two of this name");
+    STITCH_TRY(setting.region, fields.string("region"));
+    if (!region_names.contains(setting.region))
+      return wrong(fields.path("region"),
+                   format("there is no region '{}'", shorten(printable(setting.region), 60)));
+    STITCH_TRY(setting.values, fields.integers("values", largest_value, most_values));
+    STITCH_TRY(setting.value, fields.integer("value", largest_value));
+    if (std::ranges::find(setting.values, setting.value) == setting.values.end())
+      return wrong(fields.path("value"), format("{} is none of its values", setting.value));
+    if (std::set(setting.values.begin(), setting.values.end()).size() != setting.values.size())
+      return wrong(fields.path("values"), "the same value twice");
+    out.push_back(std::move(setting));
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<Manifest> parse_manifest(std::string_view json) {
   STITCH_TRY(Document parsed, parse(json));
   STITCH_TRY(Fields document, Fields::of(parsed, "",
                                          {"stitch", "name", "class", "parameters", "inputs", "outputs",
-                                          "regions", "libraries"}));
+                                          "regions", "libraries", "settings"}));
   const Document* version = document.find("stitch");
   if (!version || !version->is_number_unsigned() || version->get<uint64_t>() != 1)
     return wrong("stitch", "1 is expected here: the version of the manifest");
@@ -270,6 +313,7 @@ Result<Manifest> parse_manifest(std::string_view json) {
     if (std::ranges::find(known_libraries, manifest.libraries[i]) == known_libraries.end())
       return wrong(format("libraries[{}]", i),
                    format("'{}' is none of cublasLt, cudnn", shorten(printable(manifest.libraries[i]), 60)));
+  STITCH_TRY(manifest.settings, parse_settings(document, manifest.regions));
   return manifest;
 }
 

@@ -30,6 +30,13 @@ std::string print(const Slot& slot) {
   return line(json);
 }
 
+std::string print(const ManifestSetting& setting) {
+  return line({{"name", setting.name},
+               {"region", setting.region},
+               {"values", setting.values},
+               {"value", setting.value}});
+}
+
 std::string print(const ManifestRegion& region);
 
 // An entry a line.
@@ -60,7 +67,10 @@ std::string print_manifest(const Manifest& manifest) {
          ",\n  \"inputs\": " + print_list(manifest.signature.inputs, indent) +
          ",\n  \"outputs\": " + print_list(manifest.signature.outputs, indent) +
          ",\n  \"regions\": " + print_list(manifest.regions, indent) +
-         ",\n  \"libraries\": " + line(manifest.libraries) + "\n}\n";
+         ",\n  \"libraries\": " + line(manifest.libraries) +
+         (manifest.settings.empty() ? ""
+                                    : ",\n  \"settings\": " + print_list(manifest.settings, indent)) +
+         "\n}\n";
 }
 
 }  // namespace stitch

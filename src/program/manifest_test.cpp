@@ -84,6 +84,7 @@ Manifest sample() {
   manifest.regions[0].reads = {{"x", {DType::f16, {2, 3, 4, 5}}, {0, 2, 3, 1}}};
   manifest.regions[1] = {"empty", "program.cu", "", {}, {}, {}};
   manifest.libraries = {"cublasLt", "cudnn"};
+  manifest.settings = {{"conv.algorithm", "conv", {0, 1, 2}, 1}, {"conv.threads", "conv", {64, 256}, 256}};
   return manifest;
 }
 
@@ -114,7 +115,8 @@ constexpr const char* good =
 "inputs":[{"name":"x","role":"input","dtype":"f32","shape":[2,3],"strides":[1,2]}],
 "outputs":[{"name":"y","role":"output","dtype":"f32","shape":[2]}],
 "regions":[{"name":"r","file":"program.cu","technique":"t","nodes":["y"],"reads":[{"value":"x","dtype":"f32","shape":[2,3],"order":[1,0]}],"writes":[]}],
-"libraries":["cudnn"]})";
+"libraries":["cudnn"],
+"settings":[{"name":"r.algorithm","region":"r","values":[0,1,2],"value":1}]})";
 
 std::string changed(std::string_view find, std::string_view replace) {
   std::string text = good;
@@ -163,6 +165,16 @@ const Bad bad_manifests[] = {
     {"library", "\"cudnn\"", "\"cuda\"", "manifest: libraries[0]: 'cuda' is none of cublasLt, cudnn"},
     {"unknown_field", "\"technique\"", "\"techniqe\"",
      "manifest: regions[0].techniqe: no such field; did you mean 'technique'?"},
+    {"setting_of_nobody", "\"region\":\"r\"", "\"region\":\"s\"",
+     "manifest: settings[0].region: there is no region 's'"},
+    {"setting_below", "[0,1,2]", "[0,1,-2]",
+     "manifest: settings[0].values[2]: a whole number from 0 to 2147483647 is expected here"},
+    {"setting_twice", "[0,1,2]", "[0,1,1]", "manifest: settings[0].values: the same value twice"},
+    {"setting_values", "[0,1,2]", "[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16]",
+     "manifest: settings[0].values: 17 entries; at most 16 are allowed"},
+    {"setting_value", "\"value\":1", "\"value\":3", "manifest: settings[0].value: 3 is none of its values"},
+    {"setting_name", "\"value\":1}]", "\"value\":1},{\"name\":\"r.algorithm\",\"region\":\"r\",\"values\":[0],\"value\":0}]",
+     "manifest: settings[1].name: there are two of this name"},
     {"no_list", "\"writes\":[]", "\"writes\":{}", "manifest: regions[0].writes: a list is expected here"},
 };
 INSTANTIATE_TEST_SUITE_P(All, BadManifest, testing::ValuesIn(bad_manifests),

@@ -290,4 +290,9 @@ std::string Emitter::foreign(const Node& node, const Indices&) {
   throw Bug(format("no expression for {}", info(node.op).name));
 }
 
+std::string thread_number(std::string_view type, std::string_view block) {
+  return type == "int" ? format("static_cast<int>({} * blockDim.x + threadIdx.x)", block)
+                       : format("(static_cast<{}>({}) * blockDim.x + threadIdx.x)", type, block);
+}
+
 }  // namespace stitch::code::loops

@@ -163,4 +163,7 @@ std::string key_of(ValueId id, const Indices& at);
 // Can indices of this region be int?
 bool needs_wide_indices(const RegionRequest& request);
 
+// The number of a thread in the whole grid, in an index type, however many a block has.
+std::string thread_number(std::string_view type, std::string_view block);
+
 }  // namespace stitch::code::loops

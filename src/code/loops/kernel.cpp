@@ -85,7 +85,7 @@ std::string kernel_text(const RegionRequest& request, const Kernel& kernel, cons
   std::string out;
   if (!kernel.comment.empty()) out += comment(kernel.comment);
   if (kernel.width > 1) out += "template <bool aligned>\n";
-  std::string bounds = std::to_string(kernel.threads);
+  std::string bounds = std::to_string(kernel.free_threads.in_all > 0 ? FreeThreads::most : kernel.threads);
   if (kernel.resident > 0) bounds += format(", {}", kernel.resident);
   std::string head = format("__global__ void __launch_bounds__({})", bounds);
   size_t widest = 0, notes = 0;
@@ -118,6 +118,8 @@ std::string launch_text(const RegionRequest& request, const Kernel& kernel) {
   std::string geometry = kernel.blocks.find(',') != std::string::npos
                              ? format("{{dim3({}), {}{}}}", kernel.blocks, kernel.threads, shared)
                              : format("{{{}, {}{}}}", kernel.blocks, kernel.threads, shared);
+  if (kernel.free_threads.in_all > 0)
+    geometry = format("stitch::spread({}, {}_threads)", kernel.free_threads.in_all, kernel.name);
   std::string function = kernel.name;
   if (kernel.width > 1) function = format("aligned ? {0}<true> : {0}<false>", kernel.name);
   if (kernel.team > 1)
@@ -262,6 +264,12 @@ RegionCode assemble(const RegionRequest& request, const std::string& idea, const
     parameters.push_back({pointer_of(request, place, false), shape_comment(place->shape)});
     code.arguments.push_back(place->pointer);
   }
+  for (const Kernel& kernel : kernels)
+    if (const FreeThreads& free = kernel.free_threads; free.in_all > 0) {
+      code.arguments.push_back(
+          add_setting(code, request.region, kernel.name, "threads", "int", free.values, kernel.threads));
+      parameters.push_back({"int " + code.arguments.back(), "a block"});
+    }
   code.workspace_bytes = workspace.bytes();
   if (workspace.bytes() > 0) {
     parameters.push_back({"void* workspace", format("{} bytes", workspace.bytes())});

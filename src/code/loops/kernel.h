@@ -15,9 +15,18 @@ struct Scratch {
   int64_t offset = 0;  // in the workspace
 };
 
+// Threads a block that a kernel takes as they come: it asks blockDim. A number of the launch alone, and so a
+// setting.
+struct FreeThreads {
+  int64_t in_all = 0;           // of the whole grid; 0: the kernel was written for `threads` a block
+  std::vector<int64_t> values;  // that a block may have, up to `most`
+  static constexpr int64_t most = 256;
+};
+
 struct Kernel {
   std::string name, comment, body;
   int threads = 256;
+  FreeThreads free_threads;
   int resident = 0;                  // blocks that a multiprocessor should hold; 0: as it comes
   int64_t shared_bytes = 0;          // dynamic
   int64_t team = 1;                  // blocks that wait for each other

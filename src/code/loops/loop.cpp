@@ -45,8 +45,8 @@ Attempt attempt(const std::vector<const Place*>& writes, const std::string& name
   // Few threads with much to do each: small blocks, so that every multiprocessor has some.
   const int threads = !together && count < 4 * 132 * 256 ? 64 : 256;
   // After stages from the end: what they read last may still be in the second-level cache.
-  emitter->line(format("const {} {} = static_cast<{}>({}) * {} + static_cast<{}>(threadIdx.x);", type, unit,
-                       type, emitter->stages ? "gridDim.x - 1 - blockIdx.x" : "blockIdx.x", threads, type));
+  const char* block = emitter->stages ? "(gridDim.x - 1 - blockIdx.x)" : "blockIdx.x";
+  emitter->line(format("const {} {} = {};", type, unit, thread_number(type, block)));
   emitter->line(format("if ({} >= {}) return;", unit, count));
   Index pack = Index::variable(unit, count);
   if (turns.count > 1)
@@ -71,7 +71,7 @@ Attempt attempt(const std::vector<const Place*>& writes, const std::string& name
   Kernel kernel;
   kernel.name = name;
   kernel.threads = threads;
-  kernel.blocks = std::to_string(divided_up(count, threads));
+  kernel.free_threads = {count, {64, 128, 256}};
   kernel.body = emitter->scopes().take(2);
   kernel.used = emitter->used();
   kernel.packed = emitter->packed();

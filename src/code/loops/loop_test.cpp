@@ -44,7 +44,7 @@ template <bool aligned>
 __global__ void __launch_bounds__(256) region(const float* __restrict__ x,  // (64, 100)
                                               const float* __restrict__ b,  // (100)
                                               float* __restrict__ y) {      // (64, 100)
-  const int pack = static_cast<int>(blockIdx.x) * 256 + static_cast<int>(threadIdx.x);
+  const int pack = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (pack >= 1600) return;
   const auto x_pack = stitch::load_pack<aligned, 4>(x + pack * 4);
   const auto b_pack = stitch::load_pack<aligned, 4>(b + (pack % 25) * 4);
@@ -62,12 +62,14 @@ __global__ void __launch_bounds__(256) region(const float* __restrict__ x,  // (
 
 }  // namespace
 
-StitchStatus enqueue_region(const float* x,  // (64, 100)
-                            const float* b,  // (100)
-                            float* y,        // (64, 100)
+StitchStatus enqueue_region(const float* x,      // (64, 100)
+                            const float* b,      // (100)
+                            float* y,            // (64, 100)
+                            int region_threads,  // a block
                             cudaStream_t stream) {
   bool aligned = stitch::is_aligned(x, 16) && stitch::is_aligned(b, 16) && stitch::is_aligned(y, 16);
-  return stitch::launch("region", aligned ? region<true> : region<false>, {7, 256}, stream, x, b, y);
+  return stitch::launch("region", aligned ? region<true> : region<false>,
+                        stitch::spread(1600, region_threads), stream, x, b, y);
 }
 )");
 }
@@ -97,7 +99,7 @@ TEST(Loop, IndicesAreWideWhereTheyMustBe) {
   std::string source = written(
       "graph \"g\"\ninput %x : f32[5,1000000000]\n\n%y = neg(%x) : f32[5,1000000000]\n\noutput %y\nend\n",
       "loop");
-  EXPECT_NE(source.find("const int64_t pack = static_cast<int64_t>(blockIdx.x) * 256"), std::string::npos)
+  EXPECT_NE(source.find("const int64_t pack = (static_cast<int64_t>(blockIdx.x) * blockDim.x"), std::string::npos)
       << source;
 }
 

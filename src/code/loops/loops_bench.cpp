@@ -129,6 +129,8 @@ int write() {
         memory += format("    void* workspace = fresh({});\n", code->workspace_bytes);
         freed += " cudaFree(workspace);";
       }
+      for (const Setting& setting : code->settings)
+        memory += format("    const int {} = {};\n", setting.variable, setting.value);
       for (const std::string& argument : code->arguments) arguments += argument + ", ";
       calls += format(
           "  {{\n{}    report(\"{}\", {:.0f}.0, {}, [&] {{ return enqueue_{}({}nullptr); }});\n   {}\n  }}\n",

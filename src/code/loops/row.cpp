@@ -40,6 +40,16 @@ bool is_read(const std::string& body, const std::string& array) {
   return false;
 }
 
+// Rows that lanes of one warp share don't mind how many of them a block has, as long as none of its threads
+// finds itself past the last row unless it looks.
+FreeThreads free_threads(const RowPlan& plan) {
+  if (plan.column || plan.turned || plan.team > 1 || plan.lanes > 32 || plan.whole_block()) return {};
+  FreeThreads out{.in_all = plan.rows * plan.lanes};
+  for (int64_t threads : {64, 128, 256})
+    if (plan.overhangs() || plan.rows % (threads / plan.lanes) == 0) out.values.push_back(threads);
+  return std::ranges::find(out.values, plan.threads) != out.values.end() ? out : FreeThreads{};
+}
+
 // Blocks of a team find each other through memory that is cleared before they start.
 void add_team(Kernel& kernel, Workspace& workspace, const RowEmitter& emitter) {
   const RowPlan& plan = emitter.plan();
@@ -127,6 +137,7 @@ std::optional<Attempt> fused(const RegionRequest& request, const RowPlan& plan, 
     out.kernel.name = request.name;
     out.kernel.threads = plan.threads;
     out.kernel.blocks = std::to_string(plan.blocks());
+    out.kernel.free_threads = free_threads(plan);
     out.kernel.body = emitter.scopes().take(2);
     out.kernel.used = emitter.used();
     out.kernel.packed = emitter.packed();

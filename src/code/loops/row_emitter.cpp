@@ -40,7 +40,7 @@ Indices RowEmitter::open_row() {
     mine = format("{} * {} + {} % {}", block, plan_.columns, thread, plan_.columns);
     if (plan_.lanes > 1) line(format("const {} lane = {} / {};", type, thread, plan_.columns));
   } else {
-    mine = format("({} * {} + {}) / {}", block, plan_.threads, thread, plan_.lanes);
+    mine = format("{} / {}", thread_number(type, "blockIdx.x"), plan_.lanes);
     if (plan_.lanes > 1) line(format("const {} lane = {} % {};", type, thread, plan_.lanes));
   }
   const int64_t rows = plan_.rows / plan_.across;

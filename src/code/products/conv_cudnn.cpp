@@ -2,9 +2,9 @@
 // exactly in class strict; TF32 where the class allows it. settings: half = 1 multiplies in fp16, channels
 // last, with FP32 sums (the same mantissa as TF32, 1.8x as fast as TF32 channels last on an H200); last = 1
 // multiplies channels last in TF32; exact_bias = 1 adds a bias in FP32, by a pass of its own behind fp16;
-// search = 1 times the algorithms when the program is created; algorithm takes one of the proposals. What
-// isn't stored as cuDNN takes it is copied (kernels/conv_arrange.h); filters are packed once. Chosen for
-// every convolution with more than a few channels.
+// search = 1 times the algorithms when the program is created. Which of the proposals is taken is a setting of
+// the program's. What isn't stored as cuDNN takes it is copied (kernels/conv_arrange.h); filters are packed
+// once. Chosen for every convolution with more than a few channels.
 #include <algorithm>
 
 #include "base/text.h"
@@ -200,9 +200,8 @@ class Writer {
       spec += format("  spec.bias = {};\n", bias);
     }
     if (library_.activation == LibraryEpilogue::relu) spec += "  spec.relu = true;\n";
-    int64_t algorithm = setting(request_.region, "algorithm", 0);
-    if (algorithm > 0) spec += format("  spec.algorithm = {};\n", algorithm);
-    if (algorithm < 0 || setting(request_.region, "search", 0) == 1) spec += "  spec.search = true;\n";
+    if (setting(request_.region, "search", 0) == 1) spec += "  spec.search = true;\n";
+    spec += proposal_spec(code_, request_.region, name);
     spec += format("  STITCH_OK_OR_RETURN({}.create(cudnn, spec));\n}}", name);
     code_.members.push_back({"stitch::Convolution", name, spec});
     signature_.member(code_.members.back());

@@ -78,9 +78,7 @@ RegionCode write_pointwise_last(const RegionRequest& request, const Convolution&
                    *activation ? "_" : "", typed(*epilogue.bias->place, c.channels_out, 1));
   else if (*activation)
     spec += format("  spec.epilogue = CUBLASLT_EPILOGUE_{};\n", activation);
-  auto algorithm = request.region.settings.find("algorithm");
-  if (algorithm != request.region.settings.end() && algorithm->second != 0)
-    spec += format("  spec.algorithm = {};\n", algorithm->second);
+  spec += proposal_spec(code, request.region, member);
   spec += format("  STITCH_OK_OR_RETURN({}.create(cublas, spec));\n}}", member);
   code.members.push_back({"stitch::Matmul", member, spec});
   signature.member(code.members.back());

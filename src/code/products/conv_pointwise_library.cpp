@@ -35,9 +35,7 @@ RegionCode write_pointwise_library(const RegionRequest& request, const Convoluti
       "  spec.batch = {};\n  spec.left_batch_stride = 0;  // one weight for all samples\n"
       "  spec.compute = CUBLAS_COMPUTE_32F_FAST_TF32;\n",
       c.channels_out, c.positions(), c.channels_in, c.batch);
-  auto algorithm = request.region.settings.find("algorithm");
-  if (algorithm != request.region.settings.end() && algorithm->second != 0)
-    spec += format("  spec.algorithm = {};\n", algorithm->second);
+  spec += proposal_spec(code, request.region, member);
   spec += format("  STITCH_OK_OR_RETURN({}.create(cublas, spec));\n}}", member);
   code.members.push_back({"stitch::Matmul", member, spec});
   signature.member(code.members.back());

@@ -146,9 +146,6 @@ std::string LibraryProduct::result_spec() const {
                    *activation ? "_" : "", in_library.bias->place->pointer);
   else if (*activation)
     text += format("  spec.epilogue = CUBLASLT_EPILOGUE_{};\n", activation);
-  auto algorithm = request.region.settings.find("algorithm");
-  if (algorithm != request.region.settings.end() && algorithm->second != 0)
-    text += format("  spec.algorithm = {};\n", algorithm->second);
   return text;
 }
 

@@ -72,7 +72,7 @@ struct LibraryProduct {
   void reserve(const std::string& name, std::string_view type, int64_t elements, const std::string& comment);
   // Where the library writes: a C expression.
   std::string result_pointer() const;
-  // Lines of a MatmulSpec about the result, the epilogue and the algorithm.
+  // Lines of a MatmulSpec about the result and the epilogue.
   std::string result_spec() const;
   // Appends the finishing pass, and puts all the text together. `idea` is the comment's second line.
   RegionCode finish(std::string_view idea);

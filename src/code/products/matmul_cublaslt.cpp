@@ -92,6 +92,7 @@ Result<RegionCode> write_matmul_cublaslt(const RegionRequest& request) {
   if (made.in_library.scale != 1)
     spec += format("  spec.scale = {};\n", literal_text(made.in_library.scale, "float"));
   std::string member = request.name + "_matmul";
+  spec += proposal_spec(made.code, request.region, member);
   spec += format("  STITCH_OK_OR_RETURN({}.create(cublas, spec));\n}}", member);
   made.code.members.push_back({"stitch::Matmul", member, spec});
   made.signature.member(made.code.members.back());

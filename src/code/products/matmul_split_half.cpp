@@ -22,7 +22,7 @@ int64_t setting(const plan::Region& region, const char* name, int64_t otherwise)
   return found == region.settings.end() ? otherwise : found->second;
 }
 
-constexpr int64_t split_blocks = 792;  // as in kernels/split_half.h
+constexpr int64_t split_blocks = 792, most_split_blocks = 1056;  // as in kernels/split_half.h
 
 int64_t round_up(int64_t count, int64_t to) { return (count + to - 1) / to * to; }
 
@@ -134,6 +134,7 @@ class ProductWriter {
     if (!last) made_.in_library = {};
     spec += made_.result_spec();
     made_.in_library = held;
+    spec += proposal_spec(made_.code, made_.request.region, name);
     spec += format("  spec.factors = {}->{};\n  STITCH_OK_OR_RETURN({}.create(cublas, spec));\n}}", scales_,
                    first ? "first" : "second", name);
     made_.code.members.push_back({"stitch::Matmul", name, spec});
@@ -186,14 +187,17 @@ Result<RegionCode> write_matmul_split_half(const RegionRequest& request) {
   made.code.packed.push_back({scales, "stitch::SplitScales", 1, ""});
   made.signature.add(Signature::packs, "stitch::SplitScales*", scales);
   std::string largest = request.name + "_largest";
-  made.code.packed.push_back({largest, "float", split_blocks, ""});
-  made.signature.add(Signature::packs, "float*", largest, shape_comment({split_blocks}));
+  made.code.packed.push_back({largest, "float", most_split_blocks, ""});
+  made.signature.add(Signature::packs, "float*", largest, shape_comment({most_split_blocks}));
 
   auto comment = [&](const Side& side) {
     return side.depth_inside
                ? shape_comment({made.batches(), side.side, chunks.count, side.parts, chunks.depth})
                : shape_comment({made.batches(), chunks.count, side.parts, chunks.depth, side.padded()});
   };
+  const std::string blocks = add_setting(made.code, region, request.name, "blocks", "int",
+                                         {264, 528, split_blocks, most_split_blocks}, split_blocks);
+  made.signature.add(Signature::members, "int", blocks, "of a pass that splits");
   std::string splits, factor = literal_text(made.in_library.scale, "float");
   Side* last = left.weight ? &right : &left;
   for (Side* side : {&right, &left}) {
@@ -204,8 +208,8 @@ Result<RegionCode> write_matmul_split_half(const RegionRequest& request) {
       side->pointer = side->left ? "left_split" : "right_split";
       made.reserve(side->pointer, "__half", elements, comment(*side));
       splits += format(
-          "  STITCH_OK_OR_RETURN((stitch::split_operand<{}, {}, {}>(\n      {}, {}, {}, {}, {}, stream)));\n",
-          side->type, side == last, side->quads, from, side->pointer, largest, scales, factor);
+          "  STITCH_OK_OR_RETURN((stitch::split_operand<{}, {}, {}>(\n      {}, {}, {}, {}, {}, stream, {})));\n",
+          side->type, side == last, side->quads, from, side->pointer, largest, scales, factor, blocks);
       continue;
     }
     std::string pack = format("pack_{}_{}", request.name, from);
@@ -216,7 +220,7 @@ Result<RegionCode> write_matmul_split_half(const RegionRequest& request) {
     Signature signature(pack);
     signature.read(*side->place);
     signature.add(Signature::packs, "stitch::SplitScales*", "scales");
-    signature.add(Signature::packs, "float*", "largest", shape_comment({split_blocks}));
+    signature.add(Signature::packs, "float*", "largest", shape_comment({most_split_blocks}));
     signature.add(Signature::writes, "__half*", "packed", comment(*side));
     made.code.declaration += signature.declaration();
     made.definitions += format(

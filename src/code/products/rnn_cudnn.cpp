@@ -1,9 +1,7 @@
 // rnn.cudnn: the whole recurrence by one call of cuDNN's (kernels/recurrence_cudnn.h). FP32 exactly in class
-// strict, TF32 where the class allows it, as PyTorch's recurrences use by default. settings: algorithm 1 and
-// 2 are cuDNN's persistent ones, 3 the one for small hidden sizes. No projections. Chosen where no persistent
-// kernel of ours fits.
-#include <array>
-
+// strict, TF32 where the class allows it, as PyTorch's recurrences use by default. Its algorithm is a setting of
+// the program's: 1 is cuDNN's persistent one, 3 the one for small hidden sizes. No projections. Chosen where no
+// persistent kernel of ours fits.
 #include "base/text.h"
 #include "code/names.h"
 #include "code/products/families.h"
@@ -121,17 +119,13 @@ Result<RegionCode> write_rnn_cudnn(const RegionRequest& request) {
   if (r.batch_first) spec += "  spec.batch_first = true;\n";
   if (!r.biases) spec += "  spec.biases = false;\n";
   if (request.numerics != "strict") spec += "  spec.math = CUDNN_DEFAULT_MATH;\n";
-  auto algorithm = request.region.settings.find("algorithm");
-  constexpr std::array algorithms = {"STANDARD", "PERSIST_STATIC", "PERSIST_DYNAMIC",
-                                     "PERSIST_STATIC_SMALL_H"};
-  if (algorithm != request.region.settings.end() && algorithm->second > 0 && algorithm->second < 4)
-    spec +=
-        format("  spec.algorithm = CUDNN_RNN_ALGO_{};\n", algorithms[static_cast<size_t>(algorithm->second)]);
+  RegionCode code;
+  spec += format("  spec.algorithm = static_cast<cudnnRNNAlgo_t>({});\n",
+                 add_setting(code, request.region, member, "algorithm", "int", {0, 1, 3}, 0));
   spec += format(
       "  const float* const weights[] = {{{}}};\n  STITCH_OK_OR_RETURN({}.create(cudnn, spec, weights));\n}}",
       join(weights, ", "), member);
 
-  RegionCode code;
   code.members.push_back({"stitch::CudnnRecurrence", member, spec});
   signature.member(code.members.back());
   code.includes = "#include \"stitch/kernels/recurrence_cudnn.h\"\n#include \"stitch/runtime/tensors.h\"\n";

@@ -62,4 +62,9 @@ std::string Signature::head() const {
   return out;
 }
 
+std::string proposal_spec(RegionCode& code, const plan::Region& region, const std::string& member) {
+  return format("  spec.algorithm = {};\n", add_setting(code, region, member, "algorithm", "stitch::Proposal",
+                                                        {0, 1, 2, 3, 4, 5, 6, 7}, 0));
+}
+
 }  // namespace stitch::code

@@ -48,4 +48,7 @@ class Signature {
   std::vector<Parameter> parameters_;
 };
 
+// Which of the library's proposals a member takes, as a setting: the line of its spec.
+std::string proposal_spec(RegionCode& code, const plan::Region& region, const std::string& member);
+
 }  // namespace stitch::code

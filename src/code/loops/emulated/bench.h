@@ -271,6 +271,8 @@ class Bench {
 
   std::string pass(const Case& each, const std::string& argument) const {
     if (argument == "workspace") return "workspace";
+    for (const Setting& setting : each.code.settings)
+      if (setting.variable == argument) return std::to_string(setting.value);
     size_t index = 0;
     for (const auto* places : {&each.reads, &each.weights, &each.writes})
       for (const Place& place : *places) {

@@ -132,7 +132,7 @@ struct Bench {
       Buffer<__half> right_split(3 * P::batches * (P::weight ? P::columns * depth : depth * R::padded_inner));
       Buffer<float> partial(side_by_side ? chunks * result_elements : 1);
       Buffer<SplitScales> scales(1);
-      Buffer<float> largest(split_blocks);
+      Buffer<float> largest(most_split_blocks);
       auto spec_of = [&](int64_t parts, bool first) {
         MatmulSpec spec{P::rows, P::columns, parts * chunk};
         spec.type = CUDA_R_16F;

@@ -117,6 +117,8 @@ inline std::string source_of(const Case& test, const Prepared& prepared) {
     out += library == "cudnn"
                ? "  stitch::Cudnn cudnn;\n  STITCH_OK_OR_RETURN(cudnn.create());\n"
                : "  stitch::CublasLt cublas;\n  STITCH_OK_OR_RETURN(cublas.create(1 << 20));\n";
+  for (const Setting& setting : code.settings)
+    out += format("  const {} {}({});\n", setting.type, setting.variable, setting.value);
   for (const Packed& packed : code.packed)
     out += format(
         "  stitch::Arena {0}_memory;\n  {1}* {0} = nullptr;\n"

@@ -299,7 +299,7 @@ std::vector<Case> conv_cases() {
   all.push_back({.name = "tf32_search",
                  .technique = "conv.cudnn",
                  .graph = forms[1].graph,
-                 .settings = {{"search", 1}, {"algorithm", -1}},
+                 .settings = {{"search", 1}},
                  .tolerance = 2e-3});
   all.push_back({.name = "strict_channels_last",
                  .technique = "conv.cudnn",

@@ -65,6 +65,12 @@ STITCH_EXPORT const char* stitch_last_error(void);
 STITCH_EXPORT int stitch_run_region(StitchProgram*, int region, const StitchTensor* in, int n_in,
                                     StitchTensor* out, int n_out, void* stream);
 
+/* Optional: one of the manifest's settings, for programs that are created from now on. Names and values that
+ * the manifest does not have are STITCH_BAD_ARGUMENT; a value that this machine does not have (the library
+ * proposes fewer algorithms) is refused by stitch_create. This is how a tuner tries values without a
+ * compiler. */
+STITCH_EXPORT int stitch_set(const char* name, int64_t value);
+
 #ifdef __cplusplus
 }
 #endif

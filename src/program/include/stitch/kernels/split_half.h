@@ -18,8 +18,9 @@
 #include "stitch/runtime/vectors.h"
 
 namespace stitch {
-// Six blocks for each of an H200's 132 SMs: 48 KB of loads in flight on each.
-constexpr int split_blocks = 792;
+// Six blocks for each of an H200's 132 SMs: 48 KB of loads in flight on each. A run may take others, up to
+// `most_split_blocks`.
+constexpr int split_blocks = 792, most_split_blocks = 1056;
 
 // One operand of P, stored with depth or with its other side inside. `part_count`: how many parts stand
 // behind each other in a chunk: left 3, or 2 without the second high; right always 3.
@@ -33,8 +34,9 @@ struct SplitOperand {
   static constexpr int64_t inner = depth_inside ? P::depth : side, outer = depth_inside ? side : depth;
   static constexpr int64_t padded_inner = depth_inside ? depth : round_up(side, width);
   static constexpr int64_t packs = P::batches * outer * (padded_inner / width);
-  static constexpr int blocks =
-      static_cast<int>(packs < 256 * split_blocks ? (packs + 255) / 256 : split_blocks);
+  static constexpr int blocks(int most) {
+    return static_cast<int>(packs < int64_t{256} * most ? (packs + 255) / 256 : most);
+  }
   static_assert(chunk_depth % width == 0, "tensor cores take 8 at a time");
 
   // The scale of an operand whose largest magnitude lies in the usual range: high stays below 65504, and
@@ -176,7 +178,7 @@ __global__ void __launch_bounds__(256)
     split_again_kernel(const float* __restrict__ from, __half* __restrict__ to, const float* largest,
                        SplitScales* scales, float factor) {
   float most = 0.0f;
-  for (int block = static_cast<int>(threadIdx.x); block < S::blocks; block += 256)
+  for (int block = static_cast<int>(threadIdx.x); block < static_cast<int>(gridDim.x); block += 256)
     most = larger_magnitude(most, largest[block]);
   const float scale = S::scale(largest_of_block(most));
   if (blockIdx.x == 0 && threadIdx.x == 0) {
@@ -196,12 +198,12 @@ __global__ void __launch_bounds__(256)
   }
 }
 
-// Splits an operand. `largest`: split_blocks floats. `quads`: every four neighbours lie side by side in
+// Splits an operand. `largest`: most_split_blocks floats. `quads`: every four neighbours lie side by side in
 // memory, at 16 bytes if `from` does.
 template <class S, bool last, bool quads>
 StitchStatus split_operand(const float* from, __half* to, float* largest, SplitScales* scales, float factor,
-                           cudaStream_t stream) {
-  const Geometry geometry{static_cast<unsigned>(S::blocks), 256};
+                           cudaStream_t stream, int most_blocks = split_blocks) {
+  const Geometry geometry{static_cast<unsigned>(S::blocks(most_blocks)), 256};
   auto both = [&](auto* split, auto* again) -> StitchStatus {
     STITCH_OK_OR_RETURN(launch("split_operand", split, geometry, stream, from, to, largest));
     return launch("split_again", again, geometry, stream, from, to, largest, scales, factor);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "stitch/runtime/arena.h"
+#include "stitch/runtime/settings.h"
 #include "stitch/runtime/tensors.h"
 
 namespace stitch {
@@ -70,7 +71,7 @@ struct MatmulSpec {
   // Two floats on the device that left · right and the old D are multiplied with, instead of scale and 0 or
   // 1: for scales that only the data knows.
   const float* factors = nullptr;
-  int algorithm = 0;  // which of the heuristic's proposals, best first
+  Proposal algorithm = {};  // of the heuristic's, for pointers at 16 bytes
 };
 
 class Matmul {
@@ -114,8 +115,8 @@ class Matmul {
                                spec.right_row_stride, spec.right_batch_stride));
     STITCH_OK_OR_RETURN(stored(&result_, result_type, spec.rows, spec.columns, false, spec.result_row_stride,
                                spec.result_batch_stride));
-    STITCH_OK_OR_RETURN(choose(spec, 16, &aligned_));
-    return choose(spec, spec.type == CUDA_R_32F ? 4 : 2, &unaligned_);
+    STITCH_OK_OR_RETURN(choose(spec, 16, spec.algorithm, &aligned_));
+    return choose(spec, spec.type == CUDA_R_32F ? 4 : 2, {}, &unaligned_);
   }
 
   StitchStatus enqueue(const void* left, const void* right, void* result, cudaStream_t stream) const {
@@ -152,16 +153,17 @@ class Matmul {
     return STITCH_OK;
   }
 
-  StitchStatus choose(const MatmulSpec& spec, uint32_t alignment, cublasLtMatmulAlgo_t* algorithm) {
+  StitchStatus choose(const MatmulSpec& spec, uint32_t alignment, Proposal proposal,
+                      cublasLtMatmulAlgo_t* algorithm) {
     cublasLtMatmulPreference_t preference = nullptr;
     STITCH_CUBLAS(cublasLtMatmulPreferenceCreate(&preference));
-    StitchStatus status = propose(spec, alignment, preference, algorithm);
+    StitchStatus status = propose(spec, alignment, proposal, preference, algorithm);
     (void)cublasLtMatmulPreferenceDestroy(preference);
     return status;
   }
 
-  StitchStatus propose(const MatmulSpec& spec, uint32_t alignment, cublasLtMatmulPreference_t preference,
-                       cublasLtMatmulAlgo_t* algorithm) {
+  StitchStatus propose(const MatmulSpec& spec, uint32_t alignment, Proposal proposal,
+                       cublasLtMatmulPreference_t preference, cublasLtMatmulAlgo_t* algorithm) {
     auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, auto value) -> StitchStatus {
       STITCH_CUBLAS(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value));
       return STITCH_OK;
@@ -181,11 +183,11 @@ class Matmul {
     STITCH_CUBLAS(cublasLtMatmulAlgoGetHeuristic(library_->handle(), operation_, right_, left_, result_,
                                                  result_, preference, most_proposals, proposals.data(),
                                                  &found));
-    if (spec.algorithm < 0 || spec.algorithm >= found)
-      return fail(STITCH_UNSUPPORTED, "cuBLASLt: algorithm %d of %d for %lld x %lld x %lld", spec.algorithm,
+    if (proposal.refused(found))
+      return fail(STITCH_UNSUPPORTED, "cuBLASLt: algorithm %d of %d for %lld x %lld x %lld", proposal.index,
                   found, static_cast<long long>(spec.rows), static_cast<long long>(spec.columns),
                   static_cast<long long>(spec.depth));
-    *algorithm = proposals[static_cast<size_t>(spec.algorithm)].algo;
+    *algorithm = proposals[static_cast<size_t>(proposal.among(found))].algo;
     return STITCH_OK;
   }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "stitch/runtime/arena.h"
+#include "stitch/runtime/settings.h"
 
 namespace stitch {
 inline StitchStatus check_cudnn(cudnnStatus_t status, const char* call, const char* file, int line) {
@@ -59,7 +60,7 @@ struct ConvolutionSpec {
   cudnnMathType_t math = CUDNN_FMA_MATH;  // CUDNN_DEFAULT_MATH: TF32 where the class allows it
   const void* bias = nullptr;             // (channels_out)
   bool relu = false;
-  int algorithm = 0;    // which of the proposals, best first
+  Proposal algorithm = {};
   bool search = false;  // proposals are timed instead of guessed
 };
 
@@ -150,23 +151,27 @@ class Convolution {
   // The proposal that the spec asks for: of the class's arithmetic, and with a workspace that is no waste.
   // Those that use tensor cores come first: cuDNN's own order often starts with an FFT or FP32 arithmetic
   // that takes ten times as long (H200, cuDNN 9.19).
-  template <class Proposal>
-  StitchStatus pick(const ConvolutionSpec& spec, const std::array<Proposal, most_proposals>& proposals,
-                    int found, const Proposal** picked) {
-    int usable = 0;
+  template <class Perf>
+  StitchStatus pick(const ConvolutionSpec& spec, const std::array<Perf, most_proposals>& proposals, int found,
+                    const Perf** picked) {
+    std::array<const Perf*, most_proposals> usable;
+    int count = 0;
     for (bool tensor_cores : {true, false})
       for (int i = 0; i < found; ++i) {
-        const Proposal& proposal = proposals[static_cast<size_t>(i)];
+        const Perf& proposal = proposals[static_cast<size_t>(i)];
         if (proposal.status != CUDNN_STATUS_SUCCESS || proposal.memory > most_workspace) continue;
         if (proposal.mathType == CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION) continue;
         if (spec.math == CUDNN_FMA_MATH && proposal.mathType != CUDNN_FMA_MATH) continue;
         if (tensor_cores != (spec.search || on_tensor_cores(spec, proposal))) continue;
-        if (usable++ != spec.algorithm) continue;
-        *picked = &proposal;
-        STITCH_CUDNN(cudnnSetConvolutionMathType(operation_, proposal.mathType));
-        return STITCH_OK;
+        // Nobody who has a choice gives up equal outputs for equal inputs.
+        if (count > 0 && proposal.determinism != CUDNN_DETERMINISTIC) continue;
+        usable[static_cast<size_t>(count++)] = &proposal;
       }
-    return fail(STITCH_UNSUPPORTED, "cuDNN: convolution algorithm %d of %d", spec.algorithm, usable);
+    if (spec.algorithm.refused(count))
+      return fail(STITCH_UNSUPPORTED, "cuDNN: convolution algorithm %d of %d", spec.algorithm.index, count);
+    *picked = usable[static_cast<size_t>(spec.algorithm.among(count))];
+    STITCH_CUDNN(cudnnSetConvolutionMathType(operation_, (*picked)->mathType));
+    return STITCH_OK;
   }
 
   static bool on_tensor_cores(const ConvolutionSpec& spec, const cudnnConvolutionFwdAlgoPerf_t& proposal) {

@@ -16,6 +16,11 @@ struct Geometry {
 
 inline int64_t divide_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
 
+// A thread for each of `count`, so many of them a block.
+inline Geometry spread(int64_t count, int threads) {
+  return {dim3(static_cast<unsigned>(divide_up(count, threads))), dim3(static_cast<unsigned>(threads))};
+}
+
 // A kernel has 48 KiB of shared memory without asking, together with what it declares itself.
 template <class Kernel>
 StitchStatus ask_for_shared(Kernel kernel, size_t bytes) {
