@@ -7,6 +7,12 @@
 
 namespace stitch::agents {
 
+std::string settings_text(const std::map<std::string, int64_t>& settings) {
+  std::vector<std::string> each;
+  for (const auto& [name, value] : settings) each.push_back(format("{} = {}", name, value));
+  return join(each, ", ");
+}
+
 Json to_json(const Ledger& ledger) {
   Json json = {{"times", ledger.measured ? "measured" : "estimated"}, {"steps", Json::array()}};
   for (const LedgerEntry& entry : ledger.entries) {
@@ -18,6 +24,7 @@ Json to_json(const Ledger& ledger) {
                 {"kept", entry.kept},
                 {"seconds", entry.seconds}};
     if (!entry.reason.empty()) one["reason"] = entry.reason;
+    if (!entry.settings.empty()) one["settings"] = entry.settings;
     json["steps"].push_back(std::move(one));
   }
   return json;
@@ -37,7 +44,10 @@ std::string table(const Ledger& ledger, const Terminal& terminal) {
                   entry.before > 0 && entry.after > 0 ? format("{:.2f}x", entry.before / entry.after) : "",
                   entry.predicted_gain != 0 ? seconds_text(entry.predicted_gain) : "",
                   {entry.kept ? "kept" : "rolled back", entry.kept ? Style::good : Style::warning},
-                  {entry.kept ? entry.why : entry.reason, Style::dim}});
+                  {!entry.kept              ? entry.reason
+                   : entry.settings.empty() ? entry.why
+                                            : settings_text(entry.settings),
+                   Style::dim}});
   return rows.render(terminal);
 }
 

@@ -1,6 +1,7 @@
 // Where the speed came from: each step's predicted and measured gain.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct LedgerEntry {
   bool kept = false;
   std::string reason;  // why it was rolled back
   double seconds = 0;  // that the step took us
+  std::map<std::string, int64_t> settings;  // of the program that it changed
 };
 
 struct Ledger {
@@ -23,6 +25,8 @@ struct Ledger {
   std::vector<LedgerEntry> entries;
 };
 
+// "fc1_matmul.algorithm = 3, …": what a step says of settings.
+std::string settings_text(const std::map<std::string, int64_t>& settings);
 Json to_json(const Ledger& ledger);
 std::string table(const Ledger& ledger, const Terminal& terminal);
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "agents/tune.h"
 #include "base/text.h"
 #include "code/technique.h"
 #include "code/write_program.h"
@@ -49,8 +50,10 @@ class Optimizer {
     }
     if (kept_.empty())
       return work_error("optimize", "no program passed the gates: " + ledger_.entries.back().reason);
+    if (options_.tune) tune_settings();
     Optimized out;
     STITCH_CHECK(ship(out));
+    out.tuning = std::move(tuning_);
     out.ledger = std::move(ledger_);
     out.floor = floor_of(graph(), cost(graph()), options_.gpu).seconds();
     out.seconds = since(begin_);
@@ -146,18 +149,66 @@ class Optimizer {
     return {};
   }
 
+  // The best program with values of its settings that the GPU likes better: a step like any other.
+  void tune_settings() {
+    const auto begin = Clock::now();
+    if (!ledger_.measured) return untuned("times on the emulated GPU mean nothing");
+    if (late()) return untuned("the budget is spent");
+    std::vector<Tunable> tunables =
+        tunables_of(graph(), kept_.back().plan, kept_.back().contents.manifest, options_.gpu);
+    if (tunables.empty()) return untuned("the program has no settings");
+    LedgerEntry entry{.step = "tune", .why = "settings, tried on the GPU", .before = kept_.back().seconds};
+    auto tuned = search(tunables);
+    if (tuned && !tuned->settings.empty()) {
+      const Judged judged = options_.direct && !options_.quick ? Judged::wholly : Judged::quickly;
+      tuning_ = std::make_shared<const Json>(to_json(*tuned));
+      take(entry.step, entry.why, kept_.back().plan, judged, tuned->settings);
+    } else {
+      entry.reason = tuned ? format("none of {} values is faster", tuned->tried) : tuned.error().message;
+      if (tuned)
+        tuning_ = std::make_shared<const Json>(to_json(*tuned));
+      else
+        untuned(entry.reason);
+      if (!tuned) recover(tuned.error(), entry.reason);
+      ledger_.entries.push_back(std::move(entry));
+    }
+    ledger_.entries.back().seconds = since(begin);
+  }
+
+  void untuned(const std::string& why) {
+    say("no tuning: " + why);
+    tuning_ = std::make_shared<const Json>(Json{{"skipped", why}});
+  }
+
+  Result<Tuned> search(const std::vector<Tunable>& tunables) {
+    const double budget = static_cast<double>(options_.budget.count()), left = budget - since(begin_);
+    const auto begin = Clock::now();
+    const fs::path folder = scratch_ / "tune";
+    STITCH_CHECK(write_package(folder, kept_.back().contents));
+    verifier::VerifyOptions options = asked(folder);
+    // A value that hangs costs no more than this.
+    options.time_limit = std::chrono::seconds(20);
+    STITCH_TRY(std::unique_ptr<verifier::SettingsClock> clock, verifier_->settings_clock(options));
+    TuneOptions limits{.seconds_left = [&] { return std::min(left, budget / 3) - since(begin); },
+                       .should_stop = options_.should_stop,
+                       .on_progress = options_.on_progress};
+    return tune(tunables, *clock, TuningCache(clock->machine()), limits);
+  }
+
   double estimated(const plan::Plan& plan) const { return plan::estimate(graph(), plan, options_.gpu); }
 
   // Codes and judges a plan; it stays if the whole program got better. Whatever goes wrong costs this step
   // and nothing else.
-  void take(std::string_view step, std::string_view why, plan::Plan plan, Judged judged) {
+  void take(std::string_view step, std::string_view why, plan::Plan plan, Judged judged,
+            const runner::Settings& settings = {}) {
     auto begin = Clock::now();
     double best = kept_.empty() ? 0 : kept_.back().seconds;
-    LedgerEntry entry{.step = std::string(step), .why = std::string(why), .before = best};
+    LedgerEntry entry{
+        .step = std::string(step), .why = std::string(why), .before = best, .settings = settings};
     if (!kept_.empty()) entry.predicted_gain = estimated(kept_.back().plan) - estimated(plan);
     if (kept_.empty()) start_of_next_ = plan;
     say(step);
-    if (std::optional<Attempt> attempt = attempt_at(std::move(plan), judged, entry.reason)) {
+    if (std::optional<Attempt> attempt = attempt_at(std::move(plan), judged, settings, entry.reason)) {
       entry.after = attempt->seconds;
       entry.kept = kept_.empty() || entry.after < best;
       if (entry.kept)
@@ -169,23 +220,29 @@ class Optimizer {
     ledger_.entries.push_back(std::move(entry));
   }
 
-  std::optional<Attempt> attempt_at(plan::Plan plan, Judged judged, std::string& reason) {
+  std::optional<Attempt> attempt_at(plan::Plan plan, Judged judged, const runner::Settings& settings,
+                                    std::string& reason) {
     try {
-      auto attempt = make(std::move(plan), judged);
+      auto attempt = make(std::move(plan), judged, settings);
       if (attempt) return *std::move(attempt);
       reason = attempt.error().message;
-      // Trouble of our own, such as a reference that ran out of memory: the next step gets a new one.
-      if (attempt.error().blame == Error::Blame::work && attempt.error().code != "stopped")
-        if (auto opened = open_verifier(); !opened) reason += "; " + opened.error().message;
+      recover(attempt.error(), reason);
     } catch (const std::exception& bug) {
       reason = format("a bug of ours: {}", bug.what());
     }
     return std::nullopt;
   }
 
-  Result<Attempt> make(plan::Plan plan, Judged judged) {
+  // Trouble of our own, such as a reference that ran out of memory: the next step gets a new one.
+  void recover(const Error& error, std::string& reason) {
+    if (error.blame == Error::Blame::work && error.code != "stopped")
+      if (auto opened = open_verifier(); !opened) reason += "; " + opened.error().message;
+  }
+
+  Result<Attempt> make(plan::Plan plan, Judged judged, const runner::Settings& settings) {
     STITCH_CHECK(plan::check(graph(), plan));
     STITCH_TRY(PackageContents contents, code::write_program(graph(), plan));
+    if (!settings.empty()) code::set_values(contents, settings);
     fs::path folder = scratch_ / format("step{}", ledger_.entries.size());
     STITCH_CHECK(write_package(folder, contents));
     verifier::VerifyOptions options = asked(folder);
@@ -269,6 +326,7 @@ class Optimizer {
   plan::Plan start_of_next_;   // until something is kept
   std::vector<Attempt> kept_;  // each better than the one before it
   Ledger ledger_;
+  std::shared_ptr<const Json> tuning_;
 };
 
 }  // namespace

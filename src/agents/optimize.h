@@ -21,6 +21,7 @@ struct OptimizeOptions {
   std::chrono::seconds budget{180};
   // The whole plan first, and steps dropped while it fails: the best program soonest. Otherwise step by step.
   bool direct = false;
+  bool tune = true;                   // settings tried on the GPU after the steps, a third of the budget
   bool quick = false;                 // what ships is judged as the steps are, not by every gate
   std::function<bool()> should_stop;  // then the best so far ships as it is
   std::function<void(std::string_view)> on_progress;
@@ -35,6 +36,7 @@ struct Optimized {
   double floor = 0;                     // seconds a call
   std::shared_ptr<const Json> regions;  // of what was shipped: name, technique, nodes, estimated seconds
   std::shared_ptr<const Json> plain_profile;  // of the plain program, as the profile gate saw it
+  std::shared_ptr<const Json> tuning;         // what the tuner tried, or why it did not
 };
 
 // An error only if there is no program at all to ship.

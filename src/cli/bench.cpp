@@ -61,6 +61,7 @@ Json circumstances(const BenchCommand& command, const GpuSpec& gpu, bool cuda, c
               {"budget_seconds", command.budget},
               {"direct", command.direct},
               {"quick", command.quick},
+              {"tune", !command.no_tune},
               {"known_baselines", command.known_baselines}};
   for (const Json& task : tasks)
     if (task.contains("reference") && !task["reference"].empty()) {
@@ -93,6 +94,7 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
                    "--baselines", baselines,        "--budget", std::to_string(command.budget)};
   if (command.direct) options.flags.emplace_back("--direct");
   if (command.quick) options.flags.emplace_back("--quick");
+  if (command.no_tune) options.flags.emplace_back("--no-tune");
   if (!command.python.empty()) options.flags.insert(options.flags.end(), {"--python", command.python});
   STITCH_TRY(std::string executable, sha256_of_file(executable_folder() / "stitchcuda"));
   options.identity = executable + " " + gpu.name;

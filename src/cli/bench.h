@@ -22,6 +22,7 @@ struct BenchCommand {
   int time_limit = 3600;  // seconds for one task
   bool direct = false;
   bool quick = false;
+  bool no_tune = false;
 };
 
 Result<int> run_bench(const BenchCommand& command, Console& console);

@@ -38,6 +38,7 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   options.budget = std::chrono::seconds(command.budget);
   options.direct = command.direct;
   options.quick = command.quick;
+  options.tune = !command.no_tune;
   StopPolitely polite;
   options.should_stop = stop_requested;
   Result<agents::Optimized> optimized = work_error("", "");
@@ -57,6 +58,7 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
                {"verdict", to_json(optimized->verdict)}};
   if (optimized->regions) json["regions"] = *optimized->regions;
   if (optimized->plain_profile) json["plain_profile"] = *optimized->plain_profile;
+  if (optimized->tuning) json["tuning"] = *optimized->tuning;
   fs::path page = command.html.empty() ? fs::path(command.out) / "report.html" : fs::path(command.html);
   STITCH_CHECK(write_file(page, optimize_page(json)));
   if (console.json) {

@@ -19,6 +19,7 @@ struct OptimizeCommand {
   int budget = 180;  // seconds
   bool direct = false;
   bool quick = false;
+  bool no_tune = false;
 };
 
 Result<int> run_optimize(const OptimizeCommand& command, Console& console);

@@ -19,6 +19,14 @@ const Json* evidence_of(const Json& verdict, std::string_view gate) {
   return nullptr;
 }
 
+// What a step changed of the program's settings, behind why it was taken.
+std::string why_kept(const Json& step) {
+  std::vector<std::string> settings;
+  for (const auto& [name, value] : step.value("settings", Json::object()).items())
+    settings.push_back(format("{} = {}", name, value.dump()));
+  return word(step, "why") + (settings.empty() ? "" : ": " + join(settings, ", "));
+}
+
 std::string ledger_part(const Json& ledger) {
   std::vector<std::vector<HtmlCell>> rows;
   for (const Json& step : ledger.value("steps", Json::array())) {
@@ -31,10 +39,27 @@ std::string ledger_part(const Json& ledger) {
                     {before > 0 && after > 0 ? seconds_text(before - after) : "", "n"},
                     {predicted != 0 ? seconds_text(predicted) : "", "n"},
                     {kept ? "kept" : "rolled back", kept ? "good" : "warning"},
-                    {kept ? word(step, "why") : word(step, "reason"), "long"}});
+                    {kept ? why_kept(step) : word(step, "reason"), "long"}});
   }
   return "<h2>Ledger</h2>" +
          html_table({"step", word(ledger, "times") + " a call", "gain", "saved", "predicted", "", ""}, rows);
+}
+
+std::string tuning_part(const Json& run) {
+  const Json tuning = run.value("tuning", Json::object());
+  if (tuning.empty()) return "";
+  std::string out = "<h2>Tuning</h2><p class=\"note\">";
+  if (std::string why = word(tuning, "skipped"); !why.empty())
+    return out + format("None: {}.</p>", escaped(why));
+  out += format("{} values tried in the whole program, {} kept", tuning.value("tried", 0),
+                tuning.value("kept", 0));
+  if (int known = tuning.value("known", 0)) out += format(", {} decisions known from earlier runs", known);
+  if (std::string why = word(tuning, "ended"); !why.empty()) out += format("; ended early: {}", escaped(why));
+  out += ".</p>";
+  std::vector<std::vector<HtmlCell>> rows;
+  for (const Json& one : tuning.value("dropped", Json::array()))
+    rows.push_back({{word(one, "name")}, {one.value("value", Json()).dump(), "n"}, {word(one, "reason"), "long"}});
+  return rows.empty() ? out : out + html_table({"setting", "value dropped", "why"}, rows);
 }
 
 // One lane: a box a kernel, as long as it ran. Where there are no times (the emulated GPU), each is as long.
@@ -159,7 +184,7 @@ std::string optimize_page(const Json& run) {
   facts.emplace_back(word(verdict, "class"), "numerics class");
   facts.emplace_back(seconds_text(run.value("seconds", 0.0)), "to optimise");
   return html_page(fs::path(word(verdict, "task")).stem().string(),
-                   html_facts(facts) + ledger_part(run.at("ledger")) + baselines_part(run) +
+                   html_facts(facts) + ledger_part(run.at("ledger")) + tuning_part(run) + baselines_part(run) +
                        timeline_part(run) + regions_part(run) + gates_part(verdict));
 }
 

@@ -154,12 +154,17 @@ Reply<Loaded> Candidate::load(const fs::path& program) {
   }
   return state_->ask<Loaded>(
       {{"do", "load"}, {"program", place.string()}}, [](const Json& json, const Answer&) {
-        return Loaded{json.at("manifest").get<std::string>(), json.at("has_regions").get<bool>()};
+        Loaded loaded{json.at("manifest").get<std::string>(), json.at("has_regions").get<bool>(), {}};
+        for (const auto& [library, version] : json.value("libraries", Json::object()).items())
+          loaded.libraries[library] = version.get<int64_t>();
+        return loaded;
       });
 }
 
-Reply<Created> Candidate::create(std::span<const TensorAt> parameters, std::string_view extra) {
+Reply<Created> Candidate::create(std::span<const TensorAt> parameters, std::string_view extra,
+                                 const Settings& settings) {
   Json request = {{"do", "create"}, {"parameters", to_wire(parameters)}};
+  if (!settings.empty()) request["settings"] = settings;
   if (!extra.empty()) {
     auto json = parse_json(extra);
     require(bool(json) && json->is_object(), "what is extra for a Python candidate is a JSON object");

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -74,7 +75,11 @@ struct Reply {
 struct Loaded {
   std::string manifest;  // JSON text as the program gave it
   bool has_regions = false;
+  std::map<std::string, int64_t> libraries;  // cublasLt, cudnn: their versions, if the program is linked to them
 };
+
+// Of the program's settings, by name; the others have the values that it ships with.
+using Settings = std::map<std::string, int64_t>;
 
 struct Created {
   double seconds = 0;
@@ -130,7 +135,9 @@ class Candidate {
 
   Reply<Loaded> load(const fs::path& program);  // a shared library or, for Python, the file with ModelNew
   // `extra`, a JSON object, reaches only Python candidates: constructor arguments and where weights belong.
-  Reply<Created> create(std::span<const TensorAt> parameters, std::string_view extra = {});
+  // A program with other settings than the one before has to be given all that were ever set.
+  Reply<Created> create(std::span<const TensorAt> parameters, std::string_view extra = {},
+                        const Settings& settings = {});
   // Uploads a set of inputs to fresh device memory, each tensor between guard zones. Returns its number.
   Reply<int> place(std::span<const TensorAt> inputs);
   Reply<std::monostate> drop(int set);

@@ -97,14 +97,22 @@ Result<Attempt> Attempt::start_with(Session& session, Weights weights, runner::O
   for (const ManifestTensor& output : session.task.signature.outputs)
     attempt.outputs_.push_back({output.type.dtype, output.type.shape, {}});
   attempt.states_ = renewed_states(session.task.signature);
-  STITCH_TRY(Tensors parameters, session.reference.parameters(weights));
-  STITCH_TRY(std::vector<runner::TensorAt> at, attempt.upload(parameters));
-  STITCH_TRY(attempt.created_,
-             or_found(attempt.patiently([&] { return attempt.candidate_.create(at, extra); }),
-                      "weights were packed"));
-  session.arena.release_to(0);
+  STITCH_CHECK(attempt.create(weights, extra));
   return attempt;
 }
+
+Result<void> Attempt::create(Weights weights, const std::string& extra) {
+  session_->arena.release_to(0);
+  STITCH_TRY(Tensors parameters, session_->reference.parameters(weights));
+  STITCH_TRY(std::vector<runner::TensorAt> at, upload(parameters));
+  STITCH_TRY(created_,
+             or_found(patiently([&] { return candidate_.create(at, extra, session_->settings); }),
+                      "weights were packed"));
+  session_->arena.release_to(0);
+  return {};
+}
+
+Result<void> Attempt::create_again() { return create(Weights::task, {}); }
 
 // What a held trial's tensors lack in bytes comes from the reference, straight into the arena.
 Result<std::vector<runner::TensorAt>> Attempt::upload(const Tensors& tensors, const Trial* held) {

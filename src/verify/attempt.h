@@ -29,6 +29,9 @@ class Attempt {
   // The same under a tool of compute-sanitizer.
   static Result<Attempt> start_under(Session& session, const std::string& tool);
 
+  // The same process with the program made anew, with the session's settings; placed inputs stay.
+  Result<void> create_again();
+
   // Uploads a trial's inputs and runs; they stay on the device until the next question.
   Result<Observed> ask(const Trial& trial, const runner::CallOptions& options = {});
   // The same on inputs that are there already.
@@ -54,6 +57,7 @@ class Attempt {
   Attempt(Session& session, runner::Candidate candidate)
       : session_(&session), candidate_(std::move(candidate)) {}
   static Result<Attempt> start_with(Session& session, Weights weights, runner::Options options);
+  Result<void> create(Weights weights, const std::string& extra);
   Result<std::vector<runner::TensorAt>> upload(const Tensors& tensors, const Trial* held = nullptr);
   Result<int> place(const Tensors& inputs, const Trial* held);
   Result<runner::Called> run(int set, const runner::CallOptions& options);

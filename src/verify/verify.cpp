@@ -186,13 +186,7 @@ class OpenVerifier final : public Verifier {
 
   Result<Verdict> judge(const VerifyOptions& options) override {
     Session session(options, task(), *reference_, *arena_);
-    session.torch = torch_;
-    if (torch_) torch_->hold_above(options.hold_above, *arena_);
-    session.seed =
-        options.seed ? *options.seed : (uint64_t{std::random_device{}()} << 32 | std::random_device{}());
-    session.gpu = gpu_;
-    STITCH_CHECK(find_the_program(options.program));
-    session.python = options.program.extension() == ".py";
+    STITCH_CHECK(prepare(session));
     Verdict verdict;
     for (const Gate& gate : all_gates()) {
       if (verdict.failure()) {
@@ -211,7 +205,25 @@ class OpenVerifier final : public Verifier {
     return verdict;
   }
 
+  Result<std::unique_ptr<SettingsClock>> settings_clock(const VerifyOptions& options) override {
+    auto session = std::make_unique<Session>(options, task(), *reference_, *arena_);
+    STITCH_CHECK(prepare(*session));
+    return open_settings_clock(std::move(session));
+  }
+
  private:
+  Result<void> prepare(Session& session) {
+    const VerifyOptions& options = session.options;
+    session.torch = torch_;
+    if (torch_) torch_->hold_above(options.hold_above, *arena_);
+    session.seed =
+        options.seed ? *options.seed : (uint64_t{std::random_device{}()} << 32 | std::random_device{}());
+    session.gpu = gpu_;
+    STITCH_CHECK(find_the_program(options.program));
+    session.python = options.program.extension() == ".py";
+    return {};
+  }
+
   std::optional<GpuSpec> gpu_;
   std::optional<Imported> imported_;
   std::optional<runner::Arena> arena_;

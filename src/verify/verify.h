@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "verify/session.h"
+#include "verify/settings_clock.h"
 #include "verify/verdict.h"
 
 namespace stitch::verifier {
@@ -16,6 +17,8 @@ class Verifier {
   virtual ~Verifier() = default;
   // An Error is a mistake in the request or trouble of our own; whatever the candidate does is a verdict.
   virtual Result<Verdict> judge(const VerifyOptions& options) = 0;
+  // Of a program that passed; `options` and the verifier outlive the clock.
+  virtual Result<std::unique_ptr<SettingsClock>> settings_clock(const VerifyOptions& options) = 0;
   virtual const TaskGraph& task() const = 0;
 };
 

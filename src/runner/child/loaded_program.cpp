@@ -31,7 +31,11 @@ Result<LoadedProgram> LoadedProgram::open(const fs::path& path) {
   find(out.manifest, "stitch_manifest", true);
   find(out.last_error, "stitch_last_error", true);
   find(out.run_region, "stitch_run_region", false);
+  find(out.set, "stitch_set", false);
   if (!missing.empty()) return user_error("load", format("the library does not export {}", missing));
+  size_t (*version)() = nullptr;
+  for (auto [name, function] : {std::pair{"cublasLt", "cublasLtGetVersion"}, {"cudnn", "cudnnGetVersion"}})
+    if (find(version, function, false); version) out.libraries[name] = static_cast<int64_t>(version());
   return out;
 }
 

@@ -1,6 +1,7 @@
 // A program's shared library in this process, by the C ABI.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "base/file.h"
@@ -16,6 +17,8 @@ struct LoadedProgram {
   decltype(&stitch_manifest) manifest = nullptr;
   decltype(&stitch_last_error) last_error = nullptr;
   decltype(&stitch_run_region) run_region = nullptr;  // may be null
+  decltype(&stitch_set) set = nullptr;                // may be null
+  std::map<std::string, int64_t> libraries;           // versions of those that it is linked to
 
   // From here on, code nobody trusts has run in this process.
   static Result<LoadedProgram> open(const fs::path& path);

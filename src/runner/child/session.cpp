@@ -120,6 +120,7 @@ Json Session::load(const Json& request) {
   Json out = yes();
   out["manifest"] = library_->manifest_text();
   out["has_regions"] = library_->run_region != nullptr;
+  out["libraries"] = library_->libraries;
   return out;
 }
 
@@ -168,6 +169,7 @@ Session::Buffers& Session::set(const Json& request) {
 
 Json Session::create(const Json& request) {
   destroy();
+  choose(request.value("settings", Json::object()));
   backend_->poison_free_memory(poison_word(DType::f32, process_secret()));
   Buffers parameters = upload(request.at("parameters"), "parameter");
   sound(backend_->synchronise());
@@ -186,6 +188,14 @@ Json Session::create(const Json& request) {
   out["seconds"] = static_cast<double>(end - start) / 1e9;
   out["device_bytes"] = bytes_after - bytes_before;
   return out;
+}
+
+void Session::choose(const Json& settings) {
+  for (const auto& [name, value] : settings.items()) {
+    if (!library_->set) throw Refusal{STITCH_UNSUPPORTED, "the program does not export stitch_set"};
+    const int status = library_->set(name.c_str(), value.get<int64_t>());
+    if (status != STITCH_OK) throw Refusal{status, library_->error_text()};
+  }
 }
 
 Json Session::destroy() {

@@ -37,6 +37,7 @@ class Session {
   Json hello(const Json& request);
   Json load(const Json& request);
   Json create(const Json& request);
+  void choose(const Json& settings);
   Json place(const Json& request);
   Json drop(const Json& request);
   Json call(const Json& request);

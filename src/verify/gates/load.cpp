@@ -43,6 +43,7 @@ Result<Passed> load(Session& session, Json& evidence) {
   auto manifest = parse_manifest(loaded.manifest);
   if (!manifest) return found("manifest", "its manifest can't be read: " + manifest.error().text());
   session.manifest = *std::move(manifest);
+  session.libraries = loaded.libraries;
   const Signature& theirs = session.manifest.signature;
   STITCH_CHECK(agree("parameter", theirs.parameters, session.task.signature.parameters));
   STITCH_CHECK(agree("input", theirs.inputs, session.task.signature.inputs));
@@ -53,6 +54,8 @@ Result<Passed> load(Session& session, Json& evidence) {
               {"class", session.manifest.numerics},
               {"regions", session.manifest.regions.size()},
               {"libraries", session.manifest.libraries}};
+  for (const ManifestSetting& setting : session.manifest.settings)
+    evidence["settings"][setting.name] = setting.value;
   return Passed{format("'{}', {} regions", session.manifest.name, session.manifest.regions.size())};
 }
 

@@ -5,7 +5,6 @@
 // back to back on a warm cache can't take longer than the same calls one by one on a cold one.
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -14,160 +13,18 @@
 #include "verify/attempt.h"
 #include "verify/baseline_cache.h"
 #include "verify/gates/gates.h"
-#include "verify/judge.h"
+#include "verify/stopwatch.h"
 #include "verify/torch_reference.h"
 
 namespace stitch::verifier {
 
 namespace {
 
-constexpr int64_t flush_bytes = int64_t{256} << 20;  // several times any L2
 constexpr int most_calls = 100, fewest_calls = 20, rounds = 5;
 constexpr double seconds_per_side = 1.0;
 // Calls of microseconds jitter with the host: more of them.
 constexpr int most_short_calls = 500;
 constexpr double seconds_of_short_calls = 0.02;
-constexpr int64_t checked_whole = int64_t{16} << 20, page = 1 << 16;
-constexpr size_t pages = 32, pages_kept = 4096;
-
-// What the program made of a set of inputs when it was judged: all of it, or many pages that it can't know.
-struct Verified {
-  std::vector<runner::Range> ranges;
-  std::vector<std::byte> bytes;  // one range after the other
-};
-
-// A set of inputs on the device.
-struct Placed {
-  int set;
-  std::vector<Verified> outputs;
-};
-
-class Stopwatch {
- public:
-  Stopwatch(Session& session, Attempt& attempt)
-      : session_(session), attempt_(attempt), random_(session.next_seed()) {}
-
-  Result<void> place() {
-    const size_t most_sets = session_.large() ? 2 : 4;
-    for (size_t which = 0; which < std::min(session_.trials.size(), most_sets); ++which) {
-      STITCH_TRY(Trial trial, judged(which));
-      STITCH_TRY(int set, attempt_.place(trial));
-      STITCH_TRY(Observed observed, attempt_.call(set, {.poison = session_.next_seed()}));
-      Placed made{.set = set};
-      for (size_t i = 0; i < observed.outputs.size(); ++i) {
-        made.outputs.push_back(pages_of(observed.outputs[i].bytes));
-        STITCH_TRY(Comparison comparison, judge_output(session_, trial, i, observed.outputs[i]));
-        if (!comparison.passed)
-          return found("wrong", format("before timing, '{}' is wrong: {}",
-                                       session_.task.signature.outputs[i].name, comparison.reason));
-      }
-      sets_.push_back(std::move(made));
-    }
-    return {};
-  }
-
-  // Timed calls on secret sets; every output is looked at before the next call.
-  Result<void> time(int count, Samples& samples) {
-    for (int i = 0; i < count; ++i) {
-      size_t which = random_() % sets_.size();
-      runner::CallOptions options{.poison = session_.next_seed(), .timed = true, .flush_bytes = flush_bytes};
-      STITCH_TRY(runner::Called called,
-                 or_found(attempt_.candidate().call(sets_[which].set, attempt_.output_types(), options),
-                          "it was timed"));
-      if (!called.damage.empty())
-        return found("out_of_bounds", format("a timed call wrote past its tensors: {}", called.damage));
-      STITCH_CHECK(check(which));
-      samples.wall_ns.push_back(called.wall_ns);
-      samples.event_ns.push_back(called.event_ns);
-    }
-    return {};
-  }
-
-  // Seconds a call by this side's watch, warm and back to back.
-  Result<double> watched(int count) {
-    std::vector<int> sets;
-    for (const Placed& placed : sets_) sets.push_back(placed.set);
-    STITCH_TRY(int64_t once, or_found(attempt_.candidate().burst(sets, attempt_.output_types(), count),
-                                      "calls ran back to back"));
-    STITCH_TRY(int64_t twice, or_found(attempt_.candidate().burst(sets, attempt_.output_types(), 2 * count),
-                                       "calls ran back to back"));
-    return static_cast<double>(twice - once) * 1e-9 / count;
-  }
-
- private:
-  // Small outputs whole, large ones on secret pages: equal to what was judged, or judged again.
-  Result<void> check(size_t which) {
-    for (size_t i = 0; i < sets_[which].outputs.size(); ++i) {
-      const Verified& verified = sets_[which].outputs[i];
-      std::vector<size_t> numbers = chosen(verified.ranges.size());
-      std::vector<runner::Range> ranges;
-      int64_t total = 0, mark = session_.arena.mark();
-      for (size_t number : numbers) {
-        ranges.push_back(verified.ranges[number]);
-        total += ranges.back().end - ranges.back().begin;
-      }
-      STITCH_TRY(int64_t offset, session_.arena.allocate(total));
-      STITCH_CHECK(or_found(attempt_.candidate().fetch_output(static_cast<int>(i), ranges, offset),
-                            "a timed output was fetched"));
-      const std::byte* got = session_.arena.bytes(offset, total).data();
-      bool same = true;
-      for (size_t k = 0; k < numbers.size(); ++k) {
-        auto size = static_cast<size_t>(ranges[k].end - ranges[k].begin);
-        same = same && std::memcmp(got, verified.bytes.data() + numbers[k] * size, size) == 0;
-        got += size;
-      }
-      session_.arena.release_to(mark);
-      if (!same) STITCH_CHECK(judge_again(which, i));
-    }
-    return {};
-  }
-
-  // What the reference was made to let go of, it answers again.
-  Result<Trial> judged(size_t which) {
-    const Trial& trial = session_.trials[which];
-    if (trial.truth.size()) return trial;
-    return session_.reference.ask(trial.question);
-  }
-
-  Result<void> judge_again(size_t which, size_t output) {
-    STITCH_TRY(Trial trial, judged(which));
-    int64_t mark = session_.arena.mark();
-    STITCH_TRY(Tensors outputs, attempt_.fetch(attempt_.output_types()));
-    STITCH_TRY(Comparison comparison, judge_output(session_, trial, output, outputs[output]));
-    session_.arena.release_to(mark);
-    if (comparison.passed) return {};
-    return found("wrong_when_timed", format("a timed call gives a wrong '{}': {}",
-                                            session_.task.signature.outputs[output].name, comparison.reason));
-  }
-
-  Verified pages_of(std::span<const std::byte> output) {
-    const int64_t size = std::ssize(output);
-    Verified out;
-    if (size <= checked_whole)
-      out.ranges = {{0, size}};
-    else
-      out.ranges = {{size - page, size}};
-    while (size > checked_whole && out.ranges.size() < pages_kept) {
-      int64_t begin = static_cast<int64_t>(random_() % static_cast<uint64_t>(size - page));
-      out.ranges.push_back({begin, begin + page});
-    }
-    for (const runner::Range& range : out.ranges)
-      out.bytes.insert(out.bytes.end(), output.begin() + range.begin, output.begin() + range.end);
-    return out;
-  }
-
-  // Of the ranges kept: the first, and some others.
-  std::vector<size_t> chosen(size_t count) {
-    std::vector<size_t> numbers = {0};
-    while (numbers.size() < std::min(pages, count)) numbers.push_back(random_() % count);
-    return numbers;
-  }
-
-  Session& session_;
-  Attempt& attempt_;
-  std::vector<Placed> sets_;
-  std::mt19937_64 random_;
-};
 
 int calls_for(double seconds) {
   seconds = std::max(seconds, 1e-6);
@@ -222,7 +79,7 @@ Result<Passed> timing(Session& session, Json& evidence) {
   STITCH_CHECK(prepare_baselines(session, live));
   STITCH_TRY(Attempt attempt, Attempt::start(session, Weights::task));
   Stopwatch stopwatch(session, attempt);
-  STITCH_CHECK(stopwatch.place());
+  STITCH_CHECK(stopwatch.place(session.large() ? 2 : 4));
   session.arena.release_to(0);
   session.arena.give_back_memory();
   session.progress("waiting for others to finish their timing");

@@ -1,0 +1,123 @@
+#include "verify/settings_clock.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "device/gpu_lock.h"
+#include "verify/gates/gates.h"
+#include "verify/stopwatch.h"
+
+namespace stitch::verifier {
+
+namespace {
+
+// Of a round: enough for a median, and no more than a tenth of a second.
+constexpr int fewest_calls = 5, most_calls = 20;
+constexpr double seconds_of_a_side = 0.1;
+
+// A process with the program in it.
+struct Side {
+  explicit Side(Session& session, Attempt started) : attempt(std::move(started)), watch(session, attempt) {}
+  Attempt attempt;
+  Stopwatch watch;
+};
+
+class LiveClock final : public SettingsClock {
+ public:
+  explicit LiveClock(std::unique_ptr<Session> session) : session_(std::move(session)) {}
+
+  Result<void> open() {
+    if (session_->python) return user_error("settings", "a Python file has no settings");
+    Json ignored;
+    for (auto gate : {screen, build, load}) STITCH_CHECK(gate(*session_, ignored));
+    if (session_->large() && session_->gpu) {
+      session_->progress("tuning: waiting for memory of the GPU");
+      STITCH_TRY(GpuShare share,
+                 GpuShare::take(gpu_bytes_of(session_->task.signature), session_->gpu->memory));
+      session_->share.emplace(std::move(share));
+    }
+    while (session_->trials.size() < sets()) {
+      STITCH_TRY(Trial trial, session_->reference.ask({Weights::task, "task", session_->next_seed()}));
+      session_->trials.push_back(std::move(trial));
+    }
+    STITCH_TRY(best_, start());
+    return {};
+  }
+
+  Result<void> challenge(const runner::Settings& settings) override {
+    // As it ships at first: a process that refuses settings is there for the next ones.
+    session_->settings.clear();
+    if (!challenger_) {
+      STITCH_TRY(challenger_, start());
+    }
+    // Whatever was ever set in a process stays set there.
+    for (const ManifestSetting& setting : session_->manifest.settings)
+      session_->settings[setting.name] = setting.value;
+    for (const auto& [name, value] : settings) session_->settings[name] = value;
+    auto ready = challenger_->attempt.create_again();
+    if (ready) ready = challenger_->watch.judge();
+    if (!ready && ready.error().code != "refused" && ready.error().code != "wrong") challenger_.reset();
+    return ready;
+  }
+
+  Result<Round> round() override {
+    if (!challenger_) return work_error("tuning", "there is no challenger");
+    STITCH_TRY(device::GpuLock alone, device::GpuLock::take());
+    if (calls_ == 0) {
+      Samples warm;
+      STITCH_CHECK(ours(best_->watch.time(fewest_calls, warm)));
+      calls_ = std::clamp(static_cast<int>(seconds_of_a_side / std::max(warm.median(), 1e-6)), fewest_calls,
+                          most_calls);
+    }
+    Samples best, challenger;
+    const bool first = ++rounds_ % 2 == 0;
+    if (first) STITCH_CHECK(theirs(challenger));
+    STITCH_CHECK(ours(best_->watch.time(calls_, best)));
+    if (!first) STITCH_CHECK(theirs(challenger));
+    return Round{best.median(), challenger.median()};
+  }
+
+  void crown() override { std::swap(best_, challenger_); }
+
+  std::string machine() const override {
+    std::string out = session_->gpu ? session_->gpu->name : "emulated";
+    for (const auto& [library, version] : session_->libraries) out += format(", {} {}", library, version);
+    return out;
+  }
+
+ private:
+  size_t sets() const { return session_->large() ? 1 : 2; }
+
+  Result<std::unique_ptr<Side>> start() {
+    STITCH_TRY(Attempt attempt, Attempt::start(*session_, Weights::task));
+    auto side = std::make_unique<Side>(*session_, std::move(attempt));
+    STITCH_CHECK(side->watch.place(sets()));
+    return Result<std::unique_ptr<Side>>(std::move(side));
+  }
+
+  Result<void> theirs(Samples& samples) {
+    auto timed = challenger_->watch.time(calls_, samples);
+    if (!timed) challenger_.reset();
+    return timed;
+  }
+  // The best was right before: if it fails now, something else is wrong.
+  static Result<void> ours(Result<void> timed) {
+    if (timed) return timed;
+    return work_error("tuning", "the best program so far failed: " + timed.error().message);
+  }
+
+  std::unique_ptr<Session> session_;
+  std::unique_ptr<Side> best_, challenger_;
+  int calls_ = 0, rounds_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<SettingsClock>> open_settings_clock(std::unique_ptr<Session> session) {
+  auto clock = std::make_unique<LiveClock>(std::move(session));
+  STITCH_CHECK(clock->open());
+  return Result<std::unique_ptr<SettingsClock>>(std::move(clock));
+}
+
+}  // namespace stitch::verifier

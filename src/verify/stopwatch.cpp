@@ -1,0 +1,156 @@
+#include "verify/stopwatch.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "verify/judge.h"
+
+namespace stitch::verifier {
+
+namespace {
+
+constexpr int64_t checked_whole = int64_t{16} << 20, page = 1 << 16;
+constexpr size_t pages = 32, pages_kept = 4096;
+
+}  // namespace
+
+Result<void> Stopwatch::place(size_t most_sets) {
+  for (size_t which = 0; which < std::min(session_.trials.size(), most_sets); ++which) {
+    STITCH_TRY(Trial trial, answered(which));
+    STITCH_TRY(int set, attempt_.place(trial));
+    sets_.push_back({set, {}});
+    STITCH_CHECK(judge(which));
+  }
+  return {};
+}
+
+Result<void> Stopwatch::judge() {
+  for (size_t which = 0; which < sets_.size(); ++which) STITCH_CHECK(judge(which));
+  return {};
+}
+
+Result<void> Stopwatch::judge(size_t which) {
+  Placed& placed = sets_[which];
+  STITCH_TRY(Observed observed, attempt_.call(placed.set, {.poison = session_.next_seed()}));
+  placed.outputs.resize(observed.outputs.size());
+  std::optional<Trial> trial;
+  for (size_t i = 0; i < observed.outputs.size(); ++i) {
+    if (placed.outputs[i].holds(observed.outputs[i].bytes)) continue;
+    if (!trial) {
+      STITCH_TRY(trial, answered(which));
+    }
+    placed.outputs[i] = pages_of(observed.outputs[i].bytes);
+    STITCH_TRY(Comparison comparison, judge_output(session_, *trial, i, observed.outputs[i]));
+    if (comparison.passed) continue;
+    placed.outputs[i] = {};
+    return found("wrong", format("before timing, '{}' is wrong: {}", session_.task.signature.outputs[i].name,
+                                 comparison.reason));
+  }
+  return {};
+}
+
+Result<void> Stopwatch::time(int count, Samples& samples) {
+  for (int i = 0; i < count; ++i) {
+    size_t which = random_() % sets_.size();
+    runner::CallOptions options{.poison = session_.next_seed(), .timed = true, .flush_bytes = flush_bytes};
+    STITCH_TRY(runner::Called called,
+               or_found(attempt_.candidate().call(sets_[which].set, attempt_.output_types(), options),
+                        "it was timed"));
+    if (!called.damage.empty())
+      return found("out_of_bounds", format("a timed call wrote past its tensors: {}", called.damage));
+    STITCH_CHECK(check(which));
+    samples.wall_ns.push_back(called.wall_ns);
+    samples.event_ns.push_back(called.event_ns);
+  }
+  return {};
+}
+
+Result<double> Stopwatch::watched(int count) {
+  std::vector<int> sets;
+  for (const Placed& placed : sets_) sets.push_back(placed.set);
+  STITCH_TRY(int64_t once, or_found(attempt_.candidate().burst(sets, attempt_.output_types(), count),
+                                    "calls ran back to back"));
+  STITCH_TRY(int64_t twice, or_found(attempt_.candidate().burst(sets, attempt_.output_types(), 2 * count),
+                                     "calls ran back to back"));
+  return static_cast<double>(twice - once) * 1e-9 / count;
+}
+
+// Small outputs whole, large ones on secret pages: equal to what was judged, or judged again.
+Result<void> Stopwatch::check(size_t which) {
+  for (size_t i = 0; i < sets_[which].outputs.size(); ++i) {
+    const Verified& verified = sets_[which].outputs[i];
+    std::vector<size_t> numbers = chosen(verified.ranges.size());
+    std::vector<runner::Range> ranges;
+    int64_t total = 0, mark = session_.arena.mark();
+    for (size_t number : numbers) {
+      ranges.push_back(verified.ranges[number]);
+      total += ranges.back().end - ranges.back().begin;
+    }
+    STITCH_TRY(int64_t offset, session_.arena.allocate(total));
+    STITCH_CHECK(or_found(attempt_.candidate().fetch_output(static_cast<int>(i), ranges, offset),
+                          "a timed output was fetched"));
+    const std::byte* got = session_.arena.bytes(offset, total).data();
+    bool same = true;
+    for (size_t k = 0; k < numbers.size(); ++k) {
+      auto size = static_cast<size_t>(ranges[k].end - ranges[k].begin);
+      same = same && std::memcmp(got, verified.bytes.data() + numbers[k] * size, size) == 0;
+      got += size;
+    }
+    session_.arena.release_to(mark);
+    if (!same) STITCH_CHECK(judge_again(which, i));
+  }
+  return {};
+}
+
+// What the reference was made to let go of, it answers again.
+Result<Trial> Stopwatch::answered(size_t which) {
+  const Trial& trial = session_.trials[which];
+  if (trial.truth.size()) return trial;
+  return session_.reference.ask(trial.question);
+}
+
+Result<void> Stopwatch::judge_again(size_t which, size_t output) {
+  STITCH_TRY(Trial trial, answered(which));
+  int64_t mark = session_.arena.mark();
+  STITCH_TRY(Tensors outputs, attempt_.fetch(attempt_.output_types()));
+  STITCH_TRY(Comparison comparison, judge_output(session_, trial, output, outputs[output]));
+  session_.arena.release_to(mark);
+  if (comparison.passed) return {};
+  return found("wrong_when_timed", format("a timed call gives a wrong '{}': {}",
+                                          session_.task.signature.outputs[output].name, comparison.reason));
+}
+
+bool Stopwatch::Verified::holds(std::span<const std::byte> output) const {
+  const std::byte* known = bytes.data();
+  for (const runner::Range& range : ranges) {
+    auto size = static_cast<size_t>(range.end - range.begin);
+    if (std::memcmp(output.data() + range.begin, known, size) != 0) return false;
+    known += size;
+  }
+  return !ranges.empty();
+}
+
+Stopwatch::Verified Stopwatch::pages_of(std::span<const std::byte> output) {
+  const int64_t size = std::ssize(output);
+  Verified out;
+  if (size <= checked_whole)
+    out.ranges = {{0, size}};
+  else
+    out.ranges = {{size - page, size}};
+  while (size > checked_whole && out.ranges.size() < pages_kept) {
+    int64_t begin = static_cast<int64_t>(random_() % static_cast<uint64_t>(size - page));
+    out.ranges.push_back({begin, begin + page});
+  }
+  for (const runner::Range& range : out.ranges)
+    out.bytes.insert(out.bytes.end(), output.begin() + range.begin, output.begin() + range.end);
+  return out;
+}
+
+// Of the ranges kept: the first, and some others.
+std::vector<size_t> Stopwatch::chosen(size_t count) {
+  std::vector<size_t> numbers = {0};
+  while (numbers.size() < std::min(pages, count)) numbers.push_back(random_() % count);
+  return numbers;
+}
+
+}  // namespace stitch::verifier
