@@ -22,7 +22,8 @@ const Json* evidence_of(const Json& verdict, std::string_view gate) {
 // What a step changed of the program's settings, behind why it was taken.
 std::string why_kept(const Json& step) {
   std::vector<std::string> settings;
-  for (const auto& [name, value] : step.value("settings", Json::object()).items())
+  const Json changed = step.value("settings", Json::object());
+  for (const auto& [name, value] : changed.items())
     settings.push_back(format("{} = {}", name, value.dump()));
   return word(step, "why") + (settings.empty() ? "" : ": " + join(settings, ", "));
 }

@@ -155,7 +155,8 @@ Reply<Loaded> Candidate::load(const fs::path& program) {
   return state_->ask<Loaded>(
       {{"do", "load"}, {"program", place.string()}}, [](const Json& json, const Answer&) {
         Loaded loaded{json.at("manifest").get<std::string>(), json.at("has_regions").get<bool>(), {}};
-        for (const auto& [library, version] : json.value("libraries", Json::object()).items())
+        const Json libraries = json.value("libraries", Json::object());
+        for (const auto& [library, version] : libraries.items())
           loaded.libraries[library] = version.get<int64_t>();
         return loaded;
       });
