@@ -56,7 +56,7 @@ struct ManifestRegion {
 // A number that may be chosen before the program is created (stitch_set): tuning it compiles nothing.
 struct ManifestSetting {
   std::string name;             // fc1_matmul.algorithm
-  std::string region;           // by its name
+  std::string region;           // by its name; empty: the whole program's
   std::vector<int64_t> values;  // that it may have
   int64_t value = 0;            // that it has unless somebody sets it: one of them
 

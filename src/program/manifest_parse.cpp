@@ -264,8 +264,8 @@ Result<std::vector<ManifestSetting>> parse_settings(const Fields& document,
     STITCH_TRY(setting.name, fields.string("name"));
     if (setting.name.empty()) return wrong(fields.path("name"), "empty");
     if (!names.insert(setting.name).second) return wrong(fields.path("name"), "there are two of this name");
-    STITCH_TRY(setting.region, fields.string("region"));
-    if (!region_names.contains(setting.region))
+    STITCH_TRY(setting.region, fields.string_or_empty("region"));
+    if (!setting.region.empty() && !region_names.contains(setting.region))
       return wrong(fields.path("region"),
                    format("there is no region '{}'", shorten(printable(setting.region), 60)));
     STITCH_TRY(setting.values, fields.integers("values", largest_value, most_values));

@@ -31,10 +31,10 @@ std::string print(const Slot& slot) {
 }
 
 std::string print(const ManifestSetting& setting) {
-  return line({{"name", setting.name},
-               {"region", setting.region},
-               {"values", setting.values},
-               {"value", setting.value}});
+  Json json = {{"name", setting.name}};
+  if (!setting.region.empty()) json["region"] = setting.region;
+  json.update(Json{{"values", setting.values}, {"value", setting.value}});
+  return line(json);
 }
 
 std::string print(const ManifestRegion& region);

@@ -84,7 +84,7 @@ Manifest sample() {
   manifest.regions[0].reads = {{"x", {DType::f16, {2, 3, 4, 5}}, {0, 2, 3, 1}}};
   manifest.regions[1] = {"empty", "program.cu", "", {}, {}, {}};
   manifest.libraries = {"cublasLt", "cudnn"};
-  manifest.settings = {{"conv.algorithm", "conv", {0, 1, 2}, 1}, {"conv.threads", "conv", {64, 256}, 256}};
+  manifest.settings = {{"conv.algorithm", "conv", {0, 1, 2}, 1}, {"threads", "", {64, 256}, 256}};
   return manifest;
 }
 

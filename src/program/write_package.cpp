@@ -183,6 +183,8 @@ Result<void> write_package(const fs::path& folder, const PackageContents& conten
   std::string rows;
   if (!contents.task.empty())
     rows += "| `model_new.py` | the program as a PyTorch module (KernelBench's `ModelNew`) |\n";
+  if (!manifest.settings.empty())
+    rows += "| `settings.h`, `manifest.cu` | numbers that `stitch_set` may change, and what they are |\n";
   if (!contents.constants.empty())
     rows += "| `constants.safetensors` | tensors that the model's constructor does not make |\n";
   replacements.push_back({"rows", rows});

@@ -13,7 +13,7 @@ namespace stitch::verifier {
 namespace {
 
 // Of a round: enough for a median, and no more than a tenth of a second.
-constexpr int fewest_calls = 5, most_calls = 20;
+constexpr int warm_calls = 3, fewest_calls = 5, most_calls = 20;
 constexpr double seconds_of_a_side = 0.1;
 
 // A process with the program in it.
@@ -37,9 +37,11 @@ class LiveClock final : public SettingsClock {
                  GpuShare::take(gpu_bytes_of(session_->task.signature), session_->gpu->memory));
       session_->share.emplace(std::move(share));
     }
-    while (session_->trials.size() < sets()) {
-      STITCH_TRY(Trial trial, session_->reference.ask({Weights::task, "task", session_->next_seed()}));
-      session_->trials.push_back(std::move(trial));
+    // As the task draws them; and others, on which an algorithm that rounds more shows it.
+    for (const char* distribution : {"task", "normal", "task"}) {
+      if (session_->trials.size() == sets()) break;
+      STITCH_TRY(Trial trial, session_->reference.ask({Weights::task, distribution, session_->next_seed()}));
+      if (trial.in_domain) session_->trials.push_back(std::move(trial));
     }
     STITCH_TRY(best_, start());
     return {};
@@ -55,6 +57,7 @@ class LiveClock final : public SettingsClock {
     for (const ManifestSetting& setting : session_->manifest.settings)
       session_->settings[setting.name] = setting.value;
     for (const auto& [name, value] : settings) session_->settings[name] = value;
+    fresh_ = true;
     auto ready = challenger_->attempt.create_again();
     if (ready) ready = challenger_->watch.judge();
     if (!ready && ready.error().code != "refused" && ready.error().code != "wrong") challenger_.reset();
@@ -70,18 +73,23 @@ class LiveClock final : public SettingsClock {
       calls_ = std::clamp(static_cast<int>(seconds_of_a_side / std::max(warm.median(), 1e-6)), fewest_calls,
                           most_calls);
     }
+    // First calls make graphs of their own.
+    Samples warm;
+    if (std::exchange(fresh_, false)) STITCH_CHECK(theirs(warm_calls, warm));
     Samples best, challenger;
     const bool first = ++rounds_ % 2 == 0;
-    if (first) STITCH_CHECK(theirs(challenger));
+    if (first) STITCH_CHECK(theirs(calls_, challenger));
     STITCH_CHECK(ours(best_->watch.time(calls_, best)));
-    if (!first) STITCH_CHECK(theirs(challenger));
+    if (!first) STITCH_CHECK(theirs(calls_, challenger));
     return Round{best.median(), challenger.median()};
   }
 
   void crown() override { std::swap(best_, challenger_); }
 
   std::string machine() const override {
-    std::string out = session_->gpu ? session_->gpu->name : "emulated";
+    std::string out = session_->options.device == runner::Device::emulated ? "emulated"
+                      : session_->gpu                                      ? session_->gpu->name
+                                                                           : "another GPU";
     for (const auto& [library, version] : session_->libraries) out += format(", {} {}", library, version);
     return out;
   }
@@ -96,8 +104,8 @@ class LiveClock final : public SettingsClock {
     return Result<std::unique_ptr<Side>>(std::move(side));
   }
 
-  Result<void> theirs(Samples& samples) {
-    auto timed = challenger_->watch.time(calls_, samples);
+  Result<void> theirs(int calls, Samples& samples) {
+    auto timed = challenger_->watch.time(calls, samples);
     if (!timed) challenger_.reset();
     return timed;
   }
@@ -110,6 +118,7 @@ class LiveClock final : public SettingsClock {
   std::unique_ptr<Session> session_;
   std::unique_ptr<Side> best_, challenger_;
   int calls_ = 0, rounds_ = 0;
+  bool fresh_ = true;  // the challenger was not called under the clock yet
 };
 
 }  // namespace
