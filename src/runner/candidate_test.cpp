@@ -73,6 +73,17 @@ TEST(Candidate, RunsRegionsTimedMisalignedAndInBursts) {
   EXPECT_FALSE(candidate.drop(second.value).ok());
 }
 
+TEST(Candidate, RefusesSettingsThatItDoesNotHave) {
+  Bench bench = Bench::create();
+  Candidate candidate = bench.start();
+  ASSERT_FALSE(bench.use(candidate, "honest"));
+  auto refused = candidate.create({&bench.scale, 1}, {}, {{"scale.threads", 64}});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.failure->kind, FailureKind::refused);
+  EXPECT_EQ(refused.failure->message, "the program does not export stitch_set");
+  EXPECT_TRUE(candidate.create({&bench.scale, 1}).ok());
+}
+
 TEST(Candidate, WritesAStateOverACopyOfItsInput) {
   Bench bench = Bench::create();
   Candidate candidate = bench.start();

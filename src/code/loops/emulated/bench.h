@@ -245,7 +245,7 @@ class Bench {
           "(void)pointers;\n"
           "  int status = enqueue_{}(",
           i, each.region.name);
-      for (const std::string& argument : each.code.arguments) source += pass(each, argument) + ", ";
+      for (const std::string& argument : each.code.arguments) source += pass(each, argument, i) + ", ";
       source += "nullptr);\n  if (status) return status;\n  return cudaDeviceSynchronize();\n}\n";
     }
     fs::path folder = fs::path(STITCH_BINARY_DIR) / "code_device";
@@ -269,10 +269,11 @@ class Bench {
     }
   }
 
-  std::string pass(const Case& each, const std::string& argument) const {
+  // Settings take their values in turn: case after case, all of them are seen.
+  std::string pass(const Case& each, const std::string& argument, size_t turn) const {
     if (argument == "workspace") return "workspace";
     for (const Setting& setting : each.code.settings)
-      if (setting.variable == argument) return std::to_string(setting.value);
+      if (setting.variable == argument) return std::to_string(setting.values[turn % setting.values.size()]);
     size_t index = 0;
     for (const auto* places : {&each.reads, &each.weights, &each.writes})
       for (const Place& place : *places) {

@@ -301,6 +301,11 @@ std::vector<Case> conv_cases() {
                  .graph = forms[1].graph,
                  .settings = {{"search", 1}},
                  .tolerance = 2e-3});
+  all.push_back({.name = "tf32_second_proposal",
+                 .technique = "conv.cudnn",
+                 .graph = forms[1].graph,
+                 .settings = {{"algorithm", 1}},
+                 .tolerance = 2e-3});
   all.push_back({.name = "strict_channels_last",
                  .technique = "conv.cudnn",
                  .graph = forms[0].graph,

@@ -219,6 +219,12 @@ std::vector<Case> matmul_cases() {
        .graph = "input %a : f16[9,16]\ninput %b : f16[16,8]\n%y = matmul(%a, %b) : f16[9,8]\noutput %y\n",
        .tolerance = 1e-3});
 
+  // More packs than blocks have threads: they take several turns.
+  all.push_back({.name = "split_few_blocks",
+                 .technique = "matmul.split_half",
+                 .graph = "input %x : f32[1040,528]\nparameter %w : f32[8,528]\n"
+                          "%y = linear(%x, %w) : f32[1040,8]\noutput %y\n",
+                 .settings = {{"blocks", 264}}});
   // Split products: both forms, magnitudes far from 1, rows that differ much.
   std::string square = forms[7].graph;
   for (int64_t products : {1, 2})
