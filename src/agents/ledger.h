@@ -15,8 +15,8 @@ struct LedgerEntry {
   double predicted_gain = 0;     // seconds
   double before = 0, after = 0;  // seconds a call; measured, or estimated
   bool kept = false;
-  std::string reason;  // why it was rolled back
-  double seconds = 0;  // that the step took us
+  std::string reason;                       // why it was rolled back
+  double seconds = 0;                       // that the step took us
   std::map<std::string, int64_t> settings;  // of the program that it changed
 };
 

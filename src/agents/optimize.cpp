@@ -152,47 +152,53 @@ class Optimizer {
   // The best program with values of its settings that the GPU likes better: a step like any other.
   void tune_settings() {
     const auto begin = Clock::now();
-    if (!ledger_.measured) return untuned("times on the emulated GPU mean nothing");
-    if (late()) return untuned("the budget is spent");
+    if (!ledger_.measured) return say_of_tuning({{"skipped", "times on the emulated GPU mean nothing"}});
+    if (late()) return say_of_tuning({{"skipped", stopped() ? "stopped" : "the budget is spent"}});
     std::vector<Tunable> tunables =
         tunables_of(graph(), kept_.back().plan, kept_.back().contents.manifest, options_.gpu);
-    if (tunables.empty()) return untuned("the program has no settings");
+    if (tunables.empty()) return say_of_tuning({{"skipped", "the program has no settings that matter"}});
     LedgerEntry entry{.step = "tune", .why = "settings, tried on the GPU", .before = kept_.back().seconds};
-    auto tuned = search(tunables);
-    if (tuned && !tuned->settings.empty()) {
-      const Judged judged = options_.direct && !options_.quick ? Judged::wholly : Judged::quickly;
-      tuning_ = std::make_shared<const Json>(to_json(*tuned));
-      take(entry.step, entry.why, kept_.back().plan, judged, tuned->settings);
-    } else {
-      entry.reason = tuned ? format("none of {} values is faster", tuned->tried) : tuned.error().message;
-      if (tuned)
-        tuning_ = std::make_shared<const Json>(to_json(*tuned));
-      else
-        untuned(entry.reason);
-      if (!tuned) recover(tuned.error(), entry.reason);
+    const Tuned tuned = search(tunables, entry.reason);
+    say_of_tuning(to_json(tuned));
+    if (tuned.settings.empty()) {
+      if (entry.reason.empty()) entry.reason = format("none of {} values is faster", tuned.tried);
       ledger_.entries.push_back(std::move(entry));
+    } else {
+      const Judged judged = options_.direct && !options_.quick ? Judged::wholly : Judged::quickly;
+      take(entry.step, entry.why, kept_.back().plan, judged, tuned.settings);
     }
     ledger_.entries.back().seconds = since(begin);
   }
 
-  void untuned(const std::string& why) {
-    say("no tuning: " + why);
-    tuning_ = std::make_shared<const Json>(Json{{"skipped", why}});
+  void say_of_tuning(Json tuning) {
+    if (tuning.contains("skipped")) say("no tuning: " + tuning["skipped"].get<std::string>());
+    tuning_ = std::make_shared<const Json>(std::move(tuning));
   }
 
-  Result<Tuned> search(const std::vector<Tunable>& tunables) {
+  // With what is left of the budget, at most a third of it. Whatever goes wrong costs the tuning and nothing
+  // else.
+  Tuned search(const std::vector<Tunable>& tunables, std::string& reason) {
     const double budget = static_cast<double>(options_.budget.count()), left = budget - since(begin_);
     const auto begin = Clock::now();
-    const fs::path folder = scratch_ / "tune";
-    STITCH_CHECK(write_package(folder, kept_.back().contents));
-    verifier::VerifyOptions options = asked(folder);
-    // A value that hangs costs no more than this.
-    options.time_limit = std::chrono::seconds(20);
-    STITCH_TRY(std::unique_ptr<verifier::SettingsClock> clock, verifier_->settings_clock(options));
     TuneOptions limits{.seconds_left = [&] { return std::min(left, budget / 3) - since(begin); },
                        .should_stop = options_.should_stop,
                        .on_progress = options_.on_progress};
-    return tune(tunables, *clock, TuningCache(clock->machine()), limits);
+    verifier::VerifyOptions program = asked(scratch_ / "tune");
+    program.time_limit = std::chrono::seconds(20);  // a value that hangs costs no more than this
+    try {
+      auto clock = clock_for(program);
+      if (clock) return tune(tunables, **clock, TuningCache((*clock)->machine()), limits);
+      reason = clock.error().message;
+      recover(clock.error(), reason);
+    } catch (const std::exception& bug) {
+      reason = format("a bug of ours: {}", bug.what());
+    }
+    return Tuned{.ended = reason};
+  }
+
+  Result<std::unique_ptr<verifier::SettingsClock>> clock_for(const verifier::VerifyOptions& program) {
+    STITCH_CHECK(write_package(program.program, kept_.back().contents));
+    return verifier_->settings_clock(program);
   }
 
   double estimated(const plan::Plan& plan) const { return plan::estimate(graph(), plan, options_.gpu); }

@@ -113,9 +113,8 @@ TEST_F(SettingsOfAProgram, ReachItThroughTheRunner) {
   ASSERT_TRUE(verdict->passed()) << verdict->failure()->gate << ": " << verdict->failure()->summary;
   auto package = load_package(folder->path() / "program");
   ASSERT_TRUE(package);
-  auto built = device::build({.sources = package->sources,
-                              .include_dirs = package->include_dirs,
-                              .libraries = package->libraries});
+  auto built = device::build(
+      {.sources = package->sources, .include_dirs = package->include_dirs, .libraries = package->libraries});
   ASSERT_TRUE(built) << built.error().text();
 
   auto arena = runner::Arena::create(1 << 20);

@@ -25,7 +25,8 @@ std::string signature_of(const Graph& graph, const plan::Plan& plan, const plan:
     if (id == ValueId::none) return "none";
     const plan::Storage& storage = plan.storage[index_of(id)];
     const TensorType& type = graph.type(id);
-    return format("{}{}{}{}", text(type), storage.dtype != type.dtype ? format(" as {}", name(storage.dtype)) : "",
+    return format("{}{}{}{}", text(type),
+                  storage.dtype != type.dtype ? format(" as {}", name(storage.dtype)) : "",
                   storage.order.empty() ? "" : format(" in [{}]", join(storage.order, ",")),
                   graph[id].has_data() ? " weight" : "");
   };
@@ -168,8 +169,7 @@ std::vector<Tunable> tunables_of(const Graph& graph, const plan::Plan& plan, con
     const double seconds = plan::estimate(graph, plan, plan.regions[r], gpu).seconds();
     for (const ManifestSetting& setting : manifest.settings) {
       if (setting.region != manifest.regions[r].name || setting.values.size() < 2) continue;
-      std::string signature =
-          format("{} of {}", within(setting), signature_of(graph, plan, plan.regions[r]));
+      std::string signature = format("{} of {}", within(setting), signature_of(graph, plan, plan.regions[r]));
       Tunable& one = alike[signature];
       one.signature = signature;
       one.names.push_back(setting.name);
@@ -178,8 +178,11 @@ std::vector<Tunable> tunables_of(const Graph& graph, const plan::Plan& plan, con
       one.seconds += seconds;
     }
   }
+  // What is a two-hundredth of a call can't be seen in one.
+  const double least = plan::estimate(graph, plan, gpu) / 200;
   std::vector<Tunable> out;
-  for (auto& [signature, tunable] : alike) out.push_back(std::move(tunable));
+  for (auto& [signature, tunable] : alike)
+    if (tunable.seconds >= least) out.push_back(std::move(tunable));
   std::ranges::stable_sort(out, std::ranges::greater{}, &Tunable::seconds);
   return out;
 }

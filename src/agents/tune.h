@@ -25,7 +25,8 @@ struct Tunable {
   int64_t value = 0;            // that the program has
   double seconds = 0;           // of a call, estimated, of all these regions
 };
-// Heaviest first. `manifest` is that of the plan's program: its regions are the plan's, in order.
+// Heaviest first, without those that hardly count. `manifest` is that of the plan's program: its regions are
+// the plan's, in order.
 std::vector<Tunable> tunables_of(const Graph& graph, const plan::Plan& plan, const Manifest& manifest,
                                  const GpuSpec& gpu);
 

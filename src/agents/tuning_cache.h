@@ -1,5 +1,5 @@
-// What the tuner found before, by GPU, library versions and what was decided about: a small file each. Advice:
-// whoever takes it tries it in the program at hand.
+// What the tuner found before, by GPU, library versions and what was decided about: a small file each.
+// Advice: whoever takes it tries it in the program at hand.
 #pragma once
 
 #include <cstdint>

@@ -23,8 +23,7 @@ const Json* evidence_of(const Json& verdict, std::string_view gate) {
 std::string why_kept(const Json& step) {
   std::vector<std::string> settings;
   const Json changed = step.value("settings", Json::object());
-  for (const auto& [name, value] : changed.items())
-    settings.push_back(format("{} = {}", name, value.dump()));
+  for (const auto& [name, value] : changed.items()) settings.push_back(format("{} = {}", name, value.dump()));
   return word(step, "why") + (settings.empty() ? "" : ": " + join(settings, ", "));
 }
 
@@ -59,7 +58,8 @@ std::string tuning_part(const Json& run) {
   out += ".</p>";
   std::vector<std::vector<HtmlCell>> rows;
   for (const Json& one : tuning.value("dropped", Json::array()))
-    rows.push_back({{word(one, "name")}, {one.value("value", Json()).dump(), "n"}, {word(one, "reason"), "long"}});
+    rows.push_back(
+        {{word(one, "name")}, {one.value("value", Json()).dump(), "n"}, {word(one, "reason"), "long"}});
   return rows.empty() ? out : out + html_table({"setting", "value dropped", "why"}, rows);
 }
 
@@ -185,8 +185,8 @@ std::string optimize_page(const Json& run) {
   facts.emplace_back(word(verdict, "class"), "numerics class");
   facts.emplace_back(seconds_text(run.value("seconds", 0.0)), "to optimise");
   return html_page(fs::path(word(verdict, "task")).stem().string(),
-                   html_facts(facts) + ledger_part(run.at("ledger")) + tuning_part(run) + baselines_part(run) +
-                       timeline_part(run) + regions_part(run) + gates_part(verdict));
+                   html_facts(facts) + ledger_part(run.at("ledger")) + tuning_part(run) +
+                       baselines_part(run) + timeline_part(run) + regions_part(run) + gates_part(verdict));
 }
 
 }  // namespace stitch

@@ -218,9 +218,10 @@ void add_optimize(CLI::App& app, Options& options) {
   command.add_flag("--direct", optimize.direct,
                    "the whole plan first, steps dropped while it fails: the best program soonest");
   command.add_flag("--quick", optimize.quick, "what ships is judged as the steps are: one seed, fewer gates");
-  command.add_flag("--no-tune", optimize.no_tune,
-                   "no settings are tried on the GPU after the steps; else with what is left of the budget, at "
-                   "most a third");
+  command.add_flag(
+      "--no-tune", optimize.no_tune,
+      "no settings are tried on the GPU after the steps; else with what is left of the budget, at "
+      "most a third");
   command.add_option("--class", optimize.model_class, "the class to import, instead of Model")
       ->type_name("NAME");
   command.add_option("--python", optimize.python, "the Python to use for the task")->type_name("PATH");
@@ -266,9 +267,10 @@ void add_bench(CLI::App& app, Options& options) {
   command.add_flag("--direct", bench.direct,
                    "the whole plan first, steps dropped while it fails: the best program soonest");
   command.add_flag("--quick", bench.quick, "what ships is judged as the steps are: one seed, fewer gates");
-  command.add_flag("--no-tune", bench.no_tune,
-                   "no settings are tried on the GPU after the steps; else with what is left of the budget, at "
-                   "most a third");
+  command.add_flag(
+      "--no-tune", bench.no_tune,
+      "no settings are tried on the GPU after the steps; else with what is left of the budget, at "
+      "most a third");
   command.add_option("--python", bench.python, "the Python to use for the tasks")->type_name("PATH");
   add_json(command, options);
   command.footer(

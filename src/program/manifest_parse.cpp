@@ -258,8 +258,8 @@ Result<std::vector<ManifestSetting>> parse_settings(const Fields& document,
   std::set<std::string> names;
   for (const ManifestRegion& region : regions) region_names.insert(region.name);
   for (size_t i = 0; i < entries->size(); ++i) {
-    STITCH_TRY(Fields fields, Fields::of((*entries)[i], format("settings[{}]", i),
-                                         {"name", "region", "values", "value"}));
+    STITCH_TRY(Fields fields,
+               Fields::of((*entries)[i], format("settings[{}]", i), {"name", "region", "values", "value"}));
     ManifestSetting setting;
     STITCH_TRY(setting.name, fields.string("name"));
     if (setting.name.empty()) return wrong(fields.path("name"), "empty");

@@ -68,8 +68,7 @@ std::string print_manifest(const Manifest& manifest) {
          ",\n  \"outputs\": " + print_list(manifest.signature.outputs, indent) +
          ",\n  \"regions\": " + print_list(manifest.regions, indent) +
          ",\n  \"libraries\": " + line(manifest.libraries) +
-         (manifest.settings.empty() ? ""
-                                    : ",\n  \"settings\": " + print_list(manifest.settings, indent)) +
+         (manifest.settings.empty() ? "" : ",\n  \"settings\": " + print_list(manifest.settings, indent)) +
          "\n}\n";
 }
 

@@ -173,7 +173,8 @@ const Bad bad_manifests[] = {
     {"setting_values", "[0,1,2]", "[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16]",
      "manifest: settings[0].values: 17 entries; at most 16 are allowed"},
     {"setting_value", "\"value\":1", "\"value\":3", "manifest: settings[0].value: 3 is none of its values"},
-    {"setting_name", "\"value\":1}]", "\"value\":1},{\"name\":\"r.algorithm\",\"region\":\"r\",\"values\":[0],\"value\":0}]",
+    {"setting_name", "\"value\":1}]",
+     "\"value\":1},{\"name\":\"r.algorithm\",\"region\":\"r\",\"values\":[0],\"value\":0}]",
      "manifest: settings[1].name: there are two of this name"},
     {"no_list", "\"writes\":[]", "\"writes\":{}", "manifest: regions[0].writes: a list is expected here"},
 };

@@ -105,9 +105,8 @@ Result<void> Attempt::create(Weights weights, const std::string& extra) {
   session_->arena.release_to(0);
   STITCH_TRY(Tensors parameters, session_->reference.parameters(weights));
   STITCH_TRY(std::vector<runner::TensorAt> at, upload(parameters));
-  STITCH_TRY(created_,
-             or_found(patiently([&] { return candidate_.create(at, extra, session_->settings); }),
-                      "weights were packed"));
+  STITCH_TRY(created_, or_found(patiently([&] { return candidate_.create(at, extra, session_->settings); }),
+                                "weights were packed"));
   session_->arena.release_to(0);
   return {};
 }

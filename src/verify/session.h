@@ -65,15 +65,15 @@ struct Session {
 
   // What earlier gates leave.
   Package package;
-  bool python = false;  // a ModelNew: less trust
+  bool python = false;        // a ModelNew: less trust
   runner::Settings settings;  // that the program is created with, where they aren't its own
   device::Built built;
   fs::path library;  // what the runner loads
   Manifest manifest;
   std::map<std::string, int64_t> libraries;  // versions of those that it is linked to
-  std::vector<Trial> trials;  // asked so far, with the task's own weights
-  bool weak = false;          // the end-to-end check proves little
-  bool deterministic = true;  // equal runs gave equal bytes
+  std::vector<Trial> trials;                 // asked so far, with the task's own weights
+  bool weak = false;                         // the end-to-end check proves little
+  bool deterministic = true;                 // equal runs gave equal bytes
   std::vector<runner::Activity> activities;
   std::vector<Samples> baselines;
   Samples own;

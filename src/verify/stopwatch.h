@@ -1,5 +1,5 @@
-// A program's timed calls: wall time between device-wide synchronisations, cold cache, secret inputs, and every
-// output looked at before the next call.
+// A program's timed calls: wall time between device-wide synchronisations, cold cache, secret inputs, and
+// every output looked at before the next call.
 #pragma once
 
 #include <random>

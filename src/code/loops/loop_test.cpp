@@ -99,7 +99,8 @@ TEST(Loop, IndicesAreWideWhereTheyMustBe) {
   std::string source = written(
       "graph \"g\"\ninput %x : f32[5,1000000000]\n\n%y = neg(%x) : f32[5,1000000000]\n\noutput %y\nend\n",
       "loop");
-  EXPECT_NE(source.find("const int64_t pack = (static_cast<int64_t>(blockIdx.x) * blockDim.x"), std::string::npos)
+  EXPECT_NE(source.find("const int64_t pack = (static_cast<int64_t>(blockIdx.x) * blockDim.x"),
+            std::string::npos)
       << source;
 }
 

@@ -2,9 +2,9 @@
 // exactly in class strict; TF32 where the class allows it. settings: half = 1 multiplies in fp16, channels
 // last, with FP32 sums (the same mantissa as TF32, 1.8x as fast as TF32 channels last on an H200); last = 1
 // multiplies channels last in TF32; exact_bias = 1 adds a bias in FP32, by a pass of its own behind fp16;
-// search = 1 times the algorithms when the program is created. Which of the proposals is taken is a setting of
-// the program's. What isn't stored as cuDNN takes it is copied (kernels/conv_arrange.h); filters are packed
-// once. Chosen for every convolution with more than a few channels.
+// search = 1 times the algorithms when the program is created. Which of the proposals is taken is a setting
+// of the program's. What isn't stored as cuDNN takes it is copied (kernels/conv_arrange.h); filters are
+// packed once. Chosen for every convolution with more than a few channels.
 #include <algorithm>
 
 #include "base/text.h"

@@ -208,7 +208,8 @@ Result<RegionCode> write_matmul_split_half(const RegionRequest& request) {
       side->pointer = side->left ? "left_split" : "right_split";
       made.reserve(side->pointer, "__half", elements, comment(*side));
       splits += format(
-          "  STITCH_OK_OR_RETURN((stitch::split_operand<{}, {}, {}>(\n      {}, {}, {}, {}, {}, stream, {})));\n",
+          "  STITCH_OK_OR_RETURN((stitch::split_operand<{}, {}, {}>(\n      {}, {}, {}, {}, {}, stream, "
+          "{})));\n",
           side->type, side == last, side->quads, from, side->pointer, largest, scales, factor, blocks);
       continue;
     }

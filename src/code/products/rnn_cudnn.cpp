@@ -1,7 +1,7 @@
 // rnn.cudnn: the whole recurrence by one call of cuDNN's (kernels/recurrence_cudnn.h). FP32 exactly in class
-// strict, TF32 where the class allows it, as PyTorch's recurrences use by default. Its algorithm is a setting of
-// the program's: 1 is cuDNN's persistent one, 3 the one for small hidden sizes. No projections. Chosen where no
-// persistent kernel of ours fits.
+// strict, TF32 where the class allows it, as PyTorch's recurrences use by default. Its algorithm is a setting
+// of the program's: 1 is cuDNN's persistent one, 3 the one for small hidden sizes. No projections. Chosen
+// where no persistent kernel of ours fits.
 #include "base/text.h"
 #include "code/names.h"
 #include "code/products/families.h"

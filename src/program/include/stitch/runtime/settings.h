@@ -1,6 +1,6 @@
 // Numbers that may be chosen before a program is created: which of a library's proposals, how many threads a
-// block. What they are unless stitch_set says otherwise stands in manifest.cu, alone: a program that ships with
-// other values is compiled again there and nowhere else.
+// block. What they are unless stitch_set says otherwise stands in manifest.cu, alone: a program that ships
+// with other values is compiled again there and nowhere else.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@
 #include "stitch/runtime/errors.h"
 
 namespace stitch {
-// One of a library's proposals, best first. What somebody set is taken or refused; what ships is advice, since
-// a library of another version may propose fewer.
+// One of a library's proposals, best first. What somebody set is taken or refused; what ships is advice,
+// since a library of another version may propose fewer.
 struct Proposal {
   int index = 0;
   bool insists = true;

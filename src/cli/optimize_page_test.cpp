@@ -1,0 +1,47 @@
+// What the page says of a run's tuning.
+#include "cli/optimize_page.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "agents/ledger.h"
+#include "base/json.h"
+
+namespace stitch {
+namespace {
+
+Json run_with(Json tuning) {
+  agents::Ledger ledger{.measured = true};
+  ledger.entries.push_back({.step = "tune",
+                            .why = "settings, tried on the GPU",
+                            .before = 2e-3,
+                            .after = 1e-3,
+                            .kept = true,
+                            .settings = {{"fc1_matmul.algorithm", 3}, {"relu.threads", 128}}});
+  return {{"ledger", to_json(ledger)},
+          {"verdict", {{"verdict", "passed"}, {"class", "default"}, {"task", "model.py"}}},
+          {"tuning", std::move(tuning)}};
+}
+
+TEST(OptimizePage, ShowsWhichSettingsAStepChanged) {
+  std::string page = optimize_page(run_with(
+      {{"tried", 9},
+       {"kept", 2},
+       {"known", 1},
+       {"dropped",
+        {{{"name", "fc1_matmul.algorithm"}, {"value", 7}, {"reason", "cuBLASLt: algorithm 7 of 4 <b>"}}}}}));
+  for (const char* expected :
+       {"settings, tried on the GPU: fc1_matmul.algorithm = 3, relu.threads = 128", "2.00x",
+        "9 values tried in the whole program, 2 kept, 1 decisions known from earlier runs.",
+        "cuBLASLt: algorithm 7 of 4 &lt;b&gt;"})
+    EXPECT_NE(page.find(expected), std::string::npos) << expected;
+}
+
+TEST(OptimizePage, SaysWhyNothingWasTuned) {
+  std::string page = optimize_page(run_with({{"skipped", "times on the emulated GPU mean nothing"}}));
+  EXPECT_NE(page.find("None: times on the emulated GPU mean nothing."), std::string::npos);
+}
+
+}  // namespace
+}  // namespace stitch
