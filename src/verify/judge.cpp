@@ -5,11 +5,31 @@
 
 namespace stitch::verifier {
 
+std::string variance_beside(const Graph& graph, std::string_view mean) {
+  for (const Node& node : graph.nodes)
+    if (node.op == Op::batch_norm && node.results.size() == 3 && graph[node.results[1]].name == mean)
+      return graph[node.results[2]].name;
+  return "";
+}
+
 namespace {
+
+double least_truth(const Session& session, const Trial& trial, size_t output) {
+  const std::vector<ManifestTensor>& outputs = session.task.signature.outputs;
+  if (outputs[output].role != "update") return 0;
+  const std::string variance = variance_beside(session.task.graph, outputs[output].name);
+  for (size_t i = 0; !variance.empty() && i < outputs.size(); ++i) {
+    if (outputs[i].name != variance) continue;
+    std::optional<Distance> known = pytorch_distance(trial, i);
+    return least_truth_of_means(known ? *known : distance(trial.truth[i], trial.truth[i]));
+  }
+  return 0;
+}
 
 Judging judging_of(const Session& session, const Trial& trial, size_t output) {
   Judging judging{.numerics = session.options.numerics};
   if (output < trial.sensitivity.size()) judging.sensitivity = trial.sensitivity[output];
+  judging.least_truth = least_truth(session, trial, output);
   return judging;
 }
 
