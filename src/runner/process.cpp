@@ -41,13 +41,14 @@ struct Pipe {
     write = Descriptor(ends[1]);
     return true;
   }
-  // The same over a socket, which descriptors can travel through; nothing comes back.
+  // The same over a socket, which descriptors can travel through. What is written at its other end nobody
+  // reads.
   bool open_socket() {
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return false;
     read = Descriptor(ends[0]);
     write = Descriptor(ends[1]);
-    return ::shutdown(write.get(), SHUT_RD) == 0;
+    return true;
   }
 };
 
