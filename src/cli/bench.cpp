@@ -96,8 +96,8 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
   if (!command.python.empty()) options.flags.insert(options.flags.end(), {"--python", command.python});
   STITCH_TRY(std::string executable, sha256_of_file(executable_folder() / "stitchcuda"));
   options.identity = executable + " " + gpu.name;
-  // Each has a compiler a core of its own at times, and a PyTorch all the time.
-  options.jobs = command.jobs > 0 ? command.jobs : std::clamp(core_count() / 4, 1, 8);
+  // Each has a few compilers at times, and a PyTorch all the time.
+  options.jobs = command.jobs > 0 ? command.jobs : std::clamp(core_count() / 2, 1, 8);
   options.seconds_a_task = command.time_limit;
   StopPolitely polite;
   options.should_stop = stop_requested;

@@ -69,20 +69,41 @@ auto Attempt::patiently(const Request& request) {
   return reply;
 }
 
+runner::Options candidate_options(const Session& session) {
+  return {.device = session.options.device,
+          .time_limit = session.options.time_limit,
+          .memory_limit = session.options.memory_limit,
+          .address_sanitizer = session.options.address_sanitizer};
+}
+
+Result<std::shared_ptr<Attempt>> Attempt::of(Session& session, Weights weights) {
+  if (weights == Weights::task && session.attempt) return session.attempt;
+  STITCH_TRY(Attempt started, start(session, weights));
+  auto out = std::make_shared<Attempt>(std::move(started));
+  if (weights == Weights::task) session.attempt = out;
+  return out;
+}
+
 Result<Attempt> Attempt::start(Session& session, Weights weights, runner::ThreadOrder order) {
-  return start_with(session, weights, {.order = order});
+  if (session.loaded && order == runner::ThreadOrder::forward) {
+    runner::Candidate candidate = *std::move(session.loaded);
+    session.loaded.reset();
+    return create(session, weights, std::move(candidate), "");
+  }
+  runner::Options options = candidate_options(session);
+  options.order = order;
+  return start_with(session, weights, options);
 }
 
 Result<Attempt> Attempt::start_under(Session& session, const std::string& tool) {
-  return start_with(session, Weights::task, {.tool = tool});
+  runner::Options options = candidate_options(session);
+  options.tool = tool;
+  options.time_limit *= 10;
+  return start_with(session, Weights::task, options);
 }
 
-Result<Attempt> Attempt::start_with(Session& session, Weights weights, runner::Options options) {
-  session.arena.release_to(0);
-  options.device = session.options.device;
-  options.time_limit = session.options.time_limit * (options.tool.empty() ? 1 : 10);
-  options.memory_limit = session.options.memory_limit;
-  options.address_sanitizer = session.options.address_sanitizer;
+Result<Attempt> Attempt::start_with(Session& session, Weights weights, const runner::Options& given) {
+  runner::Options options = given;
   std::string extra;
   if (session.python) {
     if (!session.torch) return work_error("torch", "a Python candidate needs a .py task and PyTorch");
@@ -92,8 +113,14 @@ Result<Attempt> Attempt::start_with(Session& session, Weights weights, runner::O
     STITCH_TRY(extra, extra_for(session, init));
   }
   STITCH_TRY(runner::Candidate candidate, runner::Candidate::start(options, session.arena));
+  STITCH_CHECK(or_found(candidate.load(session.library), "it was loaded"));
+  return create(session, weights, std::move(candidate), extra);
+}
+
+Result<Attempt> Attempt::create(Session& session, Weights weights, runner::Candidate candidate,
+                                const std::string& extra) {
+  session.arena.release_to(0);
   Attempt attempt(session, std::move(candidate));
-  STITCH_CHECK(or_found(attempt.candidate_.load(session.library), "it was loaded"));
   for (const ManifestTensor& output : session.task.signature.outputs)
     attempt.outputs_.push_back({output.type.dtype, output.type.shape, {}});
   attempt.states_ = renewed_states(session.task.signature);

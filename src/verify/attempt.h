@@ -8,6 +8,9 @@
 
 namespace stitch::verifier {
 
+// How candidates of this session are started.
+runner::Options candidate_options(const Session& session);
+
 // What a failure of the candidate is called in a verdict.
 Error found(const runner::Failure& failure, std::string_view while_doing);
 
@@ -27,6 +30,10 @@ class Attempt {
   // Starts, loads and creates with the given weights.
   static Result<Attempt> start(Session& session, Weights weights,
                                runner::ThreadOrder order = runner::ThreadOrder::forward);
+
+  // With the task's weights the session's own, which other gates asked before: a process with the GPU costs
+  // a second.
+  static Result<std::shared_ptr<Attempt>> of(Session& session, Weights weights);
 
   // The same under a tool of compute-sanitizer.
   static Result<Attempt> start_under(Session& session, const std::string& tool);
@@ -57,7 +64,9 @@ class Attempt {
  private:
   Attempt(Session& session, runner::Candidate candidate)
       : session_(&session), candidate_(std::move(candidate)) {}
-  static Result<Attempt> start_with(Session& session, Weights weights, runner::Options options);
+  static Result<Attempt> start_with(Session& session, Weights weights, const runner::Options& options);
+  static Result<Attempt> create(Session& session, Weights weights, runner::Candidate candidate,
+                                const std::string& extra);
   Result<std::vector<runner::TensorAt>> upload(const Tensors& tensors, const Trial* held = nullptr);
   Result<int> place(const Tensors& inputs, const Trial* held);
   Result<runner::Called> run(int set, const runner::CallOptions& options);

@@ -148,7 +148,7 @@ bool Session::large() const {
   int64_t bytes = 0;
   for (const auto* side : {&task.signature.inputs, &task.signature.outputs})
     for (const ManifestTensor& tensor : *side) bytes += tensor.type.bytes();
-  return bytes > options.few_above;
+  return bytes > options.few_above || cost(task.graph).total.flops > options.few_above_flops;
 }
 
 namespace {

@@ -184,7 +184,8 @@ Result<int> refuses_others(Session& session, Attempt& attempt) {
 
 Result<Passed> conduct(Session& session, Json& evidence) {
   if (session.trials.empty()) return skipped("no trial to repeat");
-  STITCH_TRY(Attempt attempt, Attempt::start(session, Weights::task));
+  STITCH_TRY(std::shared_ptr<Attempt> started, Attempt::of(session, Weights::task));
+  Attempt& attempt = *started;
   const Trial& trial = session.trials[0];
   STITCH_TRY(Observed asked, attempt.ask(trial, {.poison = 0x0123456789abcdef}));
   const runner::Called first = asked.called;
