@@ -99,7 +99,8 @@ class GpuMemory(Memory):
             call("cuMemSetAccess", self.address, size, ctypes.byref(Access(location, READ_AND_WRITE)), ctypes.c_size_t(1))
             call("cuMemExportToShareableHandle", ctypes.byref(descriptor), self.handle, ctypes.c_int(AS_DESCRIPTOR), none)
             self.descriptor = descriptor.value
-            self.tensor()
+            self.tensor().zero_()  # nothing of what was here before is anybody's business: a truth, perhaps
+            torch.cuda.synchronize()
         except BaseException:
             self.free()
             raise

@@ -110,14 +110,16 @@ class HeldTest(unittest.TestCase):
             _, descriptors, _, _ = socket.recv_fds(box, 1, 1)
         os.unlink(path)
         self.assertEqual(len(descriptors), 1)
-        self.addCleanup(os.close, descriptors[0])
         return descriptors[0], size
 
     def test_memory_of_the_device(self):
         self.hold(1)
         self.assertIn("no memory of the device", self.error("put", trial=1, inputs=[[0, 0, "device"]]))
-        _, size = self.share_device(5000)
+        descriptor, size = self.share_device(5000)
+        self.addCleanup(os.close, descriptor)
         self.assertGreaterEqual(size, 5000)
+        self.ask("fetch", offset=0, ranges=[[0, 5000]], to=256)
+        self.assertFalse(self.read(256, torch.uint8, (5000,)).any())
         self.ask("put", trial=1, inputs=[[0, 0, "device"], [1, 1024, "device"], [1, 4096]])
         inputs, truth = self.results("float64")
         y, count = inputs["input_1"], inputs["input_0"].numel() * 4
@@ -137,7 +139,7 @@ class HeldTest(unittest.TestCase):
         self.ask("unshare_device")
         self.assertIn("no memory of the device", self.error("fingerprint", offset=0, bytes=4))
         self.assertIn("nobody takes", self.error("share_device", bytes=100, socket=self.server.path("nowhere")))
-        self.share_device(100)
+        self.addCleanup(os.close, self.share_device(100)[0])
         self.ask("load", task=self.server.path("task.py"), device=self.device)
         self.assertIn("no memory of the device", self.error("fingerprint", offset=0, bytes=4))
 

@@ -213,8 +213,8 @@ Reply<Called> Candidate::call(int set, std::span<const TensorType> outputs, cons
   });
 }
 
-Reply<std::monostate> Candidate::fetch_output(int output, std::span<const Range> ranges,
-                                              int64_t arena_offset, Where where) {
+Reply<std::monostate> Candidate::fetch_output(int output, std::span<const Range> ranges, int64_t arena_offset,
+                                              Where where) {
   Json pairs = Json::array();
   for (const Range& range : ranges) pairs.push_back({range.begin, range.end});
   return state_->ask({{"do", "fetch_output"},

@@ -1,5 +1,6 @@
 // Memory of the device that the reference made and shares with a candidate: what is too large for the host's
-// arena crosses there. This process never looks into it; it keeps the descriptor and says who puts what where.
+// arena crosses there. This process never looks into it; it keeps the descriptor and says who puts what
+// where.
 #pragma once
 
 #include <cstddef>

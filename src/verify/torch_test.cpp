@@ -91,7 +91,8 @@ TEST(HeldTrials, ChangeNoVerdict) {
     EXPECT_NE(text.substr(0, text.find('\n')).find(in_words(*verdict)), std::string::npos)
         << file << "\n"
         << table(*verdict, {});
-    EXPECT_EQ(join(verdict->notes, "\n").find("host's memory"), std::string::npos) << join(verdict->notes, "\n");
+    EXPECT_EQ(join(verdict->notes, "\n").find("host's memory"), std::string::npos)
+        << join(verdict->notes, "\n");
   }
 }
 
@@ -117,7 +118,8 @@ TEST(HeldTrials, OfAHundredMegabytesCrossTheDevice) {
     auto verdict = (*verifier)->judge(options);
     ASSERT_TRUE(verdict) << file << ": " << verdict.error().text();
     EXPECT_EQ(in_words(*verdict), expected) << table(*verdict, {});
-    EXPECT_EQ(join(verdict->notes, "\n").find("host's memory"), std::string::npos) << join(verdict->notes, "\n");
+    EXPECT_EQ(join(verdict->notes, "\n").find("host's memory"), std::string::npos)
+        << join(verdict->notes, "\n");
   }
 }
 

@@ -79,7 +79,8 @@ class EmulatedBackend final : public Backend {
                            copy_default));
   }
   Result<Address> share(int descriptor, int64_t bytes) override {
-    void* memory = ::mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    void* memory =
+        ::mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     if (memory == MAP_FAILED) return work_error("memory", "the shared memory can't be mapped");
     return reinterpret_cast<Address>(memory);
   }
