@@ -201,6 +201,12 @@ Json record_of(const BenchTask& task, const Json& answer) {
     steps.push_back({{"step", word(step, "step")}, {"kept", step.value("kept", false)}});
   record["steps"] = std::move(steps);
   record["kernels"] = heaviest_kernels(answer);
+  record["gates"] = Json::object();  // seconds
+  for (const Json& gate : verdict.value("gates", Json::array())) {
+    record["gates"][word(gate, "gate")] = gate.value("seconds", 0.0);
+    const Json evidence = gate.value("evidence", Json::object());
+    if (evidence.is_object() && evidence.contains("memory")) record["memory"] = evidence["memory"];
+  }
   return record;
 }
 

@@ -135,7 +135,7 @@ class Optimizer {
     }
     // Is the program better without one of its steps? Not without those that it lives by.
     constexpr double hopeless = 1.5;
-    for (; !plan.steps.empty() && !late(); plan.steps.pop_back()) {
+    for (; !options_.first && !plan.steps.empty() && !late(); plan.steps.pop_back()) {
       std::set<std::string> fewer = dropped;
       fewer.insert(plan.steps.back().title);
       STITCH_TRY(plan::Plan next, plan_without(fewer));

@@ -60,6 +60,7 @@ Json circumstances(const BenchCommand& command, const GpuSpec& gpu, bool cuda, c
               {"cores", core_count()},
               {"budget_seconds", command.budget},
               {"direct", command.direct},
+              {"first", command.first},
               {"quick", command.quick},
               {"known_baselines", command.known_baselines}};
   for (const Json& task : tasks)
@@ -92,6 +93,7 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
   options.flags = {"--numerics",  command.numerics, "--device", cuda ? "cuda" : "emulated",
                    "--baselines", baselines,        "--budget", std::to_string(command.budget)};
   if (command.direct) options.flags.emplace_back("--direct");
+  if (command.first) options.flags.emplace_back("--first");
   if (command.quick) options.flags.emplace_back("--quick");
   if (!command.python.empty()) options.flags.insert(options.flags.end(), {"--python", command.python});
   STITCH_TRY(std::string executable, sha256_of_file(executable_folder() / "stitchcuda"));
