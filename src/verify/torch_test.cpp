@@ -76,6 +76,7 @@ INSTANTIATE_TEST_SUITE_P(, PythonCandidates, testing::ValuesIn(names_in(testdata
 TEST(HeldTrials, ChangeNoVerdict) {
   VerifyOptions options = held_options(testdata / "row_center/task.py");
   options.few_above = 0;
+  options.timing = false;
   auto verifier = Verifier::open(options);
   ASSERT_TRUE(verifier) << verifier.error().text();
   for (const char* file :
