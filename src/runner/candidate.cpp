@@ -177,6 +177,11 @@ Reply<std::monostate> Candidate::share(const DeviceArena& arena) {
   return state_->ask({{"do", "share"}, {"bytes", arena.size()}}, arena.descriptor());
 }
 
+Reply<std::monostate> Candidate::unshare() {
+  state_->shared_bytes = 0;
+  return state_->ask({{"do", "unshare"}});
+}
+
 bool Candidate::can_share() const { return state_->options.python.empty() && state_->options.tool.empty(); }
 
 Reply<int> Candidate::place(std::span<const TensorAt> inputs) {

@@ -140,9 +140,10 @@ class Candidate {
   Reply<Loaded> load(const fs::path& program);  // a shared library or, for Python, the file with ModelNew
   // `extra`, a JSON object, reaches only Python candidates: constructor arguments and where weights belong.
   Reply<Created> create(std::span<const TensorAt> parameters, std::string_view extra = {});
-  // Memory of the device, made by another process, as a second arena; it must outlive the candidate. Refused
-  // where the device or the driver can't.
+  // Memory of the device, made by another process, as a second arena instead of the one before. Refused where
+  // the device or the driver can't.
   Reply<std::monostate> share(const DeviceArena& arena);
+  Reply<std::monostate> unshare();
   // Python candidates don't, and a tool around a candidate wouldn't know who wrote there.
   bool can_share() const;
   // Uploads a set of inputs to fresh device memory, each tensor between guard zones. Returns its number.

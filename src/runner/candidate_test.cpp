@@ -146,6 +146,11 @@ TEST(Candidate, CopiesThroughSharedMemoryOfTheDevice) {
   ASSERT_EQ(::pread(file, values.data(), size, 16384), bench.vector.bytes());
   EXPECT_EQ(values, std::vector<float>(bench.count, 2));
   EXPECT_EQ(candidate.fetch_output(0, {&all, 1}, 1 << 20, Where::device).failure->kind, FailureKind::refused);
+  ASSERT_TRUE(candidate.share(*arena).ok()) << "again";
+  EXPECT_TRUE(candidate.place({&input, 1}).ok());
+  ASSERT_TRUE(candidate.unshare().ok());
+  EXPECT_EQ(candidate.place({&input, 1}).failure->kind, FailureKind::refused);
+  EXPECT_TRUE(candidate.unshare().ok()) << "nothing is there";
 }
 
 TEST(Candidate, ListsWhatTheDeviceDid) {

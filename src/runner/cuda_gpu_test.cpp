@@ -238,6 +238,10 @@ TEST_F(OnGpu, CopiesThroughSharedMemoryOfTheDevice) {
               std::chrono::duration<double>(std::chrono::steady_clock::now() - called).count());
   for (float& value : values) value *= 3;
   EXPECT_EQ(memory.read(0, count), values);
+  ASSERT_TRUE(candidate.unshare().ok());
+  EXPECT_FALSE(candidate.fetch_output(0, {&all, 1}, 0, Where::device).ok());
+  ASSERT_TRUE(candidate.share(arena).ok()) << "again";
+  EXPECT_TRUE(candidate.fetch_output(0, {&all, 1}, 0, Where::device).ok());
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -30,8 +31,15 @@ Result<DeviceArena> DeviceArena::over(Descriptor descriptor, int64_t bytes) {
   return DeviceArena(std::move(descriptor), static_cast<std::byte*>(addresses), bytes);
 }
 
+DeviceArena::DeviceArena(Descriptor descriptor, std::byte* addresses, int64_t size)
+    : descriptor_(std::move(descriptor)), addresses_(addresses), size_(size) {
+  static std::atomic<int> made = 0;
+  number_ = ++made;
+}
+
 DeviceArena::DeviceArena(DeviceArena&& other) noexcept
-    : descriptor_(std::move(other.descriptor_)),
+    : number_(other.number_),
+      descriptor_(std::move(other.descriptor_)),
       addresses_(std::exchange(other.addresses_, nullptr)),
       size_(other.size_),
       used_(other.used_) {}

@@ -31,12 +31,13 @@ class DeviceArena {
   std::span<const std::byte> bytes(int64_t offset, int64_t count) const;
   std::optional<int64_t> offset_of(std::span<const std::byte> bytes) const;
 
+  int number() const { return number_; }  // no other arena of this process has had it
   int descriptor() const { return descriptor_.get(); }
   int64_t size() const { return size_; }
 
  private:
-  DeviceArena(Descriptor descriptor, std::byte* addresses, int64_t size)
-      : descriptor_(std::move(descriptor)), addresses_(addresses), size_(size) {}
+  DeviceArena(Descriptor descriptor, std::byte* addresses, int64_t size);
+  int number_;
   Descriptor descriptor_;
   std::byte* addresses_;
   int64_t size_, used_ = 0;

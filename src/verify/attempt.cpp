@@ -134,19 +134,30 @@ Result<Attempt> Attempt::create(Session& session, Weights weights, runner::Candi
 }
 
 runner::DeviceArena* Attempt::device_arena() {
-  if (!session_->torch || !candidate_.can_share() || !shares_device_.value_or(true)) return nullptr;
+  if (!session_->torch || !candidate_.can_share() || cannot_share_) return nullptr;
   auto arena = session_->torch->device_arena();
-  if (arena && !*arena) return nullptr;
-  std::string trouble = arena ? "" : arena.error().message;
-  if (arena && !shares_device_) {
-    auto shared = candidate_.share(**arena);
-    if (shared.failure) trouble = shared.failure->message;
+  if (arena && (!*arena || (*arena)->number() == shared_)) return *arena;
+  std::string trouble;
+  if (!arena) {
+    trouble = arena.error().message;
+  } else if (auto reply = candidate_.share(**arena); reply.failure) {
+    trouble = reply.failure->message;
+  } else {
+    shared_ = (*arena)->number();
+    return *arena;
   }
-  shares_device_ = trouble.empty();
-  if (*shares_device_) return *arena;
+  cannot_share_ = true;
   std::string note = "large tensors go through the host's memory: " + trouble;
   if (std::ranges::find(session_->notes, note) == session_->notes.end()) session_->notes.push_back(note);
   return nullptr;
+}
+
+Result<void> Attempt::give_back_device_arena() {
+  if (!shared_) return {};
+  shared_.reset();
+  STITCH_CHECK(or_found(candidate_.unshare(), "shared memory was given back"));
+  session_->torch->free_device_arena();
+  return {};
 }
 
 // What a held trial's tensors lack in bytes comes from the reference, straight into an arena.

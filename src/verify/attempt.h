@@ -53,6 +53,8 @@ class Attempt {
   Result<Tensors> fetch(const std::vector<TensorType>& types);
   // The program's outputs, of the last call on this set: of a held trial, in the device arena.
   Result<Tensors> fetch_outputs(int set);
+  // Memory that others may want meanwhile; it is made again when a held trial needs it.
+  Result<void> give_back_device_arena();
   // Is an input of the last trial on the device as it was uploaded?
   Result<bool> input_unchanged(const Trial& trial, size_t index);
 
@@ -81,8 +83,9 @@ class Attempt {
   std::vector<std::pair<int, int>> states_;  // inputs and the outputs that renew them
   runner::Created created_;
   int set_ = -1;
-  std::set<int> held_;  // sets whose trials are
-  std::optional<bool> shares_device_;
+  std::set<int> held_;         // sets whose trials are
+  std::optional<int> shared_;  // the number of the device arena that the candidate has
+  bool cannot_share_ = false;
 };
 
 }  // namespace stitch::verifier

@@ -87,12 +87,13 @@ class CudaBackend final : public Backend {
     STITCH_CHECK(checked(code));
     const CudaDriver::Access access{on_device, device_, read_and_write};
     code = driver_.set_access(address, size, &access, 1);
-    if (code != success) {
-      driver_.unmap(address, size);
-      driver_.free_addresses(address, size);
-    }
+    if (code != success) unshare(address, bytes);
     STITCH_CHECK(checked(code));
     return address;
+  }
+  void unshare(Address address, int64_t bytes) override {
+    driver_.unmap(address, static_cast<size_t>(bytes));
+    driver_.free_addresses(address, static_cast<size_t>(bytes));
   }
   Result<void> fill(Address to, uint32_t word, int64_t words) override {
     return words == 0 ? Result<void>() : checked(driver_.fill_words(to, word, static_cast<size_t>(words)));

@@ -84,6 +84,9 @@ class EmulatedBackend final : public Backend {
     if (memory == MAP_FAILED) return work_error("memory", "the shared memory can't be mapped");
     return reinterpret_cast<Address>(memory);
   }
+  void unshare(Address address, int64_t bytes) override {
+    ::munmap(std::bit_cast<void*>(address), static_cast<size_t>(bytes));
+  }
   Result<void> fill(Address to, uint32_t word, int64_t words) override {
     std::fill_n(std::bit_cast<uint32_t*>(to), words, word);
     return {};

@@ -82,6 +82,7 @@ Json Session::dispatch(const Json& request) {
   if (what == "hello") return hello(request);
   if (!backend_) throw Refusal{STITCH_BAD_ARGUMENT, "hello comes first"};
   if (what == "share") return share(request);
+  if (what == "unshare") return unshare();
   if (what == "load") return load(request);
   if (what == "place") return place(request);
   if (what == "drop") return drop(request);
@@ -114,7 +115,7 @@ Json Session::hello(const Json& request) {
 }
 
 Json Session::share(const Json& request) {
-  if (shared_) throw Refusal{STITCH_BAD_ARGUMENT, "one piece of the device's memory is shared already"};
+  unshare();
   const Descriptor descriptor = std::move(given_);
   if (descriptor.get() < 0) throw Refusal{STITCH_BAD_ARGUMENT, "no descriptor came with the request"};
   const int64_t bytes = request.at("bytes").get<int64_t>();
@@ -122,6 +123,14 @@ Json Session::share(const Json& request) {
   if (!address) throw Refusal{STITCH_UNSUPPORTED, address.error().text()};
   shared_ = *address;
   shared_bytes_ = bytes;
+  return yes();
+}
+
+Json Session::unshare() {
+  sound(backend_->synchronise());
+  if (shared_) backend_->unshare(shared_, shared_bytes_);
+  shared_ = 0;
+  shared_bytes_ = 0;
   return yes();
 }
 

@@ -39,6 +39,7 @@ class Session {
   Json dispatch(const Json& request);
   Json hello(const Json& request);
   Json share(const Json& request);
+  Json unshare();
   Json load(const Json& request);
   Json create(const Json& request);
   Json place(const Json& request);

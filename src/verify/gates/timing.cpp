@@ -238,6 +238,7 @@ Result<Passed> timing(Session& session, Json& evidence) {
   STITCH_CHECK(stopwatch.place());
   session.arena.release_to(0);
   session.arena.give_back_memory();
+  STITCH_CHECK(attempt.give_back_device_arena());
   session.progress("waiting for others to finish their timing");
   const auto asked = std::chrono::steady_clock::now();
   STITCH_TRY(device::GpuLock alone, device::GpuLock::take());
