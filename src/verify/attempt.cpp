@@ -133,18 +133,54 @@ Result<Attempt> Attempt::create(Session& session, Weights weights, runner::Candi
   return attempt;
 }
 
-// What a held trial's tensors lack in bytes comes from the reference, straight into the arena.
+runner::DeviceArena* Attempt::device_arena() {
+  if (!session_->torch || !candidate_.can_share() || cannot_share_) return nullptr;
+  auto arena = session_->torch->device_arena();
+  if (arena && (!*arena || (*arena)->number() == shared_)) return *arena;
+  std::string trouble;
+  if (!arena) {
+    trouble = arena.error().message;
+  } else if (auto reply = candidate_.share(**arena); reply.failure) {
+    trouble = reply.failure->message;
+  } else {
+    shared_ = (*arena)->number();
+    return *arena;
+  }
+  cannot_share_ = true;
+  std::string note = "large tensors go through the host's memory: " + trouble;
+  if (std::ranges::find(session_->notes, note) == session_->notes.end()) session_->notes.push_back(note);
+  return nullptr;
+}
+
+Result<void> Attempt::give_back_device_arena() {
+  if (!shared_) return {};
+  shared_.reset();
+  STITCH_CHECK(or_found(candidate_.unshare(), "shared memory was given back"));
+  session_->torch->free_device_arena();
+  return {};
+}
+
+// What a held trial's tensors lack in bytes comes from the reference, straight into an arena.
 Result<std::vector<runner::TensorAt>> Attempt::upload(const Tensors& tensors, const Trial* held) {
   std::vector<runner::TensorAt> at;
-  std::vector<int64_t> elsewhere(tensors.size(), -1);
+  std::vector<std::optional<runner::Place>> elsewhere(tensors.size());
+  runner::DeviceArena* device = held ? device_arena() : nullptr;
+  if (device) device->clear();
   for (size_t i = 0; i < tensors.size(); ++i) {
     const TensorBytes& tensor = tensors[i];
-    STITCH_TRY(int64_t offset, session_->arena.allocate(tensor.type.bytes()));
-    if (held && tensor.bytes.empty())
-      elsewhere[i] = offset;
+    runner::TensorAt place{{tensor.type.dtype, tensor.type.shape, {}}};
+    const bool held_there = held && tensor.bytes.empty();
+    if (held_there && device) {
+      place.offset = device->allocate(tensor.type.bytes());
+      place.where = runner::Where::device;
+    } else {
+      STITCH_TRY(place.offset, session_->arena.allocate(tensor.type.bytes()));
+    }
+    if (held_there)
+      elsewhere[i] = {place.offset, place.where};
     else
-      copy_bulk(tensor.bytes, session_->arena.bytes(offset, std::ssize(tensor.bytes)).data());
-    at.push_back({{tensor.type.dtype, tensor.type.shape, {}}, offset});
+      copy_bulk(tensor.bytes, session_->arena.bytes(place.offset, std::ssize(tensor.bytes)).data());
+    at.push_back(std::move(place));
   }
   if (held) STITCH_CHECK(session_->torch->put_inputs(*held, elsewhere));
   return at;
@@ -155,6 +191,7 @@ Result<int> Attempt::place(const Tensors& inputs, const Trial* held) {
   STITCH_TRY(std::vector<runner::TensorAt> at, upload(inputs, held));
   STITCH_TRY(int set, or_found(patiently([&] { return candidate_.place(at); }), "inputs were uploaded"));
   session_->arena.release_to(mark);
+  if (held) held_.insert(set);
   return set;
 }
 
@@ -162,6 +199,7 @@ Result<int> Attempt::place(const Tensors& inputs) { return place(inputs, nullptr
 Result<int> Attempt::place(const Trial& trial) { return place(trial.inputs, trial.held ? &trial : nullptr); }
 
 Result<void> Attempt::drop(int set) {
+  held_.erase(set);
   STITCH_CHECK(or_found(candidate_.drop(set), "inputs were freed"));
   return {};
 }
@@ -185,7 +223,7 @@ Result<runner::Called> Attempt::run(int set, const runner::CallOptions& options)
 Result<Observed> Attempt::call(int set, const runner::CallOptions& options) {
   Observed observed;
   STITCH_TRY(observed.called, run(set, options));
-  STITCH_TRY(observed.outputs, fetch(outputs_));
+  STITCH_TRY(observed.outputs, fetch_outputs(set));
   return observed;
 }
 
@@ -211,8 +249,31 @@ Result<Tensors> Attempt::fetch(const std::vector<TensorType>& types) {
   return tensors;
 }
 
+Result<Tensors> Attempt::fetch_outputs(int set) {
+  runner::DeviceArena* device = held_.contains(set) ? device_arena() : nullptr;
+  if (!device) return fetch(outputs_);
+  device->clear();
+  Tensors tensors;
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    runner::Range all{0, outputs_[i].bytes()};
+    const int64_t offset = device->allocate(all.end);
+    STITCH_CHECK(
+        or_found(candidate_.fetch_output(static_cast<int>(i), {&all, 1}, offset, runner::Where::device),
+                 "outputs were fetched"));
+    tensors.add({outputs_[i], device->bytes(offset, all.end)}, nullptr);
+  }
+  return tensors;
+}
+
 Result<bool> Attempt::input_unchanged(const Trial& trial, size_t index) {
   const TensorBytes& before = trial.inputs[index];
+  if (runner::DeviceArena* device = trial.held && before.bytes.empty() ? device_arena() : nullptr) {
+    device->clear();
+    const runner::Place place{device->allocate(before.type.bytes()), runner::Where::device};
+    STITCH_CHECK(or_found(candidate_.fetch_input(set_, static_cast<int>(index), place.offset, place.where),
+                          "inputs were fetched"));
+    return session_->torch->same_input(trial, index, place);
+  }
   int64_t mark = session_->arena.mark(), size = before.type.bytes();
   STITCH_TRY(int64_t offset, session_->arena.allocate(size));
   STITCH_CHECK(
@@ -220,7 +281,7 @@ Result<bool> Attempt::input_unchanged(const Trial& trial, size_t index) {
   bool elsewhere = trial.held && before.bytes.empty();
   bool same = !elsewhere && equal_bulk(session_->arena.bytes(offset, size), before.bytes);
   if (elsewhere) {
-    STITCH_TRY(same, session_->torch->same_input(trial, index, offset));
+    STITCH_TRY(same, session_->torch->same_input(trial, index, {offset}));
   }
   session_->arena.release_to(mark);
   return same;

@@ -12,7 +12,7 @@ double gpu_bytes_of(const Signature& signature) {
     outputs += static_cast<double>(output.type.bytes());
     truth += static_cast<double>(output.type.elements()) * 8;
   }
-  return 2 * (inputs + outputs) + 2 * truth + 2 * inputs;
+  return 2 * (inputs + outputs) + 2 * truth + 2 * inputs + std::max(inputs, outputs);
 }
 
 Result<MachineShare> take_gpu_memory(double bytes, double total) {

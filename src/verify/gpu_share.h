@@ -7,7 +7,7 @@
 namespace stitch::verifier {
 
 // What a verification of tensors like these has on the GPU at once, by and large: the candidate's inputs and
-// outputs twice, two truths, and the inputs of an evaluation in float64.
+// outputs twice, two truths, the inputs of an evaluation in float64, and what it shares with the reference.
 double gpu_bytes_of(const Signature& signature);
 
 // Waits until that much of `total` is not taken by others.

@@ -33,16 +33,18 @@ Judging judging_of(const Session& session, const Trial& trial, size_t output) {
   return judging;
 }
 
-// The reference reads them in the arena.
+// The reference reads them in an arena.
 Result<Distance> distance_of_held(const Session& session, const Trial& trial, size_t output,
                                   const TensorBytes& values) {
+  if (std::optional<int64_t> offset = session.torch->on_device(values.bytes))
+    return session.torch->distance_to(trial, output, values.type.dtype, {*offset, runner::Where::device});
   int64_t mark = session.arena.mark();
   std::optional<int64_t> offset = session.arena.offset_of(values.bytes);
   if (!offset) {
     STITCH_TRY(offset, session.arena.allocate(std::ssize(values.bytes)));
     copy_bulk(values.bytes, session.arena.bytes(*offset, std::ssize(values.bytes)).data());
   }
-  STITCH_TRY(Distance own, session.torch->distance_to(trial, output, values.type.dtype, *offset));
+  STITCH_TRY(Distance own, session.torch->distance_to(trial, output, values.type.dtype, {*offset}));
   session.arena.release_to(mark);
   return own;
 }

@@ -153,6 +153,14 @@ bool Session::large() const {
 
 namespace {
 
+// Its memory is others' once the candidates are gone.
+struct SharedDeviceMemory {
+  TorchReference* torch;
+  ~SharedDeviceMemory() {
+    if (torch) torch->free_device_arena();
+  }
+};
+
 class OpenVerifier final : public Verifier {
  public:
   Result<void> prepare(const VerifyOptions& options) {
@@ -185,6 +193,7 @@ class OpenVerifier final : public Verifier {
   const TaskGraph& task() const override { return imported_->task; }
 
   Result<Verdict> judge(const VerifyOptions& options) override {
+    SharedDeviceMemory until_all_is_judged{torch_};
     Session session(options, task(), *reference_, *arena_);
     session.torch = torch_;
     if (torch_) torch_->hold_above(options.hold_above, *arena_);

@@ -57,7 +57,8 @@ class Stopwatch {
       STITCH_TRY(Observed observed, attempt_.call(set, {.poison = session_.next_seed()}));
       Placed made{.set = set};
       for (size_t i = 0; i < observed.outputs.size(); ++i) {
-        made.outputs.push_back(pages_of(observed.outputs[i].bytes));
+        STITCH_TRY(Verified verified, pages_of(observed.outputs[i].bytes));
+        made.outputs.push_back(std::move(verified));
         STITCH_TRY(Comparison comparison, judge_output(session_, trial, i, observed.outputs[i]));
         if (!comparison.passed)
           return found("wrong", format("before timing, '{}' is wrong: {}",
@@ -134,7 +135,7 @@ class Stopwatch {
   Result<void> judge_again(size_t which, size_t output) {
     STITCH_TRY(Trial trial, judged(which));
     int64_t mark = session_.arena.mark();
-    STITCH_TRY(Tensors outputs, attempt_.fetch(attempt_.output_types()));
+    STITCH_TRY(Tensors outputs, attempt_.fetch_outputs(sets_[which].set));
     STITCH_TRY(Comparison comparison, judge_output(session_, trial, output, outputs[output]));
     session_.arena.release_to(mark);
     if (comparison.passed) return {};
@@ -142,7 +143,7 @@ class Stopwatch {
                                             session_.task.signature.outputs[output].name, comparison.reason));
   }
 
-  Verified pages_of(std::span<const std::byte> output) {
+  Result<Verified> pages_of(std::span<const std::byte> output) {
     const int64_t size = std::ssize(output);
     Verified out;
     if (size <= checked_whole)
@@ -152,6 +153,16 @@ class Stopwatch {
     while (size > checked_whole && out.ranges.size() < pages_kept) {
       int64_t begin = static_cast<int64_t>(random_() % static_cast<uint64_t>(size - page));
       out.ranges.push_back({begin, begin + page});
+    }
+    if (auto there = session_.torch ? session_.torch->on_device(output) : std::nullopt) {
+      int64_t total = 0, mark = session_.arena.mark();
+      for (const runner::Range& range : out.ranges) total += range.end - range.begin;
+      STITCH_TRY(int64_t offset, session_.arena.allocate(total));
+      STITCH_CHECK(session_.torch->fetch(*there, out.ranges, offset));
+      const std::span<const std::byte> pages = session_.arena.bytes(offset, total);
+      out.bytes.assign(pages.begin(), pages.end());
+      session_.arena.release_to(mark);
+      return out;
     }
     for (const runner::Range& range : out.ranges)
       out.bytes.insert(out.bytes.end(), output.begin() + range.begin, output.begin() + range.end);
@@ -227,6 +238,7 @@ Result<Passed> timing(Session& session, Json& evidence) {
   STITCH_CHECK(stopwatch.place());
   session.arena.release_to(0);
   session.arena.give_back_memory();
+  STITCH_CHECK(attempt.give_back_device_arena());
   session.progress("waiting for others to finish their timing");
   const auto asked = std::chrono::steady_clock::now();
   STITCH_TRY(device::GpuLock alone, device::GpuLock::take());
