@@ -9,15 +9,18 @@ from . import activities, distributions, dtypes, numerics, safetensors
 from .arena import TYPES
 from .baselines import KINDS, Unavailable, draw_sets, peak_memory, prepare
 from .constructor import write_arguments
+from .device_arena import DeviceArena
 from .errors import TaskError
 from .evaluate import MODES, evaluate, named
-from .held import IMITATIONS, Shared, hold, imitations, parse_outputs
+from .fingerprint import Fingerprints
+from .held import IMITATIONS, Shared, hold, imitations, open_arena, parse_outputs
 from .loaded import Loaded
 from .reparameterise import reparameterise
 from .requests import NEEDED
 from .stopwatch import Stopwatch
 
 HALVES = tuple(numerics.HALF)
+WHERE = ("host", "device")  # the orchestrator's arena, the device arena
 OTHERS = 2 << 30  # bytes of the GPU's memory that are not ours: more than contexts take
 
 
@@ -31,11 +34,16 @@ class Answers:
         "evaluate": {"inputs": (str, NEEDED), "mode": (MODES, NEEDED), "out": (str, NEEDED), "half": (HALVES, "fp16"),
                      "device": (("cpu", "cuda"), None), "seed": (int, 42), "updates": (list, None)},
         "share": {"path": (str, NEEDED)},
+        "share_device": {"bytes": (int, NEEDED), "socket": (str, NEEDED)},
+        "unshare_device": {},
         "hold": {"trial": (int, NEEDED), "distribution": (distributions.NAMES, "task"), "seed": (int, NEEDED), "mode": (MODES, NEEDED),
                  "outputs": (list, NEEDED), "updates": (list, None), "half": (HALVES, "fp16"), "patient": (bool, False)},
         "put": {"trial": (int, NEEDED), "inputs": (list, NEEDED)},
-        "same_input": {"trial": (int, NEEDED), "input": (int, NEEDED), "offset": (int, NEEDED)},
-        "distance": {"trial": (int, NEEDED), "output": (int, NEEDED), "dtype": (tuple(TYPES), NEEDED), "offset": (int, NEEDED)},
+        "same_input": {"trial": (int, NEEDED), "input": (int, NEEDED), "offset": (int, NEEDED), "where": (WHERE, "host")},
+        "distance": {"trial": (int, NEEDED), "output": (int, NEEDED), "dtype": (tuple(TYPES), NEEDED), "offset": (int, NEEDED),
+                     "where": (WHERE, "host")},
+        "fingerprint": {"offset": (int, NEEDED), "bytes": (int, NEEDED)},
+        "fetch": {"offset": (int, NEEDED), "ranges": (list, NEEDED), "to": (int, NEEDED)},
         "imitate": {"trial": (int, NEEDED), "output": (int, NEEDED), "by": (IMITATIONS, NEEDED), "other": (int, None)},
         "let_go": {"trials": (list, NEEDED)},
         "baseline": {"kind": (KINDS, NEEDED), "numerics": (numerics.CLASSES, "default"), "half": (HALVES, "fp16"), "seed": (int, 42)},
@@ -46,12 +54,13 @@ class Answers:
     }
 
     def __init__(self, progress):
-        self.progress = progress
+        self.progress, self.fingerprints, self.shared = progress, Fingerprints(), {}
         self.forget()
 
     def forget(self):
+        self.unshare_device()
         self.loaded = self.original = self.facts = self.stopwatch = self.sets_seed = None
-        self.baselines, self.sets, self.trials, self.shared = {}, [], {}, None
+        self.baselines, self.sets, self.trials, self.shared = {}, [], {}, {}
 
     def load(self, task, seed, device, eval, **rest):
         start = time.monotonic()
@@ -118,7 +127,26 @@ class Answers:
     # Trials that stay here.
 
     def share(self, path):
-        self.shared = Shared(path, self.need().device)
+        self.need()
+        self.shared["host"] = Shared(open_arena(path))
+        return {}
+
+    def share_device(self, bytes, socket):
+        loaded = self.need()
+        self.unshare_device()
+        self.collect()
+        arena = DeviceArena(bytes, loaded.device)
+        try:
+            arena.leave_at(socket)
+        except OSError as error:
+            arena.close()
+            raise TaskError("request", f"nobody takes the device arena at {socket}: {error.strerror}") from error
+        self.shared["device"] = Shared(arena)
+        return {"bytes": arena.size}
+
+    def unshare_device(self):
+        if "device" in self.shared:
+            self.shared.pop("device").arena.close()
         return {}
 
     def hold(self, trial, distribution, seed, mode, outputs, updates, half, patient):
@@ -143,25 +171,36 @@ class Answers:
 
     def put(self, trial, inputs):
         start = time.monotonic()
-        tensors, memory = self.held(trial).inputs(), self.memory_shared()
-        for number, offset in inputs:
-            memory.write(tensors[number], offset)
+        tensors = self.held(trial).inputs()
+        for number, offset, *where in inputs:
+            self.memory_shared(*where).write(tensors[number], offset)
         del tensors
         self.collect()
         return {"seconds": seconds_since(start)}
 
-    def same_input(self, trial, input, offset):
-        same = self.memory_shared().holds(self.held(trial).inputs()[input], offset)
+    def same_input(self, trial, input, offset, where):
+        same = self.memory_shared(where).holds(self.held(trial).inputs()[input], offset)
         self.collect()
         return {"same": same}
 
-    def distance(self, trial, output, dtype, offset):
+    def distance(self, trial, output, dtype, offset, where):
         start = time.monotonic()
-        held, memory = self.held(trial), self.memory_shared()
+        held, memory = self.held(trial), self.memory_shared(where)
         truth, _ = held.output(output)
         kind = torch.uint8 if dtype == "bool" else TYPES[dtype]  # a candidate's byte may be neither 0 nor 1
         found = held.measure(memory.reader(kind, offset, truth.shape, truth.device), output)
         return {"distance": found.as_json(), "seconds": seconds_since(start)}
+
+    def fingerprint(self, offset, bytes):
+        return {"fingerprint": self.fingerprints.of(self.memory_shared("device").arena.span(offset, bytes))}
+
+    def fetch(self, offset, ranges, to):
+        """Ranges of the device arena, from this offset on, one after the other into the orchestrator's."""
+        arena = self.memory_shared("device").arena
+        pieces = [arena.span(offset + begin, end - begin) for begin, end in ranges]
+        if pieces:
+            self.memory_shared("host").write(torch.cat(pieces), to)
+        return {}
 
     def imitate(self, trial, output, by, other):
         held = self.held(trial)
@@ -183,17 +222,19 @@ class Answers:
             raise TaskError("request", f"no trial {trial} is held", "", 'Ask for {"do": "hold", …} first.')
         return self.trials[trial]
 
-    def memory_shared(self):
-        if self.shared is None:
-            raise TaskError("request", "no memory is shared", "", 'Ask for {"do": "share", "path": …} first.')
-        return self.shared
+    def memory_shared(self, where="host"):
+        if where not in self.shared:
+            request = '{"do": "share", "path": …}' if where == "host" else '{"do": "share_device", …}'
+            raise TaskError("request", f"no memory of the {where} is shared", "", f"Ask for {request} first.")
+        return self.shared[where]
 
     def others_are_here(self):
         if self.loaded.device.type != "cuda":
             return False
         self.collect()
         free, total = torch.cuda.mem_get_info()
-        return total - free - torch.cuda.memory_reserved() > OTHERS
+        own = torch.cuda.memory_reserved() + (self.shared["device"].arena.size if "device" in self.shared else 0)
+        return total - free - own > OTHERS
 
     # PyTorch as something to be faster than.
 

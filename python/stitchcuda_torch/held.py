@@ -64,37 +64,37 @@ def settled(tensor, dtype):
     return tensor.detach().to(torch.float64 if dtype.is_floating_point else dtype).contiguous()
 
 
+def open_arena(path):
+    """The orchestrator's."""
+    try:
+        return Arena(os.open(path, os.O_RDWR | os.O_CLOEXEC))
+    except OSError as error:
+        raise TaskError("memory", f"cannot open the shared memory {path}: {error.strerror}") from error
+
+
 class Shared:
-    """The orchestrator's arena, through which inputs go out and a candidate's outputs come in."""
+    """An arena, through which inputs go out and a candidate's outputs come in."""
 
-    def __init__(self, path, device):
-        try:
-            self.arena = Arena(os.open(path, os.O_RDWR | os.O_CLOEXEC))
-        except OSError as error:
-            raise TaskError("memory", f"cannot open the shared memory {path}: {error.strerror}") from error
-        self.device, self.transfer = device, None
-
-    def moving(self):
-        self.transfer = self.transfer or Transfer(self.device)  # pinned memory only for who needs it
-        return self.transfer
+    def __init__(self, arena):
+        self.arena, self.transfer = arena, Transfer()
 
     def write(self, tensor, offset):
         flat = raw(tensor.detach().contiguous())
         if flat.numel():
-            self.moving().to_host(flat, self.arena.span(offset, flat.numel()))
+            self.transfer.write(flat, self.arena.span(offset, flat.numel()))
 
     def holds(self, tensor, offset):
         """Whether these very bytes are there."""
         flat = raw(tensor.detach().contiguous())
         memory = self.arena.span(offset, flat.numel())
         pieces = ((memory[begin:begin + PIECE], flat[begin:begin + PIECE]) for begin in range(0, flat.numel(), PIECE))
-        return all(torch.equal(self.moving().to_device(there, torch.uint8, flat.device), here) for there, here in pieces)
+        return all(torch.equal(self.transfer.read(there, torch.uint8, flat.device), here) for there, here in pieces)
 
     def reader(self, dtype, offset, shape, device):
         """Pieces of a tensor in the arena, each read once: whoever shares the memory may write to it meanwhile."""
         size = dtype.itemsize
         memory = self.arena.span(offset, math.prod(shape) * size)
-        return lambda begin, end: self.moving().to_device(memory[begin * size:end * size], dtype, device)
+        return lambda begin, end: self.transfer.read(memory[begin * size:end * size], dtype, device)
 
 
 def parse_outputs(entries):

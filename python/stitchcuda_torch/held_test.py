@@ -2,6 +2,7 @@
 
 import math
 import os
+import socket
 import unittest
 
 import torch
@@ -100,6 +101,48 @@ class HeldTest(unittest.TestCase):
         self.write(torch.full((5, 4, 9), float("nan")), 512)
         self.assertEqual(self.ask("distance", trial=1, output=0, dtype="f32", offset=512)["distance"]["not_finite"], 180)
 
+    def share_device(self, count):
+        """The descriptor and its size, as C++ gets them."""
+        path = self.server.path("socket")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as box:
+            box.bind(path)
+            size = self.ask("share_device", bytes=count, socket=path)["bytes"]
+            _, descriptors, _, _ = socket.recv_fds(box, 1, 1)
+        os.unlink(path)
+        self.assertEqual(len(descriptors), 1)
+        return descriptors[0], size
+
+    def test_memory_of_the_device(self):
+        self.hold(1)
+        self.assertIn("no memory of the device", self.error("put", trial=1, inputs=[[0, 0, "device"]]))
+        descriptor, size = self.share_device(5000)
+        self.addCleanup(os.close, descriptor)
+        self.assertGreaterEqual(size, 5000)
+        self.ask("fetch", offset=0, ranges=[[0, 5000]], to=256)
+        self.assertFalse(self.read(256, torch.uint8, (5000,)).any())
+        self.ask("put", trial=1, inputs=[[0, 0, "device"], [1, 1024, "device"], [1, 4096]])
+        inputs, truth = self.results("float64")
+        y, count = inputs["input_1"], inputs["input_0"].numel() * 4
+        self.assertTrue(torch.equal(self.read(4096, torch.float32, (3,)), y))
+        self.ask("fetch", offset=0, ranges=[[0, count], [1024, 1036]], to=256)
+        self.assertTrue(torch.equal(self.read(256, torch.float32, (5, 9, 4)), inputs["input_0"]))
+        self.assertTrue(torch.equal(self.read(256 + count, torch.float32, (3,)), y))
+        self.assertTrue(self.ask("same_input", trial=1, input=1, offset=1024, where="device")["same"])
+        self.assertFalse(self.ask("same_input", trial=1, input=1, offset=0, where="device")["same"])
+        own = self.ask("distance", trial=1, output=3, dtype="f32", offset=1024, where="device")["distance"]
+        self.assertAlmostEqual(own["error"], (y.double() - truth["update:input_1"]).norm().item(), places=12)
+        first = self.ask("fingerprint", offset=1024, bytes=12)["fingerprint"]
+        self.ask("put", trial=1, inputs=[[1, 2048, "device"], [0, 1024, "device"]])
+        self.assertEqual(self.ask("fingerprint", offset=2048, bytes=12)["fingerprint"], first)
+        self.assertNotEqual(self.ask("fingerprint", offset=1024, bytes=12)["fingerprint"], first)
+        self.assertIn("outside of the device arena", self.error("fingerprint", offset=size - 4, bytes=12))
+        self.ask("unshare_device")
+        self.assertIn("no memory of the device", self.error("fingerprint", offset=0, bytes=4))
+        self.assertIn("nobody takes", self.error("share_device", bytes=100, socket=self.server.path("nowhere")))
+        self.addCleanup(os.close, self.share_device(100)[0])
+        self.ask("load", task=self.server.path("task.py"), device=self.device)
+        self.assertIn("no memory of the device", self.error("fingerprint", offset=0, bytes=4))
+
     def test_imitations(self):
         self.hold(1)
         self.hold(2, seed=6, distribution="normal")
@@ -132,7 +175,7 @@ class HeldTest(unittest.TestCase):
         self.ask("load", task=os.path.join(EXAMPLES, "mlp.py"), device=self.device)
         self.assertIn("no trial 1", self.error("put", trial=1, inputs=[]))
         self.ask("hold", trial=1, seed=1, mode="strict", outputs=[["output_0", "f32"]])
-        self.assertIn("no memory is shared", self.error("put", trial=1, inputs=[]))
+        self.assertIn("no memory of the host is shared", self.error("put", trial=1, inputs=[[0, 0]]))
 
 
 if __name__ == "__main__":

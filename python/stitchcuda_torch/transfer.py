@@ -1,7 +1,9 @@
-"""Between the memory of the host and a device: in pieces, through pinned memory where the device is a GPU.
+"""Between shared memory and a device: in pieces, through pinned memory where the one is the host's and the other a GPU's.
 
 A GPU reaches pinned memory at the full speed of its bus, and the host's half of the way is done by all of its cores.
 """
+
+import functools
 
 import torch
 
@@ -9,21 +11,24 @@ PIECE = 1 << 26  # bytes
 
 
 class Transfer:
-    def __init__(self, device):
-        self.pinned = torch.empty(PIECE, dtype=torch.uint8, pin_memory=True) if device.type == "cuda" else None
+    @functools.cached_property
+    def pinned(self):
+        return torch.empty(PIECE, dtype=torch.uint8, pin_memory=True)
 
-    def to_host(self, flat, memory):
-        """All bytes of a flat tensor into memory of the same size."""
-        if flat.device.type == "cpu":
+    def write(self, flat, memory):
+        """All bytes of a flat tensor into memory of the same size; when this is done, other processes see them."""
+        if flat.device.type == "cuda" and memory.device.type == "cpu":
+            for begin in range(0, flat.numel(), PIECE):
+                piece = flat[begin:begin + PIECE]
+                memory[begin:begin + PIECE].copy_(self.pinned[:piece.numel()].copy_(piece))
+        else:
             memory.copy_(flat)
-            return
-        for begin in range(0, flat.numel(), PIECE):
-            piece = flat[begin:begin + PIECE]
-            memory[begin:begin + PIECE].copy_(self.pinned[:piece.numel()].copy_(piece))
+            if memory.device.type == "cuda":
+                torch.cuda.synchronize()
 
-    def to_device(self, memory, dtype, device):
+    def read(self, memory, dtype, device):
         """A copy of at most PIECE bytes as a flat tensor on the device."""
-        if device.type == "cpu":
-            return memory.clone().view(dtype)
+        if device.type == "cpu" or memory.device.type == "cuda":
+            return memory.to(device, copy=True).view(dtype)
         # Not another byte before these have arrived: the next piece goes through the same memory.
         return self.pinned[:memory.numel()].copy_(memory).to(device).view(dtype)

@@ -13,6 +13,7 @@
 #include <set>
 #include <thread>
 
+#include "base/parallel.h"
 #include "base/process.h"
 #include "base/sha256.h"
 #include "base/text.h"
@@ -112,13 +113,20 @@ class Bench {
     ++finished_workers_;
   }
 
+  // Cores for each: all of them for all would be too many by far, and half of a task's time goes by without
+  // any.
+  std::map<std::string, std::string> environment() const {
+    const std::string threads = std::to_string(std::max(1, 2 * core_count() / std::max(options_.jobs, 1)));
+    return {{"STITCHCUDA_THREADS", threads}, {"OMP_NUM_THREADS", threads}, {"OPENBLAS_NUM_THREADS", threads}};
+  }
+
   Json optimise(const BenchTask& task) {
     const fs::path program = options_.out / "programs" / task.name;
     std::error_code ignored;
     fs::create_directories(program.parent_path(), ignored);
     Command command{{(executable_folder() / "stitchcuda").string(), "optimize", task.path.string(), "-o",
                      program.string(), "--json"},
-                    {},
+                    environment(),
                     std::chrono::seconds(options_.seconds_a_task)};
     command.words.insert(command.words.end(), options_.flags.begin(), options_.flags.end());
     auto child = Child::start(command);
@@ -193,6 +201,12 @@ Json record_of(const BenchTask& task, const Json& answer) {
     steps.push_back({{"step", word(step, "step")}, {"kept", step.value("kept", false)}});
   record["steps"] = std::move(steps);
   record["kernels"] = heaviest_kernels(answer);
+  record["gates"] = Json::object();  // seconds
+  for (const Json& gate : verdict.value("gates", Json::array())) {
+    record["gates"][word(gate, "gate")] = gate.value("seconds", 0.0);
+    const Json evidence = gate.value("evidence", Json::object());
+    if (evidence.is_object() && evidence.contains("memory")) record["memory"] = evidence["memory"];
+  }
   return record;
 }
 

@@ -45,6 +45,7 @@ struct Score {
   int compared = 0;                                // those with a baseline, and those that failed
   std::map<std::string, std::vector<double>> won;  // speedups by baseline, "best" among them
   std::vector<double> share;                       // of the floor
+  std::vector<double> memory;                      // over PyTorch's
   double seconds = 0;                              // to optimise
 
   void add(const Json& task) {
@@ -55,6 +56,7 @@ struct Score {
     compared += !right || task.contains("best_baseline");
     const Json speedups = task.value("speedups", Json::object());
     for (const auto& [kind, times] : speedups.items()) won[kind].push_back(times.get<double>());
+    if (task.contains("share_of_memory")) memory.push_back(task["share_of_memory"].get<double>());
     if (task.contains("share_of_floor")) share.push_back(task["share_of_floor"].get<double>());
   }
 
@@ -81,6 +83,11 @@ struct Score {
     for (const auto& [kind, times] : won)
       out["speedup"][kind] = {
           {"tasks", times.size()}, {"mean", mean(times)}, {"geometric_mean", geometric_mean(times)}};
+    if (!memory.empty())
+      out["share_of_memory"] = {
+          {"geometric_mean", geometric_mean(memory)},
+          {"tasks", memory.size()},
+          {"above", std::ranges::count_if(memory, [](double share) { return share > 1; })}};
     if (!share.empty()) out["share_of_floor"] = {{"mean", mean(share)}, {"tasks", share.size()}};
     return out;
   }
@@ -93,6 +100,9 @@ Json judged(const Json& record) {
   double own = task.value("seconds_a_call", 0.0), floor = task.value("floor_seconds", 0.0);
   if (own <= 0) return task;
   if (floor > 0) task["share_of_floor"] = floor / own;
+  const Json memory = task.value("memory", Json::object());
+  double program = memory.value("program_bytes", 0.0), pytorch = memory.value("pytorch_bytes", 0.0);
+  if (program > 0 && pytorch > 0) task["share_of_memory"] = program / pytorch;
   double best = 0;
   for (const char* source : {"baselines", "known_baselines"}) {
     const Json times = task.value(source, Json::object());

@@ -50,7 +50,7 @@ class Optimizer {
     }
     if (kept_.empty())
       return work_error("optimize", "no program passed the gates: " + ledger_.entries.back().reason);
-    if (options_.tune) tune_settings();
+    if (options_.tune && !options_.first) tune_settings();
     Optimized out;
     STITCH_CHECK(ship(out));
     out.tuning = std::move(tuning_);
@@ -138,7 +138,7 @@ class Optimizer {
     }
     // Is the program better without one of its steps? Not without those that it lives by.
     constexpr double hopeless = 1.5;
-    for (; !plan.steps.empty() && !late(); plan.steps.pop_back()) {
+    for (; !options_.first && !plan.steps.empty() && !late(); plan.steps.pop_back()) {
       std::set<std::string> fewer = dropped;
       fewer.insert(plan.steps.back().title);
       STITCH_TRY(plan::Plan next, plan_without(fewer));

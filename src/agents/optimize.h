@@ -21,8 +21,9 @@ struct OptimizeOptions {
   std::chrono::seconds budget{180};
   // The whole plan first, and steps dropped while it fails: the best program soonest. Otherwise step by step.
   bool direct = false;
-  bool tune = true;                   // settings tried on the GPU after the steps, a third of the budget
-  bool quick = false;                 // what ships is judged as the steps are, not by every gate
+  bool first = false;  // of --direct: the first program that passes ships, nothing is tried to better it
+  bool tune = true;    // settings tried on the GPU after the steps, with at most a third of the budget
+  bool quick = false;  // what ships is judged as the steps are, not by every gate
   std::function<bool()> should_stop;  // then the best so far ships as it is
   std::function<void(std::string_view)> on_progress;
 };

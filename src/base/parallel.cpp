@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -22,7 +23,14 @@ int core_count() {
   return std::max(1u, std::thread::hardware_concurrency());
 }
 
-int thread_count() { return requested_threads ? requested_threads.load() : core_count(); }
+int thread_count() {
+  if (requested_threads) return requested_threads;
+  static const int told = [] {
+    const char* text = std::getenv("STITCHCUDA_THREADS");
+    return text ? std::atoi(text) : 0;
+  }();
+  return told > 0 ? std::min(told, core_count()) : core_count();
+}
 
 void set_thread_count(int count) { requested_threads = count; }
 

@@ -6,8 +6,9 @@
 
 namespace stitch {
 
-int core_count();
-int thread_count();  // what the loops below use
+int core_count();  // that this process may use
+// What one of several processes side by side should use: $STITCHCUDA_THREADS, or all cores.
+int thread_count();
 // At most `count` threads for the parallel loops of this process (0: all cores).
 void set_thread_count(int count);
 

@@ -60,6 +60,7 @@ Json circumstances(const BenchCommand& command, const GpuSpec& gpu, bool cuda, c
               {"cores", core_count()},
               {"budget_seconds", command.budget},
               {"direct", command.direct},
+              {"first", command.first},
               {"quick", command.quick},
               {"tune", !command.no_tune},
               {"known_baselines", command.known_baselines}};
@@ -93,13 +94,14 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
   options.flags = {"--numerics",  command.numerics, "--device", cuda ? "cuda" : "emulated",
                    "--baselines", baselines,        "--budget", std::to_string(command.budget)};
   if (command.direct) options.flags.emplace_back("--direct");
+  if (command.first) options.flags.emplace_back("--first");
   if (command.quick) options.flags.emplace_back("--quick");
   if (command.no_tune) options.flags.emplace_back("--no-tune");
   if (!command.python.empty()) options.flags.insert(options.flags.end(), {"--python", command.python});
   STITCH_TRY(std::string executable, sha256_of_file(executable_folder() / "stitchcuda"));
   options.identity = executable + " " + gpu.name;
-  // Each has a compiler a core of its own at times, and a PyTorch all the time.
-  options.jobs = command.jobs > 0 ? command.jobs : std::clamp(core_count() / 4, 1, 8);
+  // Each has a few compilers at times, and a PyTorch all the time.
+  options.jobs = command.jobs > 0 ? command.jobs : std::clamp(core_count() / 2, 1, 8);
   options.seconds_a_task = command.time_limit;
   StopPolitely polite;
   options.should_stop = stop_requested;

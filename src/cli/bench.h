@@ -21,6 +21,7 @@ struct BenchCommand {
   int budget = 180;
   int time_limit = 3600;  // seconds for one task
   bool direct = false;
+  bool first = false;
   bool quick = false;
   bool no_tune = false;
 };

@@ -21,8 +21,8 @@ std::string speedup(const Json& score, const char* against, const char* kind) {
 
 // One line a group: the same cells in both forms.
 std::vector<std::string> score_header() {
-  return {"",        "right", "fast_1",      "fast_1.5", "fast_2",        "fast_3",      "best: mean",
-          "geomean", "eager", "eager-graph", "compile",  "compile-graph", "of the floor"};
+  return {"",        "right", "fast_1",      "fast_1.5", "fast_2",        "fast_3",       "best: mean",
+          "geomean", "eager", "eager-graph", "compile",  "compile-graph", "of the floor", "of its memory"};
 }
 std::vector<std::string> score_cells(const std::string& name, const Json& score) {
   std::vector<std::string> out = {name, format("{}/{}", score.value("passed", 0), score.value("tasks", 0))};
@@ -33,11 +33,14 @@ std::vector<std::string> score_cells(const std::string& name, const Json& score)
   out.push_back(score.contains("share_of_floor")
                     ? format("{:.0f} %", 100 * score["share_of_floor"]["mean"].get<double>())
                     : "–");
+  out.push_back(score.contains("share_of_memory")
+                    ? format("{:.0f} %", 100 * score["share_of_memory"]["geometric_mean"].get<double>())
+                    : "–");
   return out;
 }
 
 std::vector<std::string> task_header() {
-  return {"task", "", "a call", "best baseline", "", "speedup", "of the floor", "took"};
+  return {"task", "", "a call", "best baseline", "", "speedup", "of the floor", "of its memory", "took"};
 }
 std::vector<std::string> task_cells(const Json& task) {
   bool passed = task.at("passed").get<bool>();
@@ -55,6 +58,9 @@ std::vector<std::string> task_cells(const Json& task) {
   }
   out.push_back(
       task.contains("share_of_floor") ? format("{:.0f} %", 100 * task["share_of_floor"].get<double>()) : "–");
+  out.push_back(task.contains("share_of_memory")
+                    ? format("{:.0f} %", 100 * task["share_of_memory"].get<double>())
+                    : "–");
   out.push_back(seconds_text(task.value("seconds", 0.0)));
   return out;
 }
@@ -77,7 +83,9 @@ std::string times_note(const Json& summary) {
         format("Baselines marked known were measured earlier: {}. ", word(summary["run"], "known_baselines"));
   if (int left = summary.value("not_done", 0)) out += format("{} tasks are not done. ", left);
   return out +
-         "fast_p: the share of tasks that are right and more than p times as fast as the best baseline.";
+         "fast_p: the share of tasks that are right and more than p times as fast as the best baseline. Of "
+         "its "
+         "memory: the program's share of what PyTorch takes at its peak.";
 }
 
 std::vector<HtmlCell> html_row(const std::vector<std::string>& cells, size_t texts) {
@@ -94,7 +102,7 @@ std::string bench_text(const Json& summary, const Terminal& terminal) {
   columns[0].cut = Cut::start;
   columns[0].least = 24;
   columns[1].least = 8;
-  for (size_t i : {2, 3, 5, 6, 7}) columns[i].align = Column::Align::right;
+  for (size_t i : {2, 3, 5, 6, 7, 8}) columns[i].align = Column::Align::right;
   Table tasks(columns);
   for (const Json& task : summary.at("tasks")) {
     std::vector<Cell> row;

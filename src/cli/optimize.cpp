@@ -36,7 +36,8 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   options.model_class = command.model_class;
   options.python = command.python;
   options.budget = std::chrono::seconds(command.budget);
-  options.direct = command.direct;
+  options.direct = command.direct || command.first;
+  options.first = command.first;
   options.quick = command.quick;
   options.tune = !command.no_tune;
   StopPolitely polite;

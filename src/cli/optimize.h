@@ -18,6 +18,7 @@ struct OptimizeCommand {
   std::string html;  // empty: report.html in the program's folder
   int budget = 180;  // seconds
   bool direct = false;
+  bool first = false;
   bool quick = false;
   bool no_tune = false;
 };

@@ -217,6 +217,7 @@ void add_optimize(CLI::App& app, Options& options) {
       ->type_name("FILE");
   command.add_flag("--direct", optimize.direct,
                    "the whole plan first, steps dropped while it fails: the best program soonest");
+  command.add_flag("--first", optimize.first, "--direct, and the first program that passes is the one");
   command.add_flag("--quick", optimize.quick, "what ships is judged as the steps are: one seed, fewer gates");
   command.add_flag(
       "--no-tune", optimize.no_tune,
@@ -251,7 +252,7 @@ void add_bench(CLI::App& app, Options& options) {
                   "times measured earlier, a line of JSON a task; none are measured then unless told")
       ->type_name("FILE");
   command
-      .add_option("--jobs", bench.jobs, "tasks at once, one for four cores unless told; timing takes turns")
+      .add_option("--jobs", bench.jobs, "tasks at once, one for two cores unless told; timing takes turns")
       ->type_name("NUMBER")
       ->check(CLI::Range(1, 256));
   command
@@ -266,6 +267,7 @@ void add_bench(CLI::App& app, Options& options) {
       ->check(CLI::Range(1, 86400));
   command.add_flag("--direct", bench.direct,
                    "the whole plan first, steps dropped while it fails: the best program soonest");
+  command.add_flag("--first", bench.first, "--direct, and the first program that passes is the one");
   command.add_flag("--quick", bench.quick, "what ships is judged as the steps are: one seed, fewer gates");
   command.add_flag(
       "--no-tune", bench.no_tune,

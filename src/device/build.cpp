@@ -5,6 +5,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/machine_share.h"
 #include "base/parallel.h"
 #include "base/sha256.h"
 #include "base/text.h"
@@ -91,18 +92,20 @@ class Compilation {
  private:
   Result<CacheEntry> object_of(const Unit& unit) {
     bool made = false;
-    auto entry = find_or_make(cache_, unit.key, "object.o", work_.scratch, made,
-                              [&](const fs::path& object) -> Result<std::string> {
-                                STITCH_TRY(fs::path source, write_unit(unit, request_, work_.scratch));
-                                std::string title = request_.sources[unit.sources[0]].filename().string();
-                                if (unit.sources.size() > 1)
-                                  title += format(" and {} more", unit.sources.size() - 1);
-                                if (on_progress_) {
-                                  std::lock_guard lock(progress_);
-                                  on_progress_("compiling " + title);
-                                }
-                                return toolchain_.compile(source, object, work_);
-                              });
+    auto entry =
+        find_or_make(cache_, unit.key, "object.o", work_.scratch, made,
+                     [&](const fs::path& object) -> Result<std::string> {
+                       STITCH_TRY(fs::path source, write_unit(unit, request_, work_.scratch));
+                       std::string title = request_.sources[unit.sources[0]].filename().string();
+                       if (unit.sources.size() > 1) title += format(" and {} more", unit.sources.size() - 1);
+                       if (on_progress_) {
+                         std::lock_guard lock(progress_);
+                         on_progress_("compiling " + title);
+                       }
+                       // Whoever else builds on this machine: as many compilers as cores.
+                       STITCH_TRY(MachineShare core, MachineShare::take("compilers", 1, core_count()));
+                       return toolchain_.compile(source, object, work_);
+                     });
     if (made && entry) compiled_ += static_cast<int>(unit.sources.size());
     return entry;
   }

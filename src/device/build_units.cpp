@@ -93,7 +93,7 @@ class Arranger {
     }
     std::stable_sort(rest.begin(), rest.end(),
                      [](const Source& a, const Source& b) { return a.includes < b.includes; });
-    const size_t cores = static_cast<size_t>(core_count());
+    const size_t cores = static_cast<size_t>(thread_count());
     const size_t units =
         std::max((rest.size() + most_sources - 1) / most_sources, std::min(cores, rest.size()));
     size_t at = 0;

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstring>
+
+#include "runner/device_arena.h"
 
 namespace stitch::runner {
 namespace {
@@ -44,6 +47,19 @@ TEST(Arena, KnowsItsOwnBytesAndGivesMemoryBack) {
   arena->give_back_memory();
   EXPECT_EQ(arena->bytes(kept, 10)[0], std::byte{7});
   EXPECT_EQ(arena->bytes(gone, 1 << 20).back(), std::byte{0});
+}
+
+TEST(DeviceArena, HandsOutPlacesThatNobodyCanRead) {
+  EXPECT_EQ(DeviceArena::size_for(std::array<int64_t, 3>{1, 256, 257}), 1024);
+  auto arena = DeviceArena::over(Descriptor(), 1024);
+  ASSERT_TRUE(arena);
+  EXPECT_EQ(arena->allocate(1), 0);
+  EXPECT_EQ(arena->allocate(257), 256);
+  EXPECT_EQ(arena->offset_of(arena->bytes(256, 257)), 256);
+  std::byte elsewhere{};
+  EXPECT_EQ(arena->offset_of({&elsewhere, 1}), std::nullopt);
+  arena->clear();
+  EXPECT_EQ(arena->allocate(1024), 0);
 }
 
 TEST(Arena, CannotBeShrunkByWhoeverHoldsIt) {

@@ -34,13 +34,14 @@ struct Candidate::State {
   ScratchFolder scratch;
   Process process;
   std::optional<Failure> dead;
+  int64_t shared_bytes = 0;  // of this host's memory, besides the arena's
 
   // Sends the request and reads what came back with `read`, whose exceptions mean: that is no answer.
   template <class T, class Read>
-  Reply<T> ask(Json request, Read read);
-  Reply<std::monostate> ask(Json request) {
-    return ask<std::monostate>(std::move(request),
-                               [](const Json&, const Answer&) { return std::monostate(); });
+  Reply<T> ask(Json request, Read read, int descriptor = -1);
+  Reply<std::monostate> ask(Json request, int descriptor = -1) {
+    return ask<std::monostate>(
+        std::move(request), [](const Json&, const Answer&) { return std::monostate(); }, descriptor);
   }
   template <class T>
   Reply<T> bury(Failure failure, const std::string& doing) {
@@ -71,14 +72,14 @@ std::string words(const Json& json) {
 }  // namespace
 
 template <class T, class Read>
-Reply<T> Candidate::State::ask(Json request, Read read) {
+Reply<T> Candidate::State::ask(Json request, Read read, int descriptor) {
   if (dead) return {dead, {}};
   const std::string doing = request.at("do").get<std::string>(), token = new_token();
   request["token"] = token;
-  process.set_shared_bytes(arena.size());
+  process.set_shared_bytes(arena.size() + shared_bytes);
   std::optional<Result<device::GpuLock>> beside_others;
   if (options.device == Device::cuda) beside_others.emplace(device::GpuLock::share());
-  auto outcome = process.ask(request.dump() + "\n", options.time_limit);
+  auto outcome = process.ask(request.dump() + "\n", options.time_limit, descriptor);
   if (auto* failure = std::get_if<Failure>(&outcome)) return bury<T>(std::move(*failure), doing);
   const Answer& answer = std::get<Answer>(outcome);
   auto broken = [&](std::string_view why) {
@@ -176,6 +177,19 @@ Reply<Created> Candidate::create(std::span<const TensorAt> parameters, std::stri
   });
 }
 
+Reply<std::monostate> Candidate::share(const DeviceArena& arena) {
+  // The emulated GPU's memory is the host's.
+  state_->shared_bytes = state_->options.device == Device::emulated ? arena.size() : 0;
+  return state_->ask({{"do", "share"}, {"bytes", arena.size()}}, arena.descriptor());
+}
+
+Reply<std::monostate> Candidate::unshare() {
+  state_->shared_bytes = 0;
+  return state_->ask({{"do", "unshare"}});
+}
+
+bool Candidate::can_share() const { return state_->options.python.empty() && state_->options.tool.empty(); }
+
 Reply<int> Candidate::place(std::span<const TensorAt> inputs) {
   return state_->ask<int>({{"do", "place"}, {"inputs", to_wire(inputs)}},
                           [](const Json& json, const Answer&) { return json.at("set").get<int>(); });
@@ -210,16 +224,23 @@ Reply<Called> Candidate::call(int set, std::span<const TensorType> outputs, cons
   });
 }
 
-Reply<std::monostate> Candidate::fetch_output(int output, std::span<const Range> ranges,
-                                              int64_t arena_offset) {
+Reply<std::monostate> Candidate::fetch_output(int output, std::span<const Range> ranges, int64_t arena_offset,
+                                              Where where) {
   Json pairs = Json::array();
   for (const Range& range : ranges) pairs.push_back({range.begin, range.end});
-  return state_->ask(
-      {{"do", "fetch_output"}, {"output", output}, {"ranges", std::move(pairs)}, {"offset", arena_offset}});
+  return state_->ask({{"do", "fetch_output"},
+                      {"output", output},
+                      {"ranges", std::move(pairs)},
+                      {"offset", arena_offset},
+                      {"where", name(where)}});
 }
 
-Reply<std::monostate> Candidate::fetch_input(int set, int input, int64_t arena_offset) {
-  return state_->ask({{"do", "fetch_input"}, {"set", set}, {"input", input}, {"offset", arena_offset}});
+Reply<std::monostate> Candidate::fetch_input(int set, int input, int64_t arena_offset, Where where) {
+  return state_->ask({{"do", "fetch_input"},
+                      {"set", set},
+                      {"input", input},
+                      {"offset", arena_offset},
+                      {"where", name(where)}});
 }
 
 Reply<int64_t> Candidate::burst(std::span<const int> sets, std::span<const TensorType> outputs, int count) {

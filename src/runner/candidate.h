@@ -21,6 +21,7 @@
 #include "base/process.h"
 #include "graph/type.h"
 #include "runner/arena.h"
+#include "runner/device_arena.h"
 
 namespace stitch::runner {
 
@@ -87,10 +88,18 @@ struct Created {
   int64_t device_bytes = 0;  // device memory that packing took; 0 where it isn't known
 };
 
-// Bytes of a contiguous tensor in the arena.
+enum class Where : uint8_t { host, device };  // in the arena, or in the device arena that is shared
+
+struct Place {
+  int64_t offset = 0;
+  Where where = Where::host;
+};
+
+// Bytes of a contiguous tensor in an arena.
 struct TensorAt {
   TensorType type;
   int64_t offset = 0;
+  Where where = Where::host;
 };
 
 struct CallOptions {
@@ -139,6 +148,12 @@ class Candidate {
   // A program with other settings than the one before has to be given all that were ever set.
   Reply<Created> create(std::span<const TensorAt> parameters, std::string_view extra = {},
                         const Settings& settings = {});
+  // Memory of the device, made by another process, as a second arena instead of the one before. Refused where
+  // the device or the driver can't.
+  Reply<std::monostate> share(const DeviceArena& arena);
+  Reply<std::monostate> unshare();
+  // Python candidates don't, and a tool around a candidate wouldn't know who wrote there.
+  bool can_share() const;
   // Uploads a set of inputs to fresh device memory, each tensor between guard zones. Returns its number.
   Reply<int> place(std::span<const TensorAt> inputs);
   Reply<std::monostate> drop(int set);
@@ -146,9 +161,10 @@ class Candidate {
   // `states` pairs inputs with the outputs that renew them, for states_in_place.
   Reply<Called> call(int set, std::span<const TensorType> outputs, const CallOptions& options = {},
                      std::span<const std::pair<int, int>> states = {});
-  // Copies ranges of the last call's output into the arena.
-  Reply<std::monostate> fetch_output(int output, std::span<const Range> ranges, int64_t arena_offset);
-  Reply<std::monostate> fetch_input(int set, int input, int64_t arena_offset);
+  // Copies ranges of the last call's output into an arena.
+  Reply<std::monostate> fetch_output(int output, std::span<const Range> ranges, int64_t arena_offset,
+                                     Where where = Where::host);
+  Reply<std::monostate> fetch_input(int set, int input, int64_t arena_offset, Where where = Where::host);
   // `count` untimed calls back to back over the given sets; this side holds the watch.
   Reply<int64_t> burst(std::span<const int> sets, std::span<const TensorType> outputs, int count);
   // What one call made the device do. Refused where no profiler is there.

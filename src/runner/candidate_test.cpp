@@ -1,5 +1,9 @@
 #include "runner/candidate.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cmath>
 
 #include "runner/testdata/bench.h"
@@ -117,6 +121,47 @@ TEST(Candidate, SeesAnArenaThatGrew) {
   const Range all{0, bench.vector.bytes()};
   ASSERT_TRUE(candidate.fetch_output(0, {&all, 1}, *far + (int64_t{63} << 20)).ok());
   EXPECT_EQ(bench.floats(*far + (int64_t{63} << 20))[2], 6);
+}
+
+// The emulated GPU's memory is the host's: a memory file stands for memory of the device.
+TEST(Candidate, CopiesThroughSharedMemoryOfTheDevice) {
+  Bench bench = Bench::create();
+  Candidate candidate = bench.start();
+  ASSERT_FALSE(bench.use(candidate, "honest"));
+  const TensorAt input{bench.vector, 256, Where::device};
+  EXPECT_EQ(candidate.place({&input, 1}).failure->kind, FailureKind::refused) << "nothing is shared yet";
+  auto nothing = DeviceArena::over(Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC)), 1 << 20);
+  ASSERT_TRUE(nothing);
+  auto refused = candidate.share(*nothing);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.failure->kind, FailureKind::refused) << "then the host's arena has to do";
+  EXPECT_TRUE(bench.right(candidate));
+
+  Descriptor memory(::memfd_create("device", MFD_CLOEXEC));
+  const int file = memory.get();
+  ASSERT_EQ(::ftruncate(file, 1 << 20), 0);
+  auto arena = DeviceArena::over(std::move(memory), 1 << 20);
+  ASSERT_TRUE(arena);
+  ASSERT_TRUE(candidate.share(*arena).ok());
+  const auto size = static_cast<size_t>(bench.vector.bytes());
+  std::vector<float> values(bench.count, 2);
+  ASSERT_EQ(::pwrite(file, values.data(), size, 256), bench.vector.bytes());
+  auto set = candidate.place({&input, 1});
+  ASSERT_TRUE(set.ok()) << set.failure->message;
+  ASSERT_TRUE(candidate.call(set.value, {&bench.vector, 1}).ok());
+  const Range all{0, bench.vector.bytes()};
+  ASSERT_TRUE(candidate.fetch_output(0, {&all, 1}, 8192, Where::device).ok());
+  ASSERT_EQ(::pread(file, values.data(), size, 8192), bench.vector.bytes());
+  EXPECT_EQ(values, std::vector<float>(bench.count, 6));
+  ASSERT_TRUE(candidate.fetch_input(set.value, 0, 16384, Where::device).ok());
+  ASSERT_EQ(::pread(file, values.data(), size, 16384), bench.vector.bytes());
+  EXPECT_EQ(values, std::vector<float>(bench.count, 2));
+  EXPECT_EQ(candidate.fetch_output(0, {&all, 1}, 1 << 20, Where::device).failure->kind, FailureKind::refused);
+  ASSERT_TRUE(candidate.share(*arena).ok()) << "again";
+  EXPECT_TRUE(candidate.place({&input, 1}).ok());
+  ASSERT_TRUE(candidate.unshare().ok());
+  EXPECT_EQ(candidate.place({&input, 1}).failure->kind, FailureKind::refused);
+  EXPECT_TRUE(candidate.unshare().ok()) << "nothing is there";
 }
 
 TEST(Candidate, ListsWhatTheDeviceDid) {

@@ -1,4 +1,7 @@
 // The same on a real GPU, where there is one.
+#include <dlfcn.h>
+
+#include <array>
 #include <chrono>
 
 #include "device/gpu_detect.h"
@@ -140,6 +143,105 @@ TEST_F(OnGpu, MovesLargeTensors) {
   std::printf("1 GiB fetched in %.2f s\n",
               std::chrono::duration<double>(std::chrono::steady_clock::now() - fetched).count());
   EXPECT_EQ(bench.floats(*offset)[(int64_t{1} << 28) - 2], 15);
+}
+
+// What the reference does in Python (device_arena.py): memory of the GPU that has a descriptor.
+class SharedMemory {
+ public:
+  explicit SharedMemory(size_t bytes) {
+    call("cuInit", 0u);
+    call("cuDevicePrimaryCtxRetain", &context_, 0);
+    call("cuCtxSetCurrent", context_);
+    const struct {  // CUmemAllocationProp: pinned, shared as a descriptor, on device 0
+      int type = 1, handle_types = 1, location_type = 1, location_id = 0;
+      void* windows = nullptr;
+      uint64_t flags = 0;
+    } properties;
+    const std::array<int, 3> access = {1, 0, 3};  // CUmemAccessDesc: device 0, read and write
+    size_t unit = 0;
+    call("cuMemGetAllocationGranularity", &unit, &properties, 1);
+    size_ = (bytes + unit - 1) / unit * unit;
+    call("cuMemCreate", &handle_, size_, &properties, 0ull);
+    call("cuMemAddressReserve", &address_, size_, size_t{0}, uint64_t{0}, 0ull);
+    call("cuMemMap", address_, size_, size_t{0}, handle_, 0ull);
+    call("cuMemSetAccess", address_, size_, access.data(), size_t{1});
+    int descriptor = -1;
+    call("cuMemExportToShareableHandle", &descriptor, handle_, 1, 0ull);
+    descriptor_ = Descriptor(descriptor);
+  }
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+  ~SharedMemory() {
+    call("cuMemUnmap", address_, size_);
+    call("cuMemAddressFree", address_, size_);
+    call("cuMemRelease", handle_);
+  }
+
+  DeviceArena arena() { return *DeviceArena::over(std::move(descriptor_), static_cast<int64_t>(size_)); }
+  void write(size_t offset, const std::vector<float>& values) {
+    call("cuMemcpyHtoD_v2", address_ + offset, static_cast<const void*>(values.data()), 4 * values.size());
+    call("cuCtxSynchronize");
+  }
+  std::vector<float> read(size_t offset, size_t count) {
+    std::vector<float> out(count);
+    call("cuMemcpyDtoH_v2", static_cast<void*>(out.data()), address_ + offset, 4 * count);
+    return out;
+  }
+
+ private:
+  template <class... T>
+  void call(const char* name, T... arguments) {
+    static void* driver = ::dlopen("libcuda.so.1", RTLD_NOW);
+    auto function = reinterpret_cast<int (*)(T...)>(::dlsym(driver, name));
+    ASSERT_TRUE(function) << name;
+    ASSERT_EQ(function(arguments...), 0) << name;
+  }
+  void* context_ = nullptr;
+  uint64_t handle_ = 0, address_ = 0;
+  size_t size_ = 0;
+  Descriptor descriptor_;
+};
+
+TEST_F(OnGpu, CopiesThroughSharedMemoryOfTheDevice) {
+  constexpr size_t count = (size_t{1} << 26) + 3, second = (4 * count + 255) / 256 * 256;
+  SharedMemory memory(second + 4 * count);
+  const DeviceArena arena = memory.arena();
+  std::vector<float> values(count);
+  for (size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i % 16777213);
+  memory.write(0, values);
+  Bench bench = OnGpu::bench();
+  Candidate candidate = bench.start();
+  const TensorType large{DType::f32, {static_cast<int64_t>(count)}, {}};
+  const TensorAt input{large, 0, Where::device};
+  EXPECT_FALSE(candidate.place({&input, 1}).ok()) << "nothing is shared yet";
+  auto shared = candidate.share(arena);
+  ASSERT_TRUE(shared.ok()) << shared.failure->message << shared.failure->printed;
+  const auto start = std::chrono::steady_clock::now();
+  auto set = candidate.place({&input, 1});
+  ASSERT_TRUE(set.ok()) << set.failure->message;
+  std::printf("256 MiB placed on the device in %.4f s\n",
+              std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  memory.write(0, std::vector<float>(count));
+  auto fetched = candidate.fetch_input(set.value, 0, static_cast<int64_t>(second), Where::device);
+  ASSERT_TRUE(fetched.ok()) << fetched.failure->message;
+  EXPECT_EQ(memory.read(second, count), values);
+  EXPECT_EQ(memory.read(0, 10), std::vector<float>(10));
+  const TensorAt outside{large, arena.size() - 4, Where::device};
+  EXPECT_FALSE(candidate.place({&outside, 1}).ok());
+
+  ASSERT_FALSE(bench.use(candidate, "honest"));
+  ASSERT_TRUE(candidate.call(set.value, {&large, 1}).ok());
+  const Range all{0, large.bytes()};
+  const auto called = std::chrono::steady_clock::now();
+  ASSERT_TRUE(candidate.fetch_output(0, {&all, 1}, 0, Where::device).ok());
+  std::printf("256 MiB fetched on the device in %.4f s\n",
+              std::chrono::duration<double>(std::chrono::steady_clock::now() - called).count());
+  for (float& value : values) value *= 3;
+  EXPECT_EQ(memory.read(0, count), values);
+  ASSERT_TRUE(candidate.unshare().ok());
+  EXPECT_FALSE(candidate.fetch_output(0, {&all, 1}, 0, Where::device).ok());
+  ASSERT_TRUE(candidate.share(arena).ok()) << "again";
+  EXPECT_TRUE(candidate.fetch_output(0, {&all, 1}, 0, Where::device).ok());
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/text.h"
 #include "runner/resident_memory.h"
 #include "runner/wire.h"
@@ -30,30 +32,20 @@ constexpr size_t tail_bytes = 64 << 10;
 // How often a busy child's memory is looked at: 20 ms of writing is 100 MB or so past the limit.
 constexpr milliseconds look{20};
 
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(other.release()) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_ = -1;
-};
-
 struct Pipe {
   Descriptor read, write;
   bool open() {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) return false;
+    read = Descriptor(ends[0]);
+    write = Descriptor(ends[1]);
+    return true;
+  }
+  // The same over a socket, which descriptors can travel through. What is written at its other end nobody
+  // reads.
+  bool open_socket() {
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return false;
     read = Descriptor(ends[0]);
     write = Descriptor(ends[1]);
     return true;
@@ -82,7 +74,7 @@ Result<Process> Process::start(const Command& command, int arena, const ProcessL
 
   Pipe requests, answers, output;
   Descriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  if (!requests.open() || !answers.open() || !output.open() || nothing.get() < 0)
+  if (!requests.open_socket() || !answers.open() || !output.open() || nothing.get() < 0)
     return work_error("process", format("cannot make a pipe: {}", std::strerror(errno)));
 
   std::vector<std::string> words = command.words;
@@ -263,7 +255,8 @@ std::optional<Failure> Process::look_after(Clock::time_point deadline) {
   return std::nullopt;
 }
 
-std::variant<Answer, Failure> Process::ask(std::string_view request, milliseconds time_limit) {
+std::variant<Answer, Failure> Process::ask(std::string_view request, milliseconds time_limit,
+                                           int descriptor) {
   const Clock::time_point start = Clock::now(), deadline = start + time_limit;
   char buffer[1 << 16];
   if (::read(answers_, buffer, 1) == 1)
@@ -279,8 +272,12 @@ std::variant<Answer, Failure> Process::ask(std::string_view request, millisecond
     if (::poll(ready, 3, wait) < 0 && errno != EINTR)
       return end(FailureKind::broken_protocol, format("poll: {}", std::strerror(errno)));
     if (ready[0].revents) {
-      const ssize_t count = ::write(requests_, request.data(), request.size());
-      if (count > 0) request.remove_prefix(static_cast<size_t>(count));
+      const ssize_t count = descriptor >= 0 ? send_with_descriptor(requests_, request, descriptor)
+                                            : ::write(requests_, request.data(), request.size());
+      if (count > 0) {
+        request.remove_prefix(static_cast<size_t>(count));
+        descriptor = -1;
+      }
       if (count < 0 && errno == EPIPE) return autopsy();
     }
     if (ready[1].revents) {

@@ -40,8 +40,9 @@ class Process {
   ~Process();
 
   void set_shared_bytes(int64_t bytes) { limits_.shared = bytes; }
-  // One request, one answer. After a Failure the process is gone.
-  std::variant<Answer, Failure> ask(std::string_view request, std::chrono::milliseconds time_limit);
+  // One request, one answer. After a Failure the process is gone. A descriptor travels with the request.
+  std::variant<Answer, Failure> ask(std::string_view request, std::chrono::milliseconds time_limit,
+                                    int descriptor = -1);
   // Ends it for `kind`, and says so in `message`.
   Failure end(FailureKind kind, std::string message);
   const std::string& printed() const { return printed_; }

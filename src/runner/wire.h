@@ -12,6 +12,7 @@ namespace stitch::runner {
 inline constexpr int protocol_version = 1;
 inline constexpr int request_descriptor = 3, answer_descriptor = 4, arena_descriptor = 5;
 
+std::string_view name(Where where);
 Json to_wire(const TensorType& type);
 Json to_wire(const TensorAt& tensor);
 template <class T>
@@ -24,5 +25,7 @@ Json to_wire(std::span<const T> list) {
 // nlohmann's exceptions mean: not such a thing.
 TensorType type_from_wire(const Json& json);
 TensorAt tensor_from_wire(const Json& json);
+// Of whatever has an offset.
+Place place_from_wire(const Json& json);
 
 }  // namespace stitch::runner

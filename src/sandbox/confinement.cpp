@@ -28,6 +28,7 @@ std::string to_text(const Confinement& confinement) {
                {"file_limit", policy.file_limit},
                {"process_limit", policy.process_limit},
                {"errors_to_output", policy.errors_to_output},
+               {"background", policy.background},
                {"kept_descriptors", policy.kept_descriptors},
                {"processor_seconds", confinement.processor_seconds},
                {"environment", confinement.environment},
@@ -48,6 +49,7 @@ Result<Confinement> parse_confinement(std::string_view text) {
     json.at("file_limit").get_to(out.policy.file_limit);
     json.at("process_limit").get_to(out.policy.process_limit);
     json.at("errors_to_output").get_to(out.policy.errors_to_output);
+    json.at("background").get_to(out.policy.background);
     json.at("kept_descriptors").get_to(out.policy.kept_descriptors);
     json.at("processor_seconds").get_to(out.processor_seconds);
     json.at("environment").get_to(out.environment);

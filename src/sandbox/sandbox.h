@@ -22,6 +22,7 @@ struct Policy {
   int64_t file_limit = int64_t{4} << 30;  // the largest file it may write
   int process_limit = 0;                  // 0: as the system has it
   bool errors_to_output = false;          // stderr joins stdout, so that all of it can be read in order
+  bool background = false;                // others on this machine come first
   int kept_descriptors = 0;               // above 2: 3, 4 and so on stay open; all others are closed
 };
 

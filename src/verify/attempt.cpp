@@ -69,20 +69,41 @@ auto Attempt::patiently(const Request& request) {
   return reply;
 }
 
+runner::Options candidate_options(const Session& session) {
+  return {.device = session.options.device,
+          .time_limit = session.options.time_limit,
+          .memory_limit = session.options.memory_limit,
+          .address_sanitizer = session.options.address_sanitizer};
+}
+
+Result<std::shared_ptr<Attempt>> Attempt::of(Session& session, Weights weights) {
+  if (weights == Weights::task && session.attempt) return session.attempt;
+  STITCH_TRY(Attempt started, start(session, weights));
+  auto out = std::make_shared<Attempt>(std::move(started));
+  if (weights == Weights::task) session.attempt = out;
+  return out;
+}
+
 Result<Attempt> Attempt::start(Session& session, Weights weights, runner::ThreadOrder order) {
-  return start_with(session, weights, {.order = order});
+  if (session.loaded && order == runner::ThreadOrder::forward) {
+    runner::Candidate candidate = *std::move(session.loaded);
+    session.loaded.reset();
+    return create(session, weights, std::move(candidate), "");
+  }
+  runner::Options options = candidate_options(session);
+  options.order = order;
+  return start_with(session, weights, options);
 }
 
 Result<Attempt> Attempt::start_under(Session& session, const std::string& tool) {
-  return start_with(session, Weights::task, {.tool = tool});
+  runner::Options options = candidate_options(session);
+  options.tool = tool;
+  options.time_limit *= 10;
+  return start_with(session, Weights::task, options);
 }
 
-Result<Attempt> Attempt::start_with(Session& session, Weights weights, runner::Options options) {
-  session.arena.release_to(0);
-  options.device = session.options.device;
-  options.time_limit = session.options.time_limit * (options.tool.empty() ? 1 : 10);
-  options.memory_limit = session.options.memory_limit;
-  options.address_sanitizer = session.options.address_sanitizer;
+Result<Attempt> Attempt::start_with(Session& session, Weights weights, const runner::Options& given) {
+  runner::Options options = given;
   std::string extra;
   if (session.python) {
     if (!session.torch) return work_error("torch", "a Python candidate needs a .py task and PyTorch");
@@ -92,16 +113,21 @@ Result<Attempt> Attempt::start_with(Session& session, Weights weights, runner::O
     STITCH_TRY(extra, extra_for(session, init));
   }
   STITCH_TRY(runner::Candidate candidate, runner::Candidate::start(options, session.arena));
+  STITCH_CHECK(or_found(candidate.load(session.library), "it was loaded"));
+  return create(session, weights, std::move(candidate), extra);
+}
+
+Result<Attempt> Attempt::create(Session& session, Weights weights, runner::Candidate candidate,
+                                const std::string& extra) {
   Attempt attempt(session, std::move(candidate));
-  STITCH_CHECK(or_found(attempt.candidate_.load(session.library), "it was loaded"));
   for (const ManifestTensor& output : session.task.signature.outputs)
     attempt.outputs_.push_back({output.type.dtype, output.type.shape, {}});
   attempt.states_ = renewed_states(session.task.signature);
-  STITCH_CHECK(attempt.create(weights, extra));
+  STITCH_CHECK(attempt.pack(weights, extra));
   return attempt;
 }
 
-Result<void> Attempt::create(Weights weights, const std::string& extra) {
+Result<void> Attempt::pack(Weights weights, const std::string& extra) {
   session_->arena.release_to(0);
   STITCH_TRY(Tensors parameters, session_->reference.parameters(weights));
   STITCH_TRY(std::vector<runner::TensorAt> at, upload(parameters));
@@ -111,20 +137,56 @@ Result<void> Attempt::create(Weights weights, const std::string& extra) {
   return {};
 }
 
-Result<void> Attempt::create_again() { return create(Weights::task, {}); }
+Result<void> Attempt::create_again() { return pack(Weights::task, {}); }
 
-// What a held trial's tensors lack in bytes comes from the reference, straight into the arena.
+runner::DeviceArena* Attempt::device_arena() {
+  if (!session_->torch || !candidate_.can_share() || cannot_share_) return nullptr;
+  auto arena = session_->torch->device_arena();
+  if (arena && (!*arena || (*arena)->number() == shared_)) return *arena;
+  std::string trouble;
+  if (!arena) {
+    trouble = arena.error().message;
+  } else if (auto reply = candidate_.share(**arena); reply.failure) {
+    trouble = reply.failure->message;
+  } else {
+    shared_ = (*arena)->number();
+    return *arena;
+  }
+  cannot_share_ = true;
+  std::string note = "large tensors go through the host's memory: " + trouble;
+  if (std::ranges::find(session_->notes, note) == session_->notes.end()) session_->notes.push_back(note);
+  return nullptr;
+}
+
+Result<void> Attempt::give_back_device_arena() {
+  if (!shared_) return {};
+  shared_.reset();
+  STITCH_CHECK(or_found(candidate_.unshare(), "shared memory was given back"));
+  session_->torch->free_device_arena();
+  return {};
+}
+
+// What a held trial's tensors lack in bytes comes from the reference, straight into an arena.
 Result<std::vector<runner::TensorAt>> Attempt::upload(const Tensors& tensors, const Trial* held) {
   std::vector<runner::TensorAt> at;
-  std::vector<int64_t> elsewhere(tensors.size(), -1);
+  std::vector<std::optional<runner::Place>> elsewhere(tensors.size());
+  runner::DeviceArena* device = held ? device_arena() : nullptr;
+  if (device) device->clear();
   for (size_t i = 0; i < tensors.size(); ++i) {
     const TensorBytes& tensor = tensors[i];
-    STITCH_TRY(int64_t offset, session_->arena.allocate(tensor.type.bytes()));
-    if (held && tensor.bytes.empty())
-      elsewhere[i] = offset;
+    runner::TensorAt place{{tensor.type.dtype, tensor.type.shape, {}}};
+    const bool held_there = held && tensor.bytes.empty();
+    if (held_there && device) {
+      place.offset = device->allocate(tensor.type.bytes());
+      place.where = runner::Where::device;
+    } else {
+      STITCH_TRY(place.offset, session_->arena.allocate(tensor.type.bytes()));
+    }
+    if (held_there)
+      elsewhere[i] = {place.offset, place.where};
     else
-      copy_bulk(tensor.bytes, session_->arena.bytes(offset, std::ssize(tensor.bytes)).data());
-    at.push_back({{tensor.type.dtype, tensor.type.shape, {}}, offset});
+      copy_bulk(tensor.bytes, session_->arena.bytes(place.offset, std::ssize(tensor.bytes)).data());
+    at.push_back(std::move(place));
   }
   if (held) STITCH_CHECK(session_->torch->put_inputs(*held, elsewhere));
   return at;
@@ -135,6 +197,7 @@ Result<int> Attempt::place(const Tensors& inputs, const Trial* held) {
   STITCH_TRY(std::vector<runner::TensorAt> at, upload(inputs, held));
   STITCH_TRY(int set, or_found(patiently([&] { return candidate_.place(at); }), "inputs were uploaded"));
   session_->arena.release_to(mark);
+  if (held) held_.insert(set);
   return set;
 }
 
@@ -142,6 +205,7 @@ Result<int> Attempt::place(const Tensors& inputs) { return place(inputs, nullptr
 Result<int> Attempt::place(const Trial& trial) { return place(trial.inputs, trial.held ? &trial : nullptr); }
 
 Result<void> Attempt::drop(int set) {
+  held_.erase(set);
   STITCH_CHECK(or_found(candidate_.drop(set), "inputs were freed"));
   return {};
 }
@@ -165,7 +229,7 @@ Result<runner::Called> Attempt::run(int set, const runner::CallOptions& options)
 Result<Observed> Attempt::call(int set, const runner::CallOptions& options) {
   Observed observed;
   STITCH_TRY(observed.called, run(set, options));
-  STITCH_TRY(observed.outputs, fetch(outputs_));
+  STITCH_TRY(observed.outputs, fetch_outputs(set));
   return observed;
 }
 
@@ -191,8 +255,31 @@ Result<Tensors> Attempt::fetch(const std::vector<TensorType>& types) {
   return tensors;
 }
 
+Result<Tensors> Attempt::fetch_outputs(int set) {
+  runner::DeviceArena* device = held_.contains(set) ? device_arena() : nullptr;
+  if (!device) return fetch(outputs_);
+  device->clear();
+  Tensors tensors;
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    runner::Range all{0, outputs_[i].bytes()};
+    const int64_t offset = device->allocate(all.end);
+    STITCH_CHECK(
+        or_found(candidate_.fetch_output(static_cast<int>(i), {&all, 1}, offset, runner::Where::device),
+                 "outputs were fetched"));
+    tensors.add({outputs_[i], device->bytes(offset, all.end)}, nullptr);
+  }
+  return tensors;
+}
+
 Result<bool> Attempt::input_unchanged(const Trial& trial, size_t index) {
   const TensorBytes& before = trial.inputs[index];
+  if (runner::DeviceArena* device = trial.held && before.bytes.empty() ? device_arena() : nullptr) {
+    device->clear();
+    const runner::Place place{device->allocate(before.type.bytes()), runner::Where::device};
+    STITCH_CHECK(or_found(candidate_.fetch_input(set_, static_cast<int>(index), place.offset, place.where),
+                          "inputs were fetched"));
+    return session_->torch->same_input(trial, index, place);
+  }
   int64_t mark = session_->arena.mark(), size = before.type.bytes();
   STITCH_TRY(int64_t offset, session_->arena.allocate(size));
   STITCH_CHECK(
@@ -200,7 +287,7 @@ Result<bool> Attempt::input_unchanged(const Trial& trial, size_t index) {
   bool elsewhere = trial.held && before.bytes.empty();
   bool same = !elsewhere && equal_bulk(session_->arena.bytes(offset, size), before.bytes);
   if (elsewhere) {
-    STITCH_TRY(same, session_->torch->same_input(trial, index, offset));
+    STITCH_TRY(same, session_->torch->same_input(trial, index, {offset}));
   }
   session_->arena.release_to(mark);
   return same;

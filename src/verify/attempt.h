@@ -1,10 +1,15 @@
 // A candidate process with weights in it, asked trial by trial. Its failures come back as findings.
 #pragma once
 
+#include <set>
+
 #include "runner/candidate.h"
 #include "verify/session.h"
 
 namespace stitch::verifier {
+
+// How candidates of this session are started.
+runner::Options candidate_options(const Session& session);
 
 // What a failure of the candidate is called in a verdict.
 Error found(const runner::Failure& failure, std::string_view while_doing);
@@ -16,7 +21,7 @@ Result<T> or_found(runner::Reply<T> reply, std::string_view while_doing) {
 }
 
 struct Observed {
-  Tensors outputs;  // large ones lie in the arena until the next question
+  Tensors outputs;  // large ones lie in an arena until the next question, or one about inputs
   runner::Called called;
 };
 
@@ -25,6 +30,10 @@ class Attempt {
   // Starts, loads and creates with the given weights.
   static Result<Attempt> start(Session& session, Weights weights,
                                runner::ThreadOrder order = runner::ThreadOrder::forward);
+
+  // With the task's weights the session's own, which other gates asked before: a process with the GPU costs
+  // a second.
+  static Result<std::shared_ptr<Attempt>> of(Session& session, Weights weights);
 
   // The same under a tool of compute-sanitizer.
   static Result<Attempt> start_under(Session& session, const std::string& tool);
@@ -45,6 +54,10 @@ class Attempt {
   Result<void> drop(int set);
   // Whole outputs of the last call, which had these types.
   Result<Tensors> fetch(const std::vector<TensorType>& types);
+  // The program's outputs, of the last call on this set: of a held trial, in the device arena.
+  Result<Tensors> fetch_outputs(int set);
+  // Memory that others may want meanwhile; it is made again when a held trial needs it.
+  Result<void> give_back_device_arena();
   // Is an input of the last trial on the device as it was uploaded?
   Result<bool> input_unchanged(const Trial& trial, size_t index);
 
@@ -56,11 +69,15 @@ class Attempt {
  private:
   Attempt(Session& session, runner::Candidate candidate)
       : session_(&session), candidate_(std::move(candidate)) {}
-  static Result<Attempt> start_with(Session& session, Weights weights, runner::Options options);
-  Result<void> create(Weights weights, const std::string& extra);
+  static Result<Attempt> start_with(Session& session, Weights weights, const runner::Options& options);
+  static Result<Attempt> create(Session& session, Weights weights, runner::Candidate candidate,
+                                const std::string& extra);
+  Result<void> pack(Weights weights, const std::string& extra);
   Result<std::vector<runner::TensorAt>> upload(const Tensors& tensors, const Trial* held = nullptr);
   Result<int> place(const Tensors& inputs, const Trial* held);
   Result<runner::Called> run(int set, const runner::CallOptions& options);
+  // Shared with this candidate from now on; null where the host's arena has to do.
+  runner::DeviceArena* device_arena();
   template <class Request>
   auto patiently(const Request& request);  // its reply
 
@@ -70,6 +87,9 @@ class Attempt {
   std::vector<std::pair<int, int>> states_;  // inputs and the outputs that renew them
   runner::Created created_;
   int set_ = -1;
+  std::set<int> held_;         // sets whose trials are
+  std::optional<int> shared_;  // the number of the device arena that the candidate has
+  bool cannot_share_ = false;
 };
 
 }  // namespace stitch::verifier

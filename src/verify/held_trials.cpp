@@ -1,5 +1,5 @@
-// Trials that stay with PyTorch, where the GPU is: gigabytes are asked about there, and only a candidate's
-// inputs and outputs cross the host.
+// Trials that stay with PyTorch, where the GPU is: gigabytes are asked about there, and a candidate's inputs
+// and outputs cross memory of the device that both sides map, or the host's where that can't be had.
 #include <unistd.h>
 
 #include <limits>
@@ -23,6 +23,8 @@ double number(const Json& json) {
   if (word == "nan") return std::numeric_limits<double>::quiet_NaN();
   return (word == "-inf" ? -1 : 1) * std::numeric_limits<double>::infinity();
 }
+
+std::string_view word(runner::Where where) { return where == runner::Where::device ? "device" : "host"; }
 
 Distance distance_from(const Json& json) {
   return {.error = number(json.at("error")),
@@ -56,6 +58,51 @@ Result<Json> TorchReference::ask_patiently(Json request) {
     if (answer || last || (answer.error().code != "busy" && answer.error().code != "memory")) return answer;
     std::this_thread::sleep_for(between_tries);
   }
+}
+
+// All inputs at once, or all outputs.
+Result<runner::DeviceArena> TorchReference::make_device_arena() {
+  std::vector<int64_t> inputs, outputs;
+  for (const ManifestTensor& input : task_.signature.inputs)
+    if (input.role == "input") inputs.push_back(input.type.bytes());
+  for (const ManifestTensor& output : task_.signature.outputs) outputs.push_back(output.type.bytes());
+  const int64_t bytes =
+      std::max({runner::DeviceArena::size_for(inputs), runner::DeviceArena::size_for(outputs), int64_t{1}});
+  const fs::path socket = scratch_.path() / format("arena.{}", files_++);
+  STITCH_TRY(Letterbox box, Letterbox::create(socket));
+  STITCH_TRY(Json answer,
+             ask_patiently({{"do", "share_device"}, {"bytes", bytes}, {"socket", socket.string()}}));
+  STITCH_TRY(Descriptor descriptor, box.take());
+  return runner::DeviceArena::over(std::move(descriptor), answer.at("bytes").get<int64_t>());
+}
+
+Result<runner::DeviceArena*> TorchReference::device_arena() {
+  if (!holds_trials()) return nullptr;
+  if (!device_arena_) device_arena_.emplace(make_device_arena());
+  if (!*device_arena_) return device_arena_->error();
+  return &**device_arena_;
+}
+
+void TorchReference::free_device_arena() {
+  if (device_arena_ && *device_arena_) (void)process_.ask({{"do", "unshare_device"}});
+  device_arena_.reset();
+}
+
+std::optional<int64_t> TorchReference::on_device(std::span<const std::byte> bytes) const {
+  return device_arena_ && *device_arena_ ? (*device_arena_)->offset_of(bytes) : std::nullopt;
+}
+
+Result<std::string> TorchReference::fingerprint(int64_t offset, int64_t bytes) {
+  STITCH_TRY(Json answer, ask_patiently({{"do", "fingerprint"}, {"offset", offset}, {"bytes", bytes}}));
+  return answer.at("fingerprint").get<std::string>();
+}
+
+Result<void> TorchReference::fetch(int64_t offset, std::span<const runner::Range> ranges, int64_t to) {
+  Json pairs = Json::array();
+  for (const runner::Range& range : ranges) pairs.push_back({range.begin, range.end});
+  STITCH_CHECK(
+      ask_patiently({{"do", "fetch"}, {"offset", offset}, {"ranges", std::move(pairs)}, {"to", to}}));
+  return {};
 }
 
 Result<Trial> TorchReference::hold(const Question& question) {
@@ -100,34 +147,38 @@ Result<void> TorchReference::let_go() {
   return {};
 }
 
-Result<void> TorchReference::put_inputs(const Trial& trial, std::span<const int64_t> offsets) {
-  Json pairs = Json::array();
+Result<void> TorchReference::put_inputs(const Trial& trial,
+                                        std::span<const std::optional<runner::Place>> places) {
+  Json list = Json::array();
   int among_inputs = 0;
-  for (size_t i = 0; i < offsets.size(); ++i) {
+  for (size_t i = 0; i < places.size(); ++i) {
     if (task_.signature.inputs[i].role != "input") continue;
-    if (offsets[i] >= 0) pairs.push_back({among_inputs, offsets[i]});
+    if (places[i]) list.push_back({among_inputs, places[i]->offset, word(places[i]->where)});
     ++among_inputs;
   }
-  STITCH_CHECK(ask_patiently({{"do", "put"}, {"trial", trial.held->number}, {"inputs", std::move(pairs)}}));
+  STITCH_CHECK(ask_patiently({{"do", "put"}, {"trial", trial.held->number}, {"inputs", std::move(list)}}));
   return {};
 }
 
-Result<bool> TorchReference::same_input(const Trial& trial, size_t input, int64_t offset) {
+Result<bool> TorchReference::same_input(const Trial& trial, size_t input, runner::Place place) {
   int among_inputs = 0;
   for (size_t i = 0; i < input; ++i) among_inputs += task_.signature.inputs[i].role == "input";
   STITCH_TRY(Json answer, ask_patiently({{"do", "same_input"},
                                          {"trial", trial.held->number},
                                          {"input", among_inputs},
-                                         {"offset", offset}}));
+                                         {"offset", place.offset},
+                                         {"where", word(place.where)}}));
   return answer.at("same").get<bool>();
 }
 
-Result<Distance> TorchReference::distance_to(const Trial& trial, size_t output, DType dtype, int64_t offset) {
+Result<Distance> TorchReference::distance_to(const Trial& trial, size_t output, DType dtype,
+                                             runner::Place place) {
   STITCH_TRY(Json answer, ask_patiently({{"do", "distance"},
                                          {"trial", trial.held->number},
                                          {"output", output},
                                          {"dtype", name(dtype)},
-                                         {"offset", offset}}));
+                                         {"offset", place.offset},
+                                         {"where", word(place.where)}}));
   return distance_from(answer.at("distance"));
 }
 

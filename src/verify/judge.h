@@ -5,6 +5,9 @@
 
 namespace stitch::verifier {
 
+// The running variance beside a running mean that a forward pass renews; "" of anything else.
+std::string variance_beside(const Graph& graph, std::string_view mean);
+
 // Values that lie in the arena, and are not changed there meanwhile, are not copied.
 Result<Comparison> judge_output(const Session& session, const Trial& trial, size_t output,
                                 const TensorBytes& values);

@@ -193,9 +193,16 @@ Distance distance(const TensorBytes& values, const TensorBytes& truth) {
   return sum;
 }
 
+double least_truth_of_means(const Distance& variances) {
+  const double elements = static_cast<double>(variances.elements);
+  return std::isfinite(variances.truth) ? std::sqrt(std::sqrt(elements) * variances.truth) : 0;
+}
+
 Comparison conclude(const Distance& own, const std::optional<Distance>& pytorch, const TensorType& type,
                     const Judging& judging) {
   Comparison out{.own = own, .pytorch = pytorch, .sensitivity = judging.sensitivity};
+  out.own.truth = std::max(out.own.truth, judging.least_truth);
+  if (out.pytorch) out.pytorch->truth = std::max(out.pytorch->truth, judging.least_truth);
   // What overflows in PyTorch too, or is NaN there, is not this program's doing.
   if (pytorch && own.not_finite > 0 && pytorch->not_finite >= own.not_finite &&
       pytorch->first_bad == own.first_bad)

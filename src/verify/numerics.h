@@ -48,7 +48,11 @@ struct Judging {
   Numerics numerics = Numerics::standard;
   double floor = 1e-5;     // no budget is smaller
   double sensitivity = 0;  // relative; widens the floor where rounding of the inputs already moves the truth
+  double least_truth = 0;  // ‖truth‖ counts as no less: of a mean, what lies around it
 };
+// Of running means: a user of them divides what is left by the deviation, so that is their unit. ‖variance‖
+// is all that is needed of the variances beside them, if these are of a size.
+double least_truth_of_means(const Distance& variances);
 // From distances alone; integers that are PyTorch's own don't count as unequal any more.
 Comparison conclude(const Distance& own, const std::optional<Distance>& pytorch, const TensorType& type,
                     const Judging& judging);

@@ -50,6 +50,18 @@ TEST(Numerics, LongTensorsAreTheSumOfTheirStretches) {
   EXPECT_EQ(d.worst, 199'999);
 }
 
+TEST(Numerics, MeansAreMeasuredByTheDeviationBesideThem) {
+  // Means of what was normalised before are nothing but rounding.
+  const Tensors means = truths({1e-18, -1e-18, 1e-18, 1e-18}), variances = truths({1, 1, 1, 1});
+  const double unit = least_truth_of_means(distance(variances[0], variances[0]));
+  EXPECT_DOUBLE_EQ(unit, 2);
+  auto judged_as_mean = [&](const std::vector<float>& values) {
+    return compare(floats(values)[0], means[0], nullptr, {.least_truth = unit}).passed;
+  };
+  EXPECT_TRUE(judged_as_mean({1e-9f, 2e-9f, 0, 0}));
+  EXPECT_FALSE(judged_as_mean({1e-3f, 0, 0, 0}));
+}
+
 TEST(Numerics, NaNNeverPasses) {
   EXPECT_FALSE(judged(floats({1, static_cast<float>(nan)}), truths({1, 2})).passed);
   EXPECT_FALSE(judged(floats({1, static_cast<float>(inf)}), truths({1, 2})).passed);

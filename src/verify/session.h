@@ -21,6 +21,7 @@
 
 namespace stitch::verifier {
 
+class Attempt;
 class TorchReference;
 
 // Of inputs and truth: moving and comparing more of them on the host takes seconds a trial.
@@ -44,9 +45,11 @@ struct VerifyOptions {
   fs::path receipt;                                     // written here if everything passed; empty: nowhere
   std::chrono::milliseconds time_limit{60'000};         // for one request to the candidate
   std::chrono::milliseconds build_time_limit{300'000};  // for the compiler
-  int64_t memory_limit = 0;              // of the candidate's host memory; 0: half of the machine's
-  int64_t hold_above = largest_moved;    // bytes of a trial: larger ones stay with PyTorch
-  int64_t few_above = int64_t{1} << 30;  // bytes of inputs and outputs: above, fewer trials and repetitions
+  int64_t memory_limit = 0;            // of the candidate's host memory; 0: half of the machine's
+  int64_t hold_above = largest_moved;  // bytes of a trial: larger ones stay with PyTorch
+  // Bytes of inputs and outputs, or operations of a call: above, fewer trials and repetitions.
+  int64_t few_above = int64_t{1} << 30;
+  double few_above_flops = 1e12;
   std::function<void(std::string_view)> on_progress;
   std::function<bool()> should_stop;  // asked before each gate; then judge() is an Error of code "stopped"
 };
@@ -71,15 +74,17 @@ struct Session {
   fs::path library;  // what the runner loads
   Manifest manifest;
   std::map<std::string, int64_t> libraries;  // versions of those that it is linked to
-  std::vector<Trial> trials;                 // asked so far, with the task's own weights
-  bool weak = false;                         // the end-to-end check proves little
-  bool deterministic = true;                 // equal runs gave equal bytes
+  std::optional<runner::Candidate> loaded;  // for whoever asks it first
+  std::shared_ptr<Attempt> attempt;         // has answered with the task's weights, and can go on
+  std::vector<Trial> trials;                // asked so far, with the task's own weights
+  bool weak = false;                        // the end-to-end check proves little
+  bool deterministic = true;                // equal runs gave equal bytes
   std::vector<runner::Activity> activities;
   std::vector<Samples> baselines;
   Samples own;
   std::vector<std::string> notes;
   std::optional<GpuSpec> gpu;
-  std::optional<GpuShare> share;  // of the GPU's memory, where much is needed
+  std::optional<MachineShare> share;  // of the GPU's memory, where much is needed
 
   uint64_t next_seed();  // a fresh secret
   // Many elements see in one trial what few see in several, and gigabytes take their time.

@@ -33,8 +33,8 @@ class LiveClock final : public SettingsClock {
     for (auto gate : {screen, build, load}) STITCH_CHECK(gate(*session_, ignored));
     if (session_->large() && session_->gpu) {
       session_->progress("tuning: waiting for memory of the GPU");
-      STITCH_TRY(GpuShare share,
-                 GpuShare::take(gpu_bytes_of(session_->task.signature), session_->gpu->memory));
+      STITCH_TRY(MachineShare share,
+                 take_gpu_memory(gpu_bytes_of(session_->task.signature), session_->gpu->memory));
       session_->share.emplace(std::move(share));
     }
     // As the task draws them; and others, on which an algorithm that rounds more shows it.

@@ -30,7 +30,6 @@ class Stopwatch {
   struct Verified {
     std::vector<runner::Range> ranges;
     std::vector<std::byte> bytes;  // one range after the other
-    bool holds(std::span<const std::byte> output) const;
   };
   // A set of inputs on the device.
   struct Placed {
@@ -42,7 +41,8 @@ class Stopwatch {
   Result<void> check(size_t which);
   Result<Trial> answered(size_t which);
   Result<void> judge_again(size_t which, size_t output);
-  Verified pages_of(std::span<const std::byte> output);
+  std::vector<runner::Range> pages_of(int64_t size);
+  Result<std::vector<std::byte>> read(std::span<const std::byte> output, std::span<const runner::Range> ranges);
   std::vector<size_t> chosen(size_t count);
 
   Session& session_;

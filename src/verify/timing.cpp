@@ -10,6 +10,8 @@ namespace stitch::verifier {
 
 namespace {
 
+constexpr size_t fifths = 5;
+
 double quantile(std::vector<int64_t> values, double share) {
   if (values.empty()) return 0;
   std::ranges::sort(values);
@@ -25,16 +27,23 @@ double Samples::median() const { return quantile(wall_ns, 0.5); }
 double Samples::event_median() const { return quantile(event_ns, 0.5); }
 
 double Samples::spread() const {
-  constexpr size_t rounds = 5;
+  constexpr size_t most_rounds = 25;
+  return distance_of_fifths(std::max<size_t>(1, wall_ns.size() / most_rounds));
+}
+
+double Samples::drift() const {
+  return distance_of_fifths(std::max<size_t>(1, (wall_ns.size() + fifths - 1) / fifths));
+}
+
+// `round` calls for the first fifth, as many for the second, and so on, and again from the first.
+double Samples::distance_of_fifths(size_t round) const {
   double middle = median();
-  if (middle <= 0 || wall_ns.size() < rounds) return call_spread();
+  if (middle <= 0 || wall_ns.size() < fifths) return call_spread();
+  std::vector<std::vector<int64_t>> dealt(fifths);
+  for (size_t i = 0; i < wall_ns.size(); ++i) dealt[i / round % fifths].push_back(wall_ns[i]);
+  std::erase_if(dealt, [](const auto& hand) { return hand.empty(); });
   std::vector<double> medians;
-  for (size_t i = 0; i < rounds; ++i) {
-    auto at = [&](size_t round) {
-      return wall_ns.begin() + static_cast<std::ptrdiff_t>(wall_ns.size() * round / rounds);
-    };
-    medians.push_back(quantile({at(i), at(i + 1)}, 0.5));
-  }
+  for (std::vector<int64_t>& hand : dealt) medians.push_back(quantile(std::move(hand), 0.5));
   auto [least, most] = std::ranges::minmax(medians);
   return (most - least) / 2 / middle;
 }
@@ -53,6 +62,7 @@ Json to_json(const Samples& samples, bool raw) {
   json.update(Json{{"seconds", samples.median()},
                    {"event_seconds", samples.event_median()},
                    {"spread", samples.spread()},
+                   {"drift", samples.drift()},
                    {"call_spread", samples.call_spread()},
                    {"calls", samples.wall_ns.size()}});
   if (!samples.measured_at.empty()) json["measured_at"] = samples.measured_at;

@@ -21,11 +21,18 @@ struct Samples {
 
   double median() const;  // seconds of wall time
   double event_median() const;
-  // How far the median is to be trusted: half the distance between the lowest and the highest median of five
-  // rounds, over the median of all.
+  // How far the median is to be trusted: half the distance between the lowest and the highest of five
+  // medians, over the median of all. The five are measurements of the same thing over the same time: rounds
+  // are dealt out to them like cards, so that a drift of the machine is in all of them alike, as it is in the
+  // baselines.
   double spread() const;
+  // That drift: the same with the fifths one after the other.
+  double drift() const;
   // Of single calls: half the distance between the quartiles, over the median.
   double call_spread() const;
+
+ private:
+  double distance_of_fifths(size_t round) const;
 };
 
 Json to_json(const Samples& samples, bool raw);

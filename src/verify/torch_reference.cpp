@@ -85,6 +85,7 @@ Result<std::unique_ptr<TorchReference>> TorchReference::load(TorchProcess proces
   return out;
 }
 
+bool TorchReference::holds_trials() const { return !oracle_alone(task_) && too_large(); }
 fs::path TorchReference::fresh_file() { return scratch_.path() / format("{}.safetensors", files_++); }
 std::vector<std::string> TorchReference::distributions() const { return distributions_; }
 Json TorchReference::describe() const { return *about_; }
@@ -182,7 +183,7 @@ Result<Tensors> TorchReference::draw(const Question& question) {
 
 Result<Trial> TorchReference::ask(const Question& question) {
   STITCH_CHECK(set_weights(question.weights));
-  if (!question.whole && !oracle_alone(task_) && too_large()) return hold(question);
+  if (!question.whole && holds_trials()) return hold(question);
   Trial trial{.question = question};
   fs::path file = fresh_file();
   STITCH_TRY(auto drawn, draw_to(file, question));

@@ -10,7 +10,7 @@
 
 #include "base/process.h"
 #include "import/import.h"
-#include "runner/arena.h"
+#include "runner/candidate.h"
 #include "verify/reference.h"
 #include "verify/timing.h"
 
@@ -57,12 +57,24 @@ class TorchReference : public Reference {
     hold_above_ = bytes;
     arena_ = &arena;
   }
-  // What a held trial's inputs are, into the arena: input i at offsets[i], unless that is -1.
-  Result<void> put_inputs(const Trial& trial, std::span<const int64_t> offsets);
-  // Are these, in the arena, still the trial's?
-  Result<bool> same_input(const Trial& trial, size_t input, int64_t offset);
-  // How far values in the arena are from the truth; integers that are PyTorch's own count as equal.
-  Result<Distance> distance_to(const Trial& trial, size_t output, DType dtype, int64_t offset);
+  // What a held trial's inputs are, into an arena: input i at places[i], if there is one.
+  Result<void> put_inputs(const Trial& trial, std::span<const std::optional<runner::Place>> places);
+  // Are these, in an arena, still the trial's?
+  Result<bool> same_input(const Trial& trial, size_t input, runner::Place place);
+  // How far values in an arena are from the truth; integers that are PyTorch's own count as equal.
+  Result<Distance> distance_to(const Trial& trial, size_t output, DType dtype, runner::Place place);
+
+  // Memory of PyTorch's device through which held trials go, made when it is first asked for. None where
+  // nothing is held; an Error where it can't be had, which is remembered: then the host's arena has to do.
+  Result<runner::DeviceArena*> device_arena();
+  void free_device_arena();
+  // Where such bytes are in it; nothing for other bytes.
+  std::optional<int64_t> on_device(std::span<const std::byte> bytes) const;
+  // A number that tells these bytes from others, without anybody keeping them.
+  Result<std::string> fingerprint(int64_t offset, int64_t bytes);
+  // Ranges of what lies there, one after the other, into the host's arena.
+  Result<void> fetch(int64_t offset, std::span<const runner::Range> ranges, int64_t to);
+
   // The same of what needs no computing: "zeros", "mean", "input" (each that fits), "another" trial's truth.
   Result<std::vector<Distance>> imitations(const Trial& trial, size_t output, std::string_view by,
                                            const Trial& other);
@@ -89,6 +101,8 @@ class TorchReference : public Reference {
   Result<void> let_go();                     // of trials that nobody has any more
   Json updates() const;
   bool too_large() const;
+  bool holds_trials() const;
+  Result<runner::DeviceArena> make_device_arena();
 
   TorchProcess process_;
   const TaskGraph& task_;
@@ -104,6 +118,7 @@ class TorchReference : public Reference {
   bool on_gpu_ = false, shared_ = false;
   int64_t hold_above_ = 0;
   int trials_ = 0;
+  std::optional<Result<runner::DeviceArena>> device_arena_;
   std::shared_ptr<std::vector<int>> dropped_ = std::make_shared<std::vector<int>>();
 };
 

@@ -148,10 +148,18 @@ bool Session::large() const {
   int64_t bytes = 0;
   for (const auto* side : {&task.signature.inputs, &task.signature.outputs})
     for (const ManifestTensor& tensor : *side) bytes += tensor.type.bytes();
-  return bytes > options.few_above;
+  return bytes > options.few_above || cost(task.graph).total.flops > options.few_above_flops;
 }
 
 namespace {
+
+// Its memory is others' once the candidates are gone.
+struct SharedDeviceMemory {
+  TorchReference* torch;
+  ~SharedDeviceMemory() {
+    if (torch) torch->free_device_arena();
+  }
+};
 
 class OpenVerifier final : public Verifier {
  public:
@@ -185,6 +193,7 @@ class OpenVerifier final : public Verifier {
   const TaskGraph& task() const override { return imported_->task; }
 
   Result<Verdict> judge(const VerifyOptions& options) override {
+    SharedDeviceMemory until_all_is_judged{torch_};
     Session session(options, task(), *reference_, *arena_);
     STITCH_CHECK(prepare(session));
     Verdict verdict;

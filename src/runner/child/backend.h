@@ -26,6 +26,9 @@ class Backend {
   virtual Result<void> upload(Address to, std::span<const std::byte> from) = 0;
   virtual Result<void> download(std::span<std::byte> to, Address from) = 0;
   virtual Result<void> copy(Address to, Address from, int64_t bytes) = 0;
+  // Memory of the device that another process made, mapped here. An Error means only that it can't.
+  virtual Result<Address> share(int descriptor, int64_t bytes) = 0;
+  virtual void unshare(Address address, int64_t bytes) = 0;
   // Whole words; `to` is aligned to them.
   virtual Result<void> fill(Address to, uint32_t word, int64_t words) = 0;
 

@@ -1,6 +1,7 @@
 // A real GPU, through the driver API and the primary context, which the program's runtime library shares.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <vector>
 
 #include "base/bulk.h"
@@ -16,6 +17,7 @@ constexpr int success = 0, out_of_memory = 2, no_device = 100;
 constexpr unsigned non_blocking_stream = 1;
 constexpr int limit_persisting_cache = 6;
 constexpr size_t pinned_bytes = size_t{64} << 20;
+constexpr int as_descriptor = 1, on_device = 1, read_and_write = 3;  // as cuda.h has them
 
 class CudaBackend final : public Backend {
  public:
@@ -27,7 +29,7 @@ class CudaBackend final : public Backend {
     if (code == no_device) return work_error("no_device", "the NVIDIA driver sees no GPU");
     if (code != success)
       return work_error("no_device", "the NVIDIA driver doesn't start: " + driver.words_for(code));
-    CudaDriver::Device device = 0;
+    CudaDriver::Device& device = out->device_;
     CudaDriver::Handle context = nullptr;
     std::array<char, 128> name{};
     STITCH_CHECK(out->checked(driver.device_get(&device, 0)));
@@ -71,6 +73,27 @@ class CudaBackend final : public Backend {
   }
   Result<void> copy(Address to, Address from, int64_t bytes) override {
     return bytes == 0 ? Result<void>() : checked(driver_.on_device(to, from, static_cast<size_t>(bytes)));
+  }
+  Result<Address> share(int descriptor, int64_t bytes) override {
+    const auto size = static_cast<size_t>(bytes);
+    uint64_t memory = 0;
+    Address address = 0;
+    STITCH_CHECK(checked(driver_.import_memory(
+        &memory, std::bit_cast<void*>(static_cast<intptr_t>(descriptor)), as_descriptor)));
+    int code = driver_.reserve_addresses(&address, size, 0, 0, 0);
+    if (code == success && (code = driver_.map(address, size, 0, memory, 0)) != success)
+      driver_.free_addresses(address, size);
+    driver_.release_memory(memory);  // the mapping keeps it
+    STITCH_CHECK(checked(code));
+    const CudaDriver::Access access{on_device, device_, read_and_write};
+    code = driver_.set_access(address, size, &access, 1);
+    if (code != success) unshare(address, bytes);
+    STITCH_CHECK(checked(code));
+    return address;
+  }
+  void unshare(Address address, int64_t bytes) override {
+    driver_.unmap(address, static_cast<size_t>(bytes));
+    driver_.free_addresses(address, static_cast<size_t>(bytes));
   }
   Result<void> fill(Address to, uint32_t word, int64_t words) override {
     return words == 0 ? Result<void>() : checked(driver_.fill_words(to, word, static_cast<size_t>(words)));
@@ -147,6 +170,7 @@ class CudaBackend final : public Backend {
   }
 
   CudaDriver driver_;
+  CudaDriver::Device device_ = 0;
   CudaDriver::Handle stream_ = nullptr, begin_ = nullptr, end_ = nullptr;
   std::string name_;
   int64_t base_in_use_ = 0, flush_bytes_ = 0;

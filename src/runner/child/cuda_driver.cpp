@@ -29,6 +29,13 @@ Result<CudaDriver> CudaDriver::load() {
   find(out.on_device, "cuMemcpyDtoD_v2");
   find(out.allocate_on_host, "cuMemHostAlloc");
   find(out.fill_words, "cuMemsetD32_v2");
+  find(out.import_memory, "cuMemImportFromShareableHandle");
+  find(out.release_memory, "cuMemRelease");
+  find(out.reserve_addresses, "cuMemAddressReserve");
+  find(out.free_addresses, "cuMemAddressFree");
+  find(out.map, "cuMemMap");
+  find(out.unmap, "cuMemUnmap");
+  find(out.set_access, "cuMemSetAccess");
   find(out.stream_create, "cuStreamCreate");
   find(out.event_create, "cuEventCreate");
   find(out.event_record, "cuEventRecord");

@@ -13,6 +13,9 @@ struct CudaDriver {
   using Status = int;
   using Device = int;
   using Handle = void*;  // contexts, streams, events
+  struct Access {        // CUmemAccessDesc
+    int location_type, location_id, flags;
+  };
 
   Status (*init)(unsigned) = nullptr;
   Status (*device_get)(Device*, int) = nullptr;
@@ -30,6 +33,13 @@ struct CudaDriver {
   Status (*on_device)(uint64_t, uint64_t, size_t) = nullptr;
   Status (*allocate_on_host)(void**, size_t, unsigned) = nullptr;
   Status (*fill_words)(uint64_t, unsigned, size_t) = nullptr;
+  Status (*import_memory)(uint64_t*, void*, int) = nullptr;
+  Status (*release_memory)(uint64_t) = nullptr;
+  Status (*reserve_addresses)(uint64_t*, size_t, size_t, uint64_t, unsigned long long) = nullptr;
+  Status (*free_addresses)(uint64_t, size_t) = nullptr;
+  Status (*map)(uint64_t, size_t, size_t, uint64_t, unsigned long long) = nullptr;
+  Status (*unmap)(uint64_t, size_t) = nullptr;
+  Status (*set_access)(uint64_t, size_t, const Access*, size_t) = nullptr;
   Status (*stream_create)(Handle*, unsigned) = nullptr;
   Status (*event_create)(Handle*, unsigned) = nullptr;
   Status (*event_record)(Handle, Handle) = nullptr;

@@ -1,5 +1,6 @@
 // The emulated GPU, through its runtime library. Its memory is this process's own.
 #include <dlfcn.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <bit>
@@ -76,6 +77,15 @@ class EmulatedBackend final : public Backend {
   Result<void> copy(Address to, Address from, int64_t bytes) override {
     return checked(memcpy_(std::bit_cast<void*>(to), std::bit_cast<void*>(from), static_cast<size_t>(bytes),
                            copy_default));
+  }
+  Result<Address> share(int descriptor, int64_t bytes) override {
+    void* memory =
+        ::mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    if (memory == MAP_FAILED) return work_error("memory", "the shared memory can't be mapped");
+    return reinterpret_cast<Address>(memory);
+  }
+  void unshare(Address address, int64_t bytes) override {
+    ::munmap(std::bit_cast<void*>(address), static_cast<size_t>(bytes));
   }
   Result<void> fill(Address to, uint32_t word, int64_t words) override {
     std::fill_n(std::bit_cast<uint32_t*>(to), words, word);

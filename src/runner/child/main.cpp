@@ -13,6 +13,8 @@ namespace {
 
 class Channel {
  public:
+  Descriptor descriptor;  // that came with the last line
+
   std::optional<std::string> read_line() {
     for (;;) {
       if (size_t end = pending_.find('\n'); end != std::string::npos) {
@@ -21,7 +23,7 @@ class Channel {
         return line;
       }
       char buffer[1 << 14];
-      const ssize_t count = ::read(request_descriptor, buffer, sizeof buffer);
+      const ssize_t count = receive_with_descriptor(request_descriptor, buffer, descriptor);
       if (count > 0)
         pending_.append(buffer, static_cast<size_t>(count));
       else if (count == 0 || errno != EINTR)
@@ -51,6 +53,7 @@ int serve() {
   while (auto line = channel.read_line()) {
     auto request = parse_json(*line);
     if (!request) return 2;
+    session.take(std::move(channel.descriptor));
     Json answer = {{"token", request->value("token", "")}};
     answer.update(session.answer(*request));
     // Other people's words may be no UTF-8.

@@ -81,6 +81,8 @@ Json Session::dispatch(const Json& request) {
   const std::string what = request.at("do").get<std::string>();
   if (what == "hello") return hello(request);
   if (!backend_) throw Refusal{STITCH_BAD_ARGUMENT, "hello comes first"};
+  if (what == "share") return share(request);
+  if (what == "unshare") return unshare();
   if (what == "load") return load(request);
   if (what == "place") return place(request);
   if (what == "drop") return drop(request);
@@ -112,6 +114,39 @@ Json Session::hello(const Json& request) {
   return out;
 }
 
+Json Session::share(const Json& request) {
+  unshare();
+  const Descriptor descriptor = std::move(given_);
+  if (descriptor.get() < 0) throw Refusal{STITCH_BAD_ARGUMENT, "no descriptor came with the request"};
+  const int64_t bytes = request.at("bytes").get<int64_t>();
+  auto address = backend_->share(descriptor.get(), bytes);
+  if (!address) throw Refusal{STITCH_UNSUPPORTED, address.error().text()};
+  shared_ = *address;
+  shared_bytes_ = bytes;
+  return yes();
+}
+
+Json Session::unshare() {
+  sound(backend_->synchronise());
+  if (shared_) backend_->unshare(shared_, shared_bytes_);
+  shared_ = 0;
+  shared_bytes_ = 0;
+  return yes();
+}
+
+Address Session::shared(int64_t offset, int64_t bytes) const {
+  if (offset < 0 || bytes < 0 || offset + bytes > shared_bytes_)
+    throw Refusal{STITCH_BAD_ARGUMENT, "a place outside the device arena"};
+  return shared_ + static_cast<Address>(offset);
+}
+
+// Copies on the device run on; whoever shares its memory looks as soon as the answer is there.
+void Session::fetch(const Place& to, Address from, int64_t bytes) {
+  if (to.where == Where::host) return sound(backend_->download(arena_.bytes(to.offset, bytes), from));
+  sound(backend_->copy(shared(to.offset, bytes), from, bytes));
+  sound(backend_->synchronise());
+}
+
 Json Session::load(const Json& request) {
   if (library_) throw Refusal{STITCH_BAD_ARGUMENT, "a process holds one program"};
   auto library = LoadedProgram::open(request.at("program").get<std::string>());
@@ -131,9 +166,14 @@ Session::Buffers Session::upload(const Json& tensors, std::string_view role) {
     auto buffer = GuardedBuffer::create(*backend_, tensor.type, 0, 0);
     if (!buffer)
       throw Refusal{STITCH_OUT_OF_MEMORY, format("{} {}: {}", role, out.size(), buffer.error().text())};
-    sound(backend_->upload(buffer->address(), arena_.bytes(tensor.offset, tensor.type.bytes())));
+    const int64_t bytes = tensor.type.bytes();
+    if (tensor.where == Where::device)
+      sound(backend_->copy(buffer->address(), shared(tensor.offset, bytes), bytes));
+    else
+      sound(backend_->upload(buffer->address(), arena_.bytes(tensor.offset, bytes)));
     out.push_back(*std::move(buffer));
   }
+  sound(backend_->synchronise());  // before anybody changes the device arena
   return out;
 }
 
@@ -371,21 +411,20 @@ Json Session::fetch_output(const Json& request) {
   const Buffers& outputs =
       burst_ && !burst_->outputs.empty() && outputs_.empty() ? burst_->outputs[burst_->last] : outputs_;
   const GuardedBuffer& buffer = outputs.at(request.at("output").get<size_t>());
-  int64_t to = request.at("offset").get<int64_t>();
+  Place to = place_from_wire(request);
   for (const Json& range : request.at("ranges")) {
     const int64_t begin = range.at(0).get<int64_t>(), end = range.at(1).get<int64_t>();
     if (begin < 0 || end < begin || end > buffer.type().bytes())
       throw Refusal{STITCH_BAD_ARGUMENT, "a range outside the output"};
-    sound(backend_->download(arena_.bytes(to, end - begin), buffer.address() + static_cast<Address>(begin)));
-    to += end - begin;
+    fetch(to, buffer.address() + static_cast<Address>(begin), end - begin);
+    to.offset += end - begin;
   }
   return yes();
 }
 
 Json Session::fetch_input(const Json& request) {
   const GuardedBuffer& buffer = set(request).at(request.at("input").get<size_t>());
-  sound(backend_->download(arena_.bytes(request.at("offset").get<int64_t>(), buffer.type().bytes()),
-                           buffer.address()));
+  fetch(place_from_wire(request), buffer.address(), buffer.type().bytes());
   return yes();
 }
 

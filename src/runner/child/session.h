@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/json.h"
 #include "runner/child/arena_view.h"
 #include "runner/child/backend.h"
@@ -25,6 +26,8 @@ class Session {
  public:
   // The answer without its token. An Error of the device's is a fault.
   Json answer(const Json& request);
+  // A descriptor that came with the next request.
+  void take(Descriptor descriptor) { given_ = std::move(descriptor); }
 
  private:
   struct Refusal {
@@ -35,6 +38,8 @@ class Session {
 
   Json dispatch(const Json& request);
   Json hello(const Json& request);
+  Json share(const Json& request);
+  Json unshare();
   Json load(const Json& request);
   Json create(const Json& request);
   void choose(const Json& settings);
@@ -50,6 +55,9 @@ class Session {
   Json destroy();
 
   Buffers upload(const Json& tensors, std::string_view role);
+  // Of the device arena.
+  Address shared(int64_t offset, int64_t bytes) const;
+  void fetch(const Place& to, Address from, int64_t bytes);
   Buffers zeros(const Json& types);
   Buffers fresh_outputs(const Json& types, uint64_t poison, int misalign);
   Buffers& set(const Json& request);
@@ -62,6 +70,9 @@ class Session {
 
   std::unique_ptr<Backend> backend_;
   ArenaView arena_;
+  Descriptor given_;
+  Address shared_ = 0;
+  int64_t shared_bytes_ = 0;
   std::optional<LoadedProgram> library_;
   StitchProgram* program_ = nullptr;
   std::map<int, Buffers> sets_;

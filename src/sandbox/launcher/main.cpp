@@ -71,6 +71,7 @@ int confine_and_become(const Confinement& confinement, char** words) {
   const Policy& policy = confinement.policy;
   ::syscall(SYS_close_range, 3u + static_cast<unsigned>(policy.kept_descriptors), ~0u, 0u);
   if (policy.errors_to_output) ::dup2(1, 2);
+  if (policy.background) ::setpriority(PRIO_PROCESS, 0, 10);
   set_limits(confinement);
   if (confinement.has(Wall::network_namespace) && !confinement.has(Wall::bubblewrap)) {
     // Compilers' own children end with the world they are in. Its processes don't find themselves in /proc,

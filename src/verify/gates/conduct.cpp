@@ -9,6 +9,7 @@
 #include "verify/attempt.h"
 #include "verify/gates/gates.h"
 #include "verify/judge.h"
+#include "verify/torch_reference.h"
 
 namespace stitch::verifier {
 
@@ -18,25 +19,51 @@ const std::string& output_name(const Session& session, size_t i) {
   return session.task.signature.outputs[i].name;
 }
 
-// Beyond the next question, which takes the arena's memory again.
-Tensors kept(const Session& session, const Tensors& outputs) {
-  Tensors out;
+// What outputs were, beyond the next question, which takes their memory again. Of those on the device only
+// fingerprints are kept.
+struct Kept {
+  Tensors outputs;
+  std::vector<std::string> fingerprints;  // empty for those that are here
+
+  size_t size() const { return outputs.size(); }
+};
+
+// Empty if it isn't on the device.
+Result<std::string> fingerprint_of(Session& session, const TensorBytes& output) {
+  auto offset = session.torch ? session.torch->on_device(output.bytes) : std::nullopt;
+  if (!offset) return std::string();
+  return session.torch->fingerprint(*offset, std::ssize(output.bytes));
+}
+
+Result<Kept> keep(Session& session, const Tensors& outputs) {
+  Kept out;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (!session.arena.offset_of(outputs[i].bytes)) {
-      out.add(outputs[i], outputs.owners[i]);
-      continue;
+    STITCH_TRY(std::string fingerprint, fingerprint_of(session, outputs[i]));
+    out.fingerprints.push_back(std::move(fingerprint));
+    if (!out.fingerprints.back().empty()) {
+      out.outputs.add({outputs[i].type, {}}, nullptr);
+    } else if (session.arena.offset_of(outputs[i].bytes)) {
+      BulkBytes copy = bulk_copy_of(outputs[i].bytes);
+      out.outputs.add({outputs[i].type, copy.bytes}, copy.owner);
+    } else {
+      out.outputs.add(outputs[i], outputs.owners[i]);
     }
-    BulkBytes copy = bulk_copy_of(outputs[i].bytes);
-    out.add({outputs[i].type, copy.bytes}, copy.owner);
   }
   return out;
 }
 
+Result<bool> equal_to_the_bit(Session& session, const Kept& first, size_t i, const TensorBytes& again) {
+  if (first.fingerprints[i].empty()) return identical(first.outputs[i], again);
+  STITCH_TRY(std::string fingerprint, fingerprint_of(session, again));
+  return fingerprint == first.fingerprints[i];
+}
+
 // Equal to the bit, or right: `wrong` is what it is called otherwise.
-Result<void> agrees(Session& session, const Trial& trial, const Tensors& first, const Observed& again,
+Result<void> agrees(Session& session, const Trial& trial, const Kept& first, const Observed& again,
                     const std::function<Error(size_t, const std::string&)>& wrong) {
   for (size_t i = 0; i < first.size(); ++i) {
-    if (identical(first[i], again.outputs[i])) continue;
+    STITCH_TRY(bool same, equal_to_the_bit(session, first, i, again.outputs[i]));
+    if (same) continue;
     session.deterministic = false;
     STITCH_TRY(Comparison comparison, judge_output(session, trial, i, again.outputs[i]));
     if (!comparison.passed) return wrong(i, comparison.reason);
@@ -56,7 +83,7 @@ Result<void> inputs_unchanged(Session& session, Attempt& attempt, const Trial& t
 
 // Two poisons: an element that still holds both was never written. NaN poison has already failed floats.
 Result<runner::Called> all_written(Session& session, Attempt& attempt, const Trial& trial,
-                                   const Tensors& first) {
+                                   const Kept& first) {
   STITCH_TRY(Observed second, attempt.repeat({.poison = 0xfedcba9876543210}));
   STITCH_CHECK(agrees(session, trial, first, second, [&](size_t i, const std::string&) {
     return found("unwritten",
@@ -66,7 +93,7 @@ Result<runner::Called> all_written(Session& session, Attempt& attempt, const Tri
   return second.called;
 }
 
-Result<void> repeatable(Session& session, Attempt& attempt, const Trial& trial, const Tensors& first) {
+Result<void> repeatable(Session& session, Attempt& attempt, const Trial& trial, const Kept& first) {
   for (int run = 0; run < 2; ++run) {
     STITCH_TRY(Observed again, attempt.repeat({.poison = session.next_seed()}));
     STITCH_CHECK(agrees(session, trial, first, again, [&](size_t i, const std::string& reason) {
@@ -78,7 +105,7 @@ Result<void> repeatable(Session& session, Attempt& attempt, const Trial& trial, 
 }
 
 // Another question in between: whoever keeps results by address or by call number is stale now.
-Result<void> not_stale(Session& session, Attempt& attempt, const Tensors& first) {
+Result<void> not_stale(Session& session, Attempt& attempt, const Kept& first) {
   if (session.trials.size() < 2) return {};  // a quick look has no other question
   auto stale = [&](size_t i, const std::string& reason) {
     return found("stale", format("asked again after other inputs, '{}' is wrong: {}", output_name(session, i),
@@ -157,11 +184,12 @@ Result<int> refuses_others(Session& session, Attempt& attempt) {
 
 Result<Passed> conduct(Session& session, Json& evidence) {
   if (session.trials.empty()) return skipped("no trial to repeat");
-  STITCH_TRY(Attempt attempt, Attempt::start(session, Weights::task));
+  STITCH_TRY(std::shared_ptr<Attempt> started, Attempt::of(session, Weights::task));
+  Attempt& attempt = *started;
   const Trial& trial = session.trials[0];
   STITCH_TRY(Observed asked, attempt.ask(trial, {.poison = 0x0123456789abcdef}));
   const runner::Called first = asked.called;
-  const Tensors outputs = kept(session, asked.outputs);
+  STITCH_TRY(const Kept outputs, keep(session, asked.outputs));
   STITCH_CHECK(inputs_unchanged(session, attempt, trial));
   STITCH_TRY(runner::Called second, all_written(session, attempt, trial, outputs));
   // Of gigabytes, the second run and the one after other inputs are enough.

@@ -90,11 +90,12 @@ Result<Passed> correctness(Session& session, Json& evidence) {
   evidence["trials"] = Json::array();
   if (session.large() && session.gpu) {
     session.progress("correctness: waiting for memory of the GPU");
-    STITCH_TRY(GpuShare share, GpuShare::take(gpu_bytes_of(session.task.signature), session.gpu->memory));
+    STITCH_TRY(MachineShare share,
+               take_gpu_memory(gpu_bytes_of(session.task.signature), session.gpu->memory));
     session.share.emplace(std::move(share));
   }
   Tally tally;
-  std::optional<Attempt> attempt;
+  std::shared_ptr<Attempt> attempt;
   Weights weights = Weights::task;
   int64_t kept = 0;
   for (Question question : questions(session)) {
@@ -109,10 +110,8 @@ Result<Passed> correctness(Session& session, Json& evidence) {
       continue;
     }
     if (!attempt || question.weights != weights) {
-      attempt.reset();
       weights = question.weights;
-      STITCH_TRY(Attempt started, Attempt::start(session, weights));
-      attempt.emplace(std::move(started));
+      STITCH_TRY(attempt, Attempt::of(session, weights));
     }
     STITCH_CHECK(check_trial(session, *attempt, trial, tally, evidence));
     kept += trial.inputs.bytes() + trial.truth.bytes() + trial.pytorch.bytes();

@@ -30,15 +30,13 @@ Result<void> agree(std::string_view what, const std::vector<ManifestTensor>& the
 }  // namespace
 
 Result<Passed> load(Session& session, Json& evidence) {
-  runner::Options options{.device = session.options.device,
-                          .time_limit = session.options.time_limit,
-                          .memory_limit = session.options.memory_limit};
   if (session.python) {
     // Loading and making the module are one there: the correctness gate does both.
     session.manifest.name = session.options.program.stem().string();
     return skipped("a ModelNew has no manifest");
   }
-  STITCH_TRY(runner::Candidate candidate, runner::Candidate::start(options, session.arena));
+  STITCH_TRY(runner::Candidate candidate,
+             runner::Candidate::start(candidate_options(session), session.arena));
   STITCH_TRY(runner::Loaded loaded, or_found(candidate.load(session.library), "it was loaded"));
   auto manifest = parse_manifest(loaded.manifest);
   if (!manifest) return found("manifest", "its manifest can't be read: " + manifest.error().text());
@@ -56,6 +54,7 @@ Result<Passed> load(Session& session, Json& evidence) {
               {"libraries", session.manifest.libraries}};
   for (const ManifestSetting& setting : session.manifest.settings)
     evidence["settings"][setting.name] = setting.value;
+  session.loaded.emplace(std::move(candidate));
   return Passed{format("'{}', {} regions", session.manifest.name, session.manifest.regions.size())};
 }
 

@@ -48,6 +48,7 @@ Result<void> run_tool(Session& session, std::string_view tool, Json& evidence) {
 }  // namespace
 
 Result<Passed> sanitizer(Session& session, Json& evidence) {
+  session.attempt.reset();  // its memory is others' from here on
   if (!session.options.sanitizer) return skipped("not asked for");
   if (session.python) return skipped("PyTorch's own kernels would be checked too");
   if (session.trials.empty()) return skipped("no trial to repeat");

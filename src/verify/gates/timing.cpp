@@ -20,11 +20,13 @@ namespace stitch::verifier {
 
 namespace {
 
-constexpr int most_calls = 100, fewest_calls = 20, rounds = 5;
+constexpr int most_calls = 100, fewest_calls = 20;
 constexpr double seconds_per_side = 1.0;
 // Calls of microseconds jitter with the host: more of them.
 constexpr int most_short_calls = 500;
 constexpr double seconds_of_short_calls = 0.02;
+// The more calls, the more turns: a side that has all of its calls in one place has that moment's machine.
+constexpr int few_rounds = 5, many_rounds = 25;
 
 int calls_for(double seconds) {
   seconds = std::max(seconds, 1e-6);
@@ -82,6 +84,7 @@ Result<Passed> timing(Session& session, Json& evidence) {
   STITCH_CHECK(stopwatch.place(session.large() ? 2 : 4));
   session.arena.release_to(0);
   session.arena.give_back_memory();
+  STITCH_CHECK(attempt.give_back_device_arena());
   session.progress("waiting for others to finish their timing");
   const auto asked = std::chrono::steady_clock::now();
   STITCH_TRY(device::GpuLock alone, device::GpuLock::take());
@@ -92,6 +95,7 @@ Result<Passed> timing(Session& session, Json& evidence) {
   int own_calls = calls_for(warm.median());
   std::vector<int> baseline_calls(live.size(), fewest_calls);
   std::mt19937_64 random(session.next_seed());
+  const int rounds = own_calls >= most_calls ? many_rounds : few_rounds;
   for (int round = 0; round < rounds; ++round) {
     session.progress(format("timing, round {} of {}", round + 1, rounds));
     std::vector<int> order(live.size() + 1);

@@ -1,0 +1,138 @@
+"""Memory of the device that a candidate's process maps too: tensors of held trials cross there, not through the host.
+
+On a GPU it is made with the driver's virtual memory functions, since their descriptors cross the walls of a sandbox and
+cudaIpc's handles don't. On the CPU, where the emulated device's memory is the host's, it is a memory file.
+"""
+
+import ctypes
+import fcntl
+import mmap
+import os
+import socket
+
+import torch
+
+from .errors import TaskError
+
+OUT_OF_MEMORY = 2
+PINNED = AS_DESCRIPTOR = ON_DEVICE = RECOMMENDED = 1
+READ_AND_WRITE = 3
+
+
+class DeviceArena:
+    """Bytes by offset, as of arena.Arena; `descriptor` is for whoever shares them."""
+
+    def __init__(self, count, device):
+        self.memory = GpuMemory(count, device) if device.type == "cuda" else HostMemory(count)
+        self.size, self.bytes = self.memory.size, self.memory.tensor()
+
+    def span(self, offset, count):
+        if offset < 0 or count < 0 or offset + count > self.size:
+            raise ValueError(f"{count} bytes at {offset} are outside of the device arena")
+        return self.bytes[offset:offset + count]
+
+    def leave_at(self, path):
+        """The descriptor as a datagram at the path, where it waits for its taker; the memory itself needs it no longer."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+            sender.connect(path)
+            socket.send_fds(sender, [b"x"], [self.memory.descriptor])
+        self.memory.close_descriptor()
+
+    def close(self):
+        """Gone once those who map it are gone too. Nobody may hold tensors in it any more."""
+        self.bytes = None
+        self.memory.free()
+
+
+class Memory:
+    def close_descriptor(self):
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+        self.descriptor = -1
+
+
+class HostMemory(Memory):
+    def __init__(self, count):
+        self.size, self.descriptor = count, os.memfd_create("stitch-device-arena", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(self.descriptor, count)
+        fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)  # a candidate has it too
+
+    def tensor(self):
+        return torch.frombuffer(mmap.mmap(self.descriptor, self.size), dtype=torch.uint8)
+
+    def free(self):
+        self.close_descriptor()  # the mapping goes with the last tensor
+
+
+# As cuda.h has them; PyTorch gives no way to them.
+class Location(ctypes.Structure):
+    _fields_ = [("type", ctypes.c_int), ("id", ctypes.c_int)]
+
+
+class Properties(ctypes.Structure):
+    _fields_ = [("type", ctypes.c_int), ("handle_types", ctypes.c_int), ("location", Location), ("windows", ctypes.c_void_p),
+                ("compression", ctypes.c_ubyte), ("remote_access", ctypes.c_ubyte), ("usage", ctypes.c_ushort), ("reserved", ctypes.c_ubyte * 4)]
+
+
+class Access(ctypes.Structure):
+    _fields_ = [("location", Location), ("flags", ctypes.c_int)]
+
+
+class GpuMemory(Memory):
+    def __init__(self, count, device):
+        torch.cuda.synchronize()  # PyTorch's context is there, and this thread's
+        self.device = torch.device("cuda", torch.cuda.current_device() if device.index is None else device.index)
+        self.address, self.handle, descriptor = ctypes.c_uint64(), ctypes.c_uint64(), ctypes.c_int(-1)
+        self.descriptor, self.reserved, self.mapped = -1, False, False
+        location = Location(ON_DEVICE, self.device.index)
+        properties = Properties(PINNED, AS_DESCRIPTOR, location)
+        unit = ctypes.c_size_t()
+        call("cuMemGetAllocationGranularity", ctypes.byref(unit), ctypes.byref(properties), ctypes.c_int(RECOMMENDED))
+        self.size = -(-count // unit.value) * unit.value
+        size, none = ctypes.c_size_t(self.size), ctypes.c_ulonglong(0)
+        call("cuMemCreate", ctypes.byref(self.handle), size, ctypes.byref(properties), none)
+        try:
+            call("cuMemAddressReserve", ctypes.byref(self.address), size, ctypes.c_size_t(0), ctypes.c_uint64(0), none)
+            self.reserved = True
+            call("cuMemMap", self.address, size, ctypes.c_size_t(0), self.handle, none)
+            self.mapped = True
+            call("cuMemSetAccess", self.address, size, ctypes.byref(Access(location, READ_AND_WRITE)), ctypes.c_size_t(1))
+            call("cuMemExportToShareableHandle", ctypes.byref(descriptor), self.handle, ctypes.c_int(AS_DESCRIPTOR), none)
+            self.descriptor = descriptor.value
+            self.tensor().zero_()  # nothing of what was here before is anybody's business: a truth, perhaps
+            torch.cuda.synchronize()
+        except BaseException:
+            self.free()
+            raise
+
+    @property
+    def __cuda_array_interface__(self):
+        return {"shape": (self.size,), "typestr": "|u1", "data": (self.address.value, False), "version": 2}
+
+    def tensor(self):
+        tensor = torch.as_tensor(self, device=self.device)
+        if tensor.data_ptr() != self.address.value:
+            raise TaskError("device", "PyTorch copies memory that it was to look at")
+        return tensor
+
+    def free(self):
+        self.close_descriptor()
+        torch.cuda.synchronize()
+        size = ctypes.c_size_t(self.size)
+        if self.mapped:
+            call("cuMemUnmap", self.address, size)
+        if self.reserved:
+            call("cuMemAddressFree", self.address, size)
+        call("cuMemRelease", self.handle)
+
+
+def call(name, *arguments):
+    """A function of the driver; all arguments are of ctypes, so that none is cut to an int."""
+    driver = ctypes.CDLL("libcuda.so.1")
+    code = getattr(driver, name)(*arguments)
+    if code == OUT_OF_MEMORY:
+        raise TaskError("memory", "the GPU's memory is full", "", "Ask again later.")
+    if code:
+        words = ctypes.c_char_p()
+        driver.cuGetErrorName(ctypes.c_int(code), ctypes.byref(words))
+        raise TaskError("device", f"{name}: {(words.value or b'').decode() or code}")
