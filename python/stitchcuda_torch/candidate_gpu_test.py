@@ -40,7 +40,7 @@ class CandidateGpuTest(unittest.TestCase):
     def fetch(self, tensor):
         size = math.prod(tensor.shape) * tensor.element_size()
         offset = self.candidate.put(torch.zeros(size, dtype=torch.uint8))["offset"]
-        self.ok("fetch_output", output=0, ranges=[[0, size]], offset=offset)
+        self.ok("fetch_outputs", pieces=[{"output": 0, "ranges": [[0, size]], "offset": offset}])
         return self.candidate.get(kind(tensor), offset)
 
     def test_results_times_and_profile(self):

@@ -31,7 +31,7 @@ class CandidateRequests:
         self.returned, self.outputs, self.peak = None, [], 0
 
     def by_name(self):
-        names = ("load", "create", "place", "drop", "call", "fetch_output", "fetch_input", "prepare_burst", "burst", "profile",
+        names = ("load", "create", "place", "drop", "call", "fetch_outputs", "fetch_input", "prepare_burst", "burst", "profile",
                  "call_with", "destroy")
         return {name: getattr(self, name) for name in names}
 
@@ -184,10 +184,11 @@ class CandidateRequests:
     def watched(self):
         return Watched(self.file, self.stopwatch)
 
-    def fetch_output(self, request):
-        if not 0 <= request["output"] < len(self.outputs):
-            raise Refused(f"the last call left no output {request['output']}")
-        self.arena.store(raw(self.outputs[request["output"]]), request["ranges"], request["offset"])
+    def fetch_outputs(self, request):
+        for piece in request["pieces"]:
+            if not 0 <= piece["output"] < len(self.outputs):
+                raise Refused(f"the last call left no output {piece['output']}")
+            self.arena.store(raw(self.outputs[piece["output"]]), piece["ranges"], piece["offset"])
         return {}
 
     def fetch_input(self, request):

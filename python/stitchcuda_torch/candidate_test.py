@@ -122,7 +122,7 @@ class CandidateTest(unittest.TestCase):
     def fetch(self, output, entry):
         size = math.prod(entry["shape"]) * TYPES[entry["dtype"]].itemsize
         offset = self.candidate.put(torch.zeros(size, dtype=torch.uint8))["offset"]
-        self.ok("fetch_output", output=output, ranges=[[0, size // 2], [size // 2, size]], offset=offset)
+        self.ok("fetch_outputs", pieces=[{"output": output, "ranges": [[0, size // 2], [size // 2, size]], "offset": offset}])
         return self.candidate.get(entry, offset)
 
     def test_hello(self):

@@ -224,15 +224,23 @@ Reply<Called> Candidate::call(int set, std::span<const TensorType> outputs, cons
   });
 }
 
+Reply<std::monostate> Candidate::fetch_outputs(std::span<const OutputPiece> pieces) {
+  Json list = Json::array();
+  for (const OutputPiece& piece : pieces) {
+    Json pairs = Json::array();
+    for (const Range& range : piece.ranges) pairs.push_back({range.begin, range.end});
+    list.push_back({{"output", piece.output},
+                    {"ranges", std::move(pairs)},
+                    {"offset", piece.offset},
+                    {"where", name(piece.where)}});
+  }
+  return state_->ask({{"do", "fetch_outputs"}, {"pieces", std::move(list)}});
+}
+
 Reply<std::monostate> Candidate::fetch_output(int output, std::span<const Range> ranges, int64_t arena_offset,
                                               Where where) {
-  Json pairs = Json::array();
-  for (const Range& range : ranges) pairs.push_back({range.begin, range.end});
-  return state_->ask({{"do", "fetch_output"},
-                      {"output", output},
-                      {"ranges", std::move(pairs)},
-                      {"offset", arena_offset},
-                      {"where", name(where)}});
+  const OutputPiece piece{output, {ranges.begin(), ranges.end()}, arena_offset, where};
+  return fetch_outputs({&piece, 1});
 }
 
 Reply<std::monostate> Candidate::fetch_input(int set, int input, int64_t arena_offset, Where where) {

@@ -134,6 +134,14 @@ struct Range {
   int64_t begin = 0, end = 0;  // bytes
 };
 
+// Ranges of an output of the last call, one after the other, into an arena.
+struct OutputPiece {
+  int output = 0;
+  std::vector<Range> ranges;
+  int64_t offset = 0;
+  Where where = Where::host;
+};
+
 class Candidate {
  public:
   // An Error is our own trouble: no runner, no device, no memory. `arena` must outlive the candidate, and so
@@ -161,7 +169,8 @@ class Candidate {
   // `states` pairs inputs with the outputs that renew them, for states_in_place.
   Reply<Called> call(int set, std::span<const TensorType> outputs, const CallOptions& options = {},
                      std::span<const std::pair<int, int>> states = {});
-  // Copies ranges of the last call's output into an arena.
+  // A model may have hundreds of outputs: one request for all of them.
+  Reply<std::monostate> fetch_outputs(std::span<const OutputPiece> pieces);
   Reply<std::monostate> fetch_output(int output, std::span<const Range> ranges, int64_t arena_offset,
                                      Where where = Where::host);
   Reply<std::monostate> fetch_input(int set, int input, int64_t arena_offset, Where where = Where::host);

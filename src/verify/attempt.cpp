@@ -236,22 +236,31 @@ Result<Observed> Attempt::call(int set, const runner::CallOptions& options) {
 // A candidate can write to the arena at any time: what may be read twice is copied, except where that would
 // be gigabytes, which are read once.
 Result<Tensors> Attempt::fetch(const std::vector<TensorType>& types) {
+  auto stays = [&](const TensorType& type) { return type.bytes() > session_->options.hold_above; };
+  std::vector<runner::OutputPiece> pieces(types.size());
+  auto make_room = [&](bool for_those_that_stay) -> Result<void> {
+    for (size_t i = 0; i < types.size(); ++i) {
+      if (stays(types[i]) != for_those_that_stay) continue;
+      pieces[i] = {static_cast<int>(i), {{0, types[i].bytes()}}};
+      STITCH_TRY(pieces[i].offset, session_->arena.allocate(types[i].bytes()));
+    }
+    return {};
+  };
+  STITCH_CHECK(make_room(true));
+  const int64_t mark = session_->arena.mark();
+  STITCH_CHECK(make_room(false));
+  STITCH_CHECK(or_found(candidate_.fetch_outputs(pieces), "outputs were fetched"));
   Tensors tensors;
   for (size_t i = 0; i < types.size(); ++i) {
-    int64_t mark = session_->arena.mark(), size = types[i].bytes();
-    STITCH_TRY(int64_t offset, session_->arena.allocate(size));
-    runner::Range all{0, size};
-    STITCH_CHECK(
-        or_found(candidate_.fetch_output(static_cast<int>(i), {&all, 1}, offset), "outputs were fetched"));
-    std::span<const std::byte> there = session_->arena.bytes(offset, size);
-    if (size > session_->options.hold_above) {
+    std::span<const std::byte> there = session_->arena.bytes(pieces[i].offset, types[i].bytes());
+    if (stays(types[i])) {
       tensors.add({types[i], there}, nullptr);
-      continue;
+    } else {
+      BulkBytes copy = bulk_copy_of(there);
+      tensors.add({types[i], copy.bytes}, copy.owner);
     }
-    BulkBytes copy = bulk_copy_of(there);
-    tensors.add({types[i], copy.bytes}, copy.owner);
-    session_->arena.release_to(mark);
   }
+  session_->arena.release_to(mark);
   return tensors;
 }
 
@@ -260,14 +269,13 @@ Result<Tensors> Attempt::fetch_outputs(int set) {
   if (!device) return fetch(outputs_);
   device->clear();
   Tensors tensors;
+  std::vector<runner::OutputPiece> pieces;
   for (size_t i = 0; i < outputs_.size(); ++i) {
-    runner::Range all{0, outputs_[i].bytes()};
-    const int64_t offset = device->allocate(all.end);
-    STITCH_CHECK(
-        or_found(candidate_.fetch_output(static_cast<int>(i), {&all, 1}, offset, runner::Where::device),
-                 "outputs were fetched"));
-    tensors.add({outputs_[i], device->bytes(offset, all.end)}, nullptr);
+    const int64_t size = outputs_[i].bytes(), offset = device->allocate(size);
+    pieces.push_back({static_cast<int>(i), {{0, size}}, offset, runner::Where::device});
+    tensors.add({outputs_[i], device->bytes(offset, size)}, nullptr);
   }
+  STITCH_CHECK(or_found(candidate_.fetch_outputs(pieces), "outputs were fetched"));
   return tensors;
 }
 

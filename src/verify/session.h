@@ -74,11 +74,11 @@ struct Session {
   fs::path library;  // what the runner loads
   Manifest manifest;
   std::map<std::string, int64_t> libraries;  // versions of those that it is linked to
-  std::optional<runner::Candidate> loaded;  // for whoever asks it first
-  std::shared_ptr<Attempt> attempt;         // has answered with the task's weights, and can go on
-  std::vector<Trial> trials;                // asked so far, with the task's own weights
-  bool weak = false;                        // the end-to-end check proves little
-  bool deterministic = true;                // equal runs gave equal bytes
+  std::optional<runner::Candidate> loaded;   // for whoever asks it first
+  std::shared_ptr<Attempt> attempt;          // has answered with the task's weights, and can go on
+  std::vector<Trial> trials;                 // asked so far, with the task's own weights
+  bool weak = false;                         // the end-to-end check proves little
+  bool deterministic = true;                 // equal runs gave equal bytes
   std::vector<runner::Activity> activities;
   std::vector<Samples> baselines;
   Samples own;

@@ -83,29 +83,42 @@ Result<double> Stopwatch::watched(int count) {
 
 // Small outputs whole, large ones on secret pages: equal to what was judged, or judged again.
 Result<void> Stopwatch::check(size_t which) {
-  for (size_t i = 0; i < sets_[which].outputs.size(); ++i) {
-    const Verified& verified = sets_[which].outputs[i];
-    std::vector<size_t> numbers = chosen(verified.ranges.size());
-    std::vector<runner::Range> ranges;
-    int64_t total = 0, mark = session_.arena.mark();
-    for (size_t number : numbers) {
-      ranges.push_back(verified.ranges[number]);
-      total += ranges.back().end - ranges.back().begin;
+  const std::vector<Verified>& outputs = sets_[which].outputs;
+  const int64_t mark = session_.arena.mark();
+  std::vector<runner::OutputPiece> pieces;
+  std::vector<std::vector<size_t>> numbers;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    numbers.push_back(chosen(outputs[i].ranges.size()));
+    runner::OutputPiece piece{.output = static_cast<int>(i)};
+    int64_t total = 0;
+    for (size_t number : numbers[i]) {
+      piece.ranges.push_back(outputs[i].ranges[number]);
+      total += piece.ranges.back().end - piece.ranges.back().begin;
     }
-    STITCH_TRY(int64_t offset, session_.arena.allocate(total));
-    STITCH_CHECK(or_found(attempt_.candidate().fetch_output(static_cast<int>(i), ranges, offset),
-                          "a timed output was fetched"));
-    const std::byte* got = session_.arena.bytes(offset, total).data();
-    bool same = true;
-    for (size_t k = 0; k < numbers.size(); ++k) {
-      auto size = static_cast<size_t>(ranges[k].end - ranges[k].begin);
-      same = same && std::memcmp(got, verified.bytes.data() + numbers[k] * size, size) == 0;
-      got += size;
-    }
-    session_.arena.release_to(mark);
-    if (!same) STITCH_CHECK(judge_again(which, i));
+    STITCH_TRY(piece.offset, session_.arena.allocate(total));
+    pieces.push_back(std::move(piece));
   }
+  STITCH_CHECK(or_found(attempt_.candidate().fetch_outputs(pieces), "timed outputs were fetched"));
+  std::vector<size_t> changed;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (!holds(pieces[i], outputs[i], numbers[i])) changed.push_back(i);
+  session_.arena.release_to(mark);
+  for (size_t i : changed) STITCH_CHECK(judge_again(which, i));
   return {};
+}
+
+// Whether what was fetched is what was judged.
+bool Stopwatch::holds(const runner::OutputPiece& piece, const Verified& verified,
+                      const std::vector<size_t>& numbers) {
+  int64_t at = piece.offset;
+  for (size_t k = 0; k < numbers.size(); ++k) {
+    const int64_t size = piece.ranges[k].end - piece.ranges[k].begin;
+    const std::byte* judged = verified.bytes.data() + static_cast<int64_t>(numbers[k]) * size;
+    const auto got = session_.arena.bytes(at, size);
+    if (std::memcmp(got.data(), judged, static_cast<size_t>(size)) != 0) return false;
+    at += size;
+  }
+  return true;
 }
 
 // What the reference was made to let go of, it answers again.

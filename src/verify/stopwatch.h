@@ -39,10 +39,12 @@ class Stopwatch {
 
   Result<void> judge(size_t which);
   Result<void> check(size_t which);
+  bool holds(const runner::OutputPiece& piece, const Verified& verified, const std::vector<size_t>& numbers);
   Result<Trial> answered(size_t which);
   Result<void> judge_again(size_t which, size_t output);
   std::vector<runner::Range> pages_of(int64_t size);
-  Result<std::vector<std::byte>> read(std::span<const std::byte> output, std::span<const runner::Range> ranges);
+  Result<std::vector<std::byte>> read(std::span<const std::byte> output,
+                                      std::span<const runner::Range> ranges);
   std::vector<size_t> chosen(size_t count);
 
   Session& session_;

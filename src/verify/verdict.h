@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/terminal.h"
 
@@ -29,6 +30,7 @@ struct Verdict {
   std::vector<GateReport> gates;
   std::vector<std::string> notes;      // what a reader should know although nothing failed: a weak task
   std::shared_ptr<const Json> timing;  // null where nothing was timed
+  fs::path library;                    // that was judged, in the build cache
 
   bool passed() const;
   const GateReport* failure() const;  // the gate that said no

@@ -209,6 +209,7 @@ class OpenVerifier final : public Verifier {
     verdict.header = std::make_shared<const Json>(header_of(session));
     verdict.notes = std::move(session.notes);
     verdict.timing = timing_of(session);
+    verdict.library = session.library;
     if (!options.receipt.empty() && verdict.passed())
       STITCH_CHECK(write_receipt(options.receipt, session, verdict));
     return verdict;

@@ -86,7 +86,7 @@ Json Session::dispatch(const Json& request) {
   if (what == "load") return load(request);
   if (what == "place") return place(request);
   if (what == "drop") return drop(request);
-  if (what == "fetch_output") return fetch_output(request);
+  if (what == "fetch_outputs") return fetch_outputs(request);
   if (what == "fetch_input") return fetch_input(request);
   if (!library_) throw Refusal{STITCH_BAD_ARGUMENT, "no program is loaded"};
   if (what == "create") return create(request);
@@ -407,17 +407,19 @@ Json Session::call(const Json& request) {
   return reply;
 }
 
-Json Session::fetch_output(const Json& request) {
+Json Session::fetch_outputs(const Json& request) {
   const Buffers& outputs =
       burst_ && !burst_->outputs.empty() && outputs_.empty() ? burst_->outputs[burst_->last] : outputs_;
-  const GuardedBuffer& buffer = outputs.at(request.at("output").get<size_t>());
-  Place to = place_from_wire(request);
-  for (const Json& range : request.at("ranges")) {
-    const int64_t begin = range.at(0).get<int64_t>(), end = range.at(1).get<int64_t>();
-    if (begin < 0 || end < begin || end > buffer.type().bytes())
-      throw Refusal{STITCH_BAD_ARGUMENT, "a range outside the output"};
-    fetch(to, buffer.address() + static_cast<Address>(begin), end - begin);
-    to.offset += end - begin;
+  for (const Json& piece : request.at("pieces")) {
+    const GuardedBuffer& buffer = outputs.at(piece.at("output").get<size_t>());
+    Place to = place_from_wire(piece);
+    for (const Json& range : piece.at("ranges")) {
+      const int64_t begin = range.at(0).get<int64_t>(), end = range.at(1).get<int64_t>();
+      if (begin < 0 || end < begin || end > buffer.type().bytes())
+        throw Refusal{STITCH_BAD_ARGUMENT, "a range outside the output"};
+      fetch(to, buffer.address() + static_cast<Address>(begin), end - begin);
+      to.offset += end - begin;
+    }
   }
   return yes();
 }

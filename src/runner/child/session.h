@@ -46,7 +46,7 @@ class Session {
   Json place(const Json& request);
   Json drop(const Json& request);
   Json call(const Json& request);
-  Json fetch_output(const Json& request);
+  Json fetch_outputs(const Json& request);
   Json fetch_input(const Json& request);
   Json prepare_burst(const Json& request);
   Json burst(const Json& request);

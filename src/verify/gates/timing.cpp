@@ -20,19 +20,21 @@ namespace stitch::verifier {
 
 namespace {
 
-constexpr int most_calls = 100, fewest_calls = 20;
-constexpr double seconds_per_side = 1.0;
+constexpr int most_calls = 100, fewest_calls = 10;
+constexpr double seconds_per_side = 0.2;  // calls of milliseconds hardly differ, and others wait
 // Calls of microseconds jitter with the host: more of them.
 constexpr int most_short_calls = 500;
 constexpr double seconds_of_short_calls = 0.02;
 // The more calls, the more turns: a side that has all of its calls in one place has that moment's machine.
 constexpr int few_rounds = 5, many_rounds = 25;
 
+int calls_in(double total, double seconds_a_call) {
+  return static_cast<int>(total / std::max(seconds_a_call, 1e-6));
+}
+
 int calls_for(double seconds) {
-  seconds = std::max(seconds, 1e-6);
-  int calls = std::clamp(static_cast<int>(seconds_per_side / seconds), fewest_calls, most_calls);
-  int short_calls = std::min(static_cast<int>(seconds_of_short_calls / seconds), most_short_calls);
-  return std::max(calls, short_calls);
+  const int calls = std::clamp(calls_in(seconds_per_side, seconds), fewest_calls, most_calls);
+  return std::max(calls, std::min(calls_in(seconds_of_short_calls, seconds), most_short_calls));
 }
 
 Result<void> prepare_baselines(Session& session, std::vector<Samples*>& live) {
@@ -113,7 +115,8 @@ Result<Passed> timing(Session& session, Json& evidence) {
       calls = calls_for(samples.median());
     }
   }
-  STITCH_TRY(double watched, stopwatch.watched(own_calls));
+  STITCH_TRY(double watched,
+             stopwatch.watched(std::clamp(calls_in(seconds_per_side, session.own.median()), 2, own_calls)));
   evidence = evidence_of(session, watched);
   evidence["waited_seconds"] = waited;  // for others who used the GPU
   for (const Samples* samples : live) keep_baseline(session, *samples);
