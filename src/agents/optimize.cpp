@@ -162,7 +162,9 @@ class Optimizer {
     const Tuned tuned = search(tunables, entry.reason);
     say_of_tuning(to_json(tuned));
     if (tuned.settings.empty()) {
-      if (entry.reason.empty()) entry.reason = format("none of {} values is faster", tuned.tried);
+      if (entry.reason.empty())
+        entry.reason = format("none of {} values tried is faster{}{}", tuned.tried,
+                              tuned.ended.empty() ? "" : "; ", tuned.ended);
       ledger_.entries.push_back(std::move(entry));
     } else {
       const Judged judged = options_.direct && !options_.quick ? Judged::wholly : Judged::quickly;
