@@ -218,6 +218,8 @@ void add_optimize(CLI::App& app, Options& options) {
   command.add_flag("--direct", optimize.direct,
                    "the whole plan first, steps dropped while it fails: the best program soonest");
   command.add_flag("--first", optimize.first, "--direct, and the first program that passes is the one");
+  command.add_flag("--no-timing", optimize.no_timing,
+                   "judged, not timed: the GPU is shared, and estimates decide");
   command.add_flag("--quick", optimize.quick, "what ships is judged as the steps are: one seed, fewer gates");
   command.add_option("--class", optimize.model_class, "the class to import, instead of Model")
       ->type_name("NAME");
@@ -264,6 +266,8 @@ void add_bench(CLI::App& app, Options& options) {
   command.add_flag("--direct", bench.direct,
                    "the whole plan first, steps dropped while it fails: the best program soonest");
   command.add_flag("--first", bench.first, "--direct, and the first program that passes is the one");
+  command.add_flag("--no-timing", bench.no_timing,
+                   "judged, not timed: the GPU is shared, and estimates decide");
   command.add_flag("--quick", bench.quick, "what ships is judged as the steps are: one seed, fewer gates");
   command.add_option("--python", bench.python, "the Python to use for the tasks")->type_name("PATH");
   add_json(command, options);
