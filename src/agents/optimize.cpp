@@ -37,7 +37,7 @@ class Optimizer {
  public:
   Optimizer(const OptimizeOptions& options, const fs::path& scratch)
       : options_(options), scratch_(scratch), techniques_(code::techniques()) {
-    ledger_.measured = options.device == runner::Device::cuda;
+    ledger_.measured = options.device == runner::Device::cuda && options.timing;
   }
 
   Result<Optimized> run() {
@@ -274,6 +274,7 @@ class Optimizer {
                                 .device = options_.device,
                                 .model_class = options_.model_class,
                                 .python = options_.python};
+    out.timing = options_.timing;
     out.on_progress = options_.on_progress;
     out.should_stop = options_.should_stop;
     return out;

@@ -24,6 +24,7 @@ struct OptimizeOptions {
   bool first = false;  // of --direct: the first program that passes ships, nothing is tried to better it
   bool tune = true;    // settings tried on the GPU after the steps, with at most a third of the budget
   bool quick = false;  // what ships is judged as the steps are, not by every gate
+  bool timing = true;  // else only judged, and estimates decide
   std::function<bool()> should_stop;  // then the best so far ships as it is
   std::function<void(std::string_view)> on_progress;
 };

@@ -95,6 +95,7 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
                    "--baselines", baselines,        "--budget", std::to_string(command.budget)};
   if (command.direct) options.flags.emplace_back("--direct");
   if (command.first) options.flags.emplace_back("--first");
+  if (command.no_timing) options.flags.emplace_back("--no-timing");
   if (command.quick) options.flags.emplace_back("--quick");
   if (command.no_tune) options.flags.emplace_back("--no-tune");
   if (!command.python.empty()) options.flags.insert(options.flags.end(), {"--python", command.python});

@@ -22,6 +22,7 @@ struct BenchCommand {
   int time_limit = 3600;  // seconds for one task
   bool direct = false;
   bool first = false;
+  bool no_timing = false;
   bool quick = false;
   bool no_tune = false;
 };

@@ -38,6 +38,7 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   options.budget = std::chrono::seconds(command.budget);
   options.direct = command.direct || command.first;
   options.first = command.first;
+  options.timing = !command.no_timing;
   options.quick = command.quick;
   options.tune = !command.no_tune;
   StopPolitely polite;

@@ -19,6 +19,7 @@ struct OptimizeCommand {
   int budget = 180;  // seconds
   bool direct = false;
   bool first = false;
+  bool no_timing = false;
   bool quick = false;
   bool no_tune = false;
 };

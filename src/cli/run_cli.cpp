@@ -218,6 +218,8 @@ void add_optimize(CLI::App& app, Options& options) {
   command.add_flag("--direct", optimize.direct,
                    "the whole plan first, steps dropped while it fails: the best program soonest");
   command.add_flag("--first", optimize.first, "--direct, and the first program that passes is the one");
+  command.add_flag("--no-timing", optimize.no_timing,
+                   "judged, not timed: the GPU is shared, and estimates decide");
   command.add_flag("--quick", optimize.quick, "what ships is judged as the steps are: one seed, fewer gates");
   command.add_flag(
       "--no-tune", optimize.no_tune,
@@ -268,6 +270,8 @@ void add_bench(CLI::App& app, Options& options) {
   command.add_flag("--direct", bench.direct,
                    "the whole plan first, steps dropped while it fails: the best program soonest");
   command.add_flag("--first", bench.first, "--direct, and the first program that passes is the one");
+  command.add_flag("--no-timing", bench.no_timing,
+                   "judged, not timed: the GPU is shared, and estimates decide");
   command.add_flag("--quick", bench.quick, "what ships is judged as the steps are: one seed, fewer gates");
   command.add_flag(
       "--no-tune", bench.no_tune,

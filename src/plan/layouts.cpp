@@ -263,7 +263,8 @@ class Chooser {
 
 // From PyTorch's errors on an H200 (KernelBench, 250 tasks): convolutions over fewer than 16 channels, and
 // transposed ones of groups or of 5 x 5 x 5 taps with strides, run in FP32 though TF32 is allowed; one of 3
-// channels with filters of 11 x 11 doesn't.
+// channels with filters of 11 x 11 doesn't. One tap with strides over 64 channels (ResNet-18's first
+// shortcut) runs in FP32, too.
 bool is_tf32_in_pytorch(const Graph& graph, const Node& convolution) {
   if (convolution.op == Op::conv_transpose) {
     const auto& stride = convolution.attributes.integers("stride");
@@ -272,6 +273,8 @@ bool is_tf32_in_pytorch(const Graph& graph, const Node& convolution) {
   }
   int64_t channels = channels_of_group(graph, convolution);
   bool flat = graph.type(convolution.operands[0]).rank() == 4;
+  bool strided = std::ranges::max(convolution.attributes.integers("stride")) > 1;
+  if (strided && taps(graph, convolution) == 1 && channels <= 64) return false;
   return channels >= 16 || (flat && channels * taps(graph, convolution) >= 256);
 }
 

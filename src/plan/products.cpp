@@ -141,7 +141,10 @@ int64_t deepest_sums(const Graph& graph, const std::vector<std::pair<Region*, Pr
     return node.op == Op::add || node.op == Op::layer_norm || node.op == Op::batch_norm ||
            node.op == Op::group_norm || node.op == Op::attention || node.op == Op::softmax;
   });
-  int64_t deepest = 4096;
+  // What a subtraction and a threshold leave of a result is small, and has all of its error.
+  bool thinned =
+      !damped && std::ranges::any_of(graph.nodes, [](const Node& node) { return node.op == Op::sub; });
+  int64_t deepest = thinned ? 1024 : 4096;
   auto in_a_row = [&] {
     double sum = 0;
     for (const auto& [region, size] : chosen)

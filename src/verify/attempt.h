@@ -52,6 +52,9 @@ class Attempt {
   Result<int> place(const Tensors& inputs);
   Result<Observed> call(int set, const runner::CallOptions& options);
   Result<void> drop(int set);
+  // The ABI with whatever arguments: how a program answers to wrong ones.
+  Result<int> call_with(std::span<const runner::TensorAt> inputs, std::span<const TensorType> outputs,
+                        const std::string& what);
   // Whole outputs of the last call, which had these types.
   Result<Tensors> fetch(const std::vector<TensorType>& types);
   // The program's outputs, of the last call on this set: of a held trial, in the device arena.

@@ -291,8 +291,8 @@ std::string Session::damage_of(const Buffers& buffers, std::string_view role) {
 Session::Buffers* Session::timed_outputs(const Json& request, int set) {
   int64_t bytes = 0;
   for (const Json& type : request.at("outputs")) bytes += type_from_wire(type).bytes();
-  constexpr int64_t quick = int64_t{256} << 20;  // what takes longer to write doesn't feel the host
-  if (bytes > quick || request.value("region", -1) >= 0 || request.value("misalign", 0) > 0) return nullptr;
+  constexpr int64_t most = int64_t{8} << 30;  // of the GPU's memory, which others may need
+  if (bytes > most || request.value("region", -1) >= 0 || request.value("misalign", 0) > 0) return nullptr;
   auto found = timed_outputs_.find(set);
   if (found == timed_outputs_.end())
     found = timed_outputs_.emplace(set, fresh_outputs(request.at("outputs"), 0, 0)).first;
@@ -433,6 +433,7 @@ Json Session::fetch_input(const Json& request) {
 Json Session::prepare_burst(const Json& request) {
   burst_.emplace();
   put_back_outputs();
+  timed_outputs_.clear();
   for (const Json& number : request.at("sets")) {
     set({{"set", number}});
     burst_->sets.push_back(number.get<int>());

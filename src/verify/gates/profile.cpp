@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "device/gpu_lock.h"
 #include "verify/attempt.h"
 #include "verify/gates/gates.h"
 #include "verify/torch_reference.h"
@@ -14,14 +15,14 @@ namespace {
 
 constexpr size_t most_listed = 2000;  // kernels one by one: name, start, nanoseconds
 
-// Right as long as nobody else takes or gives back memory of the GPU meanwhile.
+// Right if nobody else takes or gives back memory of the GPU meanwhile.
 Json memory(Session& session, const Attempt& attempt) {
   int64_t bytes = attempt.device_bytes();
   const Signature& signature = session.task.signature;
   for (const auto* side : {&signature.inputs, &signature.outputs, &signature.parameters})
     for (const ManifestTensor& tensor : *side) bytes += tensor.type.bytes();
   Json out = {{"program_bytes", bytes}};
-  if (session.torch && !session.options.quick)
+  if (session.torch)
     if (auto peak = session.torch->peak_bytes()) out["pytorch_bytes"] = *peak;
   return out;
 }
@@ -36,6 +37,11 @@ std::string memory_text(const Json& memory) {
 
 Result<Passed> profile(Session& session, Json& evidence) {
   if (session.trials.empty()) return skipped("no trial to repeat");
+  std::optional<device::GpuLock> alone;
+  if (session.options.timing && session.options.device == runner::Device::cuda) {
+    STITCH_TRY(device::GpuLock lock, device::GpuLock::take());
+    alone.emplace(std::move(lock));
+  }
   STITCH_TRY(Attempt attempt, Attempt::start(session, Weights::task));
   STITCH_TRY(int set, attempt.place(session.trials[0]));
   auto reply = attempt.candidate().profile(set, attempt.output_types());
@@ -71,7 +77,7 @@ Result<Passed> profile(Session& session, Json& evidence) {
     summary += format(", {} busy of {}", seconds_text(static_cast<double>(busy) * 1e-9),
                       seconds_text(static_cast<double>(last - first) * 1e-9));
   }
-  if (session.options.device == runner::Device::cuda) {
+  if (alone) {
     evidence["memory"] = memory(session, attempt);
     summary += ", " + memory_text(evidence["memory"]);
   }

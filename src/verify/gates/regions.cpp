@@ -168,7 +168,7 @@ class RegionCheck {
 
 // The oracle runs on the CPU in float64, each region twice. Where the whole program has already shown what it
 // is worth it gets seconds, where it could not, a minute; regions come in the program's order until then.
-constexpr double usual_seconds = 5, seconds_for_weak_tasks = 60;
+constexpr double usual_seconds = 5, seconds_for_weak_tasks = 30;
 // What the oracle does in a second at least, on a core of its own.
 constexpr double flops_a_second = 2e9, bytes_a_second = 5e8;
 
