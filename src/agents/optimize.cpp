@@ -153,7 +153,10 @@ class Optimizer {
   // The best program with values of its settings that the GPU likes better: a step like any other.
   void tune_settings() {
     const auto begin = Clock::now();
-    if (!ledger_.measured) return say_of_tuning({{"skipped", "times on the emulated GPU mean nothing"}});
+    if (!ledger_.measured)
+      return say_of_tuning(
+          {{"skipped", options_.device == runner::Device::emulated ? "times on the emulated GPU mean nothing"
+                                                                   : "nothing is timed"}});
     if (late()) return say_of_tuning({{"skipped", stopped() ? "stopped" : "the budget is spent"}});
     std::vector<Tunable> tunables =
         tunables_of(graph(), kept_.back().plan, kept_.back().contents.manifest, options_.gpu);
