@@ -23,6 +23,8 @@ HALVES = tuple(numerics.HALF)
 WHERE = ("host", "device")  # the orchestrator's arena, the device arena
 OTHERS = 2 << 30  # bytes of the GPU's memory that are not ours: more than contexts take
 
+MUCH = 1 << 29  # bytes
+
 
 class Answers:
     TABLE = {
@@ -122,6 +124,8 @@ class Answers:
         safetensors.write_mapped(out, tensors)
         described = [{"name": name, "dtype": dtypes.name(tensor.dtype), "shape": list(tensor.shape)}
                      for name, tensor in tensors.items()]
+        del seen, tensors
+        self.give_back()
         return {**facts, "tensors": described, "seconds": seconds_since(start)}
 
     # Trials that stay here.
@@ -295,6 +299,11 @@ class Answers:
     def collect(self):
         gc.collect()
         if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+    def give_back(self):
+        """What PyTorch keeps for later is others' memory, if it is much."""
+        if torch.cuda.is_initialized() and torch.cuda.memory_reserved() - torch.cuda.memory_allocated() > MUCH:
             torch.cuda.empty_cache()
 
     # What the others stand on.

@@ -88,7 +88,8 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
     STITCH_TRY(known, agents::read_known_baselines(command.known_baselines, command.numerics));
   }
   std::string baselines = command.baselines;
-  if (baselines == "auto") baselines = cuda && command.known_baselines.empty() ? "all" : "none";
+  const bool beside = cuda && command.known_baselines.empty() && !command.no_timing;
+  if (baselines == "auto") baselines = beside ? "all" : "none";
   STITCH_CHECK(baselines_named(baselines));
   options.out = command.out;
   options.flags = {"--numerics",  command.numerics, "--device", cuda ? "cuda" : "emulated",
@@ -102,7 +103,7 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
   STITCH_TRY(std::string executable, sha256_of_file(executable_folder() / "stitchcuda"));
   options.identity = executable + " " + gpu.name;
   // Each has a few compilers at times, and a PyTorch all the time.
-  options.jobs = command.jobs > 0 ? command.jobs : std::clamp(core_count() / 2, 1, 8);
+  options.jobs = command.jobs > 0 ? command.jobs : std::clamp(core_count() / 4, 1, 8);
   options.seconds_a_task = command.time_limit;
   StopPolitely polite;
   options.should_stop = stop_requested;

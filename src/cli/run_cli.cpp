@@ -254,7 +254,7 @@ void add_bench(CLI::App& app, Options& options) {
                   "times measured earlier, a line of JSON a task; none are measured then unless told")
       ->type_name("FILE");
   command
-      .add_option("--jobs", bench.jobs, "tasks at once, one for two cores unless told; timing takes turns")
+      .add_option("--jobs", bench.jobs, "tasks at once, one for four cores unless told; timing takes turns")
       ->type_name("NUMBER")
       ->check(CLI::Range(1, 256));
   command

@@ -3,20 +3,28 @@
 #include <algorithm>
 #include <cmath>
 
+#include "graph/cost.h"
+
 namespace stitch::verifier {
 
-double gpu_bytes_of(const Signature& signature) {
-  double inputs = 0, outputs = 0, truth = 0;
+double gpu_bytes_of(const Signature& signature, double peak_bytes) {
+  constexpr double contexts = 1.5e9;
+  double inputs = 0, outputs = 0, truth = 0, parameters = 0;
   for (const ManifestTensor& input : signature.inputs) inputs += static_cast<double>(input.type.bytes());
   for (const ManifestTensor& output : signature.outputs) {
     outputs += static_cast<double>(output.type.bytes());
     truth += static_cast<double>(output.type.elements()) * 8;
   }
-  return 2 * (inputs + outputs) + 2 * truth + 2 * inputs + std::max(inputs, outputs);
+  for (const ManifestTensor& each : signature.parameters)
+    parameters += static_cast<double>(each.type.bytes());
+  const double candidate = 2 * (inputs + outputs) + 3 * parameters, arena = std::max(inputs, outputs);
+  const double reference = 2 * truth + inputs + parameters + 2 * peak_bytes;
+  return contexts + candidate + arena + reference;
 }
 
-Result<MachineShare> take_gpu_memory(double bytes, double total) {
-  constexpr int parts = 8;
+Result<MachineShare> take_gpu_memory(const Graph& graph, const Signature& signature, double total) {
+  constexpr int parts = 32;
+  const double bytes = gpu_bytes_of(signature, static_cast<double>(cost(graph).peak_bytes));
   return MachineShare::take("gpu.memory",
                             std::clamp(static_cast<int>(std::ceil(parts * bytes / total)), 1, parts), parts);
 }

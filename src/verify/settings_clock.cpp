@@ -34,7 +34,7 @@ class LiveClock final : public SettingsClock {
     if (session_->large() && session_->gpu) {
       session_->progress("tuning: waiting for memory of the GPU");
       STITCH_TRY(MachineShare share,
-                 take_gpu_memory(gpu_bytes_of(session_->task.signature), session_->gpu->memory));
+                 take_gpu_memory(session_->task.graph, session_->task.signature, session_->gpu->memory));
       session_->share.emplace(std::move(share));
     }
     // As the task draws them; and others, on which an algorithm that rounds more shows it.

@@ -88,10 +88,10 @@ constexpr int64_t kept_bytes = int64_t{4} << 30;
 
 Result<Passed> correctness(Session& session, Json& evidence) {
   evidence["trials"] = Json::array();
-  if (session.large() && session.gpu) {
+  if (session.gpu) {
     session.progress("correctness: waiting for memory of the GPU");
     STITCH_TRY(MachineShare share,
-               take_gpu_memory(gpu_bytes_of(session.task.signature), session.gpu->memory));
+               take_gpu_memory(session.task.graph, session.task.signature, session.gpu->memory));
     session.share.emplace(std::move(share));
   }
   Tally tally;
