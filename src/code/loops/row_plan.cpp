@@ -147,9 +147,7 @@ void plan_fused(RowPlan& plan) {
 }
 
 bool plan_turned(RowPlan& plan) {
-  // 32 rows fill lines of the result; 33 KB of shared memory leave room for several blocks.
-  constexpr int64_t most_length = 256;
-  if (plan.column || plan.length > most_length) return false;
+  if (plan.column || plan.length > most_turned_length) return false;
   plan.turned = true;
   plan.lanes = std::clamp(power_above(divided_up(plan.length, 16)), 1, 16);
   plan.threads = turned_rows * plan.lanes;

@@ -8,8 +8,10 @@
 
 namespace stitch::code::loops {
 
-// Rows of a block that turns its results.
+// Rows of a block that turns its results, and their length at most: 32 rows fill lines of the result, and 33
+// KB of shared memory leave room for several blocks.
 constexpr int turned_rows = 32;
+constexpr int64_t most_turned_length = 256;
 // Shared memory of a multiprocessor of Hopper's, and what each block takes besides what it holds.
 constexpr int64_t team_room = 227 * 1024, team_extra = 1536;
 
