@@ -262,6 +262,8 @@ class Optimizer {
     STITCH_CHECK(write_package(folder, contents));
     verifier::VerifyOptions options = asked(folder);
     options.quick = judged == Judged::quickly;
+    // What is likely to ship is judged once.
+    if (options_.direct && judged == Judged::wholly) options.baselines = options_.baselines;
     STITCH_TRY(verifier::Verdict verdict, verifier_->judge(options));
     if (!verdict.passed())
       return user_error("step", verdict.failure()->gate + ": " + verdict.failure()->summary);
@@ -299,7 +301,7 @@ class Optimizer {
       out.regions = std::make_shared<const Json>(
           plan::to_json(graph(), best.plan, options_.gpu).value("regions", Json::array()));
       // The same gates again would say the same.
-      if (best.judged == Judged::wholly && options_.baselines.empty() && options_.direct) return {};
+      if (best.judged == Judged::wholly && options_.direct) return {};
       verifier::VerifyOptions whole = asked(options_.out);
       whole.baselines = options_.baselines;
       whole.quick = options_.quick;
