@@ -180,6 +180,16 @@ bool ProgramParts::uses(std::string_view library) const {
   });
 }
 
+bool ProgramParts::starts_kernels_itself() const {
+  constexpr int few = 2;
+  int kernels = 0;
+  for (size_t r = 0; r < regions.size(); ++r) {
+    if (regions[r].kernels == 0 || constant[r] || workspace_at[r] >= 0) return false;
+    kernels += regions[r].kernels;
+  }
+  return kernels <= few && scratch.empty() && copies.empty();
+}
+
 bool ProgramParts::has_settings() const {
   return std::ranges::any_of(regions, [](const RegionCode& region) { return !region.settings.empty(); });
 }

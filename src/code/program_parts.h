@@ -43,6 +43,8 @@ struct ProgramParts {
 
   bool uses(std::string_view library) const;
   bool has_settings() const;
+  // Kernels so few that replaying them costs more than starting them, and no memory that two runs share.
+  bool starts_kernels_itself() const;
 };
 
 Result<ProgramParts> gather_parts(const Graph& graph, const plan::Plan& plan);

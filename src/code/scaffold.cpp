@@ -40,31 +40,33 @@ class Writer {
   }
 
   std::string write() {
-    out_ = format("// {}: {} regions, replayed as one CUDA graph.\n#include \"regions.h\"\n",
-                  parts_.graph.name, parts_.regions.size());
+    const bool replayed = !parts_.starts_kernels_itself();
+    out_ = format("// {}: {} region{}, {}.\n#include \"regions.h\"\n", parts_.graph.name,
+                  parts_.regions.size(), parts_.regions.size() > 1 ? "s" : "",
+                  replayed ? "replayed as one CUDA graph" : "started without a graph, which would cost more");
     if (parts_.has_settings()) out_ += "#include \"settings.h\"\n";
-    out_ +=
-        "#include \"stitch/runtime/arena.h\"\n#include \"stitch/runtime/exports.h\"\n#include "
-        "\"stitch/runtime/graph.h\"\n\nnamespace {\n\n";
+    out_ += "#include \"stitch/runtime/arena.h\"\n#include \"stitch/runtime/exports.h\"\n";
+    if (replayed) out_ += "#include \"stitch/runtime/graph.h\"\n";
+    out_ += "\nnamespace {\n\n";
     contracts();
     out_ += format("\nconstexpr size_t arena_bytes = {};\n\n}}  // namespace\n\n",
                    std::max<int64_t>(arena_bytes(), 1));
-    out_ +=
-        "struct StitchProgram {\n  int device = 0;\n  stitch::Arena arena;\n  stitch::GraphCache graphs;\n";
+    out_ += "struct StitchProgram {\n  int device = 0;\n  stitch::Arena arena;\n";
+    if (replayed) out_ += "  stitch::GraphCache graphs;\n";
     if (parts_.uses("cublasLt")) out_ += "  stitch::CublasLt cublas;\n";
     if (parts_.uses("cudnn")) out_ += "  stitch::Cudnn cudnn;\n";
     settings();
     pointers();
     create();
     enqueue();
-    out_ += run + "};\n\n";
+    out_ += (replayed ? replay : start) + "};\n\n";
     out_ += exports;
     run_region();
     return std::move(out_);
   }
 
  private:
-  static const std::string run, exports;
+  static const std::string start, replay, exports;
 
   bool kept(const std::string& pointer) const { return kept_.contains(pointer); }
 
@@ -147,8 +149,8 @@ class Writer {
   void create() {
     out_ += "\n  StitchStatus create(const StitchTensor* params) {\n";
     if (weights().empty()) out_ += "    (void)params;\n";
-    out_ +=
-        "    STITCH_OK_OR_RETURN(graphs.create());\n    STITCH_OK_OR_RETURN(arena.allocate(arena_bytes));\n";
+    if (!parts_.starts_kernels_itself()) out_ += "    STITCH_OK_OR_RETURN(graphs.create());\n";
+    out_ += "    STITCH_OK_OR_RETURN(arena.allocate(arena_bytes));\n";
     if (parts_.uses("cublasLt")) out_ += "    STITCH_OK_OR_RETURN(cublas.create());\n";
     if (parts_.uses("cudnn")) out_ += "    STITCH_OK_OR_RETURN(cudnn.create());\n";
     for (size_t i = 0; i < parts_.scratch.size(); ++i) {
@@ -305,7 +307,13 @@ class Writer {
   std::string out_;
 };
 
-const std::string Writer::run =
+const std::string Writer::start =
+    R"(  StitchStatus run(const StitchTensor* in, const StitchTensor* out, cudaStream_t caller) {
+    return enqueue(in, out, caller);
+  }
+)";
+
+const std::string Writer::replay =
     R"(  StitchStatus run(const StitchTensor* in, const StitchTensor* out, cudaStream_t caller) {
     return graphs.run(in, static_cast<int>(inputs.size()), out, static_cast<int>(outputs.size()), caller,
                       [&](cudaStream_t stream) { return enqueue(in, out, stream); });
