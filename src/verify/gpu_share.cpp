@@ -23,10 +23,11 @@ double gpu_bytes_of(const Signature& signature, double peak_bytes) {
 }
 
 Result<MachineShare> take_gpu_memory(const Graph& graph, const Signature& signature, double total) {
-  constexpr int parts = 32;
+  // At most eight at once: more of them only take turns on the GPU's clock.
+  constexpr int parts = 32, least = 4;
   const double bytes = gpu_bytes_of(signature, static_cast<double>(cost(graph).peak_bytes));
   return MachineShare::take("gpu.memory",
-                            std::clamp(static_cast<int>(std::ceil(parts * bytes / total)), 1, parts), parts);
+                            std::clamp(static_cast<int>(std::ceil(parts * bytes / total)), least, parts), parts);
 }
 
 }  // namespace stitch::verifier
