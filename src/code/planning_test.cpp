@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "code/technique.h"
+#include "code/write_program.h"
 #include "graph/text.h"
 #include "plan/layouts.h"
 #include "plan/steps.h"
@@ -50,6 +51,25 @@ output %z
 end
 )"),
             (Lines{"matmul.cublaslt: linear relu"}));
+}
+
+// The text of program.cu, every step taken.
+std::string program_of(const std::string& text) {
+  Graph graph = graph_of(text);
+  auto plan = plan::make_plan(graph, "default", code::techniques(), *find_gpu("H200"));
+  if (!plan) throw Bug(plan.error().text());
+  auto contents = code::write_program(graph, *plan);
+  if (!contents) throw Bug(contents.error().text());
+  return contents->sources.at("program.cu");
+}
+
+TEST(Planning, OneKernelNeedsNoGraph) {
+  const std::string alone = "graph \"g\"\ninput %x : f32[16,64]\n%y = relu(%x) : f32[16,64]\n";
+  EXPECT_EQ(program_of(alone + "output %y\nend\n").find("GraphCache"), std::string::npos);
+  EXPECT_NE(
+      program_of(alone + "parameter %w : f32[32,64]\n%z = linear(%y, %w) : f32[16,32]\noutput %z\nend\n")
+          .find("GraphCache"),
+      std::string::npos);
 }
 
 TEST(Planning, AChainIsOneKernel) {
@@ -164,6 +184,9 @@ TEST(Planning, DeepChainsAreSummedInSmallerPieces) {
   EXPECT_EQ(deepest(start + "output %a\nend\n"), (std::vector<int64_t>{4096}));
   EXPECT_EQ(deepest(start + "%b = linear(%a, %w) : f32[1024,8192]\noutput %b\nend\n"),
             (std::vector<int64_t>{2048, 2048}));
+  EXPECT_EQ(deepest(start + "parameter %c : f32[8192]\n%b = sub(%a, %c) : f32[1024,8192]\noutput %b\nend\n"),
+            (std::vector<int64_t>{1024}))
+      << "what a subtraction leaves has all of the error";
   std::string many = "graph \"deep\"\nparameter %w : f32[1024,1024]\ninput %x0 : f32[1024,1024]\n";
   for (int i = 0; i < 16; ++i) many += format("%x{} = linear(%x{}, %w) : f32[1024,1024]\n", i + 1, i);
   EXPECT_EQ(deepest(many + "output %x16\nend\n"), std::vector<int64_t>(16, 256));

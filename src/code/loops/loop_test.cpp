@@ -95,6 +95,25 @@ TEST(Loop, TechniquesByWhatIsInside) {
   one("f32[8,100]", "cumsum(%x) dim=1", "f32[8,100]", "scan");
 }
 
+// Planes to channels last: a block a channel would write every line of the result many times.
+TEST(Loop, RowsThatAreWrittenAcrossGoByStages) {
+  auto graph = parse_graph(
+      "graph \"g\"\ninput %x : f32[4,64,32,32]\ninput %m : f32[64]\ninput %v : f32[64]\n\n"
+      "%y, %a, %b = batch_norm(%x, %m, %v, %m, %v) training=true : f32[4,64,32,32], f32[64], f32[64]\n\n"
+      "output %y\nend\n");
+  ASSERT_TRUE(graph) << graph.error().text();
+  plan::Region region{.name = "region", .nodes = {0}, .reads = graph->inputs(), .writes = graph->outputs};
+  RegionRequest request = plain_request(*graph, region);
+  auto kernels = [&] {
+    for (const Family& family : loop_families())
+      if (family.technique == "batch_norm") return family.write(request)->kernels;
+    return 0;
+  };
+  EXPECT_EQ(kernels(), 1);
+  request.writes[0].strides = {64 * 1024, 1, 32 * 64, 64};
+  EXPECT_GT(kernels(), 1);
+}
+
 TEST(Loop, IndicesAreWideWhereTheyMustBe) {
   std::string source = written(
       "graph \"g\"\ninput %x : f32[5,1000000000]\n\n%y = neg(%x) : f32[5,1000000000]\n\noutput %y\nend\n",
