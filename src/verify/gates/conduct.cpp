@@ -1,8 +1,10 @@
 // How it behaves besides being right: every element written, inputs left alone, the same answer three
 // times and after another question, states renewed in place, wrong arguments refused, no threads left.
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "base/bulk.h"
 #include "base/text.h"
@@ -142,6 +144,18 @@ Result<bool> renews_in_place(Session& session, Attempt& attempt) {
   return true;
 }
 
+// A network has a state for each of its layers' statistics: a few that it can't know stand for all.
+std::vector<size_t> some_inputs(Session& session) {
+  constexpr size_t most = 8;
+  std::vector<size_t> out;
+  for (size_t i = 0; i < session.task.signature.inputs.size(); ++i) out.push_back(i);
+  std::shuffle(out.begin(), out.end(), std::mt19937_64(session.next_seed()));
+  std::ranges::stable_partition(out,
+                                [&](size_t i) { return session.task.signature.inputs[i].role == "input"; });
+  out.resize(std::min(out.size(), most));
+  return out;
+}
+
 // Neighbouring shapes, another dtype, too few arguments: an error and a message, not a crash or a result.
 Result<int> refuses_others(Session& session, Attempt& attempt) {
   std::vector<runner::TensorAt> good;
@@ -155,7 +169,7 @@ Result<int> refuses_others(Session& session, Attempt& attempt) {
     if (status == 0) return found("accepts_anything", format("it was given {} and did not refuse", what));
     return {};
   };
-  for (size_t i = 0; i < good.size(); ++i) {
+  for (size_t i : some_inputs(session)) {
     auto changed = good;
     Shape& shape = changed[i].type.shape;
     if (shape.empty())
