@@ -2,26 +2,21 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "base/result.h"
+#include "base/file_lock.h"
 
 namespace stitch {
 
 class MachineShare {
  public:
-  // Waits until `wanted` of `all` parts of the thing called `name` are nobody else's. The kernel gives them
-  // back when the holder dies: they are locked files in the cache's folder.
+  // Waits until `wanted` of `all` parts of the thing called `name` are nobody else's.
   static Result<MachineShare> take(const std::string& name, int wanted, int all);
-  MachineShare(MachineShare&& other) noexcept : descriptors_(std::exchange(other.descriptors_, {})) {}
-  MachineShare& operator=(MachineShare&&) = delete;
-  ~MachineShare();
-  size_t parts() const { return descriptors_.size(); }
+  size_t parts() const { return locks_.size(); }
 
  private:
-  explicit MachineShare(std::vector<int> descriptors) : descriptors_(std::move(descriptors)) {}
-  std::vector<int> descriptors_;  // a locked file for each part
+  MachineShare() = default;
+  std::vector<FileLock> locks_;  // one for each part
 };
 
 }  // namespace stitch

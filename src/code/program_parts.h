@@ -43,7 +43,7 @@ struct ProgramParts {
 
   bool uses(std::string_view library) const;
   bool has_settings() const;
-  // Kernels so few that replaying them costs more than starting them, and no memory that two runs share.
+  // Kernels so few that a graph has little to save, and no memory that two runs share. Not timed yet.
   bool starts_kernels_itself() const;
 };
 

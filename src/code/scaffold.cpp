@@ -43,7 +43,7 @@ class Writer {
     const bool replayed = !parts_.starts_kernels_itself();
     out_ = format("// {}: {} region{}, {}.\n#include \"regions.h\"\n", parts_.graph.name,
                   parts_.regions.size(), parts_.regions.size() > 1 ? "s" : "",
-                  replayed ? "replayed as one CUDA graph" : "started without a graph, which would cost more");
+                  replayed ? "replayed as one CUDA graph" : "started without a graph");
     if (parts_.has_settings()) out_ += "#include \"settings.h\"\n";
     out_ += "#include \"stitch/runtime/arena.h\"\n#include \"stitch/runtime/exports.h\"\n";
     if (replayed) out_ += "#include \"stitch/runtime/graph.h\"\n";

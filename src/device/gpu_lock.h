@@ -1,9 +1,10 @@
 // Timing alone on the GPU: processes that prepare, check and compile side by side make room for the clock.
 #pragma once
 
+#include <optional>
 #include <utility>
 
-#include "base/result.h"
+#include "base/file_lock.h"
 
 namespace stitch::device {
 
@@ -15,17 +16,14 @@ class GpuLock {
   // Beside others who share it, for as long as one request takes: whoever waits for the clock waits for all
   // of them. Nothing to wait for if this process has the GPU already.
   static Result<GpuLock> share();
-  GpuLock(GpuLock&& other) noexcept
-      : descriptor_(std::exchange(other.descriptor_, -1)), counts_(other.counts_) {}
+  GpuLock(GpuLock&& other) noexcept : room_(std::move(other.room_)) { other.room_.reset(); }
   GpuLock& operator=(GpuLock&&) = delete;
   ~GpuLock();
 
  private:
-  explicit GpuLock(int descriptor) : descriptor_(descriptor) {}
-  static Result<GpuLock> lock(const char* name, int how);
-  static Result<GpuLock> enter(int how);
-  int descriptor_;  // -1: none of its own
-  bool counts_ = false;
+  explicit GpuLock(std::optional<FileLock> room) : room_(std::move(room)) {}
+  static Result<GpuLock> enter(FileLock::Kind kind);
+  std::optional<FileLock> room_;  // none of its own: this process has the GPU already
 };
 
 }  // namespace stitch::device

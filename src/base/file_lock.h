@@ -1,0 +1,30 @@
+// A locked file of the cache's folder, for processes that must wait for each other. The kernel unlocks it
+// when its holder dies.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/result.h"
+
+namespace stitch {
+
+class FileLock {
+ public:
+  enum class Kind : uint8_t { alone, beside_others };
+  static Result<FileLock> wait(const std::string& name, Kind kind = Kind::alone);
+  // Alone, or nothing if somebody has it.
+  static Result<std::optional<FileLock>> if_free(const std::string& name);
+  FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  FileLock& operator=(FileLock&&) = delete;
+  ~FileLock();
+
+ private:
+  explicit FileLock(int descriptor) : descriptor_(descriptor) {}
+  static Result<FileLock> open(const std::string& name);
+  int descriptor_;
+};
+
+}  // namespace stitch
