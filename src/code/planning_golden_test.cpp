@@ -27,6 +27,7 @@ std::string text_of(const Graph& graph, const plan::Plan& plan) {
     std::vector<std::string> ops, settings;
     for (int32_t n : region.nodes) ops.emplace_back(info(graph.nodes[static_cast<size_t>(n)].op).name);
     for (const auto& [name, value] : region.settings) settings.push_back(format(" {}={}", name, value));
+    if (region.section > 0) settings.push_back(format(", branch {} of section {}", region.branch, region.section));
     out += format("  {}{}: {}\n", region.technique, join(settings, ""), join(ops, " "));
   }
   for (size_t v = 0; v < plan.storage.size(); ++v) {
@@ -71,7 +72,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Golden{"views", "views"}, Golden{"epilogues", "epilogues"}, Golden{"loops", "loops"},
                     Golden{"half_storage", "half storage"},
                     Golden{"half_storage_beside_exact", "half storage beside exact layers"},
-                    Golden{"channels_last", "channels last"}),
+                    Golden{"channels_last", "channels last"}, Golden{"branches", "branches"}),
     [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace

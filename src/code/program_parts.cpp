@@ -1,6 +1,7 @@
 #include "code/program_parts.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "code/names.h"
@@ -141,25 +142,32 @@ class Gatherer {
   void lay_out_scratch() {
     std::vector<Lifetime> lifetimes;
     int last_region = static_cast<int>(plan_.regions.size());
+    // Regions of a section run at any time within it.
+    std::vector<int> begin(plan_.regions.size()), end(plan_.regions.size());
+    std::iota(begin.begin(), begin.end(), 0);
+    std::iota(end.begin(), end.end(), 0);
+    for (const plan::Section& section : plan::sections_of(plan_))
+      for (size_t r = section.first; r < section.end; ++r)
+        begin[r] = static_cast<int>(section.first), end[r] = static_cast<int>(section.end) - 1;
     for (ValueId id : parts_.scratch) {
       Lifetime lifetime{parts_.residents.at(id).bytes, last_region, 0};
-      for (int r = 0; r < last_region; ++r) {
-        const plan::Region& region = plan_.regions[static_cast<size_t>(r)];
-        if (std::ranges::find(region.writes, id) != region.writes.end())
-          lifetime.first = r, lifetime.last = std::max(lifetime.last, r);
-        if (lifetime.first == r && parts_.constant[static_cast<size_t>(r)]) {
+      for (size_t r = 0; r < plan_.regions.size(); ++r) {
+        const plan::Region& region = plan_.regions[r];
+        const bool writes = std::ranges::find(region.writes, id) != region.writes.end();
+        if (writes && parts_.constant[r]) {
           lifetime = {lifetime.bytes, 0, last_region};  // nobody else's memory, ever
           break;
         }
-        if (std::ranges::find(region.reads, id) != region.reads.end()) lifetime.last = r;
+        if (writes) lifetime.first = begin[r];
+        if (writes || std::ranges::find(region.reads, id) != region.reads.end()) lifetime.last = end[r];
       }
       for (auto [copied, index] : parts_.copies)
         if (copied == id) lifetime.last = last_region;
       lifetimes.push_back(lifetime);
     }
-    for (int r = 0; r < last_region; ++r)
-      if (parts_.regions[static_cast<size_t>(r)].workspace_bytes > 0)
-        lifetimes.push_back({parts_.regions[static_cast<size_t>(r)].workspace_bytes, r, r});
+    for (size_t r = 0; r < plan_.regions.size(); ++r)
+      if (parts_.regions[r].workspace_bytes > 0)
+        lifetimes.push_back({parts_.regions[r].workspace_bytes, begin[r], end[r]});
     parts_.layout = lay_out(lifetimes);
     size_t at = parts_.scratch.size();
     for (const RegionCode& region : parts_.regions)
@@ -188,6 +196,12 @@ bool ProgramParts::starts_kernels_itself() const {
     kernels += regions[r].kernels;
   }
   return kernels <= few && scratch.empty() && copies.empty();
+}
+
+int ProgramParts::branches() const {
+  int most = 1;
+  for (const plan::Section& section : plan::sections_of(plan)) most = std::max(most, section.branches);
+  return most;
 }
 
 bool ProgramParts::has_settings() const {

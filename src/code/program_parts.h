@@ -43,6 +43,7 @@ struct ProgramParts {
 
   bool uses(std::string_view library) const;
   bool has_settings() const;
+  int branches() const;  // of the section that has the most; 1: all regions run one after the other
   // Kernels so few that a graph has little to save, and no memory that two runs share. Not timed yet.
   bool starts_kernels_itself() const;
 };

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <functional>
 #include <set>
+#include <tuple>
 
 #include "base/text.h"
 #include "code/names.h"
@@ -28,7 +29,7 @@ std::string contract_list(const std::vector<std::string>& contracts, const std::
 
 class Writer {
  public:
-  explicit Writer(const ProgramParts& parts) : parts_(parts) {
+  explicit Writer(const ProgramParts& parts) : parts_(parts), branches_(parts.branches()) {
     for (const RegionCode& region : parts.regions)
       kept_.insert(region.arguments.begin(), region.arguments.end());
     for (auto [id, index] : parts.copies) kept_.insert(parts.residents.at(id).name);
@@ -47,14 +48,15 @@ class Writer {
     if (parts_.has_settings()) out_ += "#include \"settings.h\"\n";
     out_ += "#include \"stitch/runtime/arena.h\"\n#include \"stitch/runtime/exports.h\"\n";
     if (replayed) out_ += "#include \"stitch/runtime/graph.h\"\n";
+    if (branches_ > 1) out_ += "#include \"stitch/runtime/branches.h\"\n";
     out_ += "\nnamespace {\n\n";
     contracts();
     out_ += format("\nconstexpr size_t arena_bytes = {};\n\n}}  // namespace\n\n",
                    std::max<int64_t>(arena_bytes(), 1));
     out_ += "struct StitchProgram {\n  int device = 0;\n  stitch::Arena arena;\n";
     if (replayed) out_ += "  stitch::GraphCache graphs;\n";
-    if (parts_.uses("cublasLt")) out_ += "  stitch::CublasLt cublas;\n";
-    if (parts_.uses("cudnn")) out_ += "  stitch::Cudnn cudnn;\n";
+    if (branches_ > 1) out_ += format("  stitch::Branches<{}> beside;\n", branches_);
+    for (const Library& library : libraries()) out_ += format("  {} {};\n", library.type, library.name);
     settings();
     pointers();
     create();
@@ -151,8 +153,9 @@ class Writer {
     if (weights().empty()) out_ += "    (void)params;\n";
     if (!parts_.starts_kernels_itself()) out_ += "    STITCH_OK_OR_RETURN(graphs.create());\n";
     out_ += "    STITCH_OK_OR_RETURN(arena.allocate(arena_bytes));\n";
-    if (parts_.uses("cublasLt")) out_ += "    STITCH_OK_OR_RETURN(cublas.create());\n";
-    if (parts_.uses("cudnn")) out_ += "    STITCH_OK_OR_RETURN(cudnn.create());\n";
+    if (branches_ > 1) out_ += "    STITCH_OK_OR_RETURN(beside.create());\n";
+    for (const Library& library : libraries())
+      out_ += format("    STITCH_OK_OR_RETURN({}.create());\n", library.name);
     for (size_t i = 0; i < parts_.scratch.size(); ++i) {
       const Resident& resident = parts_.residents.at(parts_.scratch[i]);
       place(resident.name, parts_.layout.offsets[i], resident.bytes / size_of(resident.place.dtype));
@@ -176,7 +179,7 @@ class Writer {
         place(packed.name, offsets_.at(packed.name), packed.elements);
         statements(packed.fill);
       }
-      for (const Member& member : region.members) statements(member.create);
+      for (const Member& member : region.members) statements(with_own_libraries(member.create, r));
     }
     for (size_t r = 0; r < parts_.regions.size(); ++r)
       if (parts_.constant[r])
@@ -186,13 +189,50 @@ class Writer {
     out_ += "    return STITCH_OK;\n  }\n";
   }
 
-  static bool mentions(const std::string& text, const std::string& name) {
+  // Where a name stands as a whole word, from a place on.
+  static size_t find_word(const std::string& text, const std::string& name, size_t from = 0) {
     auto part = [&](size_t i) {
       return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '_');
     };
-    for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1))
-      if ((at == 0 || !part(at - 1)) && !part(at + name.size())) return true;
-    return false;
+    for (size_t at = text.find(name, from); at != std::string::npos; at = text.find(name, at + 1))
+      if ((at == 0 || !part(at - 1)) && !part(at + name.size())) return at;
+    return std::string::npos;
+  }
+
+  static bool mentions(const std::string& text, const std::string& name) {
+    return find_word(text, name) != std::string::npos;
+  }
+
+  struct Library {
+    std::string type, name;
+  };
+
+  // A handle has one workspace, so every branch has handles of its own.
+  static std::string in_branch(const std::string& library, int branch) {
+    return branch == 0 ? library : format("{}_{}", library, branch + 1);
+  }
+
+  std::vector<Library> libraries() const {
+    std::vector<Library> out;
+    for (const auto& [library, type, name] : {std::tuple{"cublasLt", "stitch::CublasLt", "cublas"},
+                                              std::tuple{"cudnn", "stitch::Cudnn", "cudnn"}}) {
+      std::set<int> branches;
+      for (size_t r = 0; r < parts_.regions.size(); ++r)
+        if (std::ranges::find(parts_.regions[r].libraries, library) != parts_.regions[r].libraries.end())
+          branches.insert(parts_.plan.regions[r].branch);
+      for (int branch : branches) out.push_back({type, in_branch(name, branch)});
+    }
+    return out;
+  }
+
+  std::string with_own_libraries(std::string text, size_t r) const {
+    const int branch = parts_.plan.regions[r].branch;
+    if (branch == 0) return text;
+    for (const std::string& name : {std::string("cublas"), std::string("cudnn")})
+      for (size_t at = find_word(text, name); at != std::string::npos;
+           at = find_word(text, name, at + in_branch(name, branch).size()))
+        text.replace(at, name.size(), in_branch(name, branch));
+    return text;
   }
 
   bool needed_at_create(const std::string& name) const {
@@ -232,11 +272,21 @@ class Writer {
         "\n  // One forward pass.\n  StitchStatus enqueue(const StitchTensor* in, const StitchTensor* out, "
         "cudaStream_t stream) {\n";
     out_ += "    (void)in, (void)out, (void)stream;\n";
-    for (size_t r = 0; r < parts_.regions.size(); ++r)
+    const std::vector<plan::Section> sections = plan::sections_of(parts_.plan);
+    auto next = sections.begin();
+    for (size_t r = 0; r < parts_.regions.size(); ++r) {
+      if (next != sections.end() && r == next->first)
+        out_ += format("    STITCH_OK_OR_RETURN(beside.part(stream, {}));\n", next->branches);
+      const int branch = parts_.plan.regions[r].branch;
       if (!parts_.constant[r])
         out_ += format("    STITCH_OK_OR_RETURN({});\n",
                        call(
-                           r, [&](const std::string& name) { return at_home(name); }, "stream"));
+                           r, [&](const std::string& name) { return at_home(name); },
+                           branch == 0 ? "stream" : format("beside[{}]", branch)));
+      if (next == sections.end() || r + 1 != next->end) continue;
+      out_ += format("    STITCH_OK_OR_RETURN(beside.meet(stream, {}));\n", next->branches);
+      ++next;
+    }
     for (auto [id, index] : parts_.copies) {
       const Resident& resident = parts_.residents.at(id);
       out_ += format(
@@ -301,6 +351,7 @@ class Writer {
   }
 
   const ProgramParts& parts_;
+  const int branches_;
   std::set<std::string, std::less<>> kept_;  // what a pass needs
   std::map<std::string, int64_t> offsets_;
   const std::vector<int64_t> no_order_;

@@ -60,6 +60,8 @@ Json to_json(const Graph& graph, const Plan& plan, const GpuSpec& gpu) {
                                {"estimated_seconds", cost.seconds()},
                                {"bytes", cost.bytes},
                                {"flops", cost.flops}});
+    if (region.section > 0)
+      json["regions"].back().update(Json{{"section", region.section}, {"branch", region.branch}});
   }
   return json;
 }
@@ -82,6 +84,7 @@ std::string text(const Graph& graph, const Plan& plan, const GpuSpec& gpu, const
                  {.header = "estimate", .align = Column::Align::right},
                  {.header = "bound by", .optional = 2},
                  {.header = "moved", .align = Column::Align::right, .optional = 1},
+                 {.header = "beside", .optional = 3},
                  {.header = "ops", .least = 20}});
   for (const Region& region : plan.regions) {
     RegionEstimate cost = estimate(graph, plan, region, gpu);
@@ -93,6 +96,7 @@ std::string text(const Graph& graph, const Plan& plan, const GpuSpec& gpu, const
                      seconds_text(cost.seconds()),
                      bound,
                      bytes_text(cost.bytes),
+                     region.section > 0 ? format("{}.{}", region.section, region.branch + 1) : "",
                      {ops_of(graph, region), Style::dim}});
   }
   return out + regions.render(terminal);

@@ -1,6 +1,7 @@
 #include "plan/estimate.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "plan/layouts.h"
@@ -76,9 +77,8 @@ double step_latency(const Graph& graph, const Region& region) {
 
 }  // namespace
 
-RegionEstimate estimate(const Graph& graph, const Plan& plan, const Region& region, const GpuSpec& gpu) {
-  RegionEstimate out;
-  Rate rate = rate_of(region, plan.numerics, gpu);
+Work work_of(const Graph& graph, const Plan& plan, const Region& region) {
+  Work out;
   std::set<ValueId> counted;
   auto move = [&](ValueId id) {
     if (!counted.insert(id).second) return;
@@ -86,17 +86,23 @@ RegionEstimate estimate(const Graph& graph, const Plan& plan, const Region& regi
   };
   for (ValueId id : region.reads) move(id);
   for (ValueId id : region.writes) move(id);
-  double matrix = 0;
   for (int32_t n : region.nodes) {
     const Node& node = graph.nodes[static_cast<size_t>(n)];
     for (ValueId id : node.operands)
       if (id != ValueId::none && graph[id].has_data()) move(id);
     Cost own = cost(graph, node);
     out.flops += own.flops;
-    matrix += own.matrix_flops;
+    out.matrix += own.matrix_flops;
   }
+  return out;
+}
+
+RegionEstimate estimate(const Graph& graph, const Plan& plan, const Region& region, const GpuSpec& gpu) {
+  const Work work = work_of(graph, plan, region);
+  const Rate rate = rate_of(region, plan.numerics, gpu);
+  RegionEstimate out{.bytes = work.bytes, .flops = work.flops};
   out.memory = out.bytes / (rate.bandwidth * gpu.bandwidth);
-  out.compute = matrix / rate.matrix + (out.flops - matrix) / (0.5 * gpu.fp32);
+  out.compute = work.matrix / rate.matrix + (work.flops - work.matrix) / (0.5 * gpu.fp32);
   out.rearranging = rearranged_bytes(graph, plan, region) / (0.85 * gpu.bandwidth);
   // The work of a recurrence happens inside its steps.
   double steps = step_latency(graph, region) - std::max(out.memory, out.compute);
@@ -107,8 +113,25 @@ RegionEstimate estimate(const Graph& graph, const Plan& plan, const Region& regi
 double estimate(const Graph& graph, const Plan& plan, const GpuSpec& gpu) {
   double sum = gpu.launch_overhead;
   std::vector<bool> constant = constant_regions(graph, plan);
-  for (size_t r = 0; r < plan.regions.size(); ++r)
-    if (!constant[r]) sum += estimate(graph, plan, plan.regions[r], gpu).seconds();
+  // A section takes as long as its longest branch, and no less than all of its work.
+  std::map<int, double> branches;
+  double work = 0;
+  for (size_t r = 0; r < plan.regions.size(); ++r) {
+    if (constant[r]) continue;
+    const Region& region = plan.regions[r];
+    const RegionEstimate own = estimate(graph, plan, region, gpu);
+    if (region.section == 0) {
+      sum += own.seconds();
+      continue;
+    }
+    branches[region.branch] += own.seconds();
+    work += own.seconds() - own.launch;
+    if (r + 1 < plan.regions.size() && plan.regions[r + 1].section == region.section) continue;
+    for (const auto& [branch, seconds] : branches) work = std::max(work, seconds);
+    sum += work + kernel_latency;  // ways part and meet
+    branches.clear();
+    work = 0;
+  }
   return sum;
 }
 

@@ -9,8 +9,16 @@
 
 namespace stitch::plan {
 
+// What a region has to do, on whatever GPU.
+struct Work {
+  double bytes = 0;   // moved between the region and memory
+  double flops = 0;
+  double matrix = 0;  // of them, products'
+};
+Work work_of(const Graph& graph, const Plan& plan, const Region& region);
+
 struct RegionEstimate {
-  double bytes = 0;  // moved between the region and memory
+  double bytes = 0;  // as in Work
   double flops = 0;
   double memory = 0;       // seconds
   double compute = 0;      // seconds
@@ -20,7 +28,7 @@ struct RegionEstimate {
 };
 
 RegionEstimate estimate(const Graph& graph, const Plan& plan, const Region& region, const GpuSpec& gpu);
-// The whole pass, regions one after the other.
+// The whole pass: regions one after the other, but for sections, whose branches share the machine.
 double estimate(const Graph& graph, const Plan& plan, const GpuSpec& gpu);
 
 }  // namespace stitch::plan

@@ -69,6 +69,41 @@ std::vector<bool> constant_regions(const Graph& graph, const Plan& plan) {
   return out;
 }
 
+std::vector<Section> sections_of(const Plan& plan) {
+  std::vector<Section> out;
+  for (size_t r = 0; r < plan.regions.size(); ++r) {
+    const Region& region = plan.regions[r];
+    if (region.section == 0) continue;
+    if (r == 0 || plan.regions[r - 1].section != region.section) out.push_back({r, r, 0});
+    out.back().end = r + 1;
+    out.back().branches = std::max(out.back().branches, region.branch + 1);
+  }
+  return out;
+}
+
+namespace {
+
+// No branch of a section may read what another one writes.
+Result<void> check_branches(const Plan& plan) {
+  std::set<int> seen;
+  for (const Section& section : sections_of(plan)) {
+    std::map<ValueId, int> made;
+    if (!seen.insert(plan.regions[section.first].section).second)
+      return at_region(plan.regions[section.first], "its section stands in two places");
+    for (size_t r = section.first; r < section.end; ++r) {
+      const Region& region = plan.regions[r];
+      if (region.branch < 0) return at_region(region, "its branch is less than none");
+      for (ValueId id : region.reads)
+        if (auto found = made.find(id); found != made.end() && found->second != region.branch)
+          return at_region(region, "reads what a branch beside it writes");
+      for (ValueId id : region.writes) made[id] = region.branch;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<void> check(const Graph& graph, const Plan& plan) {
   if (plan.storage.size() != graph.values.size())
     return user_error("plan", format("storage for {} values, where the graph has {}", plan.storage.size(),
@@ -111,7 +146,7 @@ Result<void> check(const Graph& graph, const Plan& plan) {
       return user_error(
           "plan", format("'{}' is the caller's: its layout is not ours to choose", graph.values[v].name));
   }
-  return {};
+  return check_branches(plan);
 }
 
 }  // namespace stitch::plan

@@ -27,6 +27,8 @@ struct Region {
   std::vector<ValueId> reads;   // inputs, states, the seed, or other regions' writes; not parameters
   std::vector<ValueId> writes;  // what outputs, updates or other regions need
   std::map<std::string, int64_t> settings;  // tiles, algorithm numbers: what a tuner may change
+  // Neighbours with the same section run side by side, those of a branch one after the other; 0: alone.
+  int section = 0, branch = 0;
 };
 
 // One item of the to-do list: what it changes, and what that is predicted to gain.
@@ -52,6 +54,12 @@ void complete(const Graph& graph, Region& region);
 // Which regions make the same in every run, from weights and constants alone: they run when the program is
 // created.
 std::vector<bool> constant_regions(const Graph& graph, const Plan& plan);
+// The regions of a section: from the first of the two to the one before the second.
+struct Section {
+  size_t first = 0, end = 0;
+  int branches = 0;
+};
+std::vector<Section> sections_of(const Plan& plan);
 // Every node covered exactly once, contracts meet, an order that can run. Errors name the region.
 Result<void> check(const Graph& graph, const Plan& plan);
 

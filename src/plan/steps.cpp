@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 
+#include "plan/branches.h"
 #include "plan/estimate.h"
 #include "plan/layouts.h"
 #include "plan/products.h"
@@ -37,6 +38,7 @@ constexpr std::array rules = {
              store_half_beside_exact, true},
     StepRule{"channels last", "TF32 convolutions read and write what lies between them without turning it",
              store_channels_last},
+    StepRule{"branches", "small kernels that don't wait for each other run side by side", run_side_by_side},
 };
 
 }  // namespace
@@ -47,7 +49,7 @@ std::vector<std::string> changed_regions(const Plan& before, const Plan& after) 
   auto same = [&](const Region& a, const Region& b) {
     auto stored = [&](ValueId id) { return before.storage[index_of(id)] == after.storage[index_of(id)]; };
     return a.nodes == b.nodes && a.technique == b.technique && a.settings == b.settings &&
-           std::ranges::all_of(b.reads, stored) && std::ranges::all_of(b.writes, stored);
+           a.section == b.section && a.branch == b.branch && std::ranges::all_of(b.reads, stored) && std::ranges::all_of(b.writes, stored);
   };
   std::vector<std::string> out;
   for (const Region& region : after.regions)

@@ -1,0 +1,164 @@
+#include "plan/branches.h"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "plan/estimate.h"
+
+namespace stitch::plan {
+
+namespace {
+
+constexpr int most_branches = 4;
+// What a large GPU does in some five microseconds: more than that has no room beside it.
+constexpr double small_bytes = 16e6, small_flops = 3e9;
+
+struct Branch {
+  std::vector<size_t> regions;
+  double seconds = 0;
+
+  void add(size_t region, double more) {
+    regions.push_back(region);
+    seconds += more;
+  }
+};
+
+// Roughly, on a large GPU: only to tell long branches from short ones.
+double seconds_of(const Work& work) { return 2e-6 + work.bytes / 4e12 + work.flops / 4e14; }
+
+class Brancher {
+ public:
+  Brancher(const Graph& graph, Plan plan) : graph_(graph), plan_(std::move(plan)) {}
+
+  // The plan with sections, or nothing if there are none to be had.
+  std::optional<Plan> run() {
+    begin_ = constants_first();
+    const std::vector<Region>& regions = plan_.regions;
+    seconds_.resize(regions.size());
+    for (size_t r = 0; r < regions.size(); ++r)
+      for (ValueId id : regions[r].writes) writer_[id] = r;
+    for (size_t r = begin_; r < regions.size(); ++r) {
+      const Work work = work_of(graph_, plan_, regions[r]);
+      seconds_[r] = seconds_of(work);
+      const bool small = work.bytes <= small_bytes && work.flops <= small_flops;
+      if (regions[r].section != 0 || !small) {
+        close(r);
+        begin_ = r + 1;
+        branches_.clear();
+      } else {
+        add(r);
+      }
+    }
+    close(regions.size());
+    if (sections_ == 0) return std::nullopt;
+    return std::move(plan_);
+  }
+
+ private:
+  // They run when a program is created, and would only stand between others.
+  size_t constants_first() {
+    const std::vector<bool> constant = constant_regions(graph_, plan_);
+    std::vector<Region> first, rest;
+    for (size_t r = 0; r < constant.size(); ++r)
+      (constant[r] ? first : rest).push_back(std::move(plan_.regions[r]));
+    const size_t count = first.size();
+    std::ranges::move(rest, std::back_inserter(first));
+    plan_.regions = std::move(first);
+    return count;
+  }
+
+  // What a region reads of the regions from begin_ on.
+  std::set<size_t> sources(size_t r) const {
+    std::set<size_t> out;
+    for (ValueId id : plan_.regions[r].reads)
+      if (auto found = writer_.find(id); found != writer_.end() && found->second >= begin_)
+        out.insert(found->second);
+    return out;
+  }
+
+  size_t branch_of(size_t r) const {
+    for (size_t b = 0; b < branches_.size(); ++b)
+      if (std::ranges::find(branches_[b], r) != branches_[b].end()) return b;
+    return branches_.size();
+  }
+
+  void add(size_t r) {
+    const std::set<size_t> from = sources(r);
+    if (from.empty()) {
+      branches_.push_back({r});
+      return;
+    }
+    std::set<size_t> met;
+    for (size_t source : from) met.insert(branch_of(source));
+    if (met.size() > 1) {
+      start_at(r, r);
+    } else if (std::vector<size_t>& branch = branches_[*met.begin()]; branch.back() == *from.rbegin()) {
+      branch.push_back(r);
+    } else {
+      start_at(*from.rbegin() + 1, r);  // here ways part
+    }
+  }
+
+  // A new section from `begin` on, in which everything up to `r` finds its branch.
+  void start_at(size_t begin, size_t r) {
+    close(begin);
+    begin_ = begin;
+    branches_.clear();
+    for (size_t each = begin; each <= r; ++each) add(each);
+  }
+
+  // What came before `end` is a section, if there is more than one way through it.
+  void close(size_t end) {
+    std::vector<Branch> branches;
+    for (const std::vector<size_t>& regions : branches_) {
+      Branch branch;
+      for (size_t r : regions)
+        if (r < end) branch.add(r, seconds_[r]);
+      if (!branch.regions.empty()) branches.push_back(std::move(branch));
+    }
+    if (branches.size() < 2) return;
+    ++sections_;
+    // Long ones first, each beside the shortest so far.
+    std::ranges::stable_sort(branches, std::greater{}, &Branch::seconds);
+    std::vector<Branch> sides(std::min<size_t>(branches.size(), most_branches));
+    for (const Branch& branch : branches) {
+      Branch& side = *std::ranges::min_element(sides, {}, &Branch::seconds);
+      for (size_t r : branch.regions) side.add(r, seconds_[r]);
+    }
+    const double second = sides[1].seconds;
+    for (size_t b = 0; b < sides.size(); ++b) {
+      double passed = 0;
+      for (size_t r : sides[b].regions) {
+        // The rest of a long branch runs alone, behind the section: what nobody needs any more is free then.
+        if (b == 0 && passed >= second) break;
+        passed += seconds_[r];
+        plan_.regions[r].section = sections_;
+        plan_.regions[r].branch = static_cast<int>(b);
+      }
+    }
+    std::stable_partition(plan_.regions.begin() + static_cast<ptrdiff_t>(begin_),
+                          plan_.regions.begin() + static_cast<ptrdiff_t>(end),
+                          [](const Region& region) { return region.section > 0; });
+  }
+
+  const Graph& graph_;
+  Plan plan_;
+  std::map<ValueId, size_t> writer_;
+  std::vector<double> seconds_;
+  size_t begin_ = 0;
+  std::vector<std::vector<size_t>> branches_;  // of the section that begins there
+  int sections_ = 0;
+};
+
+}  // namespace
+
+Result<Plan> run_side_by_side(const Graph& graph, Plan plan, const Techniques&) {
+  if (auto branched = Brancher(graph, plan).run()) return *std::move(branched);
+  return plan;
+}
+
+}  // namespace stitch::plan
