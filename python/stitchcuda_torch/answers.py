@@ -18,6 +18,7 @@ from .loaded import Loaded
 from .reparameterise import reparameterise
 from .requests import NEEDED
 from .stopwatch import Stopwatch
+from .turns import Turns
 
 HALVES = tuple(numerics.HALF)
 WHERE = ("host", "device")  # the orchestrator's arena, the device arena
@@ -28,9 +29,11 @@ MUCH = 1 << 29  # bytes
 
 class Answers:
     TABLE = {
-        "load": {"task": (str, NEEDED), "class": (str, None), "seed": (int, 42), "device": (("cpu", "cuda"), "cpu"), "eval": (bool, False)},
+        "load": {"task": (str, NEEDED), "class": (str, None), "seed": (int, 42), "device": (("cpu", "cuda"), "cpu"), "eval": (bool, False),
+                 "turns": (str, None)},
         "init_inputs": {"out": (str, NEEDED)},
-        "weights": {"variant": (("task", "reparameterised"), "task"), "seed": (int, 0), "gain": (float, 6 ** 0.5), "out": (str, None)},
+        "weights": {"variant": (("task", "reparameterised"), "task"), "seed": (int, 0), "gain": (float, 6 ** 0.5), "out": (str, None),
+                    "turns": (str, None)},
         "distributions": {},
         "draw": {"distribution": (distributions.NAMES, "task"), "seed": (int, NEEDED), "out": (str, NEEDED)},
         "evaluate": {"inputs": (str, NEEDED), "mode": (MODES, NEEDED), "out": (str, NEEDED), "half": (HALVES, "fp16"),
@@ -64,14 +67,14 @@ class Answers:
         self.loaded = self.original = self.facts = self.stopwatch = self.sets_seed = None
         self.baselines, self.sets, self.trials, self.shared = {}, [], {}, {}
 
-    def load(self, task, seed, device, eval, **rest):
+    def load(self, task, seed, device, eval, turns, **rest):
         start = time.monotonic()
         if device == "cuda" and not torch.cuda.is_available():
             raise TaskError("device", "PyTorch sees no GPU here", "", "Use the device cpu.")
         self.forget()
         gc.collect()
         self.progress("constructing the model")
-        loaded = Loaded(task, rest["class"], seed, device, eval)
+        loaded = Loaded(task, rest["class"], seed, device, eval, Turns(turns))
         numerics.set_flags("default", loaded.device)
         self.loaded = loaded
         self.collect()  # it drew inputs to see where that works
@@ -84,16 +87,19 @@ class Answers:
     def init_inputs(self, out):
         return write_arguments(self.need().task, out)
 
-    def weights(self, variant, seed, gain, out):
+    def weights(self, variant, seed, gain, out, turns):
         start = time.monotonic()
         loaded = self.need()
         if self.original is None:
             self.original = {name: tensor.detach().to("cpu", copy=True) for name, tensor, _ in loaded.state()}
-        with torch.no_grad():
-            for name, tensor, _ in loaded.state():
-                tensor.copy_(self.original[name])
+        else:
+            with torch.no_grad():
+                for name, tensor, _ in loaded.state():
+                    tensor.copy_(self.original[name])
         if variant == "reparameterised":
-            reparameterise(loaded.model, seed, gain)
+            with Turns(turns).beside_others():
+                reparameterise(loaded.model, seed, gain)
+                self.give_back()
         size = safetensors.write_mapped(out, {name: tensor for name, tensor, _ in loaded.state()}) if out else 0
         return {"bytes": size, "seconds": seconds_since(start)}
 

@@ -8,6 +8,7 @@ from torch.utils import _pytree as pytree
 from . import dtypes, trace
 from .errors import TaskError
 from .task import Task
+from .turns import Turns
 
 
 @dataclasses.dataclass
@@ -23,7 +24,7 @@ class TensorForm:
 class Loaded:
     """The model of a file, made by the same rule as the exporter's: same seed, same names."""
 
-    def __init__(self, file, class_name, seed, device, evaluation):
+    def __init__(self, file, class_name, seed, device, evaluation, turns=Turns()):
         self.device = torch.device(device)
         self.task = Task(file, class_name, seed)
         with torch.no_grad():  # so that every tensor is a leaf, and copies can be made of all of them
@@ -31,9 +32,10 @@ class Loaded:
         trace.promote_tensor_attributes(model)
         if evaluation:
             model.eval()
-        with self.task.stage("constructor", f"the model cannot be moved to {device}"):
-            self.model = model.to(self.device)
-        self.drawn_on = self.find_where_to_draw()
+        with turns.beside_others():
+            with self.task.stage("constructor", f"the model cannot be moved to {device}"):
+                self.model = model.to(self.device)
+            self.drawn_on = self.find_where_to_draw()
         leaves, self.structure = pytree.tree_flatten(trace.fake_inputs(self.task))
         self.leaves = [form(leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
 

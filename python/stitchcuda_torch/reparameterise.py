@@ -17,21 +17,22 @@ RECURRENT_GAIN = 1.5  # PyTorch's recurrences contract by 0.58 a step; beyond 1 
 
 
 def reparameterise(model, seed, gain=math.sqrt(6)):
-    generator = torch.Generator().manual_seed(seed)
-    done = set()
+    generators, done = {}, set()  # weights are drawn where they lie: a CPU takes a minute for gigabytes
     with torch.no_grad():
         for module in model.modules():
             for name, tensor in [*module._parameters.items(), *module._buffers.items()]:
                 if tensor is None or id(tensor) in done:
                     continue
                 done.add(id(tensor))
-                drawn = redraw(module, name, tensor.detach().cpu(), generator, gain)
+                if tensor.device not in generators:
+                    generators[tensor.device] = torch.Generator(tensor.device).manual_seed(seed)
+                drawn = redraw(module, name, tensor.detach(), generators[tensor.device], gain)
                 if drawn is not None:
                     tensor.copy_(drawn.to(tensor.dtype))
 
 
 def redraw(module, name, old, generator, gain):
-    """The new value on the CPU; None: it stays, as every buffer does that isn't a norm's."""
+    """The new value; None: it stays, as every buffer does that isn't a norm's."""
     if isinstance(module, NORMS):
         return norm_tensor(name, old, generator)
     if name in module._buffers or not old.is_floating_point():
@@ -51,39 +52,39 @@ def norm_tensor(name, old, generator):
     if name == "running_var":
         return uniform(old, generator) * 1.5 + 0.5
     if name == "num_batches_tracked":
-        return torch.randint(1, 1000, old.shape, generator=generator)
+        return torch.randint(1, 1000, old.shape, generator=generator, device=old.device)
     if name in ("bias", "running_mean"):
-        return torch.randn(old.shape, generator=generator) * 0.5
+        return torch.randn(old.shape, generator=generator, device=old.device) * 0.5
     return None
 
 
 def matrix(old, generator, gain):
     """As large as before, times the gain; a weight of zeros becomes as large as PyTorch's default."""
     spread = spread_of(old) or 1 / math.sqrt(3 * max(1, old[0].numel()))
-    return torch.randn(old.shape, generator=generator) * (spread * gain)
+    return torch.randn(old.shape, generator=generator, device=old.device) * (spread * gain)
 
 
 def bias(old, generator):
-    return torch.randn(old.shape, generator=generator) * (spread_of(old) or 0.1)
+    return torch.randn(old.shape, generator=generator, device=old.device) * (spread_of(old) or 0.1)
 
 
 def unknown(old, generator):
     """A parameter of the model's own, whose meaning nobody knows: signs stay, and zeros become small."""
     if not bool((old != 0).any()):
-        return torch.randn(old.shape, generator=generator) * 0.1
+        return torch.randn(old.shape, generator=generator, device=old.device) * 0.1
     if old.numel() > 1 and bool((old == 1).all()):
         return away_from_zero(old, generator)
     return old * (uniform(old, generator) + 0.5)
 
 
 def away_from_zero(old, generator):
-    sign = torch.randint(0, 2, old.shape, generator=generator) * 2 - 1
+    sign = torch.randint(0, 2, old.shape, generator=generator, device=old.device) * 2 - 1
     return (uniform(old, generator) + 0.5) * sign
 
 
 def uniform(old, generator):
-    return torch.rand(old.shape, generator=generator)
+    return torch.rand(old.shape, generator=generator, device=old.device)
 
 
 def spread_of(old):
-    return float(old.double().square().mean().sqrt()) if old.numel() else 0.0
+    return float(torch.linalg.vector_norm(old, dtype=torch.float64)) / math.sqrt(old.numel()) if old.numel() else 0.0

@@ -21,6 +21,8 @@ Result<GpuLock> GpuLock::share() {
   return held > 0 ? GpuLock(std::nullopt) : enter(FileLock::Kind::beside_others);
 }
 
+bool GpuLock::is_held() { return held > 0; }
+
 GpuLock::~GpuLock() {
   if (room_) --held;
 }

@@ -16,6 +16,7 @@ class GpuLock {
   // Beside others who share it, for as long as one request takes: whoever waits for the clock waits for all
   // of them. Nothing to wait for if this process has the GPU already.
   static Result<GpuLock> share();
+  static bool is_held();  // by this process, alone or beside others
   GpuLock(GpuLock&& other) noexcept : room_(std::move(other.room_)) { other.room_.reset(); }
   GpuLock& operator=(GpuLock&&) = delete;
   ~GpuLock();

@@ -95,6 +95,15 @@ Result<Attempt> Attempt::start(Session& session, Weights weights, runner::Thread
   return start_with(session, weights, options);
 }
 
+Result<void> Attempt::load(Session& session) {
+  if (session.python || session.loaded) return {};
+  STITCH_TRY(runner::Candidate candidate,
+             runner::Candidate::start(candidate_options(session), session.arena));
+  STITCH_CHECK(or_found(candidate.load(session.library), "it was loaded"));
+  session.loaded.emplace(std::move(candidate));
+  return {};
+}
+
 Result<Attempt> Attempt::start_under(Session& session, const std::string& tool) {
   runner::Options options = candidate_options(session);
   options.tool = tool;

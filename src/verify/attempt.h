@@ -31,6 +31,9 @@ class Attempt {
   static Result<Attempt> start(Session& session, Weights weights,
                                runner::ThreadOrder order = runner::ThreadOrder::forward);
 
+  // Starts and loads ahead: what the next start finds.
+  static Result<void> load(Session& session);
+
   // With the task's weights the session's own, which other gates asked before: a process with the GPU costs
   // a second.
   static Result<std::shared_ptr<Attempt>> of(Session& session, Weights weights);

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "device/gpu_lock.h"
@@ -24,11 +25,22 @@ Result<void> TorchProcess::import_task(const ImportRequest& request,
   return {};
 }
 
-Result<Json> TorchProcess::ask(const Json& request,
-                               const std::function<void(std::string_view)>& on_progress) {
+namespace {
+
+// Long, and most of it without the GPU: these wait for a turn themselves, when they need one.
+bool takes_turns(const Json& request) {
+  const std::string doing = word(request, "do");
+  return doing == "load" || doing == "weights";
+}
+
+}  // namespace
+
+Result<Json> TorchProcess::ask(Json request, const std::function<void(std::string_view)>& on_progress) {
   if (word(request, "device") == "cuda") on_gpu_ = true;
   std::optional<Result<device::GpuLock>> beside_others;
-  if (on_gpu_) beside_others.emplace(device::GpuLock::share());
+  if (on_gpu_ && !takes_turns(request)) beside_others.emplace(device::GpuLock::share());
+  if (on_gpu_ && takes_turns(request) && !device::GpuLock::is_held())
+    request["turns"] = cache_folder().string();
   bool sent = static_cast<bool>(child_->send(request.dump(-1, ' ', true, Json::error_handler_t::replace)));
   while (sent) {
     auto line = child_->read_line();

@@ -29,7 +29,7 @@ class TorchProcess {
   Result<void> import_task(const ImportRequest& request,
                            const std::function<void(std::string_view)>& on_progress);
   // One request, one answer; progress lines go to `on_progress`.
-  Result<Json> ask(const Json& request, const std::function<void(std::string_view)>& on_progress = {});
+  Result<Json> ask(Json request, const std::function<void(std::string_view)>& on_progress = {});
 
  private:
   TorchProcess(Child child, fs::path python) : child_(std::move(child)), python_(std::move(python)) {}

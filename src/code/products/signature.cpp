@@ -62,9 +62,10 @@ std::string Signature::head() const {
   return out;
 }
 
-std::string proposal_spec(RegionCode& code, const plan::Region& region, const std::string& member) {
+std::string proposal_spec(RegionCode& code, const plan::Region& region, const std::string& member,
+                          int shipped) {
   return format("  spec.algorithm = {};\n", add_setting(code, region, member, "algorithm", "stitch::Proposal",
-                                                        {0, 1, 2, 3, 4, 5, 6, 7}, 0));
+                                                        {0, 1, 2, 3, 4, 5, 6, 7}, shipped));
 }
 
 }  // namespace stitch::code

@@ -49,6 +49,7 @@ class Signature {
 };
 
 // Which of the library's proposals a member takes, as a setting: the line of its spec.
-std::string proposal_spec(RegionCode& code, const plan::Region& region, const std::string& member);
+std::string proposal_spec(RegionCode& code, const plan::Region& region, const std::string& member,
+                          int shipped = 0);
 
 }  // namespace stitch::code

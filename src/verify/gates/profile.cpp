@@ -39,6 +39,7 @@ Result<Passed> profile(Session& session, Json& evidence) {
   if (session.trials.empty()) return skipped("no trial to repeat");
   std::optional<device::GpuLock> alone;
   if (session.options.timing && session.options.device == runner::Device::cuda) {
+    STITCH_CHECK(Attempt::load(session));  // which others needn't wait for
     STITCH_TRY(device::GpuLock lock, device::GpuLock::take());
     alone.emplace(std::move(lock));
   }
@@ -48,6 +49,7 @@ Result<Passed> profile(Session& session, Json& evidence) {
   if (reply.failure && reply.failure->kind == runner::FailureKind::refused)
     return skipped(reply.failure->message);
   STITCH_TRY(session.activities, or_found(std::move(reply), "it was profiled"));
+  const bool was_alone = std::exchange(alone, std::nullopt).has_value();
   if (session.activities.empty()) return found("no_work", "a call makes the device do nothing at all");
   struct Sum {
     int count = 0;
@@ -77,7 +79,7 @@ Result<Passed> profile(Session& session, Json& evidence) {
     summary += format(", {} busy of {}", seconds_text(static_cast<double>(busy) * 1e-9),
                       seconds_text(static_cast<double>(last - first) * 1e-9));
   }
-  if (alone) {
+  if (was_alone) {
     evidence["memory"] = memory(session, attempt);
     summary += ", " + memory_text(evidence["memory"]);
   }
