@@ -7,6 +7,7 @@ import torch
 
 from . import activities, distributions, dtypes, numerics, safetensors
 from .arena import TYPES
+from .arithmetic import are_tf32
 from .baselines import KINDS, Unavailable, draw_sets, peak_memory, prepare
 from .constructor import write_arguments
 from .device_arena import DeviceArena
@@ -38,6 +39,7 @@ class Answers:
         "draw": {"distribution": (distributions.NAMES, "task"), "seed": (int, NEEDED), "out": (str, NEEDED)},
         "evaluate": {"inputs": (str, NEEDED), "mode": (MODES, NEEDED), "out": (str, NEEDED), "half": (HALVES, "fp16"),
                      "device": (("cpu", "cuda"), None), "seed": (int, 42), "updates": (list, None)},
+        "arithmetic": {"convolutions": (list, NEEDED)},
         "share": {"path": (str, NEEDED)},
         "share_device": {"bytes": (int, NEEDED), "socket": (str, NEEDED)},
         "unshare_device": {},
@@ -133,6 +135,11 @@ class Answers:
         del seen, tensors
         self.give_back()
         return {**facts, "tensors": described, "seconds": seconds_since(start)}
+
+    def arithmetic(self, convolutions):
+        found = are_tf32(convolutions, self.need().device)
+        self.give_back()
+        return {"tf32": found}
 
     # Trials that stay here.
 

@@ -16,6 +16,7 @@ class Turns:
         if self.folder is None:
             yield
             return
+        os.makedirs(self.folder, exist_ok=True)
         with contextlib.ExitStack() as room:
             with self.locked("gpu.door", fcntl.LOCK_EX):  # whoever waits for the room holds it shut
                 room.enter_context(self.locked("gpu.lock", fcntl.LOCK_SH))

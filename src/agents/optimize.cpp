@@ -1,6 +1,7 @@
 #include "agents/optimize.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -43,6 +44,7 @@ class Optimizer {
   Result<Optimized> run() {
     begin_ = Clock::now();
     STITCH_CHECK(open_verifier());
+    look_at_arithmetic();
     if (options_.direct) {
       STITCH_CHECK(from_the_top());
     } else {
@@ -81,13 +83,25 @@ class Optimizer {
     return {};
   }
 
+  // What PyTorch multiplies in is what its accuracy asks for. Without an answer the Planner guesses.
+  void look_at_arithmetic() {
+    using verifier::Numerics;
+    const bool matters = options_.numerics == Numerics::standard || options_.numerics == Numerics::tf32;
+    if (!matters || options_.device != runner::Device::cuda) return;
+    auto seen = verifier_->tf32_convolutions();
+    if (seen)
+      tf32_ = *std::move(seen);
+    else
+      say("PyTorch's arithmetic was not seen: " + seen.error().message);
+  }
+
   bool late(double share = 1) const {
     return stopped() || since(begin_) > share * static_cast<double>(options_.budget.count());
   }
   std::string numerics() const { return std::string(verifier::name(options_.numerics)); }
 
   Result<void> step_by_step() {
-    STITCH_TRY(plan::Plan start, plan::first_plan(graph(), numerics(), techniques_, options_.gpu));
+    STITCH_TRY(plan::Plan start, plan::first_plan(graph(), numerics(), techniques_, options_.gpu, tf32_));
     take("plain", "one simple kernel a node: always right", std::move(start), Judged::quickly);
     for (const plan::StepRule& rule : plan::all_steps()) {
       if (late()) break;
@@ -104,7 +118,7 @@ class Optimizer {
   Result<plan::Plan> plan_without(const std::set<std::string>& dropped) const {
     return plan::plan_of_steps(
         graph(), numerics(), techniques_, options_.gpu,
-        [&](const plan::StepRule& rule) { return !dropped.contains(std::string(rule.name)); });
+        [&](const plan::StepRule& rule) { return !dropped.contains(std::string(rule.name)); }, tf32_);
   }
 
   static bool same(const plan::Plan& a, const plan::Plan& b) {
@@ -350,6 +364,7 @@ class Optimizer {
   plan::Techniques techniques_;
   std::unique_ptr<verifier::Verifier> verifier_;
   Clock::time_point begin_;
+  std::map<int32_t, bool> tf32_;  // as PyTorch was seen to do it
   plan::Plan start_of_next_;   // until something is kept
   std::vector<Attempt> kept_;  // each better than the one before it
   Ledger ledger_;

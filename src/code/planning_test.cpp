@@ -229,6 +229,12 @@ end
   return text;
 }
 
+std::set<int32_t> ten_bits(const Graph& graph, const char* numerics, std::map<int32_t, bool> tf32 = {}) {
+  plan::Plan plan = plan::empty_plan(graph, numerics);
+  plan.tf32 = std::move(tf32);
+  return plan::ten_bit_convolutions(graph, plan);
+}
+
 plan::Plan stored(const Graph& graph, const std::string& numerics, bool half) {
   plan::Techniques techniques = code::techniques();
   auto plan = plan::plain_plan(graph, numerics, techniques.plain);
@@ -270,10 +276,28 @@ input %x : f32[16,8,64,64]
 output %y
 end
 )");
-  EXPECT_TRUE(plan::ten_bit_convolutions(alone, "default").empty());
+  EXPECT_TRUE(ten_bits(alone, "default").empty());
   EXPECT_EQ(stored(alone, "default", true).regions[0].technique, "conv.split_half");
   EXPECT_EQ(stored(alone, "strict", true).regions[0].technique, "conv.cudnn");
-  EXPECT_EQ(plan::ten_bit_convolutions(graph_of(two_convolutions(3)), "default").size(), 2u);
+  EXPECT_EQ(ten_bits(graph_of(two_convolutions(3)), "default").size(), 2u);
+}
+
+// Unless the variance behind them is a result: there, rounded weights are seen beside PyTorch's exact ones.
+TEST(Planning, WhatStatisticsShowIsExact) {
+  std::string text = two_convolutions(3);
+  text.insert(text.find("end\n"), "update %mean = %m\nupdate %var = %v\n");
+  Graph graph = graph_of(text);
+  EXPECT_EQ(ten_bits(graph, "default"), std::set<int32_t>{3});
+  EXPECT_EQ(ten_bits(graph, "half").size(), 2u);
+  plan::Plan plan = stored(graph, "default", true);
+  EXPECT_EQ(plan.regions[0].technique, "conv.split_half");
+  EXPECT_EQ(plan.storage[index_of(graph.find("r"))].dtype, DType::f16) << "what TF32 reads is still stored so";
+}
+
+TEST(Planning, WhatPyTorchWasSeenToDoCountsMoreThanTheGuess) {
+  Graph graph = graph_of(two_convolutions(3));
+  EXPECT_EQ(ten_bits(graph, "default", {{0, false}, {3, false}}), std::set<int32_t>{});
+  EXPECT_EQ(ten_bits(graph, "default", {{0, true}, {3, false}}).size(), 2u);
 }
 
 // Phase by phase where cuDNN has nothing good: groups and strides in FP32, and few products for a result.

@@ -42,6 +42,7 @@ Json to_json(const Graph& graph, const Plan& plan, const GpuSpec& gpu) {
                {"estimated_seconds", estimate(graph, plan, gpu)},
                {"steps", Json::array()},
                {"regions", Json::array()}};
+  for (const auto& [node, tf32] : plan.tf32) json["pytorch_tf32"][name_of(graph, node)] = tf32;
   for (const Step& step : plan.steps)
     json["steps"].push_back({{"title", step.title},
                              {"why", step.why},

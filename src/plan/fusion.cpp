@@ -196,7 +196,7 @@ bool take_pointwise(const Graph& graph, const Plan& plan, const std::set<int32_t
 }  // namespace
 
 Result<Plan> choose_techniques(const Graph& graph, Plan plan, const Techniques& techniques) {
-  std::set<int32_t> ten_bits = ten_bit_convolutions(graph, plan.numerics);
+  std::set<int32_t> ten_bits = ten_bit_convolutions(graph, plan);
   for (Region& region : plan.regions) {
     if (take_split_half(graph, plan, ten_bits, region, techniques) ||
         take_phases(graph, ten_bits, region, techniques) ||
@@ -207,6 +207,8 @@ Result<Plan> choose_techniques(const Graph& graph, Plan plan, const Techniques& 
         region.technique = technique;
         break;
       }
+    if (region.technique == "conv.cudnn" && must_be_exact(graph, plan, region.nodes[0]))
+      region.settings["exact"] = 1;
   }
   return take_views(graph, std::move(plan), techniques);
 }

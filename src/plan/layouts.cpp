@@ -261,12 +261,14 @@ class Chooser {
 
 }  // namespace
 
+namespace {
+
 // From PyTorch's errors on an H200, in the 506 convolutions of KernelBench's 250 tasks: those over fewer than
 // 16 channels, of groups of images, and transposed ones of 5 x 5 x 5 taps with strides run in FP32 though TF32 is
 // allowed; one of 3 channels with filters of 11 x 11 doesn't. One tap with strides over 64 channels
 // (ResNet-18's first shortcut) runs in FP32, too. It is wrong about nine: FP32 where few filters or few
 // pixels follow (DenseNet's first 96 to 32, 160 to 960 at 7 x 7), TF32 for 7 x 7 filters over 3 channels.
-bool is_tf32_in_pytorch(const Graph& graph, const Node& convolution) {
+bool is_tf32_by_shape(const Graph& graph, const Node& convolution) {
   if (convolution.op == Op::conv_transpose) {
     const auto& stride = convolution.attributes.integers("stride");
     bool large = stride.size() == 3 && taps(graph, convolution) >= 125 && std::ranges::max(stride) > 1;
@@ -280,14 +282,39 @@ bool is_tf32_in_pytorch(const Graph& graph, const Node& convolution) {
   return channels >= 16 || (flat && channels * taps(graph, convolution) >= 256);
 }
 
-std::set<int32_t> ten_bit_convolutions(const Graph& graph, const std::string& numerics) {
-  if (numerics == "strict") return {};
+// A batch norm in training gives its variances away: rounding a filter's weights shows there, however much
+// noise other layers leave in the values.
+bool is_shown(const Graph& graph, const Node& convolution) {
+  auto shows = [&](const Node& norm) {
+    return std::ranges::any_of(graph.updates, [&](const Update& update) {
+      return std::ranges::find(norm.results, update.value) != norm.results.end();
+    });
+  };
+  return std::ranges::any_of(graph.nodes, [&](const Node& node) {
+    return node.op == Op::batch_norm && node.operands[0] == convolution.results[0] && shows(node);
+  });
+}
+
+}  // namespace
+
+bool is_tf32_in_pytorch(const Graph& graph, const Plan& plan, int32_t convolution) {
+  if (auto seen = plan.tf32.find(convolution); seen != plan.tf32.end()) return seen->second;
+  return is_tf32_by_shape(graph, graph.nodes[static_cast<size_t>(convolution)]);
+}
+
+bool must_be_exact(const Graph& graph, const Plan& plan, int32_t convolution) {
+  return plan.numerics == "default" && !is_tf32_in_pytorch(graph, plan, convolution) &&
+         is_shown(graph, graph.nodes[static_cast<size_t>(convolution)]);
+}
+
+std::set<int32_t> ten_bit_convolutions(const Graph& graph, const Plan& plan) {
+  if (plan.numerics == "strict") return {};
   std::vector<bool> behind(graph.nodes.size()), before(graph.nodes.size());
   std::vector<int32_t> makers = producers(graph);
   std::vector<std::vector<int32_t>> readers = users(graph);
   auto certain = [&](size_t n) {
-    const Node& node = graph.nodes[n];
-    return convolves(node.op) && (numerics == "half" || is_tf32_in_pytorch(graph, node));
+    return convolves(graph.nodes[n].op) &&
+           (plan.numerics == "half" || is_tf32_in_pytorch(graph, plan, static_cast<int32_t>(n)));
   };
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     behind[n] = certain(n);
@@ -304,7 +331,9 @@ std::set<int32_t> ten_bit_convolutions(const Graph& graph, const std::string& nu
   }
   std::set<int32_t> out;
   for (size_t n = 0; n < graph.nodes.size(); ++n)
-    if (convolves(graph.nodes[n].op) && (behind[n] || before[n])) out.insert(static_cast<int32_t>(n));
+    if (convolves(graph.nodes[n].op) && (behind[n] || before[n]) &&
+        !must_be_exact(graph, plan, static_cast<int32_t>(n)))
+      out.insert(static_cast<int32_t>(n));
   return out;
 }
 
@@ -353,7 +382,7 @@ void keep_large_planes(const Graph& graph, Plan& plan, const Techniques& techniq
 }  // namespace
 
 Result<Plan> store_half(const Graph& graph, Plan plan, const Techniques& techniques) {
-  Plan out = Chooser(graph, plan, true, ten_bit_convolutions(graph, plan.numerics)).choose();
+  Plan out = Chooser(graph, plan, true, ten_bit_convolutions(graph, plan)).choose();
   keep_large_planes(graph, out, techniques);
   return out;
 }
@@ -361,14 +390,15 @@ Result<Plan> store_half(const Graph& graph, Plan plan, const Techniques& techniq
 Result<Plan> store_half_beside_exact(const Graph& graph, Plan plan, const Techniques& techniques) {
   if (plan.numerics != "default") return plan;
   std::set<int32_t> ten_bits;
-  for (size_t n = 0; n < graph.nodes.size(); ++n)
-    if (const Node& node = graph.nodes[n]; convolves(node.op) && is_tf32_in_pytorch(graph, node))
-      ten_bits.insert(static_cast<int32_t>(n));
+  for (int32_t n = 0; n < std::ssize(graph.nodes); ++n)
+    if (convolves(graph.nodes[static_cast<size_t>(n)].op) && is_tf32_in_pytorch(graph, plan, n))
+      ten_bits.insert(n);
   if (ten_bits.empty()) return plan;
   for (Region& region : plan.regions) {
     const Node* node = convolution_in(graph, region);
     bool product = region.technique == "conv.pointwise";
-    if (!node || (region.technique != "conv.cudnn" && !product) || is_tf32_in_pytorch(graph, *node)) continue;
+    if (!node || (region.technique != "conv.cudnn" && !product)) continue;
+    if (is_tf32_in_pytorch(graph, plan, static_cast<int32_t>(node - graph.nodes.data()))) continue;
     if (setting(region, "half") == 1) return plan;  // all of them lose bits already, and a Verifier agreed
     if (graph.type(node->operands[0]).shape[1] < 16 && !product &&
         techniques.accepts("conv.split_half", graph, region))
@@ -380,7 +410,7 @@ Result<Plan> store_half_beside_exact(const Graph& graph, Plan plan, const Techni
 }
 
 Result<Plan> store_channels_last(const Graph& graph, Plan plan, const Techniques&) {
-  return Chooser(graph, plan, false, ten_bit_convolutions(graph, plan.numerics)).choose();
+  return Chooser(graph, plan, false, ten_bit_convolutions(graph, plan)).choose();
 }
 
 }  // namespace stitch::plan

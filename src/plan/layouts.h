@@ -18,12 +18,15 @@ Result<Plan> store_half_beside_exact(const Graph& graph, Plan plan, const Techni
 // The same convolutions in TF32: values around them with channels last, in FP32.
 Result<Plan> store_channels_last(const Graph& graph, Plan plan, const Techniques& techniques);
 
-// Does PyTorch multiply in TF32 here, if it may? (Class default.)
-bool is_tf32_in_pytorch(const Graph& graph, const Node& convolution);
+// Does PyTorch multiply in TF32 here, if it may? (Class default.) As it was seen, or by a guess.
+bool is_tf32_in_pytorch(const Graph& graph, const Plan& plan, int32_t convolution);
+
+// It isn't done in TF32 there, and everybody can see it: the statistics of the batch norm behind it are results.
+bool must_be_exact(const Graph& graph, const Plan& plan, int32_t convolution);
 
 // Nodes of convolutions that may lose bits which PyTorch loses too: those it does in TF32, and any other one
 // before or behind such a one, whose error is in the result already.
-std::set<int32_t> ten_bit_convolutions(const Graph& graph, const std::string& numerics);
+std::set<int32_t> ten_bit_convolutions(const Graph& graph, const Plan& plan);
 
 // What cuDNN or we move besides the region's own reads and writes: other orders and types, and a pass over
 // the result for what the library's epilogue can't do.

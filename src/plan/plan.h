@@ -44,6 +44,7 @@ struct Plan {
   std::vector<Storage> storage;  // by value
   std::vector<Region> regions;   // in the order in which they run
   bool one_graph = true;         // the whole forward pass is captured and replayed
+  std::map<int32_t, bool> tf32;  // convolutions by node, where PyTorch was seen to use it, or not to
   std::vector<Step> steps;
 };
 

@@ -59,8 +59,9 @@ std::vector<std::string> changed_regions(const Plan& before, const Plan& after) 
 }
 
 Result<Plan> first_plan(const Graph& graph, const std::string& numerics, const Techniques& techniques,
-                        const GpuSpec& gpu) {
+                        const GpuSpec& gpu, std::map<int32_t, bool> tf32) {
   STITCH_TRY(Plan plan, plain_plan(graph, numerics, techniques.plain));
+  plan.tf32 = std::move(tf32);
   // Blocks that wait for each other must all be there at once.
   for (Region& region : plan.regions)
     if (graph.nodes[static_cast<size_t>(region.nodes[0])].op == Op::rnn)
@@ -89,8 +90,9 @@ Result<Plan> walk(const Graph& graph, Plan plan, const Techniques& techniques, c
 }  // namespace
 
 Result<Plan> plan_of_steps(const Graph& graph, const std::string& numerics, const Techniques& techniques,
-                           const GpuSpec& gpu, const std::function<bool(const StepRule&)>& wanted) {
-  STITCH_TRY(Plan first, first_plan(graph, numerics, techniques, gpu));
+                           const GpuSpec& gpu, const std::function<bool(const StepRule&)>& wanted,
+                           std::map<int32_t, bool> tf32) {
+  STITCH_TRY(Plan first, first_plan(graph, numerics, techniques, gpu, std::move(tf32)));
   return walk(graph, std::move(first), techniques, gpu, wanted, -std::numeric_limits<double>::infinity());
 }
 

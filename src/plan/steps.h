@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <span>
 
 #include "device/gpu_spec.h"
@@ -24,12 +25,14 @@ std::span<const StepRule> all_steps();
 // Regions that a step made or changed: nodes, technique, settings, or how what they read and write lies.
 std::vector<std::string> changed_regions(const Plan& before, const Plan& after);
 
-// The plain plan, knowing the GPU: where every list of steps begins.
+// The plain plan, knowing the GPU, and which convolutions PyTorch was seen to do in TF32: where every list of
+// steps begins.
 Result<Plan> first_plan(const Graph& graph, const std::string& numerics, const Techniques& techniques,
-                        const GpuSpec& gpu);
+                        const GpuSpec& gpu, std::map<int32_t, bool> tf32 = {});
 // The plan after every wanted step that changes something, each recorded with its prediction.
 Result<Plan> plan_of_steps(const Graph& graph, const std::string& numerics, const Techniques& techniques,
-                           const GpuSpec& gpu, const std::function<bool(const StepRule&)>& wanted);
+                           const GpuSpec& gpu, const std::function<bool(const StepRule&)>& wanted,
+                           std::map<int32_t, bool> tf32 = {});
 // The plan after every step that is predicted to gain.
 Result<Plan> make_plan(const Graph& graph, const std::string& numerics, const Techniques& techniques,
                        const GpuSpec& gpu);

@@ -106,7 +106,8 @@ Result<void> TorchReference::set_weights(Weights weights) {
 }
 
 Result<Tensors> TorchReference::parameters(Weights weights) {
-  STITCH_CHECK(set_weights(weights));
+  // The task's own came with it: PyTorch may keep what it has until it is asked something.
+  STITCH_CHECK(weights == Weights::task ? let_go() : set_weights(weights));
   return find_tensors(task_.signature.parameters, weights == Weights::task ? nullptr : reparameterised_,
                       task_.weights);
 }

@@ -2,6 +2,7 @@
 // class's own error, and the baselines.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -86,6 +87,9 @@ class TorchReference : public Reference {
   Result<Samples> prepare_baseline(const std::string& kind, uint64_t seed);
   Result<void> time_baseline(Samples& samples, int count, int64_t flush_bytes, uint64_t seed);
   Result<int64_t> peak_bytes();
+  // Which of the task's convolutions PyTorch does in TF32 on its device, by node; those it can't say are left
+  // out.
+  Result<std::map<int32_t, bool>> tf32_convolutions();
 
  private:
   TorchReference(TorchProcess process, const TaskGraph& task, Numerics numerics, ScratchFolder scratch);

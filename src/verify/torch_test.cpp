@@ -60,6 +60,19 @@ TEST_P(ExamplePrograms, PassEveryGate) {
 INSTANTIATE_TEST_SUITE_P(, ExamplePrograms, testing::ValuesIn(names_in(source / "examples/programs", "")),
                          [](const auto& info) { return info.param; });
 
+// On a CPU, class default rounds what every convolution reads.
+TEST(Arithmetic, IsSeenConvolutionByConvolution) {
+  auto verifier = Verifier::open({.task = source / "examples/inception.py"});
+  ASSERT_TRUE(verifier) << verifier.error().text();
+  auto seen = (*verifier)->tf32_convolutions();
+  ASSERT_TRUE(seen) << seen.error().text();
+  EXPECT_EQ(seen->size(), 6u);
+  for (auto [node, tf32] : *seen) {
+    EXPECT_EQ((*verifier)->task().graph.nodes[static_cast<size_t>(node)].op, Op::conv);
+    EXPECT_TRUE(tf32);
+  }
+}
+
 TEST_P(PythonCandidates, GetTheirVerdict) {
   fs::path file = testdata / "model_new" / (GetParam() + ".py");
   auto verdict = verify({.program = file, .task = testdata / "row_center/task.py", .quick = false});

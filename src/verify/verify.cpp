@@ -192,6 +192,11 @@ class OpenVerifier final : public Verifier {
 
   const TaskGraph& task() const override { return imported_->task; }
 
+  Result<std::map<int32_t, bool>> tf32_convolutions() override {
+    if (!torch_) return std::map<int32_t, bool>();
+    return torch_->tf32_convolutions();
+  }
+
   Result<Verdict> judge(const VerifyOptions& options) override {
     SharedDeviceMemory until_all_is_judged{torch_};
     Session session(options, task(), *reference_, *arena_);

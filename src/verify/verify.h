@@ -1,6 +1,7 @@
 // stitchcuda verify: a program and a task in, a verdict with evidence out.
 #pragma once
 
+#include <map>
 #include <memory>
 
 #include "verify/session.h"
@@ -19,6 +20,8 @@ class Verifier {
   virtual Result<Verdict> judge(const VerifyOptions& options) = 0;
   // Of a program that passed; `options` and the verifier outlive the clock.
   virtual Result<std::unique_ptr<SettingsClock>> settings_clock(const VerifyOptions& options) = 0;
+  // Which convolutions PyTorch was seen to do in TF32 where it runs, by node; nothing without PyTorch.
+  virtual Result<std::map<int32_t, bool>> tf32_convolutions() = 0;
   virtual const TaskGraph& task() const = 0;
 };
 
