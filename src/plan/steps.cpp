@@ -37,7 +37,7 @@ constexpr std::array rules = {
              "the same, but convolutions over few channels, which PyTorch does in FP32, stay in FP32",
              store_half_beside_exact, true},
     StepRule{"channels last", "TF32 convolutions read and write what lies between them without turning it",
-             store_channels_last},
+             store_channels_last, false, true},
     StepRule{"branches", "small kernels that don't wait for each other run side by side", run_side_by_side},
 };
 
