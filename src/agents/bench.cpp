@@ -193,9 +193,12 @@ Json record_of(const BenchTask& task, const Json& answer) {
   record["times"] = word(answer.at("ledger"), "times");
   for (const char* key : {"seconds_a_call", "floor_seconds", "seconds"}) record[key] = answer.value(key, 0.0);
   record["baselines"] = Json::object();
-  if (verdict.contains("timing"))
-    for (const Json& side : verdict["timing"].value("baselines", Json::array()))
+  if (verdict.contains("timing")) {
+    const Json& timing = verdict["timing"];
+    record["event_seconds_a_call"] = timing.at("program").value("event_seconds", 0.0);
+    for (const Json& side : timing.value("baselines", Json::array()))
       if (side.contains("seconds")) record["baselines"][word(side, "side")] = side["seconds"];
+  }
   Json steps = Json::array();
   for (const Json& step : answer["ledger"].value("steps", Json::array()))
     steps.push_back({{"step", word(step, "step")}, {"kept", step.value("kept", false)}});

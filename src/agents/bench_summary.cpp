@@ -21,14 +21,17 @@ std::string name_in_row(const Json& row) {
   return row.contains("level") ? format("level{}/{}", row["level"].dump(), name) : name;
 }
 
-std::map<std::string, double> times_in_row(const Json& row) {
-  std::map<std::string, double> out;
+KnownTimes times_in_row(const Json& row) {
+  KnownTimes out;
   for (std::string kind : kinds) {
-    if (row.contains("baselines") && row["baselines"].contains(kind)) out[kind] = row["baselines"][kind];
+    if (row.contains("baselines") && row["baselines"].contains(kind))
+      out.seconds[kind] = row["baselines"][kind];
     std::string spelt = kind;
     std::ranges::replace(spelt, '-', '_');
-    if (auto found = row.find(spelt + "_ms"); found != row.end() && found->is_number())
-      out[kind] = found->get<double>() * 1e-3;
+    if (auto found = row.find(spelt + "_ms"); found != row.end() && found->is_number()) {
+      out.seconds[kind] = found->get<double>() * 1e-3;
+      out.by_events = true;
+    }
   }
   return out;
 }
@@ -103,19 +106,22 @@ Json judged(const Json& record) {
   const Json memory = task.value("memory", Json::object());
   double program = memory.value("program_bytes", 0.0), pytorch = memory.value("pytorch_bytes", 0.0);
   if (program > 0 && pytorch > 0) task["share_of_memory"] = program / pytorch;
-  double best = 0;
+  double least = 0;
   for (const char* source : {"baselines", "known_baselines"}) {
+    const bool known = std::string_view(source) == "known_baselines";
+    const bool by_events = known && task.value("known_by_events", false);
+    const double ours = by_events ? task.value("event_seconds_a_call", own) : own;
     const Json times = task.value(source, Json::object());
     for (const auto& [kind, seconds] : times.items()) {
-      double theirs = seconds.get<double>();
-      task["speedups"][kind] = theirs / own;
-      if (best != 0 && theirs >= best) continue;
-      best = theirs;
+      const double speedup = seconds.get<double>() / ours;
+      task["speedups"][kind] = speedup;
+      if (least != 0 && speedup >= least) continue;
+      least = speedup;
       task["best_baseline"] = kind;
-      task["best_baseline_known"] = std::string_view(source) == "known_baselines";
+      task["best_baseline_known"] = known;
     }
   }
-  if (best > 0) task["speedups"]["best"] = best / own;
+  if (least > 0) task["speedups"]["best"] = least;
   return task;
 }
 
@@ -153,8 +159,8 @@ Result<KnownBaselines> read_known_baselines(const fs::path& file, const std::str
       return at(format("{}:{}", file.string(), number),
                 user_error("known_baselines", "is no line of JSON with a task and its times"));
     if (row->value("numerics", "default") != numerics) continue;
-    auto times = times_in_row(*row);
-    if (!times.empty()) out.tasks[name_in_row(*row)] = std::move(times);
+    KnownTimes times = times_in_row(*row);
+    if (!times.seconds.empty()) out.tasks[name_in_row(*row)] = std::move(times);
   }
   return out;
 }
@@ -164,7 +170,8 @@ void add_known(const KnownBaselines& known, Json& record) {
   auto found = known.tasks.find(name);
   if (found == known.tasks.end()) found = known.tasks.find(fs::path(name).filename().string());
   if (found == known.tasks.end()) return;
-  for (const auto& [kind, seconds] : found->second)
+  record["known_by_events"] = found->second.by_events;
+  for (const auto& [kind, seconds] : found->second.seconds)
     if (!record.contains("baselines") || !record["baselines"].contains(kind))
       record["known_baselines"][kind] = seconds;
 }

@@ -52,6 +52,11 @@ TEST(BenchSummary, KnownBaselinesFillWhatWasNotMeasured) {
   EXPECT_EQ(summary["tasks"][0]["best_baseline_known"], true);
   EXPECT_DOUBLE_EQ(summary["tasks"][0]["speedups"]["eager"], 2) << "what was measured now stays";
   EXPECT_FALSE(known->tasks.contains("1_A"));
+  EXPECT_DOUBLE_EQ(summary["tasks"][0]["speedups"]["best"], 1.5);
+  one["event_seconds_a_call"] = 1.5;
+  summary = summarise({std::make_shared<const Json>(one)});
+  EXPECT_DOUBLE_EQ(summary["tasks"][0]["speedups"]["compile-graph"], 2) << "events against events";
+  EXPECT_DOUBLE_EQ(summary["tasks"][0]["speedups"]["eager"], 2) << "wall time against wall time";
 }
 
 }  // namespace
