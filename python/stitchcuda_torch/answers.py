@@ -79,7 +79,8 @@ class Answers:
         loaded = Loaded(task, rest["class"], seed, device, eval, Turns(turns))
         numerics.set_flags("default", loaded.device)
         self.loaded = loaded
-        self.collect()  # it drew inputs to see where that works
+        with Turns(turns).beside_others():
+            self.collect()  # it drew inputs to see where that works
         gpu = torch.cuda.get_device_name() if device == "cuda" else None
         return {"torch": torch.__version__, "gpu": gpu, "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version(),
                 "class": loaded.task.model_class.__name__, "mode": "train" if loaded.model.training else "eval",

@@ -195,7 +195,8 @@ Json record_of(const BenchTask& task, const Json& answer) {
   record["baselines"] = Json::object();
   if (verdict.contains("timing")) {
     const Json& timing = verdict["timing"];
-    record["event_seconds_a_call"] = timing.at("program").value("event_seconds", 0.0);
+    const double by_events = timing.value("program", Json::object()).value("event_seconds", 0.0);
+    if (by_events > 0) record["event_seconds_a_call"] = by_events;
     for (const Json& side : timing.value("baselines", Json::array()))
       if (side.contains("seconds")) record["baselines"][word(side, "side")] = side["seconds"];
   }

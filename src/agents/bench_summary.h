@@ -19,9 +19,9 @@ struct KnownTimes {
 struct KnownBaselines {
   std::map<std::string, KnownTimes> tasks;
 };
-// A line a task: {"name": "9_ResNet18", "level": 3, "eager_ms": 2.8, "compile_graph_ms": …} by CUDA events, as
-// PyTorch's own benchmarks take them, or lines of our own tasks.jsonl, by wall time. A program is held against
-// them by the same measure. Lines of another numerics class are passed over.
+// A line a task: {"name": "9_ResNet18", "level": 3, "eager_ms": 2.8, "compile_graph_ms": …} by CUDA events,
+// as PyTorch's own benchmarks take them, or lines of our own tasks.jsonl, by wall time. A program is held
+// against them by the same measure. Lines of another numerics class are passed over.
 Result<KnownBaselines> read_known_baselines(const fs::path& file, const std::string& numerics);
 // Adds what is known of its task to a record, under "known_baselines"; what was measured now stays.
 void add_known(const KnownBaselines& known, Json& record);

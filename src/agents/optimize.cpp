@@ -365,8 +365,8 @@ class Optimizer {
   std::unique_ptr<verifier::Verifier> verifier_;
   Clock::time_point begin_;
   std::map<int32_t, bool> tf32_;  // as PyTorch was seen to do it
-  plan::Plan start_of_next_;   // until something is kept
-  std::vector<Attempt> kept_;  // each better than the one before it
+  plan::Plan start_of_next_;      // until something is kept
+  std::vector<Attempt> kept_;     // each better than the one before it
   Ledger ledger_;
   std::shared_ptr<const Json> tuning_;
 };

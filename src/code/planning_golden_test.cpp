@@ -27,7 +27,8 @@ std::string text_of(const Graph& graph, const plan::Plan& plan) {
     std::vector<std::string> ops, settings;
     for (int32_t n : region.nodes) ops.emplace_back(info(graph.nodes[static_cast<size_t>(n)].op).name);
     for (const auto& [name, value] : region.settings) settings.push_back(format(" {}={}", name, value));
-    if (region.section > 0) settings.push_back(format(", branch {} of section {}", region.branch, region.section));
+    if (region.section > 0)
+      settings.push_back(format(", branch {} of section {}", region.branch, region.section));
     out += format("  {}{}: {}\n", region.technique, join(settings, ""), join(ops, " "));
   }
   for (size_t v = 0; v < plan.storage.size(); ++v) {

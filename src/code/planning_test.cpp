@@ -291,7 +291,8 @@ TEST(Planning, WhatStatisticsShowIsExact) {
   EXPECT_EQ(ten_bits(graph, "half").size(), 2u);
   plan::Plan plan = stored(graph, "default", true);
   EXPECT_EQ(plan.regions[0].technique, "conv.split_half");
-  EXPECT_EQ(plan.storage[index_of(graph.find("r"))].dtype, DType::f16) << "what TF32 reads is still stored so";
+  EXPECT_EQ(plan.storage[index_of(graph.find("r"))].dtype, DType::f16)
+      << "what TF32 reads is still stored so";
 }
 
 TEST(Planning, WhatPyTorchWasSeenToDoCountsMoreThanTheGuess) {

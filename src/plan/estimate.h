@@ -11,7 +11,7 @@ namespace stitch::plan {
 
 // What a region has to do, on whatever GPU.
 struct Work {
-  double bytes = 0;   // moved between the region and memory
+  double bytes = 0;  // moved between the region and memory
   double flops = 0;
   double matrix = 0;  // of them, products'
 };

@@ -21,7 +21,8 @@ Result<Plan> store_channels_last(const Graph& graph, Plan plan, const Techniques
 // Does PyTorch multiply in TF32 here, if it may? (Class default.) As it was seen, or by a guess.
 bool is_tf32_in_pytorch(const Graph& graph, const Plan& plan, int32_t convolution);
 
-// It isn't done in TF32 there, and everybody can see it: the statistics of the batch norm behind it are results.
+// It isn't done in TF32 there, and everybody can see it: the statistics of the batch norm behind it are
+// results.
 bool must_be_exact(const Graph& graph, const Plan& plan, int32_t convolution);
 
 // Nodes of convolutions that may lose bits which PyTorch loses too: those it does in TF32, and any other one

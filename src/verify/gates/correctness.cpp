@@ -77,8 +77,7 @@ std::vector<Question> questions(Session& session, bool few) {
   for (int i = 0; i < seeds; ++i) list.push_back({Weights::task, "task", session.next_seed()});
   if (session.options.quick) return list;
   for (const std::string& distribution : session.reference.distributions())
-    if (!few || distribution == "normal")
-      list.push_back({Weights::task, distribution, session.next_seed()});
+    if (!few || distribution == "normal") list.push_back({Weights::task, distribution, session.next_seed()});
   // A Python candidate may have no place to put other weights.
   if (session.python) return list;
   if (!has_weights(session.task.signature)) return list;  // the same questions once more

@@ -1,5 +1,7 @@
-// On the emulated GPU the threads of a block may run in any order between two barriers. A program whose
-// result depends on the order misses one.
+// On the emulated GPU the threads of a block may run in any order between two barriers, and the nodes of a
+// graph in any order that its edges allow. A program whose result depends on the order misses one or the
+// other. A first call starts kernels one by one, or may; graphs are for the second, about other inputs, so
+// that what the first left behind is wrong.
 #include <nlohmann/json.hpp>
 
 #include "verify/attempt.h"
@@ -8,21 +10,34 @@
 
 namespace stitch::verifier {
 
+namespace {
+
+Result<void> right(Session& session, Attempt& attempt, const Trial& trial, const char* code,
+                   std::string_view doing) {
+  STITCH_TRY(Observed observed, attempt.ask(trial, {.poison = session.next_seed()}));
+  for (size_t i = 0; i < observed.outputs.size(); ++i) {
+    STITCH_TRY(Comparison comparison, judge_output(session, trial, i, observed.outputs[i]));
+    if (!comparison.passed)
+      return found(code, format("with {} '{}' is wrong: {}", doing, session.task.signature.outputs[i].name,
+                                comparison.reason));
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<Passed> thread_order(Session& session, Json&) {
   if (session.options.device != runner::Device::emulated || session.python)
     return skipped("only the emulated GPU can choose it");
   if (session.trials.empty()) return skipped("no trial to repeat");
-  const Trial& trial = session.trials[0];
   for (auto [order, word] : {std::pair{runner::ThreadOrder::reversed, "reversed"},
                              std::pair{runner::ThreadOrder::shuffled, "shuffled"}}) {
     STITCH_TRY(Attempt attempt, Attempt::start(session, Weights::task, order));
-    STITCH_TRY(Observed observed, attempt.ask(trial, {.poison = session.next_seed()}));
-    for (size_t i = 0; i < observed.outputs.size(); ++i) {
-      STITCH_TRY(Comparison comparison, judge_output(session, trial, i, observed.outputs[i]));
-      if (!comparison.passed)
-        return found("missing_barrier", format("with {} thread order '{}' is wrong: {}", word,
-                                               session.task.signature.outputs[i].name, comparison.reason));
-    }
+    STITCH_CHECK(
+        right(session, attempt, session.trials[0], "missing_barrier", format("{} thread order", word)));
+    STITCH_CHECK(right(session, attempt, session.trials[session.trials.size() > 1 ? 1 : 0],
+                       "missing_dependency",
+                       format("threads and a graph's nodes in {} order, in the second call,", word)));
   }
   return Passed{"forward, reversed and shuffled agree"};
 }

@@ -1,7 +1,7 @@
 // rnn.persistent on a GPU: the time of KernelBench's recurrences under several spreads over the machine, each
 // checked against one kernel a step. From the repository's root, the table comes last:
-//   nvcc -std=c++20 -O3 -arch=sm_90a -I src/program/include src/code/products/recurrence_persistent_bench.cu
-//   -o /tmp/recurrence_bench && /tmp/recurrence_bench
+//   nvcc -std=c++20 -O3 -arch=sm_90a -I src/program/include
+//   src/code/products/bench/recurrence_persistent_bench.cu -o /tmp/recurrence_bench && /tmp/recurrence_bench
 // Arguments: words that a row's name must contain. Times are medians of a replayed CUDA graph, L2 cold.
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // Times attention.tensor_core with several tiles at the sizes of KernelBench's tasks, and holds sampled rows
 // against float64. From the repository's root:
 //   nvcc -std=c++20 -O3 -gencode=arch=compute_90a,code=sm_90a -I src/program/include
-//     src/code/products/attention_bench.cu -o attention_bench && ./attention_bench
+//     src/code/products/bench/attention_bench.cu -o attention_bench && ./attention_bench
 // The table comes last: milliseconds (median of 15, L2 flushed), TFLOP/s counted once for each product of the
 // model (three on the tensor cores), relative L2 error.
 #include <algorithm>
