@@ -295,6 +295,31 @@ TEST(Planning, WhatStatisticsShowIsExact) {
       << "what TF32 reads is still stored so";
 }
 
+// A ShuffleNet's unit: a product of groups stays in planes, so a large shortcut beside it does, too.
+TEST(Planning, NormsReadLargeImagesInOneOrder) {
+  for (int samples : {1, 10}) {
+    Graph graph = graph_of(format(R"(graph "two ways"
+parameter %w1 : f32[480,32,1,1]
+parameter %w2 : f32[480,64,3,3]
+buffer %mean : f32[480]
+buffer %var : f32[480]
+input %x : f32[{0},64,224,224]
+%a = conv(%x, %w1) stride=[1,1] padding=[0,0] dilation=[1,1] groups=2 : f32[{0},480,224,224]
+%b = conv(%x, %w2) stride=[1,1] padding=[1,1] dilation=[1,1] : f32[{0},480,224,224]
+%n, %m, %v = batch_norm(%a, none, none, %mean, %var) training=true : f32[{0},480,224,224], f32[480], f32[480]
+%s = add(%n, %b) : f32[{0},480,224,224]
+output %s
+update %mean = %m
+update %var = %v
+end
+)",
+                                  samples));
+    plan::Plan plan = stored(graph, "default", true);
+    EXPECT_TRUE(plan.storage[index_of(graph.find("a"))].order.empty());
+    EXPECT_EQ(plan.storage[index_of(graph.find("b"))].order.empty(), samples == 10) << samples;
+  }
+}
+
 TEST(Planning, WhatPyTorchWasSeenToDoCountsMoreThanTheGuess) {
   Graph graph = graph_of(two_convolutions(3));
   EXPECT_EQ(ten_bits(graph, "default", {{0, false}, {3, false}}), std::set<int32_t>{});
