@@ -15,14 +15,14 @@
 namespace {
 
 // A dense convolution, stride 1, no padding.
-template <int samples_, int channels_, int z, int y, int x, int filters_, int kz, int ky, int kx>
+template <int samples_, int channels_, int z, int y, int x, int filters_, int kz, int ky, int kx, int dx = 1>
 struct Shape {
   static constexpr int samples = samples_, channels = channels_, filters = filters_;
   static constexpr int size_in_z = z, size_in_y = y, size_in_x = x;
   static constexpr int kernel_z = kz, kernel_y = ky, kernel_x = kx, taps = kz * ky * kx;
-  static constexpr int size_out_z = z - kz + 1, size_out_y = y - ky + 1, size_out_x = x - kx + 1;
+  static constexpr int size_out_z = z - kz + 1, size_out_y = y - ky + 1, size_out_x = x - (kx - 1) * dx;
   static constexpr int stride_z = 1, stride_y = 1, stride_x = 1, dilation_z = 1, dilation_y = 1,
-                       dilation_x = 1;
+                       dilation_x = dx;
   static constexpr int padding_z = 0, padding_y = 0, padding_x = 0;
   static constexpr int64_t positions = int64_t{size_out_z} * size_out_y * size_out_x;
   static constexpr int64_t x_stride_x = 1, x_stride_y = x, x_stride_z = int64_t{y} * x;
@@ -69,11 +69,11 @@ __global__ void compare(const float* x, const float* weight, const float* bias, 
     for (int z = 0; z < G::kernel_z; ++z)
       for (int y = 0; y < G::kernel_y; ++y)
         for (int k = 0; k < G::kernel_x; ++k)
-          exact +=
-              static_cast<double>(x[sample * G::x_stride_sample + c * G::x_stride_channel +
-                                    (out_z + z) * G::x_stride_z + (out_y + y) * G::x_stride_y + out_x + k]) *
-              weight[((filter * G::channels + c) * G::kernel_z + z) * (G::kernel_y * G::kernel_x) +
-                     y * G::kernel_x + k];
+          exact += static_cast<double>(
+                       x[sample * G::x_stride_sample + c * G::x_stride_channel + (out_z + z) * G::x_stride_z +
+                         (out_y + y) * G::x_stride_y + out_x + k * G::dilation_x]) *
+                   weight[((filter * G::channels + c) * G::kernel_z + z) * (G::kernel_y * G::kernel_x) +
+                          y * G::kernel_x + k];
   exact = exact < 0 ? 0 : exact;
   const double difference = result[at] - exact;
   atomicAdd(&sums[0], difference * difference);
@@ -139,6 +139,8 @@ int main(int count, char** arguments) {
   measure<Shape<128, 8, 16, 64, 64, 64, 3, 3, 3>>("L2-90", only);
   measure<Shape<16, 3, 64, 64, 64, 64, 3, 3, 3>>("L1-54", only);
   measure<Shape<16, 3, 64, 64, 64, 64, 3, 5, 7>>("L1-60", only);
+  measure<Shape<16, 3, 256, 256, 10, 64, 3, 3, 1>>("L1-59", only);
+  measure<Shape<16, 3, 1, 256, 2560, 64, 1, 3, 3, 10>>("L1-59-joined", only);
   std::printf("\n");
   for (const std::string& line : table) std::printf("%s\n", line.c_str());
 }

@@ -124,6 +124,17 @@ const Form halo_forms[] = {
     {"long",
      "input %x : f32[1,3,4,9,40]\nparameter %w : f32[34,3,3,5,7]\n"
      "%y = conv(%x, %w) stride=[1,1,1] padding=[1,0,0] dilation=[1,1,1] : f32[1,34,4,5,34]\noutput %y\n"},
+    {"short_rows",
+     "input %x : f32[2,3,9,11,5]\nparameter %w : f32[20,3,3,3,1]\nparameter %b : f32[20]\n"
+     "%y = conv(%x, %w, %b) stride=[1,1,1] padding=[0,0,0] dilation=[1,1,1] : f32[2,20,7,9,5]\n"
+     "%z = relu(%y) : f32[2,20,7,9,5]\noutput %z\n"},
+    {"short_rows_padded",
+     "input %x : f32[1,5,8,13,3]\nparameter %w : f32[9,5,2,3,1]\nparameter %s : f32[1,9,7,13,3]\n"
+     "%y = conv(%x, %w) stride=[2,1,1] padding=[3,2,0] dilation=[1,2,1] : f32[1,9,7,13,3]\n"
+     "%z = add(%y, %s) : f32[1,9,7,13,3]\noutput %z\n"},
+    {"short_rows_strided",  // along y: rows that follow each other don't
+     "input %x : f32[1,3,6,9,4]\nparameter %w : f32[8,3,3,3,1]\n"
+     "%y = conv(%x, %w) stride=[1,2,1] padding=[0,1,0] dilation=[1,1,1] : f32[1,8,4,5,4]\noutput %y\n"},
 };
 
 // Phases of all kinds: with more taps and fewer, with none, several tiles in every direction, chunks of

@@ -1,5 +1,5 @@
-// thread order: missing_dependency | correctness: wrong on cuda | correctness: not_finite on cuda | passed on cuda
-// passed on cuda
+// thread order: missing_dependency | correctness: wrong on cuda | correctness: not_finite on cuda | passed on
+// cuda passed on cuda
 #include "row_center.h"
 #include "stitch/runtime/branches.h"
 #include "stitch/runtime/graph.h"
@@ -19,7 +19,7 @@ static __global__ void center(const float* x, const float* weight, float* y) {
 
 // The branch starts before the sums are there, and nothing makes it wait for them.
 static StitchStatus enqueue(stitch::Branches<2>& beside, const float* x, const float* weight, float* y,
-                   cudaStream_t stream) {
+                            cudaStream_t stream) {
   STITCH_OK_OR_RETURN(beside.part(stream, 2));
   add_rows<<<rows, 32, 0, stream>>>(x);
   center<<<rows, columns, 0, beside[1]>>>(x, weight, y);
