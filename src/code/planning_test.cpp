@@ -295,6 +295,39 @@ TEST(Planning, WhatStatisticsShowIsExact) {
       << "what TF32 reads is still stored so";
 }
 
+// A MobileNet's block: around a depthwise layer, which PyTorch does in FP32, nothing is rounded.
+TEST(Planning, ExactLayersKeepWhatTheyReadAndWrite) {
+  Graph graph = graph_of(R"(graph "block"
+parameter %w1 : f32[96,32,1,1]
+parameter %w2 : f32[96,1,3,3]
+parameter %w3 : f32[32,96,1,1]
+buffer %mean : f32[96]
+buffer %var : f32[96]
+input %x : f32[16,32,56,56]
+%a = conv(%x, %w1) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[16,96,56,56]
+%b, %m1, %v1 = batch_norm(%a, none, none, %mean, %var) training=true : f32[16,96,56,56], f32[96], f32[96]
+%c = relu(%b) : f32[16,96,56,56]
+%d = conv(%c, %w2) stride=[1,1] padding=[1,1] dilation=[1,1] groups=96 : f32[16,96,56,56]
+%e, %m2, %v2 = batch_norm(%d, none, none, %mean, %var) training=true : f32[16,96,56,56], f32[96], f32[96]
+%f = relu(%e) : f32[16,96,56,56]
+%g = conv(%f, %w3) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[16,32,56,56]
+%h = relu(%g) : f32[16,32,56,56]
+%i = conv(%h, %w1) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[16,96,56,56]
+output %i
+end
+)");
+  plan::Techniques techniques = code::techniques();
+  auto plan = plan::first_plan(graph, "default", techniques, *find_gpu("H200"));
+  ASSERT_TRUE(plan);
+  for (auto step : {plan::choose_techniques, plan::fuse_loops, plan::store_half_beside_exact}) {
+    plan = step(graph, *std::move(plan), techniques);
+    ASSERT_TRUE(plan) << plan.error().text();
+  }
+  auto stored_as = [&](const char* name) { return plan->storage[index_of(graph.find(name))].dtype; };
+  for (const char* name : {"c", "d"}) EXPECT_EQ(stored_as(name), DType::f32) << name;
+  for (const char* name : {"a", "f"}) EXPECT_EQ(stored_as(name), DType::f16) << name;
+}
+
 // A ShuffleNet's unit: a product of groups stays in planes, so a large shortcut beside it does, too.
 TEST(Planning, NormsReadLargeImagesInOneOrder) {
   for (int samples : {1, 10}) {

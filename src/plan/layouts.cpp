@@ -247,14 +247,15 @@ class Chooser {
       if (half_ && !careful_ && eligible(id)) plan.storage[index_of(id)].dtype = DType::f16;
   }
 
-  // Images have a mean: what a batch norm takes it out of would keep few of ten bits. Convolutions round
-  // what they read to as many anyway.
+  // What exact convolutions write and read, and no other reads: images have a mean, and what a batch norm
+  // takes it out of would keep few of ten bits. Other convolutions round what they read to as many anyway.
   bool keeps_bits(ValueId id) const {
-    size_t writer = writer_.at(id);
+    const size_t writer = writer_.at(id);
     auto readers = readers_.find(id);
-    return careful_ && !chosen_.contains(writer) && convolution_in(graph_, plan_.regions[writer]) &&
-           readers != readers_.end() &&
-           std::ranges::none_of(readers->second, [&](size_t r) { return chosen_.contains(r); });
+    if (!careful_ || chosen_.contains(writer) || readers == readers_.end()) return false;
+    auto convolves_it = [&](size_t r) { return convolution_in(graph_, plan_.regions[r]) != nullptr; };
+    return std::ranges::none_of(readers->second, [&](size_t r) { return chosen_.contains(r); }) &&
+           (convolves_it(writer) || std::ranges::any_of(readers->second, convolves_it));
   }
 
   bool only_convolved(ValueId id) const {
