@@ -72,13 +72,15 @@ Result<Passed> profile(Session& session, Json& evidence) {
     int64_t nanoseconds = 0;
   };
   std::map<std::string, Sum> sums;
-  int64_t first = session.activities.front().start_ns, last = first, busy = 0;
+  std::ranges::stable_sort(session.activities, {}, &runner::Activity::start_ns);
+  const int64_t first = session.activities.front().start_ns;
+  int64_t last = first, busy = 0;
   for (const runner::Activity& activity : session.activities) {
     Sum& sum = sums[activity.name];
     ++sum.count;
     sum.nanoseconds += activity.end_ns - activity.start_ns;
-    busy += activity.end_ns - activity.start_ns;
-    first = std::min(first, activity.start_ns);
+    // What runs side by side keeps the device busy once.
+    busy += std::max<int64_t>(0, activity.end_ns - std::max(activity.start_ns, last));
     last = std::max(last, activity.end_ns);
   }
   for (size_t i = 0; i < std::min(session.activities.size(), most_listed); ++i) {
