@@ -281,8 +281,9 @@ namespace {
 // From PyTorch's errors on an H200, in the 506 convolutions of KernelBench's 250 tasks: those over fewer than
 // 16 channels, of groups of images, and transposed ones of 5 x 5 x 5 taps with strides run in FP32 though
 // TF32 is allowed; one of 3 channels with filters of 11 x 11 doesn't. One tap with strides over 64 channels
-// (ResNet-18's first shortcut) runs in FP32, too. It is wrong about nine: FP32 where few filters or few
-// pixels follow (DenseNet's first 96 to 32, 160 to 960 at 7 x 7), TF32 for 7 x 7 filters over 3 channels.
+// (ResNet-18's first shortcut) runs in FP32, too. It is wrong about ten: FP32 where few filters or few
+// pixels follow (DenseNet's first 96 to 32, 160 to 960 at 7 x 7), TF32 for 7 x 7 filters
+// over 3 channels and for a group of 320.
 bool is_tf32_by_shape(const Graph& graph, const Node& convolution) {
   if (convolution.op == Op::conv_transpose) {
     const auto& stride = convolution.attributes.integers("stride");

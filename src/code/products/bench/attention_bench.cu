@@ -2,7 +2,7 @@
 // against float64. From the repository's root:
 //   nvcc -std=c++20 -O3 -gencode=arch=compute_90a,code=sm_90a -I src/program/include
 //     src/code/products/bench/attention_bench.cu -o attention_bench && ./attention_bench
-// The table comes last: milliseconds (median of 15, L2 flushed), TFLOP/s counted once for each product of the
+// The table comes last: milliseconds (median of cold calls), TFLOP/s counted once for each product of the
 // model (three on the tensor cores), relative L2 error.
 #include <algorithm>
 #include <cmath>
@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "measure.h"
 #include "stitch/kernels/attention_flash.h"
 #include "stitch/kernels/attention_tensor_core.h"
 #include "stitch/kernels/attention_wide_heads.h"
@@ -87,11 +88,10 @@ struct Wide {
 };
 
 static std::vector<std::string> table;
-static float *qkv, *result, *flush;
+static float *qkv, *result;
 static bool* mask;
 static std::vector<float> host_qkv;
-constexpr int64_t most_elements = int64_t{256} * 512 * 1024 * 3, flush_elements = int64_t{64} << 20,
-                  mask_elements = 1024 * 1024;
+constexpr int64_t most_elements = int64_t{256} * 512 * 1024 * 3, mask_elements = 1024 * 1024;
 
 __global__ void fill(float* to, int64_t count) {
   for (int64_t i = blockIdx.x * int64_t{256} + threadIdx.x; i < count; i += gridDim.x * int64_t{256}) {
@@ -107,14 +107,6 @@ __global__ void fill_causal(bool* to, int tokens) {
   for (int i = blockIdx.x * 256 + threadIdx.x; i < tokens * tokens; i += gridDim.x * 256)
     to[i] = i % tokens <= i / tokens;
 }
-
-#define CHECK(call)                                              \
-  do {                                                           \
-    if (cudaError_t error = (call); error != cudaSuccess) {      \
-      std::printf("%s: %s\n", #call, cudaGetErrorString(error)); \
-      std::exit(1);                                              \
-    }                                                            \
-  } while (0)
 
 template <class H>
 double error_of_rows() {
@@ -137,8 +129,8 @@ double error_of_rows() {
       total += score;
     }
     if (H::weights == stitch::Weights::relu) total = 1;
-    CHECK(cudaMemcpy(row.data(), result + H::host_out(head, query, 0), sizeof(float) * H::value_width,
-                     cudaMemcpyDeviceToHost));
+    CUDA(cudaMemcpy(row.data(), result + H::host_out(head, query, 0), sizeof(float) * H::value_width,
+                    cudaMemcpyDeviceToHost));
     for (int i = 0; i < H::value_width; ++i) {
       double value = 0;
       for (int64_t key = 0; key < H::keys; ++key)
@@ -150,26 +142,6 @@ double error_of_rows() {
   return std::sqrt(wrong / norm);
 }
 
-template <class Run>
-float median_time(Run run) {
-  cudaEvent_t begin, end;
-  CHECK(cudaEventCreate(&begin));
-  CHECK(cudaEventCreate(&end));
-  std::vector<float> times;
-  for (int i = 0; i < 17; ++i) {
-    CHECK(cudaMemsetAsync(flush, i, sizeof(float) * flush_elements));
-    CHECK(cudaEventRecord(begin));
-    run();
-    CHECK(cudaEventRecord(end));
-    CHECK(cudaEventSynchronize(end));
-    float time;
-    CHECK(cudaEventElapsedTime(&time, begin, end));
-    if (i >= 2) times.push_back(time);
-  }
-  std::ranges::sort(times);
-  return times[times.size() / 2];
-}
-
 enum class Kernel { tensor_core, flash, wide_heads };
 
 template <class H, Kernel kernel = Kernel::tensor_core>
@@ -178,7 +150,7 @@ void measure(const char* task) {
     static_assert(int64_t{H::queries} * H::keys <= mask_elements, "a mask that fits");
     fill_causal<<<1024, 256>>>(mask, H::queries);
   }
-  CHECK(cudaMemset(result, 0xFF, sizeof(float) * int64_t{H::heads} * H::queries * H::value_width));
+  CUDA(cudaMemset(result, 0xFF, sizeof(float) * int64_t{H::heads} * H::queries * H::value_width));
   auto run = [] {
     StitchStatus status;
     if constexpr (kernel == Kernel::wide_heads)
@@ -191,7 +163,7 @@ void measure(const char* task) {
                                                         stitch::NoEpilogue{}, nullptr);
     if (status != STITCH_OK) std::printf("failed: %s\n", stitch::last_error_text);
   };
-  float time = median_time(run);
+  const double time = time_of(run);
   double flops = 4.0 * H::heads * H::queries * H::keys * H::width;
   char line[200];
   std::snprintf(line, sizeof line,
@@ -209,13 +181,12 @@ void measure(const char* task) {
 int main() {
   using stitch::Masking;
   using stitch::Weights;
-  CHECK(cudaMalloc(&qkv, sizeof(float) * most_elements));
-  CHECK(cudaMalloc(&result, sizeof(float) * most_elements / 3));
-  CHECK(cudaMalloc(&flush, sizeof(float) * flush_elements));
-  CHECK(cudaMalloc(&mask, mask_elements));
+  CUDA(cudaMalloc(&qkv, sizeof(float) * most_elements));
+  CUDA(cudaMalloc(&result, sizeof(float) * most_elements / 3));
+  CUDA(cudaMalloc(&mask, mask_elements));
   fill<<<4096, 256>>>(qkv, most_elements);
   host_qkv.resize(most_elements);
-  CHECK(cudaMemcpy(host_qkv.data(), qkv, sizeof(float) * most_elements, cudaMemcpyDeviceToHost));
+  CUDA(cudaMemcpy(host_qkv.data(), qkv, sizeof(float) * most_elements, cudaMemcpyDeviceToHost));
 
   constexpr auto soft = Weights::softmax, relu = Weights::relu;
   constexpr auto none = Masking::none, keep = Masking::keeping;
