@@ -1,14 +1,16 @@
 // conv.cudnn: a convolution or transposed convolution by cuDNN, bias and ReLU fused where it has them. FP32
 // exactly in class strict; TF32 where the class allows it. settings: half = 1 multiplies in fp16, channels
 // last, with FP32 sums (the same mantissa as TF32, 1.8x as fast as TF32 channels last on an H200); last = 1
-// multiplies channels last in TF32; exact_bias = 1 adds a bias in FP32, by a pass of its own behind fp16;
-// search = 1 times the algorithms when the program is created. Which of the proposals is taken is a setting
-// of the program's. What isn't stored as cuDNN takes it is copied (kernels/conv_arrange.h); filters are
-// packed once. Chosen for every convolution with more than a few channels.
+// multiplies channels last in TF32, transposed ones by phases where that wins; exact_bias = 1 adds a bias in
+// FP32, by a pass of its own behind fp16; search = 1 times the algorithms when the program is created. Which
+// of the proposals is taken is a setting of the program's. What isn't stored as cuDNN takes it is copied
+// (kernels/conv_arrange.h); filters are packed once. Chosen for every convolution with more than a few
+// channels.
 #include <algorithm>
 
 #include "base/text.h"
 #include "code/names.h"
+#include "code/products/conv_phases.h"
 #include "code/products/convolution.h"
 #include "code/products/epilogue.h"
 #include "code/products/families.h"
@@ -41,6 +43,7 @@ class Writer {
     last_ = type_ != DType::f32 || setting(request_.region, "last", 0) == 1 ||
             (channels_last(c_, c_.x) && !dense_nchw(c_.x));
     planes_ = last_ && c_.strides(c_.result.view)[1] != 1;
+    decide_phases();
     STITCH_TRY(epilogue_, epilogue_of(request_, parts_, 1, planes_ ? run_of_pixels() : 1));
     decide_result();
     std::string x = input(), weight = filter();
@@ -80,9 +83,25 @@ class Writer {
                  : format("({}, {}, {})", c_.batch, channels, plane);
   }
 
+  // Where one convolution for all phases is faster than the gradient of one, by bench/conv_cudnn_bench.cu on
+  // an H200: 1.2 to 1.8 times in TF32, 1.2 to 1.5 in fp16 for few filters; many make it slower there.
+  void decide_phases() {
+    if (!last_ || is_exact()) return;
+    std::optional<Phases> phases = phases_of(c_);
+    if (!phases) return;
+    const bool flat = c_.dims < 3;
+    const bool wins = type_ == DType::f32 ? flat || c_.channels_out <= 32 || !phases->pads_taps(c_)
+                                          : phases->taps() > 1 && c_.channels_out <= (flat ? 64 : 32);
+    if (wins) phases_ = *phases;
+  }
+  bool is_exact() const {
+    return type_ == DType::f32 &&
+           (request_.numerics == "strict" || setting(request_.region, "exact", 0) == 1);
+  }
+
   void decide_result() {
     const View& out = c_.result.view;
-    direct_ = !c_.result.scatter && matches(out, type_);
+    direct_ = !phases_ && !c_.result.scatter && matches(out, type_);
     auto library = library_epilogue_of(request_, parts_, 1);
     bool fits = library && library->activation != LibraryEpilogue::gelu_tanh &&
                 (!library->bias || (is_weight(library->bias->place) && !c_.transposed)) &&
@@ -99,7 +118,10 @@ class Writer {
     result_ = out.place->pointer;
     if (!direct_) {
       result_ = "convolved";
-      reserve(result_, element_count(out.shape), image_comment(c_.channels_out, c_.size_out));
+      if (phases_)
+        reserve(result_, phases_->elements(c_), image_comment(phases_->filters(c_), phases_->size));
+      else
+        reserve(result_, element_count(out.shape), image_comment(c_.channels_out, c_.size_out));
     }
     signature_.write(*out.place);
     checks_alignment(direct_, *out.place);
@@ -118,7 +140,8 @@ class Writer {
     checks_alignment(direct, place);
     if (direct) return place.pointer;
     // Tensor cores take 8 halves at a time; zeros cost less than the slow path does.
-    if (type_ != DType::f32 && c_.groups == 1 && !c_.transposed) padded_ = (c_.channels_in + 7) / 8 * 8;
+    if (type_ != DType::f32 && c_.groups == 1 && (!c_.transposed || phases_))
+      padded_ = (c_.channels_in + 7) / 8 * 8;
     int64_t pixels = c_.size_in[0] * c_.size_in[1] * c_.size_in[2];
     std::string name = place.pointer + "_arranged";
     reserve(name, c_.batch * padded_ * pixels, image_comment(padded_, c_.size_in));
@@ -147,6 +170,15 @@ class Writer {
     int64_t padded = padded_ == c_.channels_in ? channels : padded_;
     std::string name = format("{}_{}_packed", request_.name, place.pointer);
     std::string pack = format("pack_{}_{}", request_.name, place.pointer);
+    if (phases_) {
+      std::string all = format("({}, {}, {}): filters of all phases, taps, channels", phases_->filters(c_),
+                               phases_->taps(), padded_);
+      add_packed(
+          name, pack, place, phases_->filters(c_) * phases_->taps() * padded_, all,
+          format("stitch::pack_phases<{}, {}>({}, packed, stream)", phases_name(), padded_, place.pointer));
+      signature_.packed(code_.packed.back(), all);
+      return name;
+    }
     std::string comment = format("({}, {}, {}): filters, taps, channels", filters, c_.taps(), padded);
     add_packed(name, pack, place, filters * c_.taps() * padded, comment,
                format("stitch::pack_filter({}, packed, {}, {}, {}, {}, stream)", place.pointer, filters,
@@ -179,14 +211,16 @@ class Writer {
         "dilation\n"
         "  stitch::ConvolutionSpec spec{{{}, {}, {}, {}, {},\n                               {}, {}, {}, {}, "
         "{}, {}}};\n",
-        dims, c_.batch, padded_, c_.channels_out, c_.groups, three(c_.size_in), three(c_.size_out),
-        three(c_.kernel), three(c_.stride), three(c_.padding), three(c_.dilation));
-    if (c_.transposed) spec += "  spec.transposed = true;\n";
+        dims, c_.batch, padded_, phases_ ? phases_->filters(c_) : c_.channels_out, c_.groups,
+        three(c_.size_in), three(phases_ ? phases_->size : c_.size_out),
+        three(phases_ ? phases_->per_axis : c_.kernel),
+        three(phases_ ? Convolution::Three{1, 1, 1} : c_.stride),
+        three(phases_ ? phases_->padding : c_.padding), three(c_.dilation));
+    if (c_.transposed && !phases_) spec += "  spec.transposed = true;\n";
     if (last_) spec += "  spec.layout = CUDNN_TENSOR_NHWC;\n";
     if (type_ == DType::f16) spec += "  spec.type = CUDNN_DATA_HALF;\n";
     if (type_ == DType::bf16) spec += "  spec.type = CUDNN_DATA_BFLOAT16;\n";
-    bool exact = request_.numerics == "strict" || setting(request_.region, "exact", 0) == 1;
-    if (!exact || type_ != DType::f32) spec += "  spec.math = CUDNN_DEFAULT_MATH;\n";
+    if (!is_exact()) spec += "  spec.math = CUDNN_DEFAULT_MATH;\n";
     if (library_.bias) {
       const Place& place = *library_.bias->place;
       std::string bias = place.pointer;
@@ -206,6 +240,8 @@ class Writer {
     code_.members.push_back({"stitch::Convolution", name, spec});
     signature_.member(code_.members.back());
   }
+
+  std::string phases_name() const { return type_name(request_.name, "Phases"); }
 
   // Pixels of a plane that are written at once.
   int64_t run_of_pixels() const {
@@ -234,16 +270,18 @@ class Writer {
     const Place& out = *c_.result.view.place;
     std::string functor = in_library_ || epilogue_.empty() ? "stitch::NoEpilogue{}" : epilogue_.construct;
     bool needs_struct = finishes_ || !unaligned_.empty();
+    std::string phases = phases_ ? ", " + phases_name() : "";
     if (finishes_) {
       if (planes_)
         body_ += format(
-            "  return stitch::finish_transposed<{}, {}>(\n      \"{}\", {}, {}, {}, {}, {}, stream);\n",
-            product_, run_of_pixels(), request_.name, result_, out.pointer, functor, c_.batch,
+            "  return stitch::finish_transposed<{}, {}{}>(\n      \"{}\", {}, {}, {}, {}, {}, stream);\n",
+            product_, run_of_pixels(), phases, request_.name, result_, out.pointer, functor, c_.batch,
             c_.positions());
       else
-        body_ += format(
-            "  return stitch::finish_image<{}, {}, {}>(\n      \"{}\", {}, {}, {}, {}, stream);\n", product_,
-            last_, finished_pack(), request_.name, result_, out.pointer, functor, c_.positions());
+        body_ +=
+            format("  return stitch::finish_image<{}, {}, {}{}>(\n      \"{}\", {}, {}, {}, {}, stream);\n",
+                   product_, last_, finished_pack(), phases, request_.name, result_, out.pointer, functor,
+                   c_.positions());
     } else {
       body_ += "  return STITCH_OK;\n";
     }
@@ -263,9 +301,11 @@ class Writer {
         "#include \"stitch/kernels/conv_arrange.h\"\n#include \"stitch/runtime/cudnn.h\"\n"
         "#include \"stitch/runtime/tensors.h\"\n";
     code_.libraries = {"cudnn"};
-    code_.source = format("// {}{}{}\n// By cuDNN in {}, {}; {}_convolution holds the algorithm.\n",
+    code_.source = format("// {}{}{}\n// By cuDNN in {}, {}{}; {}_convolution holds the algorithm.\n",
                           describe(c_), epilogue_.summary.empty() ? "" : ", then ", epilogue_.summary,
-                          name(type_), last_ ? "channels last" : "channels first", request_.name);
+                          name(type_), last_ ? "channels last" : "channels first",
+                          phases_ ? ", one convolution for all phases" : "", request_.name);
+    if (phases_) code_.source += phases_struct(c_, *phases_, phases_name()) + "\n";
     if (needs_struct) code_.source += convolution_struct(c_, product_) + "\n";
     if (needs_functor) code_.source += epilogue_.definition + "\n";
     code_.source += functions_ + format("{} {{\n{}}}\n", signature_.head(), body_);
@@ -282,7 +322,8 @@ class Writer {
   bool last_ = false;        // channels last
   bool planes_ = false;      // what is made of cuDNN's result isn't
   bool direct_ = false, in_library_ = false, finishes_ = false;
-  int64_t padded_ = 0;  // channels of what cuDNN reads
+  std::optional<Phases> phases_;  // of a transposed convolution that cuDNN sees as another one
+  int64_t padded_ = 0;            // channels of what cuDNN reads
   std::string product_, result_, body_, functions_;
   std::vector<std::string> unaligned_;
   Signature signature_;

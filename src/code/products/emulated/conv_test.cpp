@@ -51,6 +51,33 @@ const Form forms[] = {
      "%y = conv_transpose(%x, %w) stride=[2,1,2] padding=[0,1,1] dilation=[1,1,1] output_padding=[1,0,1] : "
      "f32[1,2,7,4,4]\noutput %y\n"},
 };
+// Transposed ones as one convolution for all phases: fewer taps in some, results of no phase at the edges.
+const Form strided_forms[] = {
+    {"even",
+     "input %x : f32[2,8,5,6]\nparameter %w : f32[8,16,4,4]\nparameter %b : f32[16]\n"
+     "%y = conv_transpose(%x, %w, %b) stride=[2,2] padding=[0,1] dilation=[1,1] output_padding=[0,0] : "
+     "f32[2,16,12,12]\n%z = silu(%y) : f32[2,16,12,12]\noutput %z\n"},
+    {"odd",
+     "input %x : f32[1,12,4,7]\nparameter %w : f32[12,9,3,5]\nparameter %b : f32[9]\n"
+     "%y = conv_transpose(%x, %w, %b) stride=[2,3] padding=[1,0] dilation=[1,1] output_padding=[1,2] : "
+     "f32[1,9,8,25]\noutput %y\n"},
+    {"one_tap",
+     "input %x : f32[2,16,3,5]\nparameter %w : f32[16,6,2,2]\nparameter %b : f32[6]\n"
+     "%y = conv_transpose(%x, %w, %b) stride=[2,2] padding=[0,0] dilation=[1,1] output_padding=[0,0] : "
+     "f32[2,6,6,10]\noutput %y\n"},
+    {"no_tap",
+     "input %x : f32[1,8,6,3]\nparameter %w : f32[8,4,2,1]\n"
+     "%y = conv_transpose(%x, %w) stride=[3,2] padding=[0,0] dilation=[1,1] output_padding=[2,0] : "
+     "f32[1,4,19,5]\noutput %y\n"},
+    {"line",
+     "input %x : f32[2,8,9]\nparameter %w : f32[8,5,7]\nparameter %b : f32[5]\n"
+     "%y = conv_transpose(%x, %w, %b) stride=[3] padding=[4] dilation=[1] output_padding=[1] : f32[2,5,24]\n"
+     "output %y\n"},
+    {"volume",
+     "input %x : f32[2,6,3,4,2]\nparameter %w : f32[6,10,3,3,2]\nparameter %b : f32[10]\n"
+     "%y = conv_transpose(%x, %w, %b) stride=[2,2,1] padding=[1,1,0] dilation=[1,1,1] "
+     "output_padding=[0,1,0] : f32[2,10,5,8,3]\n%z = relu(%y) : f32[2,10,5,8,3]\noutput %z\n"},
+};
 const char* depthwise =
     "input %x : f32[2,6,9,8]\nparameter %w : f32[6,1,3,3]\nparameter %b : f32[6]\n"
     "%y = conv(%x, %w, %b) stride=[1,1] padding=[1,1] dilation=[1,1] groups=6 : f32[2,6,9,8]\n"
@@ -194,6 +221,19 @@ std::vector<Case> conv_cases() {
       all.push_back({format("phases_{}", form.name), "conv.transposed", form.graph, "strict"});
   }
   plan::Storage last{DType::f32, {0, 2, 3, 1}}, half_last{DType::f16, {0, 2, 3, 1}};
+  for (const Form& form : strided_forms)
+    for (const char* setting : {"half", "last"})
+      all.push_back({.name = format("{}_strided_{}", setting, form.name),
+                     .technique = "conv.cudnn",
+                     .graph = form.graph,
+                     .settings = {{setting, 1}},
+                     .tolerance = 2e-3});
+  all.push_back({.name = "half_strided_stored",
+                 .technique = "conv.cudnn",
+                 .graph = strided_forms[0].graph,
+                 .settings = {{"half", 1}},
+                 .storage = {{"x", half_last}, {"z", half_last}},
+                 .tolerance = 2e-3});
   all.push_back({.name = "split_once",
                  .technique = "conv.split_half",
                  .graph = forms[10].graph,

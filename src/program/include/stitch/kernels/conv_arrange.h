@@ -181,6 +181,67 @@ StitchStatus pack_filter(const From* weight, To* packed, int filters, int channe
                 padded, taps);
 }
 
+// A transposed convolution as one convolution whose filters are those of every phase: result o of an axis is
+// the sum over j of pixel (o + padding) / stride - j and tap (o + padding) % stride + j * stride. Phases has
+// the numbers, `before` is the padding in whole strides more. Where a result lies in what that convolution
+// writes, (sample, z, y, x, phase, channel):
+template <class Phases>
+struct InPhases {
+  __device__ __forceinline__ int64_t operator()(int sample, int pixel) const {
+    const int z = pixel / Phases::width / Phases::height + Phases::before_z;
+    const int y = pixel / Phases::width % Phases::height + Phases::before_y;
+    const int x = pixel % Phases::width + Phases::before_x;
+    const int phase = (z % Phases::stride_z * Phases::stride_y + y % Phases::stride_y) * Phases::stride_x +
+                      x % Phases::stride_x;
+    const int64_t row =
+        (int64_t{sample} * Phases::size_z + z / Phases::stride_z) * Phases::size_y + y / Phases::stride_y;
+    constexpr int phases = Phases::stride_z * Phases::stride_y * Phases::stride_x;
+    return ((row * Phases::size_x + x / Phases::stride_x) * phases + phase) * Phases::filters;
+  }
+};
+// packed (phases, filters, taps of a phase, padded channels) from (channels, filters, kernel)
+template <class Phases, int padded, class From, class To>
+__global__ void __launch_bounds__(256)
+    pack_phases_kernel(const From* __restrict__ weight, To* __restrict__ packed, int64_t count) {
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
+  if (i >= count) return;
+  int64_t rest = i;
+  auto next = [&](int size) {
+    const int own = static_cast<int>(rest % size);
+    rest /= size;
+    return own;
+  };
+  const int channel = next(padded);
+  // A convolution goes along its pixels, and j against them.
+  const int x = Phases::taps_x - 1 - next(Phases::taps_x), y = Phases::taps_y - 1 - next(Phases::taps_y),
+            z = Phases::taps_z - 1 - next(Phases::taps_z);
+  const int filter = next(Phases::filters);
+  const int tap_x = next(Phases::stride_x) + x * Phases::stride_x,
+            tap_y = next(Phases::stride_y) + y * Phases::stride_y,
+            tap_z = next(Phases::stride_z) + z * Phases::stride_z;
+  const bool there = channel < Phases::channels && tap_x < Phases::kernel_x && tap_y < Phases::kernel_y &&
+                     tap_z < Phases::kernel_z;
+  const int64_t row = ((int64_t{channel} * Phases::filters + filter) * Phases::kernel_z + tap_z);
+  packed[i] = static_cast<To>(
+      there ? static_cast<float>(weight[(row * Phases::kernel_y + tap_y) * Phases::kernel_x + tap_x]) : 0.0f);
+}
+template <class Phases, int padded, class From, class To>
+StitchStatus pack_phases(const From* weight, To* packed, cudaStream_t stream) {
+  constexpr int64_t phases = int64_t{Phases::stride_z} * Phases::stride_y * Phases::stride_x,
+                    taps = int64_t{Phases::taps_z} * Phases::taps_y * Phases::taps_x,
+                    count = phases * Phases::filters * taps * padded;
+  return launch("pack_phases", pack_phases_kernel<Phases, padded, From, To>,
+                {static_cast<unsigned>(divide_up(count, 256)), 256}, stream, weight, packed, count);
+}
+// Where a pixel lies in an image (sample, pixel, channel) itself.
+template <int channels>
+struct InOrder {
+  int pixels;
+  __device__ __forceinline__ int64_t operator()(int sample, int pixel) const {
+    return (int64_t{sample} * pixels + pixel) * channels;
+  }
+};
+
 // A result in fp16 that is finished into fp16 is rounded a second time, and a bias shifts all values of a
 // channel off the first grid by the same part of a step: rounded to the nearest, all of them would be off by
 // that part, and a mean over the image, too (7.6e-5 where TF32 is off by 8e-6). So it goes up as often as the
@@ -201,8 +262,8 @@ __device__ __forceinline__ Out finished_as(Sum value, Index position) {
 }
 // The result as it should be, from cuDNN's: P has its indices (matmul.h), groups · rows are channels, columns
 // are samples · pixels. The image may be `out` itself where the orders agree. A thread takes `pack`
-// neighbours of the image; `together`: they are neighbours in `out`, too.
-template <class P, bool last, int pack, bool together, class From, class Epilogue>
+// neighbours of the image; `together`: they are neighbours in `out`, too. Phases: if it lies so.
+template <class P, bool last, int pack, bool together, class Phases, class From, class Epilogue>
 __global__ void __launch_bounds__(256)
     finish_image_kernel(const From* image, typename P::Out* out, Epilogue epilogue, int pixels) {
   using Index = typename P::Index;
@@ -211,13 +272,16 @@ __global__ void __launch_bounds__(256)
   using Flat = flat_index_t<all>;
   const int64_t wide = (static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x) * pack;
   if (wide >= all) return;
-  const Pack<From, pack> values = load<pack>(image + wide, 0);
   Pack<typename P::Out, pack> results;
   Index at[pack];
   // Packs stay inside a run of channels or pixels: one division a pack.
   const Flat first = static_cast<Flat>(wide), plane = static_cast<Flat>(pixels);
   const Flat channel = last ? first % Flat{channels} : first / plane % Flat{channels};
   const Flat column = last ? first / Flat{channels} : first / plane / Flat{channels} * plane + first % plane;
+  int64_t from = wide;
+  if constexpr (!std::is_void_v<Phases>)
+    from = InPhases<Phases>{}(static_cast<int>(column / plane), static_cast<int>(column % plane)) + channel;
+  const Pack<From, pack> values = load<pack>(image + from, 0);
 #pragma unroll
   for (int v = 0; v < pack; ++v) {
     const Index own = static_cast<Index>(channel) + (last ? v : 0),
@@ -236,17 +300,17 @@ __global__ void __launch_bounds__(256)
   }
 }
 // `pack` neighbours of the image are neighbours in `out`; 1: nobody knows.
-template <class P, bool last, int pack, class From, class Epilogue>
+template <class P, bool last, int pack, class Phases = void, class From, class Epilogue>
 StitchStatus finish_image(const char* name, const From* image, typename P::Out* out, Epilogue epilogue,
                           int pixels, cudaStream_t stream) {
   constexpr int64_t count = int64_t{P::batches} * P::rows * P::columns;
   bool packed = reinterpret_cast<uintptr_t>(image) % (pack * sizeof(From)) == 0 &&
                 reinterpret_cast<uintptr_t>(out) % (pack * sizeof(typename P::Out)) == 0;
   if (pack > 1 && packed)
-    return launch(name, finish_image_kernel<P, last, pack, true, From, Epilogue>,
+    return launch(name, finish_image_kernel<P, last, pack, true, Phases, From, Epilogue>,
                   {static_cast<unsigned>(divide_up(count / pack, 256)), 256}, stream, image, out, epilogue,
                   pixels);
-  return launch(name, finish_image_kernel<P, last, 1, false, From, Epilogue>,
+  return launch(name, finish_image_kernel<P, last, 1, false, Phases, From, Epilogue>,
                 {static_cast<unsigned>(divide_up(count, 256)), 256}, stream, image, out, epilogue, pixels);
 }
 
@@ -294,10 +358,10 @@ struct PlanesTile {
 
 // The same from channels last, at 16 bytes, to planes. `run` pixels of a channel at once: where 4 lie behind
 // each other in `out` as one row of 16 bytes, an epilogue's reads and all arithmetic on places are shared.
-template <class P, int run, class From, class Epilogue>
+template <class P, int run, class Where, class From, class Epilogue>
 __global__ void __launch_bounds__(image_threads, 4)
     finish_transposed_kernel(const From* __restrict__ image, typename P::Out* __restrict__ out,
-                             Epilogue epilogue, int pixels) {
+                             Epilogue epilogue, int pixels, Where where) {
   using Index = typename P::Index;
   constexpr int channels = static_cast<int>(int64_t{P::batches} * P::rows);
   using Tile = PlanesTile<From, channels>;
@@ -314,7 +378,7 @@ __global__ void __launch_bounds__(image_threads, 4)
     for (int w = 0; w < in_word; ++w) {
       const int pixel = pixel0 + at / Tile::packs * in_word + w;
       held[i][w] = first < channels && pixel < pixels
-                       ? load<pack>(image + (int64_t{part.sample} * pixels + pixel) * channels + first, 0)
+                       ? load<pack>(image + where(part.sample, pixel) + first, 0)
                        : Pack<From, pack>{};
     }
   }
@@ -362,7 +426,7 @@ __global__ void __launch_bounds__(image_threads, 4)
   }
 }
 // `run`: so many pixels of a plane lie behind each other in `out`, at a multiple of so many elements.
-template <class P, int run, class From, class Epilogue>
+template <class P, int run, class Phases = void, class From, class Epilogue>
 StitchStatus finish_transposed(const char* name, const From* image, typename P::Out* out, Epilogue epilogue,
                                int samples, int pixels, cudaStream_t stream) {
   constexpr int channels = static_cast<int>(int64_t{P::batches} * P::rows);
@@ -371,10 +435,17 @@ StitchStatus finish_transposed(const char* name, const From* image, typename P::
       static_cast<unsigned>(samples * divide_up(channels, Tile::channels) * divide_up(pixels, Tile::pixels)),
       image_threads};
   const bool aligned = reinterpret_cast<uintptr_t>(out) % (run * sizeof(typename P::Out)) == 0;
-  return launch(name,
-                aligned ? finish_transposed_kernel<P, run, From, Epilogue>
-                        : finish_transposed_kernel<P, 1, From, Epilogue>,
-                geometry, stream, image, out, epilogue, pixels);
+  auto finish = [&](auto where) {
+    using Where = decltype(where);
+    return launch(name,
+                  aligned ? finish_transposed_kernel<P, run, Where, From, Epilogue>
+                          : finish_transposed_kernel<P, 1, Where, From, Epilogue>,
+                  geometry, stream, image, out, epilogue, pixels, where);
+  };
+  if constexpr (std::is_void_v<Phases>)
+    return finish(InOrder<channels>{pixels});
+  else
+    return finish(InPhases<Phases>{});
 }
 
 }  // namespace stitch
