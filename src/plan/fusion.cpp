@@ -127,7 +127,7 @@ std::vector<std::string_view> candidates(const Graph& graph, const Region& regio
     case Op::matmul:
     case Op::einsum: return {"matmul.vector", "matmul.cublaslt"};
     case Op::conv:
-    case Op::conv_transpose: return {"conv.depthwise", "conv.cudnn"};
+    case Op::conv_transpose: return {"conv.vector", "conv.depthwise", "conv.cudnn"};
     case Op::attention: return {"attention.tensor_core", "attention.flash"};
     case Op::rnn: return {"rnn.persistent", "rnn.cudnn"};
     default: return {};

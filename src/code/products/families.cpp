@@ -25,6 +25,8 @@ std::span<const Family> product_families() {
        write_conv_depthwise},
       {"conv.pointwise", "kernels of one pixel over planes: a product in TF32 at the speed of its bytes",
        accepts_conv_pointwise, write_conv_pointwise},
+      {"conv.vector", "kernels of one pixel over one to twelve of them, at the speed of the filters",
+       accepts_conv_vector, write_conv_vector},
       {"attention.plain", "scores in memory: product, softmax, product", accepts_attention_plain,
        write_attention_plain},
       {"attention.flash", "online softmax over tiles of keys", accepts_attention_flash,

@@ -21,6 +21,8 @@ Result<void> accepts_conv_plain(const Graph& graph, const plan::Region& region);
 Result<RegionCode> write_conv_plain(const RegionRequest& request);
 Result<void> accepts_conv_cudnn(const Graph& graph, const plan::Region& region);
 Result<RegionCode> write_conv_cudnn(const RegionRequest& request);
+Result<void> accepts_conv_vector(const Graph& graph, const plan::Region& region);
+Result<RegionCode> write_conv_vector(const RegionRequest& request);
 Result<void> accepts_conv_split(const Graph& graph, const plan::Region& region);
 Result<RegionCode> write_conv_split(const RegionRequest& request);
 Result<void> accepts_conv_transposed(const Graph& graph, const plan::Region& region);

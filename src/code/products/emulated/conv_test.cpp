@@ -135,6 +135,23 @@ const Form pointwise_forms[] = {
      "%y = conv(%x, %w, %b) stride=[1,1,1] padding=[0,0,0] dilation=[2,1,1] : f32[2,9,3,4,5]\noutput %y\n"},
 };
 
+const Form vector_forms[] = {
+    {"one_pixel",
+     "input %x : f32[2,96,1,1]\nparameter %w : f32[37,96,1,1]\nparameter %b : f32[37]\n"
+     "%y = conv(%x, %w, %b) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[2,37,1,1]\n"
+     "%z = sigmoid(%y) : f32[2,37,1,1]\noutput %z\n"},
+    {"long",
+     "input %x : f32[1,1500,1]\nparameter %w : f32[9,1500,1]\n"
+     "%y = conv(%x, %w) stride=[1] padding=[0] dilation=[1] : f32[1,9,1]\noutput %y\n"},
+    {"odd",
+     "input %x : f32[5,21,1,1,1]\nparameter %w : f32[6,21,1,1,1]\n"
+     "%y = conv(%x, %w) stride=[1,1,1] padding=[0,0,0] dilation=[1,1,1] : f32[5,6,1,1,1]\noutput %y\n"},
+    {"pixels",
+     "input %x : f32[2,32,3,4]\nparameter %w : f32[10,32,1,1]\nparameter %b : f32[10]\n"
+     "%y = conv(%x, %w, %b) stride=[2,2] padding=[0,0] dilation=[1,1] : f32[2,10,2,2]\n"
+     "%z = relu(%y) : f32[2,10,2,2]\noutput %z\n"},
+};
+
 // Several tiles in every direction, the last ones not full.
 const Form halo_forms[] = {
     {"tiles",
@@ -260,6 +277,12 @@ std::vector<Case> conv_cases() {
                  .graph = transposed_forms[2].graph,
                  .settings = {{"fours", 2}},
                  .tolerance = 1e-6});
+  for (const Form& form : vector_forms)
+    all.push_back({.name = format("vector_{}", form.name),
+                   .technique = "conv.vector",
+                   .graph = form.graph,
+                   .numerics = "strict",
+                   .tolerance = 1e-6});
   for (const Form& form : halo_forms)
     all.push_back({.name = format("halo_{}", form.name),
                    .technique = "conv.split_half",

@@ -1,0 +1,75 @@
+// conv.vector: a kernel of one pixel over at most 12 pixels in all, as behind a global pool: filters times as
+// many vectors, at the speed of the filters' bytes (kernels/matmul_vector.h). Tiles of a library's product
+// would be mostly empty: cuDNN takes 5 us for 2 samples of 384 channels, and often a second kernel. Exact in
+// all classes.
+#include "code/names.h"
+#include "code/products/convolution.h"
+#include "code/products/epilogue.h"
+#include "code/products/families.h"
+#include "code/products/signature.h"
+
+namespace stitch::code {
+
+namespace {
+
+constexpr int64_t most_pixels = 12, most_channels = 8192;
+
+// Filters and vectors that lie channel behind channel, by fours.
+bool lies_in_quads(const Convolution& c) {
+  const auto strides = c.strides(c.x);
+  const bool one_sample = c.batch == 1, one_pixel = c.positions() == 1;
+  return c.channels_in % 4 == 0 && c.weight.contiguous() && c.weight.offset % 4 == 0 && c.x.offset % 4 == 0 &&
+         strides[1] == 1 && (one_sample || strides[0] % 4 == 0) && one_pixel;
+}
+
+}  // namespace
+
+Result<void> accepts_conv_vector(const Graph& graph, const plan::Region& region) {
+  STITCH_TRY(Parts parts, parts_of(graph, region, convolution_ops));
+  const Node& node = *parts.product;
+  Convolution c = geometry_of(graph, node);
+  if (graph.type(node.results[0]).dtype != DType::f32) return not_for(region, "takes convolutions of f32");
+  if (c.transposed || c.groups > 1) return not_for(region, "has no groups and no transposed convolutions");
+  if (graph.type(node.results[0]).elements() == 0 || c.channels_in == 0)
+    return not_for(region, "has no convolutions of nothing");
+  for (size_t d = 0; d < 3; ++d)
+    if (c.kernel[d] != 1 || c.padding[d] != 0)
+      return not_for(region, "has kernels of one pixel only, without padding");
+  if (c.batch * c.positions() > most_pixels || c.channels_in > most_channels)
+    return not_for(region, format("takes at most {} pixels and {} channels", most_pixels, most_channels));
+  return {};
+}
+
+Result<RegionCode> write_conv_vector(const RegionRequest& request) {
+  STITCH_CHECK(accepts_conv_vector(request.graph, request.region));
+  STITCH_TRY(Parts parts, parts_of(request.graph, request.region, convolution_ops));
+  STITCH_TRY(Convolution c, convolution_of(request, parts));
+  STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, 1));
+  const Place &x = *c.x.place, &weight = *c.weight.place, &out = *c.result.view.place;
+  for (const Place* place : {&x, &weight, &out})
+    if (place->dtype != DType::f32) return not_for(request.region, "reads and writes f32 only");
+  RegionCode code;
+  code.includes = "#include \"stitch/kernels/matmul_vector.h\"\n";
+  Signature signature("enqueue_" + request.name);
+  signature.read(weight);
+  signature.read(x);
+  for (const Place* place : epilogue.places) signature.read(*place);
+  signature.write(out);
+  code.declaration = signature.declaration();
+  std::string product = type_name(request.name, "Product");
+  code.source = format(
+      "// {}{}{}\n// Filters times {} vectors: filters are read once; kernels/matmul_vector.h has the "
+      "kernel.\n{}\n",
+      describe(c), epilogue.summary.empty() ? "" : ", then ", epilogue.summary, c.batch * c.positions(),
+      convolution_struct(c, product));
+  if (!epilogue.empty()) code.source += epilogue.definition + "\n";
+  code.source += format(
+      "{} {{\n  return stitch::enqueue_vector_product<{}, false, true, {}, {}>(\n      \"{}\", {}, {}, "
+      "nullptr, {}, {}, stream);\n}}\n",
+      signature.head(), product, most_channels, lies_in_quads(c), request.name, weight.pointer, x.pointer,
+      out.pointer, epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct);
+  code.arguments = signature.arguments();
+  return code;
+}
+
+}  // namespace stitch::code
