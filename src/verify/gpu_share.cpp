@@ -23,8 +23,8 @@ double gpu_bytes_of(const Signature& signature, double peak_bytes) {
 }
 
 Result<MachineShare> take_gpu_memory(const Graph& graph, const Signature& signature, double total) {
-  // At most eight at once: more of them only take turns on the GPU's clock.
-  constexpr int parts = 32, least = 4;
+  // At most sixteen at once: more of them only take turns on the GPU's clock.
+  constexpr int parts = 32, least = 2;
   const double bytes = gpu_bytes_of(signature, static_cast<double>(cost(graph).peak_bytes));
   return MachineShare::take(
       "gpu.memory", std::clamp(static_cast<int>(std::ceil(parts * bytes / total)), least, parts), parts);

@@ -6,60 +6,13 @@
 #include "base/format.h"
 #include "code/loops/families.h"
 #include "code/loops/loop.h"
+#include "code/loops/pool_shape.h"
+#include "code/loops/pool_strip.h"
 #include "code/loops/row_plan.h"
 
 namespace stitch::code::loops {
 
 namespace {
-
-// One spatial dimension.
-struct Axis {
-  int64_t in = 1, out = 1, taps = 1, stride = 1, padding = 0, dilation = 1;
-  int64_t reach() const { return (taps - 1) * dilation + 1; }
-  // Input positions that so many neighbouring results look at.
-  int64_t span(int64_t results) const { return (results - 1) * stride + reach(); }
-};
-
-struct Pool {
-  int32_t node = -1;
-  bool largest = false;
-  Axis z, y, x;
-  size_t dims = 0;
-  double share = 1;  // of a mean: what one element counts
-};
-
-std::optional<Pool> pool_of(const Graph& graph, int32_t number) {
-  const Node& node = graph.nodes[static_cast<size_t>(number)];
-  if ((node.op != Op::max_pool && node.op != Op::avg_pool) || node.results.size() > 1) return std::nullopt;
-  const TensorType& type = graph.type(node.operands[0]);
-  if (!is_floating(type.dtype)) return std::nullopt;
-  Pool pool{number, node.op == Op::max_pool};
-  pool.dims = type.shape.size() - 2;
-  if (pool.dims < 1 || pool.dims > 3) return std::nullopt;
-  const Attributes& attributes = node.attributes;
-  const Shape& out = graph.type(node.results[0]).shape;
-  Axis* axes[] = {&pool.z, &pool.y, &pool.x};
-  int64_t count = 1;
-  bool whole = true;  // every window has as many elements, padding included
-  for (size_t d = 0; d < pool.dims; ++d) {
-    Axis& axis = *axes[3 - pool.dims + d];
-    axis = {type.shape[d + 2],
-            out[d + 2],
-            attributes.integers("kernel")[d],
-            attributes.integers("stride")[d],
-            attributes.integers("padding")[d],
-            pool.largest ? attributes.integers("dilation")[d] : 1};
-    count *= axis.taps;
-    whole &= axis.padding == 0 || pool.largest || attributes.flag("count_padding");
-    whole &= (axis.out - 1) * axis.stride + axis.reach() <= axis.in + 2 * axis.padding;
-  }
-  if (!pool.largest) {
-    int64_t divisor = attributes.integer("divisor");
-    if (!divisor && !whole) return std::nullopt;
-    pool.share = 1.0 / static_cast<double>(divisor ? divisor : count);
-  }
-  return pool;
-}
 
 // How a block's threads share its work.
 struct Tile {
@@ -95,11 +48,6 @@ std::optional<Tile> tile_of(const Pool& pool) {
   if (least == INT64_MAX) return std::nullopt;
   tile.width = pool.x.span(tile.columns);
   return tile;
-}
-
-// "a + b", without an a that is 0.
-std::string sum_text(const Index& a, const std::string& b) {
-  return a.text() == "0" ? b : a.text() + " + " + b;
 }
 
 class PoolWriter {
@@ -291,6 +239,7 @@ std::optional<RegionCode> write_pool(const RegionRequest& request) {
       if (after.contains(id) && graph.type(id).shape != result.shape) return std::nullopt;
     after.insert(user.results.begin(), user.results.end());
   }
+  if (std::optional<RegionCode> strips = write_pool_strips(request, *pool)) return strips;
   std::optional<Tile> tile = tile_of(*pool);
   if (!tile || tile->rows * tile->width * size_of(result.dtype) > 40 * 1024) return std::nullopt;
   Kernel kernel = PoolWriter(request, *pool, *tile).write();

@@ -110,8 +110,9 @@ TEST(LoopDevice, Chains) {
 // Windows that overlap, leave gaps, hang over the edges: in one, two and three dimensions.
 TEST(LoopDevice, Pools) {
   Bench bench("pools");
+  const std::string tile = "__shared__", strip = "take_windows", neither;
   auto pool = [&](const std::string& in, const std::string& out, const std::string& call, bool half = false,
-                  bool tiled = true) {
+                  const std::string& way = "__shared__") {
     std::string text = format(
         "graph \"g\"\ninput %x : f32[{0}]\ninput %b : f32[{1}]\n\n%s = silu(%x) : f32[{0}]\n%p = {2} : "
         "f32[{1}]\n%y = mul(%p, %b) : f32[{1}]\n\noutput %y\nend\n",
@@ -122,10 +123,16 @@ TEST(LoopDevice, Pools) {
     if (half) layouts = {{"x", {DType::f16, {}}}, {"y", {DType::f16, {}}}};
     auto added = bench.add(call + " of " + in, *graph, {}, {}, layouts, "loop");
     ASSERT_TRUE(added) << added.error().text();
-    EXPECT_EQ(bench.last().code.source.find("__shared__") != std::string::npos, tiled) << call;
+    for (const std::string& each : {tile, strip})
+      EXPECT_EQ(bench.last().code.source.find(each) != std::string::npos, each == way) << call;
   };
   pool("2,3,61", "2,3,48", "max_pool(%s) kernel=[8] stride=[1] padding=[4] dilation=[3]");
-  pool("2,3,1500", "2,3,1501", "avg_pool(%s) kernel=[8] stride=[1] padding=[4]");
+  pool("2,3,1500", "2,3,1501", "avg_pool(%s) kernel=[8] stride=[1] padding=[4]", false, strip);
+  // Strips: odd numbers of taps, shifts by more than a warp, rows of one strip and of several.
+  pool("2,3,700", "2,3,687", "max_pool(%s) kernel=[8] stride=[1] padding=[4] dilation=[3]", false, strip);
+  pool("1,5,300", "1,5,300", "avg_pool(%s) kernel=[7] stride=[1] padding=[3]", true, strip);
+  pool("1,3,520", "1,3,475", "max_pool(%s) kernel=[6] stride=[1] padding=[0] dilation=[9]", false, strip);
+  pool("3,1,150", "3,1,138", "avg_pool(%s) kernel=[13] stride=[1] padding=[0]", false, strip);
   pool("2,3,23,37", "2,3,22,36", "max_pool(%s) kernel=[4,4] stride=[1,1] padding=[1,1] dilation=[1,1]");
   pool("2,3,23,37", "2,3,22,36", "max_pool(%s) kernel=[4,4] stride=[1,1] padding=[1,1] dilation=[1,1]", true);
   pool("1,2,45,34", "1,2,4,3", "avg_pool(%s) kernel=[11,11] stride=[11,11] padding=[0,0]");
@@ -134,9 +141,10 @@ TEST(LoopDevice, Pools) {
   pool("1,2,6,7,19", "1,2,3,4,10", "avg_pool(%s) kernel=[3,3,3] stride=[2,2,2] padding=[1,1,1]");
   pool("1,1,5,1400", "1,1,3,700", "max_pool(%s) kernel=[3,3] stride=[2,2] padding=[1,1] dilation=[1,1]");
   // Small windows apart from each other: a thread each.
-  pool("1,2,5,6,19", "1,2,2,3,9", "avg_pool(%s) kernel=[2,2,2] stride=[2,2,2] padding=[0,0,0]", false, false);
+  pool("1,2,5,6,19", "1,2,2,3,9", "avg_pool(%s) kernel=[2,2,2] stride=[2,2,2] padding=[0,0,0]", false,
+       neither);
   pool("2,3,21,30", "2,3,5,7", "max_pool(%s) kernel=[4,4] stride=[4,4] padding=[0,0] dilation=[1,1]", true,
-       false);
+       neither);
   bench.run();
 }
 

@@ -1,0 +1,33 @@
+// A pool's windows, dimension by dimension.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "code/loops/kernel.h"
+
+namespace stitch::code::loops {
+
+// One spatial dimension.
+struct Axis {
+  int64_t in = 1, out = 1, taps = 1, stride = 1, padding = 0, dilation = 1;
+  int64_t reach() const { return (taps - 1) * dilation + 1; }
+  // Input positions that so many neighbouring results look at.
+  int64_t span(int64_t results) const { return (results - 1) * stride + reach(); }
+};
+
+struct Pool {
+  int32_t node = -1;
+  bool largest = false;
+  Axis z, y, x;
+  size_t dims = 0;
+  double share = 1;  // of a mean: what one element counts
+};
+
+// Nothing where windows differ in what an element counts, or indices are asked for, too.
+std::optional<Pool> pool_of(const Graph& graph, int32_t node);
+
+// "a + b", without an a that is 0.
+std::string sum_text(const Index& a, const std::string& b);
+
+}  // namespace stitch::code::loops
