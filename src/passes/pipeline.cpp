@@ -28,6 +28,7 @@ std::span<const Pass> cleanup_pipeline() {
        pool_weights_of_products},
       {"algebra-pooled-convolutions", "after sharing: a convolution that two want is not moved",
        pool_before_convolutions},
+      {"transposed-biases", "after pools of convolutions, which know where a bias belongs", set_biases_apart},
       {"canonical-views-again", "sharing and folding leave views of views behind", canonicalize_views},
       {"unrolled-recurrences", "behind the views: a step's input is then one slice and one reshape",
        roll_recurrences},

@@ -299,15 +299,25 @@ bool is_tf32_by_shape(const Graph& graph, const Node& convolution) {
 }
 
 // A batch norm in training gives its variances away: rounding a filter's weights shows there, however much
-// noise other layers leave in the values.
+// noise other layers leave in the values. A bias in between changes no variance.
 bool is_shown(const Graph& graph, const Node& convolution) {
   auto shows = [&](const Node& norm) {
     return std::ranges::any_of(graph.updates, [&](const Update& update) {
       return std::ranges::find(norm.results, update.value) != norm.results.end();
     });
   };
+  auto reads = [](const Node& node, ValueId value) {
+    return std::ranges::find(node.operands, value) != node.operands.end();
+  };
+  std::set<ValueId> same = {convolution.results[0]};
+  for (const Node& node : graph.nodes)
+    if (node.op == Op::add && reads(node, convolution.results[0]) &&
+        std::ranges::any_of(node.operands, [&](ValueId id) {
+          return graph.type(id).elements() == graph.type(convolution.results[0]).shape[1];
+        }))
+      same.insert(node.results[0]);
   return std::ranges::any_of(graph.nodes, [&](const Node& node) {
-    return node.op == Op::batch_norm && node.operands[0] == convolution.results[0] && shows(node);
+    return node.op == Op::batch_norm && same.contains(node.operands[0]) && shows(node);
   });
 }
 

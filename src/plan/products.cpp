@@ -20,9 +20,10 @@ bool can_be_taken(const Graph& graph, const Region& region, const Region& produc
              fits(graph.nodes[static_cast<size_t>(n)]);
     });
   };
-  bool matrix = product.technique.starts_with("matmul.");
-  if (node.op == Op::full)
-    return (matrix || product.technique.starts_with("conv.")) &&
+  bool matrix = product.technique.starts_with("matmul."), convolution = product.technique.starts_with("conv.");
+  bool weight = is_view(node.op) && graph[node.operands[0]].has_data();
+  if (node.op == Op::full || (convolution && weight))
+    return (matrix || convolution) &&
            every_user([](const Node& user) { return info(user.op).family == Family::pointwise; });
   return is_view(node.op) && matrix && every_user([](const Node&) { return true; });
 }
