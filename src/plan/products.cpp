@@ -20,7 +20,8 @@ bool can_be_taken(const Graph& graph, const Region& region, const Region& produc
              fits(graph.nodes[static_cast<size_t>(n)]);
     });
   };
-  bool matrix = product.technique.starts_with("matmul."), convolution = product.technique.starts_with("conv.");
+  bool matrix = product.technique.starts_with("matmul."),
+       convolution = product.technique.starts_with("conv.");
   bool weight = is_view(node.op) && graph[node.operands[0]].has_data();
   if (node.op == Op::full || (convolution && weight))
     return (matrix || convolution) &&

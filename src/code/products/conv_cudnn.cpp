@@ -84,14 +84,18 @@ class Writer {
   }
 
   // Where one convolution for all phases is faster than the gradient of one, by bench/conv_cudnn_bench.cu on
-  // an H200: 1.2 to 1.8 times in TF32, 1.2 to 1.5 in fp16 for few filters; many make it slower there.
+  // an H200: 1.2 to 1.8 times in TF32, 1.2 to 1.5 in fp16 for few filters; many make it slower there, and
+  // what it gains over images with zeros among the taps is lost when its phases are put together (Level 2's
+  // 2, 16).
   void decide_phases() {
     if (!last_ || is_exact()) return;
     std::optional<Phases> phases = phases_of(c_);
     if (!phases) return;
     const bool flat = c_.dims < 3;
-    const bool wins = type_ == DType::f32 ? flat || c_.channels_out <= 32 || !phases->pads_taps(c_)
-                                          : phases->taps() > 1 && c_.channels_out <= (flat ? 64 : 32);
+    const bool wins = type_ == DType::f32
+                          ? flat || c_.channels_out <= 32 || !phases->pads_taps(c_)
+                          : phases->taps() > 1 && (flat ? c_.channels_out <= 64 && !phases->pads_taps(c_)
+                                                        : c_.channels_out <= 32);
     if (wins) phases_ = *phases;
   }
   bool is_exact() const {

@@ -191,11 +191,29 @@ Layer layer_struct(const Convolution& c, const Tile& tile, const std::string& na
 }
 
 // Where sums can begin at it; otherwise it is part of the epilogue.
-std::optional<View> own_bias(const RegionRequest& request, const Node& node) {
-  if (node.operands.size() < 3 || node.operands[2] == ValueId::none) return std::nullopt;
-  auto bias = find_view(request, node.operands[2]);
-  bool dense = bias && bias->place->dtype == DType::f32 && bias->contiguous() && bias->offset == 0;
-  return dense ? bias : std::nullopt;
+struct Bias {
+  std::optional<View> view;
+  const Node* add = nullptr;  // the node behind the product that adds it, if it isn't the product's own
+};
+Bias bias_of(const RegionRequest& request, const Parts& parts) {
+  const Node& product = *parts.product;
+  Bias out;
+  ValueId value = product.operands.size() > 2 ? product.operands[2] : ValueId::none;
+  if (value == ValueId::none && !parts.after.empty() && parts.after[0]->op == Op::add) {
+    out.add = parts.after[0];
+    value = out.add->operands[out.add->operands[0] == product.results[0] ? 1 : 0];
+  }
+  if (value == ValueId::none || value == product.results[0]) return {};
+  const Shape& shape = request.graph.type(value).shape;
+  const int64_t rank = request.graph.type(product.results[0]).rank(),
+                filters = request.graph.type(product.results[0]).shape[1];
+  // Along the channels, all of them.
+  const bool along = !out.add || (std::ssize(shape) >= rank - 1 && element_count(shape) == filters &&
+                                  shape[shape.size() - static_cast<size_t>(rank) + 1] == filters);
+  out.view = along ? find_view(request, value) : std::nullopt;
+  const bool dense =
+      out.view && out.view->place->dtype == DType::f32 && out.view->contiguous() && out.view->offset == 0;
+  return dense ? out : Bias{};
 }
 
 }  // namespace
@@ -222,8 +240,9 @@ Result<RegionCode> write_conv_transposed(const RegionRequest& request) {
   STITCH_CHECK(accepts_conv_transposed(request.graph, request.region));
   STITCH_TRY(Parts parts, parts_of(request.graph, request.region, convolution_ops));
   STITCH_TRY(Convolution c, convolution_of(request, parts));
-  std::optional<View> bias = own_bias(request, *parts.product);
-  STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, bias ? std::nullopt : std::optional<size_t>(1)));
+  const auto [bias, bias_add] = bias_of(request, parts);
+  STITCH_TRY(Epilogue epilogue,
+             epilogue_of(request, parts, bias ? std::nullopt : std::optional<size_t>(1), 1, bias_add));
   std::string layer = type_name(request.name, "Layer"), packed = request.name + "_weight_by_tap";
   const Place &x = *c.x.place, &weight = *c.weight.place, &out = *c.result.view.place;
   Layer made = layer_struct(c, *TileChoice(c, request.region).choose(), layer);

@@ -66,6 +66,9 @@ class Writer {
     return {};
   }
 
+  // The product's result has it already.
+  void skip(const Node& node) { known_[node.results[0]] = known_.at(parts_.product->results[0]); }
+
   Result<void> add(const Node& node) {
     ValueId result = node.results[0];
     const Shape& shape = request_.graph.type(result).shape;
@@ -188,13 +191,18 @@ class Writer {
 }  // namespace
 
 Result<Epilogue> epilogue_of(const RegionRequest& request, const Parts& parts, std::optional<size_t> bias_dim,
-                             int64_t run) {
+                             int64_t run, const Node* done) {
   Writer writer(request, parts, run);
   const Node& product = *parts.product;
   bool own_bias = product.op == Op::linear || product.op == Op::conv || product.op == Op::conv_transpose;
   if (bias_dim && own_bias && product.operands.size() > 2 && product.operands[2] != ValueId::none)
     STITCH_CHECK(writer.add_bias(product.operands[2], *bias_dim));
-  for (const Node* node : parts.after) STITCH_CHECK(writer.add(*node));
+  for (const Node* node : parts.after) {
+    if (node == done)
+      writer.skip(*node);
+    else
+      STITCH_CHECK(writer.add(*node));
+  }
   return writer.finish();
 }
 

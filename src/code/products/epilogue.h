@@ -27,9 +27,9 @@ struct Epilogue {
 
 // `bias_dim`: which dimension of the result the product's own bias (its third operand) goes along; nothing:
 // the kernel adds it itself. `run`: so many neighbours at a multiple of so many are finished together; 1:
-// each for itself.
+// each for itself. `done`: one of the nodes that follow, an add that the kernel does itself, too.
 Result<Epilogue> epilogue_of(const RegionRequest& request, const Parts& parts, std::optional<size_t> bias_dim,
-                             int64_t run = 1);
+                             int64_t run = 1, const Node* done = nullptr);
 
 // The epilogues that libraries have: a bias along one dimension, then an activation, both optional.
 struct LibraryEpilogue {

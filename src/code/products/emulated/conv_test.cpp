@@ -204,6 +204,15 @@ const Form transposed_forms[] = {
      "input %x : f32[2,6,11,70]\nparameter %w : f32[6,9,3,3]\n"
      "%y = conv_transpose(%x, %w) stride=[1,1] padding=[1,0] dilation=[1,2] output_padding=[0,0] : "
      "f32[2,9,11,74]\noutput %y\n"},
+    {"added_bias",
+     "input %x : f32[2,3,5,9]\nparameter %w : f32[3,16,3,3]\nparameter %b : f32[16]\n"
+     "%p = conv_transpose(%x, %w) stride=[2,2] padding=[1,1] dilation=[1,1] output_padding=[0,0] : "
+     "f32[2,16,9,17]\n%v = reshape(%b) shape=[1,16,1,1] : f32[1,16,1,1]\n"
+     "%y = add(%p, %v) : f32[2,16,9,17]\n%z = silu(%y) : f32[2,16,9,17]\noutput %z\n"},
+    {"added_row",  // as many as channels, but along x
+     "input %x : f32[1,3,5,9]\nparameter %w : f32[3,17,3,3]\nparameter %b : f32[17]\n"
+     "%p = conv_transpose(%x, %w) stride=[2,2] padding=[1,1] dilation=[1,1] output_padding=[0,0] : "
+     "f32[1,17,9,17]\n%y = add(%b, %p) : f32[1,17,9,17]\noutput %y\n"},
     {"spread",
      "input %x : f32[1,4,3,9]\nparameter %w : f32[4,5,2,3]\n"
      "%y = conv_transpose(%x, %w) stride=[3,6] padding=[0,2] dilation=[1,2] output_padding=[2,5] : "
