@@ -72,6 +72,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Golden{"libraries", "libraries"}, Golden{"tensor_cores", "tensor cores"},
                     Golden{"views", "views"}, Golden{"epilogues", "epilogues"}, Golden{"loops", "loops"},
                     Golden{"half_storage", "half storage"},
+                    Golden{"half_storage_before_last", "half storage before the last layers"},
                     Golden{"half_storage_beside_exact", "half storage beside exact layers"},
                     Golden{"channels_last", "channels last"}, Golden{"branches", "branches"}),
     [](const auto& test) { return std::string(test.param.name); });

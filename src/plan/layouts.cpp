@@ -413,8 +413,44 @@ Result<Plan> store_half(const Graph& graph, Plan plan, const Techniques& techniq
   return out;
 }
 
+namespace {
+
+// Convolutions behind which no other of these comes.
+std::set<int32_t> last_of(const Graph& graph, const std::set<int32_t>& convolutions) {
+  std::vector<std::vector<int32_t>> readers = users(graph);
+  std::vector<bool> leads(graph.nodes.size());  // to one of them
+  std::set<int32_t> out;
+  for (size_t n = graph.nodes.size(); n-- > 0;) {
+    bool further = false;
+    for (ValueId id : graph.nodes[n].results)
+      for (int32_t reader : readers[index_of(id)]) further |= leads[static_cast<size_t>(reader)];
+    const bool own = convolutions.contains(static_cast<int32_t>(n));
+    if (own && !further) out.insert(static_cast<int32_t>(n));
+    leads[n] = own || further;
+  }
+  return out;
+}
+
+bool has_half(const Plan& plan) {
+  return std::ranges::any_of(plan.regions, [](const Region& region) { return setting(region, "half") == 1; });
+}
+
+}  // namespace
+
+Result<Plan> store_half_before_last(const Graph& graph, Plan plan, const Techniques& techniques) {
+  // Running statistics show what every layer rounds, not what is left of it in the end.
+  if (plan.numerics != "default" || !graph.updates.empty() || has_half(plan)) return plan;
+  std::set<int32_t> ten_bits = ten_bit_convolutions(graph, plan);
+  for (int32_t n : last_of(graph, ten_bits)) ten_bits.erase(n);
+  if (ten_bits.empty()) return plan;
+  Plan out = Chooser(graph, plan, true, ten_bits).choose();
+  keep_large_planes(graph, out, techniques);
+  return out;
+}
+
 Result<Plan> store_half_beside_exact(const Graph& graph, Plan plan, const Techniques& techniques) {
-  if (plan.numerics != "default") return plan;
+  // With half already, all of them lose bits, and a Verifier agreed.
+  if (plan.numerics != "default" || has_half(plan)) return plan;
   std::set<int32_t> ten_bits;
   for (int32_t n = 0; n < std::ssize(graph.nodes); ++n)
     if (convolves(graph.nodes[static_cast<size_t>(n)].op) && is_tf32_in_pytorch(graph, plan, n))
@@ -425,7 +461,6 @@ Result<Plan> store_half_beside_exact(const Graph& graph, Plan plan, const Techni
     bool product = region.technique == "conv.pointwise";
     if (!node || (region.technique != "conv.cudnn" && !product)) continue;
     if (is_tf32_in_pytorch(graph, plan, static_cast<int32_t>(node - graph.nodes.data()))) continue;
-    if (setting(region, "half") == 1) return plan;  // all of them lose bits already, and a Verifier agreed
     if (graph.type(node->operands[0]).shape[1] < 16 && !product &&
         techniques.accepts("conv.split_half", graph, region))
       region.technique = "conv.split_half";
