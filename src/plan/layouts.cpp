@@ -239,9 +239,10 @@ class Chooser {
     for (ValueId id : last)
       plan.storage[index_of(id)] = {half_ && !keeps_bits(id) ? DType::f16 : DType::f32,
                                     channels_last_order(graph_.type(id).rank())};
-    // Rounded here or by the convolutions that read it: the same bits.
+    // Rounded here or by the convolutions that read it, or that wrote it: the same bits.
     for (ValueId id : planes)
-      if (half_ && eligible(id) && only_convolved(id)) plan.storage[index_of(id)].dtype = DType::f16;
+      if (half_ && eligible(id) && (only_convolved(id) || is_rounded_already(id)))
+        plan.storage[index_of(id)].dtype = DType::f16;
     // Exact until then: less than what TF32 loses before it multiplies.
     for (ValueId id : rounded_)
       if (half_ && !careful_ && eligible(id)) plan.storage[index_of(id)].dtype = DType::f16;
@@ -256,6 +257,14 @@ class Chooser {
     auto convolves_it = [&](size_t r) { return convolution_in(graph_, plan_.regions[r]) != nullptr; };
     return std::ranges::none_of(readers->second, [&](size_t r) { return chosen_.contains(r); }) &&
            (convolves_it(writer) || std::ranges::any_of(readers->second, convolves_it));
+  }
+
+  // As a library wrote it, in fp16: nothing was added.
+  bool is_rounded_already(ValueId id) const {
+    const size_t writer = writer_.at(id);
+    if (!chosen_.contains(writer) || plan_.regions[writer].nodes.size() != 1) return false;
+    const Node& node = *convolution_in(graph_, plan_.regions[writer]);
+    return node.operands.size() < 3 || node.operands[2] == ValueId::none;
   }
 
   bool only_convolved(ValueId id) const {
