@@ -15,8 +15,8 @@ Result<Plan> store_half(const Graph& graph, Plan plan, const Techniques& techniq
 // The same, but a convolution behind which no other one comes writes FP32, as PyTorch's does: what is rounded
 // there no later layer damps (VGG's error was 2.0e-5 with it and 8.7e-6 without, PyTorch's 8.5e-6).
 Result<Plan> store_half_before_last(const Graph& graph, Plan plan, const Techniques& techniques);
-// The same as the first, but what PyTorch does in FP32 stays exact: for networks whose first layers have few channels, and
-// whose error would grow beyond the class.
+// The same as the first, but what PyTorch does in FP32 stays exact: for networks whose first layers have few
+// channels, and whose error would grow beyond the class.
 Result<Plan> store_half_beside_exact(const Graph& graph, Plan plan, const Techniques& techniques);
 // The same convolutions in TF32: values around them with channels last, in FP32.
 Result<Plan> store_channels_last(const Graph& graph, Plan plan, const Techniques& techniques);

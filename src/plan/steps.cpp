@@ -33,10 +33,11 @@ constexpr std::array rules = {
         "convolutions in fp16, which has TF32's mantissa: values between them take half the bytes, channels "
         "last",
         store_half, true},
-    StepRule{"half storage before the last layers",
-             "the same, but a convolution that no other one reads behind writes FP32, as PyTorch's does: what "
-             "it rounds would be the largest error of all",
-             store_half_before_last, true},
+    StepRule{
+        "half storage before the last layers",
+        "the same, but a convolution that no other one reads behind writes FP32, as PyTorch's does: what "
+        "it rounds would be the largest error of all",
+        store_half_before_last, true},
     StepRule{"half storage beside exact layers",
              "the same, but convolutions over few channels, which PyTorch does in FP32, stay in FP32",
              store_half_beside_exact, true},

@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "code/loops/families.h"
 #include "code/loops/pool.h"
+#include "code/loops/turned.h"
 
 namespace stitch::code::loops {
 
@@ -237,6 +238,8 @@ Kernel loop_kernel(const RegionRequest& request, const std::vector<const Place*>
   std::optional<Attempt> best;
   constexpr int64_t much_shared = 3;
   if (auto crossing = crossing_of(request, first)) {
+    if (writes.size() == 1 && crossing->dim == 1 && innermost(first) != 1)
+      if (auto turned = turned_kernel(request, first, name, crossing->width, make)) return *turned;
     Attempt made = attempt(writes, name, make, crossing->width, across(first, *crossing));
     if (!made.kernel.packed.empty()) {
       auto by_channel = turns_by_channel(first, count / crossing->width);

@@ -34,13 +34,13 @@ class StripWriter {
     emitter_.line("const int lane = static_cast<int>(threadIdx.x) % 32;");
     emitter_.scopes().introduce("lane");
     emitter_.line(
-        format("const {0} strip = static_cast<{0}>(blockIdx.x) * {1} + static_cast<{0}>(threadIdx.x) "
+        format("const {0} tile = static_cast<{0}>(blockIdx.x) * {1} + static_cast<{0}>(threadIdx.x) "
                "/ 32;",
                type, threads / lanes));
-    emitter_.scopes().introduce("strip");
+    emitter_.scopes().introduce("tile");
     if (count % (threads / lanes) != 0)
-      emitter_.line(format("if (strip >= {}) return;  // the whole warp", count));
-    Indices at = unflatten(Index::variable("strip", count), {rows, strips_});
+      emitter_.line(format("if (tile >= {}) return;  // the whole warp", count));
+    Indices at = unflatten(Index::variable("tile", count), {rows, strips_});
     row_ = unflatten(at[0], {out[0], out[1]});
     first_ = at[1] * results_;
     load();

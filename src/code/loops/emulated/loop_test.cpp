@@ -107,6 +107,33 @@ TEST(LoopDevice, Chains) {
   bench.run();
 }
 
+// Large images from channels last to planes, through tiles: the last one not full, several slices of
+// channels.
+TEST(LoopDevice, TurnedImages) {
+  Bench bench("turned");
+  auto turn = [&](int64_t channels, const std::string& plane, DType dtype, bool turned) {
+    std::vector<int64_t> last = plane.find(',') == std::string::npos ? std::vector<int64_t>{0, 2, 1}
+                                                                     : std::vector<int64_t>{0, 2, 3, 1};
+    std::string shape = format("f32[2,{},{}]", channels, plane);
+    std::string text = format(
+        "graph \"g\"\ninput %x : {0}\nparameter %b : f32[{1}{2}]\n\n%s = silu(%x) : {0}\n"
+        "%y = add(%s, %b) : {0}\n\noutput %y\nend\n",
+        shape, channels, last.size() == 3 ? ",1" : ",1,1");
+    auto added = bench.add(shape, graph_of(text), {}, {}, {{"x", {dtype, last}}}, "loop");
+    ASSERT_TRUE(added) << added.error().text();
+    EXPECT_EQ(bench.last().code.source.find("turned[") != std::string::npos, turned) << shape;
+  };
+  turn(32, "20,17", DType::f16, true);
+  turn(64, "16,16", DType::f16, true);
+  turn(48, "700", DType::f16, true);
+  turn(128, "13,11", DType::f16, true);
+  turn(16, "31,19", DType::f32, true);
+  turn(48, "31,29", DType::f32, true);
+  turn(32, "9,9", DType::f16, false);    // less than a tile
+  turn(24, "20,60", DType::f16, false);  // too few channels side by side
+  bench.run();
+}
+
 // Windows that overlap, leave gaps, hang over the edges: in one, two and three dimensions.
 TEST(LoopDevice, Pools) {
   Bench bench("pools");
