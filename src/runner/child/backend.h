@@ -41,7 +41,9 @@ class Backend {
   virtual void mark_end() = 0;
   virtual int64_t marked_ns() = 0;
 
-  virtual int64_t bytes_in_use() = 0;  // 0: not known
+  // Since the process began; 0: not known. Below zero where others gave memory back meanwhile, which tells
+  // less than the difference of two.
+  virtual int64_t bytes_in_use() = 0;
   // Memory of the program's own that was written outside of it, in words; "" if none is known.
   virtual std::string damage() { return ""; }
   // What the program's own allocations hold when they are fresh, where that can be chosen.

@@ -122,7 +122,7 @@ class CudaBackend final : public Backend {
     return static_cast<int64_t>(static_cast<double>(milliseconds) * 1e6);
   }
 
-  int64_t bytes_in_use() override { return std::max<int64_t>(0, in_use() - base_in_use_ - flush_bytes_); }
+  int64_t bytes_in_use() override { return in_use() - base_in_use_ - flush_bytes_; }
 
   // Enough for what a program is likely to take first, and little enough for others who use the GPU
   // meanwhile.

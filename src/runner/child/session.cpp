@@ -1,5 +1,6 @@
 #include "runner/child/session.h"
 
+#include <algorithm>
 #include <bit>
 #include <ctime>
 #include <filesystem>
@@ -403,7 +404,7 @@ Json Session::call(const Json& request) {
   reply["damage"] = damage;
   reply["threads_before"] = threads_before;
   reply["threads_after"] = threads_after;
-  reply["device_bytes"] = backend_->bytes_in_use();
+  reply["device_bytes"] = std::max<int64_t>(0, backend_->bytes_in_use());
   return reply;
 }
 
