@@ -155,6 +155,10 @@ std::string launches(const RegionRequest& request, const std::vector<Kernel>& ke
 
 int64_t divided_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
 
+std::string sum_text(const Index& a, const std::string& b) {
+  return a.text() == "0" ? b : a.text() + " + " + b;
+}
+
 Indices unpacked(const Index& pack, const Index& lane, int64_t width, const Shape& shape, size_t joined) {
   joined = std::min(std::max<size_t>(joined, 1), shape.size());
   auto middle = shape.end() - static_cast<int64_t>(joined);

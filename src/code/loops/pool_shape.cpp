@@ -35,8 +35,4 @@ std::optional<Pool> pool_of(const Graph& graph, int32_t number) {
   return pool;
 }
 
-std::string sum_text(const Index& a, const std::string& b) {
-  return a.text() == "0" ? b : a.text() + " + " + b;
-}
-
 }  // namespace stitch::code::loops

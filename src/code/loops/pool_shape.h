@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
 
 #include "code/loops/kernel.h"
 
@@ -26,8 +25,5 @@ struct Pool {
 
 // Nothing where windows differ in what an element counts, or indices are asked for, too.
 std::optional<Pool> pool_of(const Graph& graph, int32_t node);
-
-// "a + b", without an a that is 0.
-std::string sum_text(const Index& a, const std::string& b);
 
 }  // namespace stitch::code::loops

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "code/loops/row_plan.h"
 
 namespace stitch::code::loops {
 
@@ -46,7 +45,7 @@ std::optional<Kernel> turned_kernel(const RegionRequest& request, const Place& w
       return std::nullopt;
 
   const int64_t samples = write.shape[0], slices = write.shape[1] / tile->channels(),
-                pieces = (pixels + tile->pixels - 1) / tile->pixels, blocks = samples * slices * pieces;
+                pieces = divided_up(pixels, tile->pixels), blocks = samples * slices * pieces;
   std::unique_ptr<LoopEmitter> emitter = make();
   const char* type = emitter->index_type();
   const char* block = emitter->stages ? "gridDim.x - 1 - blockIdx.x" : "blockIdx.x";
@@ -64,14 +63,12 @@ std::optional<Kernel> turned_kernel(const RegionRequest& request, const Place& w
     for (const Index& each : unflatten(pixel, plane)) at.push_back(each);
     return at;
   };
-  auto behind = [&](const std::string& text) {
-    return first_pixel.text() == "0" ? text : first_pixel.text() + " + " + text;
-  };
 
   emitter->scopes().open(format("#pragma unroll\nfor (int turn = 0; turn < {}; ++turn)", turns), {"turn"},
                          false);
   // Behind the last pixel it is that one again: what all pixels share is then read once.
-  emitter->line(format("const {} within = {};", type, behind(format("turn * {} + row", tile->rows()))));
+  emitter->line(
+      format("const {} within = {};", type, sum_text(first_pixel, format("turn * {} + row", tile->rows()))));
   const std::string last = std::to_string(pixels - 1);
   Index pixel = emitter->declare_index(
       "pixel", pixels % tile->pixels == 0 ? "within" : format("within < {0} ? within : {0}", last), pixels);
@@ -88,7 +85,7 @@ std::optional<Kernel> turned_kernel(const RegionRequest& request, const Place& w
              tile->channels() * tile->pixels, threads),
       {"i"}, true);
   emitter->line(format("const int c = i / {0}, r = i % {0};", tile->pixels));
-  Index written = emitter->declare_index("pixel", behind("r"), pixels);
+  Index written = emitter->declare_index("pixel", sum_text(first_pixel, "r"), pixels);
   emitter->guard(format("{} < {}", written.text(), pixels));
   emitter->store(write, place_of(first_channel + Index::variable("c", tile->channels()), written),
                  "turned[c][r]");
