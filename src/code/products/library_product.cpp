@@ -108,7 +108,7 @@ void LibraryProduct::fill_up(int64_t rows_to, int64_t columns_to) {
 void LibraryProduct::reserve_result() {
   if (!finishes || in_place) return;
   Shape shape{batches(), rows() + more_rows, dense_pitch()};
-  if (partials > 1) shape[0] = partials;
+  if (partials > 1) shape[enlarged > 1 ? 1 : 0] *= partials;
   reserve("dense_result", "float", element_count(shape), shape_comment(shape));
 }
 
@@ -161,9 +161,11 @@ RegionCode LibraryProduct::finish(std::string_view idea) {
   std::string from = in_place ? contraction.out.place->pointer : "dense_result";
   bool quads = !contraction.scatter && result_type == DType::f32 &&
                lies_in_quads(contraction, contraction.columns, &Axis::out, contraction.out.offset);
-  body += format("  return stitch::finish_product<{}, {}, {}, {}>(\"{}\", {}, {}, {}, stream);\n", product,
-                 partials, from_pitch, quads, request.name, from, contraction.out.place->pointer,
-                 epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct);
+  std::string form = format("{}, {}, {}, {}", product, partials, from_pitch, quads);
+  if (enlarged > 1) form += format(", {}", enlarged);
+  body +=
+      format("  return stitch::finish_product<{}>(\"{}\", {}, {}, {}, stream);\n", form, request.name, from,
+             contraction.out.place->pointer, epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct);
   return finish_own(idea);
 }
 

@@ -35,6 +35,7 @@ struct LibraryProduct {
   bool finishes = false;       // a pass of its own applies the epilogue or moves the result
   bool in_place = false;       // … to where the library wrote it
   int64_t partials = 1;        // results of the library that the pass adds up
+  int64_t enlarged = 1;        // above 1: rows of two results side by side, the second so many times as large
   int64_t pitch = 0;           // of the rows that the pass reads, where it isn't the columns
   int64_t more_rows = 0;       // that the library writes behind them
   MatrixForm result_form;

@@ -1,8 +1,8 @@
 // matmul.split_half: an FP32 product on fp16 tensor cores at FP32's accuracy (kernels/split_half.h has the
 // idea): 252 TFLOP/s at most on an H200 where FP32 has 51. Weights are split once, activations on every run
-// (10 bytes an element). Settings:
-//   products      1: one product three times as deep; 2: two, which write the left side's high part once and
-//                 read the result again: by itself, where the depth is much larger than the columns
+// (8 or 10 bytes an element). Settings:
+//   form          1 deep, 2 large on small, 3 small beside; by itself 3 for few rows and a weight that takes
+//                 longer to read than to multiply, 2 where weights are deep or splitting is most of the work
 //   deepest       the most of the depth that is summed without rounding in between; by itself 4096
 //   chunks        pieces of the depth whose sums are added with rounding; by itself as few as that allows
 //   side_by_side  1: the chunks are a batch of products, added up by the finishing pass: for results too
@@ -32,7 +32,7 @@ struct Chunks {
   bool side_by_side;
 };
 
-Chunks chunks_of(const LibraryProduct& made, const plan::Region& region) {
+Chunks chunks_of(const LibraryProduct& made, const plan::Region& region, bool one_by_one) {
   constexpr int64_t multiprocessors = 132;
   int64_t tiles = made.batches() * round_up(made.rows(), 128) / 128 * (round_up(made.columns(), 256) / 256);
   int64_t deepest = setting(region, "deepest", 4096);
@@ -40,12 +40,14 @@ Chunks chunks_of(const LibraryProduct& made, const plan::Region& region) {
   // Enough tiles for whole waves, as long as chunks stay deep.
   int64_t wave = std::min(multiprocessors / tiles, made.depth() / 1024);
   bool thin = made.batches() == 1 && wave > 1;
-  thin = made.batches() == 1 && setting(region, "side_by_side", thin) != 0;
+  thin = !one_by_one && made.batches() == 1 && setting(region, "side_by_side", thin) != 0;
   int64_t count = setting(region, "chunks", thin && wave > 1 ? round_up(least, wave) : least);
   if (count <= 1) return {1, round_up(made.depth(), 8), false};
   int64_t depth = round_up((made.depth() + count - 1) / count, 64);
   return {(made.depth() + depth - 1) / depth, depth, thin};
 }
+
+enum class Form { deep = 1, large_on_small, small_beside };
 
 // A side of the product in its split form.
 struct Side {
@@ -53,6 +55,7 @@ struct Side {
   bool depth_inside;  // stored as (side, depth)
   bool quads;         // four neighbours lie side by side, every time
   int64_t side, parts;
+  int64_t part_depth;  // of a part where it stands between the others
   bool weight;
   const Place* place;
   std::string type;     // of its SplitOperand
@@ -66,7 +69,17 @@ struct Side {
   int64_t slack() const { return depth_inside ? parts * padded() * (filled_side - side) : 0; }
   // From a step of depth to the next.
   int64_t step() const { return depth_inside ? 1 : padded(); }
+  // Where a part begins for the products from this depth on.
+  int64_t offset(int64_t part, int64_t at) const {
+    return ((at / part_depth * parts + part) * part_depth + at % part_depth) * step();
+  }
 };
+
+bool has_depth_inside(const Contraction& c, bool left) {
+  int64_t Axis::*tensor = left ? &Axis::left : &Axis::right;
+  const Axes& other = left ? c.rows : c.columns;
+  return other.empty() || (!c.depth.empty() && c.depth.back().*tensor <= other.back().*tensor);
+}
 
 Side side_of(const LibraryProduct& made, bool left, int64_t parts, const Chunks& chunks) {
   const Contraction& c = made.contraction;
@@ -74,7 +87,8 @@ Side side_of(const LibraryProduct& made, bool left, int64_t parts, const Chunks&
   const Axes& other = left ? c.rows : c.columns;
   const View& view = left ? c.left : c.right;
   Side side{.left = left, .side = left ? made.rows() : made.columns(), .parts = parts};
-  side.depth_inside = other.empty() || (!c.depth.empty() && c.depth.back().*tensor <= other.back().*tensor);
+  side.part_depth = parts == 3 || chunks.side_by_side ? chunks.depth : chunks.count * chunks.depth;
+  side.depth_inside = has_depth_inside(c, left);
   side.quads = lies_in_quads(c, side.depth_inside ? c.depth : other, tensor, view.offset);
   side.weight = made.is_weight(view);
   side.place = view.place;
@@ -83,18 +97,27 @@ Side side_of(const LibraryProduct& made, bool left, int64_t parts, const Chunks&
   return side;
 }
 
-std::string matrix_spec(const LibraryProduct& made, const Side& side, const Chunks& chunks) {
-  const char* name = side.left ? "left" : "right";
-  std::string text;
-  if (side.left ? !side.depth_inside : side.depth_inside)
-    text += format("  spec.{}_transposed = true;\n", name);
-  text += format("  spec.{}_row_stride = {};\n", name,
-                 side.depth_inside ? side.parts * side.depth : side.padded());
-  if (chunks.side_by_side)
-    text += format("  spec.{}_batch_stride = {};\n", name, side.parts * chunks.depth * side.step());
-  else if (made.batches() > 1)
-    text += format("  spec.{}_batch_stride = {};\n", name, side.elements());
-  return text;
+// Few rows and a large weight: reading it is most of the work.
+bool puts_small_beside(const LibraryProduct& made, const plan::Region& region) {
+  if (made.batches() > 1 || !has_depth_inside(made.contraction, true)) return false;
+  if (auto given = region.settings.find("form"); given != region.settings.end())
+    return given->second == static_cast<int64_t>(Form::small_beside);
+  return made.rows() <= 128 && made.columns() >= 8192 && made.depth() >= 4096 &&
+         made.is_weight(made.contraction.right);
+}
+
+// The other two, measured on an H200: the deep form is 4-7 % faster for weights of 4096 or more, which it
+// makes half as large again, and 20-40 % for a depth of 1024. Where splitting is most of the work it is 14 %
+// slower.
+Form form_of(const LibraryProduct& made, const plan::Region& region, const Chunks& chunks) {
+  if (auto given = region.settings.find("form"); given != region.settings.end())
+    return given->second == 1 ? Form::deep : Form::large_on_small;
+  const bool left_weight = made.is_weight(made.contraction.left),
+             right_weight = made.is_weight(made.contraction.right);
+  if ((left_weight || right_weight) && made.depth() >= 4096) return Form::large_on_small;
+  const int64_t split = (left_weight ? 0 : made.rows()) + (right_weight ? 0 : made.columns());
+  const int64_t results = made.rows() * made.columns() * (chunks.side_by_side ? chunks.count : 1);
+  return made.depth() * split >= 8 * results ? Form::large_on_small : Form::deep;
 }
 
 // The products of a run, one after the other.
@@ -104,42 +127,87 @@ class ProductWriter {
                 std::string scales)
       : made_(made), left_(left), right_(right), chunks_(chunks), scales_(std::move(scales)) {}
 
-  // Of the parts from `left_part` and `right_part` on, `parts` of them.
-  void add(int64_t chunk, int64_t left_part, int64_t right_part, int64_t parts, bool last) {
-    bool first = made_.code.members.empty();
-    const std::string& member = this->member(parts, first, last);
-    auto at = [&](const Side& side, int64_t part) {
-      int64_t offset = (chunk * side.parts + part) * chunks_.depth * side.step();
-      return offset ? format("{} + {}", side.pointer, offset) : side.pointer;
-    };
-    made_.body += format("  STITCH_OK_OR_RETURN({}.enqueue({}, {}, {}, stream));\n", member,
-                         at(left_, left_part), at(right_, right_part), made_.result_pointer());
+  void write(Form form) {
+    const int64_t turns = chunks_.side_by_side ? 1 : chunks_.count;
+    if (form == Form::large_on_small)
+      add({.terms = "small_terms", .depth = 2 * left_.part_depth, .factors = "small_terms"});
+    for (int64_t turn = 0; turn < turns; ++turn) {
+      const int64_t at = turn * chunks_.depth;
+      Product one{.terms = "matmul", .depth = chunks_.depth, .left = left_.offset(0, at)};
+      one.right = right_.offset(form == Form::deep ? 0 : 1, at);
+      if (form == Form::deep) one.depth *= 3;
+      if (form == Form::small_beside) one.terms = "high_matmul", one.left_rows = 2;
+      if (turn == 0 && form != Form::large_on_small) one.factors = "first";
+      one.last = turn + 1 == turns && form != Form::small_beside;
+      add(one);
+    }
+    if (form == Form::small_beside)
+      add({.terms = "low_matmul",
+           .depth = left_.part_depth,
+           .result = made_.dense_pitch(),
+           .result_rows = 2});
   }
 
  private:
-  const std::string& member(int64_t parts, bool first, bool last) {
-    bool finished = last && (made_.in_library.bias || made_.in_library.activation != LibraryEpilogue::none);
+  struct Product {
+    std::string terms;
+    int64_t depth, left = 0, right = 0, result = 0;  // offsets of the elements
+    std::string factors = "second";
+    bool last = false;
+    int left_rows = 1;    // 2: both parts of the left side, a row each
+    int result_rows = 1;  // 2: every second row of the result
+  };
+
+  void add(const Product& product) {
+    const std::string& member = this->member(product);
+    auto at = [&](const std::string& pointer, int64_t offset) {
+      return offset ? format("{} + {}", pointer, offset) : pointer;
+    };
+    made_.body += format("  STITCH_OK_OR_RETURN({}.enqueue({}, {}, {}, stream));\n", member,
+                         at(left_.pointer, product.left), at(right_.pointer, product.right),
+                         at(made_.result_pointer(), product.result));
+  }
+
+  const std::string& member(const Product& product) {
+    bool finished =
+        product.last && (made_.in_library.bias || made_.in_library.activation != LibraryEpilogue::none);
     std::string name = made_.request.name;
-    if (!(first && last)) name += finished ? "_last" : first ? "_first" : "";
-    name += parts == 2 ? "_small_terms" : "_matmul";
+    if (product.factors == "first" && !product.last) name += "_first";
+    if (finished && product.factors != "first") name += "_last";
+    name += "_" + product.terms;
     for (const Member& member : made_.code.members)
       if (member.name == name) return member.name;
     std::string spec = format("{{\n  stitch::MatmulSpec spec{{{}, {}, {}}};  // rows, columns, depth\n",
-                              left_.filled_side, right_.filled_side, parts * chunks_.depth);
+                              product.left_rows * left_.filled_side, right_.filled_side, product.depth);
     int64_t batch = chunks_.side_by_side ? chunks_.count : made_.batches();
     if (batch > 1) spec += format("  spec.batch = {};\n", batch);
-    spec += matrix_spec(made_, left_, chunks_) + matrix_spec(made_, right_, chunks_) +
-            "  spec.type = CUDA_R_16F;\n";
+    spec += matrix_spec(left_, product.left_rows) + matrix_spec(right_, 1) + "  spec.type = CUDA_R_16F;\n";
     LibraryEpilogue held = made_.in_library;
-    if (!last) made_.in_library = {};
+    if (!product.last) made_.in_library = {};
     spec += made_.result_spec();
     made_.in_library = held;
+    if (product.result_rows > 1)
+      spec += format("  spec.result_row_stride = {};\n", product.result_rows * made_.dense_pitch());
     spec += proposal_spec(made_.code, made_.request.region, name);
     spec += format("  spec.factors = {}->{};\n  STITCH_OK_OR_RETURN({}.create(cublas, spec));\n}}", scales_,
-                   first ? "first" : "second", name);
+                   product.factors, name);
     made_.code.members.push_back({"stitch::Matmul", name, spec});
     made_.signature.member(made_.code.members.back());
     return made_.code.members.back().name;
+  }
+
+  std::string matrix_spec(const Side& side, int rows) const {
+    const char* name = side.left ? "left" : "right";
+    std::string text;
+    if (side.left ? !side.depth_inside : side.depth_inside)
+      text += format("  spec.{}_transposed = true;\n", name);
+    text += format("  spec.{}_row_stride = {};\n", name,
+                   side.depth_inside ? side.parts * side.depth / rows : side.padded());
+    if (chunks_.side_by_side)
+      text += format("  spec.{}_batch_stride = {};\n", name, side.offset(0, chunks_.depth));
+    else if (made_.batches() > 1)
+      text += format("  spec.{}_batch_stride = {};\n", name, side.elements());
+    return text;
   }
 
   LibraryProduct& made_;
@@ -162,16 +230,19 @@ Result<RegionCode> write_matmul_split_half(const RegionRequest& request) {
   STITCH_CHECK(accepts_matmul_split_half(request.graph, request.region));
   STITCH_TRY(LibraryProduct made, library_product(request, DType::f32, false));
   const plan::Region& region = request.region;
-  Chunks chunks = chunks_of(made, region);
-  // 4 bytes an element of the left side against 8 an element of the result, in every chunk.
-  bool two = !chunks.side_by_side && !made.is_weight(made.contraction.left) &&
-             made.depth() > 3 * made.columns() * chunks.count;
-  int64_t products = setting(region, "products", two ? 2 : 1);
-  Side left = side_of(made, true, products == 1 ? 3 : 2, chunks), right = side_of(made, false, 3, chunks);
+  const bool beside = puts_small_beside(made, region);
+  const Chunks chunks = chunks_of(made, region, beside);
+  const Form form = beside ? Form::small_beside : form_of(made, region, chunks);
+  const int64_t parts = form == Form::deep ? 3 : 2;
+  Side left = side_of(made, true, parts, chunks), right = side_of(made, false, parts, chunks);
   for (const Side* side : {&left, &right})
     if (side->place->dtype != DType::f32) return not_for(region, "reads f32 only");
   if (left.weight && right.weight) return not_for(region, "has nothing to do on a run");
   if (chunks.side_by_side) made.add_up(chunks.count);
+  if (beside) {
+    made.add_up(2);
+    made.enlarged = 2048;
+  }
   made.fill_up(left.depth_inside ? 1 : 8, right.depth_inside ? 4 : 8);
   left.filled_side = made.rows() + made.more_rows;
   right.filled_side = made.dense_pitch();
@@ -182,7 +253,7 @@ Result<RegionCode> write_matmul_split_half(const RegionRequest& request) {
   for (const Side* side : {&left, &right})
     made.definitions += format("using {} = stitch::SplitOperand<{}, {}, {}, {}, {}, {}>;  // of {}\n",
                                side->type, made.product, side->left, side->depth_inside, side->parts,
-                               chunks.depth, side->weight, side->place->pointer);
+                               side->part_depth, side->weight, side->place->pointer);
   made.definitions += "\n";
   made.code.packed.push_back({scales, "stitch::SplitScales", 1, ""});
   made.signature.add(Signature::packs, "stitch::SplitScales*", scales);
@@ -191,9 +262,10 @@ Result<RegionCode> write_matmul_split_half(const RegionRequest& request) {
   made.signature.add(Signature::packs, "float*", largest, shape_comment({most_split_blocks}));
 
   auto comment = [&](const Side& side) {
-    return side.depth_inside
-               ? shape_comment({made.batches(), side.side, chunks.count, side.parts, chunks.depth})
-               : shape_comment({made.batches(), chunks.count, side.parts, chunks.depth, side.padded()});
+    return side.depth_inside ? shape_comment({made.batches(), side.side, side.depth / side.part_depth,
+                                              side.parts, side.part_depth})
+                             : shape_comment({made.batches(), side.depth / side.part_depth, side.parts,
+                                              side.part_depth, side.padded()});
   };
   const std::string blocks = add_setting(made.code, region, request.name, "blocks", "int",
                                          {264, 528, split_blocks, most_split_blocks}, split_blocks);
@@ -233,20 +305,11 @@ Result<RegionCode> write_matmul_split_half(const RegionRequest& request) {
   }
   made.body += splits;
 
-  ProductWriter writer(made, left, right, chunks, scales);
-  int64_t turns = chunks.side_by_side ? 1 : chunks.count;
-  for (int64_t chunk = 0; chunk < turns; ++chunk) {
-    bool last_chunk = chunk + 1 == turns;
-    if (products == 1) {
-      writer.add(chunk, 0, 0, 3, last_chunk);
-    } else {
-      // The small terms first, then high times high on top of them.
-      writer.add(chunk, 0, 0, 2, false);
-      writer.add(chunk, 0, 2, 1, last_chunk);
-    }
-  }
+  ProductWriter(made, left, right, chunks, scales).write(form);
   return made.finish(format("Each side split into two fp16 matrices, {} on tensor cores with FP32 sums{}.",
-                            products == 1 ? "one deep product" : "two products",
+                            form == Form::deep             ? "one deep product"
+                            : form == Form::large_on_small ? "the small terms and the large ones"
+                                                           : "small terms beside the large ones",
                             chunks.count > 1 ? format(", {} chunks of the depth", chunks.count) : ""));
 }
 

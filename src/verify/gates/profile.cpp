@@ -29,9 +29,10 @@ Result<std::optional<int64_t>> packed_bytes(Attempt& attempt) {
       least);
 }
 
+// What calls need. The weights it was created from may be freed by then: the program has its own.
 Json memory(Session& session, int64_t bytes) {
   const Signature& signature = session.task.signature;
-  for (const auto* side : {&signature.inputs, &signature.outputs, &signature.parameters})
+  for (const auto* side : {&signature.inputs, &signature.outputs})
     for (const ManifestTensor& tensor : *side) bytes += tensor.type.bytes();
   Json out = {{"program_bytes", bytes}};
   if (session.torch)

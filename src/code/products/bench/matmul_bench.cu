@@ -119,43 +119,65 @@ struct Bench {
 
   double flops() const { return 2.0 * P::batches * P::rows * P::columns * P::depth; }
 
-  template <int products, int64_t chunks, bool side_by_side>
+  // As kernels/split_half.h has them.
+  enum Form { deep, large_on_small, small_beside };
+
+  template <Form form, int64_t chunks, bool side_by_side = false>
   void measure_split() {
     constexpr int64_t even = (P::depth + chunks - 1) / chunks;
     constexpr int64_t chunk = chunks == 1 ? (even + 7) / 8 * 8 : (even + 63) / 64 * 64;
-    if constexpr (chunk * (chunks - 1) < P::depth && !(side_by_side && P::batches > 1)) {
-      using L = SplitOperand<P, true, true, products == 1 ? 3 : 2, chunk, false>;
-      using R = SplitOperand<P, false, P::weight, 3, chunk, P::weight>;
-      constexpr int64_t left_parts = L::parts, depth = chunk * chunks;
+    if constexpr (chunk * (chunks - 1) < P::depth &&
+                  !(P::batches > 1 && (side_by_side || form == small_beside))) {
+      constexpr int64_t depth = chunk * chunks, parts = form == deep ? 3 : 2;
+      constexpr int64_t part_depth = form == deep || side_by_side ? chunk : depth;
+      using L = SplitOperand<P, true, true, parts, part_depth, false>;
+      using R = SplitOperand<P, false, P::weight, parts, part_depth, P::weight>;
       constexpr int64_t right_step = P::weight ? 1 : R::padded_inner;
-      Buffer<__half> left_split(left_parts * P::batches * P::rows * depth);
-      Buffer<__half> right_split(3 * P::batches * (P::weight ? P::columns * depth : depth * R::padded_inner));
-      Buffer<float> partial(side_by_side ? chunks * result_elements : 1);
+      Buffer<__half> left_split(parts * P::batches * P::rows * depth);
+      Buffer<__half> right_split(parts * P::batches *
+                                 (P::weight ? P::columns * depth : depth * R::padded_inner));
+      Buffer<float> partial(side_by_side           ? chunks * result_elements
+                            : form == small_beside ? 2 * result_elements
+                                                   : 1);
       Buffer<SplitScales> scales(1);
       Buffer<float> largest(most_split_blocks);
-      auto spec_of = [&](int64_t parts, bool first) {
-        MatmulSpec spec{P::rows, P::columns, parts * chunk};
+      auto spec_of = [&](int64_t product_depth, const float* factors) {
+        MatmulSpec spec{P::rows, P::columns, product_depth};
         spec.type = CUDA_R_16F;
         spec.result_type = CUDA_R_32F;
         spec.right_transposed = P::weight;
-        spec.left_row_stride = left_parts * depth;
-        spec.right_row_stride = P::weight ? 3 * depth : R::padded_inner;
+        spec.left_row_stride = parts * depth;
+        spec.right_row_stride = P::weight ? parts * depth : R::padded_inner;
         spec.batch = side_by_side ? chunks : P::batches;
         if (side_by_side) {
-          spec.left_batch_stride = left_parts * chunk;
-          spec.right_batch_stride = 3 * chunk * right_step;
+          spec.left_batch_stride = parts * chunk;
+          spec.right_batch_stride = parts * chunk * right_step;
         } else if (P::batches > 1) {
-          spec.left_batch_stride = left_parts * P::rows * depth;
-          spec.right_batch_stride = 3 * depth * R::padded_inner;
+          spec.left_batch_stride = parts * P::rows * depth;
+          spec.right_batch_stride = parts * depth * R::padded_inner;
         }
-        spec.factors = first ? scales.data->first : scales.data->second;
+        spec.factors = factors;
         return spec;
       };
-      Matmul first, small_terms, high_terms;
-      OK(first.create(library, spec_of(products == 1 ? 3 : 2, true)));
-      OK(small_terms.create(library, spec_of(products == 1 ? 3 : 2, false)));
-      OK(high_terms.create(library, spec_of(1, false)));
-      float* to = side_by_side ? partial.data : result.data;
+      auto large = [&](const float* factors) {
+        MatmulSpec spec = spec_of(form == deep ? 3 * chunk : chunk, factors);
+        if (form == small_beside) {
+          spec.rows *= 2;
+          spec.left_row_stride /= 2;
+        }
+        return spec;
+      };
+      auto small = [&] {
+        if (form != small_beside) return spec_of(2 * part_depth, scales.data->small_terms);
+        MatmulSpec spec = spec_of(depth, scales.data->second);
+        spec.result_row_stride = 2 * P::columns;
+        return spec;
+      };
+      Matmul first_terms, large_terms, small_terms;
+      OK(first_terms.create(library, large(scales.data->first)));
+      OK(large_terms.create(library, large(scales.data->second)));
+      OK(small_terms.create(library, small()));
+      float* to = side_by_side || form == small_beside ? partial.data : result.data;
       auto split_left = [&] {
         OK((split_operand<L, true, true>(left.data, left_split.data, largest.data, scales.data, 1.0f,
                                          nullptr)));
@@ -165,15 +187,20 @@ struct Bench {
                                           nullptr)));
       };
       auto multiply = [&] {
+        if (form == large_on_small) OK(small_terms.enqueue(left_split.data, right_split.data, to, nullptr));
         for (int64_t c = 0; c < (side_by_side ? 1 : chunks); ++c) {
-          const __half *a = left_split.data + c * left_parts * chunk,
-                       *b = right_split.data + c * 3 * chunk * right_step;
-          OK((c == 0 ? first : small_terms).enqueue(a, b, to, nullptr));
-          if (products == 2) OK(high_terms.enqueue(a, b + 2 * chunk * right_step, to, nullptr));
+          const int64_t at = form == deep ? c * 3 * chunk : c * chunk, high = form == deep ? 0 : part_depth;
+          OK((c == 0 && form != large_on_small ? first_terms : large_terms)
+                 .enqueue(left_split.data + at, right_split.data + (high + at) * right_step, to, nullptr));
         }
-        if constexpr (side_by_side)
+        if constexpr (form == small_beside) {
+          OK(small_terms.enqueue(left_split.data, right_split.data, to + P::columns, nullptr));
+          OK((finish_product<P, 2, P::columns, true, 2048>("finish", partial.data, result.data, NoEpilogue{},
+                                                           nullptr)));
+        } else if constexpr (side_by_side) {
           OK((finish_product<P, chunks, P::columns, true>("finish", partial.data, result.data, NoEpilogue{},
                                                           nullptr)));
+        }
       };
       double errors[2];
       for (bool normal : {true, false}) {
@@ -190,29 +217,35 @@ struct Bench {
         split_left();
         multiply();
       });
-      row("%-34s  %d product%s %3lld chunk%s %-9s %6.3f %6.3f %8.3f  %8.3f  %.2fx  %5.1f TFLOP/s  %3.0f%%  "
+      const char* names[] = {"deep", "large on small", "small beside"};
+      row("%-34s  %-14s %3lld chunk%s %-9s %6.3f %6.3f %8.3f  %8.3f  %.2fx  %5.1f TFLOP/s  %3.0f%%  "
           "%.1e  %.1e",
-          P::name().c_str(), products, products > 1 ? "s" : " ", static_cast<long long>(chunks),
-          chunks > 1 ? "s" : " ", side_by_side ? "in batch" : "", left_time, right_time, multiply_time, whole,
-          fp32 / whole, flops() / whole / 1e9, 100 * 3 * flops() / multiply_time / 1e9 / 757, errors[0],
-          errors[1]);
+          P::name().c_str(), names[form], static_cast<long long>(chunks), chunks > 1 ? "s" : " ",
+          side_by_side ? "in batch" : "", left_time, right_time, multiply_time, whole, fp32 / whole,
+          flops() / whole / 1e9, 100 * 3 * flops() / multiply_time / 1e9 / 757, errors[0], errors[1]);
     }
   }
 
   void run() {
     OK(library.create());
     measure_fp32();
-    measure_split<1, 1, false>();
-    measure_split<1, 2, false>();
-    measure_split<1, 4, false>();
-    measure_split<1, 8, false>();
-    measure_split<2, 1, false>();
-    measure_split<2, 4, false>();
+    measure_forms<1>();
+    measure_forms<2>();
+    measure_forms<4>();
+    measure_forms<8>();
     if constexpr (int64_t{P::rows} * P::columns <= 1 << 20) {
-      measure_split<1, 32, true>();
-      measure_split<1, 64, true>();
-      measure_split<1, 128, true>();
+      measure_split<deep, 32, true>();
+      measure_split<large_on_small, 32, true>();
+      measure_split<deep, 64, true>();
+      measure_split<large_on_small, 64, true>();
     }
+  }
+
+  template <int64_t chunks>
+  void measure_forms() {
+    measure_split<deep, chunks>();
+    measure_split<large_on_small, chunks>();
+    if constexpr (P::rows <= 256) measure_split<small_beside, chunks>();
   }
 };
 
@@ -261,6 +294,11 @@ int main(int argc, char** argv) {
   bench<Shape<1, 1024, 8192, 8192, true>>();
   bench<Shape<1, 2048, 16384, 16384, true>>();
   bench<Shape<1, 16384, 8192, 8192, true>>();
+  bench<Shape<1, 128, 32768, 32768, true>>();
+  bench<Shape<1, 128, 16384, 16384, true>>();
+  bench<Shape<1, 64, 16384, 16384, true>>();
+  bench<Shape<1, 1024, 4096, 4096, true>>();
+  bench<Shape<1, 16384, 2048, 2048, true>>();
   bench<Shape<1, 256, 256, 131072, false>>();
   bench<Shape<1, 32768, 32768, 64, false>>();
   bench<Shape<1, 16384, 4096, 768, true>>();

@@ -114,9 +114,8 @@ inline std::string source_of(const Case& test, const Prepared& prepared) {
                     written ? "" : "const ", element_type(place.dtype), place.pointer, next++);
     }
   for (const std::string& library : code.libraries)
-    out += library == "cudnn"
-               ? "  stitch::Cudnn cudnn;\n  STITCH_OK_OR_RETURN(cudnn.create());\n"
-               : "  stitch::CublasLt cublas;\n  STITCH_OK_OR_RETURN(cublas.create(1 << 20));\n";
+    out += library == "cudnn" ? "  stitch::Cudnn cudnn;\n  STITCH_OK_OR_RETURN(cudnn.create());\n"
+                              : "  stitch::CublasLt cublas;\n  STITCH_OK_OR_RETURN(cublas.create());\n";
   for (const Setting& setting : code.settings)
     out += format("  const {} {}({});\n", setting.type, setting.variable, setting.value);
   for (const Packed& packed : code.packed)

@@ -225,28 +225,27 @@ std::vector<Case> matmul_cases() {
                  .graph = "input %x : f32[1040,528]\nparameter %w : f32[8,528]\n"
                           "%y = linear(%x, %w) : f32[1040,8]\noutput %y\n",
                  .settings = {{"blocks", 264}}});
-  // Split products: both forms, magnitudes far from 1, rows that differ much.
+  // Split products: every form, magnitudes far from 1, rows that differ much.
   std::string square = forms[7].graph;
-  for (int64_t products : {1, 2})
+  for (int64_t form : {1, 2, 3})
     for (auto [graph, name] :
          {std::pair{linear, "linear"}, std::pair{square, "square"}, std::pair{batched, "batched"}})
       for (auto [scale, size] : {std::pair{1e4, "large"}, std::pair{1e-4, "small"}, std::pair{1e12, "huge"}})
-        all.push_back({.name = format("split{}_{}_{}", products, name, size),
+        all.push_back({.name = format("split{}_{}_{}", form, name, size),
                        .technique = "matmul.split_half",
                        .graph = graph,
-                       .settings = {{"products", products}},
+                       .settings = {{"form", form}},
                        .tolerance = 2e-6,
                        .scale = scale});
   // Chunks of the depth, one after the other and side by side, the library's epilogue in the last one only.
-  for (int64_t products : {1, 2})
+  for (int64_t split : {1, 2, 3})
     for (int64_t side_by_side : {0, 1})
       for (const Form& form : deep_forms)
-        all.push_back(
-            {.name = format("split{}_{}_{}", products, side_by_side ? "batch" : "chunks", form.name),
-             .technique = "matmul.split_half",
-             .graph = form.graph,
-             .settings = {{"products", products}, {"chunks", 3}, {"side_by_side", side_by_side}},
-             .tolerance = 2e-6});
+        all.push_back({.name = format("split{}_{}_{}", split, side_by_side ? "batch" : "chunks", form.name),
+                       .technique = "matmul.split_half",
+                       .graph = form.graph,
+                       .settings = {{"form", split}, {"chunks", 3}, {"side_by_side", side_by_side}},
+                       .tolerance = 2e-6});
   // Nothing of a multiple of 16 bytes: sides stored either way are filled up, and so is the result.
   for (auto [graph, name] :
        {std::pair{"input %a : f32[21,83]\ninput %b : f32[83,13]\n%y = matmul(%a, %b) : f32[21,13]\n"
@@ -262,11 +261,12 @@ std::vector<Case> matmul_cases() {
                   "%y = einsum(%a, %b) equation=\"nki,nkj->nij\" : f32[3,5,13]\noutput %y\n",
                   "batches"}})
     for (int64_t chunks : {1, 3})
-      all.push_back({.name = format("split_odd_{}_{}", name, chunks),
-                     .technique = "matmul.split_half",
-                     .graph = graph,
-                     .settings = {{"chunks", chunks}},
-                     .tolerance = 2e-6});
+      for (int64_t form : {1, 2, 3})
+        all.push_back({.name = format("split{}_odd_{}_{}", form, name, chunks),
+                       .technique = "matmul.split_half",
+                       .graph = graph,
+                       .settings = {{"form", form}, {"chunks", chunks}},
+                       .tolerance = 2e-6});
   all.push_back({.name = "split_deep",
                  .technique = "matmul.split_half",
                  .graph =

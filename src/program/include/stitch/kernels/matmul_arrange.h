@@ -56,13 +56,16 @@ StitchStatus arrange_right(const typename P::Right* right, To* dense, cudaStream
 }
 
 // dense (batches, rows, pitch), of which the first columns are the result, or `partials` of them behind each
-// other, to be added up; pitch 0: `out` itself. `width` neighbours of a row a thread.
-template <class P, int partials, int64_t pitch, int width, class From, class Epilogue>
+// other, to be added up; pitch 0: `out` itself. `enlarged` above 1: row beside row instead, (rows, 2, pitch),
+// the second so many times as large. `width` neighbours of a row a thread.
+template <class P, int partials, int64_t pitch, int width, int enlarged, class From, class Epilogue>
 __global__ void __launch_bounds__(arrange_threads)
     finish_kernel(const From* dense, typename P::Out* out, Epilogue epilogue) {
   using Index = typename P::Index;
   constexpr int64_t high = int64_t{P::batches} * P::rows, count = high * P::columns;
-  using Flat = flat_index_t<(pitch > P::columns ? high * pitch : count)>;
+  constexpr int64_t row_pitch = enlarged > 1 ? partials * pitch : pitch;
+  constexpr int64_t distance = enlarged > 1 ? pitch : high * pitch;
+  using Flat = flat_index_t<(row_pitch > P::columns ? high * row_pitch : count)>;
   const int64_t wide = (static_cast<int64_t>(blockIdx.x) * arrange_threads + threadIdx.x) * width;
   if (wide >= count) return;
   const Flat element = static_cast<Flat>(wide);
@@ -72,15 +75,15 @@ __global__ void __launch_bounds__(arrange_threads)
   if constexpr (pitch == 0)
     dense += P::out(batch, row, column);
   else
-    dense += element / Flat{P::columns} * Flat{pitch} + element % Flat{P::columns};
+    dense += element / Flat{P::columns} * Flat{row_pitch} + element % Flat{P::columns};
   typename P::Sum sums[width] = {};
 #pragma unroll 8
   for (int p = 0; p < partials; ++p) {
-    const auto values = *reinterpret_cast<const Pack<From, width>*>(dense + p * high * pitch);
+    const auto values = *reinterpret_cast<const Pack<From, width>*>(dense + p * distance);
 #pragma unroll
     for (int i = 0; i < width; ++i)
       sums[i] = p == 0 ? static_cast<typename P::Sum>(values[i])
-                       : sums[i] + static_cast<typename P::Sum>(values[i]);
+                       : sums[i] + static_cast<typename P::Sum>(values[i]) / enlarged;
   }
   Pack<typename P::Out, width> results;
 #pragma unroll
@@ -89,17 +92,17 @@ __global__ void __launch_bounds__(arrange_threads)
   *reinterpret_cast<Pack<typename P::Out, width>*>(out + P::out(batch, row, column)) = results;
 }
 // `quads`: every four neighbours of a row lie side by side in `out`, at 16 bytes if it does.
-template <class P, int partials, int64_t pitch, bool quads, class From, class Epilogue>
+template <class P, int partials, int64_t pitch, bool quads, int enlarged = 1, class From, class Epilogue>
 StitchStatus finish_product(const char* name, const From* dense, typename P::Out* out, Epilogue epilogue,
                             cudaStream_t stream) {
   constexpr int64_t count = int64_t{P::batches} * P::rows * P::columns;
   if constexpr (quads) {
     if (reinterpret_cast<uintptr_t>(dense) % 16 == 0 && reinterpret_cast<uintptr_t>(out) % 16 == 0)
-      return launch(name, finish_kernel<P, partials, pitch, 4, From, Epilogue>, one_thread_each(count / 4),
-                    stream, dense, out, epilogue);
+      return launch(name, finish_kernel<P, partials, pitch, 4, enlarged, From, Epilogue>,
+                    one_thread_each(count / 4), stream, dense, out, epilogue);
   }
-  return launch(name, finish_kernel<P, partials, pitch, 1, From, Epilogue>, one_thread_each(count), stream,
-                dense, out, epilogue);
+  return launch(name, finish_kernel<P, partials, pitch, 1, enlarged, From, Epilogue>, one_thread_each(count),
+                stream, dense, out, epilogue);
 }
 
 // Weights in another type, in the order they have.

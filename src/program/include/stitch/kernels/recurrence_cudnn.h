@@ -61,7 +61,7 @@ class CudnnRecurrence {
     size_t reserve_bytes = 0;
     STITCH_CUDNN(cudnnGetRNNTempSpaceSizes(library.handle(), operation_, CUDNN_FWD_MODE_INFERENCE, x_,
                                            &workspace_bytes_, &reserve_bytes));
-    STITCH_OK_OR_RETURN(library.reserve(workspace_bytes_));
+    STITCH_OK_OR_RETURN(library.workspace.reserve(workspace_bytes_));
     STITCH_CUDNN(cudnnGetRNNWeightSpaceSize(library.handle(), operation_, &weight_bytes_));
     size_t lengths_at = arena_size(weight_bytes_);
     STITCH_OK_OR_RETURN(memory_.allocate(lengths_at + lengths.size() * sizeof(int)));
@@ -77,7 +77,7 @@ class CudnnRecurrence {
     STITCH_CUDNN(cudnnSetStream(library_->handle(), stream));
     STITCH_CUDNN(cudnnRNNForward(library_->handle(), operation_, CUDNN_FWD_MODE_INFERENCE, lengths_, x_, x,
                                  y_, y, state_, h0, hn, state_, c0, cn, weight_bytes_, weights_,
-                                 workspace_bytes_, library_->workspace(), 0, nullptr));
+                                 workspace_bytes_, library_->workspace.data(), 0, nullptr));
     return STITCH_OK;
   }
 

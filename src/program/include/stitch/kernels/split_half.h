@@ -1,17 +1,24 @@
 // FP32 matrices as pairs of fp16: x · scale = high + low, so that tensor cores multiply them at FP32's
 // accuracy:
-//   left · right = high · low' + low · high' + high · high', small terms first
-// laid out as one product three times as deep: [high | 2048 low | high] · [low' ; high' / 2048 ; high'], sums
-// in FP32. 2048 keeps left's low parts away from fp16's smallest numbers; right's need not be, because
-// high' / 2048 is exact where it matters.
+//   left · right = high · low' + low · high' + high · high', small terms first, sums in FP32.
+// Low parts are kept 2048 times as large, away from fp16's smallest numbers. There are three forms:
+//   large on small  [high | 2048 low] · [2048 low' ; high'] for the small terms, 2048 times as large, then
+//                   high · high' on top of them: two parts, as many bytes as FP32 has
+//   small beside    the left parts' rows side by side, [high ; 2048 low] · high', then high · 2048 low' on
+//   top
+//                   of the low rows: each part on the right is read once. The finishing pass adds the two.
+//   deep            one product, [high | 2048 low | high] · [low' ; high' / 2048 ; high']: three parts, and
+//   the
+//                   result is written once less. high' / 2048 is exact where it matters.
 //
 // Tensor cores cut their sums off instead of rounding them: every 16 steps of depth lose half a unit in the
 // last place, always towards zero (9.7e-6 of the result at depth 8192 on an H200). So the depth is cut into
-// chunks that stand behind each other, [high | low | high] each, and their products are added with rounding.
+// chunks whose products are added with rounding: three parts stand behind each other in every chunk; without
+// the third, only high · high' needs that, small terms are too small to show it.
 //
 // Scales are powers of two. What comes in with a run is split by a usual one in the same pass that looks for
 // its largest magnitude; only if that magnitude doesn't suit it is split again, by the scale that brings it
-// just below 2^15. Weights always have that one. 4 bytes read and 6 written an element.
+// just below 2^15. Weights always have that one. 4 bytes read and 4 or 6 written an element.
 #pragma once
 
 #include "stitch/kernels/matmul.h"
@@ -22,8 +29,8 @@ namespace stitch {
 // `most_split_blocks`.
 constexpr int split_blocks = 792, most_split_blocks = 1056;
 
-// One operand of P, stored with depth or with its other side inside. `part_count`: how many parts stand
-// behind each other in a chunk: left 3, or 2 without the second high; right always 3.
+// One operand of P, stored with depth or with its other side inside, its 2 or 3 parts behind each other in
+// every chunk.
 template <class P, bool is_left, bool depth_inside, int part_count, int64_t chunk_depth, bool is_weight>
 struct SplitOperand {
   static constexpr bool left = is_left, weight = is_weight;
@@ -107,7 +114,8 @@ struct SplitOperand {
 // What the operands were scaled by, and what the products are multiplied with.
 struct SplitScales {
   float left, right;
-  float first[2], second[2];  // alpha and beta of the first product, and of those that add to it
+  // Alpha and beta: of the small terms alone, of the first product, and of those that add to it.
+  float small_terms[2], first[2], second[2];
 };
 
 // Bits of floats without sign are in the floats' order, and NaN stands above all.
@@ -123,21 +131,21 @@ __device__ __forceinline__ void split_pack(const Pack<float, 8>& values, float s
   for (int i = 0; i < 8; ++i) {
     const float x = values[i] * scale;
     high[i] = __float2half_rn(x);
-    low[i] = __float2half_rn((x - __half2float(high[i])) * (S::left ? 2048.0f : 1.0f));
+    low[i] = __float2half_rn((x - __half2float(high[i])) * (S::left || S::parts == 2 ? 2048.0f : 1.0f));
   }
   auto put = [&](int part, const Pack<__half, 8>& pack) {
     *reinterpret_cast<Pack<__half, 8>*>(to + part * S::part_stride) = pack;
   };
-  if constexpr (S::left) {
-    put(0, high);
-    put(1, low);
-    if constexpr (S::parts == 3) put(2, high);
+  put(0, S::left ? high : low);
+  if constexpr (S::parts == 2) {
+    put(1, S::left ? low : high);
   } else {
-    put(0, low);
     put(2, high);
+    if constexpr (!S::left) {
 #pragma unroll
-    for (int i = 0; i < 8; ++i) high[i] = __float2half_rn(__half2float(high[i]) * (1.0f / 2048.0f));
-    put(1, high);
+      for (int i = 0; i < 8; ++i) high[i] = __float2half_rn(__half2float(high[i]) * (1.0f / 2048.0f));
+    }
+    put(1, S::left ? low : high);
   }
 }
 
@@ -186,7 +194,8 @@ __global__ void __launch_bounds__(256)
     if (last) {
       const float other = S::left ? scales->right : scales->left;
       scales->first[0] = scales->second[0] = factor / scale / other;
-      scales->first[1] = 0.0f;
+      scales->small_terms[0] = scales->first[0] / 2048.0f;
+      scales->small_terms[1] = scales->first[1] = 0.0f;
       scales->second[1] = 1.0f;
     }
   }

@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <utility>
 
-#include "stitch/runtime/arena.h"
 #include "stitch/runtime/settings.h"
 #include "stitch/runtime/tensors.h"
+#include "stitch/runtime/workspace.h"
 
 namespace stitch {
 inline StitchStatus check_cublas(cublasStatus_t status, const char* call, const char* file, int line) {
@@ -23,33 +23,28 @@ inline StitchStatus check_cublas(cublasStatus_t status, const char* call, const 
 }
 #define STITCH_CUBLAS(call) STITCH_OK_OR_RETURN(::stitch::check_cublas((call), #call, __FILE__, __LINE__))
 
-// One handle and one workspace a program. Products that may run at the same time need a workspace each.
+// One handle and one workspace a program. Products that may run at the same time need one of these each.
 class CublasLt {
  public:
+  // What NVIDIA recommends on Hopper: less hides the split products.
+  static constexpr size_t most_workspace = size_t{32} << 20;
+
   CublasLt() = default;
   CublasLt(const CublasLt&) = delete;
   CublasLt& operator=(const CublasLt&) = delete;
   ~CublasLt() {
     if (handle_) (void)cublasLtDestroy(handle_);
   }
-
-  // 32 MiB is what NVIDIA recommends on Hopper: less hides the split products.
-  StitchStatus create(size_t workspace_bytes = size_t{32} << 20) {
+  StitchStatus create() {
     STITCH_CUBLAS(cublasLtCreate(&handle_));
-    STITCH_OK_OR_RETURN(memory_.allocate(workspace_bytes));
-    workspace_bytes_ = workspace_bytes;
-    return memory_.place("cuBLASLt's workspace", 0, workspace_bytes, &workspace_);
+    return STITCH_OK;
   }
-
   cublasLtHandle_t handle() const { return handle_; }
-  char* workspace() const { return workspace_; }
-  size_t workspace_bytes() const { return workspace_bytes_; }
+
+  Workspace workspace;
 
  private:
   cublasLtHandle_t handle_ = nullptr;
-  Arena memory_;
-  char* workspace_ = nullptr;
-  size_t workspace_bytes_ = 0;
 };
 
 struct MatmulSpec {
@@ -86,7 +81,7 @@ class Matmul {
   }
 
   // Algorithms are chosen here, so that a run only enqueues.
-  StitchStatus create(const CublasLt& library, const MatmulSpec& spec) {
+  StitchStatus create(CublasLt& library, const MatmulSpec& spec) {
     library_ = &library;
     factors_ = spec.factors;
     scale_ = spec.scale;
@@ -126,7 +121,7 @@ class Matmul {
     bool aligned = is_aligned(left, 16) && is_aligned(right, 16) && is_aligned(result, 16);
     STITCH_CUBLAS(cublasLtMatmul(library_->handle(), operation_, alpha, right, right_, left, left_, beta,
                                  result, result_, result, result_, aligned ? &aligned_ : &unaligned_,
-                                 library_->workspace(), library_->workspace_bytes(), stream));
+                                 library_->workspace.data(), library_->workspace.bytes(), stream));
     return STITCH_OK;
   }
 
@@ -169,7 +164,7 @@ class Matmul {
       return STITCH_OK;
     };
     STITCH_OK_OR_RETURN(
-        prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<uint64_t>(library_->workspace_bytes())));
+        prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<uint64_t>(CublasLt::most_workspace)));
     for (auto attribute :
          {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
           CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
@@ -187,11 +182,12 @@ class Matmul {
       return fail(STITCH_UNSUPPORTED, "cuBLASLt: algorithm %d of %d for %lld x %lld x %lld", proposal.index,
                   found, static_cast<long long>(spec.rows), static_cast<long long>(spec.columns),
                   static_cast<long long>(spec.depth));
-    *algorithm = proposals[static_cast<size_t>(proposal.among(found))].algo;
-    return STITCH_OK;
+    const cublasLtMatmulHeuristicResult_t& chosen = proposals[static_cast<size_t>(proposal.among(found))];
+    *algorithm = chosen.algo;
+    return library_->workspace.reserve(chosen.workspaceSize);
   }
 
-  const CublasLt* library_ = nullptr;
+  CublasLt* library_ = nullptr;
   const float* factors_ = nullptr;
   float scale_ = 1.0f;
   bool accumulate_ = false;

@@ -6,8 +6,8 @@
 #include <array>
 #include <cstdint>
 
-#include "stitch/runtime/arena.h"
 #include "stitch/runtime/settings.h"
+#include "stitch/runtime/workspace.h"
 
 namespace stitch {
 inline StitchStatus check_cudnn(cudnnStatus_t status, const char* call, const char* file, int line) {
@@ -24,30 +24,17 @@ class Cudnn {
   Cudnn& operator=(const Cudnn&) = delete;
   ~Cudnn() {
     if (handle_) (void)cudnnDestroy(handle_);
-    if (workspace_) (void)cudaFree(workspace_);
   }
   StitchStatus create() {
     STITCH_CUDNN(cudnnCreate(&handle_));
     return STITCH_OK;
   }
   cudnnHandle_t handle() const { return handle_; }
-  void* workspace() const { return workspace_; }
 
-  // While the program is created: what algorithms need is known only once they are chosen.
-  StitchStatus reserve(size_t bytes) {
-    if (bytes <= workspace_bytes_) return STITCH_OK;
-    if (workspace_) STITCH_CUDA(cudaFree(workspace_));
-    workspace_ = nullptr;
-    workspace_bytes_ = 0;
-    STITCH_CUDA(cudaMalloc(&workspace_, bytes));
-    workspace_bytes_ = bytes;
-    return STITCH_OK;
-  }
+  Workspace workspace;
 
  private:
   cudnnHandle_t handle_ = nullptr;
-  void* workspace_ = nullptr;
-  size_t workspace_bytes_ = 0;
 };
 
 struct ConvolutionSpec {
@@ -124,12 +111,12 @@ class Convolution {
     STITCH_CUDNN(cudnnSetStream(handle, stream));
     if (transposed_) {
       STITCH_CUDNN(cudnnConvolutionBackwardData(handle, &one, filter_, w, input_, x, operation_,
-                                                transposed_algorithm_, library_->workspace(),
+                                                transposed_algorithm_, library_->workspace.data(),
                                                 workspace_bytes_, &zero, output_, y));
     } else {
       if (bias_) {
         cudnnStatus_t status = cudnnConvolutionBiasActivationForward(
-            handle, &one, input_, x, filter_, w, operation_, algorithm_, library_->workspace(),
+            handle, &one, input_, x, filter_, w, operation_, algorithm_, library_->workspace.data(),
             workspace_bytes_, &zero, output_, y, bias_shape_, bias_, activation_, output_, y);
         if (status == CUDNN_STATUS_SUCCESS) return STITCH_OK;
         // Not every algorithm has a fused form: then bias and ReLU come after it.
@@ -137,7 +124,7 @@ class Convolution {
           return check_cudnn(status, "cudnnConvolutionBiasActivationForward", __FILE__, __LINE__);
       }
       STITCH_CUDNN(cudnnConvolutionForward(handle, &one, input_, x, filter_, w, operation_, algorithm_,
-                                           library_->workspace(), workspace_bytes_, &zero, output_, y));
+                                           library_->workspace.data(), workspace_bytes_, &zero, output_, y));
     }
     if (bias_) STITCH_CUDNN(cudnnAddTensor(handle, &one, bias_shape_, bias_, &one, output_, y));
     if (relu_) STITCH_CUDNN(cudnnActivationForward(handle, activation_, &one, output_, y, &zero, output_, y));
@@ -201,7 +188,7 @@ class Convolution {
     algorithm_ = picked->algo;
     STITCH_CUDNN(cudnnGetConvolutionForwardWorkspaceSize(library_->handle(), input_, filter_, operation_,
                                                          output_, algorithm_, &workspace_bytes_));
-    return library_->reserve(workspace_bytes_);
+    return library_->workspace.reserve(workspace_bytes_);
   }
 
   StitchStatus choose_transposed(const ConvolutionSpec& spec) {
@@ -216,7 +203,7 @@ class Convolution {
     transposed_algorithm_ = picked->algo;
     STITCH_CUDNN(cudnnGetConvolutionBackwardDataWorkspaceSize(
         library_->handle(), filter_, input_, operation_, output_, transposed_algorithm_, &workspace_bytes_));
-    return library_->reserve(workspace_bytes_);
+    return library_->workspace.reserve(workspace_bytes_);
   }
 
   Cudnn* library_ = nullptr;
