@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "base/parallel.h"
 #include "base/process.h"
@@ -61,20 +62,32 @@ class Bench {
       return at(options_.out.string(),
                 work_error("write", format("cannot make the folder: {}", failed.message())));
     find_earlier();
-    std::vector<std::thread> threads;
-    const size_t jobs = std::min(static_cast<size_t>(std::max(options_.jobs, 1)), todo_.size());
-    for (size_t i = 0; i < jobs; ++i) threads.emplace_back([this] { work(); });
-    while (finished_workers_ < static_cast<int>(jobs)) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-      if (!stopped_ && options_.should_stop && options_.should_stop()) stop();
-    }
-    for (std::thread& thread : threads) thread.join();
+    work_on(todo_, options_.jobs);
+    // Nobody beside them, and all cores.
+    if (!stopped_ && !put_off_.empty()) work_on(std::exchange(put_off_, {}), 1);
     if (trouble_) return *trouble_;
     run_.stopped = stopped_;
     return std::move(run_);
   }
 
  private:
+  void work_on(const std::vector<size_t>& todo, int jobs) {
+    jobs_ = std::clamp(jobs, 1, static_cast<int>(std::max<size_t>(todo.size(), 1)));
+    std::atomic<size_t> next = 0;
+    std::atomic<int> finished = 0;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < jobs_; ++i)
+      threads.emplace_back([&] {
+        for (size_t at; (at = next++) < todo.size() && !stopped_;) work(todo[at]);
+        ++finished;
+      });
+    while (finished < jobs_) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      if (!stopped_ && options_.should_stop && options_.should_stop()) stop();
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+
   std::string key_of(const BenchTask& task) const {
     Sha256 sum;
     auto source = read_file(task.path);
@@ -98,25 +111,25 @@ class Bench {
     }
   }
 
-  void work() {
-    for (size_t i; (i = next_++) < todo_.size() && !stopped_;) {
-      const size_t index = todo_[i];
-      const BenchTask& task = options_.tasks[index];
-      Json record = optimise(task);
-      if (stopped_) break;
-      record["key"] = keys_[index];
-      std::lock_guard hold(lock_);
-      if (auto written = append_line(file_, record); !written && !trouble_) trouble_ = written.error();
-      run_.records[index] = std::make_shared<const Json>(record);
-      if (options_.on_done) options_.on_done(task, record);
+  void work(size_t index) {
+    const BenchTask& task = options_.tasks[index];
+    Json record = options_.optimise ? options_.optimise(task) : optimise(task);
+    if (stopped_) return;
+    std::lock_guard hold(lock_);
+    if (jobs_ > 1 && may_do_better_alone(record)) {
+      put_off_.push_back(index);
+      return;
     }
-    ++finished_workers_;
+    record["key"] = keys_[index];
+    if (auto written = append_line(file_, record); !written && !trouble_) trouble_ = written.error();
+    run_.records[index] = std::make_shared<const Json>(record);
+    if (options_.on_done) options_.on_done(task, record);
   }
 
   // Cores for each: all of them for all would be too many by far, and half of a task's time goes by without
   // any.
   std::map<std::string, std::string> environment() const {
-    const std::string threads = std::to_string(std::max(1, 2 * core_count() / std::max(options_.jobs, 1)));
+    const std::string threads = std::to_string(std::max(1, 2 * core_count() / jobs_));
     return {{"STITCHCUDA_THREADS", threads}, {"OMP_NUM_THREADS", threads}, {"OPENBLAS_NUM_THREADS", threads}};
   }
 
@@ -163,9 +176,8 @@ class Bench {
   const BenchOptions& options_;
   const fs::path file_;
   std::vector<std::string> keys_;
-  std::vector<size_t> todo_;
-  std::atomic<size_t> next_ = 0;
-  std::atomic<int> finished_workers_ = 0;
+  std::vector<size_t> todo_, put_off_;
+  int jobs_ = 1;  // at a time, now
   std::atomic<bool> stopped_ = false;
   std::mutex lock_;
   std::set<const Child*> running_;
@@ -212,6 +224,12 @@ Json record_of(const BenchTask& task, const Json& answer) {
     if (evidence.is_object() && evidence.contains("memory")) record["memory"] = evidence["memory"];
   }
   return record;
+}
+
+bool may_do_better_alone(const Json& record) {
+  const std::string code = word(record, "code");
+  return code == "hung" || code == "crashed" ||
+         word(record, "reason").find("out of memory") != std::string::npos;
 }
 
 BenchRecords read_records(const fs::path& file) {

@@ -1,5 +1,6 @@
 // Many tasks, each optimised in a process of its own: one that crashes, hangs or eats all memory takes nobody
-// along. A task that is done is a line in a file, so a run that was killed goes on where it was.
+// along, and what the others may have done to it is tried once more when they are gone. A task that is done
+// is a line in a file, so a run that was killed goes on where it was.
 #pragma once
 
 #include <functional>
@@ -28,6 +29,7 @@ struct BenchOptions {
   int seconds_a_task = 3600;  // then it is given up
   std::function<void(const BenchTask& task, const Json& record)> on_done;
   std::function<bool()> should_stop;
+  std::function<Json(const BenchTask& task)> optimise;  // its record; by itself a process of `optimize`
 };
 
 struct BenchRun {
@@ -38,6 +40,9 @@ struct BenchRun {
 
 // What a run of `optimize --json` says of a task, in one line.
 Json record_of(const BenchTask& task, const Json& answer);
+
+// Too little memory, too little time, a crash: that may be the others' doing.
+bool may_do_better_alone(const Json& record);
 
 // Lines of an earlier run by their keys; half a line at the end is nobody's.
 using BenchRecords = std::map<std::string, std::shared_ptr<const Json>>;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
 
 namespace stitch::agents {
@@ -39,6 +41,33 @@ TEST(Bench, RecordsWhatACrashAndAVerdictSay) {
   EXPECT_EQ(record["baselines"], (Json{{"eager", 2.0}}));
   EXPECT_EQ(record["kernels"].size(), 8u);
   EXPECT_EQ(record["kernels"][0]["nanoseconds"], 19);
+}
+
+TEST(Bench, TriesAgainAloneWhatOthersMayHaveDone) {
+  auto folder = ScratchFolder::create("stitch-bench");
+  ASSERT_TRUE(folder);
+  BenchOptions options{.out = folder->path(), .jobs = 2};
+  for (const char* name : {"right", "wrong", "large", "slow"}) options.tasks.push_back({"", name, ""});
+  std::mutex lock;
+  std::map<std::string, int> calls;
+  std::vector<std::string> done;
+  options.optimise = [&](const BenchTask& task) {
+    std::lock_guard hold(lock);
+    const bool first = ++calls[task.name] == 1;
+    if (task.name == "wrong") return record_of(task, to_json(user_error("optimize", "no program passed")));
+    if (task.name == "large" && first)
+      return record_of(task, to_json(work_error("optimize", "CUDA out of memory. Tried to allocate 8 GiB")));
+    if (task.name == "slow") return record_of(task, to_json(work_error("hung", "still at it after 240 s")));
+    return Json{{"task", task.name}, {"passed", true}};
+  };
+  options.on_done = [&](const BenchTask& task, const Json&) { done.push_back(task.name); };
+  auto run = run_bench(options);
+  ASSERT_TRUE(run);
+  EXPECT_EQ(calls, (std::map<std::string, int>{{"right", 1}, {"wrong", 1}, {"large", 2}, {"slow", 2}}));
+  EXPECT_EQ(done.size(), 4u);
+  EXPECT_EQ(run->records[2]->at("passed"), true);
+  EXPECT_EQ(run->records[3]->at("code"), "hung");
+  EXPECT_EQ(read_records(folder->path() / "tasks.jsonl").size(), 4u);
 }
 
 }  // namespace
