@@ -87,7 +87,7 @@ Side side_of(const LibraryProduct& made, bool left, int64_t parts, const Chunks&
   const Axes& other = left ? c.rows : c.columns;
   const View& view = left ? c.left : c.right;
   Side side{.left = left, .side = left ? made.rows() : made.columns(), .parts = parts};
-  side.part_depth = parts == 3 || chunks.side_by_side ? chunks.depth : chunks.count * chunks.depth;
+  side.part_depth = parts == 3 ? chunks.depth : chunks.count * chunks.depth;
   side.depth_inside = has_depth_inside(c, left);
   side.quads = lies_in_quads(c, side.depth_inside ? c.depth : other, tensor, view.offset);
   side.weight = made.is_weight(view);
@@ -97,27 +97,27 @@ Side side_of(const LibraryProduct& made, bool left, int64_t parts, const Chunks&
   return side;
 }
 
-// Few rows and a large weight: reading it is most of the work.
+// Few rows and a large weight: reading it is most of the work, unless many chunks pass over the result, which
+// is twice as large here.
 bool puts_small_beside(const LibraryProduct& made, const plan::Region& region) {
   if (made.batches() > 1 || !has_depth_inside(made.contraction, true)) return false;
   if (auto given = region.settings.find("form"); given != region.settings.end())
     return given->second == static_cast<int64_t>(Form::small_beside);
-  return made.rows() <= 128 && made.columns() >= 8192 && made.depth() >= 4096 &&
+  return made.rows() <= 128 && made.columns() >= 8192 && chunks_of(made, region, true).depth >= 4096 &&
          made.is_weight(made.contraction.right);
 }
 
 // The other two, measured on an H200: the deep form is 4-7 % faster for weights of 4096 or more, which it
 // makes half as large again, and 20-40 % for a depth of 1024. Where splitting is most of the work it is 14 %
 // slower.
-Form form_of(const LibraryProduct& made, const plan::Region& region, const Chunks& chunks) {
+Form form_of(const LibraryProduct& made, const plan::Region& region) {
   if (auto given = region.settings.find("form"); given != region.settings.end())
     return given->second == 1 ? Form::deep : Form::large_on_small;
   const bool left_weight = made.is_weight(made.contraction.left),
              right_weight = made.is_weight(made.contraction.right);
   if ((left_weight || right_weight) && made.depth() >= 4096) return Form::large_on_small;
   const int64_t split = (left_weight ? 0 : made.rows()) + (right_weight ? 0 : made.columns());
-  const int64_t results = made.rows() * made.columns() * (chunks.side_by_side ? chunks.count : 1);
-  return made.depth() * split >= 8 * results ? Form::large_on_small : Form::deep;
+  return made.depth() * split >= 8 * made.rows() * made.columns() ? Form::large_on_small : Form::deep;
 }
 
 // The products of a run, one after the other.
@@ -129,15 +129,24 @@ class ProductWriter {
 
   void write(Form form) {
     const int64_t turns = chunks_.side_by_side ? 1 : chunks_.count;
-    if (form == Form::large_on_small)
-      add({.terms = "small_terms", .depth = 2 * left_.part_depth, .factors = "small_terms"});
+    if (form == Form::large_on_small) {
+      // Behind the chunks' results, or below them.
+      const int64_t behind =
+          chunks_.side_by_side ? chunks_.count * left_.filled_side * made_.dense_pitch() : 0;
+      add({.terms = "small_terms",
+           .batch = made_.batches(),
+           .depth = 2 * left_.part_depth,
+           .result = behind,
+           .factors = "small_terms"});
+    }
     for (int64_t turn = 0; turn < turns; ++turn) {
       const int64_t at = turn * chunks_.depth;
       Product one{.terms = "matmul", .depth = chunks_.depth, .left = left_.offset(0, at)};
+      one.batch = chunks_.side_by_side ? chunks_.count : made_.batches();
       one.right = right_.offset(form == Form::deep ? 0 : 1, at);
       if (form == Form::deep) one.depth *= 3;
       if (form == Form::small_beside) one.terms = "high_matmul", one.left_rows = 2;
-      if (turn == 0 && form != Form::large_on_small) one.factors = "first";
+      if (chunks_.side_by_side || (turn == 0 && form != Form::large_on_small)) one.factors = "first";
       one.last = turn + 1 == turns && form != Form::small_beside;
       add(one);
     }
@@ -151,7 +160,8 @@ class ProductWriter {
  private:
   struct Product {
     std::string terms;
-    int64_t depth, left = 0, right = 0, result = 0;  // offsets of the elements
+    int64_t batch = 1, depth = 0;
+    int64_t left = 0, right = 0, result = 0;  // offsets of the first elements
     std::string factors = "second";
     bool last = false;
     int left_rows = 1;    // 2: both parts of the left side, a row each
@@ -179,9 +189,9 @@ class ProductWriter {
       if (member.name == name) return member.name;
     std::string spec = format("{{\n  stitch::MatmulSpec spec{{{}, {}, {}}};  // rows, columns, depth\n",
                               product.left_rows * left_.filled_side, right_.filled_side, product.depth);
-    int64_t batch = chunks_.side_by_side ? chunks_.count : made_.batches();
-    if (batch > 1) spec += format("  spec.batch = {};\n", batch);
-    spec += matrix_spec(left_, product.left_rows) + matrix_spec(right_, 1) + "  spec.type = CUDA_R_16F;\n";
+    if (product.batch > 1) spec += format("  spec.batch = {};\n", product.batch);
+    spec += matrix_spec(left_, product, product.left_rows) + matrix_spec(right_, product, 1) +
+            "  spec.type = CUDA_R_16F;\n";
     LibraryEpilogue held = made_.in_library;
     if (!product.last) made_.in_library = {};
     spec += made_.result_spec();
@@ -196,17 +206,16 @@ class ProductWriter {
     return made_.code.members.back().name;
   }
 
-  std::string matrix_spec(const Side& side, int rows) const {
+  std::string matrix_spec(const Side& side, const Product& product, int rows) const {
     const char* name = side.left ? "left" : "right";
     std::string text;
     if (side.left ? !side.depth_inside : side.depth_inside)
       text += format("  spec.{}_transposed = true;\n", name);
     text += format("  spec.{}_row_stride = {};\n", name,
                    side.depth_inside ? side.parts * side.depth / rows : side.padded());
-    if (chunks_.side_by_side)
-      text += format("  spec.{}_batch_stride = {};\n", name, side.offset(0, chunks_.depth));
-    else if (made_.batches() > 1)
-      text += format("  spec.{}_batch_stride = {};\n", name, side.elements());
+    if (product.batch > 1)
+      text += format("  spec.{}_batch_stride = {};\n", name,
+                     chunks_.side_by_side ? side.offset(0, chunks_.depth) : side.elements());
     return text;
   }
 
@@ -232,13 +241,13 @@ Result<RegionCode> write_matmul_split_half(const RegionRequest& request) {
   const plan::Region& region = request.region;
   const bool beside = puts_small_beside(made, region);
   const Chunks chunks = chunks_of(made, region, beside);
-  const Form form = beside ? Form::small_beside : form_of(made, region, chunks);
+  const Form form = beside ? Form::small_beside : form_of(made, region);
   const int64_t parts = form == Form::deep ? 3 : 2;
   Side left = side_of(made, true, parts, chunks), right = side_of(made, false, parts, chunks);
   for (const Side* side : {&left, &right})
     if (side->place->dtype != DType::f32) return not_for(region, "reads f32 only");
   if (left.weight && right.weight) return not_for(region, "has nothing to do on a run");
-  if (chunks.side_by_side) made.add_up(chunks.count);
+  if (chunks.side_by_side) made.add_up(chunks.count + (form == Form::large_on_small));
   if (beside) {
     made.add_up(2);
     made.enlarged = 2048;

@@ -129,16 +129,17 @@ struct Bench {
     if constexpr (chunk * (chunks - 1) < P::depth &&
                   !(P::batches > 1 && (side_by_side || form == small_beside))) {
       constexpr int64_t depth = chunk * chunks, parts = form == deep ? 3 : 2;
-      constexpr int64_t part_depth = form == deep || side_by_side ? chunk : depth;
+      constexpr int64_t part_depth = form == deep ? chunk : depth;
       using L = SplitOperand<P, true, true, parts, part_depth, false>;
       using R = SplitOperand<P, false, P::weight, parts, part_depth, P::weight>;
       constexpr int64_t right_step = P::weight ? 1 : R::padded_inner;
       Buffer<__half> left_split(parts * P::batches * P::rows * depth);
       Buffer<__half> right_split(parts * P::batches *
                                  (P::weight ? P::columns * depth : depth * R::padded_inner));
-      Buffer<float> partial(side_by_side           ? chunks * result_elements
-                            : form == small_beside ? 2 * result_elements
-                                                   : 1);
+      constexpr int64_t partials = side_by_side           ? chunks + (form == large_on_small)
+                                   : form == small_beside ? 2
+                                                          : 1;
+      Buffer<float> partial(partials * result_elements);
       Buffer<SplitScales> scales(1);
       Buffer<float> largest(most_split_blocks);
       auto spec_of = [&](int64_t product_depth, const float* factors) {
@@ -150,8 +151,8 @@ struct Bench {
         spec.right_row_stride = P::weight ? parts * depth : R::padded_inner;
         spec.batch = side_by_side ? chunks : P::batches;
         if (side_by_side) {
-          spec.left_batch_stride = parts * chunk;
-          spec.right_batch_stride = parts * chunk * right_step;
+          spec.left_batch_stride = form == deep ? 3 * chunk : chunk;
+          spec.right_batch_stride = spec.left_batch_stride * right_step;
         } else if (P::batches > 1) {
           spec.left_batch_stride = parts * P::rows * depth;
           spec.right_batch_stride = parts * depth * R::padded_inner;
@@ -168,9 +169,10 @@ struct Bench {
         return spec;
       };
       auto small = [&] {
-        if (form != small_beside) return spec_of(2 * part_depth, scales.data->small_terms);
-        MatmulSpec spec = spec_of(depth, scales.data->second);
-        spec.result_row_stride = 2 * P::columns;
+        MatmulSpec spec = form == small_beside ? spec_of(depth, scales.data->second)
+                                               : spec_of(2 * part_depth, scales.data->small_terms);
+        if (form == small_beside) spec.result_row_stride = 2 * P::columns;
+        if (side_by_side) spec.batch = 1;
         return spec;
       };
       Matmul first_terms, large_terms, small_terms;
@@ -187,10 +189,12 @@ struct Bench {
                                           nullptr)));
       };
       auto multiply = [&] {
-        if (form == large_on_small) OK(small_terms.enqueue(left_split.data, right_split.data, to, nullptr));
+        if (form == large_on_small)
+          OK(small_terms.enqueue(left_split.data, right_split.data,
+                                 to + (side_by_side ? chunks * result_elements : 0), nullptr));
         for (int64_t c = 0; c < (side_by_side ? 1 : chunks); ++c) {
           const int64_t at = form == deep ? c * 3 * chunk : c * chunk, high = form == deep ? 0 : part_depth;
-          OK((c == 0 && form != large_on_small ? first_terms : large_terms)
+          OK((c == 0 && (side_by_side || form != large_on_small) ? first_terms : large_terms)
                  .enqueue(left_split.data + at, right_split.data + (high + at) * right_step, to, nullptr));
         }
         if constexpr (form == small_beside) {
@@ -198,8 +202,8 @@ struct Bench {
           OK((finish_product<P, 2, P::columns, true, 2048>("finish", partial.data, result.data, NoEpilogue{},
                                                            nullptr)));
         } else if constexpr (side_by_side) {
-          OK((finish_product<P, chunks, P::columns, true>("finish", partial.data, result.data, NoEpilogue{},
-                                                          nullptr)));
+          OK((finish_product<P, partials, P::columns, true>("finish", partial.data, result.data, NoEpilogue{},
+                                                            nullptr)));
         }
       };
       double errors[2];

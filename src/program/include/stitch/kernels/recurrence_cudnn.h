@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "stitch/runtime/arena.h"
 #include "stitch/runtime/cudnn.h"
 
 namespace stitch {
