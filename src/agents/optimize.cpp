@@ -276,13 +276,18 @@ class Optimizer {
     STITCH_CHECK(write_package(folder, contents));
     verifier::VerifyOptions options = asked(folder);
     options.quick = judged == Judged::quickly;
-    // What is likely to ship is judged once.
-    if (options_.direct && judged == Judged::wholly) options.baselines = options_.baselines;
+    if (judged_as_shipped(judged)) options.baselines = options_.baselines;
     STITCH_TRY(verifier::Verdict verdict, verifier_->judge(options));
     if (!verdict.passed())
       return user_error("step", verdict.failure()->gate + ": " + verdict.failure()->summary);
     double seconds = seconds_of(verdict, plan);
     return Attempt{std::move(plan), std::move(contents), std::move(verdict), judged, seconds};
+  }
+
+  // What is likely to ship is judged once. By other seeds, the same gates may say otherwise of a program at
+  // the edge of its budget, when there is nothing left to fall back on.
+  bool judged_as_shipped(Judged judged) const {
+    return options_.direct && (judged == Judged::wholly || options_.quick);
   }
 
   double seconds_of(const verifier::Verdict& verdict, const plan::Plan& plan) const {
@@ -314,8 +319,7 @@ class Optimizer {
       out.verdict = best.verdict;
       out.regions = std::make_shared<const Json>(
           plan::to_json(graph(), best.plan, options_.gpu).value("regions", Json::array()));
-      // The same gates again would say the same.
-      if (best.judged == Judged::wholly && options_.direct) return {};
+      if (judged_as_shipped(best.judged)) return {};
       verifier::VerifyOptions whole = asked(options_.out);
       whole.baselines = options_.baselines;
       whole.quick = options_.quick;

@@ -332,13 +332,20 @@ bool is_shown(const Graph& graph, const Node& convolution) {
 
 }  // namespace
 
+namespace {
+
+// Classes in which PyTorch may use TF32 in convolutions, and decides for itself where it does.
+bool follows_pytorch(const Plan& plan) { return plan.numerics == "default" || plan.numerics == "tf32"; }
+
+}  // namespace
+
 bool is_tf32_in_pytorch(const Graph& graph, const Plan& plan, int32_t convolution) {
   if (auto seen = plan.tf32.find(convolution); seen != plan.tf32.end()) return seen->second;
   return is_tf32_by_shape(graph, graph.nodes[static_cast<size_t>(convolution)]);
 }
 
 bool must_be_exact(const Graph& graph, const Plan& plan, int32_t convolution) {
-  return plan.numerics == "default" && !is_tf32_in_pytorch(graph, plan, convolution) &&
+  return follows_pytorch(plan) && !is_tf32_in_pytorch(graph, plan, convolution) &&
          is_shown(graph, graph.nodes[static_cast<size_t>(convolution)]);
 }
 
@@ -448,7 +455,7 @@ bool has_half(const Plan& plan) {
 
 Result<Plan> store_half_before_last(const Graph& graph, Plan plan, const Techniques& techniques) {
   // Running statistics show what every layer rounds, not what is left of it in the end.
-  if (plan.numerics != "default" || !graph.updates.empty() || has_half(plan)) return plan;
+  if (!follows_pytorch(plan) || !graph.updates.empty() || has_half(plan)) return plan;
   std::set<int32_t> ten_bits = ten_bit_convolutions(graph, plan);
   for (int32_t n : last_of(graph, ten_bits)) ten_bits.erase(n);
   if (ten_bits.empty()) return plan;
@@ -459,7 +466,7 @@ Result<Plan> store_half_before_last(const Graph& graph, Plan plan, const Techniq
 
 Result<Plan> store_half_beside_exact(const Graph& graph, Plan plan, const Techniques& techniques) {
   // With half already, all of them lose bits, and a Verifier agreed.
-  if (plan.numerics != "default" || has_half(plan)) return plan;
+  if (!follows_pytorch(plan) || has_half(plan)) return plan;
   std::set<int32_t> ten_bits;
   for (int32_t n = 0; n < std::ssize(graph.nodes); ++n)
     if (convolves(graph.nodes[static_cast<size_t>(n)].op) && is_tf32_in_pytorch(graph, plan, n))
