@@ -192,6 +192,26 @@ TEST(Planning, DeepChainsAreSummedInSmallerPieces) {
   EXPECT_EQ(deepest(many + "output %x16\nend\n"), std::vector<int64_t>(16, 256));
 }
 
+// Where sums of that length were refused: shorter ones before none at all.
+TEST(Planning, TensorCoresHaveASecondChance) {
+  Graph graph = graph_of(
+      "graph \"g\"\nparameter %w : f32[8192,8192]\ninput %x : f32[1024,8192]\n"
+      "%a = linear(%x, %w) : f32[1024,8192]\noutput %a\nend\n");
+  auto planned = [&](const std::set<std::string>& dropped) {
+    auto plan = plan::plan_of_steps(
+        graph, "default", code::techniques(), *find_gpu("H200"),
+        [&](const plan::StepRule& rule) { return !dropped.contains(std::string(rule.name)); });
+    if (!plan) throw Bug(plan.error().text());
+    const plan::Region& region = plan->regions[0];
+    auto deepest = region.settings.find("deepest");
+    return std::pair{region.technique, deepest == region.settings.end() ? 0 : deepest->second};
+  };
+  EXPECT_EQ(planned({}), (std::pair{std::string("matmul.split_half"), int64_t{4096}}));
+  EXPECT_EQ(planned({"tensor cores"}), (std::pair{std::string("matmul.split_half"), int64_t{1024}}));
+  EXPECT_EQ(planned({"tensor cores", "tensor cores in short sums"}),
+            (std::pair{std::string("matmul.cublaslt"), int64_t{0}}));
+}
+
 TEST(Planning, InvalidPlansAreNamed) {
   Graph graph = graph_of(
       "graph \"g\"\ninput %x : f32[4]\n%a = exp(%x) : f32[4]\n%b = neg(%a) : f32[4]\noutput %b\nend\n");

@@ -158,9 +158,7 @@ int64_t deepest_sums(const Graph& graph, const std::vector<std::pair<Region*, Pr
   return deepest;
 }
 
-}  // namespace
-
-Result<Plan> split_products(const Graph& graph, Plan plan, const Techniques& techniques) {
+Result<Plan> split_in_sums(const Graph& graph, Plan plan, const Techniques& techniques, int64_t finer) {
   if (plan.numerics != "strict" && plan.numerics != "default") return plan;
   std::vector<std::pair<Region*, ProductSize>> chosen;
   for (Region& region : plan.regions) {
@@ -173,13 +171,23 @@ Result<Plan> split_products(const Graph& graph, Plan plan, const Techniques& tec
     if (!single || split_seconds(size) > 0.9 * fp32_seconds(size)) continue;
     if (techniques.accepts("matmul.split_half", graph, region)) chosen.emplace_back(&region, size);
   }
-  const int64_t deepest = deepest_sums(graph, chosen);
+  const int64_t deepest = deepest_sums(graph, chosen) / finer;
   for (auto& [region, size] : chosen) {
     region->technique = "matmul.split_half";
     bool balances = size.left_is_weight || size.right_is_weight;
-    region->settings["deepest"] = balances ? deepest : std::min<int64_t>(deepest, 1024);
+    region->settings["deepest"] = balances ? deepest : std::min<int64_t>(deepest, 1024 / finer);
   }
   return plan;
+}
+
+}  // namespace
+
+Result<Plan> split_products(const Graph& graph, Plan plan, const Techniques& techniques) {
+  return split_in_sums(graph, std::move(plan), techniques, 1);
+}
+
+Result<Plan> split_products_finely(const Graph& graph, Plan plan, const Techniques& techniques) {
+  return split_in_sums(graph, std::move(plan), techniques, 4);
 }
 
 }  // namespace stitch::plan

@@ -24,6 +24,11 @@ constexpr std::array rules = {
         "FP32 products on fp16 tensor cores, each operand split in two: FP32's accuracy, a third of their "
         "rate",
         split_products, false, true},
+    StepRule{
+        "tensor cores in short sums",
+        "the same where that was too coarse: tensor cores cut sums off, and sums a quarter as long lose a "
+        "quarter as much",
+        split_products_finely, false, true},
     StepRule{"views", "attention reads heads where the linear before it left them", absorb_views},
     StepRule{"epilogues", "what follows a product happens before its result reaches memory", fuse_epilogues},
     StepRule{"loops", "chains of element-wise nodes and reductions become single kernels", fuse_loops},
