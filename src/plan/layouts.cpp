@@ -330,10 +330,6 @@ bool is_shown(const Graph& graph, const Node& convolution) {
   });
 }
 
-}  // namespace
-
-namespace {
-
 // Classes in which PyTorch may use TF32 in convolutions, and decides for itself where it does.
 bool follows_pytorch(const Plan& plan) { return plan.numerics == "default" || plan.numerics == "tf32"; }
 

@@ -278,8 +278,9 @@ class Cases {
   void load() {
     if (library_ || !error_.empty()) return;
     std::string source =
-        "#include \"stitch/runtime/arena.h\"\n#include \"stitch/runtime/cublaslt.h\"\n#include "
-        "\"stitch/runtime/cudnn.h\"\n"
+        "#include \"stitch/runtime/arena.h\"\n"
+        "#include \"stitch/runtime/cublaslt.h\"\n"
+        "#include \"stitch/runtime/cudnn.h\"\n"
         "extern \"C\" const char* last_error_of_cases() { return stitch::last_error_text; }\n";
     for (const Case& test : cases_)
       if (auto prepared = prepare(test)) source += source_of(test, *prepared);
