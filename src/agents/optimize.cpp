@@ -7,7 +7,7 @@
 
 #include "agents/tune.h"
 #include "base/text.h"
-#include "code/technique.h"
+#include "code/catalogue.h"
 #include "code/write_program.h"
 #include "device/floor.h"
 #include "graph/cost.h"
@@ -37,7 +37,7 @@ struct Attempt {
 class Optimizer {
  public:
   Optimizer(const OptimizeOptions& options, const fs::path& scratch)
-      : options_(options), scratch_(scratch), techniques_(code::techniques()) {
+      : options_(options), scratch_(scratch), catalogue_(code::catalogue()) {
     ledger_.measured = options.device == runner::Device::cuda && options.timing;
   }
 
@@ -85,7 +85,6 @@ class Optimizer {
 
   // What PyTorch multiplies in is what its accuracy asks for. Without an answer the Planner guesses.
   void look_at_arithmetic() {
-    using verifier::Numerics;
     const bool matters = options_.numerics == Numerics::standard || options_.numerics == Numerics::tf32;
     if (!matters || options_.device != runner::Device::cuda) return;
     auto seen = verifier_->tf32_convolutions();
@@ -98,16 +97,16 @@ class Optimizer {
   bool late(double share = 1) const {
     return stopped() || since(begin_) > share * static_cast<double>(options_.budget.count());
   }
-  std::string numerics() const { return std::string(verifier::name(options_.numerics)); }
+  plan::Context context() const { return {graph(), options_.gpu, options_.numerics, {tf32_}}; }
 
   Result<void> step_by_step() {
-    STITCH_TRY(plan::Plan start, plan::first_plan(graph(), numerics(), techniques_, options_.gpu, tf32_));
+    STITCH_TRY(plan::Plan start, plan::first_plan(context(), catalogue_));
     take("plain", "one simple kernel a node: always right", std::move(start), Judged::quickly);
     for (const plan::StepRule& rule : plan::all_steps()) {
       if (late()) break;
       // Without a program that is right, the next step starts from the plain plan all the same.
       const plan::Plan& from = kept_.empty() ? start_of_next_ : kept_.back().plan;
-      auto next = rule.apply(graph(), from, techniques_);
+      auto next = rule.apply(context(), from, catalogue_);
       if (!next || plan::changed_regions(from, *next).empty()) continue;
       // A step that rounds is judged on every kind of input, as what ships will be.
       take(rule.name, rule.why, *std::move(next), rule.rounds ? Judged::wholly : Judged::quickly);
@@ -116,9 +115,9 @@ class Optimizer {
   }
 
   Result<plan::Plan> plan_without(const std::set<std::string>& dropped) const {
-    return plan::plan_of_steps(
-        graph(), numerics(), techniques_, options_.gpu,
-        [&](const plan::StepRule& rule) { return !dropped.contains(std::string(rule.name)); }, tf32_);
+    return plan::plan_of_steps(context(), catalogue_, [&](const plan::StepRule& rule) {
+      return !dropped.contains(std::string(rule.name));
+    });
   }
 
   static bool same(const plan::Plan& a, const plan::Plan& b) {
@@ -175,8 +174,7 @@ class Optimizer {
           {{"skipped", options_.device == runner::Device::emulated ? "times on the emulated GPU mean nothing"
                                                                    : "nothing is timed"}});
     if (late()) return say_of_tuning({{"skipped", stopped() ? "stopped" : "the budget is spent"}});
-    std::vector<Tunable> tunables =
-        tunables_of(graph(), kept_.back().plan, kept_.back().contents.manifest, options_.gpu);
+    std::vector<Tunable> tunables = tunables_of(context(), kept_.back().plan, kept_.back().contents.manifest);
     if (tunables.empty()) return say_of_tuning({{"skipped", "the program has no settings that matter"}});
     LedgerEntry entry{.step = "tune", .why = "settings, tried on the GPU", .before = kept_.back().seconds};
     const Tuned tuned = search(tunables, entry.reason);
@@ -224,7 +222,7 @@ class Optimizer {
     return verifier_->settings_clock(program);
   }
 
-  double estimated(const plan::Plan& plan) const { return plan::estimate(graph(), plan, options_.gpu); }
+  double estimated(const plan::Plan& plan) const { return plan::estimate(context(), plan); }
 
   // Codes and judges a plan; it stays if the whole program got better. Whatever goes wrong costs this step
   // and nothing else.
@@ -270,7 +268,7 @@ class Optimizer {
 
   Result<Attempt> make(plan::Plan plan, Judged judged, const runner::Settings& settings) {
     STITCH_CHECK(plan::check(graph(), plan));
-    STITCH_TRY(PackageContents contents, code::write_program(graph(), plan));
+    STITCH_TRY(PackageContents contents, code::write_program(context(), plan));
     if (!settings.empty()) code::set_values(contents, settings);
     fs::path folder = scratch_ / format("step{}", ledger_.entries.size());
     STITCH_CHECK(write_package(folder, contents));
@@ -317,8 +315,8 @@ class Optimizer {
       STITCH_CHECK(write(best));
       out.seconds_a_call = best.seconds;
       out.verdict = best.verdict;
-      out.regions = std::make_shared<const Json>(
-          plan::to_json(graph(), best.plan, options_.gpu).value("regions", Json::array()));
+      out.regions =
+          std::make_shared<const Json>(plan::to_json(context(), best.plan).value("regions", Json::array()));
       if (judged_as_shipped(best.judged)) return {};
       verifier::VerifyOptions whole = asked(options_.out);
       whole.baselines = options_.baselines;
@@ -365,7 +363,7 @@ class Optimizer {
 
   const OptimizeOptions& options_;
   fs::path scratch_;
-  plan::Techniques techniques_;
+  const plan::Catalogue& catalogue_;
   std::unique_ptr<verifier::Verifier> verifier_;
   Clock::time_point begin_;
   std::map<int32_t, bool> tf32_;  // as PyTorch was seen to do it

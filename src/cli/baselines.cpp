@@ -24,11 +24,8 @@ Result<std::vector<Samples>> measure(const std::string& task, const BaselinesCom
                                      Progress& progress) {
   STITCH_TRY(auto process, verifier::TorchProcess::start(command.python));
   verifier::TaskGraph graph{.source = task};
-  auto numerics = verifier::parse_numerics(command.numerics);
-  if (!numerics)
-    return user_error("class", format("there is no numerics class '{}'", command.numerics),
-                      "one of: strict, default, tf32, half");
-  STITCH_TRY(auto torch, verifier::TorchReference::load(std::move(process), graph, "", *numerics, "cuda"));
+  STITCH_TRY(const Numerics numerics, parse_numerics(command.numerics));
+  STITCH_TRY(auto torch, verifier::TorchReference::load(std::move(process), graph, "", numerics, "cuda"));
   STITCH_TRY(std::vector<std::string> kinds, baselines_named(command.baselines));
   std::vector<Samples> all;
   for (const std::string& kind : kinds) {

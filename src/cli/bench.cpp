@@ -77,9 +77,7 @@ Json circumstances(const BenchCommand& command, const GpuSpec& gpu, bool cuda, c
 Result<int> run_bench(const BenchCommand& command, Console& console) {
   agents::BenchOptions options;
   STITCH_TRY(options.tasks, tasks_of(command.paths));
-  if (!verifier::parse_numerics(command.numerics))
-    return user_error("class", format("there is no numerics class '{}'", command.numerics),
-                      "one of: strict, default, tf32, half");
+  STITCH_CHECK(parse_numerics(command.numerics));
   STITCH_TRY(runner::Device device, choose_device(command.device));
   bool cuda = device == runner::Device::cuda;
   STITCH_TRY(GpuSpec gpu, choose_gpu(""));

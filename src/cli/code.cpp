@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "base/progress.h"
 #include "cli/choose_gpu.h"
-#include "code/technique.h"
+#include "code/catalogue.h"
 #include "code/write_program.h"
 #include "graph/folder.h"
 #include "import/import.h"
@@ -32,6 +32,7 @@ Result<void> add_constants(const GraphFolder& folder, PackageContents& contents)
 }  // namespace
 
 Result<int> run_code(const CodeCommand& command, Console& console) {
+  STITCH_TRY(const Numerics numerics, parse_numerics(command.numerics));
   STITCH_TRY(ScratchFolder scratch, ScratchFolder::create("stitchcuda-code"));
   fs::path folder = command.model;
   if (folder.extension() == ".py") {
@@ -44,13 +45,13 @@ Result<int> run_code(const CodeCommand& command, Console& console) {
   STITCH_TRY(GraphFolder loaded, load_graph_folder(folder));
   STITCH_TRY(GpuSpec gpu, choose_gpu(""));
   auto wanted = [&](const plan::StepRule& rule) {
-    bool may_round = command.numerics == "half" || command.rounding;
+    bool may_round = numerics == Numerics::half || command.rounding;
     return !command.plain && (may_round || !rule.rounds) &&
            std::ranges::find(command.without, rule.name) == command.without.end();
   };
-  STITCH_TRY(plan::Plan plan,
-             plan::plan_of_steps(loaded.graph, command.numerics, code::techniques(), gpu, wanted));
-  STITCH_TRY(PackageContents contents, code::write_program(loaded.graph, plan));
+  const plan::Context context{loaded.graph, gpu, numerics};
+  STITCH_TRY(plan::Plan plan, plan::plan_of_steps(context, code::catalogue(), wanted));
+  STITCH_TRY(PackageContents contents, code::write_program(context, plan));
   STITCH_CHECK(add_constants(loaded, contents));
   if (fs::path(command.model).extension() == ".py") {
     STITCH_TRY(contents.task, read_file(command.model));

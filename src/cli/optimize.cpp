@@ -22,11 +22,7 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   if (!fs::exists(options.model, ec) || options.model.extension() != ".py")
     return at(command.model, user_error("no_file", "no such .py task",
                                         "name a file with Model, get_inputs() and get_init_inputs()"));
-  auto numerics = verifier::parse_numerics(command.numerics);
-  if (!numerics)
-    return user_error("class", format("there is no numerics class '{}'", command.numerics),
-                      "one of: strict, default, tf32, half");
-  options.numerics = *numerics;
+  STITCH_TRY(options.numerics, parse_numerics(command.numerics));
   STITCH_TRY(options.device, choose_device(command.device));
   bool cuda = options.device == runner::Device::cuda;
   STITCH_TRY(options.gpu, choose_gpu(""));

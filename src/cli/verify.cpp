@@ -29,11 +29,7 @@ Result<verifier::VerifyOptions> options_of(const VerifyCommand& command) {
   verifier::VerifyOptions options;
   options.program = command.program;
   options.task = command.task;
-  auto numerics = verifier::parse_numerics(command.numerics);
-  if (!numerics)
-    return user_error("class", format("there is no numerics class '{}'", command.numerics),
-                      "one of: strict, default, tf32, half");
-  options.numerics = *numerics;
+  STITCH_TRY(options.numerics, parse_numerics(command.numerics));
   STITCH_TRY(options.device, choose_device(command.device));
 
   bool cuda = options.device == runner::Device::cuda;

@@ -21,8 +21,12 @@ Manifest manifest_of(const ProgramParts& parts) {
   Manifest manifest{.name = parts.graph.name, .numerics = parts.plan.numerics, .signature = parts.signature};
   for (size_t r = 0; r < parts.regions.size(); ++r) {
     const plan::Region& region = parts.plan.regions[r];
-    ManifestRegion one{
-        parts.region_names[r], format("regions/{}.cu", parts.region_names[r]), region.technique, {}, {}, {}};
+    ManifestRegion one{parts.region_names[r],
+                       format("regions/{}.cu", parts.region_names[r]),
+                       std::string(region.technique->name()),
+                       {},
+                       {},
+                       {}};
     for (int32_t n : region.nodes)
       one.nodes.push_back(parts.graph[parts.graph.nodes[static_cast<size_t>(n)].results[0]].name);
     for (ValueId id : region.reads) one.reads.push_back(slot_of(parts, id));
@@ -82,8 +86,8 @@ std::string region_file(const RegionCode& region) {
 
 }  // namespace
 
-Result<PackageContents> write_program(const Graph& graph, const plan::Plan& plan) {
-  STITCH_TRY(ProgramParts parts, gather_parts(graph, plan));
+Result<PackageContents> write_program(const plan::Context& context, const plan::Plan& plan) {
+  STITCH_TRY(ProgramParts parts, gather_parts(context, plan));
   PackageContents contents{.manifest = manifest_of(parts)};
   for (size_t r = 0; r < parts.regions.size(); ++r)
     contents.sources[format("regions/{}.cu", parts.region_names[r])] = region_file(parts.regions[r]);

@@ -33,31 +33,32 @@ Json slots(const Graph& graph, const Plan& plan, const std::vector<ValueId>& ids
 
 }  // namespace
 
-Json to_json(const Graph& graph, const Plan& plan, const GpuSpec& gpu) {
+Json to_json(const Context& context, const Plan& plan) {
+  const Graph& graph = context.graph;
   Json json = {{"stitch_plan", 1},
                {"model", graph.name},
-               {"class", plan.numerics},
-               {"gpu", gpu.name},
+               {"class", name(plan.numerics)},
+               {"gpu", context.gpu.name},
                {"one_graph", plan.one_graph},
-               {"estimated_seconds", estimate(graph, plan, gpu)},
+               {"estimated_seconds", estimate(context, plan)},
                {"steps", Json::array()},
                {"regions", Json::array()}};
-  for (const auto& [node, tf32] : plan.tf32) json["pytorch_tf32"][name_of(graph, node)] = tf32;
+  for (const auto& [node, tf32] : context.torch.tf32) json["pytorch_tf32"][name_of(graph, node)] = tf32;
   for (const Step& step : plan.steps)
     json["steps"].push_back({{"title", step.title},
                              {"why", step.why},
                              {"regions", step.regions},
                              {"predicted_gain_seconds", step.predicted_gain}});
   for (const Region& region : plan.regions) {
-    RegionEstimate cost = estimate(graph, plan, region, gpu);
+    RegionEstimate cost = estimate(context, plan, region);
     Json nodes = Json::array();
     for (int32_t n : region.nodes) nodes.push_back(name_of(graph, n));
     json["regions"].push_back({{"name", region.name},
-                               {"technique", region.technique},
+                               {"technique", region.technique->name()},
                                {"nodes", nodes},
                                {"reads", slots(graph, plan, region.reads)},
                                {"writes", slots(graph, plan, region.writes)},
-                               {"settings", region.settings},
+                               {"choices", region.choices},
                                {"estimated_seconds", cost.seconds()},
                                {"bytes", cost.bytes},
                                {"flops", cost.flops}});
@@ -67,9 +68,11 @@ Json to_json(const Graph& graph, const Plan& plan, const GpuSpec& gpu) {
   return json;
 }
 
-std::string text(const Graph& graph, const Plan& plan, const GpuSpec& gpu, const Terminal& terminal) {
-  std::string out = format("{}, class {}, estimated for {}: {} in {} regions\n\n", graph.name, plan.numerics,
-                           gpu.name, seconds_text(estimate(graph, plan, gpu)), plan.regions.size());
+std::string text(const Context& context, const Plan& plan, const Terminal& terminal) {
+  const Graph& graph = context.graph;
+  std::string out =
+      format("{}, class {}, estimated for {}: {} in {} regions\n\n", graph.name, name(plan.numerics),
+             context.gpu.name, seconds_text(estimate(context, plan)), plan.regions.size());
   Table steps({{.header = "step"},
                {.header = "regions", .align = Column::Align::right},
                {.header = "predicted gain", .align = Column::Align::right},
@@ -88,12 +91,12 @@ std::string text(const Graph& graph, const Plan& plan, const GpuSpec& gpu, const
                  {.header = "beside", .optional = 3},
                  {.header = "ops", .least = 20}});
   for (const Region& region : plan.regions) {
-    RegionEstimate cost = estimate(graph, plan, region, gpu);
+    RegionEstimate cost = estimate(context, plan, region);
     const char* bound = cost.launch > std::max(cost.memory, cost.compute) ? "launch"
                         : cost.memory > cost.compute                      ? "memory"
                                                                           : "arithmetic";
     regions.add_row({region.name,
-                     region.technique,
+                     std::string(region.technique->name()),
                      seconds_text(cost.seconds()),
                      bound,
                      bytes_text(cost.bytes),

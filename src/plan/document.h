@@ -5,13 +5,13 @@
 
 #include "base/json.h"
 #include "base/terminal.h"
-#include "device/gpu_spec.h"
+#include "plan/context.h"
 #include "plan/plan.h"
 
 namespace stitch::plan {
 
-Json to_json(const Graph& graph, const Plan& plan, const GpuSpec& gpu);
+Json to_json(const Context& context, const Plan& plan);
 // The steps with what they are predicted to gain, then the regions with their estimates.
-std::string text(const Graph& graph, const Plan& plan, const GpuSpec& gpu, const Terminal& terminal);
+std::string text(const Context& context, const Plan& plan, const Terminal& terminal);
 
 }  // namespace stitch::plan

@@ -1,6 +1,7 @@
 #include "plan/plan.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 namespace stitch::plan {
@@ -29,8 +30,21 @@ Error at_region(const Region& region, std::string message) {
 
 }  // namespace
 
-Plan empty_plan(const Graph& graph, std::string numerics) {
-  Plan plan{.numerics = std::move(numerics)};
+std::string_view name(Arithmetic arithmetic) {
+  constexpr std::array<std::string_view, 4> names = {"by_class", "exact", "half", "half_exact_bias"};
+  return names[static_cast<size_t>(arithmetic)];
+}
+
+std::string_view name(Order order) { return order == Order::row_major ? "row_major" : "channels_last"; }
+
+std::vector<ValueId> reads_and_writes(const Region& region) {
+  std::vector<ValueId> out = region.reads;
+  out.insert(out.end(), region.writes.begin(), region.writes.end());
+  return out;
+}
+
+Plan empty_plan(const Graph& graph, Numerics numerics) {
+  Plan plan{.numerics = numerics};
   for (const Value& value : graph.values) plan.storage.push_back({value.type.dtype, {}});
   return plan;
 }

@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "graph/graph.h"
+#include "graph/numerics.h"
 
 namespace stitch {
 
@@ -65,7 +66,7 @@ struct ManifestSetting {
 
 struct Manifest {
   std::string name;
-  std::string numerics;  // strict, default, tf32, half
+  Numerics numerics = Numerics::standard;
   Signature signature;
   std::vector<ManifestRegion> regions;  // may be empty: then the program is checked only as a whole
   std::vector<std::string> libraries;   // of cublasLt, cudnn

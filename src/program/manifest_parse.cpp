@@ -299,7 +299,8 @@ Result<Manifest> parse_manifest(std::string_view json) {
 
   Manifest manifest;
   STITCH_TRY(manifest.name, document.string("name"));
-  STITCH_TRY(manifest.numerics, one_of(document, "class", Words(classes)));
+  STITCH_TRY(std::string numerics, one_of(document, "class", Words(classes)));
+  STITCH_TRY(manifest.numerics, parse_numerics(numerics));
   STITCH_TRY(manifest.signature.parameters, parse_tensors(document, "parameters", Words(parameter_roles)));
   STITCH_TRY(manifest.signature.inputs, parse_tensors(document, "inputs", Words(input_roles)));
   STITCH_TRY(manifest.signature.outputs, parse_tensors(document, "outputs", Words(output_roles)));

@@ -72,7 +72,7 @@ end
 Manifest sample() {
   Manifest manifest;
   manifest.name = "a \"quoted\" net\n";
-  manifest.numerics = "tf32";
+  manifest.numerics = Numerics::tf32;
   manifest.signature.parameters = {{"w", "parameter", {DType::f32, {4, 3}}, "net.w", ""},
                                    {"c", "constant", {DType::bf16, {}}, "c", ""}};
   manifest.signature.inputs = {{"x", "input", {DType::f32, {2, 3}, {1, 2}}, "", ""},

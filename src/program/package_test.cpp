@@ -12,7 +12,7 @@ constexpr const char* kernel = "__global__ void twice(float* x) { x[0] *= 2; }\n
 Manifest sample_manifest() {
   Manifest manifest;
   manifest.name = "a \"net\"";
-  manifest.numerics = "default";
+  manifest.numerics = Numerics::standard;
   manifest.signature.parameters = {{"w", "parameter", {DType::f32, {4}}, "layer.w", ""},
                                    {"c", "constant", {DType::i64, {2}}, "c", ""}};
   manifest.signature.inputs = {{"x", "input", {DType::f32, {2, 3}, {1, 2}}, "", ""},

@@ -178,7 +178,7 @@ Result<void> write_package(const fs::path& folder, const PackageContents& conten
 
   Replacements replacements = {
       {"name", identifier(manifest.name)},          {"libraries", cmake_libraries(manifest)},
-      {"tables", tables(manifest.signature)},       {"class", manifest.numerics},
+      {"tables", tables(manifest.signature)},       {"class", std::string(name(manifest.numerics))},
       {"tensors", tensor_rows(manifest.signature)}, {"regions", region_rows(manifest)}};
   std::string rows;
   if (!contents.task.empty())

@@ -131,7 +131,7 @@ Result<ReceiptCheck> check_receipt(const ReceiptOptions& options) {
       out.differences.push_back("the task has changed");
     if (!out.differences.empty()) return out;
     const Json& then = receipt.at("options");
-    again.numerics = parse_numerics(then.at("class").get<std::string>()).value_or(Numerics::standard);
+    STITCH_TRY(again.numerics, parse_numerics(then.at("class").get<std::string>()));
     again.device = then.at("device") == "cuda" ? runner::Device::cuda : runner::Device::emulated;
     again.model_class = then.at("model_class").get<std::string>();
     again.sanitizer = then.at("sanitizer").get<bool>();

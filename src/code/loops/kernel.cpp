@@ -219,8 +219,9 @@ std::string ops_text(const RegionRequest& request) {
   return out;
 }
 
-RegionRequest plain_request(const Graph& graph, const plan::Region& region) {
-  RegionRequest request{graph, region, region.name.empty() ? "region" : region.name, "default", {}, {}, {}};
+RegionRequest plain_request(const plan::Context& context, const plan::Region& region) {
+  const Graph& graph = context.graph;
+  RegionRequest request{context, region, region.name.empty() ? "region" : region.name, {}, {}, {}};
   Names names;
   std::set<ValueId> placed;
   auto place = [&](ValueId id) {

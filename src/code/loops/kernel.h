@@ -62,7 +62,7 @@ std::string ops_text(const RegionRequest& request);
 // What the region must move, "1.2 MB".
 std::string traffic_text(const RegionRequest& request);
 // Every value where the graph says that it lies: to try whether a region can be written.
-RegionRequest plain_request(const Graph& graph, const plan::Region& region);
+RegionRequest plain_request(const plan::Context& context, const plan::Region& region);
 int64_t divided_up(int64_t count, int64_t by);
 // "a + b", without an a that is 0.
 std::string sum_text(const Index& a, const std::string& b);

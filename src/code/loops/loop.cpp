@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "base/format.h"
-#include "code/loops/families.h"
+#include "code/loops/is_expression.h"
 #include "code/loops/pool.h"
 #include "code/loops/turned.h"
 
@@ -289,7 +289,8 @@ std::vector<Kernel> loop_kernels(const RegionRequest& request, const MakeEmitter
   return kernels;
 }
 
-Result<void> accepts_loop(const Graph& graph, const plan::Region& region) {
+Result<void> accepts_loop(const plan::Context& context, const plan::Region& region) {
+  const Graph& graph = context.graph;
   for (int32_t n : region.nodes) {
     if (auto reduction = reduction_of(graph, n)) {
       if (reduction->length() > most_inlined)
@@ -304,7 +305,7 @@ Result<void> accepts_loop(const Graph& graph, const plan::Region& region) {
 }
 
 Result<RegionCode> write_loop(const RegionRequest& request) {
-  STITCH_CHECK(accepts_loop(request.graph, request.region));
+  STITCH_CHECK(accepts_loop(request.context, request.region));
   if (std::optional<RegionCode> pool = write_pool(request)) return *pool;
   auto make = [&] { return std::make_unique<LoopEmitter>(request); };
   std::string idea = format(

@@ -30,7 +30,7 @@ Kernel loop_kernel(const RegionRequest& request, const std::vector<const Place*>
 std::vector<Kernel> loop_kernels(const RegionRequest& request, const MakeEmitter& make,
                                  const std::function<bool(const Place&)>& done = {});
 
-Result<void> accepts_loop(const Graph& graph, const plan::Region& region);
+Result<void> accepts_loop(const plan::Context& context, const plan::Region& region);
 Result<RegionCode> write_loop(const RegionRequest& request);
 
 }  // namespace stitch::code::loops

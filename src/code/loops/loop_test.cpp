@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "code/loops/families.h"
+#include "code/loops/is_expression.h"
 #include "code/loops/tidy.h"
 #include "graph/text.h"
 

@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "base/format.h"
-#include "code/loops/families.h"
+#include "code/loops/is_expression.h"
 #include "code/loops/kernel.h"
 #include "graph/text.h"
 

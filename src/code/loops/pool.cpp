@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/format.h"
-#include "code/loops/families.h"
+#include "code/loops/is_expression.h"
 #include "code/loops/loop.h"
 #include "code/loops/pool_shape.h"
 #include "code/loops/pool_strip.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "base/format.h"
-#include "code/loops/families.h"
+#include "code/loops/is_expression.h"
 #include "code/loops/loop.h"
 #include "code/loops/row_plan.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "code/loops/families.h"
+#include "code/loops/is_expression.h"
 #include "code/loops/row_emitter.h"
 #include "code/loops/stages.h"
 
@@ -208,10 +208,9 @@ bool better_by_stages(const RegionRequest& request, const RowPlan& plan) {
   return false;
 }
 
-// Where nobody says otherwise (settings: team = 1 or 0), what pays.
+// Where nobody says otherwise (the knob team), what pays.
 bool by_team(const RegionRequest& request, const RowPlan& plan) {
-  auto told = request.region.settings.find("team");
-  if (told != request.region.settings.end()) return told->second == 1;
+  if (const int64_t told = request.region.choice("team", -1); told >= 0) return told == 1;
   return team_pays(plan, request.graph.nodes[static_cast<size_t>(plan.reduction.node)].op);
 }
 
@@ -271,7 +270,8 @@ std::optional<RegionCode> write_fused(const RegionRequest& request) {
 
 }  // namespace
 
-Result<void> accepts_row(const Graph& graph, const plan::Region& region) {
+Result<void> accepts_row(const plan::Context& context, const plan::Region& region) {
+  const Graph& graph = context.graph;
   bool any = false;
   for (int32_t n : region.nodes) {
     bool reduces = reduction_of(graph, n).has_value();
@@ -285,22 +285,23 @@ Result<void> accepts_row(const Graph& graph, const plan::Region& region) {
 }
 
 Result<RegionCode> write_row(const RegionRequest& request) {
-  STITCH_CHECK(accepts_row(request.graph, request.region));
+  STITCH_CHECK(accepts_row(request.context, request.region));
   std::optional<Reduction> reduction = main_reduction(request.graph, request.region);
   if (better_by_stages(request, plan_rows(request, *reduction))) return write_staged(request);
   if (std::optional<RegionCode> code = write_fused(request)) return *code;
   return write_staged(request);
 }
 
-Result<void> accepts_batch_norm(const Graph& graph, const plan::Region& region) {
-  STITCH_CHECK(accepts_row(graph, region));
+Result<void> accepts_batch_norm(const plan::Context& context, const plan::Region& region) {
+  STITCH_CHECK(accepts_row(context, region));
+  const Graph& graph = context.graph;
   for (int32_t n : region.nodes)
     if (graph.nodes[static_cast<size_t>(n)].op == Op::batch_norm) return {};
   return work_error("technique", format("{}: there is no batch_norm", region.name));
 }
 
 Result<RegionCode> write_batch_norm(const RegionRequest& request) {
-  STITCH_CHECK(accepts_batch_norm(request.graph, request.region));
+  STITCH_CHECK(accepts_batch_norm(request.context, request.region));
   std::optional<Reduction> reduction = main_reduction(request.graph, request.region);
   if (reduction && better_by_stages(request, plan_rows(request, *reduction))) return write_staged(request);
   // Channels that fit into registers are read once.

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "code/loops/families.h"
+#include "code/loops/is_expression.h"
 
 namespace stitch::code::loops {
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "base/format.h"
-#include "code/loops/families.h"
+#include "code/loops/is_expression.h"
 #include "code/loops/kernel.h"
 #include "code/loops/loop.h"
 #include "code/loops/row_plan.h"
@@ -276,7 +276,8 @@ std::optional<Attempt> kernel_by_block(const RegionRequest& request, const Rows&
 
 }  // namespace
 
-Result<void> accepts_scan(const Graph& graph, const plan::Region& region) {
+Result<void> accepts_scan(const plan::Context& context, const plan::Region& region) {
+  const Graph& graph = context.graph;
   int32_t scan = scan_of(graph, region);
   if (scan == -1) return work_error("technique", format("{}: there is no scan", region.name));
   if (scan < 0) return work_error("technique", format("{}: more than one scan", region.name));
@@ -284,7 +285,7 @@ Result<void> accepts_scan(const Graph& graph, const plan::Region& region) {
     if (n != scan && !is_expression(graph, n))
       return work_error("technique", format("{}: {} is not computed element by element", region.name,
                                             info(graph.nodes[static_cast<size_t>(n)].op).name));
-  RegionRequest request = plain_request(graph, region);
+  RegionRequest request = plain_request(context, region);
   auto written = write_scan(request);
   if (!written) return written.error();
   return {};

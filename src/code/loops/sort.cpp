@@ -3,7 +3,7 @@
 #include <bit>
 
 #include "base/format.h"
-#include "code/loops/families.h"
+#include "code/loops/is_expression.h"
 #include "code/loops/loop.h"
 #include "code/loops/scatter.h"
 
@@ -133,7 +133,8 @@ std::vector<Kernel> in_device_memory(const RegionRequest& request, const Rows& r
 
 }  // namespace
 
-Result<void> accepts_sort(const Graph& graph, const plan::Region& region) {
+Result<void> accepts_sort(const plan::Context& context, const plan::Region& region) {
+  const Graph& graph = context.graph;
   int32_t sort = sort_of(graph, region);
   if (sort < 0) return work_error("technique", format("{}: nothing is sorted", region.name));
   const Node& node = graph.nodes[static_cast<size_t>(sort)];
@@ -149,7 +150,7 @@ Result<void> accepts_sort(const Graph& graph, const plan::Region& region) {
 }
 
 Result<RegionCode> write_sort(const RegionRequest& request) {
-  STITCH_CHECK(accepts_sort(request.graph, request.region));
+  STITCH_CHECK(accepts_sort(request.context, request.region));
   Rows rows = rows_of(request, sort_of(request.graph, request.region));
   Workspace workspace;
   std::vector<Kernel> kernels;

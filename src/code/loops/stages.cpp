@@ -4,7 +4,7 @@
 #include <set>
 
 #include "base/format.h"
-#include "code/loops/families.h"
+#include "code/loops/is_expression.h"
 #include "code/loops/row.h"
 #include "code/loops/row_emitter.h"
 

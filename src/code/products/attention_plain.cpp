@@ -8,10 +8,10 @@
 #include "base/text.h"
 #include "code/names.h"
 #include "code/products/attention.h"
-#include "code/products/families.h"
 #include "code/products/library_product.h"
 #include "code/products/scalar.h"
 #include "code/products/signature.h"
+#include "code/products/techniques.h"
 
 namespace stitch::code {
 
@@ -65,14 +65,30 @@ Result<std::string> score_functor(const RegionRequest& request, const Attention&
       type, field, number, number, small ? "int" : "int64_t", positioned ? " position" : "", body);
 }
 
+class AttentionPlain final : public ProductTechnique {
+ public:
+  std::string_view name() const override { return "attention.plain"; }
+  std::string_view idea() const override { return "scores in memory: product, softmax, product"; }
+  plan::Kind kind() const override { return plan::Kind::attention; }
+  plan::Entry entry() const override { return plan::Entry::plain; }
+  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
+    return plain_rate(context);
+  }
+
+ private:
+  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
+  Result<RegionCode> write_region(const RegionRequest& request) const override;
+};
+
 }  // namespace
 
-Result<void> accepts_attention_plain(const Graph& graph, const plan::Region& region) {
+Result<void> AttentionPlain::accepts_region(const plan::Context& context, const plan::Region& region) const {
+  const Graph& graph = context.graph;
   STITCH_TRY(Parts parts, parts_of(graph, region, attention_ops));
   return {};
 }
 
-Result<RegionCode> write_attention_plain(const RegionRequest& request) {
+Result<RegionCode> AttentionPlain::write_region(const RegionRequest& request) const {
   STITCH_TRY(Parts parts, parts_of(request.graph, request.region, attention_ops));
   STITCH_TRY(Attention a, attention_of(request, parts));
   STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, 0));
@@ -145,6 +161,11 @@ Result<RegionCode> write_attention_plain(const RegionRequest& request) {
       epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct);
   code.arguments = signature.arguments();
   return code;
+}
+
+const Technique& attention_plain() {
+  static const AttentionPlain technique;
+  return technique;
 }
 
 }  // namespace stitch::code

@@ -1,6 +1,6 @@
 // What techniques refuse, in which words, and how generated code reads.
-#include "code/products/families.h"
 #include "code/products/epilogue.h"
+#include "code/products/techniques.h"
 
 #include <gtest/gtest.h>
 

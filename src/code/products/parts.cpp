@@ -7,10 +7,6 @@
 
 namespace stitch::code {
 
-Error not_for(const plan::Region& region, std::string why) {
-  return at(region.name, user_error("technique", format("{} {}", region.technique, why)));
-}
-
 Result<Parts> parts_of(const Graph& graph, const plan::Region& region, std::span<const Op> products) {
   Parts parts;
   std::set<ValueId> computed;  // depend on the product

@@ -13,7 +13,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "code/loops/families.h"
+#include "code/loops/is_expression.h"
 #include "code/names.h"
 #include "device/emulated/compile.h"
 #include "graph/text.h"

@@ -12,7 +12,7 @@
 
 #include "base/text.h"
 #include "code/names.h"
-#include "code/products/families.h"
+#include "code/products/techniques.h"
 #include "cuda_runtime.h"
 #include "device/emulated/compile.h"
 #include "graph/text.h"
