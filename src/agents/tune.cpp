@@ -20,7 +20,8 @@ constexpr double least_gain = 0.003;  // below, what is left of the host's jitte
 // Of a region, without names: what makes two of them alike.
 std::string signature_of(const Graph& graph, const plan::Plan& plan, const plan::Region& region) {
   std::string out = format("{} {}", region.technique->name(), name(plan.numerics));
-  for (const auto& [name, value] : region.settings) out += format(" {}={}", name, value);
+  out += format(" {} {}", plan::name(region.offer.arithmetic), plan::name(region.offer.order));
+  for (const auto& [knob, value] : region.choices) out += format(" {}={}", knob, value);
   auto lies = [&](ValueId id) -> std::string {
     if (id == ValueId::none) return "none";
     const plan::Storage& storage = plan.storage[index_of(id)];

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "code/names.h"
 #include "code/program_parts.h"
+#include "plan/technique.h"
 
 namespace stitch::code {
 

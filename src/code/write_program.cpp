@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "code/program_parts.h"
+#include "plan/technique.h"
 
 namespace stitch::code {
 
