@@ -72,7 +72,7 @@ std::string Emitter::scattered(ValueId id, const Node& node, const Indices& at) 
   if (reduce == "none")
     joined = source;
   else if (reduce == "amax" || reduce == "amin")
-    joined = format("stitch::{}({}, {})", reduce == "amax" ? "larger" : "smaller", name, source);
+    joined = format("stitch::{}({}, {})", reduce == "amax" ? "maximum" : "minimum", name, source);
   else if (is_floating(dtype))
     joined = format("{} {} {}", name, reduce == "prod" ? "*" : "+", source);
   else if (dtype == DType::boolean)
@@ -90,7 +90,7 @@ std::string Emitter::scattered(ValueId id, const Node& node, const Indices& at) 
   if (reduce == "mean") {
     std::string number = include_self ? format("({} + 1)", count) : count;
     std::string mean = is_floating(dtype) ? format("{} / static_cast<{}>({})", name, type, number)
-                                          : format("static_cast<{}>(stitch::integer_floor_divided({}, {}))",
+                                          : format("static_cast<{}>(stitch::integer_floor_divide({}, {}))",
                                                    type, name, number);
     line(format("if ({} > 0) {} = {};", count, name, mean));
   }

@@ -122,7 +122,7 @@ std::string Emitter::window(ValueId id, const Node& node, size_t result, const I
         std::string wanted = names_.unique(format("{}_wanted", axis));
         line(format("const {} {} = {};", index_type(), wanted, from[d + 2].text()));
         from[d + 2] = declare_index(
-            axis, format("stitch::clamped<{}>({}, 0, {})", index_type(), wanted, in[d + 2] - 1), in[d + 2]);
+            axis, format("stitch::clamp<{}>({}, 0, {})", index_type(), wanted, in[d + 2] - 1), in[d + 2]);
         if (!largest)
           counted += format("{}{} == {}", counted.empty() ? "" : " && ", wanted, from[d + 2].text());
       }
@@ -142,7 +142,7 @@ std::string Emitter::window(ValueId id, const Node& node, size_t result, const I
       line(format("{} = {};", place, flatten(spatial, Shape(in.begin() + 2, in.end())).text()));
       close();
     } else {
-      line(format("{0} = stitch::larger({0}, {1});", so_far, element));
+      line(format("{0} = stitch::maximum({0}, {1});", so_far, element));
     }
   } else {
     line(format("{} += {};", so_far,
@@ -270,7 +270,7 @@ std::string Emitter::resized(ValueId id, const Node& node, const Indices& at) {
                   shares[d]));
     std::string source = cubic ? format("{} + {} - 1", lefts[d], t) : format("{} + {}", lefts[d], t);
     std::string clamped = cubic
-                              ? format("stitch::clamped<{}>({}, 0, {})", index_type(), source, in[d + 2] - 1)
+                              ? format("stitch::clamp<{}>({}, 0, {})", index_type(), source, in[d + 2] - 1)
                               : format("{0} < {1} ? {0} : {1}", source, in[d + 2] - 1);
     from[d + 2] = declare_index(axis, clamped, in[d + 2]);
     product += (product.empty() ? "" : " * ") + weight;

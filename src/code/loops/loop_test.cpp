@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(256) region(const float* __restrict__ x,  // (
     const float x_value = x_pack[v];
     const float b_value = b_pack[v];
     const float a = x_value + b_value;
-    const float y_value = stitch::rectified(a);
+    const float y_value = stitch::relu(a);
     y_out[v] = y_value;
   }
   stitch::store_pack<aligned>(y + pack * 4, y_out);

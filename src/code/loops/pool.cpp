@@ -90,7 +90,7 @@ class PoolWriter {
 
  private:
   std::string joined(const std::string& into, const std::string& x) const {
-    return pool_.largest ? format("{0} = stitch::larger({0}, {1});", into, x) : format("{} += {};", into, x);
+    return pool_.largest ? format("{0} = stitch::maximum({0}, {1});", into, x) : format("{} += {};", into, x);
   }
   void open(std::string_view header) { emitter_.scopes().open(std::string(header), {}, true); }
 

@@ -45,7 +45,7 @@ class StripWriter {
     first_ = at[1] * results_;
     load();
     emitter_.line(format("stitch::take_windows<{}, {}>(held, stitch::{}());", pool_.x.taps, pool_.x.dilation,
-                         pool_.largest ? "Larger" : "Add"));
+                         pool_.largest ? "Maximum" : "Add"));
     store();
     Kernel kernel;
     kernel.name = request_.name;

@@ -184,8 +184,8 @@ class SchemeWriter {
                                                       : (largest ? "INT32_MIN" : "INT32_MAX");
     // |x| is no less than 0: of sizes, nothing is neutral.
     std::string neutral = x == "$x" ? identity : "";
-    pass(type_, size_, identity, largest ? "stitch::Larger()" : "stitch::Smaller()", neutral,
-         format("$acc = stitch::{}($acc, {});", largest ? "larger" : "smaller", x), {{name, type_, "$acc"}});
+    pass(type_, size_, identity, largest ? "stitch::Maximum()" : "stitch::Minimum()", neutral,
+         format("$acc = stitch::{}($acc, {});", largest ? "maximum" : "minimum", x), {{name, type_, "$acc"}});
   }
   void write();
   void position(bool largest);

@@ -8,10 +8,10 @@
 //   side_by_side  1: the chunks are a batch of products, added up by the finishing pass: for results too
 //                 small to fill the GPU; 0: each is added to the result of those before it
 // Chosen for products of f32 in classes strict and default that are bound by arithmetic.
+#include "code/expression/type.h"
 #include "code/names.h"
 #include "code/products/families.h"
 #include "code/products/library_product.h"
-#include "code/products/scalar.h"
 
 namespace stitch::code {
 
@@ -279,7 +279,7 @@ Result<RegionCode> write_matmul_split_half(const RegionRequest& request) {
   const std::string blocks = add_setting(made.code, region, request.name, "blocks", "int",
                                          {264, 528, split_blocks, most_split_blocks}, split_blocks);
   made.signature.add(Signature::members, "int", blocks, "of a pass that splits");
-  std::string splits, factor = literal_text(made.in_library.scale, "float");
+  std::string splits, factor = literal(made.in_library.scale, DType::f32);
   Side* last = left.weight ? &right : &left;
   for (Side* side : {&right, &left}) {
     const std::string& from = side->place->pointer;
