@@ -107,13 +107,23 @@ Expression operator>=(const Expression& a, const Expression& b) {
 Expression operator==(const Expression& a, const Expression& b) { return binary(Operator::equal, a, b); }
 Expression operator!=(const Expression& a, const Expression& b) { return binary(Operator::not_equal, a, b); }
 
-Expression both(const Expression& a, const Expression& b) {
-  if (a.empty() || b.empty()) return a.empty() ? b : a;
-  return binary(Operator::logical_and, a, b);
+Expression appended(const Expression& a, const Expression& b) {
+  const bool sum = b->kind == Kind::binary && (b->op == Operator::add || b->op == Operator::subtract);
+  return sum ? binary(b->op, appended(a, b->operands[0]), b->operands[1]) : a + b;
 }
-Expression either(const Expression& a, const Expression& b) {
+
+namespace {
+
+// Of one operator, from left to right: a && b && c.
+Expression chained(Operator op, const Expression& a, const Expression& b) {
   if (a.empty() || b.empty()) return a.empty() ? b : a;
-  return binary(Operator::logical_or, a, b);
+  if (b->kind != Kind::binary || b->op != op) return binary(op, a, b);
+  return binary(op, chained(op, a, b->operands[0]), b->operands[1]);
 }
+
+}  // namespace
+
+Expression both(const Expression& a, const Expression& b) { return chained(Operator::logical_and, a, b); }
+Expression either(const Expression& a, const Expression& b) { return chained(Operator::logical_or, a, b); }
 
 }  // namespace stitch::code

@@ -113,6 +113,8 @@ Expression operator>(const Expression& a, const Expression& b);
 Expression operator>=(const Expression& a, const Expression& b);
 Expression operator==(const Expression& a, const Expression& b);
 Expression operator!=(const Expression& a, const Expression& b);
+// a + b, the terms of b one after the other: of an address and an index, say.
+Expression appended(const Expression& a, const Expression& b);
 // a && b and a || b. Without one of them, the other: conditions are gathered one by one.
 Expression both(const Expression& a, const Expression& b);
 Expression either(const Expression& a, const Expression& b);

@@ -32,6 +32,9 @@ TEST(Print, ParenthesesForReaders) {
   EXPECT_EQ(text_of(a * b % c), "(a * b) % c");
   EXPECT_EQ(text_of(a * b * c), "a * b * c");
   EXPECT_EQ(text_of(either(both(a, b), c)), "(a && b) || c");
+  EXPECT_EQ(text_of(both(a, both(b, c))), "a && b && c");
+  EXPECT_EQ(text_of(both({}, a)), "a");
+  EXPECT_EQ(text_of(appended(a, b * 4 - c)), "a + b * 4 - c");
   EXPECT_EQ(text_of((a < b) == c), "(a < b) == c");
 }
 

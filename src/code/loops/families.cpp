@@ -18,11 +18,11 @@ namespace {
 
 // Words that kernels use themselves: a pointer of such a name gets another one inside the region.
 const std::set<std::string_view> own_names = {
-    "v",        "e",      "i",         "j",      "k",          "pack",       "element", "row",
-    "lane",     "inside", "all",       "part",   "wanted_row", "aligned",    "items",   "carry",
-    "total",    "mine",   "run",       "block",  "first",      "turn",       "tile",    "columns",
-    "found",    "here",   "r",         "c",      "kz",         "before",     "chunk",   "part_begin",
-    "part_end", "stream", "workspace", "turned", "within",     "wanted_pack"};
+    "v",        "e",      "i",         "j",          "k",          "pack",       "element", "row",
+    "lane",     "inside", "all",       "part",       "wanted_row", "aligned",    "items",   "carry",
+    "total",    "mine",   "run",       "block",      "first",      "turn",       "tile",    "columns",
+    "found",    "here",   "r",         "c",          "kz",         "before",     "chunk",   "part_begin",
+    "part_end", "stream", "workspace", "transposed", "within",     "wanted_pack"};
 
 template <Result<RegionCode> (*write)(const RegionRequest&)>
 Result<RegionCode> with_own_names(const RegionRequest& request) {

@@ -8,7 +8,7 @@
 #include "base/format.h"
 #include "code/loops/families.h"
 #include "code/loops/pool.h"
-#include "code/loops/turned.h"
+#include "code/loops/transposed.h"
 
 namespace stitch::code::loops {
 
@@ -42,18 +42,17 @@ Attempt attempt(const std::vector<const Place*>& writes, const std::string& name
   int64_t count = element_count(first.shape) / width / turns.count;
 
   std::unique_ptr<LoopEmitter> emitter = make();
-  const char *type = emitter->index_type(), *unit = width > 1 ? "pack" : "element";
+  const Type type = emitter->index_type();
+  const std::string unit = width > 1 ? "pack" : "element";
   // Few threads with much to do each: small blocks, so that every multiprocessor has some.
   const int threads = !together && count < 4 * 132 * 256 ? 64 : 256;
   // After stages from the end: what they read last may still be in the second-level cache.
-  const char* block = emitter->stages ? "(gridDim.x - 1 - blockIdx.x)" : "blockIdx.x";
-  emitter->line(format("const {} {} = {};", type, unit, thread_number(type, block)));
-  emitter->line(format("if ({} >= {}) return;", unit, count));
+  Expression block = named("blockIdx.x");
+  if (emitter->stages) block = named("gridDim.x") - 1 - block;
+  emitter->add(define_constant(type, unit, thread_number(type, block)));
+  emitter->add(only_if(named(unit) >= count, {Return{}}));
   Index pack = Index::variable(unit, count);
-  if (turns.count > 1)
-    emitter->scopes().open(
-        format("#pragma unroll 4\nfor ({0} turn = 0; turn < {1}; ++turn)", type, turns.count), {"turn"},
-        false);
+  if (turns.count > 1) emitter->scopes().open({For{type, "turn", 0, turns.count, 1, 4}}, {"turn"}, false);
   const Index turn = Index::variable("turn", turns.count);
   Index lane = emitter->open_pack(width, together);
   Indices at = locate(turns.dim ? pack : turn * count + pack, lane);
@@ -63,23 +62,17 @@ Attempt attempt(const std::vector<const Place*>& writes, const std::string& name
   };
   // All are read before the first is written: a state may be renewed where it lies, so that no load could
   // pass a store.
-  std::vector<std::string> values;
+  Expressions values;
   for (const Place* write : writes) values.push_back(emitter->value(write->value, place_in(*write)));
   for (size_t i = 0; i < writes.size(); ++i) emitter->store(*writes[i], place_in(*writes[i]), values[i]);
   emitter->close_pack();
   if (turns.count > 1) emitter->close();
 
-  Kernel kernel;
-  kernel.name = name;
-  kernel.threads = threads;
-  kernel.free_threads = {count, {64, 128, 256}};
-  kernel.body = emitter->scopes().take(2);
-  kernel.used = emitter->used();
-  kernel.packed = emitter->packed();
-  kernel.width = together ? width : 1;
-  kernel.scratch = emitter->scratch;
-  Attempt out(std::move(kernel), *emitter);
-  out.inlined = emitter->inlined_elements / width;
+  Attempt out{kernel_of(*emitter, name, threads, {}), emitter->loads};
+  out.kernel.free_threads = {count, {64, 128, 256}};
+  out.kernel.width = together ? width : 1;
+  out.kernel.scratch = emitter->scratch;
+  out.loads.inlined /= width;
   return out;
 }
 
@@ -239,11 +232,12 @@ Kernel loop_kernel(const RegionRequest& request, const std::vector<const Place*>
   constexpr int64_t much_shared = 3;
   if (auto crossing = crossing_of(request, first)) {
     if (writes.size() == 1 && crossing->dim == 1 && innermost(first) != 1)
-      if (auto turned = turned_kernel(request, first, name, crossing->width, make)) return *turned;
+      if (auto transposed = transposed_kernel(request, first, name, crossing->width, make))
+        return *transposed;
     Attempt made = attempt(writes, name, make, crossing->width, across(first, *crossing));
     if (!made.kernel.packed.empty()) {
       auto by_channel = turns_by_channel(first, count / crossing->width);
-      if (made.shared < much_shared || !by_channel) return made.kernel;
+      if (made.loads.shared < much_shared || !by_channel) return made.kernel;
       return attempt(writes, name, make, crossing->width, across(share_of(first, *by_channel), *crossing),
                      true, *by_channel)
           .kernel;
@@ -257,18 +251,19 @@ Kernel loop_kernel(const RegionRequest& request, const std::vector<const Place*>
       Attempt next = attempt(writes, name, make, width, along_result(first, width, joined), true, turns);
       if (next.pays() && (!best || next.better_than(*best))) best = std::move(next);
     }
-  if (int64_t width = best->kernel.width; width > 1 && best->shared >= much_shared && turns.count == 1 &&
-                                          innermost(first) == 1 && first.shape[1] % width == 0)
+  if (int64_t width = best->kernel.width; width > 1 && best->loads.shared >= much_shared &&
+                                          turns.count == 1 && innermost(first) == 1 &&
+                                          first.shape[1] % width == 0)
     if (auto by_channel = turns_by_channel(first, count / width)) {
       Attempt next = attempt(writes, name, make, width, along_result(share_of(first, *by_channel), width, 1),
                              true, *by_channel);
-      if (next.packed >= best->packed) best = std::move(next);
+      if (next.loads.packed >= best->loads.packed) best = std::move(next);
     }
   constexpr int64_t enough_threads = 132 * 64;
   if (std::optional<size_t> dim = shared_rows(request, first))
     if (int64_t width = first.shape[*dim]; count / width >= enough_threads) {
       Attempt next = attempt(writes, name, make, width, along_others(first, *dim), false);
-      if (next.inlined * 2 <= best->inlined) return next.kernel;
+      if (next.loads.inlined * 2 <= best->loads.inlined) return next.kernel;
     }
   return best->kernel;
 }

@@ -17,8 +17,7 @@ class LoopEmitter : public Emitter {
   Stages* stages = nullptr;
   std::vector<std::string> scratch;  // what the kernel reads of the workspace
 
- protected:
-  std::vector<std::string> findings(const Reduction& reduction, const Indices& kept) override;
+  Expressions findings(const Reduction& reduction, const Indices& kept) override;
 };
 using MakeEmitter = std::function<std::unique_ptr<LoopEmitter>()>;
 

@@ -16,6 +16,8 @@ class Stages {
 
   // Where the findings of a reduction lie, one an array, indexed by the row. Its kernels are written first.
   const std::vector<std::string>& arrays_of(const Reduction& reduction);
+  // What an array's elements are called where they are read.
+  const std::string& finding_of(const std::string& array) const { return findings_.at(array); }
   // The number of a row there: in the order in which rows lie in memory, so that neighbours stay neighbours.
   Index row_of(const Reduction& reduction, const Indices& kept) const;
   const std::vector<Kernel>& kernels() const { return kernels_; }
@@ -33,6 +35,7 @@ class Stages {
   Names names_;  // of arrays and kernels
   std::vector<Kernel> kernels_;
   std::map<int32_t, std::vector<std::string>> arrays_;
+  std::map<std::string, std::string> findings_;    // by array
   std::map<int32_t, std::vector<size_t>> orders_;  // of a row's indices, outermost first
   std::set<const Place*> renewed_;
 };

@@ -110,8 +110,8 @@ TEST(LoopDevice, Chains) {
 // Large images from channels last to planes, through tiles: the last one not full, several slices of
 // channels.
 TEST(LoopDevice, TurnedImages) {
-  Bench bench("turned");
-  auto turn = [&](int64_t channels, const std::string& plane, DType dtype, bool turned) {
+  Bench bench("transposed");
+  auto turn = [&](int64_t channels, const std::string& plane, DType dtype, bool transposed) {
     std::vector<int64_t> last = plane.find(',') == std::string::npos ? std::vector<int64_t>{0, 2, 1}
                                                                      : std::vector<int64_t>{0, 2, 3, 1};
     std::string shape = format("f32[2,{},{}]", channels, plane);
@@ -121,7 +121,7 @@ TEST(LoopDevice, TurnedImages) {
         shape, channels, last.size() == 3 ? ",1" : ",1,1");
     auto added = bench.add(shape, graph_of(text), {}, {}, {{"x", {dtype, last}}}, "loop");
     ASSERT_TRUE(added) << added.error().text();
-    EXPECT_EQ(bench.last().code.source.find("turned[") != std::string::npos, turned) << shape;
+    EXPECT_EQ(bench.last().code.source.find("transposed[") != std::string::npos, transposed) << shape;
   };
   turn(32, "20,17", DType::f16, true);
   turn(64, "16,16", DType::f16, true);
