@@ -20,7 +20,7 @@ class Joined {
   }
 
   Expression element() {
-    if (one_part_a_pack()) return by_packs();
+    if (one_part_a_vector()) return by_vectors();
     if (std::optional<Expression> chosen = chosen_part()) return *chosen;
     return by_guards();
   }
@@ -37,29 +37,31 @@ class Joined {
     return emitter_.names().unique(identifier(graph_[id_].name) + what);
   }
 
-  // Do all lanes of a pack lie in the same part of what is joined?
-  bool one_part_a_pack() const {
+  // Do all lanes of a vector lie in the same part of what is joined?
+  bool one_part_a_vector() const {
     if (!emitter_.in_lanes()) return false;
-    const PackLoop& pack = emitter_.pack();
-    if (!at_[dim_].appears(pack.variable))
-      return std::ranges::any_of(at_, [&](const Index& index) { return index.appears(pack.variable); });
-    if (at_[dim_].factor_of(pack.variable) != 1 || !at_[dim_].appears_only_linearly(pack.variable))
+    const VectorLoop& vector = emitter_.vector();
+    if (!at_[dim_].appears(vector.variable))
+      return std::ranges::any_of(at_, [&](const Index& index) { return index.appears(vector.variable); });
+    if (at_[dim_].factor_of(vector.variable) != 1 || !at_[dim_].appears_only_linearly(vector.variable))
       return false;
-    if (!(at_[dim_] - Index::variable(pack.variable, pack.width)).divisible_by(pack.width)) return false;
+    if (!(at_[dim_] - Index::variable(vector.variable, vector.width)).divisible_by(vector.width))
+      return false;
     return std::ranges::all_of(node_.operands,
-                               [&](ValueId part) { return size_of_part(part) % pack.width == 0; });
+                               [&](ValueId part) { return size_of_part(part) % vector.width == 0; });
   }
 
-  // The address of the part, among neighbours of one type that lie in memory, in which the pack at `first`
-  // lies. `start`: where the first of them begins in what is joined. Nothing where packs aren't whole there.
+  // The address of the part, among neighbours of one type that lie in memory, in which the vector at `first`
+  // lies. `start`: where the first of them begins in what is joined. Nothing where vectors aren't whole
+  // there.
   std::optional<Expression> chosen_address(std::span<const ValueId> parts, int64_t start,
                                            const Index& first) {
-    if (!emitter_.pack().together) return std::nullopt;
-    emitter_.pack().level = emitter_.scopes().depth();  // the lanes are opened here
+    if (!emitter_.vector().together) return std::nullopt;
+    emitter_.vector().level = emitter_.scopes().depth();  // the lanes are opened here
     Expressions conditions, addresses;
     for (ValueId part : parts) {
       const Place* place = emitter_.place_of(part);
-      std::optional<Index> begin = emitter_.start_of_pack(position(inside(start), place->strides));
+      std::optional<Index> begin = emitter_.start_of_vector(position(inside(start), place->strides));
       if (!begin) return std::nullopt;
       start += size_of_part(part);
       conditions.push_back(Expression(first) < start);
@@ -73,12 +75,13 @@ class Joined {
     const Place& example = *emitter_.place_of(parts[0]);
     for (ValueId part : parts) {
       emitter_.used().insert(emitter_.place_of(part));
-      emitter_.packed().insert(emitter_.place_of(part));
+      emitter_.vectorised().insert(emitter_.place_of(part));
     }
-    ++emitter_.loads.packed;
-    std::string source = unique("_from"), pack = unique("_pack");
+    ++emitter_.loads.vectorised;
+    std::string source = unique("_from"), vector = unique("_vector");
     emitter_.add(define_constant(pointer_to(stored_type(example.dtype), true), source, from));
-    Expression read = code::element(emitter_.load_pack(pack, named(source)), named(emitter_.pack().variable));
+    Expression read =
+        code::element(emitter_.load_vector(vector, named(source)), named(emitter_.vector().variable));
     return emitter_.widened(read, example.dtype, emitter_.type_of(id_));
   }
 
@@ -98,8 +101,8 @@ class Joined {
     return out;
   }
 
-  Expression by_packs() {
-    const PackLoop lanes = emitter_.pack();
+  Expression by_vectors() {
+    const VectorLoop lanes = emitter_.vector();
     Index first = at_[dim_].appears(lanes.variable) ? at_[dim_] - Index::variable(lanes.variable, lanes.width)
                                                     : at_[dim_];
     Emitter::BeforeLanes before(emitter_);
@@ -119,7 +122,7 @@ class Joined {
     }
     return lane;
   }
-  // Fills the lanes of a pack from a run of parts, if they lie there. False: not all at once.
+  // Fills the lanes of a vector from a run of parts, if they lie there. False: not all at once.
   bool fill(std::span<const ValueId> parts, int64_t start, const Index& first, const Expression& lane,
             int64_t width) {
     int64_t end = start;
@@ -130,11 +133,11 @@ class Joined {
     if (!range.condition.empty()) emitter_.guard(range.condition);
     Expression chosen;
     if (parts.size() > 1) chosen = load_chosen(parts, *chosen_address(parts, start, first));
-    emitter_.open_pack(width, emitter_.pack().together);
+    emitter_.open_vector(width, emitter_.vector().together);
     Expression value = chosen.empty() ? emitter_.value(parts[0], inside(start)) : chosen;
     emitter_.add(assign(lane, value));
-    emitter_.close_pack();
-    emitter_.pack().width = width;
+    emitter_.close_vector();
+    emitter_.vector().width = width;
     if (!range.condition.empty()) emitter_.close();
     return true;
   }
@@ -148,10 +151,11 @@ class Joined {
   };
   std::optional<std::vector<Part>> parts_in_memory() {
     const Place* example = emitter_.place_of(node_.operands[0]);
-    const PackLoop& pack = emitter_.pack();
-    bool in_pack = pack.width > 1 &&
-                   std::ranges::any_of(at_, [&](const Index& index) { return index.appears(pack.variable); });
-    if (!example || in_pack) return std::nullopt;
+    const VectorLoop& vector = emitter_.vector();
+    bool in_vector = vector.width > 1 && std::ranges::any_of(at_, [&](const Index& index) {
+                       return index.appears(vector.variable);
+                     });
+    if (!example || in_vector) return std::nullopt;
     std::vector<Part> parts;
     int64_t begin = 0;
     for (ValueId operand : node_.operands) {
@@ -176,12 +180,12 @@ class Joined {
     auto parts = parts_in_memory();
     if (!parts) return std::nullopt;
     const DType dtype = (*parts)[0].place->dtype;
-    const bool walked = !at_[dim_].appears("pack") && std::ranges::all_of(*parts, [](const Part& part) {
-      return part.where.appears_only_linearly("pack");
+    const bool walked = !at_[dim_].appears("vector") && std::ranges::all_of(*parts, [](const Part& part) {
+      return part.where.appears_only_linearly("vector");
     });
-    auto step = [&](const Part& part) { return walked ? part.where.factor_of("pack") : 0; };
+    auto step = [&](const Part& part) { return walked ? part.where.factor_of("vector") : 0; };
     auto base = [&](const Part& part) {
-      return part.where - Index::variable("pack", INT32_MAX) * step(part);
+      return part.where - Index::variable("vector", INT32_MAX) * step(part);
     };
     Indices bases = {at_[dim_]};
     for (const Part& part : *parts) {
@@ -198,13 +202,13 @@ class Joined {
                             return appended(named(part.place->pointer), base(part));
                           })));
       const int64_t first = step((*parts)[0]);
-      Expression place = Index::variable("pack", INT32_MAX) * first;
+      Expression place = Index::variable("vector", INT32_MAX) * first;
       if (!std::ranges::all_of(*parts, [&](const Part& part) { return step(part) == first; })) {
         std::string strides = unique("_stride");
         emitter_.add(define_constant(emitter_.index_type(), strides, choice(*parts, [&](const Part& part) {
                                        return Expression(step(part));
                                      })));
-        place = named("pack") * named(strides);
+        place = named("vector") * named(strides);
       }
       scopes.remember(key, code::element(name, place));
     }

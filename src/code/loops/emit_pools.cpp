@@ -25,7 +25,7 @@ struct Side {
 };
 
 // Loops over a window, one a spatial dimension, and what is done with each element inside. Where the lanes of
-// a pack are channels, they share the window: it is walked once, a whole pack at each of its places.
+// a vector are channels, they share the window: it is walked once, a whole vector at each of its places.
 class Pooled {
  public:
   Pooled(Emitter& emitter, ValueId id, const Node& node, const Indices& at)
@@ -41,12 +41,12 @@ class Pooled {
         adaptive_(node.op == Op::adaptive_max_pool || node.op == Op::adaptive_avg_pool),
         largest_(node.op == Op::max_pool || node.op == Op::adaptive_max_pool),
         positions_(largest_ && node.results.size() > 1),
-        lanes_(emitter.pack().width) {
+        lanes_(emitter.vector().width) {
     name_ = emitter_.names().unique(graph_[node.results[0]].name);
     place_ = named(emitter_.names().unique(name_ + "_from"));
     shared_ = emitter.in_lanes() && !positions_;
-    for (size_t d = 2; d < in_.size(); ++d) shared_ = shared_ && !at[d].appears(emitter.pack().variable);
-    so_far_ = shared_ ? element(name_, named(emitter.pack().variable)) : named(name_);
+    for (size_t d = 2; d < in_.size(); ++d) shared_ = shared_ && !at[d].appears(emitter.vector().variable);
+    so_far_ = shared_ ? element(name_, named(emitter.vector().variable)) : named(name_);
   }
 
   Expression result(size_t result) {
@@ -61,9 +61,9 @@ class Pooled {
         from[d + 2] = open_side(d, counted);
         spatial.push_back(from[d + 2]);
       }
-      if (shared_) emitter_.open_pack(lanes_, emitter_.pack().together);
+      if (shared_) emitter_.open_vector(lanes_, emitter_.vector().together);
       take(emitter_.value(node_.operands[0], from), spatial, counted);
-      if (shared_) emitter_.close_pack();
+      if (shared_) emitter_.close_vector();
       for (size_t d = 0; d < sides_.size(); ++d) emitter_.close();
     }
     if (!largest_) return mean();

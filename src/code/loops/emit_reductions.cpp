@@ -1,4 +1,4 @@
-// What follows from a row's findings for one element, and the findings by a loop in each thread where no
+// What follows from a row's statistics for one element, and the statistics by a loop in each thread where no
 // kernel offers better.
 #include <algorithm>
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t most_unrolled = 32;  // elements of a row
 
-// More than one pass over a row, or elements that follow from its findings.
+// More than one pass over a row, or elements that follow from its statistics.
 bool looks_again(const Graph& graph, const Reduction& reduction) {
   if (reduction.grouped) return false;
   if (graph.nodes[static_cast<size_t>(reduction.node)].op == Op::rms_norm) return true;
@@ -38,20 +38,20 @@ Expression weight(Emitter& emitter, const Node& node, size_t i, const Indices& a
 
 }  // namespace
 
-Expressions Emitter::findings(const Reduction& reduction, const Indices& kept) {
+Expressions Emitter::statistics(const Reduction& reduction, const Indices& kept) {
   std::string key = format("found|{}|{}", reduction.node, key_of(reduction.operand, kept));
-  size_t count = finding_types(graph(), reduction).size();
+  size_t count = statistic_types(graph(), reduction).size();
   Expressions out;
   for (size_t i = 0; i < count; ++i)
     if (const Expression* known = scopes_.find(format("{}|{}", key, i))) out.push_back(*known);
   if (out.size() == count) return out;
 
-  // Outside of a pack's lanes, nothing that is done for all of them is in the pack.
+  // Outside of a vector's lanes, nothing that is done for all of them is in the vector.
   bool for_all_lanes =
-      std::ranges::none_of(kept, [&](const Index& index) { return index.appears(pack_.variable); });
-  PackLoop pack_before = pack_;
-  auto stores_before = for_all_lanes ? std::exchange(pack_stores_, {}) : decltype(pack_stores_){};
-  if (for_all_lanes) pack_ = {};
+      std::ranges::none_of(kept, [&](const Index& index) { return index.appears(vector_.variable); });
+  VectorLoop vector_before = vector_;
+  auto stores_before = for_all_lanes ? std::exchange(vector_stores_, {}) : decltype(vector_stores_){};
+  if (for_all_lanes) vector_ = {};
   {
     Scopes::Outside outside(scopes_, scopes_.outermost(kept));
     loads.inlined += reduction.length();
@@ -72,15 +72,15 @@ Expressions Emitter::findings(const Reduction& reduction, const Indices& kept) {
         add(pass.step(accumulator, x, flatten(reduced, shape)));
         for (size_t d = 0; d < shape.size(); ++d) close();
       }
-      for (const Pass::Finding& each : pass.finish(accumulator))
+      for (const Pass::Statistic& each : pass.finish(accumulator))
         add(define_constant(each.type, each.name, each.value));
     }
-    for (size_t i = 0; i < count; ++i) scopes_.remember(format("{}|{}", key, i), scheme.findings[i]);
-    out = scheme.findings;
+    for (size_t i = 0; i < count; ++i) scopes_.remember(format("{}|{}", key, i), scheme.statistics[i]);
+    out = scheme.statistics;
   }
   if (for_all_lanes) {
-    pack_ = pack_before;
-    pack_stores_ = std::move(stores_before);
+    vector_ = vector_before;
+    vector_stores_ = std::move(stores_before);
   }
   return out;
 }
@@ -115,7 +115,7 @@ std::optional<Expression> Emitter::held_element(ValueId id, const Indices& at) c
 Expression reduced_element(Emitter& emitter, const Node& node, const Reduction& reduction, size_t result,
                            const Indices& at) {
   const Graph& graph = emitter.graph();
-  const Expressions found = emitter.findings(reduction, reduction.kept_of(graph, at));
+  const Expressions found = emitter.statistics(reduction, reduction.kept_of(graph, at));
   const DType dtype = graph.type(reduction.operand).dtype;
   auto operand = [&] { return emitter.value(reduction.operand, at); };
   switch (node.op) {

@@ -37,8 +37,8 @@ Emitter::Emitter(const RegionRequest& request)
       producers_(producers(request.graph)),
       inside_(request.region.nodes.begin(), request.region.nodes.end()),
       wide_(needs_wide_indices(request)) {
-  for (const char* own : {"aligned", "row",   "lane", "pack",    "element", "v",     "e",     "inside",
-                          "held",    "first", "turn", "block",   "part",    "i",     "k",     "r",
+  for (const char* own : {"aligned", "row",   "lane", "vector",  "element", "v",     "e",     "inside",
+                          "held",    "first", "item", "block",   "part",    "i",     "k",     "r",
                           "c",       "kz",    "tile", "columns", "found",   "here",  "all",   "tickets",
                           "within",  "total", "mine", "run",     "before",  "carry", "chunk", "transposed"})
     names_.unique(own);
@@ -106,9 +106,9 @@ Expression Emitter::widened(const Expression& element, DType stored, const Type&
   return computed_type(stored) == computed ? out : static_cast_to(computed, out);
 }
 
-Expression Emitter::load_pack(const std::string& name, const Expression& address) {
+Expression Emitter::load_vector(const std::string& name, const Expression& address) {
   add(define_constant(auto_type, name,
-                      call(format("stitch::load_pack<aligned, {}>", pack_.width), {address})));
+                      call(format("stitch::load_vector<aligned, {}>", vector_.width), {address})));
   return named(name);
 }
 
@@ -116,20 +116,20 @@ Expression Emitter::load(ValueId id, const Place& place, const Indices& at) {
   used_.insert(&place);
   Index where = position(at, place.strides);
   Expression read = element(place.pointer, where);
-  bool in_pack = pack_.width > 1 && pack_.together && where.appears(pack_.variable);
-  if (in_pack) {
-    std::optional<Index> start = start_of_pack(where);
+  bool in_vector = vector_.width > 1 && vector_.together && where.appears(vector_.variable);
+  if (in_vector) {
+    std::optional<Index> start = start_of_vector(where);
     if (element_count(place.shape) < 65536) ++loads.shared;
     if (start) {
-      std::string key = format("pack|{}|{}", place.pointer, start->text());
+      std::string key = format("vector|{}|{}", place.pointer, start->text());
       if (!scopes_.find(key)) {
         Scopes::Outside outside(scopes_, scopes_.outermost({*start}));
         scopes_.remember(
-            key, load_pack(names_.unique(graph()[id].name + "_pack"), address(place.pointer, *start)));
-        packed_.insert(&place);
-        ++loads.packed;
+            key, load_vector(names_.unique(graph()[id].name + "_vector"), address(place.pointer, *start)));
+        vectorised_.insert(&place);
+        ++loads.vectorised;
       }
-      read = element(*scopes_.find(key), named(pack_.variable));
+      read = element(*scopes_.find(key), named(vector_.variable));
     } else if (element_count(place.shape) >= 4096) {
       ++loads.scattered;
     } else {
@@ -139,12 +139,12 @@ Expression Emitter::load(ValueId id, const Place& place, const Indices& at) {
   return declare(id, widened(read, place.dtype, type_of(id)));
 }
 
-std::optional<Index> Emitter::start_of_pack(const Index& where) const {
-  if (pack_.width == 1 || !pack_.together || !where.appears_only_linearly(pack_.variable) ||
-      where.factor_of(pack_.variable) != 1)
+std::optional<Index> Emitter::start_of_vector(const Index& where) const {
+  if (vector_.width == 1 || !vector_.together || !where.appears_only_linearly(vector_.variable) ||
+      where.factor_of(vector_.variable) != 1)
     return std::nullopt;
-  Index start = where - Index::variable(pack_.variable, pack_.width);
-  if (!start.divisible_by(pack_.width) || scopes_.outermost({start}) >= pack_.level) return std::nullopt;
+  Index start = where - Index::variable(vector_.variable, vector_.width);
+  if (!start.divisible_by(vector_.width) || scopes_.outermost({start}) >= vector_.level) return std::nullopt;
   return start;
 }
 
@@ -157,15 +157,15 @@ void Emitter::store(const Place& place, const Indices& at, const Expression& val
     number = call(format("stitch::narrowed<{}>", type.name), {value});
   else if (!(type == computed))
     number = static_cast_to(type, value);
-  if (std::optional<Index> start = start_of_pack(where)) {
+  if (std::optional<Index> start = start_of_vector(where)) {
     std::string name = names_.unique(graph()[place.value].name + "_out");
     {
-      Scopes::Outside outside(scopes_, pack_.level - 1);
-      add(define_variable({format("stitch::Pack<{}, {}>", type.name, pack_.width)}, name));
+      Scopes::Outside outside(scopes_, vector_.level - 1);
+      add(define_variable({format("stitch::Pack<{}, {}>", type.name, vector_.width)}, name));
     }
-    add(assign(element(name, named(pack_.variable)), number));
-    pack_stores_.push_back({&place, name, *start});
-    packed_.insert(&place);
+    add(assign(element(name, named(vector_.variable)), number));
+    vector_stores_.push_back({&place, name, *start});
+    vectorised_.insert(&place);
     return;
   }
   add(only_if(store_condition_, assign(element(place.pointer, where), number)));
@@ -180,24 +180,24 @@ Index Emitter::open_loop(std::string_view name, const Expression& begin, const E
   return Index::variable(variable, std::max<int64_t>(extent, 1));
 }
 
-Index Emitter::open_pack(int64_t width, bool together) {
-  pack_.width = width;
-  pack_.together = together;
+Index Emitter::open_vector(int64_t width, bool together) {
+  vector_.width = width;
+  vector_.together = together;
   if (width == 1) return 0;
   scopes_.open({For{int_type, "v", 0, width, 1, For::whole}}, {"v"}, false);
-  pack_.level = scopes_.depth() - 1;
+  vector_.level = scopes_.depth() - 1;
   unrolled_.insert("v");
   return Index::variable("v", width);
 }
 
-void Emitter::close_pack() {
-  if (pack_.width > 1) scopes_.close();
-  for (const PackStore& each : pack_stores_)
+void Emitter::close_vector() {
+  if (vector_.width > 1) scopes_.close();
+  for (const VectorStore& each : vector_stores_)
     add(only_if(store_condition_,
-                evaluate(call("stitch::store_pack<aligned>",
+                evaluate(call("stitch::store_vector<aligned>",
                               {address(each.place->pointer, each.start), named(each.name)}))));
-  pack_stores_.clear();
-  pack_.width = 1;
+  vector_stores_.clear();
+  vector_.width = 1;
 }
 
 Index Emitter::declare_index(std::string_view name, const Expression& value, int64_t extent) {
@@ -235,7 +235,7 @@ int64_t Emitter::work(ValueId id) {
   int64_t most = 1, times = 1;
   for (ValueId operand : node.operands) most = std::max(most, work(operand));
   if (auto reduction = reduction_of(graph(), producer)) {
-    // A row's findings serve all of its elements, of which more than one is asked for as a rule.
+    // A row's statistics serve all of its elements, of which more than one is asked for as a rule.
     times = std::max<int64_t>(reduction->length(), 1);
     if (graph().type(id).shape == graph().type(reduction->operand).shape) times = std::min<int64_t>(times, 4);
   }

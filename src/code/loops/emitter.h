@@ -17,8 +17,8 @@
 
 namespace stitch::code::loops {
 
-// Lanes of a pack: the innermost variable, unrolled, whose loads and stores are one instruction.
-struct PackLoop {
+// Lanes of a vector: the innermost variable, unrolled, whose loads and stores are one instruction.
+struct VectorLoop {
   std::string variable = "v";
   int64_t width = 1;
   size_t level = 0;      // of its scope
@@ -27,10 +27,11 @@ struct PackLoop {
 
 // What a kernel's loads are like.
 struct Loads {
-  // Loads that fill whole packs, and loads of large values that fetch one element of a pack at a time. And
-  // loads of small ones, which are near but many.
-  int64_t packed = 0, scattered = 0, repeated = 0;
-  // Loads of what a pack's lanes have in common with the same lanes of many other packs, as channels have.
+  // Loads that fill whole vectors, and loads of large values that fetch one element of a vector at a time.
+  // And loads of small ones, which are near but many.
+  int64_t vectorised = 0, scattered = 0, repeated = 0;
+  // Loads of what a vector's lanes have in common with the same lanes of many other vectors, as channels
+  // have.
   int64_t shared = 0;
   // Reductions that are computed inside loops, each thread for itself: elements looked at.
   int64_t inlined = 0;
@@ -43,7 +44,7 @@ class Emitter {
 
   // The value of an element: a name, a number, or a part of a named thing.
   Expression value(ValueId id, const Indices& at);
-  // Statements that write an element of a write's place. Inside a pack, `close_pack` writes it.
+  // Statements that write an element of a write's place. Inside a vector, `close_vector` writes it.
   void store(const Place& place, const Indices& at, const Expression& value);
 
   // Statements, in the scope that is open.
@@ -61,16 +62,16 @@ class Emitter {
   Expression declare(ValueId id, const Expression& value);   // const float name = value;
   Expression variable(ValueId id, const Expression& value);  // the same, to be assigned to later
 
-  // #pragma unroll over the lanes of a pack; nothing where width is 1. Returns the lane.
-  Index open_pack(int64_t width, bool together = true);
-  void close_pack();  // and writes the packs that were filled inside
-  PackLoop& pack() { return pack_; }
-  // Directly inside a pack's lanes, not in a loop or guard further in?
-  bool in_lanes() const { return pack_.width > 1 && scopes_.depth() == pack_.level + 1; }
-  // Where a whole pack begins, if the lanes of the one that is open are one from `where` on.
-  std::optional<Index> start_of_pack(const Index& where) const;
-  // `const auto name = load_pack(pointer + start)`.
-  Expression load_pack(const std::string& name, const Expression& address);
+  // #pragma unroll over the lanes of a vector; nothing where width is 1. Returns the lane.
+  Index open_vector(int64_t width, bool together = true);
+  void close_vector();  // and writes the vectors that were filled inside
+  VectorLoop& vector() { return vector_; }
+  // Directly inside a vector's lanes, not in a loop or guard further in?
+  bool in_lanes() const { return vector_.width > 1 && scopes_.depth() == vector_.level + 1; }
+  // Where a whole vector begins, if the lanes of the one that is open are one from `where` on.
+  std::optional<Index> start_of_vector(const Index& where) const;
+  // `const auto name = load_vector(pointer + start)`.
+  Expression load_vector(const std::string& name, const Expression& address);
   class BeforeLanes;
 
   const Graph& graph() const { return request_.graph; }
@@ -88,13 +89,13 @@ class Emitter {
   Expression widened(const Expression& element, DType stored, const Type& computed) const;
 
   // What is known of the row `kept`; by default found out on the spot, by each thread for itself.
-  virtual Expressions findings(const Reduction& reduction, const Indices& kept);
+  virtual Expressions statistics(const Reduction& reduction, const Indices& kept);
   // Ops that no expression computes; a kernel that knows their results says so.
   virtual Expression foreign(const Node& node, const Indices& at);
 
   // What the statements use, for the kernel's parameters and for its launcher.
   std::set<const Place*>& used() { return used_; }
-  std::set<const Place*>& packed() { return packed_; }
+  std::set<const Place*>& vectorised() { return vectorised_; }
   Loads loads;
 
  protected:
@@ -115,40 +116,40 @@ class Emitter {
   bool wide_ = false;
   Scopes scopes_;
   Names names_;
-  PackLoop pack_;
-  struct PackStore {
+  VectorLoop vector_;
+  struct VectorStore {
     const Place* place;
     std::string name;
     Index start;
   };
-  std::vector<PackStore> pack_stores_;
+  std::vector<VectorStore> vector_stores_;
   Expression store_condition_;  // under which elements are written; none: always
-  std::set<const Place*> used_, packed_;
+  std::set<const Place*> used_, vectorised_;
   std::map<ValueId, int64_t> work_;
   std::set<std::string> unrolled_;    // variables that are numbers once the loops are unrolled
   std::vector<Reduction> held_rows_;  // some of whose rows are in registers
 };
 
-// While one lives, statements stand in front of the lanes of the pack that is open, for what they share; its
-// lanes may be opened again there.
+// While one lives, statements stand in front of the lanes of the vector that is open, for what they share;
+// its lanes may be opened again there.
 class Emitter::BeforeLanes {
  public:
   explicit BeforeLanes(Emitter& emitter)
       : emitter_(emitter),
-        lanes_(emitter.pack_),
-        stores_(std::exchange(emitter.pack_stores_, {})),
-        outside_(emitter.scopes_, emitter.pack_.level - 1) {}
+        lanes_(emitter.vector_),
+        stores_(std::exchange(emitter.vector_stores_, {})),
+        outside_(emitter.scopes_, emitter.vector_.level - 1) {}
   ~BeforeLanes() {
-    emitter_.pack_ = lanes_;
-    emitter_.pack_stores_ = std::move(stores_);
+    emitter_.vector_ = lanes_;
+    emitter_.vector_stores_ = std::move(stores_);
   }
   BeforeLanes(const BeforeLanes&) = delete;
   BeforeLanes& operator=(const BeforeLanes&) = delete;
 
  private:
   Emitter& emitter_;
-  PackLoop lanes_;
-  std::vector<PackStore> stores_;
+  VectorLoop lanes_;
+  std::vector<VectorStore> stores_;
   Scopes::Outside outside_;
 };
 

@@ -18,11 +18,11 @@ namespace {
 
 // Words that kernels use themselves: a pointer of such a name gets another one inside the region.
 const std::set<std::string_view> own_names = {
-    "v",        "e",      "i",         "j",          "k",          "pack",       "element", "row",
-    "lane",     "inside", "all",       "part",       "wanted_row", "aligned",    "items",   "carry",
-    "total",    "mine",   "run",       "block",      "first",      "turn",       "tile",    "columns",
-    "found",    "here",   "r",         "c",          "kz",         "before",     "chunk",   "part_begin",
-    "part_end", "stream", "workspace", "transposed", "within",     "wanted_pack"};
+    "v",        "e",      "i",         "j",          "k",          "vector",       "element", "row",
+    "lane",     "inside", "all",       "part",       "wanted_row", "aligned",      "items",   "carry",
+    "total",    "mine",   "run",       "block",      "first",      "item",         "tile",    "columns",
+    "found",    "here",   "r",         "c",          "kz",         "before",       "chunk",   "part_begin",
+    "part_end", "stream", "workspace", "transposed", "within",     "wanted_vector"};
 
 template <Result<RegionCode> (*write)(const RegionRequest&)>
 Result<RegionCode> with_own_names(const RegionRequest& request) {
@@ -44,7 +44,7 @@ Result<RegionCode> with_own_names(const RegionRequest& request) {
 
 const std::array all = {
     Family{"loop",
-           "a thread an element or pack: pointwise, views, movement, gathers, windows, small reductions",
+           "a thread an element or vector: pointwise, views, movement, gathers, windows, small reductions",
            accepts_loop, with_own_names<write_loop>},
     Family{"batch_norm", "each channel's statistics by parts of the batch, then one pass that normalises",
            accepts_batch_norm, with_own_names<write_batch_norm>},

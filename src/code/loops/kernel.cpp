@@ -100,10 +100,10 @@ std::string kernel_text(const RegionRequest& request, const Kernel& kernel, cons
   return out + text_of(kernel.body, 2) + "}\n";
 }
 
-// Whether packs of all these can be moved at once, as the launcher finds out.
+// Whether vectors of all these can be moved at once, as the launcher finds out.
 Expression aligned(const RegionRequest& request, const Kernel& kernel) {
   Expression out;
-  for (const Place* place : in_order(request, kernel.packed))
+  for (const Place* place : in_order(request, kernel.vectorised))
     out =
         both(out, call("stitch::is_aligned", {named(place->pointer), kernel.width * size_of(place->dtype)}));
   return out.empty() ? number(1, DType::boolean) : out;
@@ -145,8 +145,8 @@ Block launches(const RegionRequest& request, const std::vector<Kernel>& kernels,
   const Kernel* last_aligned = nullptr;  // what `aligned` was found out for
   for (size_t i = 0; i < kernels.size(); ++i) {
     const Kernel& kernel = kernels[i];
-    if (kernel.width > 1 &&
-        (!last_aligned || last_aligned->width != kernel.width || last_aligned->packed != kernel.packed)) {
+    if (kernel.width > 1 && (!last_aligned || last_aligned->width != kernel.width ||
+                             last_aligned->vectorised != kernel.vectorised)) {
       out.push_back(last_aligned ? assign(named("aligned"), aligned(request, kernel))
                                  : define_variable(bool_type, "aligned", aligned(request, kernel)));
       last_aligned = &kernel;
@@ -177,16 +177,17 @@ Kernel kernel_of(Emitter& emitter, std::string name, int threads, std::vector<in
   kernel.blocks = std::move(blocks);
   kernel.body = emitter.scopes().take();
   kernel.used = emitter.used();
-  kernel.packed = emitter.packed();
+  kernel.vectorised = emitter.vectorised();
   return kernel;
 }
 
-Indices unpacked(const Index& pack, const Index& lane, int64_t width, const Shape& shape, size_t joined) {
+Indices vector_element(const Index& vector, const Index& lane, int64_t width, const Shape& shape,
+                       size_t joined) {
   joined = std::min(std::max<size_t>(joined, 1), shape.size());
   auto middle = shape.end() - static_cast<int64_t>(joined);
   Shape outer(shape.begin(), middle), inner(middle, shape.end());
   outer.push_back(element_count(inner) / width);
-  Indices out = unflatten(pack, outer);
+  Indices out = unflatten(vector, outer);
   Index within = out.back() * width + lane;
   out.pop_back();
   for (const Index& index : unflatten(within, inner)) out.push_back(index);
@@ -207,8 +208,8 @@ std::vector<size_t> joinable(const Shape& shape, int64_t width) {
 
 bool Attempt::better_than(const Attempt& other) const {
   auto merit = [](const Attempt& each) {
-    return std::tuple(each.kernel.width > 1 ? each.loads.packed - each.loads.scattered : 0, each.kernel.width,
-                      -each.loads.repeated, -operations(each.kernel.body));
+    return std::tuple(each.kernel.width > 1 ? each.loads.vectorised - each.loads.scattered : 0,
+                      each.kernel.width, -each.loads.repeated, -operations(each.kernel.body));
   };
   return merit(*this) > merit(other);
 }
@@ -265,7 +266,7 @@ RegionCode assemble(const RegionRequest& request, const std::string& idea, const
                     const Workspace& workspace) {
   RegionCode code;
   code.includes =
-      "#include \"stitch/kernels/loops_math.h\"\n#include \"stitch/kernels/loops_pack.h\"\n"
+      "#include \"stitch/kernels/loops_math.h\"\n#include \"stitch/kernels/loops_vector.h\"\n"
       "#include \"stitch/kernels/loops_random.h\"\n#include \"stitch/kernels/loops_reduce.h\"\n"
       "#include \"stitch/kernels/loops_scan.h\"\n#include \"stitch/kernels/loops_sort.h\"\n"
       "#include \"stitch/kernels/loops_team.h\"\n"

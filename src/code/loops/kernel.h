@@ -29,17 +29,17 @@ struct Kernel {
   Block body;
   int threads = 256;
   FreeThreads free_threads;
-  int resident = 0;                  // blocks that a multiprocessor should hold; 0: as it comes
-  int64_t shared_bytes = 0;          // dynamic
-  int64_t team = 1;                  // blocks that wait for each other
-  int64_t passes = 1;                // how often it reads what it reads
-  std::vector<int64_t> blocks;       // along one dimension or two
-  std::set<const Place*> used;       // its parameters,
-  std::set<const Place*> packed;     // of which these are read or written in packs
-  int64_t width = 1;                 // of a pack
-  std::vector<std::string> scratch;  // names of those it uses, in order
-  std::set<std::string> written;     // of which it writes these
-  Expression before, then;           // calls of the host around its launch; none: no such
+  int resident = 0;                   // blocks that a multiprocessor should hold; 0: as it comes
+  int64_t shared_bytes = 0;           // dynamic
+  int64_t team = 1;                   // blocks that wait for each other
+  int64_t passes = 1;                 // how often it reads what it reads
+  std::vector<int64_t> blocks;        // along one dimension or two
+  std::set<const Place*> used;        // its parameters,
+  std::set<const Place*> vectorised;  // of which these are read or written in vectors
+  int64_t width = 1;                  // of a vector
+  std::vector<std::string> scratch;   // names of those it uses, in order
+  std::set<std::string> written;      // of which it writes these
+  Expression before, then;            // calls of the host around its launch; none: no such
 };
 
 // The statements and parameters of a kernel, as an emitter has them.
@@ -72,10 +72,11 @@ int64_t divided_up(int64_t count, int64_t by);
 // a + b, without an a that is 0.
 Expression sum_of(const Index& a, const Expression& b);
 
-// Where lane `lane` of pack number `pack` stands in a shape: packs lie within its last `joined` dimensions,
-// taken as one.
-Indices unpacked(const Index& pack, const Index& lane, int64_t width, const Shape& shape, size_t joined);
-// How far a pack may reach: for every number of joined dimensions that are whole packs.
+// Where lane `lane` of vector number `vector` stands in a shape: vectors lie within its last `joined`
+// dimensions, taken as one.
+Indices vector_element(const Index& vector, const Index& lane, int64_t width, const Shape& shape,
+                       size_t joined);
+// How far a vector may reach: for every number of joined dimensions that are whole vectors.
 std::vector<size_t> joinable(const Shape& shape, int64_t width);
 
 // One way to write a kernel, and what its loads are like.
@@ -83,9 +84,9 @@ struct Attempt {
   Kernel kernel;
   Loads loads;
 
-  // Do packs pay at all? Each scattered load is one transaction a lane.
+  // Do vectors pay at all? Each scattered load is one transaction a lane.
   bool pays() const {
-    return kernel.width == 1 || (loads.packed >= loads.scattered && !kernel.packed.empty());
+    return kernel.width == 1 || (loads.vectorised >= loads.scattered && !kernel.vectorised.empty());
   }
   bool better_than(const Attempt& other) const;
 };

@@ -44,20 +44,20 @@ template <bool aligned>
 __global__ void __launch_bounds__(256) region(const float* __restrict__ x,  // (64, 100)
                                               const float* __restrict__ b,  // (100)
                                               float* __restrict__ y) {      // (64, 100)
-  const int pack = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  if (pack >= 1600) return;
-  const auto x_pack = stitch::load_pack<aligned, 4>(x + pack * 4);
-  const auto b_pack = stitch::load_pack<aligned, 4>(b + (pack % 25) * 4);
+  const int vector = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (vector >= 1600) return;
+  const auto x_vector = stitch::load_vector<aligned, 4>(x + vector * 4);
+  const auto b_vector = stitch::load_vector<aligned, 4>(b + (vector % 25) * 4);
   stitch::Pack<float, 4> y_out;
 #pragma unroll
   for (int v = 0; v < 4; ++v) {
-    const float x_value = x_pack[v];
-    const float b_value = b_pack[v];
+    const float x_value = x_vector[v];
+    const float b_value = b_vector[v];
     const float a = x_value + b_value;
     const float y_value = stitch::relu(a);
     y_out[v] = y_value;
   }
-  stitch::store_pack<aligned>(y + pack * 4, y_out);
+  stitch::store_vector<aligned>(y + vector * 4, y_out);
 }
 
 }  // namespace
@@ -118,7 +118,7 @@ TEST(Loop, IndicesAreWideWhereTheyMustBe) {
   std::string source = written(
       "graph \"g\"\ninput %x : f32[5,1000000000]\n\n%y = neg(%x) : f32[5,1000000000]\n\noutput %y\nend\n",
       "loop");
-  EXPECT_NE(source.find("const int64_t pack = static_cast<int64_t>(blockIdx.x) * blockDim.x"),
+  EXPECT_NE(source.find("const int64_t vector = static_cast<int64_t>(blockIdx.x) * blockDim.x"),
             std::string::npos)
       << source;
 }

@@ -55,11 +55,11 @@ class StripWriter {
   int64_t results() const { return results_; }
 
  private:
-  void open_turns() { emitter_.scopes().open({For{int_type, "i", 0, held, 1, For::whole}}, {"i"}, true); }
+  void open_items() { emitter_.scopes().open({For{int_type, "i", 0, held, 1, For::whole}}, {"i"}, true); }
 
   void load() {
     emitter_.add(define_variable(computed_type(dtype_), "held", {}, {held}));
-    open_turns();
+    open_items();
     Index x = emitter_.declare_index("x", sum_of(first_ - pool_.x.padding, i_ * lanes) + lane_,
                                      std::max<int64_t>(pool_.x.in, 2));
     emitter_.add(assign(own_, number(pool_.largest ? -INFINITY : 0, dtype_)));
@@ -71,7 +71,7 @@ class StripWriter {
   }
 
   void store() {
-    open_turns();
+    open_items();
     Index x = emitter_.declare_index("x", sum_of(first_, i_ * lanes) + lane_, pool_.x.out);
     Expression inside = i_ * lanes + lane_ < results_;
     if (strips_ * results_ != pool_.x.out) inside = both(inside, x < pool_.x.out);

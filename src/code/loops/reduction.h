@@ -44,12 +44,12 @@ struct Pass {
   // Takes the element `x`, at place `at` of the row, into the accumulator.
   std::function<Statement(const Expression& accumulator, const Expression& x, const Expression& at)> step;
   // What follows from the accumulator of the whole row, in this order.
-  struct Finding {
+  struct Statistic {
     std::string name;
     Type type;
     Expression value;
   };
-  std::function<std::vector<Finding>(const Expression& accumulator)> finish;
+  std::function<std::vector<Statistic>(const Expression& accumulator)> finish;
 
   Expression functor() const { return call(combine, {}); }
   Expression combined(const Expression& a, const Expression& b) const { return call(combine + "()", {a, b}); }
@@ -60,11 +60,11 @@ struct Pass {
 using NameOf = std::function<std::string(std::string_view)>;
 struct Scheme {
   std::vector<Pass> passes;
-  Expressions findings;  // the names that the ops below need, in their order
+  Expressions statistics;  // the names that the ops below need, in their order
 };
 Scheme scheme_of(const Graph& graph, const Reduction& reduction, bool single, const NameOf& name_of);
-// The types of the findings in order.
-std::vector<Type> finding_types(const Graph& graph, const Reduction& reduction);
+// The types of the statistics in order.
+std::vector<Type> statistic_types(const Graph& graph, const Reduction& reduction);
 // The number of a type that every other one is above, or below.
 Expression extreme_of(DType dtype, bool lowest);
 

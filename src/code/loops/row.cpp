@@ -60,7 +60,7 @@ void add_team(Kernel& kernel, Workspace& workspace, const RowEmitter& emitter) {
       "STITCH_CUDA", {call("cudaMemsetAsync", {named("workspace"), 0, workspace.bytes(), named("stream")})});
 }
 
-// Everything in one kernel. Statements are written twice: the first time says which findings are needed and
+// Everything in one kernel. Statements are written twice: the first time says which statistics are needed and
 // in which order, so that the second time each pass can use what those before it hold in registers. A team's
 // memory is scarcer: a third time holds only what the second one read again.
 std::optional<Attempt> fused(const RegionRequest& request, const RowPlan& plan, Workspace& workspace) {
@@ -72,7 +72,7 @@ std::optional<Attempt> fused(const RegionRequest& request, const RowPlan& plan, 
     emitter.collective = true;
     emitter.keep = keep;
     Indices kept = emitter.open_row();
-    for (const auto& [reduction, row] : asked) (void)emitter.findings(reduction, row);
+    for (const auto& [reduction, row] : asked) (void)emitter.statistics(reduction, row);
     Index row_number = flatten(kept, plan.reduction.kept_shape());
     const Expression guard = plan.overhangs() ? named("inside") : Expression();
     auto is = [&](Size size) {
@@ -179,9 +179,9 @@ bool lies_across(const RegionRequest& request, const RowPlan& plan) {
   return false;
 }
 
-// Long rows side by side, in fp16 or written in another order: stages take packs of rows, and turn what they
-// write. Rows that are written across have every line of the result in eight of them or more, which a block a
-// row writes at eight times (1.35 GB took 18 ms on an H200).
+// Long rows side by side, in fp16 or written in another order: stages take vectors of rows, and transpose
+// what they write. Rows that are written across have every line of the result in eight of them or more, which
+// a block a row writes at eight times (1.35 GB took 18 ms on an H200).
 bool better_by_stages(const RegionRequest& request, const RowPlan& plan) {
   if (!plan.column) return plan.length > most_transposed_length && lies_across(request, plan);
   if (plan.length <= 512) return false;

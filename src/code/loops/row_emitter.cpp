@@ -58,8 +58,9 @@ Indices RowEmitter::open_row() {
 Indices RowEmitter::kept_at(const Index& lane) const {
   Shape shape = ordered(plan_.reduction.kept_shape(), plan_.kept_order);
   Index row = Index::variable("row", plan_.rows / plan_.across());
-  return restored(plan_.across() > 1 ? unpacked(row, lane, plan_.across(), shape, 1) : unflatten(row, shape),
-                  plan_.kept_order);
+  return restored(
+      plan_.across() > 1 ? vector_element(row, lane, plan_.across(), shape, 1) : unflatten(row, shape),
+      plan_.kept_order);
 }
 
 void RowEmitter::keep_transposed(const Index& place, const Expression& value) {
@@ -97,7 +98,7 @@ bool RowEmitter::same_rows(const Reduction& reduction) const {
 Indices RowEmitter::open_elements(const Reduction& reduction) {
   bool own = same_rows(reduction);
   Shape shape = reduction.reduced_shape();
-  int64_t width = own ? plan_.width : 1, packs = element_count(shape) / width;
+  int64_t width = own ? plan_.width : 1, vectors = element_count(shape) / width;
   const Type type = index_type();
   const Expression lane = named("lane"), e = named("e"), part = named("part"), begin = named("part_begin"),
                    end = named("part_end");
@@ -110,48 +111,48 @@ Indices RowEmitter::open_elements(const Reduction& reduction) {
   if (holding_ && plan_.team()) {
     const int64_t together = std::min<int64_t>(plan_.held, width > 1 ? 8 : 16);
     open({int_type, "e", 0, plan_.held, 1, static_cast<int>(together)});
-    declare_pack(part * (plan_.held * plan_.threads()) + e * plan_.threads() + lane,
-                 plan_.held * plan_.threads() * plan_.team()->blocks, packs);
+    declare_vector(part * (plan_.held * plan_.threads()) + e * plan_.threads() + lane,
+                   plan_.held * plan_.threads() * plan_.team()->blocks, vectors);
   } else if (holding_) {
     open({int_type, "e", 0, plan_.held, 1, For::whole});
-    declare_pack(plan_.lanes() > 1 ? e * plan_.lanes() + lane : e, plan_.held * plan_.lanes(), packs);
+    declare_vector(plan_.lanes() > 1 ? e * plan_.lanes() + lane : e, plan_.held * plan_.lanes(), vectors);
   } else if (plan_.parts() > 1) {
-    const int64_t each = divided_up(divided_up(packs, plan_.parts()), plan_.lanes()) * plan_.lanes();
+    const int64_t each = divided_up(divided_up(vectors, plan_.parts()), plan_.lanes()) * plan_.lanes();
     add(define_constant(type, "part_begin", launch_index(type, "blockIdx.y") * each));
-    add(define_constant(type, "part_end", select(begin + each < packs, begin + each, packs)));
-    open({type, "pack", plan_.lanes() > 1 ? begin + lane : begin, end, plan_.lanes(), 4});
+    add(define_constant(type, "part_end", select(begin + each < vectors, begin + each, vectors)));
+    open({type, "vector", plan_.lanes() > 1 ? begin + lane : begin, end, plan_.lanes(), 4});
   } else {
-    open({type, "pack", plan_.lanes() > 1 ? lane : 0, packs, plan_.lanes(),
-          plan_.column && packs > 64 ? 8 : 0});
+    open({type, "vector", plan_.lanes() > 1 ? lane : 0, vectors, plan_.lanes(),
+          plan_.column && vectors > 64 ? 8 : 0});
   }
-  Index pack = Index::variable("pack", packs), inner = open_pack(width);
+  Index vector = Index::variable("vector", vectors), inner = open_vector(width);
   elements_depth_ = scopes_.depth();
   if (holding_)
     for (const auto& [key, each] : held_) scopes_.remember(key, element_of_held(each.array));
-  if (!own) return unflatten(pack, shape);
+  if (!own) return unflatten(vector, shape);
   Shape walked = ordered(shape, plan_.reduced_order);
-  Indices in_order = unpacked(pack, inner, width, walked, plan_.joined);
+  Indices in_order = vector_element(vector, inner, width, walked, plan_.joined);
   return restored(in_order, plan_.reduced_order);
 }
 
-// Past the end of a row, a thread looks at its last pack once more, and `within` says so: a guard around all
-// that is done with a pack would keep the next ones' loads waiting.
-void RowEmitter::declare_pack(const Expression& number, int64_t reach, int64_t packs) {
+// Past the end of a row, a thread looks at its last vector once more, and `within` says so: a guard around
+// all that is done with a vector would keep the next ones' loads waiting.
+void RowEmitter::declare_vector(const Expression& number, int64_t reach, int64_t vectors) {
   const Type type = index_type();
-  if (reach == packs) {
-    add(define_constant(type, "pack", number));
+  if (reach == vectors) {
+    add(define_constant(type, "vector", number));
   } else {
-    const Expression wanted = named("wanted_pack");
+    const Expression wanted = named("wanted_vector");
     add(define_constant(type, wanted->name, number));
-    add(define_constant(bool_type, "within", wanted < packs));
-    add(define_constant(type, "pack", select(named("within"), wanted, packs - 1)));
+    add(define_constant(bool_type, "within", wanted < vectors));
+    add(define_constant(type, "vector", select(named("within"), wanted, vectors - 1)));
     store_condition_ = named("within");
   }
-  scopes_.introduce("pack");
+  scopes_.introduce("vector");
 }
 
 void RowEmitter::close_elements() {
-  close_pack();
+  close_vector();
   close();
   holding_ = false;
   store_condition_ = {};
@@ -189,7 +190,7 @@ int64_t RowEmitter::shared_bytes() const {
 // What memory gave is as good to hold as what was made of it: whichever the loops that follow ask for.
 void RowEmitter::loaded(ValueId id, const std::string& key, const Indices& at) {
   if (scopes_.depth() == elements_depth_ &&
-      std::ranges::any_of(at, [](const Index& index) { return index.appears("pack"); }))
+      std::ranges::any_of(at, [](const Index& index) { return index.appears("vector"); }))
     hold(key, id);
 }
 
@@ -210,10 +211,10 @@ Expression RowEmitter::joined(const Pass& pass, const Expression& accumulator) {
   return code::collective("stitch::" + how, {accumulator, pass.functor()});
 }
 
-Expressions RowEmitter::findings(const Reduction& reduction, const Indices& kept) {
-  if (!collective) return LoopEmitter::findings(reduction, kept);
+Expressions RowEmitter::statistics(const Reduction& reduction, const Indices& kept) {
+  if (!collective) return LoopEmitter::statistics(reduction, kept);
   std::string key = format("found|{}|{}", reduction.node, key_of(reduction.operand, kept));
-  size_t count = finding_types(graph(), reduction).size();
+  size_t count = statistic_types(graph(), reduction).size();
   Expressions known;
   for (size_t i = 0; i < count; ++i)
     if (const Expression* found = scopes_.find(format("{}|{}", key, i))) known.push_back(*found);
@@ -224,16 +225,16 @@ Expressions RowEmitter::findings(const Reduction& reduction, const Indices& kept
   for (size_t d = 0; d < kept.size(); ++d) in_range &= kept[d].least() >= 0 && kept[d].most() < shape[d];
   if (!in_range || scopes_.outermost(kept, true) != 0 || reduction.length() == 0) {
     failed |= reduction.length() > most_inlined;
-    return LoopEmitter::findings(reduction, kept);
+    return LoopEmitter::statistics(reduction, kept);
   }
   Scopes::Outside outside(scopes_, 0);
-  // A pass inside another's pack must not think that it is in that pack.
-  PackLoop pack_before = pack_;
+  // A pass inside another's vector must not think that it is in that vector.
+  VectorLoop vector_before = vector_;
   Expression condition_before = std::exchange(store_condition_, {});
   bool holding_before = holding_;
   size_t depth_before = elements_depth_;
-  auto stores_before = std::exchange(pack_stores_, {});
-  pack_ = {};
+  auto stores_before = std::exchange(vector_stores_, {});
+  vector_ = {};
   // A team would wait for each other after every pass: it takes all in one.
   bool held = plan_.held > 0 && !plan_.team() && same_rows(reduction);
   Scheme scheme =
@@ -256,17 +257,17 @@ Expressions RowEmitter::findings(const Reduction& reduction, const Indices& kept
     if (guarded) close();
     close_elements();
     if (plan_.lanes() > 1) add(assign(accumulator, joined(pass, accumulator)));
-    for (const Pass::Finding& each : pass.finish(accumulator))
+    for (const Pass::Statistic& each : pass.finish(accumulator))
       add(define_constant(each.type, each.name, each.value));
   }
-  for (size_t i = 0; i < count; ++i) scopes_.remember(format("{}|{}", key, i), scheme.findings[i]);
-  pack_ = pack_before;
+  for (size_t i = 0; i < count; ++i) scopes_.remember(format("{}|{}", key, i), scheme.statistics[i]);
+  vector_ = vector_before;
   store_condition_ = condition_before;
   holding_ = holding_before;
   elements_depth_ = depth_before;
-  pack_stores_ = std::move(stores_before);
+  vector_stores_ = std::move(stores_before);
   asked.emplace_back(reduction, kept);
-  return scheme.findings;
+  return scheme.statistics;
 }
 
 }  // namespace stitch::code::loops

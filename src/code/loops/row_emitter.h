@@ -17,7 +17,7 @@ class RowEmitter : public LoopEmitter {
 
   // Which row this thread works on: the indices of the reduction's kept dimensions.
   Indices open_row();
-  // The same of a lane of this thread's pack of rows.
+  // The same of a lane of this thread's vector of rows.
   Indices kept_at(const Index& lane) const;
   // Results of this block's rows that lie side by side: into shared memory, then across rows to their place.
   void keep_transposed(const Index& element, const Expression& value);
@@ -27,7 +27,7 @@ class RowEmitter : public LoopEmitter {
   void close_elements();
   // The accumulators of all threads of a row become one, which each of them gets.
   Expression joined(const Pass& pass, const Expression& accumulator);
-  // Findings that reductions of the kernel are asked for are worked out by all threads of the row together.
+  // Statistics that reductions of the kernel are asked for are worked out by all threads of the row together.
   bool collective = false;
   bool failed = false;  // a long reduction that can't be
   // Of what loops come by, a team holds only this; everything until it is known.
@@ -48,7 +48,7 @@ class RowEmitter : public LoopEmitter {
   // What was asked for, in the order in which it was found out.
   std::vector<std::pair<Reduction, Indices>> asked;
 
-  Expressions findings(const Reduction& reduction, const Indices& kept) override;
+  Expressions statistics(const Reduction& reduction, const Indices& kept) override;
   const RowPlan& plan() const { return plan_; }
 
  protected:
@@ -58,7 +58,7 @@ class RowEmitter : public LoopEmitter {
   bool same_rows(const Reduction& reduction) const;
   void hold(const std::string& key, ValueId id);
   Expression element_of_held(const std::string& array) const;
-  void declare_pack(const Expression& number, int64_t reach, int64_t packs);
+  void declare_vector(const Expression& number, int64_t reach, int64_t vectors);
 
   RowPlan plan_;
   std::map<std::string, Held> held_;  // what a value at an element is called: the array that keeps it

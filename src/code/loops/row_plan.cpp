@@ -125,9 +125,9 @@ ByColumns fused_columns(const RowPlan& plan) {
 }
 
 ByLanes fused_lanes(const RowPlan& plan) {
-  ByLanes out{std::clamp(power_above(plan.packs()), 1, 32)};
-  // Where there are rows for everybody: up to four packs a thread, so that more is on the way at once.
-  while (out.lanes > 8 && plan.packs() < 4 * out.lanes && plan.rows * out.lanes / 2 >= enough_threads)
+  ByLanes out{std::clamp(power_above(plan.vectors()), 1, 32)};
+  // Where there are rows for everybody: up to four vectors a thread, so that more is on the way at once.
+  while (out.lanes > 8 && plan.vectors() < 4 * out.lanes && plan.rows * out.lanes / 2 >= enough_threads)
     out.lanes /= 2;
   return out;
 }
@@ -141,15 +141,15 @@ void plan_fused(RowPlan& plan) {
     plan.sharing = fused_lanes(plan);
   else
     plan.sharing = ByBlock{std::clamp(power_above(divided_up(plan.length, 16)), 128, 1024)};
-  const int64_t packs = divided_up(plan.packs(), plan.lanes());
-  plan.held = packs * plan.width <= most_held ? packs : 0;
+  const int64_t vectors = divided_up(plan.vectors(), plan.lanes());
+  plan.held = vectors * plan.width <= most_held ? vectors : 0;
 }
 
 bool plan_transposed(RowPlan& plan) {
   if (plan.column || plan.length > most_transposed_length) return false;
   const int lanes = std::clamp(power_above(divided_up(plan.length, 16)), 1, 16);
   plan.sharing = ByLanes{lanes, transposed_rows * lanes, true};
-  plan.held = divided_up(plan.packs(), lanes);
+  plan.held = divided_up(plan.vectors(), lanes);
   return true;
 }
 
@@ -159,16 +159,16 @@ bool plan_team(RowPlan& plan, int64_t element_bytes) {
   // others move their rows. Rows that are whole blocks need no guards, which loads would have to wait for.
   constexpr int64_t most_bytes = 64 * 1024, least_bytes = 8 * 1024;
   const int64_t threads = ByTeam::threads;
-  int64_t each = element_bytes * plan.width * threads;  // bytes of a pack a thread
+  int64_t each = element_bytes * plan.width * threads;  // bytes of a vector a thread
   int64_t spread = plan.rows * plan.length * element_bytes / (4 * multiprocessors);
   int64_t most = std::max<int64_t>(std::clamp(spread, least_bytes, most_bytes) / each, 1);
   double best = 0;
   ByTeam team{0};
   for (int64_t held = most; held >= std::max<int64_t>(most / 2, 1); --held) {
     int64_t resident = std::min<int64_t>(team_room / (held * each + team_extra), 4);  // or registers are few
-    int64_t blocks = divided_up(plan.packs(), held * threads);
-    double filled = static_cast<double>(plan.packs()) / static_cast<double>(blocks * threads);
-    bool whole = plan.packs() == blocks * threads * held;
+    int64_t blocks = divided_up(plan.vectors(), held * threads);
+    double filled = static_cast<double>(plan.vectors()) / static_cast<double>(blocks * threads);
+    bool whole = plan.vectors() == blocks * threads * held;
     double score = filled * static_cast<double>(resident) * (whole ? 1.2 : 1.0);
     if (score < best) continue;  // of equals, more blocks
     best = score;
@@ -189,11 +189,11 @@ bool team_pays(const RowPlan& plan, Op op) {
 
 namespace {
 
-// Blocks that share a row, where there are too few rows. A part should be worth its start: some packs for
+// Blocks that share a row, where there are too few rows. A part should be worth its start: some vectors for
 // each of its threads.
 int64_t parts_of(const RowPlan& plan) {
   if (plan.blocks() >= enough_blocks) return 1;
-  const int64_t most = std::max<int64_t>(plan.packs() / (4 * plan.lanes()), 1);
+  const int64_t most = std::max<int64_t>(plan.vectors() / (4 * plan.lanes()), 1);
   return std::clamp<int64_t>(enough_blocks / plan.blocks(), 1, std::min<int64_t>(most, 1024));
 }
 
@@ -204,8 +204,8 @@ void plan_parts(RowPlan& plan) {
   if (plan.column) {
     plan.sharing = ByColumns{32, std::clamp(power_above(divided_up(plan.length, 8)), 1, 8)};
     std::get<ByColumns>(plan.sharing).parts = parts_of(plan);
-  } else if (plan.packs() <= 128 || plan.rows >= 16 * enough_blocks) {
-    plan.sharing = ByLanes{std::clamp(power_above(plan.packs()), 1, 32)};
+  } else if (plan.vectors() <= 128 || plan.rows >= 16 * enough_blocks) {
+    plan.sharing = ByLanes{std::clamp(power_above(plan.vectors()), 1, 32)};
   } else {
     plan.sharing = ByBlock{256};
     std::get<ByBlock>(plan.sharing).parts = parts_of(plan);

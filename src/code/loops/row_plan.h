@@ -20,7 +20,7 @@ struct ByLanes {
   int lanes = 32, threads = 128;  // of a row, of a block
   bool transposed = false;        // results of a block's rows are written across them, through shared memory
 };
-// A block shares a row, or a part of one: then it leaves its findings to another kernel.
+// A block shares a row, or a part of one: then it leaves its statistics to another kernel.
 struct ByBlock {
   int threads = 128;
   int64_t parts = 1;
@@ -28,7 +28,7 @@ struct ByBlock {
 // Neighbouring rows lie beside each other: threads stand across rows, and lanes of a row above each other.
 struct ByColumns {
   int columns = 32, lanes = 1;
-  int64_t across = 1;  // neighbouring rows that a thread reads as a pack
+  int64_t across = 1;  // neighbouring rows that a thread reads as a vector
   int64_t parts = 1;   // blocks that share rows
 };
 // Blocks hold a row in their shared memory together, and wait for each other.
@@ -44,12 +44,12 @@ struct RowPlan {
   std::vector<size_t> kept_order, reduced_order;
   bool column = false;  // neighbouring rows lie beside each other
   int64_t rows = 0, length = 0;
-  int64_t width = 1;  // of a pack along the row
-  size_t joined = 0;  // of the innermost reduced dimensions, which packs may reach across
-  int64_t held = 0;   // packs of a row that a thread keeps for later passes; 0: none, rows are read again
+  int64_t width = 1;  // of a vector along the row
+  size_t joined = 0;  // of the innermost reduced dimensions, which vectors may reach across
+  int64_t held = 0;   // vectors of a row that a thread keeps for later passes; 0: none, rows are read again
   std::variant<ByLanes, ByBlock, ByColumns, ByTeam> sharing;
 
-  int64_t packs() const { return length / width; }
+  int64_t vectors() const { return length / width; }
   const ByTeam* team() const { return std::get_if<ByTeam>(&sharing); }
   const ByBlock* block() const { return std::get_if<ByBlock>(&sharing); }
   const ByColumns* columns() const { return std::get_if<ByColumns>(&sharing); }
@@ -58,7 +58,7 @@ struct RowPlan {
   int lanes() const;    // threads of a block that share a row
   int threads() const;  // of a block
   int64_t across() const { return columns() ? columns()->across : 1; }
-  int64_t parts() const;  // of a row, each with findings of its own
+  int64_t parts() const;  // of a row, each with statistics of its own
   int64_t blocks() const;
   // May threads find themselves past the last row?
   bool overhangs() const;
@@ -68,7 +68,7 @@ struct RowPlan {
 std::vector<int64_t> storage_strides(const RegionRequest& request, ValueId id);
 
 RowPlan plan_rows(const RegionRequest& request, const Reduction& reduction);
-// The same with packs of a width, in every way in which a row is whole packs.
+// The same with vectors of a width, in every way in which a row is whole vectors.
 std::vector<RowPlan> with_width(const RowPlan& plan, int64_t width);
 // Threads, and what they hold, for a kernel that does everything at once.
 void plan_fused(RowPlan& plan);
@@ -80,7 +80,7 @@ bool plan_team(RowPlan& plan, int64_t element_bytes);
 bool team_pays(const RowPlan& plan, Op op);
 // Threads and parts, for one that goes over each row once.
 void plan_parts(RowPlan& plan);
-// The same with threads that take packs of neighbouring rows; false where rows are no whole packs.
+// The same with threads that take vectors of neighbouring rows; false where rows are no whole vectors.
 bool plan_parts_across(RowPlan& plan, int64_t across);
 
 }  // namespace stitch::code::loops

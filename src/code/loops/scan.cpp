@@ -186,40 +186,40 @@ std::optional<Attempt> kernel_by_block(const RegionRequest& request, const Rows&
   if (length % width != 0 || length == 1) return std::nullopt;
   ScanEmitter emitter(request);
   const Type type = emitter.index_type();
-  // At least four elements a thread, in packs or not.
-  int64_t packs = length / width, turns = std::max<int64_t>(4 / width, 1);
-  int threads = std::clamp<int>(static_cast<int>(divided_up(packs, 32 * turns)) * 32, 32, 256);
-  int64_t per_thread = turns * width, chunk = turns * threads;
+  // At least four elements a thread, in vectors or not.
+  int64_t vectors = length / width, items = std::max<int64_t>(4 / width, 1);
+  int threads = std::clamp<int>(static_cast<int>(divided_up(vectors, 32 * items)) * 32, 32, 256);
+  int64_t per_thread = items * width, chunk = items * threads;
   emitter.add(define_constant(type, "row", launch_index(type, "blockIdx.x")));
   Indices kept = kept_of_row(rows);
   Shape shape = rows.reduction.space;
   shape[rows.dim] = length;
-  const Expression turn = named("turn"), v = named("v"), e = named("e"), total = named("total"),
+  const Expression item = named("item"), v = named("v"), e = named("e"), total = named("total"),
                    carry = named("carry"), run = named("run");
   auto mine = [](const Expression& place) { return element("mine", place); };
 
-  auto declare_pack = [&] {
+  auto declare_vector = [&] {
     const Expression thread = launch_index(type, "threadIdx.x");
-    const Expression place = turns > 1 ? named("chunk") + thread * turns + turn : named("chunk") + thread;
-    emitter.add(define_constant(type, "pack", walk.backwards ? Expression(packs - 1) - place : place));
-    emitter.scopes().introduce("pack");
+    const Expression place = items > 1 ? named("chunk") + thread * items + item : named("chunk") + thread;
+    emitter.add(define_constant(type, "vector", walk.backwards ? Expression(vectors - 1) - place : place));
+    emitter.scopes().introduce("vector");
   };
   auto each = [&](const auto& body) {
-    if (turns > 1) {
-      emitter.scopes().open({For{int_type, "turn", 0, turns, 1, For::whole}}, {"turn"}, false);
-      declare_pack();
+    if (items > 1) {
+      emitter.scopes().open({For{int_type, "item", 0, items, 1, For::whole}}, {"item"}, false);
+      declare_vector();
     }
-    emitter.guard(walk.backwards ? named("pack") >= 0 : named("pack") < packs);
-    Index pack = Index::variable("pack", packs), lane = emitter.open_pack(width);
-    body(pack * width + lane, mine(width == 1 ? turn : turns > 1 ? turn * width + v : v));
-    emitter.close_pack();
+    emitter.guard(walk.backwards ? named("vector") >= 0 : named("vector") < vectors);
+    Index vector = Index::variable("vector", vectors), lane = emitter.open_vector(width);
+    body(vector * width + lane, mine(width == 1 ? item : items > 1 ? item * width + v : v));
+    emitter.close_vector();
     emitter.close();
-    if (turns > 1) emitter.close();
+    if (items > 1) emitter.close();
   };
 
   emitter.add(define_variable(running.type, "carry", running.identity));
-  emitter.scopes().open({For{type, "chunk", 0, packs, chunk}}, {"chunk"}, false);
-  if (turns == 1) declare_pack();
+  emitter.scopes().open({For{type, "chunk", 0, vectors, chunk}}, {"chunk"}, false);
+  if (items == 1) declare_vector();
   emitter.add(define_variable(running.type, "mine", {}, {per_thread}));
   emitter.add({For{int_type, "e", 0, per_thread, 1, For::whole, {assign(mine(e), running.identity)}, false}});
   each([&](const Index& place, const Expression& own) {
@@ -230,7 +230,7 @@ std::optional<Attempt> kernel_by_block(const RegionRequest& request, const Rows&
     emitter.add(assign(own, running.of_element(x, j)));
     if (!whole) emitter.close();
   });
-  // In the order of the scan: within a pack from its end, if the row is walked from its end.
+  // In the order of the scan: within a vector from its end, if the row is walked from its end.
   const bool swapped = walk.backwards && width > 1;
   const Expression here = mine(swapped ? binary(Operator::bitwise_xor, e, width - 1) : e);
   emitter.add(define_variable(running.type, "total", running.identity));

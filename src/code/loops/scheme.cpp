@@ -26,7 +26,7 @@ class SchemeWriter {
   Scheme take() { return std::move(scheme_); }
 
  private:
-  using Finding = Pass::Finding;
+  using Statistic = Pass::Statistic;
   using Of = std::function<Expression(const Expression&)>;
 
   Expression real(double value) const { return number(value, dtype_); }
@@ -34,23 +34,23 @@ class SchemeWriter {
   Expression standard(const char* function, const Expression& x) const {
     return standard_call(function, dtype_, {x});
   }
-  void found(const std::string& name) { scheme_.findings.push_back(named(name)); }
+  void found(const std::string& name) { scheme_.statistics.push_back(named(name)); }
 
   static Expression itself(const Expression& x) { return x; }
-  // acc += term(x), and one finding from it. `neutral`: an element whose term is 0.
+  // acc += term(x), and one statistic from it. `neutral`: an element whose term is 0.
   void sum(const Of& term, const std::string& name, const Of& result, const Expression& neutral) {
     scheme_.passes.push_back({type_, real(0), adding, neutral,
                               [=](const Expression& acc, const Expression& x, const Expression&) {
                                 return assign(acc, term(x), Operator::add);
                               },
                               [=, type = type_](const Expression& acc) {
-                                return std::vector<Finding>{{name, type, result(acc)}};
+                                return std::vector<Statistic>{{name, type, result(acc)}};
                               }});
   }
   void sum(const Of& term, const std::string& name, const Of& result) { sum(term, name, result, real(0)); }
   // acc.add(x).
   void gathered(const Type& type, const Expression& identity, const Expression& neutral,
-                std::function<std::vector<Finding>(const Expression&)> finish) {
+                std::function<std::vector<Statistic>(const Expression&)> finish) {
     scheme_.passes.push_back({type, identity, merging, neutral,
                               [](const Expression& acc, const Expression& x, const Expression&) {
                                 return evaluate(method(acc, "add", {x}));
@@ -66,7 +66,7 @@ class SchemeWriter {
            return assign(acc, static_cast_to(uint64_type, x), op);
          },
          [=, type = type_](const Expression& acc) {
-           return std::vector<Finding>{{name, type, call(back, {static_cast_to(int64_type, acc)})}};
+           return std::vector<Statistic>{{name, type, call(back, {static_cast_to(int64_type, acc)})}};
          }});
     found(name);
   }
@@ -80,7 +80,7 @@ class SchemeWriter {
                                 return assign(acc, call(function, {acc, of ? of(x) : x}));
                               },
                               [=, type = type_](const Expression& acc) {
-                                return std::vector<Finding>{{name, type, acc}};
+                                return std::vector<Statistic>{{name, type, acc}};
                               }});
   }
   void write();
@@ -114,7 +114,7 @@ void SchemeWriter::position(bool largest) {
                               return evaluate(method(acc, "add", {x, at}));
                             },
                             [=](const Expression& acc) {
-                              return std::vector<Finding>{{name, int64_type, member(acc, "position")}};
+                              return std::vector<Statistic>{{name, int64_type, member(acc, "position")}};
                             }});
   found(name);
 }
@@ -147,7 +147,7 @@ void SchemeWriter::exponentials_at_once(const std::string& largest, const std::s
     const Expression value = op == Op::softmax       ? one / sum
                              : op == Op::log_softmax ? log(sum)
                                                      : most + log(plain);
-    return std::vector<Finding>{{largest, type, member(acc, "largest")}, {result, type, value}};
+    return std::vector<Statistic>{{largest, type, member(acc, "largest")}, {result, type, value}};
   };
   gathered(full, braced(full.name, {lowest, real(0)}), real(-INFINITY), finish);
 }
@@ -162,7 +162,7 @@ void SchemeWriter::exponentials_by_passes(const std::string& largest, const std:
     const Expression value = select(standard("fabs", most) == real(INFINITY), real(0), most);
     auto before = scheme_.passes.back().finish;
     scheme_.passes.back().finish = [=, type = type_](const Expression& acc) {
-      std::vector<Finding> out = before(acc);
+      std::vector<Statistic> out = before(acc);
       out.push_back({shift->name, type, value});
       return out;
     };
@@ -207,7 +207,7 @@ void SchemeWriter::moments() {
   const std::string scale = norm ? named_(base_ + "_scale") : "";
   // What follows from the variance.
   auto concluded = [=, type = type_, small = real(eps), dtype = dtype_](const Expression& spread) {
-    std::vector<Finding> out = {{variance, type, spread}};
+    std::vector<Statistic> out = {{variance, type, spread}};
     if (norm) out.push_back({scale, type, standard_call("rsqrt", dtype, {named(variance) + small})});
     return out;
   };
@@ -216,7 +216,7 @@ void SchemeWriter::moments() {
     gathered(
         {"stitch::Moments", 16}, braced("stitch::Moments", {number(0, DType::f64), number(0, DType::f64)}),
         real(0), [=, type = type_](const Expression& acc) {
-          std::vector<Finding> out =
+          std::vector<Statistic> out =
               concluded(static_cast_to(type, method(acc, "spread", {total}) / number(divisor, DType::f64)));
           if (norm) out.insert(out.begin(), {mean, type, static_cast_to(type, member(acc, "sum") / total)});
           return out;
@@ -290,7 +290,7 @@ Scheme scheme_of(const Graph& graph, const Reduction& reduction, bool single, co
   return SchemeWriter(graph, reduction, single, name_of).take();
 }
 
-std::vector<Type> finding_types(const Graph& graph, const Reduction& reduction) {
+std::vector<Type> statistic_types(const Graph& graph, const Reduction& reduction) {
   const Node& node = graph.nodes[static_cast<size_t>(reduction.node)];
   const Type type = computed_type(graph.type(reduction.operand).dtype);
   switch (node.op) {

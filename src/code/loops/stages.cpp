@@ -20,14 +20,14 @@ struct Staged {
   std::string partials;
 };
 
-// What follows from the accumulator of a whole row: findings, and the states that they renew.
+// What follows from the accumulator of a whole row: statistics, and the states that they renew.
 void conclude(LoopEmitter& emitter, const Scheme& scheme, const Expression& all, const Index& row,
               const std::vector<std::string>& arrays, const std::vector<const Place*>& renewed) {
-  for (const Pass::Finding& each : scheme.passes[0].finish(all))
+  for (const Pass::Statistic& each : scheme.passes[0].finish(all))
     emitter.add(define_constant(each.type, each.name, each.value));
   for (size_t i = 0; i < arrays.size(); ++i) {
-    emitter.add(assign(element(arrays[i], row), scheme.findings[i]));
-    emitter.scopes().remember(format("stage|{}|{}", arrays[i], row.text()), scheme.findings[i]);
+    emitter.add(assign(element(arrays[i], row), scheme.statistics[i]));
+    emitter.scopes().remember(format("stage|{}|{}", arrays[i], row.text()), scheme.statistics[i]);
   }
   for (const Place* write : renewed) emitter.store(*write, {row}, emitter.value(write->value, {row}));
   std::erase_if(emitter.scratch,
@@ -99,7 +99,7 @@ Attempt partial(const RegionRequest& request, Stages& stages, const RowPlan& pla
   return attempted(emitter, plan, name, plan.width);
 }
 
-// The same where rows stand side by side in memory: each thread over its share of a pack of them.
+// The same where rows stand side by side in memory: each thread over its share of a vector of them.
 Attempt partial_across(const RegionRequest& request, Stages& stages, const RowPlan& plan,
                        const std::string& name, const std::vector<Staged>& group) {
   RowEmitter emitter(request, plan);
@@ -120,7 +120,7 @@ Attempt partial_across(const RegionRequest& request, Stages& stages, const RowPl
     emitter.add({For{int_type, "v", 0, plan.across(), 1, For::whole, std::move(clear), false}});
   }
   Indices reduced = emitter.open_elements(plan.reduction);
-  Indices kept = emitter.kept_at(emitter.open_pack(plan.across()));
+  Indices kept = emitter.kept_at(emitter.open_vector(plan.across()));
   Index place = flatten(reduced, plan.reduction.reduced_shape());
   for (size_t i = 0; i < group.size(); ++i) {
     const Reduction& reduction = group[i].reduction;
@@ -134,7 +134,7 @@ Attempt partial_across(const RegionRequest& request, Stages& stages, const RowPl
                    {found[i], schemes[i].passes[0].functor()})));
   const Expression writer = writer_of(plan);
   if (!writer.empty()) emitter.guard(writer);
-  kept = emitter.kept_at(emitter.open_pack(plan.across()));
+  kept = emitter.kept_at(emitter.open_vector(plan.across()));
   Index row = stages.row_of(plan.reduction, kept);
   for (size_t i = 0; i < group.size(); ++i) {
     if (plan.parts() > 1)
@@ -143,13 +143,13 @@ Attempt partial_across(const RegionRequest& request, Stages& stages, const RowPl
       conclude(emitter, schemes[i], element(found[i], v), row, group[i].arrays,
                stages.renewed_by(group[i].reduction));
   }
-  emitter.close_pack();
+  emitter.close_vector();
   if (!writer.empty()) emitter.close();
 
   return attempted(emitter, plan, name, plan.across());
 }
 
-// The smallest elements of what a reduction mostly reads: packs of them fill 16 bytes.
+// The smallest elements of what a reduction mostly reads: vectors of them fill 16 bytes.
 int64_t element_bytes(const RegionRequest& request, const Reduction& reduction) {
   int64_t bytes = size_of(request.graph.type(reduction.operand).dtype);
   for (const Place& place : request.reads)
@@ -235,10 +235,10 @@ const std::vector<std::string>& Stages::arrays_of(const Reduction& reduction) {
     started_.insert(each.node);
     const std::string base = identifier(graph[graph.nodes[static_cast<size_t>(each.node)].results[0]].name);
     Scheme scheme = scheme_of(graph, each, true, [](std::string_view name) { return identifier(name); });
-    Staged staged{each, finding_types(graph, each), {}, names_.unique("parts_of_" + base)};
+    Staged staged{each, statistic_types(graph, each), {}, names_.unique("parts_of_" + base)};
     for (size_t i = 0; i < staged.types.size(); ++i) {
-      staged.arrays.push_back(names_.unique("all_" + scheme.findings[i]->name));
-      findings_[staged.arrays.back()] = scheme.findings[i]->name;
+      staged.arrays.push_back(names_.unique("all_" + scheme.statistics[i]->name));
+      statistics_[staged.arrays.back()] = scheme.statistics[i]->name;
     }
     widest = std::min<int64_t>(
         widest, each.length() >= 64 ? 16 / std::max<int64_t>(size_of(graph.type(each.operand).dtype), 1) : 1);
@@ -256,12 +256,12 @@ const std::vector<std::string>& Stages::arrays_of(const Reduction& reduction) {
   for (const Staged& each : group) orders_[each.reduction.node] = plan.kept_order;
   std::optional<Attempt> best;
   int64_t parts = 1;
-  // The accumulators of a pack of rows are registers: of two reductions, but not of many.
+  // The accumulators of a vector of rows are registers: of two reductions, but not of many.
   if (group.size() <= 2 && reduction.length() > 0)
     for (int64_t across = 16 / element_bytes(request_, reduction); across > 1 && !best; across /= 2)
       if (RowPlan next = plan; plan_parts_across(next, across)) {
         Attempt made = partial_across(request_, *this, next, name, group);
-        if (made.kernel.packed.empty() || made.loads.packed < made.loads.scattered) continue;
+        if (made.kernel.vectorised.empty() || made.loads.vectorised < made.loads.scattered) continue;
         best = std::move(made);
         parts = next.parts();
       }
@@ -275,7 +275,7 @@ const std::vector<std::string>& Stages::arrays_of(const Reduction& reduction) {
     }
   Kernel first = std::move(best->kernel), last;
   if (parts > 1) last = finish(request_, *this, group, parts, name + "_joined");
-  Kernel& finding = parts > 1 ? last : first;
+  Kernel& statistic = parts > 1 ? last : first;
   for (const Staged& each : group) {
     for (size_t i = 0; i < each.types.size(); ++i)
       workspace_.add(each.types[i], each.arrays[i], each.reduction.rows());
@@ -288,8 +288,8 @@ const std::vector<std::string>& Stages::arrays_of(const Reduction& reduction) {
       first.written.insert(each.partials);
       last.scratch.push_back(each.partials);
     }
-    finding.scratch.insert(finding.scratch.end(), each.arrays.begin(), each.arrays.end());
-    finding.written.insert(each.arrays.begin(), each.arrays.end());
+    statistic.scratch.insert(statistic.scratch.end(), each.arrays.begin(), each.arrays.end());
+    statistic.written.insert(each.arrays.begin(), each.arrays.end());
   }
   kernels_.push_back(std::move(first));
   if (parts > 1) kernels_.push_back(std::move(last));
@@ -316,28 +316,28 @@ std::vector<const Place*> Stages::renewed_by(const Reduction& reduction) const {
   return out;
 }
 
-Expressions LoopEmitter::findings(const Reduction& reduction, const Indices& kept) {
-  if (!stages || reduction.length() <= most_inlined) return Emitter::findings(reduction, kept);
+Expressions LoopEmitter::statistics(const Reduction& reduction, const Indices& kept) {
+  if (!stages || reduction.length() <= most_inlined) return Emitter::statistics(reduction, kept);
   const std::vector<std::string>& arrays = stages->arrays_of(reduction);
-  const std::vector<Type> types = finding_types(graph(), reduction);
+  const std::vector<Type> types = statistic_types(graph(), reduction);
   Expressions out;
   Scopes::Outside outside(scopes(), scopes().outermost(kept));
   const Index row = stages->row_of(reduction, kept);
-  const std::optional<Index> start = start_of_pack(row);
+  const std::optional<Index> start = start_of_vector(row);
   for (size_t i = 0; i < arrays.size(); ++i) {
     std::string key = format("stage|{}|{}", arrays[i], row.text());
     if (!scopes().find(key)) {
-      std::string name = names().unique(stages->finding_of(arrays[i]));
+      std::string name = names().unique(stages->statistic_of(arrays[i]));
       Expression read = element(arrays[i], row);
-      if (row.appears(pack_.variable)) ++loads.shared;
+      if (row.appears(vector_.variable)) ++loads.shared;
       if (start) {
-        // Scratch is aligned to more than any pack.
+        // Scratch is aligned to more than any vector.
         Scopes::Outside before(scopes(), scopes().outermost({*start}));
-        std::string pack = names().unique(name + "_pack");
-        add(define_constant(
-            auto_type, pack,
-            call(format("stitch::load_pack<true, {}>", pack_.width), {appended(named(arrays[i]), *start)})));
-        read = element(pack, named(pack_.variable));
+        std::string vector = names().unique(name + "_vector");
+        add(define_constant(auto_type, vector,
+                            call(format("stitch::load_vector<true, {}>", vector_.width),
+                                 {appended(named(arrays[i]), *start)})));
+        read = element(vector, named(vector_.variable));
       }
       add(define_constant(types[i], name, read));
       scopes().remember(key, named(name));

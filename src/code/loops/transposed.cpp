@@ -6,22 +6,22 @@ namespace stitch::code::loops {
 
 namespace {
 
-constexpr int64_t threads = 256, turns = 4;
+constexpr int64_t threads = 256, items = 4;
 
-// A block's part: some packs of channels, and pixels enough for every thread to take four packs.
+// A block's part: some vectors of channels, and pixels enough for every thread to take four vectors.
 struct Tile {
-  int64_t packs, width, pixels;
-  int64_t channels() const { return packs * width; }
-  int64_t rows() const { return threads / packs; }  // pixels that the block takes at once
+  int64_t vectors, width, pixels;
+  int64_t channels() const { return vectors * width; }
+  int64_t rows() const { return threads / vectors; }  // pixels that the block takes at once
 };
 
 std::optional<Tile> tile_of(const Place& write, int64_t width) {
   constexpr int64_t most_channels = 64;
   const int64_t all = write.shape[1] / width;
-  int64_t packs = 1;
-  while (2 * packs * width <= most_channels && all % (2 * packs) == 0) packs *= 2;
-  if (packs * width < 16) return std::nullopt;
-  return Tile{packs, width, turns * threads / packs};
+  int64_t vectors = 1;
+  while (2 * vectors * width <= most_channels && all % (2 * vectors) == 0) vectors *= 2;
+  if (vectors * width < 16) return std::nullopt;
+  return Tile{vectors, width, items * threads / vectors};
 }
 
 bool is_nchw(const Place& place) {
@@ -45,13 +45,13 @@ std::optional<Kernel> transposed_kernel(const RegionRequest& request, const Plac
                 pieces = divided_up(pixels, tile->pixels), blocks = samples * slices * pieces;
   std::unique_ptr<LoopEmitter> emitter = make();
   const Type type = emitter->index_type();
-  const Expression thread = launch_index(int_type, "threadIdx.x"), turn = named("turn"), row = named("row");
+  const Expression thread = launch_index(int_type, "threadIdx.x"), item = named("item"), row = named("row");
   Expression block = named("blockIdx.x");
   if (emitter->stages) block = named("gridDim.x") - 1 - block;
   emitter->add(define_constant(type, "tile", static_cast_to(type, block)));
-  emitter->add(define_constant(int_type, "pack", thread % tile->packs));
-  emitter->add(define_constant(int_type, "row", thread / tile->packs));
-  for (const char* each : {"tile", "pack", "row"}) emitter->scopes().introduce(each);
+  emitter->add(define_constant(int_type, "vector", thread % tile->vectors));
+  emitter->add(define_constant(int_type, "row", thread / tile->vectors));
+  for (const char* each : {"tile", "vector", "row"}) emitter->scopes().introduce(each);
   emitter->add(define_shared({"float", 4}, "transposed", {tile->channels(), tile->pixels + 1}));
   const Indices part = unflatten(Index::variable("tile", blocks), {samples, slices, pieces});
   const Index first_pixel = part[2] * tile->pixels, first_channel = part[1] * tile->channels();
@@ -61,17 +61,17 @@ std::optional<Kernel> transposed_kernel(const RegionRequest& request, const Plac
     return at;
   };
 
-  emitter->scopes().open({For{int_type, "turn", 0, turns, 1, For::whole}}, {"turn"}, false);
+  emitter->scopes().open({For{int_type, "item", 0, items, 1, For::whole}}, {"item"}, false);
   // Behind the last pixel it is that one again: what all pixels share is then read once.
   const Expression within = named("within");
-  emitter->add(define_constant(type, "within", sum_of(first_pixel, turn * tile->rows()) + row));
+  emitter->add(define_constant(type, "within", sum_of(first_pixel, item * tile->rows()) + row));
   Index pixel = emitter->declare_index(
       "pixel", pixels % tile->pixels == 0 ? within : select(within < pixels - 1, within, pixels - 1), pixels);
-  const Index lane = emitter->open_pack(width);
-  const Index channel = Index::variable("pack", tile->packs) * width + lane;
+  const Index lane = emitter->open_vector(width);
+  const Index channel = Index::variable("vector", tile->vectors) * width + lane;
   const Expression value = emitter->value(write.value, place_of(first_channel + channel, pixel));
-  emitter->add(assign(element(element("transposed", channel), turn * tile->rows() + row), value));
-  emitter->close_pack();
+  emitter->add(assign(element(element("transposed", channel), item * tile->rows() + row), value));
+  emitter->close_vector();
   emitter->close();
 
   emitter->add({Barrier{}});
@@ -85,7 +85,7 @@ std::optional<Kernel> transposed_kernel(const RegionRequest& request, const Plac
                  element(element("transposed", named("c")), named("r")));
   emitter->close();
   emitter->close();
-  if (emitter->packed().empty()) return std::nullopt;
+  if (emitter->vectorised().empty()) return std::nullopt;
 
   Kernel kernel = kernel_of(*emitter, name, static_cast<int>(threads), {blocks});
   kernel.width = width;

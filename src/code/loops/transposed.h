@@ -8,7 +8,7 @@
 
 namespace stitch::code::loops {
 
-// `width`: channels of a pack. Nothing where the image is not like that, too small, or lies beside others
+// `width`: channels of a vector. Nothing where the image is not like that, too small, or lies beside others
 // that are read as NCHW.
 std::optional<Kernel> transposed_kernel(const RegionRequest& request, const Place& write,
                                         const std::string& name, int64_t width, const MakeEmitter& make);
