@@ -1,4 +1,4 @@
-// A thread an element, or a pack of neighbouring ones: for everything whose elements don't need each other.
+// A thread an element, or a vector of neighbouring ones: for everything whose elements don't need each other.
 #pragma once
 
 #include <functional>
@@ -10,15 +10,14 @@ namespace stitch::code::loops {
 
 class Stages;
 
-// Where stages found something out before, their findings are read; see stages.h.
+// Where stages found something out before, their statistics are read; see stages.h.
 class LoopEmitter : public Emitter {
  public:
   using Emitter::Emitter;
   Stages* stages = nullptr;
   std::vector<std::string> scratch;  // what the kernel reads of the workspace
 
- protected:
-  std::vector<std::string> findings(const Reduction& reduction, const Indices& kept) override;
+  Expressions statistics(const Reduction& reduction, const Indices& kept) override;
 };
 using MakeEmitter = std::function<std::unique_ptr<LoopEmitter>()>;
 

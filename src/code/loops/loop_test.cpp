@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/format.h"
 #include "code/loops/is_expression.h"
-#include "code/loops/tidy.h"
 #include "graph/text.h"
 
 namespace stitch::code::loops {
@@ -44,20 +44,20 @@ template <bool aligned>
 __global__ void __launch_bounds__(256) region(const float* __restrict__ x,  // (64, 100)
                                               const float* __restrict__ b,  // (100)
                                               float* __restrict__ y) {      // (64, 100)
-  const int pack = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  if (pack >= 1600) return;
-  const auto x_pack = stitch::load_pack<aligned, 4>(x + pack * 4);
-  const auto b_pack = stitch::load_pack<aligned, 4>(b + (pack % 25) * 4);
+  const int vector = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (vector >= 1600) return;
+  const auto x_vector = stitch::load_vector<aligned, 4>(x + vector * 4);
+  const auto b_vector = stitch::load_vector<aligned, 4>(b + (vector % 25) * 4);
   stitch::Pack<float, 4> y_out;
 #pragma unroll
   for (int v = 0; v < 4; ++v) {
-    const float x_value = x_pack[v];
-    const float b_value = b_pack[v];
+    const float x_value = x_vector[v];
+    const float b_value = b_vector[v];
     const float a = x_value + b_value;
-    const float y_value = stitch::rectified(a);
+    const float y_value = stitch::relu(a);
     y_out[v] = y_value;
   }
-  stitch::store_pack<aligned>(y + pack * 4, y_out);
+  stitch::store_vector<aligned>(y + vector * 4, y_out);
 }
 
 }  // namespace
@@ -95,7 +95,7 @@ TEST(Loop, TechniquesByWhatIsInside) {
   one("f32[8,100]", "cumsum(%x) dim=1", "f32[8,100]", "scan");
 }
 
-// Planes to channels last: a block a channel would write every line of the result many times.
+// NCHW to NHWC: a block a channel would write every line of the result many times.
 TEST(Loop, RowsThatAreWrittenAcrossGoByStages) {
   auto graph = parse_graph(
       "graph \"g\"\ninput %x : f32[4,64,32,32]\ninput %m : f32[64]\ninput %v : f32[64]\n\n"
@@ -118,16 +118,34 @@ TEST(Loop, IndicesAreWideWhereTheyMustBe) {
   std::string source = written(
       "graph \"g\"\ninput %x : f32[5,1000000000]\n\n%y = neg(%x) : f32[5,1000000000]\n\noutput %y\nend\n",
       "loop");
-  EXPECT_NE(source.find("const int64_t pack = (static_cast<int64_t>(blockIdx.x) * blockDim.x"),
+  EXPECT_NE(source.find("const int64_t vector = static_cast<int64_t>(blockIdx.x) * blockDim.x"),
             std::string::npos)
       << source;
 }
 
-TEST(Tidy, LeavesOutWhatNobodyUses) {
-  EXPECT_EQ(without_unused("  const float a = x[0];\n  const float b = a;\n  y[0] = 1;\n"), "  y[0] = 1;\n");
-  EXPECT_EQ(without_unused("  float a_held[4];\n  a_held[e] = x;\n  y[0] = x;\n"), "  y[0] = x;\n");
-  EXPECT_EQ(without_unused("  float a_held[4];\n  a_held[e] = x;\n  y[0] = a_held[e];\n"),
-            "  float a_held[4];\n  a_held[e] = x;\n  y[0] = a_held[e];\n");
+// What only the second result needs is not computed for the first.
+TEST(Loop, NothingIsComputedForNobody) {
+  std::string source = written(
+      "graph \"g\"\ninput %x : f32[1,8,9,9]\n\n%y, %p = max_pool(%x) kernel=[3,3] stride=[2,2] padding=[1,1] "
+      "dilation=[1,1] : f32[1,8,5,5], i64[1,8,5,5]\n\noutput %y\nend\n",
+      "loop");
+  EXPECT_NE(source.find("y_value = x_value"), std::string::npos) << source;
+  EXPECT_EQ(source.find("_from"), std::string::npos) << source;
+}
+
+// Constants stay numbers until they are printed: a mean over a window that is always whole is a product.
+TEST(Loop, MeansOfWholeWindowsAreProducts) {
+  auto mean = [](const char* padding) {
+    return written(
+        format("graph \"g\"\ninput %x : f32[1,8,8,8]\n\n%y = avg_pool(%x) kernel=[2,2] stride=[2,2] "
+               "padding={} count_padding=false : {}\n\noutput %y\nend\n",
+               padding, std::string_view(padding) == "[0,0]" ? "f32[1,8,4,4]" : "f32[1,8,5,5]"),
+        "loop");
+  };
+  EXPECT_NE(mean("[0,0]").find(" * 0.25f;"), std::string::npos) << mean("[0,0]");
+  EXPECT_NE(mean("[1,1]").find("static_cast<float>((y_end - y_begin) * (x_end - x_begin))"),
+            std::string::npos)
+      << mean("[1,1]");
 }
 
 }  // namespace

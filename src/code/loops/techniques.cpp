@@ -19,11 +19,11 @@ namespace {
 
 // Words that kernels use themselves: a pointer of such a name gets another one inside the region.
 const std::set<std::string_view> own_names = {
-    "v",        "e",      "i",         "j",      "k",          "pack",       "element", "row",
-    "lane",     "inside", "all",       "part",   "wanted_row", "aligned",    "items",   "carry",
-    "total",    "mine",   "run",       "block",  "first",      "turn",       "tile",    "columns",
-    "found",    "here",   "r",         "c",      "kz",         "before",     "chunk",   "part_begin",
-    "part_end", "stream", "workspace", "turned", "within",     "wanted_pack"};
+    "v",        "e",      "i",         "j",          "k",          "vector",       "element", "row",
+    "lane",     "inside", "all",       "part",       "wanted_row", "aligned",      "items",   "carry",
+    "total",    "mine",   "run",       "block",      "first",      "item",         "tile",    "columns",
+    "found",    "here",   "r",         "c",          "kz",         "before",       "chunk",   "part_begin",
+    "part_end", "stream", "workspace", "transposed", "within",     "wanted_vector"};
 
 class LoopTechnique : public Technique {
  public:

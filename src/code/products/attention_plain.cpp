@@ -6,10 +6,10 @@
 #include <numeric>
 
 #include "base/text.h"
+#include "code/expression/type.h"
 #include "code/names.h"
 #include "code/products/attention.h"
 #include "code/products/library_product.h"
-#include "code/products/scalar.h"
 #include "code/products/signature.h"
 #include "code/products/techniques.h"
 
@@ -41,7 +41,8 @@ Result<std::string> score_functor(const RegionRequest& request, const Attention&
   shape.push_back(a.keys);
   Indices at(shape.size());
   if (element_count(shape) > 0) at = unflatten(Index::variable("position", element_count(shape)), shape);
-  std::string body = format("    value *= {};\n", literal_text(a.scale, number));
+  std::string body =
+      format("    value *= {};\n", literal(a.scale, number == "double" ? DType::f64 : DType::f32));
   if (a.causal)
     body += format("    if ({} > {}) value = -INFINITY;\n", at.back().text(), at[at.size() - 2].text());
   std::string field;

@@ -75,6 +75,27 @@ TEST(ProductFamilies, SayWhatTheyCannotDo) {
   EXPECT_EQ(refusal("matmul.plain", both), "r: matmul.plain writes only what its last node makes");
 }
 
+// One table: what a loop computes, an epilogue does.
+TEST(ProductFamilies, TakeEveryPointwiseOp) {
+  for (const char* op : {"elu(%y) alpha=0.5", "softplus(%y)", "hardsigmoid(%y)", "log1p(%y)", "erf(%y)",
+                         "round(%y)", "rsqrt(%y)", "pow(%y, %x)", "atan2(%y, %x)", "remainder(%y, %x)"}) {
+    std::string graph = format(
+        "input %x : f32[3,5]\nparameter %w : f32[5,5]\n%y = linear(%x, %w) : f32[3,5]\n%z = {} : f32[3,5]\n"
+        "output %z\n",
+        op);
+    EXPECT_EQ(refusal("matmul.plain", graph), "accepted") << op;
+    EXPECT_EQ(refusal("matmul.cublaslt", graph), "accepted") << op;
+  }
+  const char* conv =
+      "input %x : f32[1,3,8,8]\nparameter %w : f32[4,3,3,3]\n%y = conv(%x, %w) : f32[1,4,6,6]\n"
+      "%z = elu(%y) : f32[1,4,6,6]\noutput %z\n";
+  EXPECT_EQ(refusal("conv.cudnn", conv), "accepted");
+  const char* other_type =
+      "input %x : f32[3,4]\nparameter %w : f32[5,4]\n%y = linear(%x, %w) : f32[3,5]\n"
+      "%z = is_nan(%y) : bool[3,5]\noutput %z\n";
+  EXPECT_EQ(refusal("matmul.plain", other_type), "r: matmul.plain can't make bool of a product of f32");
+}
+
 TEST(ProductFamilies, WriteReadableCode) {
   Asked asked = ask("matmul.plain",
                     "input %x : f32[3,4]\nparameter %w : f32[5,4]\nparameter %b : f32[5]\n"
@@ -99,7 +120,7 @@ TEST(ProductFamilies, WriteReadableCode) {
                               "  const float* b;  // (5)\n"
                               "  __device__ float operator()(float value, int position) const {\n"
                               "    value += static_cast<float>(b[position % 5]);\n"
-                              "    float relu_value_1 = stitch::rectified(value);\n"
+                              "    const float relu_value_1 = stitch::relu(value);\n"
                               "    return relu_value_1;\n"
                               "  }\n"
                               "};\n"),

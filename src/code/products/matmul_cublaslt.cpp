@@ -2,9 +2,9 @@
 // strict and default (51 TFLOP/s on an H200), TF32 in tf32 (383), fp16 with FP32 sums in half (757). Operands
 // and results that no transposition flag describes are copied; weights in another type or order are packed
 // once. Chosen for every product of some size.
+#include "code/expression/type.h"
 #include "code/names.h"
 #include "code/products/library_product.h"
-#include "code/products/scalar.h"
 #include "code/products/techniques.h"
 
 namespace stitch::code {
@@ -115,7 +115,7 @@ Result<RegionCode> MatmulCublasLt::write_region(const RegionRequest& request) co
     spec += "  spec.compute = CUBLAS_COMPUTE_32F_FAST_TF32;\n";
   spec += made.result_spec();
   if (made.in_library.scale != 1)
-    spec += format("  spec.scale = {};\n", literal_text(made.in_library.scale, "float"));
+    spec += format("  spec.scale = {};\n", literal(made.in_library.scale, DType::f32));
   std::string member = request.name + "_matmul";
   spec += proposal_spec(made.code, request.region, member);
   spec += format("  STITCH_OK_OR_RETURN({}.create(cublas, spec));\n}}", member);

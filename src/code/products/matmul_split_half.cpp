@@ -8,10 +8,10 @@
 //   side_by_side  1: the chunks are a batch of products, added up by the finishing pass: for results too
 //                 small to fill the GPU; 0: each is added to the result of those before it
 // Chosen for products of f32 in classes strict and default that are bound by arithmetic.
+#include "code/expression/type.h"
 #include "code/names.h"
 #include "code/products/library_product.h"
 #include "code/products/product_size.h"
-#include "code/products/scalar.h"
 #include "code/products/techniques.h"
 
 namespace stitch::code {
@@ -343,7 +343,7 @@ Result<RegionCode> MatmulSplitHalf::write_region(const RegionRequest& request) c
       add_setting(made.code, region, request.name, "blocks", "int",
                   {2 * sms, 4 * sms, split_blocks * sms, most_blocks}, split_blocks * sms);
   made.signature.add(Signature::members, "int", blocks, "of a pass that splits");
-  std::string splits, factor = literal_text(made.in_library.scale, "float");
+  std::string splits, factor = literal(made.in_library.scale, DType::f32);
   Side* last = left.weight ? &right : &left;
   for (Side* side : {&right, &left}) {
     const std::string& from = side->place->pointer;

@@ -123,7 +123,7 @@ TEST(RowDevice, Norms) {
   suite.bench.run();
 }
 
-// Channels side by side, long rows: packs of them, and planes written.
+// Channels side by side, long rows: vectors of them, and planes written.
 TEST(RowDevice, ChannelsLast) {
   Suite suite("channels_last");
   std::vector<int64_t> order = {0, 2, 3, 1};
@@ -172,7 +172,7 @@ TEST(RowDevice, ChannelsLast) {
       ": f32[2,16,4,8,40]\n%p = avg_pool(%n) kernel=[2,2,2] stride=[2,2,2] padding=[0,0,0] : "
       "f32[2,16,2,4,20]\n%y = gelu(%p) : f32[2,16,2,4,20]\n\noutput %y\nend\n",
       {{"x", {DType::f16, {0, 2, 3, 4, 1}}}}, "row");
-  EXPECT_NE(suite.bench.last().code.source.find("load_pack<true"), std::string::npos);
+  EXPECT_NE(suite.bench.last().code.source.find("load_vector<true"), std::string::npos);
   suite.add("rows for everybody", one("f32[136000,17]", "amin(%x) dims=[1]", "f32[136000]"));
   EXPECT_NE(suite.bench.last().code.source.find("reduce_lanes<8>"), std::string::npos);
   // Two norms in one pass; and a thread that takes its channels of several pixels.

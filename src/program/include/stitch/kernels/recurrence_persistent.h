@@ -318,10 +318,10 @@ struct Cell {
 
   __device__ __forceinline__ float next(const float (&sums)[S::sums]) {
     if constexpr (S::kind == RecurrenceKind::lstm) {
-      before = logistic(sums[1]) * before + logistic(sums[0]) * tanhf(sums[2]);
-      return logistic(sums[3]) * tanhf(before);
+      before = sigmoid(sums[1]) * before + sigmoid(sums[0]) * tanhf(sums[2]);
+      return sigmoid(sums[3]) * tanhf(before);
     } else if constexpr (S::kind == RecurrenceKind::gru) {
-      const float reset = logistic(sums[0]), update = logistic(sums[1]);
+      const float reset = sigmoid(sums[0]), update = sigmoid(sums[1]);
       const float fresh = tanhf(sums[2] + reset * sums[3]);
       before = (1.0f - update) * fresh + update * before;
       return before;

@@ -1,9 +1,11 @@
-#include "code/loops/numbers.h"
+#include "code/expression/type.h"
 
 #include <charconv>
 #include <cmath>
 
-namespace stitch::code::loops {
+#include "code/names.h"
+
+namespace stitch::code {
 
 namespace {
 
@@ -18,15 +20,21 @@ std::string shortest(T value) {
 
 }  // namespace
 
-std::string computed_type(DType dtype) {
+Type pointer_to(const Type& type, bool constant) {
+  return {(constant ? "const " : "") + type.name + "*", 8, true};
+}
+
+Type stored_type(DType dtype) { return {std::string(element_type(dtype)), size_of(dtype)}; }
+
+Type computed_type(DType dtype) {
   switch (dtype) {
-    case DType::f64: return "double";
+    case DType::f64: return double_type;
     case DType::f32:
     case DType::f16:
-    case DType::bf16: return "float";
-    case DType::i64: return "int64_t";
-    case DType::boolean: return "bool";
-    default: return "int";
+    case DType::bf16: return {"float", 4};
+    case DType::i64: return int64_type;
+    case DType::boolean: return bool_type;
+    default: return int_type;
   }
 }
 
@@ -51,4 +59,4 @@ std::string literal(double value, DType dtype) {
   return shortest(rounded) + "f";
 }
 
-}  // namespace stitch::code::loops
+}  // namespace stitch::code
