@@ -29,7 +29,7 @@ struct Branch {
 
 // Roughly: only to tell long branches from short ones.
 double seconds_of(const GpuSpec& gpu, const Work& work) {
-  return gpu.kernel_overhead + work.bytes / gpu.bandwidth + work.flops / gpu.tensor_fp16;
+  return gpu.kernel_overhead + work.bytes / gpu.bandwidth + work.flops / (0.5 * gpu.tensor_fp16);
 }
 
 // Alone on the GPU: by its bytes, or by its operations, products among them.
