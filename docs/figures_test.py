@@ -1,5 +1,6 @@
 """The README's and the docs' figures are those of docs/results, and the check that says so can fail."""
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -24,6 +25,16 @@ class Figures(unittest.TestCase):
         for expected in ["**250 of 250**", "| Level 1 | 100 of 100 |", "| Level 3 | 50 of 50 |", "| 25 of 50 |",
                          "are planned; there are none yet"]:
             self.assertIn(expected, first)
+
+    def test_counts_are_those_of_the_sources(self):
+        readme = (ROOT / "README.md").read_text(encoding="utf-8")
+        ops = re.search(r"enum class Op[^{]*\{(.*?)\};", (ROOT / "src/graph/op.h").read_text(encoding="utf-8"), re.S)[1]
+        candidates = (ROOT / "src/verify/testdata/candidates").glob("*.cu")
+        bad = [one for one in candidates if not one.read_text(encoding="utf-8").startswith("// passed")]
+        for sentence, count in [(r"(\d+) ops that carry meaning", len(re.findall(r"\w+", re.sub("//.*", "", ops)))),
+                                (r"holds (\d+) of them", len(list((ROOT / "examples").glob("*.py")))),
+                                (r"(\d+) programs that cheat or break", len(bad))]:
+            self.assertEqual(re.search(sentence, readme)[1], str(count), sentence)
 
     def test_a_figure_changed_by_hand_is_found(self):
         for name, before, after in [("README.md", "| 100 of 100 | 89 |", "| 100 of 100 | 90 |"),
