@@ -77,7 +77,7 @@ void add_import(CLI::App& app, Options& options) {
 void add_show(CLI::App& app, Options& options) {
   ShowOptions& show = options.show;
   CLI::App& command =
-      *app.add_subcommand("show", "Show a model's graph, its costs and its theoretical time limit");
+      *app.add_subcommand("show", "Show a model's graph, its costs and its theoretical limit");
   command.add_option("MODEL", show.model, "a .py file, a graph folder, or a graph.txt")->required();
   command.add_option("--gpu", show.gpu, "the GPU to estimate for (default: this machine's GPU, else H200)")
       ->type_name("NAME");
