@@ -1,4 +1,4 @@
-// stitchcuda baselines: what PyTorch makes of a task on this machine's GPU.
+// stitchcuda baselines: PyTorch's own times of a task on this machine's GPU.
 #pragma once
 
 #include <string>

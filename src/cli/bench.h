@@ -1,4 +1,4 @@
-// stitchcuda bench: many tasks optimised, and what that comes to.
+// stitchcuda bench: many tasks optimised and summarised.
 #pragma once
 
 #include <string>

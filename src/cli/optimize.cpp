@@ -65,7 +65,7 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
                 << table(optimized->verdict, console.out_terminal);
     if (!cuda)
       console.out << format("Times are estimates for a {}: this machine has no GPU.\n", options.gpu.name);
-    if (optimized->stopped) console.out << "Stopped: this is the best so far, judged as a step.\n";
+    if (optimized->stopped) console.out << "Interrupted: saved the best program; quick checks only.\n";
     console.out << format("{}: done in {}\n", command.out, seconds_text(optimized->seconds));
   }
   return optimized->verdict.passed() ? 0 : 1;

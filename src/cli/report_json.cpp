@@ -76,7 +76,7 @@ Json report_json(const Report& report) {
                 {"memory_seconds", floor.memory},
                 {"compute_seconds", floor.compute},
                 {"launch_seconds", floor.launch},
-                {"bound", floor.compute_bound() ? "compute" : "memory"},
+                {"bound", bound_text(floor)},
                 {"numerics", "default"}}}};
   Json& kinds = out["ops"] = Json::array();
   for (const OpKind& kind : report.kinds) kinds.push_back(kind_json(kind));

@@ -1,3 +1,4 @@
+#include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
@@ -57,9 +58,12 @@ Result<Json> TorchProcess::ask(Json request, const std::function<void(std::strin
     if (on_progress && answer->contains("progress")) on_progress(word(*answer, "progress"));
   }
   Finished finished = child_->wait();
+  if (finished.exit_code == 128 + SIGKILL)
+    return work_error("reference", "the PyTorch reference was killed, probably out of memory",
+                      "use smaller inputs, or a machine with more memory");
   std::vector<std::string> lines = split(trim(finished.error_tail), '\n');
   return work_error("reference",
-                    format("{} stopped with exit code {} as the reference: {}", python_.string(),
+                    format("the PyTorch reference ({}) ended with exit code {}: {}", python_.string(),
                            finished.exit_code, lines.back()),
                     "check it with: stitchcuda doctor");
 }
