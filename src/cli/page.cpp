@@ -120,7 +120,7 @@ Json floor_facts(const Report& report) {
           {"compute_seconds", floor.compute},
           {"launch", seconds_text(floor.launch)},
           {"bandwidth", si(report.gpu.bandwidth, "B/s")},
-          {"source", report.gpu.measured ? "measured" : "data sheet"}};
+          {"source", name(report.gpu.source)}};
 }
 
 Json values_of(const Graph& graph, const std::vector<ValueId>& ids) {

@@ -70,7 +70,7 @@ Json report_json(const Report& report) {
                 {"bandwidth", report.gpu.bandwidth},
                 {"tensor_fp16", report.gpu.tensor_fp16},
                 {"fp32", report.gpu.fp32},
-                {"measured", report.gpu.measured}}},
+                {"measured", report.gpu.measured()}}},
               {"floor",
                {{"seconds", floor.seconds()},
                 {"memory_seconds", floor.memory},

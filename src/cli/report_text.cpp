@@ -129,7 +129,7 @@ std::string totals(const Report& report, const Terminal& terminal) {
   row(format("floor on {}", gpu.name), seconds_text(floor.seconds()),
       format("{} bound: memory {} at {} ({}), arithmetic {}, launch {}",
              floor.compute_bound() ? "compute" : "memory", seconds_text(floor.memory),
-             si(gpu.bandwidth, "B/s"), gpu.measured ? "measured" : "data sheet", seconds_text(floor.compute),
+             si(gpu.bandwidth, "B/s"), name(gpu.source), seconds_text(floor.compute),
              seconds_text(floor.launch)));
   return table.render(terminal);
 }
