@@ -121,7 +121,7 @@ Json floor_facts(const Report& report) {
           {"launch", seconds_text(floor.launch)},
           {"launch_seconds", floor.launch},
           {"bandwidth", si(report.gpu.bandwidth, "B/s")},
-          {"source", report.gpu.measured() ? "measured" : "data sheet"}};
+          {"source", name(report.gpu.source)}};
 }
 
 Json values_of(const Graph& graph, const std::vector<ValueId>& ids) {

@@ -128,7 +128,7 @@ std::string totals(const Report& report, const Terminal& terminal) {
       fits + ", ops in order, results freed after use");
   row(format("theoretical limit on {}", gpu.name), seconds_text(floor.seconds()),
       format("{} bound: memory {} at {} ({}), arithmetic {}, launch {}", bound_text(floor),
-             seconds_text(floor.memory), si(gpu.bandwidth, "B/s"), gpu.measured() ? "measured" : "data sheet",
+             seconds_text(floor.memory), si(gpu.bandwidth, "B/s"), name(gpu.source),
              seconds_text(floor.compute), seconds_text(floor.launch)));
   return table.render(terminal);
 }

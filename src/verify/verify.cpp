@@ -124,14 +124,13 @@ Result<void> find_the_program(const fs::path& program) {
                                          "name a program folder, a .cu file, or a .py file with ModelNew"));
 }
 
-// The GPU's data sheet, for the floor; an unknown GPU has none.
+// The GPU that is here, for floors and for nvcc.
 Result<std::optional<GpuSpec>> spec_of_device(const VerifyOptions& options) {
   if (options.device != runner::Device::cuda) return std::optional<GpuSpec>();
   STITCH_TRY(Driver driver, detect_gpus());
   if (driver.gpus.empty())
     return user_error("no_gpu", "there is no GPU in this machine", "use --device emulated");
-  auto spec = find_gpu(driver.gpus[0].name);
-  return spec ? std::optional<GpuSpec>(*spec) : std::nullopt;
+  return std::optional<GpuSpec>(spec_of(driver.gpus[0]));
 }
 
 }  // namespace
