@@ -35,12 +35,14 @@ function(add_room room)
   endif()
 endfunction()
 
+# ALSO: rooms behind this one that its tests look at it through.
 function(add_room_tests room)
+  cmake_parse_arguments(TESTS "" "" "ALSO" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${room}/*_test.cpp)
   list(FILTER sources EXCLUDE REGEX "/emulated/")  # see emulated.cmake
   if(sources)
     add_executable(${room}_test ${sources})
-    target_link_libraries(${room}_test PRIVATE stitch_${room} GTest::gtest_main)
+    target_link_libraries(${room}_test PRIVATE stitch_${room} ${TESTS_ALSO} GTest::gtest_main)
     target_precompile_headers(${room}_test REUSE_FROM stitch_test_headers)
     target_compile_definitions(${room}_test PRIVATE
       STITCH_SOURCE_DIR="${CMAKE_SOURCE_DIR}" STITCH_BINARY_DIR="${CMAKE_BINARY_DIR}")

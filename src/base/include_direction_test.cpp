@@ -21,7 +21,10 @@ struct Folder {
   std::set<std::string> rooms;  // their own dependencies are not added
 };
 
+// Or single files.
 const std::vector<Folder>& folders() {
+  static const char* planner_tests = "the Planner with the Coder's own techniques: add_room_tests(plan ALSO …)";
+  static const std::set<std::string> coder = {"code", "plan", "program", "device", "sandbox", "graph", "base"};
   static const std::vector<Folder> all = {
       {"code/loops/emulated/",
        "tests that cmake/code.cmake links with the import and the oracle",
@@ -32,6 +35,9 @@ const std::vector<Folder>& folders() {
       {"code/products/bench/", "built by nvcc alone", {}},
       {"device/emulated/include/", "stands in for the CUDA toolkit's headers", {}},
       {"device/emulated/runtime/", "a library of its own, which emulated programs link", {}},
+      {"plan/golden_test.cpp", planner_tests, coder},
+      {"plan/planning_test.cpp", planner_tests, coder},
+      {"plan/document_test.cpp", planner_tests, coder},
       {"program/include/", "shipped with every program", {}},
       {"runner/child/",
        "a process of its own: cmake/runner.cmake links these rooms",

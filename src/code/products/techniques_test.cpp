@@ -1,6 +1,6 @@
 // What techniques refuse, in which words, and how generated code reads.
 #include "code/products/epilogue.h"
-#include "code/products/techniques.h"
+#include "code/catalogue.h"
 
 #include <gtest/gtest.h>
 
@@ -11,10 +11,9 @@
 namespace stitch::code {
 namespace {
 
-const Family& family(std::string_view technique) {
-  for (const Family& each : product_families())
-    if (each.technique == technique) return each;
-  throw Bug("no such technique");
+const GpuSpec& h200() {
+  static const GpuSpec gpu = *find_gpu("H200");
+  return gpu;
 }
 
 struct Asked {
@@ -27,18 +26,18 @@ Asked ask(const std::string& technique, const std::string& text) {
   EXPECT_TRUE(graph) << graph.error().text();
   asked.graph = *std::move(graph);
   asked.region.name = "r";
-  asked.region.technique = technique;
+  asked.region.technique = catalogue().find(technique);
   asked.region.writes = asked.graph.outputs;
   for (size_t i = 0; i < asked.graph.nodes.size(); ++i) asked.region.nodes.push_back(static_cast<int32_t>(i));
   return asked;
 }
 std::string refusal(const std::string& technique, const std::string& text) {
   Asked asked = ask(technique, text);
-  auto accepted = family(technique).accepts(asked.graph, asked.region);
+  auto accepted = asked.region.technique->accepts({asked.graph, h200(), Numerics::standard}, asked.region);
   return accepted ? "accepted" : accepted.error().text();
 }
 
-TEST(ProductFamilies, NameTypesApart) {
+TEST(Techniques, NameTypesApart) {
   EXPECT_EQ(type_name("fc1", "Epilogue"), "Fc1Epilogue");
   EXPECT_EQ(type_name("linear_relu", "Product"), "LinearReluProduct");
   std::set<std::string> names;
@@ -47,14 +46,16 @@ TEST(ProductFamilies, NameTypesApart) {
   EXPECT_EQ(names.size(), regions.size());
 }
 
-TEST(ProductFamilies, HaveNamesAndIdeas) {
-  for (const Family& each : product_families()) {
-    EXPECT_NE(each.technique.find('.'), std::string_view::npos);
-    EXPECT_FALSE(each.idea.empty());
+TEST(Techniques, HaveNamesAndIdeas) {
+  std::set<std::string_view> names;
+  for (const plan::Technique* each : catalogue().all()) {
+    EXPECT_TRUE(names.insert(each->name()).second) << each->name();
+    EXPECT_FALSE(each->idea().empty());
+    EXPECT_EQ(catalogue().find(each->name()), each);
   }
 }
 
-TEST(ProductFamilies, SayWhatTheyCannotDo) {
+TEST(Techniques, SayWhatTheyCannotDo) {
   const char* softmax =
       "input %x : f32[3,4]\nparameter %w : f32[5,4]\n%y = linear(%x, %w) : f32[3,5]\n"
       "%z = softmax(%y) dim=1 : f32[3,5]\noutput %z\n";
@@ -76,7 +77,7 @@ TEST(ProductFamilies, SayWhatTheyCannotDo) {
 }
 
 // One table: what a loop computes, an epilogue does.
-TEST(ProductFamilies, TakeEveryPointwiseOp) {
+TEST(Techniques, TakeEveryPointwiseOp) {
   for (const char* op : {"elu(%y) alpha=0.5", "softplus(%y)", "hardsigmoid(%y)", "log1p(%y)", "erf(%y)",
                          "round(%y)", "rsqrt(%y)", "pow(%y, %x)", "atan2(%y, %x)", "remainder(%y, %x)"}) {
     std::string graph = format(
@@ -96,7 +97,7 @@ TEST(ProductFamilies, TakeEveryPointwiseOp) {
   EXPECT_EQ(refusal("matmul.plain", other_type), "r: matmul.plain can't make bool of a product of f32");
 }
 
-TEST(ProductFamilies, WriteReadableCode) {
+TEST(Techniques, WriteReadableCode) {
   Asked asked = ask("matmul.plain",
                     "input %x : f32[3,4]\nparameter %w : f32[5,4]\nparameter %b : f32[5]\n"
                     "%y = linear(%x, %w, %b) : f32[3,5]\n%z = relu(%y) : f32[3,5]\noutput %z\n");
@@ -105,9 +106,10 @@ TEST(ProductFamilies, WriteReadableCode) {
     const TensorType& type = asked.graph.type(id);
     return Place{id, name, type.dtype, type.shape, contiguous_strides(type.shape)};
   };
-  RegionRequest request{asked.graph, asked.region, "fc1", "default", {place("x")}, {place("w"), place("b")},
+  const plan::Context context(asked.graph, h200(), Numerics::standard);
+  RegionRequest request{context, asked.region, "fc1", {place("x")}, {place("w"), place("b")},
                         {place("z")}};
-  auto code = family("matmul.plain").write(request);
+  auto code = technique_of(asked.region).write(request);
   ASSERT_TRUE(code) << code.error().text();
   EXPECT_EQ(code->declaration,
             "StitchStatus enqueue_fc1(const float* x,  // (3, 4)\n"

@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "code/technique.h"
+#include "code/catalogue.h"
 #include "graph/text.h"
 #include "plan/steps.h"
 
@@ -20,16 +20,20 @@ struct Golden {
 };
 void PrintTo(const Golden& one, std::ostream* out) { *out << one.name; }
 
-// A region a line with its settings, then the values that don't lie as the graph says.
+// A region a line with its offer and choices, then the values that don't lie as the graph says.
 std::string text_of(const Graph& graph, const plan::Plan& plan) {
   std::string out;
   for (const plan::Region& region : plan.regions) {
     std::vector<std::string> ops, settings;
+    const plan::Offer& offer = region.offer;
+    if (offer.arithmetic != plan::Arithmetic::by_class)
+      settings.push_back(format(" {}", plan::name(offer.arithmetic)));
+    if (offer.order != plan::Order::row_major) settings.push_back(format(" {}", plan::name(offer.order)));
     for (int32_t n : region.nodes) ops.emplace_back(info(graph.nodes[static_cast<size_t>(n)].op).name);
-    for (const auto& [name, value] : region.settings) settings.push_back(format(" {}={}", name, value));
+    for (const auto& [name, value] : region.choices) settings.push_back(format(" {}={}", name, value));
     if (region.section > 0)
       settings.push_back(format(", branch {} of section {}", region.branch, region.section));
-    out += format("  {}{}: {}\n", region.technique, join(settings, ""), join(ops, " "));
+    out += format("  {}{}: {}\n", region.technique->name(), join(settings, ""), join(ops, " "));
   }
   for (size_t v = 0; v < plan.storage.size(); ++v) {
     const plan::Storage& storage = plan.storage[v];
@@ -49,8 +53,9 @@ TEST_P(GoldenPlan, TakesTheStep) {
   ASSERT_TRUE(before);
   auto graph = parse_graph(*before);
   ASSERT_TRUE(graph) << graph.error().text();
-  plan::Techniques techniques = code::techniques();
-  auto plan = plan::first_plan(*graph, "default", techniques, *find_gpu("H200"));
+  const GpuSpec gpu = *find_gpu("H200");
+  const plan::Context context(*graph, gpu, Numerics::standard);
+  auto plan = plan::first_plan(context, code::catalogue());
   ASSERT_TRUE(plan);
   bool alternative = std::string_view(GetParam().step) != "half storage";
   std::string got;
@@ -58,7 +63,7 @@ TEST_P(GoldenPlan, TakesTheStep) {
     const bool here = rule.name == GetParam().step;
     if (!here && rule.rounds && alternative) continue;  // one way of storing rules out the others
     if (here) got = "before\n" + text_of(*graph, *plan);
-    plan = rule.apply(*graph, *std::move(plan), techniques);
+    plan = rule.apply(context, *std::move(plan), code::catalogue());
     ASSERT_TRUE(plan) << plan.error().text();
     auto checked = plan::check(*graph, *plan);
     ASSERT_TRUE(checked) << checked.error().text();

@@ -2,15 +2,27 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
-#include "code/technique.h"
+#include "code/catalogue.h"
 #include "code/write_program.h"
 #include "graph/text.h"
+#include "plan/choose.h"
+#include "plan/fusion.h"
 #include "plan/layouts.h"
+#include "plan/plain_plan.h"
 #include "plan/steps.h"
 
 namespace stitch {
 
 namespace {
+
+const GpuSpec& h200() {
+  static const GpuSpec gpu = *find_gpu("H200");
+  return gpu;
+}
+
+plan::Context context_of(const Graph& graph, Numerics numerics = Numerics::standard) {
+  return {graph, h200(), numerics};
+}
 
 Graph graph_of(const std::string& text) {
   auto graph = parse_graph(text);
@@ -24,14 +36,14 @@ std::vector<std::string> regions_of(const Graph& graph, const plan::Plan& plan) 
   for (const plan::Region& region : plan.regions) {
     std::vector<std::string> ops;
     for (int32_t n : region.nodes) ops.emplace_back(info(graph.nodes[static_cast<size_t>(n)].op).name);
-    out.push_back(region.technique + ": " + join(ops, " "));
+    out.push_back(format("{}: {}", region.technique->name(), join(ops, " ")));
   }
   return out;
 }
 
 std::vector<std::string> planned(const std::string& text) {
   Graph graph = graph_of(text);
-  auto plan = plan::make_plan(graph, "default", code::techniques(), *find_gpu("H200"));
+  auto plan = plan::make_plan(context_of(graph), code::catalogue());
   if (!plan) throw Bug(plan.error().text());
   return regions_of(graph, *plan);
 }
@@ -56,9 +68,9 @@ end
 // The text of program.cu, every step taken.
 std::string program_of(const std::string& text) {
   Graph graph = graph_of(text);
-  auto plan = plan::make_plan(graph, "default", code::techniques(), *find_gpu("H200"));
+  auto plan = plan::make_plan(context_of(graph), code::catalogue());
   if (!plan) throw Bug(plan.error().text());
-  auto contents = code::write_program(graph, *plan);
+  auto contents = code::write_program(context_of(graph), *plan);
   if (!contents) throw Bug(contents.error().text());
   return contents->sources.at("program.cu");
 }
@@ -122,7 +134,7 @@ input %x : f32[8,8]
 output %c
 end
 )");
-  auto plan = plan::make_plan(graph, "default", code::techniques(), *find_gpu("H200"));
+  auto plan = plan::make_plan(context_of(graph), code::catalogue());
   ASSERT_TRUE(plan) << plan.error().text();
   EXPECT_TRUE(plan::check(graph, *plan));
   EXPECT_EQ(regions_of(graph, *plan), (Lines{"loop: exp", "matmul.cublaslt: linear add"}));
@@ -168,13 +180,12 @@ end
 TEST(Planning, DeepChainsAreSummedInSmallerPieces) {
   auto deepest = [](const std::string& text) {
     Graph graph = graph_of(text);
-    auto plan = plan::make_plan(graph, "default", code::techniques(), *find_gpu("H200"));
+    auto plan = plan::make_plan(context_of(graph), code::catalogue());
     if (!plan) throw Bug(plan.error().text());
     std::vector<int64_t> out;
     for (const plan::Region& region : plan->regions) {
-      EXPECT_EQ(region.technique, "matmul.split_half");
-      auto found = region.settings.find("deepest");
-      out.push_back(found == region.settings.end() ? 0 : found->second);
+      EXPECT_EQ(region.technique->name(), "matmul.split_half");
+      out.push_back(region.choice("longest_sum", 0));
     }
     return out;
   };
@@ -199,12 +210,11 @@ TEST(Planning, TensorCoresHaveASecondChance) {
       "%a = linear(%x, %w) : f32[1024,8192]\noutput %a\nend\n");
   auto planned = [&](const std::set<std::string>& dropped) {
     auto plan = plan::plan_of_steps(
-        graph, "default", code::techniques(), *find_gpu("H200"),
+        context_of(graph), code::catalogue(),
         [&](const plan::StepRule& rule) { return !dropped.contains(std::string(rule.name)); });
     if (!plan) throw Bug(plan.error().text());
     const plan::Region& region = plan->regions[0];
-    auto deepest = region.settings.find("deepest");
-    return std::pair{region.technique, deepest == region.settings.end() ? 0 : deepest->second};
+    return std::pair{std::string(region.technique->name()), region.choice("longest_sum", 0)};
   };
   EXPECT_EQ(planned({}), (std::pair{std::string("matmul.split_half"), int64_t{4096}}));
   EXPECT_EQ(planned({"tensor cores"}), (std::pair{std::string("matmul.split_half"), int64_t{1024}}));
@@ -215,7 +225,7 @@ TEST(Planning, TensorCoresHaveASecondChance) {
 TEST(Planning, InvalidPlansAreNamed) {
   Graph graph = graph_of(
       "graph \"g\"\ninput %x : f32[4]\n%a = exp(%x) : f32[4]\n%b = neg(%a) : f32[4]\noutput %b\nend\n");
-  auto plan = plan::plain_plan(graph, "default", code::plain_technique);
+  auto plan = plan::plain_plan(context_of(graph), code::catalogue());
   ASSERT_TRUE(plan);
   plan::Plan missing = *plan;
   missing.regions.pop_back();
@@ -249,19 +259,17 @@ end
   return text;
 }
 
-std::set<int32_t> ten_bits(const Graph& graph, const char* numerics, std::map<int32_t, bool> tf32 = {}) {
-  plan::Plan plan = plan::empty_plan(graph, numerics);
-  plan.tf32 = std::move(tf32);
-  return plan::ten_bit_convolutions(graph, plan);
+std::set<int32_t> ten_bits(const Graph& graph, Numerics numerics, std::map<int32_t, bool> tf32 = {}) {
+  return plan::Rounding(graph, numerics, {std::move(tf32)}).ten_bit_convolutions();
 }
 
-plan::Plan stored(const Graph& graph, const std::string& numerics, bool half) {
-  plan::Techniques techniques = code::techniques();
-  auto plan = plan::plain_plan(graph, numerics, techniques.plain);
+plan::Plan stored(const Graph& graph, Numerics numerics, bool half) {
+  const plan::Context context = context_of(graph, numerics);
+  auto plan = plan::plain_plan(context, code::catalogue());
   if (!plan) throw Bug(plan.error().text());
   for (auto step :
        {plan::choose_techniques, plan::fuse_loops, half ? plan::store_half : plan::store_channels_last}) {
-    plan = step(graph, *std::move(plan), techniques);
+    plan = step(context, *std::move(plan), code::catalogue());
     if (!plan) throw Bug(plan.error().text());
   }
   return *std::move(plan);
@@ -270,7 +278,7 @@ plan::Plan stored(const Graph& graph, const std::string& numerics, bool half) {
 TEST(Planning, WhatLiesBetweenConvolutionsIsHalfAndChannelsLast) {
   Graph graph = graph_of(two_convolutions(16));
   plan::Storage half{DType::f16, {0, 2, 3, 1}}, last{DType::f32, {0, 2, 3, 1}}, plain{DType::f32, {}};
-  plan::Plan halves = stored(graph, "default", true), single = stored(graph, "default", false);
+  plan::Plan halves = stored(graph, Numerics::standard, true), single = stored(graph, Numerics::standard, false);
   for (const char* name : {"a", "r"}) {
     EXPECT_EQ(halves.storage[index_of(graph.find(name))], half) << name;
     EXPECT_EQ(single.storage[index_of(graph.find(name))], last) << name;
@@ -282,9 +290,9 @@ TEST(Planning, WhatLiesBetweenConvolutionsIsHalfAndChannelsLast) {
 
 TEST(Planning, StrictRoundsNothing) {
   Graph graph = graph_of(two_convolutions(16));
-  plan::Plan strict = stored(graph, "strict", true);
+  plan::Plan strict = stored(graph, Numerics::strict, true);
   for (const plan::Storage& storage : strict.storage) EXPECT_NE(storage.dtype, DType::f16);
-  for (const plan::Region& region : strict.regions) EXPECT_TRUE(region.settings.empty()) << region.name;
+  for (const plan::Region& region : strict.regions) EXPECT_EQ(region.offer, plan::Offer{}) << region.name;
 }
 
 // PyTorch stays in FP32 over few channels; where TF32 follows, its error is in the result anyway.
@@ -296,10 +304,10 @@ input %x : f32[16,8,64,64]
 output %y
 end
 )");
-  EXPECT_TRUE(ten_bits(alone, "default").empty());
-  EXPECT_EQ(stored(alone, "default", true).regions[0].technique, "conv.split_half");
-  EXPECT_EQ(stored(alone, "strict", true).regions[0].technique, "conv.cudnn");
-  EXPECT_EQ(ten_bits(graph_of(two_convolutions(3)), "default").size(), 2u);
+  EXPECT_TRUE(ten_bits(alone, Numerics::standard).empty());
+  EXPECT_EQ(stored(alone, Numerics::standard, true).regions[0].technique->name(), "conv.split_half");
+  EXPECT_EQ(stored(alone, Numerics::strict, true).regions[0].technique->name(), "conv.cudnn");
+  EXPECT_EQ(ten_bits(graph_of(two_convolutions(3)), Numerics::standard).size(), 2u);
 }
 
 // Unless the variance behind them is a result: there, rounded weights are seen beside PyTorch's exact ones.
@@ -308,10 +316,10 @@ TEST(Planning, WhatStatisticsShowIsExact) {
   text.insert(text.find("end\n"), "update %mean = %m\nupdate %var = %v\n");
   Graph graph = graph_of(text);
   // PyTorch decides about its convolutions in both classes alike.
-  for (const char* numerics : {"default", "tf32"}) EXPECT_EQ(ten_bits(graph, numerics), std::set<int32_t>{3});
-  EXPECT_EQ(ten_bits(graph, "half").size(), 2u);
-  plan::Plan plan = stored(graph, "default", true);
-  EXPECT_EQ(plan.regions[0].technique, "conv.split_half");
+  for (Numerics numerics : {Numerics::standard, Numerics::tf32}) EXPECT_EQ(ten_bits(graph, numerics), std::set<int32_t>{3});
+  EXPECT_EQ(ten_bits(graph, Numerics::half).size(), 2u);
+  plan::Plan plan = stored(graph, Numerics::standard, true);
+  EXPECT_EQ(plan.regions[0].technique->name(), "conv.split_half");
   EXPECT_EQ(plan.storage[index_of(graph.find("r"))].dtype, DType::f16)
       << "what TF32 reads is still stored so";
 }
@@ -337,12 +345,11 @@ input %x : f32[16,32,56,56]
 output %i
 end
 )");
-  plan::Techniques techniques = code::techniques();
-  for (const char* numerics : {"default", "tf32"}) {
-    auto plan = plan::first_plan(graph, numerics, techniques, *find_gpu("H200"));
+  for (Numerics numerics : {Numerics::standard, Numerics::tf32}) {
+    auto plan = plan::first_plan(context_of(graph, numerics), code::catalogue());
     ASSERT_TRUE(plan);
     for (auto step : {plan::choose_techniques, plan::fuse_loops, plan::store_half_beside_exact}) {
-      plan = step(graph, *std::move(plan), techniques);
+      plan = step(context_of(graph, numerics), *std::move(plan), code::catalogue());
       ASSERT_TRUE(plan) << plan.error().text();
     }
     auto stored_as = [&](const char* name) { return plan->storage[index_of(graph.find(name))].dtype; };
@@ -370,7 +377,7 @@ update %var = %v
 end
 )",
                                   samples));
-    plan::Plan plan = stored(graph, "default", true);
+    plan::Plan plan = stored(graph, Numerics::standard, true);
     EXPECT_TRUE(plan.storage[index_of(graph.find("a"))].order.empty());
     EXPECT_EQ(plan.storage[index_of(graph.find("b"))].order.empty(), samples == 10) << samples;
   }
@@ -378,13 +385,13 @@ end
 
 TEST(Planning, WhatPyTorchWasSeenToDoCountsMoreThanTheGuess) {
   Graph graph = graph_of(two_convolutions(3));
-  EXPECT_EQ(ten_bits(graph, "default", {{0, false}, {3, false}}), std::set<int32_t>{});
-  EXPECT_EQ(ten_bits(graph, "default", {{0, true}, {3, false}}).size(), 2u);
+  EXPECT_EQ(ten_bits(graph, Numerics::standard, {{0, false}, {3, false}}), std::set<int32_t>{});
+  EXPECT_EQ(ten_bits(graph, Numerics::standard, {{0, true}, {3, false}}).size(), 2u);
 }
 
 // Phase by phase where cuDNN has nothing good: groups and strides in FP32, and few products for a result.
 TEST(Planning, TransposedConvolutionsGoByPhases) {
-  auto technique = [](int64_t channels, int64_t groups, const char* numerics) {
+  auto technique = [](int64_t channels, int64_t groups, Numerics numerics) {
     Graph graph = graph_of(format(R"(graph "transposed"
 parameter %w : f32[{0},32,3,3]
 input %x : f32[4,{0},32,32]
@@ -393,12 +400,12 @@ output %y
 end
 )",
                                   channels, groups, 32 * groups));
-    return stored(graph, numerics, true).regions[0].technique;
+    return stored(graph, numerics, true).regions[0].technique->name();
   };
-  EXPECT_EQ(technique(64, 1, "default"), "conv.cudnn");
-  EXPECT_EQ(technique(64, 1, "strict"), "conv.transposed");
-  EXPECT_EQ(technique(64, 2, "default"), "conv.transposed");
-  EXPECT_EQ(technique(16, 1, "default"), "conv.transposed");
+  EXPECT_EQ(technique(64, 1, Numerics::standard), "conv.cudnn");
+  EXPECT_EQ(technique(64, 1, Numerics::strict), "conv.transposed");
+  EXPECT_EQ(technique(64, 2, Numerics::standard), "conv.transposed");
+  EXPECT_EQ(technique(16, 1, Numerics::standard), "conv.transposed");
 }
 
 // Their results are stored in fp16 where PyTorch has no more bits, and stay planes.
@@ -413,11 +420,11 @@ output %z
 end
 )",
                                   groups, 16 * groups));
-    plan::Plan plan = stored(graph, "default", true);
+    plan::Plan plan = stored(graph, Numerics::standard, true);
     const plan::Storage& storage = plan.storage[index_of(graph.find("y"))];
     EXPECT_EQ(storage.dtype, groups == 1 ? DType::f16 : DType::f32);
     EXPECT_TRUE(storage.order.empty());
-    EXPECT_EQ(stored(graph, "strict", true).storage[index_of(graph.find("y"))].dtype, DType::f32);
+    EXPECT_EQ(stored(graph, Numerics::strict, true).storage[index_of(graph.find("y"))].dtype, DType::f32);
   }
 }
 
@@ -456,8 +463,8 @@ output %c
 end
 )",
                                   64 / groups, groups));
-    plan::Plan plan = stored(graph, "default", true);
-    EXPECT_EQ(plan.regions[1].technique, groups == 1 ? "conv.cudnn" : "conv.pointwise");
+    plan::Plan plan = stored(graph, Numerics::standard, true);
+    EXPECT_EQ(plan.regions[1].technique->name(), groups == 1 ? "conv.cudnn" : "conv.pointwise");
     plan::Storage half{DType::f16, {0, 2, 3, 1}}, planes{DType::f32, {}};
     for (const char* name : {"a", "b"})
       EXPECT_EQ(plan.storage[index_of(graph.find(name))], groups == 16 ? planes : half) << groups << name;
@@ -466,9 +473,9 @@ end
 
 // Class strict has no TF32: the same product, at FP32's accuracy.
 TEST(Planning, StrictPointwiseConvolutionsAreExact) {
-  plan::Plan strict = stored(graph_of(one_convolution(1, 1, 1, 64)), "strict", true);
-  EXPECT_EQ(strict.regions[0].technique, "conv.pointwise");
-  EXPECT_EQ(strict.regions[0].settings.at("exact"), 1);
+  plan::Plan strict = stored(graph_of(one_convolution(1, 1, 1, 64)), Numerics::strict, true);
+  EXPECT_EQ(strict.regions[0].technique->name(), "conv.pointwise");
+  EXPECT_EQ(strict.regions[0].offer.arithmetic, plan::Arithmetic::exact);
 }
 
 }  // namespace stitch
