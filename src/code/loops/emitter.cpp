@@ -8,6 +8,18 @@
 
 namespace stitch::code::loops {
 
+const std::set<std::string_view>& own_names() {
+  static const std::set<std::string_view> words = {
+      "aligned",  "all",      "before",     "block",   "c",      "carry",
+      "chunk",    "columns",  "e",          "element", "first",  "found",
+      "held",     "here",     "i",          "inside",  "item",   "items",
+      "k",        "kz",       "lane",       "mine",    "part",   "part_begin",
+      "part_end", "r",        "row",        "run",     "stream", "tickets",
+      "tile",     "total",    "transposed", "v",       "vector", "wanted_vector",
+      "within",   "workspace"};
+  return words;
+}
+
 std::string key_of(ValueId id, const Indices& at) {
   std::string key = std::to_string(index_of(id));
   for (const Index& index : at) key += "|" + index.text();
@@ -37,11 +49,7 @@ Emitter::Emitter(const RegionRequest& request)
       producers_(producers(request.graph)),
       inside_(request.region.nodes.begin(), request.region.nodes.end()),
       wide_(needs_wide_indices(request)) {
-  for (const char* own : {"aligned", "row",   "lane", "vector",  "element", "v",     "e",     "inside",
-                          "held",    "first", "item", "block",   "part",    "i",     "k",     "r",
-                          "c",       "kz",    "tile", "columns", "found",   "here",  "all",   "tickets",
-                          "within",  "total", "mine", "run",     "before",  "carry", "chunk", "transposed"})
-    names_.unique(own);
+  for (std::string_view own : own_names()) names_.unique(own);
   for (const auto* places : {&request.reads, &request.weights, &request.writes})
     for (const Place& place : *places) names_.unique(place.pointer);
 }

@@ -153,6 +153,8 @@ class Emitter::BeforeLanes {
   Scopes::Outside outside_;
 };
 
+// Words that kernels use themselves: a pointer of such a name gets another one inside the region.
+const std::set<std::string_view>& own_names();
 std::string key_of(ValueId id, const Indices& at);
 // Can indices of this region be int?
 bool needs_wide_indices(const RegionRequest& request);

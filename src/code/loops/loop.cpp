@@ -1,6 +1,7 @@
 #include "code/loops/loop.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -45,7 +46,7 @@ Attempt attempt(const std::vector<const Place*>& writes, const std::string& name
   const Type type = emitter->index_type();
   const std::string unit = width > 1 ? "vector" : "element";
   // Few threads with much to do each: small blocks, so that every multiprocessor has some.
-  const int threads = !together && count < 4 * 132 * 256 ? 64 : 256;
+  const int threads = !together && count < int64_t{4} * 256 * emitter->request().context.gpu.sms ? 64 : 256;
   // After stages from the end: what they read last may still be in the second-level cache.
   Expression block = named("blockIdx.x");
   if (emitter->stages) block = named("gridDim.x") - 1 - block;
@@ -158,7 +159,8 @@ std::optional<size_t> shared_rows(const RegionRequest& request, const Place& wri
 // Weights as large as a row, shared by all rows: streams of other data push them out of the second-level
 // cache between one row and the next. A thread that takes its place in every row reads them once.
 int64_t large_weights(const RegionRequest& request, const Place& write) {
-  constexpr int64_t much = 8 << 20;  // bytes: of 60 MB on an H200, 33 MB of layer_norm's weights don't stay
+  // Bytes: of 50 MB on an H200, 33 MB of layer_norm's weights don't stay.
+  const int64_t much = std::bit_floor(static_cast<uint64_t>(request.context.gpu.l2 / 5));
   if (write.strides != contiguous_strides(write.shape)) return 1;
   std::map<int64_t, int64_t> bytes_by_items;
   for (const auto* places : {&request.reads, &request.weights})
@@ -181,8 +183,8 @@ int64_t large_weights(const RegionRequest& request, const Place& write) {
 // What all pixels of a channel have in common, several vectors of it, costs more than the pixel: a thread
 // takes the same channels of a few pixels. batch_norm of 672 channels in NHWC took 890 us on an H200, 314 by
 // its bytes.
-std::optional<ItemsPerThread> items_by_channel(const Place& write, int64_t vectors) {
-  constexpr int64_t enough_threads = 132 * 768;
+std::optional<ItemsPerThread> items_by_channel(const Place& write, int64_t vectors, const GpuSpec& gpu) {
+  const int64_t enough_threads = int64_t{768} * gpu.sms;
   std::vector<size_t> dims;
   for (size_t d = 2; d < write.shape.size(); ++d) dims.push_back(d);
   dims.push_back(0);
@@ -214,6 +216,7 @@ Locate along_others(const Place& write, size_t dim) {
 
 Kernel loop_kernel(const RegionRequest& request, const std::vector<const Place*>& writes,
                    const std::string& name, const MakeEmitter& make) {
+  const GpuSpec& gpu = request.context.gpu;
   const Place& first = *writes[0];
   int64_t count = element_count(first.shape), largest = 1;
   for (const auto* places : {&request.reads, &request.writes})
@@ -236,7 +239,7 @@ Kernel loop_kernel(const RegionRequest& request, const std::vector<const Place*>
         return *transposed;
     Attempt made = attempt(writes, name, make, crossing->width, across(first, *crossing));
     if (!made.kernel.vectorised.empty()) {
-      auto by_channel = items_by_channel(first, count / crossing->width);
+      auto by_channel = items_by_channel(first, count / crossing->width, gpu);
       if (made.loads.shared < much_shared || !by_channel) return made.kernel;
       return attempt(writes, name, make, crossing->width, across(share_of(first, *by_channel), *crossing),
                      true, *by_channel)
@@ -254,12 +257,12 @@ Kernel loop_kernel(const RegionRequest& request, const std::vector<const Place*>
   if (int64_t width = best->kernel.width; width > 1 && best->loads.shared >= much_shared &&
                                           items.count == 1 && innermost(first) == 1 &&
                                           first.shape[1] % width == 0)
-    if (auto by_channel = items_by_channel(first, count / width)) {
+    if (auto by_channel = items_by_channel(first, count / width, gpu)) {
       Attempt next = attempt(writes, name, make, width, along_result(share_of(first, *by_channel), width, 1),
                              true, *by_channel);
       if (next.loads.vectorised >= best->loads.vectorised) best = std::move(next);
     }
-  constexpr int64_t enough_threads = 132 * 64;
+  const int64_t enough_threads = int64_t{64} * gpu.sms;
   if (std::optional<size_t> dim = shared_rows(request, first))
     if (int64_t width = first.shape[*dim]; count / width >= enough_threads) {
       Attempt next = attempt(writes, name, make, width, along_others(first, *dim), false);

@@ -3,11 +3,16 @@
 #include <gtest/gtest.h>
 
 #include "base/format.h"
-#include "code/loops/is_expression.h"
+#include "code/loops/techniques.h"
 #include "graph/text.h"
 
 namespace stitch::code::loops {
 namespace {
+
+const GpuSpec& h200() {
+  static const GpuSpec gpu = *find_gpu("H200");
+  return gpu;
+}
 
 // The whole graph as one region, its outputs written.
 std::string written(const std::string& text, std::string_view technique) {
@@ -18,16 +23,13 @@ std::string written(const std::string& text, std::string_view technique) {
   region.reads = graph->inputs();
   region.writes = graph->outputs;
   for (size_t i = 0; i < graph->nodes.size(); ++i) region.nodes.push_back(static_cast<int32_t>(i));
-  auto found = classify(*graph, region);
+  plan::Context context(*graph, h200(), Numerics::standard);
+  auto found = classify(context, region);
   EXPECT_TRUE(found) << found.error().text();
-  EXPECT_EQ(*found, technique);
-  for (const Family& family : loop_families())
-    if (family.technique == *found) {
-      auto code = family.write(plain_request(*graph, region));
-      EXPECT_TRUE(code) << code.error().text();
-      return code->source;
-    }
-  return {};
+  EXPECT_EQ((*found)->name(), technique);
+  auto code = (*found)->write(plain_request(context, region));
+  EXPECT_TRUE(code) << code.error().text();
+  return code->source;
 }
 
 TEST(Loop, AChainIsOnePassInPacks) {
@@ -103,15 +105,27 @@ TEST(Loop, RowsThatAreWrittenAcrossGoByStages) {
       "output %y\nend\n");
   ASSERT_TRUE(graph) << graph.error().text();
   plan::Region region{.name = "region", .nodes = {0}, .reads = graph->inputs(), .writes = graph->outputs};
-  RegionRequest request = plain_request(*graph, region);
-  auto kernels = [&] {
-    for (const Family& family : loop_families())
-      if (family.technique == "batch_norm") return family.write(request)->kernels;
-    return 0;
-  };
+  plan::Context context(*graph, h200(), Numerics::standard);
+  RegionRequest request = plain_request(context, region);
+  auto kernels = [&] { return batch_norm().write(request)->kernels; };
   EXPECT_EQ(kernels(), 1);
   request.writes[0].strides = {64 * 1024, 1, 32 * 64, 64};
   EXPECT_GT(kernels(), 1);
+}
+
+// What a decision knows of the machine, it is told: fewer multiprocessors need fewer parts of a row.
+TEST(Loop, PartsOfRowsFollowTheMultiprocessors) {
+  auto graph = parse_graph(
+      "graph \"g\"\ninput %x : f32[4,4000000]\n\n%y = sum(%x) dims=[1] : f32[4]\n\noutput %y\nend\n");
+  ASSERT_TRUE(graph) << graph.error().text();
+  plan::Region region{.name = "region", .nodes = {0}, .reads = graph->inputs(), .writes = graph->outputs};
+  auto workspace = [&](int sms) {
+    GpuSpec gpu = h200();
+    gpu.sms = sms;
+    plan::Context context(*graph, gpu, Numerics::standard);
+    return row().write(plain_request(context, region))->workspace_bytes;
+  };
+  EXPECT_GT(workspace(132), 2 * workspace(32));
 }
 
 TEST(Loop, IndicesAreWideWhereTheyMustBe) {

@@ -5,8 +5,8 @@
 #include <cstdio>
 
 #include "base/format.h"
-#include "code/loops/is_expression.h"
 #include "code/loops/kernel.h"
+#include "code/loops/techniques.h"
 #include "graph/text.h"
 
 namespace stitch::code::loops {
@@ -98,6 +98,7 @@ static void report(const char* label, double bytes, int kernels, Run run) {
 int write() {
   std::string kernels, calls, includes;
   int number = 0;
+  const GpuSpec gpu = *find_gpu("H200");
   for (const Case& each : cases) {
     auto graph = parse_graph(
         format("graph \"g\"\n{}\n\n{}\n\noutput {}\nend\n", each.inputs, each.nodes, each.output));
@@ -106,36 +107,34 @@ int write() {
     for (size_t n = 0; n < graph->nodes.size(); ++n) region.nodes.push_back(static_cast<int32_t>(n));
     plan::complete(*graph, region);
     region.name = format("region_{}", number++);
-    auto technique = classify(*graph, region);
+    const plan::Context context(*graph, gpu, Numerics::standard);
+    auto technique = classify(context, region);
     if (!technique) return std::fprintf(stderr, "%s: %s\n", each.label, technique.error().text().c_str()), 1;
-    RegionRequest request = plain_request(*graph, region);
-    for (const Family& family : loop_families()) {
-      if (family.technique != *technique) continue;
-      auto code = family.write(request);
-      if (!code) return std::fprintf(stderr, "%s: %s\n", each.label, code.error().text().c_str()), 1;
-      includes = code->includes;
-      kernels += code->source + "\n";
-      double bytes = 0;
-      std::string memory, arguments, freed;
-      for (const auto* places : {&request.reads, &request.writes})
-        for (const Place& place : *places) {
-          int64_t size = element_count(place.shape) * size_of(place.dtype);
-          bytes += static_cast<double>(size);
-          memory += format("    auto* {} = static_cast<{}*>(fresh({}));\n", place.pointer,
-                           element_type(place.dtype), size);
-          freed += format(" cudaFree({});", place.pointer);
-        }
-      if (code->workspace_bytes > 0) {
-        memory += format("    void* workspace = fresh({});\n", code->workspace_bytes);
-        freed += " cudaFree(workspace);";
+    RegionRequest request = plain_request(context, region);
+    auto code = (*technique)->write(request);
+    if (!code) return std::fprintf(stderr, "%s: %s\n", each.label, code.error().text().c_str()), 1;
+    includes = code->includes;
+    kernels += code->source + "\n";
+    double bytes = 0;
+    std::string memory, arguments, freed;
+    for (const auto* places : {&request.reads, &request.writes})
+      for (const Place& place : *places) {
+        int64_t size = element_count(place.shape) * size_of(place.dtype);
+        bytes += static_cast<double>(size);
+        memory += format("    auto* {} = static_cast<{}*>(fresh({}));\n", place.pointer,
+                         element_type(place.dtype), size);
+        freed += format(" cudaFree({});", place.pointer);
       }
-      for (const Setting& setting : code->settings)
-        memory += format("    const int {} = {};\n", setting.variable, setting.value);
-      for (const std::string& argument : code->arguments) arguments += argument + ", ";
-      calls += format(
-          "  {{\n{}    report(\"{}\", {:.0f}.0, {}, [&] {{ return enqueue_{}({}nullptr); }});\n   {}\n  }}\n",
-          memory, each.label, bytes, code->kernels, region.name, arguments, freed);
+    if (code->workspace_bytes > 0) {
+      memory += format("    void* workspace = fresh({});\n", code->workspace_bytes);
+      freed += " cudaFree(workspace);";
     }
+    for (const Setting& setting : code->settings)
+      memory += format("    const int {} = {};\n", setting.variable, setting.value);
+    for (const std::string& argument : code->arguments) arguments += argument + ", ";
+    calls += format(
+        "  {{\n{}    report(\"{}\", {:.0f}.0, {}, [&] {{ return enqueue_{}({}nullptr); }});\n   {}\n  }}\n",
+        memory, each.label, bytes, code->kernels, region.name, arguments, freed);
   }
   std::printf("%s\n%s\n%sint main() {\n%s}\n", includes.c_str(), head, kernels.c_str(), calls.c_str());
   return 0;

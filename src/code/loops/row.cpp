@@ -1,6 +1,7 @@
 #include "code/loops/row.h"
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 
 #include "base/format.h"
@@ -134,7 +135,7 @@ std::optional<Attempt> fused(const RegionRequest& request, const RowPlan& plan, 
     if (plan.team()) {
       // Nothing to hold, or more than was planned for.
       if (emitter.shared_bytes() == 0 ||
-          emitter.shared_bytes() > team_room / plan.team()->resident - team_extra)
+          emitter.shared_bytes() > request.context.gpu.shared_per_block / plan.team()->resident - team_extra)
         return std::nullopt;
       add_team(out.kernel, workspace, emitter);
     }
@@ -198,27 +199,30 @@ bool better_by_stages(const RegionRequest& request, const RowPlan& plan) {
 // Where nobody says otherwise (the knob team), what pays.
 bool by_team(const RegionRequest& request, const RowPlan& plan) {
   if (const int64_t told = request.region.choice("team", -1); told >= 0) return told == 1;
-  return team_pays(plan, request.graph.nodes[static_cast<size_t>(plan.reduction.node)].op);
+  return team_pays(plan, request.graph.nodes[static_cast<size_t>(plan.reduction.node)].op,
+                   request.context.gpu);
 }
 
 // By lanes, a block or a team a row, whichever suits: the plan then says so.
 std::optional<Attempt> fused_as_suits(const RegionRequest& request, RowPlan& plan, bool rewrites, bool across,
                                       Workspace& workspace) {
-  plan_fused(plan);
+  const GpuSpec& gpu = request.context.gpu;
+  plan_fused(plan, gpu);
   if (across && plan_transposed(plan)) return fused(request, plan, workspace);
   // Rows that are read again and written: a team holds them.
-  if (rewrites && (!plan.held || plan.blocks() < 132))
+  if (rewrites && (!plan.held || plan.blocks() < gpu.sms))
     for (int64_t values = 1; values <= 3; ++values) {
       RowPlan team = plan;
-      if (!plan_team(team, 4 * values) || !by_team(request, team)) continue;
+      if (!plan_team(team, 4 * values, gpu) || !by_team(request, team)) continue;
       if (std::optional<Attempt> made = fused(request, team, workspace)) {
         plan = team;
         return made;
       }
     }
   // Too few rows for one block each, and long ones: parts of rows do better.
-  if (plan.blocks() < (plan.held ? 64 : 264) && plan.length >= (plan.column ? 1024 : 16384))
-    return std::nullopt;
+  const int64_t few =
+      plan.held ? static_cast<int64_t>(std::bit_floor(static_cast<unsigned>(gpu.sms / 2))) : 2 * gpu.sms;
+  if (plan.blocks() < few && plan.length >= (plan.column ? 1024 : 16384)) return std::nullopt;
   return fused(request, plan, workspace);
 }
 

@@ -12,8 +12,8 @@ namespace stitch::code::loops {
 // and 33 KB of shared memory leave room for several blocks.
 constexpr int transposed_rows = 32;
 constexpr int64_t most_transposed_length = 256;
-// Shared memory of a multiprocessor of Hopper's, and what each block takes besides what it holds.
-constexpr int64_t team_room = 227 * 1024, team_extra = 1536;
+// Shared memory that each block of a team takes besides what it holds.
+constexpr int64_t team_extra = 1536;
 
 // Lanes of a warp share a row, and a block has several rows.
 struct ByLanes {
@@ -71,16 +71,16 @@ RowPlan plan_rows(const RegionRequest& request, const Reduction& reduction);
 // The same with vectors of a width, in every way in which a row is whole vectors.
 std::vector<RowPlan> with_width(const RowPlan& plan, int64_t width);
 // Threads, and what they hold, for a kernel that does everything at once.
-void plan_fused(RowPlan& plan);
+void plan_fused(RowPlan& plan, const GpuSpec& gpu);
 // The same for short rows whose results lie side by side; false where they are too long for that.
 bool plan_transposed(RowPlan& plan);
 // The same with a row held by a team of blocks, so many bytes an element; false where none can.
-bool plan_team(RowPlan& plan, int64_t element_bytes);
+bool plan_team(RowPlan& plan, int64_t element_bytes, const GpuSpec& gpu);
 // Is such a team faster than reading rows again? `op` reduces them.
-bool team_pays(const RowPlan& plan, Op op);
+bool team_pays(const RowPlan& plan, Op op, const GpuSpec& gpu);
 // Threads and parts, for one that goes over each row once.
-void plan_parts(RowPlan& plan);
+void plan_parts(RowPlan& plan, const GpuSpec& gpu);
 // The same with threads that take vectors of neighbouring rows; false where rows are no whole vectors.
-bool plan_parts_across(RowPlan& plan, int64_t across);
+bool plan_parts_across(RowPlan& plan, int64_t across, const GpuSpec& gpu);
 
 }  // namespace stitch::code::loops

@@ -259,7 +259,7 @@ const std::vector<std::string>& Stages::arrays_of(const Reduction& reduction) {
   // The accumulators of a vector of rows are registers: of two reductions, but not of many.
   if (group.size() <= 2 && reduction.length() > 0)
     for (int64_t across = 16 / element_bytes(request_, reduction); across > 1 && !best; across /= 2)
-      if (RowPlan next = plan; plan_parts_across(next, across)) {
+      if (RowPlan next = plan; plan_parts_across(next, across, request_.context.gpu)) {
         Attempt made = partial_across(request_, *this, next, name, group);
         if (made.kernel.vectorised.empty() || made.loads.vectorised < made.loads.scattered) continue;
         best = std::move(made);
@@ -267,7 +267,7 @@ const std::vector<std::string>& Stages::arrays_of(const Reduction& reduction) {
       }
   for (int64_t width = best ? 0 : widest; width >= 1; width /= 2)
     for (RowPlan& next : with_width(plan, width)) {
-      plan_parts(next);
+      plan_parts(next, request_.context.gpu);
       Attempt made = partial(request_, *this, next, name, group);
       if (!made.pays() || (best && !made.better_than(*best))) continue;
       best = std::move(made);

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "base/format.h"
 #include "code/loops/kernel.h"
 #include "code/loops/loop.h"
 #include "code/loops/row.h"
@@ -16,14 +17,6 @@
 namespace stitch::code::loops {
 
 namespace {
-
-// Words that kernels use themselves: a pointer of such a name gets another one inside the region.
-const std::set<std::string_view> own_names = {
-    "v",        "e",      "i",         "j",          "k",          "vector",       "element", "row",
-    "lane",     "inside", "all",       "part",       "wanted_row", "aligned",      "items",   "carry",
-    "total",    "mine",   "run",       "block",      "first",      "item",         "tile",    "columns",
-    "found",    "here",   "r",         "c",          "kz",         "before",       "chunk",   "part_begin",
-    "part_end", "stream", "workspace", "transposed", "within",     "wanted_vector"};
 
 class LoopTechnique : public Technique {
  public:
@@ -60,7 +53,7 @@ class LoopTechnique : public Technique {
     for (auto* places : {&inner.reads, &inner.weights, &inner.writes})
       for (Place& place : *places) {
         std::string name = identifier(place.pointer);
-        if (own_names.contains(name)) name += "_data";
+        if (own_names().contains(name)) name += "_data";
         name = names.unique(name);
         given[name] = std::exchange(place.pointer, name);
       }
@@ -187,6 +180,16 @@ const Technique& sort() {
   static const LoopTechnique technique(
       "sort", "a bitonic network over each row, in shared or in device memory", accepts_sort, write_sort);
   return technique;
+}
+
+Result<const Technique*> classify(const plan::Context& context, const plan::Region& region) {
+  Error last = work_error("technique", format("{}: no nodes", region.name));
+  for (const Technique* each : {&loop(), &batch_norm(), &row(), &scan(), &scatter(), &sort()}) {
+    auto accepted = each->accepts(context, region);
+    if (accepted) return each;
+    last = accepted.error();
+  }
+  return last;
 }
 
 }  // namespace stitch::code::loops

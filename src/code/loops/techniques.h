@@ -12,5 +12,7 @@ const Technique& row();
 const Technique& scan();
 const Technique& scatter();
 const Technique& sort();
+// Which of them takes a region first; an error says why none does.
+Result<const Technique*> classify(const plan::Context& context, const plan::Region& region);
 
 }  // namespace stitch::code::loops

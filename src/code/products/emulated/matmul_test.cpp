@@ -24,24 +24,6 @@ const Form forms[] = {
     {"linear_mish",
      "input %x : f32[5,20]\nparameter %w : f32[24,20]\n%y = linear(%x, %w) : f32[5,24]\n"
      "%z = mish(%y) : f32[5,24]\noutput %z\n"},
-    {"linear_elu",
-     "input %x : f32[5,20]\nparameter %w : f32[24,20]\n%y = linear(%x, %w) : f32[5,24]\n"
-     "%z = elu(%y) alpha=1.67326 scale=1.0507 : f32[5,24]\noutput %z\n"},
-    {"linear_softplus",
-     "input %x : f32[5,20]\nparameter %w : f32[24,20]\n%y = linear(%x, %w) : f32[5,24]\n"
-     "%z = softplus(%y) beta=2.0 : f32[5,24]\noutput %z\n"},
-    {"linear_hardsigmoid_log",
-     "input %x : f32[5,20]\nparameter %w : f32[24,20]\n%y = linear(%x, %w) : f32[5,24]\n"
-     "%h = hardsigmoid(%y) : f32[5,24]\n%z = log1p(%h) : f32[5,24]\noutput %z\n"},
-    {"linear_masked",
-     "input %x : f32[5,20]\ninput %m : bool[5,1]\nparameter %w : f32[24,20]\n%y = linear(%x, %w) : "
-     "f32[5,24]\n%c = full() shape=[] dtype=f32 value=-2.5 : f32[]\n%l = lt(%y, %c) : bool[5,24]\n"
-     "%n = logical_not(%l) : bool[5,24]\n%k = logical_and(%n, %m) : bool[5,24]\n"
-     "%z = where(%k, %y, %c) : f32[5,24]\noutput %z\n"},
-    {"linear_square_root",
-     "input %x : f32[5,20]\nparameter %w : f32[24,20]\n%y = linear(%x, %w) : f32[5,24]\n"
-     "%two = full() shape=[] dtype=f32 value=2.0 : f32[]\n%s = pow(%y, %two) : f32[5,24]\n"
-     "%z = sqrt(%s) : f32[5,24]\noutput %z\n"},
     {"linear_silu_residual",
      "input %x : f32[5,20]\ninput %r : f32[1,24]\nparameter %w : f32[24,20]\nparameter %b : f32[24]\n"
      "%y = linear(%x, %w, %b) : f32[5,24]\n%s = sigmoid(%y) : f32[5,24]\n%m = mul(%y, %s) : f32[5,24]\n"
@@ -106,24 +88,6 @@ const Form deep_forms[] = {
     {"linear_relu",
      "input %x : f32[2,9,180]\nparameter %w : f32[40,180]\nparameter %b : f32[40]\n"
      "%y = linear(%x, %w, %b) : f32[2,9,40]\n%z = relu(%y) : f32[2,9,40]\noutput %z\n"},
-    {"linear_elu",
-     "input %x : f32[5,20]\nparameter %w : f32[24,20]\n%y = linear(%x, %w) : f32[5,24]\n"
-     "%z = elu(%y) alpha=1.67326 scale=1.0507 : f32[5,24]\noutput %z\n"},
-    {"linear_softplus",
-     "input %x : f32[5,20]\nparameter %w : f32[24,20]\n%y = linear(%x, %w) : f32[5,24]\n"
-     "%z = softplus(%y) beta=2.0 : f32[5,24]\noutput %z\n"},
-    {"linear_hardsigmoid_log",
-     "input %x : f32[5,20]\nparameter %w : f32[24,20]\n%y = linear(%x, %w) : f32[5,24]\n"
-     "%h = hardsigmoid(%y) : f32[5,24]\n%z = log1p(%h) : f32[5,24]\noutput %z\n"},
-    {"linear_masked",
-     "input %x : f32[5,20]\ninput %m : bool[5,1]\nparameter %w : f32[24,20]\n%y = linear(%x, %w) : "
-     "f32[5,24]\n%c = full() shape=[] dtype=f32 value=-2.5 : f32[]\n%l = lt(%y, %c) : bool[5,24]\n"
-     "%n = logical_not(%l) : bool[5,24]\n%k = logical_and(%n, %m) : bool[5,24]\n"
-     "%z = where(%k, %y, %c) : f32[5,24]\noutput %z\n"},
-    {"linear_square_root",
-     "input %x : f32[5,20]\nparameter %w : f32[24,20]\n%y = linear(%x, %w) : f32[5,24]\n"
-     "%two = full() shape=[] dtype=f32 value=2.0 : f32[]\n%s = pow(%y, %two) : f32[5,24]\n"
-     "%z = sqrt(%s) : f32[5,24]\noutput %z\n"},
     {"linear_silu_residual",
      "input %x : f32[5,161]\ninput %r : f32[1,24]\nparameter %w : f32[24,161]\nparameter %b : f32[24]\n"
      "%y = linear(%x, %w, %b) : f32[5,24]\n%s = sigmoid(%y) : f32[5,24]\n%m = mul(%y, %s) : f32[5,24]\n"
