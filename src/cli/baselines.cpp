@@ -23,7 +23,7 @@ constexpr int64_t flush_bytes = int64_t{256} << 20;
 Result<std::vector<Samples>> measure(const std::string& task, const BaselinesCommand& command,
                                      Progress& progress) {
   STITCH_TRY(auto process, verifier::TorchProcess::start(command.python));
-  verifier::TaskGraph graph{.source = task};
+  verifier::TaskGraph graph{.source = task, .mode = command.mode};
   auto numerics = verifier::parse_numerics(command.numerics);
   if (!numerics)
     return user_error("class", format("there is no numerics class '{}'", command.numerics),
