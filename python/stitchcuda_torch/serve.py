@@ -15,7 +15,7 @@ import sys
 from . import protocol
 from .errors import TaskError
 
-REQUEST = {"task": (str, None), "out": (str, None), "class": ((str, type(None)), None), "eval": (bool, False),
+REQUEST = {"task": (str, None), "out": (str, None), "class": ((str, type(None)), None), "mode": ((str, type(None)), None),
            "seed": (int, 42), "no_weights": (bool, False)}
 
 
@@ -119,5 +119,7 @@ def parse(line):
         if not isinstance(value, kind):
             raise ValueError(f"'{name}' is missing or of the wrong type")
         values[name] = value
+    if values["mode"] not in (None, "train", "eval"):
+        raise ValueError("'mode' is train, eval or null")
     values["class_name"] = values.pop("class")
     return argparse.Namespace(**values)

@@ -201,6 +201,7 @@ Json record_of(const BenchTask& task, const Json& answer) {
                        {"reason", word(verdict, "reason")}});
   record["numerics"] = word(verdict, "class");
   record["device"] = word(verdict, "device");
+  if (answer.contains("warnings")) record["warnings"] = answer["warnings"];
   record["reference"] = verdict.value("reference", Json::object());
   record["times"] = word(answer.at("ledger"), "times");
   for (const char* key : {"seconds_a_call", "floor_seconds", "seconds"}) record[key] = answer.value(key, 0.0);

@@ -76,8 +76,10 @@ class Optimizer {
                                  .numerics = options_.numerics,
                                  .device = options_.device,
                                  .model_class = options_.model_class,
+                                 .mode = options_.mode,
                                  .python = options_.python,
-                                 .on_progress = options_.on_progress};
+                                 .on_progress = options_.on_progress,
+                                 .on_warning = options_.on_warning};
     // The old one stays if there is no new one: the graph is its.
     STITCH_TRY(verifier_, verifier::Verifier::open(task));
     return {};
@@ -298,6 +300,7 @@ class Optimizer {
                                 .numerics = options_.numerics,
                                 .device = options_.device,
                                 .model_class = options_.model_class,
+                                .mode = options_.mode,
                                 .python = options_.python};
     out.timing = options_.timing;
     out.on_progress = options_.on_progress;
@@ -352,8 +355,7 @@ class Optimizer {
   // With its task and constants.
   Result<void> write(const Attempt& attempt) const {
     PackageContents contents = attempt.contents;
-    STITCH_TRY(contents.task, read_file(options_.model));
-    if (!options_.model_class.empty()) contents.model_class = options_.model_class;
+    STITCH_CHECK(add_task(contents, options_.model, options_.model_class, verifier_->task().facts));
     for (const ManifestTensor& tensor : contents.manifest.signature.parameters)
       if (tensor.role == "constant")
         if (const TensorBytes* found = verifier_->task().weights->find(tensor.data))

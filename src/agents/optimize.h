@@ -17,6 +17,7 @@ struct OptimizeOptions {
   runner::Device device = runner::Device::emulated;
   GpuSpec gpu;  // for estimates
   std::string model_class, python;
+  Mode mode = Mode::as_written;
   std::vector<std::string> baselines;
   std::chrono::seconds budget{180};
   // The whole plan first, and steps dropped while it fails: the best program soonest. Otherwise step by step.
@@ -27,6 +28,7 @@ struct OptimizeOptions {
   bool timing = true;  // else only judged, and estimates decide
   std::function<bool()> should_stop;  // then the best so far ships as it is
   std::function<void(std::string_view)> on_progress;
+  std::function<void(std::string_view)> on_warning;
 };
 
 struct Optimized {

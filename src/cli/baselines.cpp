@@ -23,7 +23,7 @@ constexpr int64_t flush_bytes = int64_t{256} << 20;
 Result<std::vector<Samples>> measure(const std::string& task, const BaselinesCommand& command,
                                      Progress& progress) {
   STITCH_TRY(auto process, verifier::TorchProcess::start(command.python));
-  verifier::TaskGraph graph{.source = task};
+  verifier::TaskGraph graph{.source = task, .mode = command.mode};
   STITCH_TRY(const Numerics numerics, parse_numerics(command.numerics));
   STITCH_TRY(auto torch, verifier::TorchReference::load(std::move(process), graph, "", numerics, "cuda"));
   STITCH_TRY(std::vector<std::string> kinds, baselines_named(command.baselines));

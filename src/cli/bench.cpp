@@ -14,6 +14,7 @@
 #include "cli/baselines.h"
 #include "cli/choose_device.h"
 #include "cli/choose_gpu.h"
+#include "cli/model_options.h"
 #include "import/import_all.h"
 #include "verify/clock.h"
 #include "verify/numerics.h"
@@ -55,6 +56,7 @@ Json circumstances(const BenchCommand& command, const GpuSpec& gpu, bool cuda, c
   Json out = {{"version", STITCH_VERSION},
               {"date", verifier::utc_now()},
               {"numerics", command.numerics},
+              {"mode", name(command.mode)},
               {"device", cuda ? "cuda" : "emulated"},
               {"gpu", gpu.name},
               {"cores", core_count()},
@@ -70,6 +72,18 @@ Json circumstances(const BenchCommand& command, const GpuSpec& gpu, bool cuda, c
       break;
     }
   return out;
+}
+
+// One line for all of them: each task's own record has its warnings.
+void warn_of_training(const std::vector<std::shared_ptr<const Json>>& records, Warnings& warnings) {
+  const auto count = std::ranges::count_if(records, [](const std::shared_ptr<const Json>& record) {
+    return record && record->contains("warnings");
+  });
+  if (count > 0)
+    warnings.say(format(
+        "{} of {} models have dropouts that are random or batch norms that use the batch's statistics; "
+        "--eval for inference",
+        count, records.size()));
 }
 
 }  // namespace
@@ -92,6 +106,7 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
   options.out = command.out;
   options.flags = {"--numerics",  command.numerics, "--device", cuda ? "cuda" : "emulated",
                    "--baselines", baselines,        "--budget", std::to_string(command.budget)};
+  if (command.mode != Mode::as_written) options.flags.push_back(format("--{}", name(command.mode)));
   if (command.direct) options.flags.emplace_back("--direct");
   if (command.first) options.flags.emplace_back("--first");
   if (command.no_timing) options.flags.emplace_back("--no-timing");
@@ -129,6 +144,9 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
   summary["run"] = circumstances(command, gpu, cuda, summary["tasks"]);
   summary["run"]["stopped"] = run->stopped;
   summary["run"]["from_earlier_runs"] = run->earlier;
+  Warnings warnings(console);
+  warn_of_training(run->records, warnings);
+  warnings.add_to(summary);
   const std::string text = summary.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
   STITCH_CHECK(write_file(options.out / "summary.json", text));
   STITCH_CHECK(write_file(options.out / "index.html", bench_page(summary)));

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "cli/console.h"
+#include "graph/mode.h"
 
 namespace stitch {
 
@@ -17,6 +18,7 @@ struct BenchCommand {
   std::string baselines = "auto";
   std::string known_baselines;  // a JSONL file
   std::string python;
+  Mode mode = Mode::as_written;
   int jobs = 0;  // 0: chosen
   int budget = 180;
   int time_limit = 3600;  // seconds for one task

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/progress.h"
 #include "cli/choose_gpu.h"
+#include "cli/model_options.h"
 #include "code/catalogue.h"
 #include "code/write_program.h"
 #include "graph/folder.h"
@@ -39,10 +40,16 @@ Result<int> run_code(const CodeCommand& command, Console& console) {
     Progress progress(console.err, console.err_terminal, console.json, "importing");
     STITCH_TRY(Exporter exporter, Exporter::start(command.python));
     folder = scratch.path() / "graph";
-    ImportRequest request{.task = command.model, .out = folder, .class_name = command.model_class};
+    ImportRequest request{
+        .task = command.model, .out = folder, .class_name = command.model_class, .mode = command.mode};
     STITCH_CHECK(import_task(exporter, request, [&](std::string_view text) { progress.detail(text); }));
   }
   STITCH_TRY(GraphFolder loaded, load_graph_folder(folder));
+  const bool imported = fs::path(command.model).extension() == ".py";
+  if (auto same = check_mode(command.mode, loaded.task, "this graph"); !imported && !same)
+    return at(command.model, same.error());
+  Warnings warnings(console);
+  warnings.say_mode(loaded.task);
   STITCH_TRY(GpuSpec gpu, choose_gpu(""));
   auto wanted = [&](const plan::StepRule& rule) {
     bool may_round = numerics == Numerics::half || command.rounding;
@@ -53,15 +60,15 @@ Result<int> run_code(const CodeCommand& command, Console& console) {
   STITCH_TRY(plan::Plan plan, plan::plan_of_steps(context, code::catalogue(), wanted));
   STITCH_TRY(PackageContents contents, code::write_program(context, plan));
   STITCH_CHECK(add_constants(loaded, contents));
-  if (fs::path(command.model).extension() == ".py") {
-    STITCH_TRY(contents.task, read_file(command.model));
-    if (!command.model_class.empty()) contents.model_class = command.model_class;
-  }
+  if (imported) STITCH_CHECK(add_task(contents, command.model, command.model_class, loaded.task));
   STITCH_CHECK(write_package(command.out, contents));
-  if (console.json)
-    console.out << Json{{"program", command.out}, {"regions", plan.regions.size()}}.dump(2) << '\n';
-  else
+  if (console.json) {
+    Json document = {{"program", command.out}, {"regions", plan.regions.size()}};
+    warnings.add_to(document);
+    console.out << document.dump(2) << '\n';
+  } else {
     console.out << format("{}: {} regions\n", command.out, plan.regions.size());
+  }
   return 0;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "cli/console.h"
+#include "graph/mode.h"
 
 namespace stitch {
 
@@ -13,6 +14,7 @@ struct CodeCommand {
   std::string model, out;
   std::string numerics = "default";
   std::string model_class;
+  Mode mode = Mode::as_written;
   std::string python;
   bool plain = false;
   std::vector<std::string> without;  // steps, by name

@@ -8,6 +8,7 @@
 #include "base/progress.h"
 #include "base/table.h"
 #include "base/text.h"
+#include "cli/model_options.h"
 #include "graph/cost.h"
 #include "import/import_all.h"
 
@@ -19,7 +20,7 @@ namespace {
 fs::path default_out(const fs::path& task) { return task.stem().string() + ".graph"; }
 
 Result<std::vector<ImportRequest>> requests_for(const ImportOptions& options) {
-  ImportRequest common{{}, {}, options.model_class, options.eval, options.seed, options.weights};
+  ImportRequest common{{}, {}, options.model_class, options.mode, options.seed, options.weights};
   std::vector<ImportRequest> requests;
   auto add = [&](const fs::path& task, const fs::path& out) {
     requests.push_back(common);
@@ -59,7 +60,9 @@ Json to_json(const ImportOutcome& outcome) {
   json.update(Json{{"graph", outcome.out.string()},
                    {"aten_nodes", outcome.aten_nodes},
                    {"nodes", outcome.nodes},
+                   {"mode", mode_in(outcome.facts)},
                    {"seconds", outcome.seconds}});
+  if (auto warning = mode_warning(outcome.facts)) json["warnings"] = {*warning};
   return json;
 }
 
@@ -72,8 +75,12 @@ Result<int> import_one(const ImportRequest& request, const std::string& python, 
   }
   if (!imported) return std::move(imported).error();
   const Graph& graph = imported->graph;
-  ImportOutcome outcome{request.task,         request.out,        std::nullopt,
-                        imported->aten_nodes, graph.nodes.size(), imported->seconds};
+  ImportOutcome outcome{.task = request.task,
+                        .out = request.out,
+                        .facts = imported->task,
+                        .aten_nodes = imported->aten_nodes,
+                        .nodes = graph.nodes.size(),
+                        .seconds = imported->seconds};
   if (console.json) {
     console.out << to_json(outcome).dump(2) << '\n';
     return 0;
@@ -81,6 +88,7 @@ Result<int> import_one(const ImportRequest& request, const std::string& python, 
   console.out << format("{}: {} nodes (from {} of PyTorch's), {} parameters, {:.1f} s\n",
                         request.out.string(), graph.nodes.size(), imported->aten_nodes,
                         si(static_cast<double>(cost(graph).parameters)), imported->seconds);
+  Warnings(console).say_mode(imported->task);
   return 0;
 }
 
@@ -107,6 +115,13 @@ int report(const std::vector<ImportOutcome>& outcomes, double seconds, Console& 
     console.out << table.render(console.out_terminal) << '\n';
   }
   console.out << format("{} of {} tasks imported in {:.0f} s\n", imported, outcomes.size(), seconds);
+  const auto random = std::ranges::count_if(
+      outcomes, [](const ImportOutcome& outcome) { return mode_warning(outcome.facts).has_value(); });
+  if (random > 0)
+    Warnings(console).say(format(
+        "{} of {} models have dropouts that are random or batch norms that use the batch's statistics; "
+        "--eval for inference",
+        random, outcomes.size()));
   return failed ? 1 : 0;
 }
 

@@ -5,18 +5,20 @@
 
 #include "cli/console.h"
 #include "graph/graph.h"
+#include "graph/mode.h"
 
 namespace stitch {
 
 struct LoadOptions {
   std::string model_class;  // empty: Model
-  bool eval = false;        // import in eval mode
-  std::string python;       // empty: the usual one
+  Mode mode = Mode::as_written;
+  std::string python;  // empty: the usual one
 };
 
 struct Loaded {
   Graph graph;
   std::string source;  // what was loaded, as the user named it
+  TaskFacts task;
 };
 
 // Weights are not looked at, and not exported.

@@ -10,6 +10,7 @@
 #include "cli/baselines.h"
 #include "cli/choose_device.h"
 #include "cli/choose_gpu.h"
+#include "cli/model_options.h"
 #include "cli/optimize_page.h"
 
 namespace stitch {
@@ -29,6 +30,7 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   const std::string beside = cuda && !command.no_timing ? "all" : "none";
   STITCH_TRY(options.baselines, baselines_named(command.baselines == "auto" ? beside : command.baselines));
   options.model_class = command.model_class;
+  options.mode = command.mode;
   options.python = command.python;
   options.budget = std::chrono::seconds(command.budget);
   options.direct = command.direct || command.first;
@@ -38,10 +40,12 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   options.tune = !command.no_tune;
   StopPolitely polite;
   options.should_stop = stop_requested;
+  Warnings warnings(console);
   Result<agents::Optimized> optimized = work_error("", "");
   {
     Progress progress(console.err, console.err_terminal, console.json, "optimizing");
     options.on_progress = [&](std::string_view text) { progress.detail(text); };
+    options.on_warning = warnings.above(progress);
     optimized = agents::optimize(options);
   }
   if (!optimized) return std::move(optimized).error();
@@ -53,6 +57,7 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
                {"stopped", optimized->stopped},
                {"ledger", to_json(optimized->ledger)},
                {"verdict", to_json(optimized->verdict)}};
+  warnings.add_to(json);
   if (optimized->regions) json["regions"] = *optimized->regions;
   if (optimized->plain_profile) json["plain_profile"] = *optimized->plain_profile;
   if (optimized->tuning) json["tuning"] = *optimized->tuning;

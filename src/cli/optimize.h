@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "cli/console.h"
+#include "graph/mode.h"
 
 namespace stitch {
 
@@ -14,6 +15,7 @@ struct OptimizeCommand {
   std::string device = "auto";
   std::string baselines = "auto";
   std::string model_class;
+  Mode mode = Mode::as_written;
   std::string python;
   std::string html;  // empty: report.html in the program's folder
   int budget = 180;  // seconds

@@ -5,12 +5,14 @@
 
 #include "base/result.h"
 #include "cli/console.h"
+#include "graph/mode.h"
 
 namespace stitch {
 
 struct PackageCommand {
   std::string program, task, out;
   std::string model_class;
+  Mode mode = Mode::as_written;
 };
 
 Result<int> run_package(const PackageCommand& command, Console& console);

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "cli/choose_gpu.h"
 #include "cli/load_model.h"
+#include "cli/model_options.h"
 #include "cli/page.h"
 #include "code/catalogue.h"
 #include "plan/document.h"
@@ -16,7 +17,10 @@ namespace stitch {
 Result<int> run_plan(const PlanCommand& command, Console& console) {
   STITCH_TRY(const Numerics numerics, parse_numerics(command.numerics));
   STITCH_TRY(GpuSpec gpu, choose_gpu(command.gpu));
-  STITCH_TRY(Loaded loaded, load_model(command.model, {command.model_class, false, command.python}, console));
+  STITCH_TRY(Loaded loaded,
+             load_model(command.model, {command.model_class, command.mode, command.python}, console));
+  Warnings warnings(console);
+  warnings.say_mode(loaded.task);
   const plan::Context context{loaded.graph, gpu, numerics};
   STITCH_TRY(plan::Plan plan, plan::make_plan(context, code::catalogue()));
   if (!command.html.empty()) {
@@ -27,10 +31,13 @@ Result<int> run_plan(const PlanCommand& command, Console& console) {
         report.frames[static_cast<size_t>(node)] = format("{} · {}", region.name, region.technique->name());
     STITCH_CHECK(write_file(command.html, report_page(report)));
   }
-  if (console.json)
-    console.out << plan::to_json(context, plan).dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
-  else
+  if (console.json) {
+    Json document = plan::to_json(context, plan);
+    warnings.add_to(document);
+    console.out << document.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+  } else {
     console.out << plan::text(context, plan, console.out_terminal);
+  }
   return 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "cli/console.h"
+#include "graph/mode.h"
 
 namespace stitch {
 
@@ -13,6 +14,7 @@ struct PlanCommand {
   std::string numerics = "default";
   std::string gpu;  // empty: the one in this machine, or else an H200
   std::string model_class;
+  Mode mode = Mode::as_written;
   std::string python;
   std::string html;  // empty: no page
 };

@@ -14,6 +14,7 @@
 #include "cli/code.h"
 #include "cli/doctor.h"
 #include "cli/import.h"
+#include "cli/model_options.h"
 #include "cli/optimize.h"
 #include "cli/package.h"
 #include "cli/plan.h"
@@ -55,8 +56,7 @@ void add_import(CLI::App& app, Options& options) {
       ->type_name("FOLDER");
   command.add_option("--class", import.model_class, "the class to import, instead of Model")
       ->type_name("NAME");
-  command.add_flag("--eval", import.eval,
-                   "import in eval mode: dropout off, batch norm by its running statistics");
+  add_mode(command, import.mode);
   command.add_option("--seed", import.seed, "seed of weights and inputs (default: 42)")->type_name("NUMBER");
   command.add_flag("--all", import.all, "MODEL are folders: import every .py file below them");
   command.add_flag("!--no-weights", import.weights, "write the graph alone, without weights.safetensors");
@@ -85,7 +85,7 @@ void add_show(CLI::App& app, Options& options) {
   command.add_flag("--text", show.text, "print the graph itself, as graph.txt holds it");
   command.add_flag("--ops", show.ops, "list every node, not only the heaviest");
   command.add_option("--class", show.model_class, "the class to import, instead of Model")->type_name("NAME");
-  command.add_flag("--eval", show.eval, "import in eval mode");
+  add_mode(command, show.mode);
   command.add_option("--python", show.python, "the Python to use for a .py file")->type_name("PATH");
   add_json(command, options);
   command.footer(
@@ -135,6 +135,7 @@ void add_verify(CLI::App& app, Options& options) {
       ->check(CLI::Range(1, 3600));
   command.add_option("--class", verify.model_class, "the task's class, instead of Model")->type_name("NAME");
   command.add_option("--python", verify.python, "the Python to use for the task")->type_name("PATH");
+  add_mode(command, verify.mode);
   add_json(command, options);
   command.footer(
       "stitchcuda verify examples/programs/layer_norm --task examples/programs/layer_norm/task.py\n"
@@ -150,6 +151,7 @@ void add_receipt(CLI::App& app, Options& options) {
   command.add_option("--program", receipt.program, "where the program is now")->type_name("PATH");
   command.add_option("--task", receipt.task, "where the task is now")->type_name("PATH");
   command.add_option("--python", receipt.python, "the Python to use for the task")->type_name("PATH");
+  add_mode(command, receipt.mode);
   add_json(command, options);
   command.footer("stitchcuda receipt check model.receipt.json");
 }
@@ -163,6 +165,7 @@ void add_package(CLI::App& app, Options& options) {
       ->type_name("FILE");
   command.add_option("--class", package.model_class, "the task's class, instead of Model")->type_name("NAME");
   command.add_option("-o,--out", package.out, "the folder to write")->type_name("FOLDER")->required();
+  add_mode(command, package.mode);
   add_json(command, options);
   command.footer("stitchcuda package examples/programs/mlp --task examples/programs/mlp/task.py -o mlp/");
 }
@@ -183,6 +186,7 @@ void add_baselines(CLI::App& app, Options& options) {
       ->type_name("NUMBER")
       ->check(CLI::Range(5, 100000));
   command.add_option("--python", baselines.python, "the Python to use")->type_name("PATH");
+  add_mode(command, baselines.mode);
   add_json(command, options);
   command.footer("stitchcuda baselines model.py --baselines compile,compile-graph");
 }
@@ -202,6 +206,7 @@ void add_plan(CLI::App& app, Options& options) {
       ->type_name("FILE");
   command.add_option("--class", plan.model_class, "the class to import, instead of Model")->type_name("NAME");
   command.add_option("--python", plan.python, "the Python to use for a .py file")->type_name("PATH");
+  add_mode(command, plan.mode);
   add_json(command, options);
   command.footer("stitchcuda plan examples/resnet18.py\nstitchcuda plan model.py --gpu H100 --json");
 }
@@ -241,6 +246,7 @@ void add_optimize(CLI::App& app, Options& options) {
   command.add_option("--class", optimize.model_class, "the class to import, instead of Model")
       ->type_name("NAME");
   command.add_option("--python", optimize.python, "the Python to use for the task")->type_name("PATH");
+  add_mode(command, optimize.mode);
   add_json(command, options);
   command.footer(
       "stitchcuda optimize examples/lenet5.py -o lenet5/\nstitchcuda optimize model.py -o program/ "
@@ -292,6 +298,7 @@ void add_bench(CLI::App& app, Options& options) {
       "--no-tune", bench.no_tune,
       "skip tuning settings on the GPU after the steps (tuning takes at most a third of the budget)");
   command.add_option("--python", bench.python, "the Python to use for the tasks")->type_name("PATH");
+  add_mode(command, bench.mode);
   add_json(command, options);
   command.footer(
       "stitchcuda bench examples -o build/bench\nstitchcuda bench KernelBench/level1 KernelBench/level2 -o "
@@ -314,6 +321,7 @@ void add_code(CLI::App& app, Options& options) {
       ->type_name("CLASS");
   command.add_option("--class", code.model_class, "the class to import, instead of Model")->type_name("NAME");
   command.add_option("--python", code.python, "the Python to use for a .py file")->type_name("PATH");
+  add_mode(command, code.mode);
   add_json(command, options);
   command.footer("stitchcuda code model.py -o program/\nstitchcuda verify program/ --task model.py");
 }

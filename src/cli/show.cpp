@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/choose_gpu.h"
 #include "cli/load_model.h"
+#include "cli/model_options.h"
 #include "cli/page.h"
 #include "cli/report.h"
 #include "graph/text.h"
@@ -17,13 +18,15 @@ Result<int> run_show(const ShowOptions& options, Console& console) {
   if (!options.gpu.empty()) STITCH_CHECK(find_gpu(options.gpu));
   STITCH_TRY(Loaded model,
              load_model(options.model,
-                        {.model_class = options.model_class, .eval = options.eval, .python = options.python},
+                        {.model_class = options.model_class, .mode = options.mode, .python = options.python},
                         console));
-  return show_graph(model.graph, model.source, options, console);
+  return show_graph(model.graph, model.source, options, console, model.task);
 }
 
 Result<int> show_graph(const Graph& graph, const std::string& source, const ShowOptions& options,
-                       Console& console) {
+                       Console& console, const TaskFacts& task) {
+  Warnings warnings(console);
+  warnings.say_mode(task);
   if (options.text && options.html.empty() && !console.json) {
     console.out << print_graph(graph);
     return 0;
@@ -39,6 +42,7 @@ Result<int> show_graph(const Graph& graph, const std::string& source, const Show
     Json document = report_json(report);
     if (options.text) document["text"] = print_graph(graph);
     if (!options.html.empty()) document["html"] = options.html;
+    warnings.add_to(document);
     console.out << document.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
   } else if (!options.html.empty()) {
     console.out << format("{}: {} nodes, {}; open it in any browser\n", options.html, graph.nodes.size(),

@@ -5,6 +5,7 @@
 
 #include "cli/console.h"
 #include "graph/graph.h"
+#include "graph/mode.h"
 
 namespace stitch {
 
@@ -15,13 +16,13 @@ struct ShowOptions {
   bool text = false;
   bool ops = false;
   std::string model_class;
-  bool eval = false;
+  Mode mode = Mode::as_written;
   std::string python;
 };
 
 Result<int> run_show(const ShowOptions& options, Console& console);
 // The same for a graph that is there already; `source` says where it came from.
 Result<int> show_graph(const Graph& graph, const std::string& source, const ShowOptions& options,
-                       Console& console);
+                       Console& console, const TaskFacts& task = nullptr);
 
 }  // namespace stitch

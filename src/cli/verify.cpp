@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cli/baselines.h"
 #include "cli/choose_device.h"
+#include "cli/model_options.h"
 #include "verify/receipt.h"
 #include "verify/verify.h"
 
@@ -43,6 +44,7 @@ Result<verifier::VerifyOptions> options_of(const VerifyCommand& command) {
                       "kernelbench");
   options.kernelbench_compatible = !command.compatible.empty();
   options.model_class = command.model_class;
+  options.mode = command.mode;
   options.python = command.python;
   options.fresh_baselines = command.fresh_baselines;
   options.sanitizer = command.sanitizer || !command.receipt.empty();
@@ -60,16 +62,20 @@ std::string dump(const Json& json) { return json.dump(2, ' ', false, Json::error
 
 Result<int> run_verify(const VerifyCommand& command, Console& console) {
   STITCH_TRY(verifier::VerifyOptions options, options_of(command));
+  Warnings warnings(console);
   Result<verifier::Verdict> verdict = work_error("", "");
   {
     Progress progress(console.err, console.err_terminal, console.json, "verifying");
     options.on_progress = [&](std::string_view text) { progress.detail(text); };
+    options.on_warning = warnings.above(progress);
     verdict = verifier::verify(options);
   }
   if (!verdict) return std::move(verdict).error();
-  if (!command.out.empty()) STITCH_CHECK(write_file(command.out, dump(to_json(*verdict))));
+  Json document = to_json(*verdict);
+  warnings.add_to(document);
+  if (!command.out.empty()) STITCH_CHECK(write_file(command.out, dump(document)));
   if (console.json)
-    console.out << dump(to_json(*verdict));
+    console.out << dump(document);
   else
     console.out << table(*verdict, console.out_terminal);
   return verdict->passed() ? 0 : 1;
@@ -79,18 +85,24 @@ Result<int> run_receipt(const ReceiptCommand& command, Console& console) {
   if (command.action != "check")
     return user_error("receipt", format("a receipt can't be asked to '{}'", command.action),
                       "stitchcuda receipt check FILE");
-  verifier::ReceiptOptions options{
-      .receipt = command.receipt, .program = command.program, .task = command.task, .python = command.python};
+  verifier::ReceiptOptions options{.receipt = command.receipt,
+                                   .program = command.program,
+                                   .task = command.task,
+                                   .mode = command.mode,
+                                   .python = command.python};
+  Warnings warnings(console);
   Result<verifier::ReceiptCheck> check = work_error("", "");
   {
     Progress progress(console.err, console.err_terminal, console.json, "checking");
     options.on_progress = [&](std::string_view text) { progress.detail(text); };
+    options.on_warning = warnings.above(progress);
     check = verifier::check_receipt(options);
   }
   if (!check) return std::move(check).error();
   if (console.json) {
     Json json = {{"passed", check->passed}, {"differences", check->differences}};
     if (check->verdict) json["verdict"] = to_json(*check->verdict);
+    warnings.add_to(json);
     console.out << dump(json);
   } else {
     if (check->verdict) console.out << table(*check->verdict, console.out_terminal) << '\n';

@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "cli/console.h"
+#include "graph/mode.h"
 
 namespace stitch {
 
@@ -17,6 +18,7 @@ struct VerifyCommand {
   std::string baselines = "auto";  // auto: eager and eager-graph on a GPU; none; all; or a list
   bool fresh_baselines = false;
   std::string model_class;
+  Mode mode = Mode::as_written;
   std::string python;
   std::string compatible;  // kernelbench
   std::string seed;        // hexadecimal; empty: secret
@@ -33,6 +35,7 @@ struct ReceiptCommand {
   std::string action;  // check
   std::string receipt;
   std::string program, task;
+  Mode mode = Mode::as_written;
   std::string python;
 };
 

@@ -25,7 +25,8 @@ Result<Graph> load_graph(const fs::path& folder_or_file) {
 
 Result<GraphFolder> load_graph_folder(const fs::path& folder) {
   STITCH_TRY(Graph graph, load_graph(folder));
-  GraphFolder out{std::move(graph), std::nullopt};
+  GraphFolder out{std::move(graph), std::nullopt, nullptr};
+  STITCH_TRY(out.task, read_task_facts(folder));
   std::error_code ec;
   fs::path path = folder / weights_file;
   if (!fs::exists(path, ec)) return out;

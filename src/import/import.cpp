@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "graph/folder.h"
 #include "graph/text.h"
+#include "import/active.h"
 #include "import/aten_program.h"
 #include "import/lowering.h"
 #include "passes/pipeline.h"
@@ -16,6 +17,7 @@ namespace {
 
 struct Converted {
   Graph graph;
+  TaskFacts task;
   size_t aten_nodes;
 };
 
@@ -29,13 +31,14 @@ Result<Converted> convert(const fs::path& draft, const OnProgress& on_progress) 
   size_t before = graph.nodes.size();
   PassReport report = run_pipeline(graph, cleanup_pipeline());
   Json task = *program.task;
+  task["active"] = count_active(program);
   task["nodes"] = {{"aten", program.nodes.size()}, {"lowered", before}, {"cleaned", graph.nodes.size()}};
   STITCH_CHECK(write_file(draft / graph_file, print_graph(graph)));
   STITCH_CHECK(
       write_file(draft / task_file, task.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"));
   std::error_code ec;
   fs::remove(aten_path, ec);
-  return Converted{std::move(graph), program.nodes.size()};
+  return Converted{std::move(graph), std::make_shared<const Json>(std::move(task)), program.nodes.size()};
 }
 
 Result<void> export_into(Exporter& exporter, const ImportRequest& request, const fs::path& folder,
@@ -43,7 +46,7 @@ Result<void> export_into(Exporter& exporter, const ImportRequest& request, const
   std::error_code ec;
   if (!fs::exists(request.task, ec))
     return at(request.task.string(), user_error("file", "there is no such file"));
-  return exporter.run({request.task, folder, request.class_name, request.eval, request.seed, request.weights},
+  return exporter.run({request.task, folder, request.class_name, request.mode, request.seed, request.weights},
                       on_progress);
 }
 
@@ -57,15 +60,15 @@ Result<Imported> import_task(Exporter& exporter, const ImportRequest& request,
   STITCH_TRY(Converted converted, convert(draft.path(), on_progress));
   STITCH_CHECK(draft.publish());
   std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  return Imported{std::move(converted.graph), converted.aten_nodes, took.count()};
+  return Imported{std::move(converted.graph), std::move(converted.task), converted.aten_nodes, took.count()};
 }
 
-Result<Graph> import_graph(Exporter& exporter, ImportRequest request, const OnProgress& on_progress) {
+Result<Imported> import_graph(Exporter& exporter, ImportRequest request, const OnProgress& on_progress) {
   STITCH_TRY(ScratchFolder scratch, ScratchFolder::create("stitchcuda"));
   request.weights = false;
   STITCH_CHECK(export_into(exporter, request, scratch.path(), on_progress));
   STITCH_TRY(Converted converted, convert(scratch.path(), on_progress));
-  return std::move(converted.graph);
+  return Imported{std::move(converted.graph), std::move(converted.task), converted.aten_nodes, 0};
 }
 
 }  // namespace stitch

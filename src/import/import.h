@@ -15,13 +15,14 @@ struct ImportRequest {
   fs::path task;
   fs::path out;
   std::string class_name;
-  bool eval = false;
+  Mode mode = Mode::as_written;
   int64_t seed = 42;
   bool weights = true;
 };
 
 struct Imported {
   Graph graph;
+  TaskFacts task;
   size_t aten_nodes = 0;
   double seconds = 0;
 };
@@ -32,6 +33,6 @@ using OnProgress = std::function<void(std::string_view)>;
 Result<Imported> import_task(Exporter& exporter, const ImportRequest& request,
                              const OnProgress& on_progress = {});
 // The same without leaving a folder behind.
-Result<Graph> import_graph(Exporter& exporter, ImportRequest request, const OnProgress& on_progress = {});
+Result<Imported> import_graph(Exporter& exporter, ImportRequest request, const OnProgress& on_progress = {});
 
 }  // namespace stitch

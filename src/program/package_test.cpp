@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
+#include "base/json.h"
 #include "base/text.h"
 
 namespace stitch {
@@ -95,6 +98,35 @@ TEST_F(PackageFolder, HasNoPlaceholdersLeft) {
                       "    name = '@task@'\n'''"),
             std::string::npos)
       << read("model_new.py").substr(0, 3000);
+}
+
+TEST_F(PackageFolder, KnowsItsTask) {
+  fs::create_directories(scratch->path() / "task/own");
+  ASSERT_TRUE(write_file(scratch->path() / "task/model.py", "from own.layers import Model\n"));
+  ASSERT_TRUE(write_file(scratch->path() / "task/own/layers.py", "class Model: pass\n"));
+  auto facts = [](const char* text) { return std::make_shared<const Json>(*parse_json(text)); };
+  PackageContents contents = sample();
+  auto added = add_task(contents, scratch->path() / "task/model.py", "Net",
+                        facts(R"({"source": "/home/me/model.py", "mode": "eval", "active": {"dropouts": 1},
+                                  "modules": ["own/layers.py"], "call": {"positional": [{"input": 0}]}})"));
+  ASSERT_TRUE(added) << added.error().text();
+  ASSERT_TRUE(write_package(folder, contents));
+  EXPECT_EQ(read("modules/own/layers.py"), "class Model: pass\n");
+  auto written = read_task_facts(folder);
+  ASSERT_TRUE(written);
+  EXPECT_EQ(mode_in(*written), "eval");
+  EXPECT_EQ((**written)["class"], "Net");
+  EXPECT_FALSE((*written)->contains("source"));
+  const std::string text = read("model_new.py");
+  for (const char* line : {"_MODULES = [\"own/layers.py\"]", "_MODE = \"eval\"", "_MODEL_CLASS = \"Net\"",
+                           "{\"positional\":[{\"input\":0}]}"})
+    EXPECT_NE(text.find(line), std::string::npos) << line;
+  // It may be moved: nothing says where it was made.
+  EXPECT_EQ(text.find(scratch->path().string()), std::string::npos);
+
+  for (const char* outside : {R"({"modules": ["../secret.py"]})", R"({"modules": ["/etc/passwd"]})",
+                              R"({"modules": [7]})", R"({"modules": ["own/data.bin"]})"})
+    EXPECT_FALSE(add_task(contents, scratch->path() / "task/model.py", "", facts(outside))) << outside;
 }
 
 TEST_F(PackageFolder, ReplacesOnlyPackages) {

@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "graph/folder.h"
 #include "program/package.h"
 
 namespace stitch {
@@ -127,8 +128,27 @@ Result<void> copy_headers(const fs::path& from, const fs::path& to) {
   return {};
 }
 
-Result<std::string> model_new(const fs::path& files, const fs::path& folder,
-                              const PackageContents& contents) {
+std::vector<std::string> names_of(const std::map<std::string, std::string>& files) {
+  std::vector<std::string> out;
+  for (const auto& [path, ignored] : files) out.push_back(path);
+  return out;
+}
+
+// What of task.json is the program's business: nothing of the machine it was made on.
+Json facts_of_package(const PackageContents& contents) {
+  Json out = {{"class", contents.model_class}};
+  if (contents.facts && contents.facts->is_object())
+    for (const char* key : {"mode", "active", "call", "modules"})
+      if (contents.facts->contains(key)) out[key] = (*contents.facts)[key];
+  return out;
+}
+
+// The model's mode, where it matters to what the program computes.
+std::string mode_that_matters(const PackageContents& contents) {
+  return mode_warning(contents.facts) ? mode_in(contents.facts) : "";
+}
+
+Result<std::string> model_new(const fs::path& files, const PackageContents& contents) {
   const Manifest& manifest = contents.manifest;
   STITCH_TRY(std::string text, read_template(files, "model_new.py"));
   // The signature in the manifest's own words.
@@ -139,21 +159,25 @@ Result<std::string> model_new(const fs::path& files, const fs::path& folder,
       {"parameters", printed["parameters"]}, {"inputs", printed["inputs"]}, {"outputs", printed["outputs"]}};
   return fill_in(text, {{"name", identifier(manifest.name)},
                         {"name_literal", quote(manifest.name)},
-                        {"folder", quote(fs::absolute(folder).lexically_normal().string())},
                         {"libraries", Json(manifest.libraries).dump()},
                         {"model_class", quote(contents.model_class)},
                         {"signature", python_text(signature.dump(1))},
+                        {"call", python_text(facts_of_package(contents).value("call", Json()).dump())},
+                        {"modules", Json(names_of(contents.modules)).dump()},
+                        {"mode", quote(mode_that_matters(contents))},
                         {"task", python_text(contents.task)}});
+}
+
+bool lies_inside(const fs::path& path) {
+  return !path.empty() && !path.is_absolute() && path.lexically_normal() == path && *path.begin() != "..";
 }
 
 Result<void> check(const PackageContents& contents) {
   auto bad = [](std::string message) { return user_error("package", std::move(message)); };
   if (!contents.sources.contains("program.cu")) return bad("a program needs a program.cu");
-  for (const auto& [path, ignored] : contents.sources) {
-    fs::path relative = path;
-    if (relative.is_absolute() || relative.lexically_normal() != relative || *relative.begin() == "..")
-      return bad(format("'{}' is no path inside a package", path));
-  }
+  for (const auto* files : {&contents.sources, &contents.modules})
+    for (const auto& [path, ignored] : *files)
+      if (!lies_inside(path)) return bad(format("'{}' is no path inside a package", path));
   for (const ManifestTensor& parameter : contents.manifest.signature.parameters) {
     if (parameter.role != "constant" || contents.task.empty()) continue;
     bool there = false;
@@ -163,7 +187,27 @@ Result<void> check(const PackageContents& contents) {
   return {};
 }
 
+std::string dump(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
 }  // namespace
+
+Result<void> add_task(PackageContents& contents, const fs::path& task, const std::string& model_class,
+                      const TaskFacts& facts) {
+  STITCH_TRY(contents.task, read_file(task));
+  const std::string recorded = facts && facts->is_object() ? word(*facts, "class") : "";
+  const std::string& chosen = model_class.empty() ? recorded : model_class;
+  if (!chosen.empty()) contents.model_class = chosen;
+  contents.facts = facts;
+  contents.modules.clear();
+  if (!facts || !facts->is_object()) return {};
+  for (const Json& path : facts->value("modules", Json::array())) {
+    const std::string name = path.is_string() ? path.get<std::string>() : "";
+    if (!lies_inside(name) || !name.ends_with(".py"))
+      return user_error("package", format("'{}' is no Python file in the task's folder", name));
+    STITCH_TRY(contents.modules[name], read_file(task.parent_path() / name));
+  }
+  return {};
+}
 
 Result<void> write_package(const fs::path& folder, const PackageContents& contents) {
   STITCH_CHECK(check(contents));
@@ -182,7 +226,11 @@ Result<void> write_package(const fs::path& folder, const PackageContents& conten
       {"tensors", tensor_rows(manifest.signature)}, {"regions", region_rows(manifest)}};
   std::string rows;
   if (!contents.task.empty())
-    rows += "| `model_new.py` | the program as a PyTorch module (KernelBench's `ModelNew`) |\n";
+    rows +=
+        "| `model_new.py` | the program as a PyTorch module (KernelBench's `ModelNew`) |\n"
+        "| `task.json` | of the model: its mode, how it is called and what it returns |\n";
+  if (!contents.modules.empty())
+    rows += "| `modules/` | what the model's source imports from its own folder |\n";
   if (!manifest.settings.empty())
     rows += "| `settings.h`, `manifest.cu` | numbers that `stitch_set` may change, and what they are |\n";
   if (!contents.constants.empty())
@@ -192,11 +240,14 @@ Result<void> write_package(const fs::path& folder, const PackageContents& conten
     STITCH_TRY(std::string text, read_template(files, name));
     STITCH_CHECK(write(out / name, fill_in(text, replacements)));
   }
+  if (contents.facts || !contents.task.empty())
+    STITCH_CHECK(write(out / task_file, dump(facts_of_package(contents))));
   if (!contents.constants.empty())
     STITCH_CHECK(write_safetensors(out / "constants.safetensors", contents.constants));
   if (!contents.task.empty()) {
-    STITCH_TRY(std::string text, model_new(files, folder, contents));
+    STITCH_TRY(std::string text, model_new(files, contents));
     STITCH_CHECK(write(out / "model_new.py", text));
+    for (const auto& [path, content] : contents.modules) STITCH_CHECK(write(out / "modules" / path, content));
   }
 
   // What was written is what will be read.

@@ -64,6 +64,7 @@ Json options_of(const VerifyOptions& options) {
   return {{"class", name(options.numerics)},
           {"device", options.device == runner::Device::cuda ? "cuda" : "emulated"},
           {"model_class", options.model_class},
+          {"mode", stitch::name(options.mode)},
           {"baselines", options.baselines},
           {"sanitizer", options.sanitizer},
           {"quick", options.quick}};
@@ -134,10 +135,19 @@ Result<ReceiptCheck> check_receipt(const ReceiptOptions& options) {
     STITCH_TRY(again.numerics, parse_numerics(then.at("class").get<std::string>()));
     again.device = then.at("device") == "cuda" ? runner::Device::cuda : runner::Device::emulated;
     again.model_class = then.at("model_class").get<std::string>();
+    const std::string mode = then.value("mode", std::string(stitch::name(Mode::as_written)));
+    again.mode = parse_mode(mode).value_or(Mode::as_written);
+    if (options.mode != Mode::as_written && options.mode != again.mode)
+      return at(options.receipt.string(),
+                user_error("mode",
+                           format("this receipt is of mode {}, --{} asks for {} mode", mode,
+                                  stitch::name(options.mode), stitch::name(options.mode)),
+                           format("leave --{} out", stitch::name(options.mode))));
     again.sanitizer = then.at("sanitizer").get<bool>();
     again.quick = then.at("quick").get<bool>();
     again.python = options.python;
     again.on_progress = options.on_progress;
+    again.on_warning = options.on_warning;
     STITCH_TRY(Verdict verdict, verify(again));
     out.passed = verdict.passed();
     const Json& recorded = receipt.at("verdict");

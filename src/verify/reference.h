@@ -17,6 +17,8 @@ namespace stitch::verifier {
 // The task, imported: what every reference starts from.
 struct TaskGraph {
   fs::path source;  // the .py file, or the graph folder
+  Mode mode = Mode::as_written;
+  TaskFacts facts;
   Graph graph;
   Signature signature;
   std::shared_ptr<const Safetensors> weights;

@@ -33,7 +33,8 @@ struct VerifyOptions {
   Numerics numerics = Numerics::standard;
   runner::Device device = runner::Device::emulated;
   std::string model_class;  // empty: Model
-  std::string python;       // empty: the usual one
+  Mode mode = Mode::as_written;
+  std::string python;  // empty: the usual one
   std::vector<std::string> baselines;
   bool fresh_baselines = false;  // measured again although the cache has them
   bool sanitizer = false;        // compute-sanitizer's three tools
@@ -51,6 +52,7 @@ struct VerifyOptions {
   int64_t few_above = int64_t{1} << 30;
   double few_above_flops = 1e12;
   std::function<void(std::string_view)> on_progress;
+  std::function<void(std::string_view)> on_warning;  // about the task, once it is imported
   std::function<bool()> should_stop;  // asked before each gate; then judge() is an Error of code "stopped"
 };
 

@@ -73,6 +73,7 @@ Result<std::unique_ptr<TorchReference>> TorchReference::load(TorchProcess proces
   out->on_gpu_ = device == "cuda";
   Json request = {{"do", "load"}, {"task", fs::absolute(task.source).string()}, {"device", device}};
   if (!model_class.empty()) request["class"] = model_class;
+  if (task.mode != Mode::as_written) request["mode"] = stitch::name(task.mode);
   STITCH_TRY(Json about, out->process_.ask(request));
   about.erase("ok");
   about.erase("parameters");

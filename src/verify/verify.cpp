@@ -33,7 +33,7 @@ struct Imported {
 
 Result<TaskGraph> read_task(const fs::path& source, const fs::path& folder) {
   STITCH_TRY(GraphFolder loaded, load_graph_folder(folder));
-  TaskGraph task{.source = source, .graph = std::move(loaded.graph)};
+  TaskGraph task{.source = source, .facts = std::move(loaded.task), .graph = std::move(loaded.graph)};
   task.signature = signature_of(task.graph);
   if (loaded.weights) task.weights = std::make_shared<const Safetensors>(*std::move(loaded.weights));
   return task;
@@ -43,14 +43,31 @@ Result<TaskGraph> read_task(const fs::path& source, const fs::path& folder) {
 Result<Imported> import_task_graph(const VerifyOptions& options, std::optional<TorchProcess>& process) {
   if (!process) {
     STITCH_TRY(TaskGraph task, read_task(options.task, options.task));
+    if (auto same = check_mode(options.mode, task.facts, "this graph"); !same)
+      return at(options.task.string(), same.error());
     return Imported{std::move(task), std::nullopt};
   }
   STITCH_TRY(ScratchFolder scratch, ScratchFolder::create_in_memory("stitchcuda-task"));
   fs::path folder = scratch.path() / "graph";
-  ImportRequest request{.task = options.task, .out = folder, .class_name = options.model_class};
+  ImportRequest request{
+      .task = options.task, .out = folder, .class_name = options.model_class, .mode = options.mode};
   STITCH_CHECK(process->import_task(request, options.on_progress));
   STITCH_TRY(TaskGraph task, read_task(options.task, folder));
+  task.mode = options.mode;
   return Imported{std::move(task), std::move(scratch)};
+}
+
+// A program that was made from a model in one mode computes another function than the model in the other.
+Result<void> check_modes(const fs::path& program, const TaskGraph& task) {
+  std::error_code ec;
+  if (!fs::is_directory(program, ec)) return {};
+  STITCH_TRY(TaskFacts facts, read_task_facts(program));
+  const std::string made = mode_in(facts), asked = mode_in(task.facts);
+  if (made.empty() || asked.empty() || made == asked) return {};
+  return at(
+      program.string(),
+      user_error("mode", format("this program was made in {} mode, the task is in {} mode", made, asked),
+                 format("verify it with --{}, or make it again with --{}", made, asked)));
 }
 
 Result<void> find_the_task(const fs::path& task) {
@@ -174,6 +191,8 @@ class OpenVerifier final : public Verifier {
     }
     STITCH_TRY(Imported imported, import_task_graph(options, process));
     imported_.emplace(std::move(imported));
+    if (auto warning = mode_warning(task().facts); warning && options.on_warning)
+      options.on_warning(*warning);
     if (!task().weights && !task().signature.parameters.empty())
       return at(options.task.string(), user_error("no_weights", "this graph was imported without weights",
                                                   "import it again, with weights"));
@@ -234,6 +253,7 @@ class OpenVerifier final : public Verifier {
         options.seed ? *options.seed : (uint64_t{std::random_device{}()} << 32 | std::random_device{}());
     session.gpu = gpu_;
     STITCH_CHECK(find_the_program(options.program));
+    STITCH_CHECK(check_modes(options.program, task()));
     session.python = options.program.extension() == ".py";
     return {};
   }
