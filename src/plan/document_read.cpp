@@ -103,7 +103,7 @@ class Reader {
 
   Result<Plan> read(const Fields& document) {
     STITCH_CHECK(document.allow({"stitch_plan", "model", "graph", "class", "gpu", "one_graph", "pytorch_tf32",
-                                 "estimated_seconds", "steps", "regions"}));
+                                 "estimated_seconds", "steps", "regions", "warnings"}));
     plan_ = empty_plan(graph_, context_.numerics);
     STITCH_TRY(plan_.one_graph, document.flag("one_graph"));
     STITCH_TRY(const Json* regions, document.list("regions"));
