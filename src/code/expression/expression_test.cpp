@@ -47,22 +47,15 @@ TEST(Print, NumbersReadBackAsThemselves) {
 }
 
 TEST(Print, LongLinesGoOnBelow) {
-  Expressions arguments;
-  for (int i = 0; i < 16; ++i) arguments.push_back(named("argument_" + std::to_string(i)));
-  Expression sum = arguments[0];
-  for (int i = 1; i < 16; ++i) sum = sum + arguments[static_cast<size_t>(i)];
-  EXPECT_EQ(
-      text_of(Block{evaluate(call("stitch::launch", arguments)), define_constant({"float"}, "sum", sum)}, 2),
-      "  stitch::launch(argument_0, argument_1, argument_2, argument_3, argument_4, argument_5, "
-      "argument_6,\n"
-      "                 argument_7, argument_8, argument_9, argument_10, argument_11, argument_12, "
-      "argument_13,\n"
-      "                 argument_14, argument_15);\n"
-      "  const float sum =\n"
-      "      argument_0 + argument_1 + argument_2 + argument_3 + argument_4 + argument_5 + argument_6 +\n"
-      "      argument_7 + argument_8 + argument_9 + argument_10 + argument_11 + argument_12 + "
-      "argument_13 +\n"
-      "      argument_14 + argument_15;\n");
+  const Expression x = named(std::string(40, 'x')), y = named(std::string(40, 'y')),
+                   z = named(std::string(40, 'z'));
+  EXPECT_EQ(text_of(Block{evaluate(call("stitch::launch", {x, y, z}))}, 2),
+            "  stitch::launch(" + x->name + ", " + y->name + ",\n                 " + z->name + ");\n");
+  EXPECT_EQ(text_of(Block{define_constant({"float"}, "sum", x + y + z)}, 2),
+            "  const float sum =\n      " + x->name + " + " + y->name + " +\n      " + z->name + ";\n");
+  EXPECT_EQ(text_of(Block{define_constant({"float"}, "least", select(x < y, x, z))}, 2),
+            "  const float least =\n      " + x->name + " < " + y->name + "\n          ? " + x->name +
+                "\n          : " + z->name + ";\n");
 }
 
 TEST(Statements, PrintAsClangFormatWould) {

@@ -3,10 +3,11 @@
 // epilogue. Heads · queries · keys scores are written twice and read three times. Any mask, any shape, exact.
 // Chosen where nothing better can.
 #include <array>
+#include <cmath>
 #include <numeric>
 
 #include "base/text.h"
-#include "code/expression/type.h"
+#include "code/expression/print.h"
 #include "code/names.h"
 #include "code/products/attention.h"
 #include "code/products/library_product.h"
@@ -41,29 +42,31 @@ Result<std::string> score_functor(const RegionRequest& request, const Attention&
   shape.push_back(a.keys);
   Indices at(shape.size());
   if (element_count(shape) > 0) at = unflatten(Index::variable("position", element_count(shape)), shape);
-  std::string body =
-      format("    value *= {};\n", literal(a.scale, number == "double" ? DType::f64 : DType::f32));
-  if (a.causal)
-    body += format("    if ({} > {}) value = -INFINITY;\n", at.back().text(), at[at.size() - 2].text());
+  const DType dtype = number == "double" ? DType::f64 : DType::f32;
+  const Expression value = named("value"), never = code::number(-INFINITY, dtype);
+  Block body = {assign(value, code::number(a.scale, dtype), Operator::multiply)};
+  if (a.causal) body.push_back(only_if(at.back() > at[at.size() - 2], assign(value, never)));
   std::string field;
   if (a.mask) {
-    ValueId value = a.node->operands[3];
-    const Shape& extents = request.graph.type(value).shape;
+    ValueId operand = a.node->operands[3];
+    const Shape& extents = request.graph.type(operand).shape;
     at.erase(at.begin(), at.end() - std::ssize(extents));
     for (size_t d = 0; d < extents.size(); ++d)
       if (extents[d] == 1) at[d] = 0;
     const Place& mask = *a.mask->place;
-    std::string element = format("{}[{}]", mask.pointer, find_indexed(request, value, at)->at.text());
+    const Expression read = element(mask.pointer, find_indexed(request, operand, at)->at);
     field =
         format("  const {}* {};  // {}\n", element_type(mask.dtype), mask.pointer, shape_comment(mask.shape));
-    body += mask.dtype == DType::boolean ? format("    if (!{}) value = -INFINITY;\n", element)
-                                         : format("    value += static_cast<{}>({});\n", number, element);
+    body.push_back(mask.dtype == DType::boolean
+                       ? only_if(unary(Operator::logical_not, read), assign(value, never))
+                       : assign(value, static_cast_to({number}, read), Operator::add));
   }
-  if (a.weights == "relu") body += "    if (value < 0) value = 0;\n";
-  bool positioned = body.find("position") != std::string::npos;
-  return format(
-      "struct {} {{\n{}  __device__ {} operator()({} value, {}{}) const {{\n{}    return value;\n  }}\n}};\n",
-      type, field, number, number, small ? "int" : "int64_t", positioned ? " position" : "", body);
+  if (a.weights == "relu") body.push_back(only_if(value < 0, assign(value, 0)));
+  body.push_back({Return{value}});
+  const bool positioned = names_read(body).contains("position");
+  return format("struct {} {{\n{}  __device__ {} operator()({} value, {}{}) const {{\n{}  }}\n}};\n", type,
+                field, number, number, small ? "int" : "int64_t", positioned ? " position" : "",
+                text_of(body, 4));
 }
 
 class AttentionPlain final : public ProductTechnique {

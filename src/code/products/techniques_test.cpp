@@ -1,6 +1,6 @@
 // What techniques refuse, in which words, and how generated code reads.
-#include "code/products/epilogue.h"
 #include "code/catalogue.h"
+#include "code/products/epilogue.h"
 
 #include <gtest/gtest.h>
 
@@ -107,8 +107,7 @@ TEST(Techniques, WriteReadableCode) {
     return Place{id, name, type.dtype, type.shape, contiguous_strides(type.shape)};
   };
   const plan::Context context(asked.graph, h200(), Numerics::standard);
-  RegionRequest request{context, asked.region, "fc1", {place("x")}, {place("w"), place("b")},
-                        {place("z")}};
+  RegionRequest request{context, asked.region, "fc1", {place("x")}, {place("w"), place("b")}, {place("z")}};
   auto code = technique_of(asked.region).write(request);
   ASSERT_TRUE(code) << code.error().text();
   EXPECT_EQ(code->declaration,

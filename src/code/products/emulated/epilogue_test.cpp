@@ -36,7 +36,7 @@ std::vector<Case> epilogue_cases() {
       "parameter %b : f32[24]\n%y = linear(%x, %w, %b) : f32[5,24]\n";
   const std::string conv =
       "input %x : f32[2,3,7,6]\ninput %m : bool[4,1,1]\ninput %d : f32[5,4]\nparameter %w : f32[4,3,3,3]\n"
-      "%y = conv(%x, %w) : f32[2,4,5,4]\n";
+      "%y = conv(%x, %w) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[2,4,5,4]\n";
   std::vector<Case> all;
   for (const Form& form : forms) {
     for (const char* technique : {"matmul.plain", "matmul.cublaslt"})
