@@ -51,6 +51,7 @@ struct VerifyOptions {
   int64_t few_above = int64_t{1} << 30;
   double few_above_flops = 1e12;
   std::function<void(std::string_view)> on_progress;
+  std::function<void(std::string_view)> on_notice;  // worth a line that stays
   std::function<bool()> should_stop;  // asked before each gate; then judge() is an Error of code "stopped"
 };
 

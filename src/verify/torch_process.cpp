@@ -1,3 +1,4 @@
+#include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
@@ -57,6 +58,9 @@ Result<Json> TorchProcess::ask(Json request, const std::function<void(std::strin
     if (on_progress && answer->contains("progress")) on_progress(word(*answer, "progress"));
   }
   Finished finished = child_->wait();
+  if (finished.exit_code == 128 + SIGKILL)
+    return work_error("memory", "the PyTorch reference was killed, probably out of memory",
+                      "use a machine with more memory, or smaller sizes in the task");
   std::vector<std::string> lines = split(trim(finished.error_tail), '\n');
   return work_error("reference",
                     format("{} stopped with exit code {} as the reference: {}", python_.string(),
