@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "agents/shipped_before.h"
 #include "agents/tune.h"
 #include "base/text.h"
 #include "code/technique.h"
@@ -56,7 +57,7 @@ class Optimizer {
     if (options_.tune && !options_.first) tune_settings();
     Optimized out;
     STITCH_CHECK(ship(out));
-    ship_library(out.verdict);
+    STITCH_CHECK(publish(out));
     out.tuning = std::move(tuning_);
     out.ledger = std::move(ledger_);
     out.floor = floor_of(graph(), cost(graph()), options_.gpu).seconds();
@@ -79,6 +80,7 @@ class Optimizer {
                                  .model_class = options_.model_class,
                                  .python = options_.python,
                                  .on_progress = options_.on_progress};
+    task.on_notice = verifier_ ? nullptr : options_.on_notice;
     // The old one stays if there is no new one: the graph is its.
     STITCH_TRY(verifier_, verifier::Verifier::open(task));
     return {};
@@ -351,13 +353,15 @@ class Optimizer {
       out.plain_profile = profile->evidence;
     for (; !kept_.empty(); kept_.pop_back()) {
       const Attempt& best = kept_.back();
-      STITCH_CHECK(write(best));
+      STITCH_TRY(shipped_, contents_of(best));
+      STITCH_CHECK(write_package(to_ship(), shipped_));
+      out.judged_fully = best.judged == Judged::wholly;
       out.seconds_a_call = best.seconds;
       out.verdict = best.verdict;
       out.regions = std::make_shared<const Json>(
           plan::to_json(graph(), best.plan, options_.gpu).value("regions", Json::array()));
       if (judged_as_shipped(best.judged)) return {};
-      verifier::VerifyOptions whole = asked(options_.out);
+      verifier::VerifyOptions whole = asked(to_ship());
       whole.baselines = options_.baselines;
       whole.quick = options_.quick;
       auto verdict = verifier_->judge(whole);
@@ -369,6 +373,7 @@ class Optimizer {
       }
       out.verdict = *std::move(verdict);
       if (out.verdict.passed()) {
+        out.judged_fully = !options_.quick;
         out.seconds_a_call = seconds_of(out.verdict, best.plan);
         return {};
       }
@@ -379,17 +384,32 @@ class Optimizer {
     return {};
   }
 
-  // What was judged, where model_new.py looks before it compiles. It can do without.
-  void ship_library(const verifier::Verdict& verdict) const {
-    if (options_.device != runner::Device::cuda || !verdict.passed()) return;
-    const fs::path library = options_.out / "build" / "libprogram.so";
-    std::error_code ignored;
-    fs::create_directories(library.parent_path(), ignored);
-    fs::copy_file(verdict.library, library, fs::copy_options::overwrite_existing, ignored);
+  // Only now: whoever stops us earlier leaves the user's folder as it was.
+  Result<void> publish(Optimized& out) {
+    if (options_.device == runner::Device::cuda && out.verdict.passed())
+      shipped_.library = out.verdict.library;
+    shipped_.facts = facts_of(options_, out.judged_fully);
+    if (out.verdict.passed())
+      shipped_.facts["seconds"] = format("{}", out.seconds_a_call);
+    else
+      shipped_.facts["judged"] = "failed";
+    std::string beside;
+    const auto there = read_record(options_.out);
+    if (there && options_.overwrite == Overwrite::refuse)
+      beside = out.verdict.passed() ? why_better(there->facts, shipped_.facts) : "this one failed a gate";
+    STITCH_TRY(out.published, write_package(options_.out, shipped_, options_.overwrite,
+                                            beside.empty() ? "" : "the program there is kept: " + beside));
+    if (out.published.beside.empty()) out.published.folder = options_.out;
+    Json header = *out.verdict.header;
+    header["program"] = out.published.folder.string();
+    out.verdict.header = std::make_shared<const Json>(std::move(header));
+    return {};
   }
 
+  fs::path to_ship() const { return scratch_ / "shipped"; }
+
   // With its task and constants.
-  Result<void> write(const Attempt& attempt) const {
+  Result<PackageContents> contents_of(const Attempt& attempt) const {
     PackageContents contents = attempt.contents;
     STITCH_TRY(contents.task, read_file(options_.model));
     if (!options_.model_class.empty()) contents.model_class = options_.model_class;
@@ -397,7 +417,7 @@ class Optimizer {
       if (tensor.role == "constant")
         if (const TensorBytes* found = verifier_->task().weights->find(tensor.data))
           contents.constants.emplace_back(tensor.data, *found);
-    return write_package(options_.out, contents);
+    return contents;
   }
 
   const OptimizeOptions& options_;
@@ -410,12 +430,14 @@ class Optimizer {
   plan::Plan start_of_next_;      // until something is kept
   std::vector<Attempt> kept_;     // each better than the one before it
   Ledger ledger_;
+  PackageContents shipped_;
   std::shared_ptr<const Json> tuning_;
 };
 
 }  // namespace
 
 Result<Optimized> optimize(const OptimizeOptions& options) {
+  STITCH_CHECK(check_place(options));
   STITCH_TRY(ScratchFolder scratch, ScratchFolder::create("stitchcuda-optimize"));
   return Optimizer(options, scratch.path()).run();
 }

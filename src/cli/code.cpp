@@ -5,7 +5,9 @@
 
 #include "base/json.h"
 #include "base/progress.h"
+#include "base/text.h"
 #include "cli/choose_gpu.h"
+#include "cli/output_place.h"
 #include "code/technique.h"
 #include "code/write_program.h"
 #include "graph/folder.h"
@@ -29,9 +31,21 @@ Result<void> add_constants(const GraphFolder& folder, PackageContents& contents)
   return {};
 }
 
+// In the order of the plan, a step's name once.
+Result<void> check_steps(const std::vector<std::string>& names) {
+  std::vector<std::string> known;
+  for (const plan::StepRule& rule : plan::all_steps()) known.emplace_back(rule.name);
+  for (const std::string& name : names)
+    if (std::ranges::find(known, name) == known.end())
+      return user_error("step", format("there is no step '{}'", name), "one of: " + join(known, ", "));
+  return {};
+}
+
 }  // namespace
 
 Result<int> run_code(const CodeCommand& command, Console& console) {
+  STITCH_CHECK(check_steps(command.without));
+  STITCH_CHECK(OutputFolder::check(command.out, overwrite_if(command.force)));
   STITCH_TRY(ScratchFolder scratch, ScratchFolder::create("stitchcuda-code"));
   fs::path folder = command.model;
   if (folder.extension() == ".py") {
@@ -56,11 +70,15 @@ Result<int> run_code(const CodeCommand& command, Console& console) {
     STITCH_TRY(contents.task, read_file(command.model));
     if (!command.model_class.empty()) contents.model_class = command.model_class;
   }
-  STITCH_CHECK(write_package(command.out, contents));
-  if (console.json)
-    console.out << Json{{"program", command.out}, {"regions", plan.regions.size()}}.dump(2) << '\n';
-  else
-    console.out << format("{}: {} regions\n", command.out, plan.regions.size());
+  STITCH_TRY(Published published, write_package(command.out, contents, overwrite_if(command.force)));
+  if (console.json) {
+    Json json = {{"program", command.out}, {"regions", plan.regions.size()}};
+    add_place(json, "program", published, command.out);
+    console.out << json.dump(2) << '\n';
+  } else {
+    console.out << said_of(published, command.out)
+                << format("{}: {} regions\n", place_of(published, command.out), plan.regions.size());
+  }
   return 0;
 }
 

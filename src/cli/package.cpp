@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "cli/output_place.h"
 #include "graph/safetensors.h"
 #include "program/package.h"
 
@@ -34,6 +35,7 @@ Result<std::optional<Safetensors>> open_constants(const fs::path& folder) {
 }  // namespace
 
 Result<int> run_package(const PackageCommand& command, Console& console) {
+  STITCH_CHECK(OutputFolder::check(command.out, overwrite_if(command.force)));
   STITCH_TRY(Package package, load_package(command.program));
   PackageContents contents{.manifest = package.manifest};
   std::error_code ec;
@@ -48,12 +50,16 @@ Result<int> run_package(const PackageCommand& command, Console& console) {
     STITCH_TRY(contents.task, read_file(command.task));
     if (!command.model_class.empty()) contents.model_class = command.model_class;
   }
-  STITCH_CHECK(write_package(command.out, contents));
-  if (console.json)
-    console.out << Json{{"package", command.out}, {"sources", contents.sources.size()}}.dump(2) << '\n';
-  else
-    console.out << format("{}: {} sources; build it with: cmake -B build && cmake --build build\n",
-                          command.out, contents.sources.size());
+  STITCH_TRY(Published published, write_package(command.out, contents, overwrite_if(command.force)));
+  if (console.json) {
+    Json json = {{"package", command.out}, {"sources", contents.sources.size()}};
+    add_place(json, "package", published, command.out);
+    console.out << json.dump(2) << '\n';
+  } else {
+    console.out << said_of(published, command.out)
+                << format("{}: {} sources; build it with: cmake -B build && cmake --build build\n",
+                          place_of(published, command.out), contents.sources.size());
+  }
   return 0;
 }
 

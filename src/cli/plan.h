@@ -14,7 +14,8 @@ struct PlanCommand {
   std::string gpu;  // empty: the one in this machine, or else an H200
   std::string model_class;
   std::string python;
-  std::string html;  // empty: no page
+  std::string html;    // empty: no page
+  bool force = false;  // over what is in the way of the output
 };
 
 Result<int> run_plan(const PlanCommand& command, Console& console);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/output_folder.h"
 #include "graph/safetensors.h"
 #include "program/manifest.h"
 
@@ -29,9 +30,14 @@ struct PackageContents {
   std::string task, model_class = "Model";
   // The tensors of role constant that no constructor makes, by their keys.
   std::vector<std::pair<std::string, TensorBytes>> constants;
+  // What .stitchcuda says of the program: how it was judged, how fast it is.
+  std::map<std::string, std::string> facts;
+  fs::path library;  // compiled from these sources: goes where model_new.py looks before it compiles
 };
-// Writes the folder whole or not at all. A package that is there is replaced, anything else is not.
-Result<void> write_package(const fs::path& folder, const PackageContents& contents);
+// Writes the folder whole or not at all: see base/output_folder.h for what may be there already. With a
+// reason it goes beside the folder.
+Result<Published> write_package(const fs::path& folder, const PackageContents& contents,
+                                Overwrite overwrite = Overwrite::refuse, const std::string& beside = "");
 
 // Where the files of this room are: include/ and templates/.
 Result<fs::path> find_program_files();
