@@ -44,7 +44,12 @@ BAD = {
     "forward": (GOOD.format(forward="x = self.linear(x.T)"), "RuntimeError", "in forward: x = self.linear(x.T)"),
     "data_dependent": (GOOD.format(forward="x = x if x.sum() > 0 else -x"), "depend on the values", "x = x if x.sum() > 0"),
     "export": (GOOD.format(forward="x = (x, 3)"), "output 1 of forward is 3", ""),
-    "memory": (GOOD.format(forward="pass").replace("torch.ones(4)", "torch.ones(1 << 50)"), "out of memory", "in __init__"),
+    "too_large": (GOOD.format(forward="pass").replace("torch.ones(4)", "torch.ones(1 << 50)"), "needs about 4.5 PB; this machine has",
+                  "in __init__"),
+    # Code that looks at values gets real tensors: each would fit alone.
+    "memory": (GOOD.format(forward="pass").replace(
+        "return [torch.rand(3, 4)]", "return [torch.rand(3, 4).tolist(), [torch.empty(1 << 28) for _ in range(400)]]"),
+        "out of memory", "bad_memory.py:22"),
     "download": (GOOD.format(forward="pass").replace("super().__init__()", "super().__init__(); raise OSError('offline mode')"),
                  "needs a download", "in __init__"),
     "crash": ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n", "SIGSEGV", ""),

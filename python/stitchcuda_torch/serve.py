@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 
-from . import protocol
+from . import memory, protocol
 from .errors import TaskError
 
 REQUEST = {"task": (str, None), "out": (str, None), "class": ((str, type(None)), None), "mode": ((str, type(None)), None),
@@ -76,6 +76,7 @@ def run_child(options, descriptor):
     from .export import run
     code = 1
     try:
+        memory.bound()
         code = run(options, protocol.Channel(descriptor))
         sys.stdout.flush()
     finally:

@@ -137,8 +137,9 @@ class Bench {
     const fs::path program = options_.out / "programs" / task.name;
     std::error_code ignored;
     fs::create_directories(program.parent_path(), ignored);
+    // --force: a line of tasks.jsonl speaks of the program that is there, always the latest.
     Command command{{(executable_folder() / "stitchcuda").string(), "optimize", task.path.string(), "-o",
-                     program.string(), "--json"},
+                     program.string(), "--json", "--force"},
                     environment(),
                     std::chrono::seconds(options_.seconds_a_task)};
     command.words.insert(command.words.end(), options_.flags.begin(), options_.flags.end());

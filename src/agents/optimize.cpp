@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "agents/shipped_before.h"
 #include "agents/tune.h"
 #include "base/text.h"
 #include "code/catalogue.h"
@@ -52,10 +53,11 @@ class Optimizer {
     }
     if (kept_.empty())
       return work_error("optimize", "no program passed the gates: " + ledger_.entries.back().reason);
+    steps_end_with_budget_ = false;
     if (options_.tune && !options_.first) tune_settings();
     Optimized out;
     STITCH_CHECK(ship(out));
-    ship_library(out.verdict);
+    STITCH_CHECK(publish(out));
     out.tuning = std::move(tuning_);
     out.ledger = std::move(ledger_);
     out.floor = floor_of(graph(), cost(graph()), options_.gpu).seconds();
@@ -80,6 +82,7 @@ class Optimizer {
                                  .python = options_.python,
                                  .on_progress = options_.on_progress,
                                  .on_warning = options_.on_warning};
+    task.on_notice = verifier_ ? nullptr : options_.on_notice;
     // The old one stays if there is no new one: the graph is its.
     STITCH_TRY(verifier_, verifier::Verifier::open(task));
     return {};
@@ -105,19 +108,31 @@ class Optimizer {
     STITCH_TRY(plan::Plan start, plan::first_plan(context(), catalogue_));
     take("plain", "one simple kernel a node: always right", std::move(start), Judged::quickly);
     for (const plan::StepRule& rule : plan::all_steps()) {
-      if (late()) break;
+      if (stopped()) break;
       // Without a program that is right, the next step starts from the plain plan all the same.
       const plan::Plan& from = kept_.empty() ? start_of_next_ : kept_.back().plan;
       auto next = rule.apply(context(), from, catalogue_);
       if (!next || plan::changed_regions(from, *next).empty()) continue;
+      if (late()) {
+        cut_off(rule.name, rule.why, estimated(from) - estimated(*next));
+        continue;
+      }
       // A step that rounds is judged on every kind of input, as what ships will be.
       take(rule.name, rule.why, *std::move(next), rule.rounds ? Judged::wholly : Judged::quickly);
     }
     return {};
   }
 
-  Result<plan::Plan> plan_without(const std::set<std::string>& dropped) const {
-    return plan::plan_of_steps(context(), catalogue_, [&](const plan::StepRule& rule) {
+  void cut_off(std::string_view step, std::string_view why, double predicted_gain) {
+    LedgerEntry entry{.step = std::string(step), .why = std::string(why), .predicted_gain = predicted_gain};
+    entry.reason = budget_spent();
+    entry.fate = Fate::cut_off;
+    ledger_.entries.push_back(std::move(entry));
+  }
+  std::string budget_spent() const { return format("the budget of {} s was spent", options_.budget.count()); }
+
+  Result<plan::BestSteps> plan_without(const std::set<std::string>& dropped) const {
+    return plan::best_plan_of_steps(context(), catalogue_, [&](const plan::StepRule& rule) {
       return !dropped.contains(std::string(rule.name));
     });
   }
@@ -142,28 +157,43 @@ class Optimizer {
   Result<void> from_the_top() {
     const Judged judged = options_.quick ? Judged::quickly : Judged::wholly;
     std::set<std::string> dropped;
-    STITCH_TRY(plan::Plan plan, plan_without(dropped));
+    STITCH_TRY(plan::BestSteps best, plan_without(dropped));
+    for (const plan::Step& step : best.left_out) {
+      LedgerEntry entry{.step = step.title, .why = step.why, .predicted_gain = step.predicted_gain};
+      entry.reason = step.predicted_gain < 0 ? "predicted to be slower" : "predicted to gain nothing";
+      entry.fate = Fate::left_out;
+      ledger_.entries.push_back(std::move(entry));
+    }
+    plan::Plan plan = std::move(best.plan);
     take("all steps", "the whole plan at once", plan, judged);
     while (kept_.empty() && !plan.steps.empty() && !stopped()) {
       const plan::Plan failed = plan;
       const std::string first = suspect(plan);
       do {
         dropped.insert(suspect(plan));
-        STITCH_TRY(plan, plan_without(dropped));
+        STITCH_TRY(best, plan_without(dropped));
+        plan = std::move(best.plan);
         // There must be a program in the end: when time is up, the one that is always right.
       } while (!plan.steps.empty() && (late() || same(plan, failed)));
+      if (late())
+        for (const plan::Step& step : failed.steps)
+          if (step.title != first) cut_off(step.title, step.why, step.predicted_gain);
       take(late() ? "plain" : "without " + first, "the program with it failed", plan, judged);
     }
     // Is the program better without one of its steps? Not without those that it lives by. A third of the time
     // is the tuner's.
     constexpr double hopeless = 1.5, share = 2.0 / 3;
-    for (; !options_.first && !plan.steps.empty() && !late(share); plan.steps.pop_back()) {
+    for (; !options_.first && !kept_.empty() && !plan.steps.empty() && !stopped(); plan.steps.pop_back()) {
       std::set<std::string> fewer = dropped;
       fewer.insert(plan.steps.back().title);
-      STITCH_TRY(plan::Plan next, plan_without(fewer));
-      if (same(next, plan) || estimated(next) > hopeless * estimated(kept_.back().plan)) continue;
-      take("without " + plan.steps.back().title, "is the program better without it?", std::move(next),
-           judged);
+      STITCH_TRY(best, plan_without(fewer));
+      if (same(best.plan, plan) || best.seconds > hopeless * estimated(kept_.back().plan)) continue;
+      const std::string step = "without " + plan.steps.back().title,
+                        why = "is the program better without it?";
+      if (late(share))
+        cut_off(step, why, estimated(kept_.back().plan) - best.seconds);
+      else
+        take(step, why, std::move(best.plan), judged);
     }
     return {};
   }
@@ -175,7 +205,10 @@ class Optimizer {
       return say_of_tuning(
           {{"skipped", options_.device == runner::Device::emulated ? "times on the emulated GPU mean nothing"
                                                                    : "nothing is timed"}});
-    if (late()) return say_of_tuning({{"skipped", stopped() ? "stopped" : "the budget is spent"}});
+    if (late()) {
+      if (!stopped()) cut_off("tune", "settings, tried on the GPU", 0);
+      return say_of_tuning({{"skipped", stopped() ? "stopped" : "the budget is spent"}});
+    }
     std::vector<Tunable> tunables = tunables_of(context(), kept_.back().plan, kept_.back().contents.manifest);
     if (tunables.empty()) return say_of_tuning({{"skipped", "the program has no settings that matter"}});
     LedgerEntry entry{.step = "tune", .why = "settings, tried on the GPU", .before = kept_.back().seconds};
@@ -237,7 +270,7 @@ class Optimizer {
     if (!kept_.empty()) entry.predicted_gain = estimated(kept_.back().plan) - estimated(plan);
     if (kept_.empty()) start_of_next_ = plan;
     say(step);
-    if (std::optional<Attempt> attempt = attempt_at(std::move(plan), judged, settings, entry.reason)) {
+    if (std::optional<Attempt> attempt = attempt_at(std::move(plan), judged, entry)) {
       entry.after = attempt->seconds;
       entry.kept = kept_.empty() || entry.after < best;
       if (entry.kept)
@@ -249,15 +282,21 @@ class Optimizer {
     ledger_.entries.push_back(std::move(entry));
   }
 
-  std::optional<Attempt> attempt_at(plan::Plan plan, Judged judged, const runner::Settings& settings,
-                                    std::string& reason) {
+  // Once there is a program to ship, a step is given up where the budget ends.
+  bool cut_short() const { return steps_end_with_budget_ && !kept_.empty() && !stopped() && late(); }
+
+  std::optional<Attempt> attempt_at(plan::Plan plan, Judged judged, LedgerEntry& entry) {
     try {
-      auto attempt = make(std::move(plan), judged, settings);
+      auto attempt = make(std::move(plan), judged, entry.settings);
       if (attempt) return *std::move(attempt);
-      reason = attempt.error().message;
-      recover(attempt.error(), reason);
+      entry.reason = attempt.error().message;
+      recover(attempt.error(), entry.reason);
+      if (attempt.error().code == "stopped" && !stopped()) {
+        entry.reason = budget_spent();
+        entry.fate = Fate::cut_off;
+      }
     } catch (const std::exception& bug) {
-      reason = format("a bug of ours: {}", bug.what());
+      entry.reason = format("a bug of ours: {}", bug.what());
     }
     return std::nullopt;
   }
@@ -304,7 +343,7 @@ class Optimizer {
                                 .python = options_.python};
     out.timing = options_.timing;
     out.on_progress = options_.on_progress;
-    out.should_stop = options_.should_stop;
+    out.should_stop = [this] { return stopped() || cut_short(); };
     return out;
   }
 
@@ -315,13 +354,15 @@ class Optimizer {
       out.plain_profile = profile->evidence;
     for (; !kept_.empty(); kept_.pop_back()) {
       const Attempt& best = kept_.back();
-      STITCH_CHECK(write(best));
+      STITCH_TRY(shipped_, contents_of(best));
+      STITCH_CHECK(write_package(to_ship(), shipped_));
+      out.judged_fully = best.judged == Judged::wholly;
       out.seconds_a_call = best.seconds;
       out.verdict = best.verdict;
       out.regions =
           std::make_shared<const Json>(plan::to_json(context(), best.plan).value("regions", Json::array()));
       if (judged_as_shipped(best.judged)) return {};
-      verifier::VerifyOptions whole = asked(options_.out);
+      verifier::VerifyOptions whole = asked(to_ship());
       whole.baselines = options_.baselines;
       whole.quick = options_.quick;
       auto verdict = verifier_->judge(whole);
@@ -333,6 +374,7 @@ class Optimizer {
       }
       out.verdict = *std::move(verdict);
       if (out.verdict.passed()) {
+        out.judged_fully = !options_.quick;
         out.seconds_a_call = seconds_of(out.verdict, best.plan);
         return {};
       }
@@ -343,24 +385,39 @@ class Optimizer {
     return {};
   }
 
-  // What was judged, where model_new.py looks before it compiles. It can do without.
-  void ship_library(const verifier::Verdict& verdict) const {
-    if (options_.device != runner::Device::cuda || !verdict.passed()) return;
-    const fs::path library = options_.out / "build" / "libprogram.so";
-    std::error_code ignored;
-    fs::create_directories(library.parent_path(), ignored);
-    fs::copy_file(verdict.library, library, fs::copy_options::overwrite_existing, ignored);
+  // Only now: whoever stops us earlier leaves the user's folder as it was.
+  Result<void> publish(Optimized& out) {
+    if (options_.device == runner::Device::cuda && out.verdict.passed())
+      shipped_.library = out.verdict.library;
+    shipped_.notes = facts_of(options_, out.judged_fully);
+    if (out.verdict.passed())
+      shipped_.notes["seconds"] = format("{}", out.seconds_a_call);
+    else
+      shipped_.notes["judged"] = "failed";
+    std::string beside;
+    const auto there = read_record(options_.out);
+    if (there && options_.overwrite == Overwrite::refuse)
+      beside = out.verdict.passed() ? why_better(there->facts, shipped_.notes) : "this one failed a gate";
+    STITCH_TRY(out.published, write_package(options_.out, shipped_, options_.overwrite,
+                                            beside.empty() ? "" : "the program there is kept: " + beside));
+    if (out.published.beside.empty()) out.published.folder = options_.out;
+    Json header = *out.verdict.header;
+    header["program"] = out.published.folder.string();
+    out.verdict.header = std::make_shared<const Json>(std::move(header));
+    return {};
   }
 
+  fs::path to_ship() const { return scratch_ / "shipped"; }
+
   // With its task and constants.
-  Result<void> write(const Attempt& attempt) const {
+  Result<PackageContents> contents_of(const Attempt& attempt) const {
     PackageContents contents = attempt.contents;
     STITCH_CHECK(add_task(contents, options_.model, options_.model_class, verifier_->task().facts));
     for (const ManifestTensor& tensor : contents.manifest.signature.parameters)
       if (tensor.role == "constant")
         if (const TensorBytes* found = verifier_->task().weights->find(tensor.data))
           contents.constants.emplace_back(tensor.data, *found);
-    return write_package(options_.out, contents);
+    return contents;
   }
 
   const OptimizeOptions& options_;
@@ -368,16 +425,19 @@ class Optimizer {
   const plan::Catalogue& catalogue_;
   std::unique_ptr<verifier::Verifier> verifier_;
   Clock::time_point begin_;
+  bool steps_end_with_budget_ = true;
   std::map<int32_t, bool> tf32_;  // as PyTorch was seen to do it
   plan::Plan start_of_next_;      // until something is kept
   std::vector<Attempt> kept_;     // each better than the one before it
   Ledger ledger_;
+  PackageContents shipped_;
   std::shared_ptr<const Json> tuning_;
 };
 
 }  // namespace
 
 Result<Optimized> optimize(const OptimizeOptions& options) {
+  STITCH_CHECK(check_place(options));
   STITCH_TRY(ScratchFolder scratch, ScratchFolder::create("stitchcuda-optimize"));
   return Optimizer(options, scratch.path()).run();
 }

@@ -13,6 +13,7 @@ namespace stitch::agents {
 struct OptimizeOptions {
   fs::path model;  // a .py task
   fs::path out;    // the program's folder
+  Overwrite overwrite = Overwrite::refuse;
   verifier::Numerics numerics = verifier::Numerics::standard;
   runner::Device device = runner::Device::emulated;
   GpuSpec gpu;  // for estimates
@@ -27,17 +28,18 @@ struct OptimizeOptions {
   bool quick = false;  // what ships is judged as the steps are, not by every gate
   bool timing = true;  // else only judged, and estimates decide
   std::function<bool()> should_stop;  // then the best so far ships as it is
-  std::function<void(std::string_view)> on_progress;
-  std::function<void(std::string_view)> on_warning;
+  std::function<void(std::string_view)> on_progress, on_notice, on_warning;
 };
 
 struct Optimized {
   Ledger ledger;
   verifier::Verdict verdict;  // of what was shipped, through every gate unless quick or stopped
   bool stopped = false;
-  double seconds = 0;                   // that all of it took us
-  double seconds_a_call = 0;            // measured, or estimated: as the ledger says
-  double floor = 0;                     // seconds a call
+  bool judged_fully = false;
+  Published published;        // where the program is, and what became of files that others had there
+  double seconds = 0;         // that all of it took us
+  double seconds_a_call = 0;  // measured, or estimated: as the ledger says
+  double floor = 0;           // seconds a call
   std::shared_ptr<const Json> regions;  // of what was shipped: name, technique, nodes, estimated seconds
   std::shared_ptr<const Json> plain_profile;  // of the plain program, as the profile gate saw it
   std::shared_ptr<const Json> tuning;         // what the tuner tried, or why it did not

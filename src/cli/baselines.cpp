@@ -7,6 +7,8 @@
 #include "base/progress.h"
 #include "base/table.h"
 #include "base/text.h"
+#include "cli/choose_device.h"
+#include "cli/output_place.h"
 #include "device/gpu_lock.h"
 #include "verify/torch_reference.h"
 
@@ -61,6 +63,11 @@ Result<std::vector<std::string>> baselines_named(const std::string& names) {
 }
 
 Result<int> run_baselines(const BaselinesCommand& command, Console& console) {
+  for (const std::string& task : command.tasks) STITCH_CHECK(check_task_file(task));
+  STITCH_CHECK(baselines_named(command.baselines));
+  if (auto device = choose_device("cuda"); !device)
+    return user_error("no_gpu", device.error().message,
+                      "baselines are timed on a GPU: run this on a machine that has one");
   Table table({{.header = "task", .cut = Cut::start, .least = 20},
                {.header = "baseline"},
                {.header = "wall", .align = Column::Align::right},

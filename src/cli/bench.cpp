@@ -6,6 +6,7 @@
 #include "agents/bench.h"
 #include "agents/bench_summary.h"
 #include "base/interrupt.h"
+#include "base/machine_memory.h"
 #include "base/parallel.h"
 #include "base/process.h"
 #include "base/progress.h"
@@ -15,6 +16,7 @@
 #include "cli/choose_device.h"
 #include "cli/choose_gpu.h"
 #include "cli/model_options.h"
+#include "cli/output_place.h"
 #include "import/import_all.h"
 #include "verify/clock.h"
 #include "verify/numerics.h"
@@ -86,6 +88,22 @@ void warn_of_training(const std::vector<std::shared_ptr<const Json>>& records, W
         count, records.size()));
 }
 
+constexpr const char* pages[] = {"summary.json", "index.html"};
+
+// A run goes on in its folder, beside whatever else is there: nothing is removed. Another folder with
+// something in it, or pages that somebody edited, take --force.
+Result<void> check_place(const fs::path& out, Overwrite overwrite) {
+  std::error_code ec;
+  if (!fs::exists(out / "tasks.jsonl", ec)) return OutputFolder::check(out, overwrite);
+  STITCH_CHECK(OutputFolder::check(out, Overwrite::force));
+  STITCH_CHECK(check_free_space(out, int64_t{64} << 20));
+  if (overwrite == Overwrite::force) return {};
+  for (const std::string& file : edited_files(out))
+    return at((out / file).string(), user_error("exists", "was edited since stitchcuda wrote it",
+                                                "move it away, or add --force to replace it"));
+  return {};
+}
+
 }  // namespace
 
 Result<int> run_bench(const BenchCommand& command, Console& console) {
@@ -103,6 +121,7 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
   const bool beside = cuda && command.known_baselines.empty() && !command.no_timing;
   if (baselines == "auto") baselines = beside ? "all" : "none";
   STITCH_CHECK(baselines_named(baselines));
+  STITCH_CHECK(check_place(command.out, overwrite_if(command.force)));
   options.out = command.out;
   options.flags = {"--numerics",  command.numerics, "--device", cuda ? "cuda" : "emulated",
                    "--baselines", baselines,        "--budget", std::to_string(command.budget)};
@@ -150,6 +169,7 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
   const std::string text = summary.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
   STITCH_CHECK(write_file(options.out / "summary.json", text));
   STITCH_CHECK(write_file(options.out / "index.html", bench_page(summary)));
+  for (const char* page : pages) STITCH_CHECK(add_to_record(options.out, page));
   if (console.json)
     console.out << text;
   else

@@ -13,6 +13,7 @@ namespace stitch {
 struct BenchCommand {
   std::vector<std::string> paths;  // .py tasks, or folders of them
   std::string out;
+  bool force = false;  // over what is in the way of the output
   std::string numerics = "default";
   std::string device = "auto";
   std::string baselines = "auto";

@@ -5,8 +5,10 @@
 
 #include "base/json.h"
 #include "base/progress.h"
+#include "base/text.h"
 #include "cli/choose_gpu.h"
 #include "cli/model_options.h"
+#include "cli/output_place.h"
 #include "code/catalogue.h"
 #include "code/write_program.h"
 #include "graph/folder.h"
@@ -30,10 +32,22 @@ Result<void> add_constants(const GraphFolder& folder, PackageContents& contents)
   return {};
 }
 
+// In the order of the plan, a step's name once.
+Result<void> check_steps(const std::vector<std::string>& names) {
+  std::vector<std::string> known;
+  for (const plan::StepRule& rule : plan::all_steps()) known.emplace_back(rule.name);
+  for (const std::string& name : names)
+    if (std::ranges::find(known, name) == known.end())
+      return user_error("step", format("there is no step '{}'", name), "one of: " + join(known, ", "));
+  return {};
+}
+
 }  // namespace
 
 Result<int> run_code(const CodeCommand& command, Console& console) {
   STITCH_TRY(const Numerics numerics, parse_numerics(command.numerics));
+  STITCH_CHECK(check_steps(command.without));
+  STITCH_CHECK(OutputFolder::check(command.out, overwrite_if(command.force)));
   STITCH_TRY(ScratchFolder scratch, ScratchFolder::create("stitchcuda-code"));
   fs::path folder = command.model;
   if (folder.extension() == ".py") {
@@ -61,13 +75,15 @@ Result<int> run_code(const CodeCommand& command, Console& console) {
   STITCH_TRY(PackageContents contents, code::write_program(context, plan));
   STITCH_CHECK(add_constants(loaded, contents));
   if (imported) STITCH_CHECK(add_task(contents, command.model, command.model_class, loaded.task));
-  STITCH_CHECK(write_package(command.out, contents));
+  STITCH_TRY(Published published, write_package(command.out, contents, overwrite_if(command.force)));
   if (console.json) {
     Json document = {{"program", command.out}, {"regions", plan.regions.size()}};
+    add_place(document, "program", published, command.out);
     warnings.add_to(document);
     console.out << document.dump(2) << '\n';
   } else {
-    console.out << format("{}: {} regions\n", command.out, plan.regions.size());
+    console.out << said_of(published, command.out)
+                << format("{}: {} regions\n", place_of(published, command.out), plan.regions.size());
   }
   return 0;
 }

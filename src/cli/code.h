@@ -12,6 +12,7 @@ namespace stitch {
 
 struct CodeCommand {
   std::string model, out;
+  bool force = false;  // over what is in the way of the output
   std::string numerics = "default";
   std::string model_class;
   Mode mode = Mode::as_written;

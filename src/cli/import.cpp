@@ -9,6 +9,7 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "cli/model_options.h"
+#include "cli/output_place.h"
 #include "graph/cost.h"
 #include "import/import_all.h"
 
@@ -20,7 +21,8 @@ namespace {
 fs::path default_out(const fs::path& task) { return task.stem().string() + ".graph"; }
 
 Result<std::vector<ImportRequest>> requests_for(const ImportOptions& options) {
-  ImportRequest common{{}, {}, options.model_class, options.mode, options.seed, options.weights};
+  ImportRequest common{
+      {}, {}, options.model_class, options.mode, options.seed, options.weights, overwrite_if(options.force)};
   std::vector<ImportRequest> requests;
   auto add = [&](const fs::path& task, const fs::path& out) {
     requests.push_back(common);
@@ -67,6 +69,7 @@ Json to_json(const ImportOutcome& outcome) {
 }
 
 Result<int> import_one(const ImportRequest& request, const std::string& python, Console& console) {
+  STITCH_CHECK(OutputFolder::check(request.out, request.overwrite));
   Result<Imported> imported = work_error("", "");
   {
     Progress progress(console.err, console.err_terminal, console.json, "importing");
@@ -82,12 +85,17 @@ Result<int> import_one(const ImportRequest& request, const std::string& python, 
                         .nodes = graph.nodes.size(),
                         .seconds = imported->seconds};
   if (console.json) {
-    console.out << to_json(outcome).dump(2) << '\n';
+    Json json = to_json(outcome);
+    if (!imported->published.beside.empty() || !imported->published.saved.empty())
+      add_place(json, "graph", imported->published, request.out.string());
+    console.out << json.dump(2) << '\n';
     return 0;
   }
-  console.out << format("{}: {} nodes (from {} of PyTorch's), {} parameters, {:.1f} s\n",
-                        request.out.string(), graph.nodes.size(), imported->aten_nodes,
-                        si(static_cast<double>(cost(graph).parameters)), imported->seconds);
+  console.out << said_of(imported->published, request.out.string())
+              << format("{}: {} nodes (from {} of PyTorch's), {} parameters, {:.1f} s\n",
+                        place_of(imported->published, request.out.string()), graph.nodes.size(),
+                        imported->aten_nodes, si(static_cast<double>(cost(graph).parameters)),
+                        imported->seconds);
   Warnings(console).say_mode(imported->task);
   return 0;
 }

@@ -16,6 +16,7 @@ struct ImportOptions {
   std::string out;                 // the graph folder; with several tasks the folder that holds theirs
   std::string model_class;         // empty: Model
   Mode mode = Mode::as_written;
+  bool force = false;  // over what is in the way of the output
   int64_t seed = 42;
   bool all = false;
   bool weights = true;  // false: only the graph

@@ -1,5 +1,7 @@
 #include "cli/optimize.h"
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "agents/optimize.h"
@@ -12,17 +14,43 @@
 #include "cli/choose_gpu.h"
 #include "cli/model_options.h"
 #include "cli/optimize_page.h"
+#include "cli/output_place.h"
 
 namespace stitch {
+
+namespace {
+
+// What the budget cut off, and how to get it: a budget for all of it, at the pace of what was tried.
+Json cut_off_json(const agents::Optimized& optimized, int budget) {
+  const std::vector<std::string> steps = agents::cut_off(optimized.ledger);
+  if (steps.empty()) return nullptr;
+  const auto tried = static_cast<double>(optimized.ledger.entries.size() - steps.size());
+  const double needed = optimized.seconds * (1 + static_cast<double>(steps.size()) / std::max(tried, 1.0));
+  return {{"budget_seconds", budget}, {"not_tried", steps}, {"try_budget", std::ceil(needed / 10) * 10}};
+}
+
+std::string cut_off_text(const Json& cut_off) {
+  return format("The budget of {} s was spent before these steps were tried: {}.\nTo try them: --budget {}\n",
+                cut_off["budget_seconds"].get<int>(),
+                join(cut_off["not_tried"].get<std::vector<std::string>>(), ", "),
+                cut_off["try_budget"].get<int>());
+}
+
+Result<void> write_page(const OptimizeCommand& command, const Published& published, const std::string& page) {
+  if (!command.html.empty()) return write_output_file(command.html, page, overwrite_if(command.force));
+  STITCH_CHECK(write_file(published.folder / "report.html", page));
+  return add_to_record(published.folder, "report.html");
+}
+
+}  // namespace
 
 Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   agents::OptimizeOptions options;
   options.model = command.model;
   options.out = command.out;
-  std::error_code ec;
-  if (!fs::exists(options.model, ec) || options.model.extension() != ".py")
-    return at(command.model, user_error("no_file", "no such .py task",
-                                        "name a file with Model, get_inputs() and get_init_inputs()"));
+  options.overwrite = overwrite_if(command.force);
+  STITCH_CHECK(check_task_file(command.model));
+  if (!command.html.empty()) STITCH_CHECK(check_output_file(command.html, options.overwrite));
   STITCH_TRY(options.numerics, parse_numerics(command.numerics));
   STITCH_TRY(options.device, choose_device(command.device));
   bool cuda = options.device == runner::Device::cuda;
@@ -46,10 +74,11 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
     Progress progress(console.err, console.err_terminal, console.json, "optimizing");
     options.on_progress = [&](std::string_view text) { progress.detail(text); };
     options.on_warning = warnings.above(progress);
+    options.on_notice = [&](std::string_view text) { progress.say(text); };
     optimized = agents::optimize(options);
   }
   if (!optimized) return std::move(optimized).error();
-  Json json = {{"program", command.out},
+  Json json = {{"program", ""},
                {"gpu", options.gpu.name},
                {"seconds", optimized->seconds},
                {"seconds_a_call", optimized->seconds_a_call},
@@ -57,12 +86,14 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
                {"stopped", optimized->stopped},
                {"ledger", to_json(optimized->ledger)},
                {"verdict", to_json(optimized->verdict)}};
+  add_place(json, "program", optimized->published, command.out);
   warnings.add_to(json);
   if (optimized->regions) json["regions"] = *optimized->regions;
   if (optimized->plain_profile) json["plain_profile"] = *optimized->plain_profile;
   if (optimized->tuning) json["tuning"] = *optimized->tuning;
-  fs::path page = command.html.empty() ? fs::path(command.out) / "report.html" : fs::path(command.html);
-  STITCH_CHECK(write_file(page, optimize_page(json)));
+  const Json cut_off = cut_off_json(*optimized, command.budget);
+  if (!cut_off.is_null()) json["cut_off"] = cut_off;
+  STITCH_CHECK(write_page(command, optimized->published, optimize_page(json)));
   if (console.json) {
     console.out << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
   } else {
@@ -70,8 +101,11 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
                 << table(optimized->verdict, console.out_terminal);
     if (!cuda)
       console.out << format("Times are estimates for a {}: this machine has no GPU.\n", options.gpu.name);
+    if (!cut_off.is_null()) console.out << cut_off_text(cut_off);
     if (optimized->stopped) console.out << "Interrupted: saved the best program; quick checks only.\n";
-    console.out << format("{}: done in {}\n", command.out, seconds_text(optimized->seconds));
+    console.out << said_of(optimized->published, command.out)
+                << format("{}: done in {}\n", place_of(optimized->published, command.out),
+                          seconds_text(optimized->seconds));
   }
   return optimized->verdict.passed() ? 0 : 1;
 }

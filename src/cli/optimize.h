@@ -11,6 +11,7 @@ namespace stitch {
 
 struct OptimizeCommand {
   std::string model, out;
+  bool force = false;  // over what is in the way of the output
   std::string numerics = "default";
   std::string device = "auto";
   std::string baselines = "auto";

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "cli/model_options.h"
+#include "cli/output_place.h"
 #include "graph/safetensors.h"
 #include "program/package.h"
 
@@ -35,6 +36,7 @@ Result<std::optional<Safetensors>> open_constants(const fs::path& folder) {
 }  // namespace
 
 Result<int> run_package(const PackageCommand& command, Console& console) {
+  STITCH_CHECK(OutputFolder::check(command.out, overwrite_if(command.force)));
   STITCH_TRY(Package package, load_package(command.program));
   PackageContents contents{.manifest = package.manifest};
   std::error_code ec;
@@ -54,14 +56,17 @@ Result<int> run_package(const PackageCommand& command, Console& console) {
   if (!command.task.empty()) {
     STITCH_CHECK(add_task(contents, command.task, command.model_class, facts));
   }
-  STITCH_CHECK(write_package(command.out, contents));
-  Json document = {{"package", command.out}, {"sources", contents.sources.size()}};
-  warnings.add_to(document);
-  if (console.json)
+  STITCH_TRY(Published published, write_package(command.out, contents, overwrite_if(command.force)));
+  if (console.json) {
+    Json document = {{"package", command.out}, {"sources", contents.sources.size()}};
+    add_place(document, "package", published, command.out);
+    warnings.add_to(document);
     console.out << document.dump(2) << '\n';
-  else
-    console.out << format("{}: {} sources; build it with: cmake -B build && cmake --build build\n",
-                          command.out, contents.sources.size());
+  } else {
+    console.out << said_of(published, command.out)
+                << format("{}: {} sources; build it with: cmake -B build && cmake --build build\n",
+                          place_of(published, command.out), contents.sources.size());
+  }
   return 0;
 }
 

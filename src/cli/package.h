@@ -11,6 +11,7 @@ namespace stitch {
 
 struct PackageCommand {
   std::string program, task, out;
+  bool force = false;  // over what is in the way of the output
   std::string model_class;
   Mode mode = Mode::as_written;
 };

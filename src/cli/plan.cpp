@@ -7,6 +7,7 @@
 #include "cli/choose_gpu.h"
 #include "cli/load_model.h"
 #include "cli/model_options.h"
+#include "cli/output_place.h"
 #include "cli/page.h"
 #include "code/catalogue.h"
 #include "plan/document.h"
@@ -17,6 +18,7 @@ namespace stitch {
 Result<int> run_plan(const PlanCommand& command, Console& console) {
   STITCH_TRY(const Numerics numerics, parse_numerics(command.numerics));
   STITCH_TRY(GpuSpec gpu, choose_gpu(command.gpu));
+  if (!command.html.empty()) STITCH_CHECK(check_output_file(command.html, overwrite_if(command.force)));
   STITCH_TRY(Loaded loaded,
              load_model(command.model, {command.model_class, command.mode, command.python}, console));
   Warnings warnings(console);
@@ -29,7 +31,7 @@ Result<int> run_plan(const PlanCommand& command, Console& console) {
     for (const plan::Region& region : plan.regions)
       for (int32_t node : region.nodes)
         report.frames[static_cast<size_t>(node)] = format("{} · {}", region.name, region.technique->name());
-    STITCH_CHECK(write_file(command.html, report_page(report)));
+    STITCH_CHECK(write_output_file(command.html, report_page(report), overwrite_if(command.force)));
   }
   if (console.json) {
     Json document = plan::to_json(context, plan);

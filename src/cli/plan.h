@@ -16,7 +16,8 @@ struct PlanCommand {
   std::string model_class;
   Mode mode = Mode::as_written;
   std::string python;
-  std::string html;  // empty: no page
+  std::string html;    // empty: no page
+  bool force = false;  // over what is in the way of the output
 };
 
 Result<int> run_plan(const PlanCommand& command, Console& console);

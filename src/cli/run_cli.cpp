@@ -43,6 +43,12 @@ void add_json(CLI::App& command, Options& options) {
   command.add_flag("--json", options.json, "print one JSON document, errors included");
 }
 
+void add_force(CLI::App& command, bool& force) {
+  command.add_flag("--force", force,
+                   "write where there is something already: other files are kept, edited ones saved as "
+                   "NAME.edited");
+}
+
 void add_import(CLI::App& app, Options& options) {
   ImportOptions& import = options.import;
   CLI::App& command = *app.add_subcommand("import", "Turn Python models into graphs");
@@ -67,6 +73,7 @@ void add_import(CLI::App& app, Options& options) {
       .add_option("--python", import.python,
                   "the Python to use (default: the one that stitchcuda doctor shows)")
       ->type_name("PATH");
+  add_force(command, import.force);
   add_json(command, options);
   command.footer(
       "stitchcuda import model.py -o graph/\n"
@@ -87,6 +94,7 @@ void add_show(CLI::App& app, Options& options) {
   command.add_option("--class", show.model_class, "the class to import, instead of Model")->type_name("NAME");
   add_mode(command, show.mode);
   command.add_option("--python", show.python, "the Python to use for a .py file")->type_name("PATH");
+  add_force(command, show.force);
   add_json(command, options);
   command.footer(
       "stitchcuda show model.py\n"
@@ -136,6 +144,7 @@ void add_verify(CLI::App& app, Options& options) {
   command.add_option("--class", verify.model_class, "the task's class, instead of Model")->type_name("NAME");
   command.add_option("--python", verify.python, "the Python to use for the task")->type_name("PATH");
   add_mode(command, verify.mode);
+  add_force(command, verify.force);
   add_json(command, options);
   command.footer(
       "stitchcuda verify examples/programs/layer_norm --task examples/programs/layer_norm/task.py\n"
@@ -166,6 +175,7 @@ void add_package(CLI::App& app, Options& options) {
   command.add_option("--class", package.model_class, "the task's class, instead of Model")->type_name("NAME");
   command.add_option("-o,--out", package.out, "the folder to write")->type_name("FOLDER")->required();
   add_mode(command, package.mode);
+  add_force(command, package.force);
   add_json(command, options);
   command.footer("stitchcuda package examples/programs/mlp --task examples/programs/mlp/task.py -o mlp/");
 }
@@ -207,6 +217,7 @@ void add_plan(CLI::App& app, Options& options) {
   command.add_option("--class", plan.model_class, "the class to import, instead of Model")->type_name("NAME");
   command.add_option("--python", plan.python, "the Python to use for a .py file")->type_name("PATH");
   add_mode(command, plan.mode);
+  add_force(command, plan.force);
   add_json(command, options);
   command.footer("stitchcuda plan examples/resnet18.py\nstitchcuda plan model.py --gpu H100 --json");
 }
@@ -247,6 +258,7 @@ void add_optimize(CLI::App& app, Options& options) {
       ->type_name("NAME");
   command.add_option("--python", optimize.python, "the Python to use for the task")->type_name("PATH");
   add_mode(command, optimize.mode);
+  add_force(command, optimize.force);
   add_json(command, options);
   command.footer(
       "stitchcuda optimize examples/lenet5.py -o lenet5/\nstitchcuda optimize model.py -o program/ "
@@ -299,6 +311,7 @@ void add_bench(CLI::App& app, Options& options) {
       "skip tuning settings on the GPU after the steps (tuning takes at most a third of the budget)");
   command.add_option("--python", bench.python, "the Python to use for the tasks")->type_name("PATH");
   add_mode(command, bench.mode);
+  add_force(command, bench.force);
   add_json(command, options);
   command.footer(
       "stitchcuda bench examples -o build/bench\nstitchcuda bench KernelBench/level1 KernelBench/level2 -o "
@@ -322,6 +335,7 @@ void add_code(CLI::App& app, Options& options) {
   command.add_option("--class", code.model_class, "the class to import, instead of Model")->type_name("NAME");
   command.add_option("--python", code.python, "the Python to use for a .py file")->type_name("PATH");
   add_mode(command, code.mode);
+  add_force(command, code.force);
   add_json(command, options);
   command.footer("stitchcuda code model.py -o program/\nstitchcuda verify program/ --task model.py");
 }

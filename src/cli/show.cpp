@@ -7,6 +7,7 @@
 #include "cli/choose_gpu.h"
 #include "cli/load_model.h"
 #include "cli/model_options.h"
+#include "cli/output_place.h"
 #include "cli/page.h"
 #include "cli/report.h"
 #include "graph/text.h"
@@ -15,6 +16,7 @@ namespace stitch {
 
 Result<int> run_show(const ShowOptions& options, Console& console) {
   // Before the import, which may take a minute.
+  if (!options.html.empty()) STITCH_CHECK(check_output_file(options.html, overwrite_if(options.force)));
   if (!options.gpu.empty()) STITCH_CHECK(find_gpu(options.gpu));
   STITCH_TRY(Loaded model,
              load_model(options.model,
@@ -36,7 +38,7 @@ Result<int> show_graph(const Graph& graph, const std::string& source, const Show
   std::string page;
   if (!options.html.empty()) {
     page = report_page(report);
-    STITCH_CHECK(write_file(options.html, page));
+    STITCH_CHECK(write_output_file(options.html, page, overwrite_if(options.force)));
   }
   if (console.json) {
     Json document = report_json(report);

@@ -9,6 +9,7 @@
 #include "cli/baselines.h"
 #include "cli/choose_device.h"
 #include "cli/model_options.h"
+#include "cli/output_place.h"
 #include "verify/receipt.h"
 #include "verify/verify.h"
 
@@ -63,17 +64,22 @@ std::string dump(const Json& json) { return json.dump(2, ' ', false, Json::error
 Result<int> run_verify(const VerifyCommand& command, Console& console) {
   STITCH_TRY(verifier::VerifyOptions options, options_of(command));
   Warnings warnings(console);
+  const Overwrite overwrite = overwrite_if(command.force);
+  for (const std::string& file : {command.out, command.receipt})
+    if (!file.empty()) STITCH_CHECK(check_output_file(file, overwrite));
   Result<verifier::Verdict> verdict = work_error("", "");
   {
     Progress progress(console.err, console.err_terminal, console.json, "verifying");
     options.on_progress = [&](std::string_view text) { progress.detail(text); };
     options.on_warning = warnings.above(progress);
+    options.on_notice = [&](std::string_view text) { progress.say(text); };
     verdict = verifier::verify(options);
   }
   if (!verdict) return std::move(verdict).error();
   Json document = to_json(*verdict);
   warnings.add_to(document);
-  if (!command.out.empty()) STITCH_CHECK(write_file(command.out, dump(document)));
+  if (!command.receipt.empty() && verdict->passed()) remember_output_file(command.receipt);
+  if (!command.out.empty()) STITCH_CHECK(write_output_file(command.out, dump(document), overwrite));
   if (console.json)
     console.out << dump(document);
   else

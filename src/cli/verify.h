@@ -23,7 +23,8 @@ struct VerifyCommand {
   std::string compatible;  // kernelbench
   std::string seed;        // hexadecimal; empty: secret
   std::string receipt;
-  std::string out;  // the verdict as a JSON file
+  std::string out;     // the verdict as a JSON file
+  bool force = false;  // over what is in the way of the output
   int time_limit = 60;
   bool sanitizer = false;
   bool address_sanitizer = false;

@@ -55,12 +55,13 @@ Result<void> export_into(Exporter& exporter, const ImportRequest& request, const
 Result<Imported> import_task(Exporter& exporter, const ImportRequest& request,
                              const OnProgress& on_progress) {
   auto begin = std::chrono::steady_clock::now();
-  STITCH_TRY(DraftFolder draft, DraftFolder::create(request.out, graph_file));
+  STITCH_TRY(OutputFolder draft, OutputFolder::create(request.out, request.overwrite));
   STITCH_CHECK(export_into(exporter, request, draft.path(), on_progress));
   STITCH_TRY(Converted converted, convert(draft.path(), on_progress));
-  STITCH_CHECK(draft.publish());
+  STITCH_TRY(Published published, draft.publish());
   std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  return Imported{std::move(converted.graph), std::move(converted.task), converted.aten_nodes, took.count()};
+  return Imported{std::move(converted.graph), std::move(converted.task), converted.aten_nodes, took.count(),
+                  std::move(published)};
 }
 
 Result<Imported> import_graph(Exporter& exporter, ImportRequest request, const OnProgress& on_progress) {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/json.h"
+#include "base/output_folder.h"
 #include "graph/graph.h"
 #include "import/exporter.h"
 
@@ -18,6 +19,7 @@ struct ImportRequest {
   Mode mode = Mode::as_written;
   int64_t seed = 42;
   bool weights = true;
+  Overwrite overwrite = Overwrite::refuse;
 };
 
 struct Imported {
@@ -25,6 +27,7 @@ struct Imported {
   TaskFacts task;
   size_t aten_nodes = 0;
   double seconds = 0;
+  Published published;
 };
 
 using OnProgress = std::function<void(std::string_view)>;

@@ -1,6 +1,9 @@
 #include "program/package.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
 
 #include <nlohmann/json.hpp>
 
@@ -129,14 +132,15 @@ TEST_F(PackageFolder, KnowsItsTask) {
     EXPECT_FALSE(add_task(contents, scratch->path() / "task/model.py", "", facts(outside))) << outside;
 }
 
-TEST_F(PackageFolder, ReplacesOnlyPackages) {
+TEST_F(PackageFolder, ReplacesOnlyWhatWeWrote) {
   ASSERT_TRUE(write_package(folder, sample()));
   PackageContents without_task = sample();
   without_task.task.clear();
   ASSERT_TRUE(write_package(folder, without_task));
   EXPECT_FALSE(fs::exists(folder / "model_new.py"));
-  fs::remove(folder / "manifest.json");
+  put("regions/r.cu", "// edited");
   EXPECT_FALSE(write_package(folder, sample()));
+  EXPECT_EQ(read("regions/r.cu"), "// edited");
 }
 
 TEST_F(PackageFolder, IsWrittenWholeOrNotAtAll) {
@@ -199,6 +203,32 @@ TEST_F(PackageFolder, SaysWhatIsMissing) {
   fs::create_symlink("/etc/passwd", folder / "link.cu");
   EXPECT_EQ(error_of(folder),
             "~/package/link.cu: this source is a link or no file\nfix: put a copy of the file in its place");
+}
+
+TEST_F(PackageFolder, AFullDiskIsNoInputOutputError) {
+  // What a full disk does to a write, a file-size limit does without filling one.
+  auto before = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit limit{}, small{};
+  getrlimit(RLIMIT_FSIZE, &limit);
+  small = {4096, limit.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  auto written = write_package(folder, sample());
+  setrlimit(RLIMIT_FSIZE, &limit);
+  std::signal(SIGXFSZ, before);
+  ASSERT_FALSE(written);
+  EXPECT_NE(written.error().message.find("File too large"), std::string::npos) << written.error().text();
+  EXPECT_FALSE(fs::exists(folder));
+}
+
+TEST_F(PackageFolder, GoesBesideWhatIsToStay) {
+  ASSERT_TRUE(write_package(folder, sample()));
+  ASSERT_TRUE(write_file(folder / "NOTES.md", "mine"));
+  auto written = write_package(folder, sample(), Overwrite::refuse, "the other one is faster");
+  ASSERT_TRUE(written) << written.error().text();
+  EXPECT_EQ(written->folder, folder.string() + "-2");
+  EXPECT_EQ(written->beside, "the other one is faster");
+  EXPECT_NE(read_file(written->folder / "model_new.py")->find("package-2"), std::string::npos);
+  EXPECT_EQ(read("NOTES.md"), "mine");
 }
 
 }  // namespace

@@ -120,12 +120,24 @@ Result<void> write(const fs::path& path, std::string_view content) {
   return write_file(path, content);
 }
 
+// Not by fs::copy, which calls a full disk an input/output error.
 Result<void> copy_headers(const fs::path& from, const fs::path& to) {
   std::error_code failed;
-  fs::create_directories(to, failed);
-  if (!failed) fs::copy(from, to, fs::copy_options::recursive, failed);
-  if (failed) return work_error("write", format("the headers could not be copied: {}", failed.message()));
+  for (const auto& entry : fs::recursive_directory_iterator(from, failed)) {
+    if (!entry.is_regular_file(failed)) continue;
+    STITCH_TRY(std::string content, read_file(entry.path()));
+    STITCH_CHECK(write(to / entry.path().lexically_relative(from), content));
+  }
+  if (failed) return work_error("read", format("the headers could not be read: {}", failed.message()));
   return {};
+}
+
+// It can do without.
+void add_library(const fs::path& library, const fs::path& folder) {
+  if (library.empty()) return;
+  std::error_code ignored;
+  fs::create_directories(folder / "build", ignored);
+  fs::copy_file(library, folder / "build" / "libprogram.so", ignored);
 }
 
 std::vector<std::string> names_of(const std::map<std::string, std::string>& files) {
@@ -209,11 +221,13 @@ Result<void> add_task(PackageContents& contents, const fs::path& task, const std
   return {};
 }
 
-Result<void> write_package(const fs::path& folder, const PackageContents& contents) {
+Result<Published> write_package(const fs::path& folder, const PackageContents& contents, Overwrite overwrite,
+                                const std::string& beside) {
   STITCH_CHECK(check(contents));
   const Manifest& manifest = contents.manifest;
   STITCH_TRY(fs::path files, find_program_files());
-  STITCH_TRY(DraftFolder draft, DraftFolder::create(folder, "manifest.json"));
+  const fs::path place = beside.empty() ? folder : free_place_beside(folder);
+  STITCH_TRY(OutputFolder draft, OutputFolder::create(place, overwrite));
   const fs::path& out = draft.path();
 
   for (const auto& [path, content] : contents.sources) STITCH_CHECK(write(out / path, content));
@@ -254,7 +268,11 @@ Result<void> write_package(const fs::path& folder, const PackageContents& conten
   STITCH_TRY(Package written, load_package(out));
   if (written.manifest != manifest)
     return user_error("package", "the manifest in the sources is not the one of the package");
-  return draft.publish();
+  add_library(contents.library, out);
+  for (const auto& [fact, value] : contents.notes) draft.note(fact, value);
+  STITCH_TRY(Published published, draft.publish());
+  if (published.beside.empty()) published.beside = beside;
+  return published;
 }
 
 }  // namespace stitch

@@ -59,8 +59,8 @@ Result<Json> TorchProcess::ask(Json request, const std::function<void(std::strin
   }
   Finished finished = child_->wait();
   if (finished.exit_code == 128 + SIGKILL)
-    return work_error("reference", "the PyTorch reference was killed, probably out of memory",
-                      "use smaller inputs, or a machine with more memory");
+    return work_error("memory", "the PyTorch reference was killed, probably out of memory",
+                      "use a machine with more memory, or smaller sizes in the task");
   std::vector<std::string> lines = split(trim(finished.error_tail), '\n');
   return work_error("reference",
                     format("the PyTorch reference ({}) ended with exit code {}: {}", python_.string(),

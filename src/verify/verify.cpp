@@ -12,6 +12,7 @@
 #include "sandbox/sandbox.h"
 #include "verify/clock.h"
 #include "verify/gates/gates.h"
+#include "verify/preflight.h"
 #include "verify/receipt.h"
 #include "verify/torch_reference.h"
 
@@ -193,6 +194,7 @@ class OpenVerifier final : public Verifier {
     imported_.emplace(std::move(imported));
     if (auto warning = mode_warning(task().facts); warning && options.on_warning)
       options.on_warning(*warning);
+    STITCH_CHECK(look_ahead(options));
     if (!task().weights && !task().signature.parameters.empty())
       return at(options.task.string(), user_error("no_weights", "this graph was imported without weights",
                                                   "import it again, with weights"));
@@ -245,6 +247,20 @@ class OpenVerifier final : public Verifier {
   }
 
  private:
+  // What can't fit is refused now, not after minutes by a process that was killed.
+  Result<void> look_ahead(const VerifyOptions& options) const {
+    const Needs needs = needs_of(task().graph);
+    if (auto fits = check_room(task().graph, needs, room_here(options.device)); !fits)
+      return at(options.task.string(), fits.error());
+    constexpr double worth_a_word = 10;
+    if (options.on_notice && options.device == runner::Device::emulated &&
+        needs.emulated_seconds > worth_a_word)
+      options.on_notice(
+          format("Judging one program on the emulated GPU takes about {} or more (an estimate).",
+                 seconds_text(needs.emulated_seconds)));
+    return {};
+  }
+
   Result<void> prepare(Session& session) {
     const VerifyOptions& options = session.options;
     session.torch = torch_;
