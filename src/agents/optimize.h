@@ -15,7 +15,7 @@ struct OptimizeOptions {
   fs::path out;    // the program's folder
   verifier::Numerics numerics = verifier::Numerics::standard;
   runner::Device device = runner::Device::emulated;
-  GpuSpec gpu;  // for estimates
+  GpuSpec gpu;  // for estimates, and what the package builds for
   std::string model_class, python;
   std::vector<std::string> baselines;
   std::chrono::seconds budget{180};

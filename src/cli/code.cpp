@@ -42,7 +42,7 @@ Result<int> run_code(const CodeCommand& command, Console& console) {
     STITCH_CHECK(import_task(exporter, request, [&](std::string_view text) { progress.detail(text); }));
   }
   STITCH_TRY(GraphFolder loaded, load_graph_folder(folder));
-  STITCH_TRY(GpuSpec gpu, choose_gpu(""));
+  STITCH_TRY(GpuSpec gpu, choose_gpu(command.gpu));
   auto wanted = [&](const plan::StepRule& rule) {
     bool may_round = command.numerics == "half" || command.rounding;
     return !command.plain && (may_round || !rule.rounds) &&
@@ -51,6 +51,7 @@ Result<int> run_code(const CodeCommand& command, Console& console) {
   STITCH_TRY(plan::Plan plan,
              plan::plan_of_steps(loaded.graph, command.numerics, code::techniques(), gpu, wanted));
   STITCH_TRY(PackageContents contents, code::write_program(loaded.graph, plan));
+  code::set_architecture(contents, gpu.architecture.name);
   STITCH_CHECK(add_constants(loaded, contents));
   if (fs::path(command.model).extension() == ".py") {
     STITCH_TRY(contents.task, read_file(command.model));

@@ -13,6 +13,7 @@ struct CodeCommand {
   std::string model, out;
   std::string numerics = "default";
   std::string model_class;
+  std::string gpu;
   std::string python;
   bool plain = false;
   std::vector<std::string> without;  // steps, by name

@@ -12,6 +12,7 @@ struct OptimizeCommand {
   std::string model, out;
   std::string numerics = "default";
   std::string device = "auto";
+  std::string gpu;
   std::string baselines = "auto";
   std::string model_class;
   std::string python;

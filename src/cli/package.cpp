@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "cli/choose_gpu.h"
 #include "graph/safetensors.h"
 #include "program/package.h"
 
@@ -47,6 +48,12 @@ Result<int> run_package(const PackageCommand& command, Console& console) {
   if (!command.task.empty()) {
     STITCH_TRY(contents.task, read_file(command.task));
     if (!command.model_class.empty()) contents.model_class = command.model_class;
+  }
+  if (!command.gpu.empty() || package.manifest.architecture.empty()) {
+    STITCH_TRY(GpuSpec gpu, choose_gpu(command.gpu));
+    contents.architecture = gpu.architecture.name;
+    if (!package.manifest.needs.empty())
+      STITCH_CHECK(check_architecture(package.manifest.needs, contents.architecture));
   }
   STITCH_CHECK(write_package(command.out, contents));
   if (console.json)

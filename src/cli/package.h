@@ -11,6 +11,7 @@ namespace stitch {
 struct PackageCommand {
   std::string program, task, out;
   std::string model_class;
+  std::string gpu;
 };
 
 Result<int> run_package(const PackageCommand& command, Console& console);

@@ -156,6 +156,8 @@ void add_package(CLI::App& app, Options& options) {
   command.add_option("--task", package.task, "the task's .py file: model_new.py is made from it")
       ->type_name("FILE");
   command.add_option("--class", package.model_class, "the task's class, instead of Model")->type_name("NAME");
+  command.add_option("--gpu", package.gpu, "the GPU that CMake builds for, the program's unless told")
+      ->type_name("NAME");
   command.add_option("-o,--out", package.out, "the folder to write")->type_name("FOLDER")->required();
   add_json(command, options);
   command.footer("stitchcuda package examples/programs/mlp --task examples/programs/mlp/task.py -o mlp/");
@@ -208,6 +210,9 @@ void add_optimize(CLI::App& app, Options& options) {
       ->type_name("SECONDS")
       ->check(CLI::Range(1, 86400));
   command.add_option("--device", optimize.device, "cuda or emulated; the GPU if there is one")
+      ->type_name("NAME");
+  command
+      .add_option("--gpu", optimize.gpu, "the GPU to write it for, this machine's unless told, or an H200")
       ->type_name("NAME");
   command
       .add_option("--baselines", optimize.baselines,
@@ -294,6 +299,8 @@ void add_code(CLI::App& app, Options& options) {
   command.add_flag("--rounding", code.rounding, "fp16 between convolutions, too: verify what comes out");
   command.add_option("--without", code.without, "a step to leave out, by its name in the plan")
       ->type_name("STEP");
+  command.add_option("--gpu", code.gpu, "the GPU to write it for, this machine's unless told, or an H200")
+      ->type_name("NAME");
   command.add_option("--numerics", code.numerics, "strict, default, tf32 or half; default unless told")
       ->type_name("CLASS");
   command.add_option("--class", code.model_class, "the class to import, instead of Model")->type_name("NAME");

@@ -19,6 +19,7 @@ Slot slot_of(const ProgramParts& parts, ValueId id) {
 
 Manifest manifest_of(const ProgramParts& parts) {
   Manifest manifest{.name = parts.graph.name, .numerics = parts.plan.numerics, .signature = parts.signature};
+  manifest.needs = "sm_80";  // __reduce_max_sync, mma.sync of 16 x 8 x 16
   for (size_t r = 0; r < parts.regions.size(); ++r) {
     const plan::Region& region = parts.plan.regions[r];
     ManifestRegion one{
@@ -92,6 +93,11 @@ Result<PackageContents> write_program(const Graph& graph, const plan::Plan& plan
   if (parts.has_settings()) contents.sources["settings.h"] = settings_header(parts);
   contents.sources["manifest.cu"] = manifest_source(contents.manifest);
   return contents;
+}
+
+void set_architecture(PackageContents& contents, const std::string& name) {
+  contents.manifest.architecture = name;
+  contents.sources["manifest.cu"] = manifest_source(contents.manifest);
 }
 
 void set_values(PackageContents& contents, const std::map<std::string, int64_t>& values) {

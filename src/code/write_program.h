@@ -10,6 +10,9 @@ namespace stitch::code {
 // Sources and manifest; the caller adds task and constants. The plan was checked.
 Result<PackageContents> write_program(const Graph& graph, const plan::Plan& plan);
 
+// For which architecture it was planned, "sm_90a": what its package builds for unless told.
+void set_architecture(PackageContents& contents, const std::string& name);
+
 // The same program shipping with other values of its settings, by their names: one source changes.
 void set_values(PackageContents& contents, const std::map<std::string, int64_t>& values);
 

@@ -27,6 +27,7 @@ struct PackageContents {
   std::map<std::string, std::string> sources;  // by their paths in the folder: program.cu, regions/….cu, …
   // For model_new.py: the task in KernelBench's form and the class in it. Without a text there is none.
   std::string task, model_class = "Model";
+  std::string architecture;  // what CMake builds for unless told; empty: the manifest's, or sm_90a
   // The tensors of role constant that no constructor makes, by their keys.
   std::vector<std::pair<std::string, TensorBytes>> constants;
 };
