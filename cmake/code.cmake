@@ -12,6 +12,10 @@ if(STITCHCUDA_TESTS)
     STITCH_SOURCE_DIR="${CMAKE_SOURCE_DIR}" STITCH_BINARY_DIR="${CMAKE_BINARY_DIR}")
   # One test for all: a suite's regions are compiled together.
   add_test(NAME code_device COMMAND code_device_test)
+  # Programs written for a GPU of each architecture, compiled for it; ./dev architectures does this for all examples.
+  add_test(NAME architectures_nvcc COMMAND ${CMAKE_SOURCE_DIR}/examples/compile_for_architectures.sh
+           $<TARGET_FILE:stitchcuda> ${CMAKE_BINARY_DIR}/architectures lenet5 gpt_block)
+  set_tests_properties(architectures_nvcc PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900)
 endif()
 # Writes a CUDA source that times the loop families on a GPU.
 add_executable(loops_bench EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/src/code/loops/loops_bench.cpp)

@@ -16,7 +16,7 @@ struct OptimizeOptions {
   Overwrite overwrite = Overwrite::refuse;
   verifier::Numerics numerics = verifier::Numerics::standard;
   runner::Device device = runner::Device::emulated;
-  GpuSpec gpu;  // for estimates
+  GpuSpec gpu;  // for estimates, and what the package builds for
   std::string model_class, python;
   Mode mode = Mode::as_written;
   std::vector<std::string> baselines;

@@ -65,7 +65,7 @@ Result<int> run_code(const CodeCommand& command, Console& console) {
     return at(command.model, same.error());
   Warnings warnings(console);
   warnings.say_mode(loaded.task);
-  STITCH_TRY(GpuSpec gpu, choose_gpu(""));
+  STITCH_TRY(GpuSpec gpu, choose_gpu(command.gpu));
   auto wanted = [&](const plan::StepRule& rule) {
     bool may_round = numerics == Numerics::half || command.rounding;
     return !command.plain && (may_round || !rule.rounds) &&

@@ -16,6 +16,7 @@ struct CodeCommand {
   std::string numerics = "default";
   std::string model_class;
   Mode mode = Mode::as_written;
+  std::string gpu;
   std::string python;
   std::string plan;  // a document to read instead of planning
   bool plain = false;

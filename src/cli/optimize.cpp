@@ -54,7 +54,7 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   STITCH_TRY(options.numerics, parse_numerics(command.numerics));
   STITCH_TRY(options.device, choose_device(command.device));
   bool cuda = options.device == runner::Device::cuda;
-  STITCH_TRY(options.gpu, choose_gpu(""));
+  STITCH_TRY(options.gpu, choose_gpu(command.gpu));
   const std::string beside = cuda && !command.no_timing ? "all" : "none";
   STITCH_TRY(options.baselines, baselines_named(command.baselines == "auto" ? beside : command.baselines));
   options.model_class = command.model_class;

@@ -14,6 +14,7 @@ struct OptimizeCommand {
   bool force = false;  // over what is in the way of the output
   std::string numerics = "default";
   std::string device = "auto";
+  std::string gpu;
   std::string baselines = "auto";
   std::string model_class;
   Mode mode = Mode::as_written;

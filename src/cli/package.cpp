@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "cli/choose_gpu.h"
 #include "cli/model_options.h"
 #include "cli/output_place.h"
 #include "graph/safetensors.h"
@@ -55,6 +56,12 @@ Result<int> run_package(const PackageCommand& command, Console& console) {
     for (const auto& [name, tensor] : constants->tensors()) contents.constants.emplace_back(name, tensor);
   if (!command.task.empty()) {
     STITCH_CHECK(add_task(contents, command.task, command.model_class, facts));
+  }
+  if (!command.gpu.empty() || package.manifest.architecture.empty()) {
+    STITCH_TRY(GpuSpec gpu, choose_gpu(command.gpu));
+    contents.architecture = gpu.architecture.name;
+    if (!package.manifest.needs.empty())
+      STITCH_CHECK(check_architecture(package.manifest.needs, contents.architecture));
   }
   STITCH_TRY(Published published, write_package(command.out, contents, overwrite_if(command.force)));
   if (console.json) {

@@ -14,6 +14,7 @@ struct PackageCommand {
   bool force = false;  // over what is in the way of the output
   std::string model_class;
   Mode mode = Mode::as_written;
+  std::string gpu;
 };
 
 Result<int> run_package(const PackageCommand& command, Console& console);

@@ -173,6 +173,8 @@ void add_package(CLI::App& app, Options& options) {
   command.add_option("--task", package.task, "the task's .py file, to generate model_new.py from")
       ->type_name("FILE");
   command.add_option("--class", package.model_class, "the task's class, instead of Model")->type_name("NAME");
+  command.add_option("--gpu", package.gpu, "the GPU that CMake builds for (default: the program's)")
+      ->type_name("NAME");
   command.add_option("-o,--out", package.out, "the folder to write")->type_name("FOLDER")->required();
   add_mode(command, package.mode);
   add_force(command, package.force);
@@ -244,6 +246,9 @@ void add_optimize(CLI::App& app, Options& options) {
       ->type_name("SECONDS")
       ->check(CLI::Range(1, 86400));
   command.add_option("--device", optimize.device, "cuda or emulated (default: cuda if there is a GPU)")
+      ->type_name("NAME");
+  command
+      .add_option("--gpu", optimize.gpu, "the GPU to write it for (default: this machine's GPU, else H200)")
       ->type_name("NAME");
   command
       .add_option("--baselines", optimize.baselines,
@@ -337,6 +342,8 @@ void add_code(CLI::App& app, Options& options) {
   command.add_flag("--rounding", code.rounding, "also store fp16 between convolutions: verify the result");
   command.add_option("--without", code.without, "a step to leave out, by its name in the plan")
       ->type_name("STEP");
+  command.add_option("--gpu", code.gpu, "the GPU to write it for (default: this machine's GPU, else H200)")
+      ->type_name("NAME");
   command
       .add_option("--numerics", code.numerics,
                   "numerics class: strict, default, tf32 or half (default: default)")

@@ -28,6 +28,7 @@ struct Resident {
 };
 
 struct ProgramParts {
+  const plan::Context& context;
   const Graph& graph;
   const plan::Plan& plan;
   Signature signature;

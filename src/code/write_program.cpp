@@ -20,6 +20,8 @@ Slot slot_of(const ProgramParts& parts, ValueId id) {
 
 Manifest manifest_of(const ProgramParts& parts) {
   Manifest manifest{.name = parts.graph.name, .numerics = parts.plan.numerics, .signature = parts.signature};
+  manifest.architecture = parts.context.gpu.architecture.name;
+  manifest.needs = "sm_80";  // __reduce_max_sync, mma.sync of 16 x 8 x 16
   for (size_t r = 0; r < parts.regions.size(); ++r) {
     const plan::Region& region = parts.plan.regions[r];
     ManifestRegion one{parts.region_names[r],

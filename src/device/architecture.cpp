@@ -61,4 +61,14 @@ Result<int> parse_architecture(std::string_view name) {
   return user_error("architecture", format("'{}' is no architecture such as sm_90a", name));
 }
 
+Result<void> check_architecture(std::string_view needs, std::string_view architecture) {
+  STITCH_TRY(int least, parse_architecture(needs));
+  STITCH_TRY(int there, parse_architecture(architecture));
+  const bool only_there = needs.ends_with('a');
+  if (only_there ? needs == architecture : there >= least) return {};
+  return user_error("architecture", format("the program needs {}, and this is {}", needs, architecture),
+                    format("build it for {}{}, or write it for this GPU: stitchcuda code --gpu", needs,
+                           only_there ? "" : " or newer"));
+}
+
 }  // namespace stitch

@@ -49,4 +49,8 @@ Result<int> parse_compute_capability(std::string_view text);
 // "sm_90a" and "sm_90" are 90.
 Result<int> parse_architecture(std::string_view name);
 
+// Whether a program that needs "sm_80" runs on "sm_86": the error says what it needs. One with a letter
+// (sm_90a) runs on that architecture alone.
+Result<void> check_architecture(std::string_view needs, std::string_view architecture);
+
 }  // namespace stitch

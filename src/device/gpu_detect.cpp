@@ -147,8 +147,7 @@ Result<Driver> detect_gpus(const char* driver_library) {
   for (int i = 0; i < count; ++i) {
     Device device = 0;
     if (driver.call("cuDeviceGet", &device, i) != success) continue;
-    DetectedGpu gpu = describe(driver, device);
-    out.gpus.push_back(std::move(gpu));
+    out.gpus.push_back(describe(driver, device));
   }
   if (out.gpus.empty()) return work_error("no_gpu", "the NVIDIA driver is there, but sees no GPU");
   return out;

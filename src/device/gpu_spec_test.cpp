@@ -73,6 +73,15 @@ TEST(GpuSpec, NamesOfArchitecturesAreRead) {
     EXPECT_FALSE(parse_compute_capability(wrong)) << wrong;
 }
 
+TEST(GpuSpec, AProgramNeedsAnArchitecture) {
+  EXPECT_TRUE(check_architecture("sm_80", "sm_80"));
+  EXPECT_TRUE(check_architecture("sm_80", "sm_120"));
+  EXPECT_TRUE(check_architecture("sm_90a", "sm_90a"));
+  EXPECT_FALSE(check_architecture("sm_90a", "sm_100")) << "wgmma";
+  EXPECT_EQ(check_architecture("sm_80", "sm_75").error().message,
+            "the program needs sm_80, and this is sm_75");
+}
+
 TEST(GpuSpec, BlocksThatFitOnAMultiprocessor) {
   GpuSpec gpu = *find_gpu("RTX PRO 6000");
   EXPECT_EQ(gpu.blocks_per_sm(256, 0), 6) << "threads";

@@ -128,8 +128,9 @@ TEST_F(PlanDocument, IsRefusedInWordsThatSayWhatToDo) {
   EXPECT_EQ(edited([](Json& json) { json["regions"].erase(0); }),
             "plan: region 'c_mul': reads 'r' before anyone has written it")
       << "first things first";
-  EXPECT_EQ(edited([](Json& json) { json["regions"].erase(json["regions"].size() - 1); }).substr(0, 5),
-            "plan:");
+  EXPECT_NE(
+      edited([](Json& json) { json["regions"].erase(json["regions"].size() - 1); }).find("is in no region"),
+      std::string::npos);
   EXPECT_EQ(edited([](Json& json) {
               Json twice = json["regions"][0];
               twice["name"] = "again";

@@ -32,6 +32,7 @@ struct PackageContents {
   TaskFacts facts;  // task.json: mode, call and modules, as the import wrote them down; may be null
   std::map<std::string, std::string>
       modules;  // files that the task imports from its folder, by their paths there
+  std::string architecture;  // what CMake builds for unless told; empty: the manifest's, or sm_90a
   // The tensors of role constant that no constructor makes, by their keys.
   std::vector<std::pair<std::string, TensorBytes>> constants;
   // What .stitchcuda says of the program: how it was judged, how fast it is.

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "base/process.h"
 #include "base/text.h"
 
 namespace stitch {
@@ -27,6 +28,8 @@ Manifest sample_manifest() {
                                 {"m_2", "update", {DType::f32, {}}, "m", "m"}};
   manifest.regions = {{"r", "regions/r.cu", "t", {"y"}, {}, {}}};
   manifest.libraries = {"cudnn"};
+  manifest.architecture = "sm_86";
+  manifest.needs = "sm_80";
   return manifest;
 }
 
@@ -93,6 +96,9 @@ TEST_F(PackageFolder, HasNoPlaceholdersLeft) {
   ASSERT_TRUE(write_package(folder, sample()));
   EXPECT_NE(read("CMakeLists.txt").find("find_library(CUDNN"), std::string::npos);
   EXPECT_NE(read("CMakeLists.txt").find("project(a__net_ "), std::string::npos);
+  EXPECT_NE(read("CMakeLists.txt").find("set(CMAKE_CUDA_ARCHITECTURES 86)"), std::string::npos);
+  EXPECT_NE(read("CMakeLists.txt").find("set(needs 80)"), std::string::npos);
+  EXPECT_NE(read("model_new.py").find("_NEEDS = \"80\""), std::string::npos);
   for (const char* file : {"CMakeLists.txt", "README.md", "example/main.cpp"})
     EXPECT_EQ(read(file).find('@'), std::string::npos) << file;
   // The task's own text is no template; quotes and backslashes reach Python as they are.
@@ -130,6 +136,39 @@ TEST_F(PackageFolder, KnowsItsTask) {
   for (const char* outside : {R"({"modules": ["../secret.py"]})", R"({"modules": ["/etc/passwd"]})",
                               R"({"modules": [7]})", R"({"modules": ["own/data.bin"]})"})
     EXPECT_FALSE(add_task(contents, scratch->path() / "task/model.py", "", facts(outside))) << outside;
+}
+
+// CMake's words about the package, which is asked to build for an architecture. It looks for compilers only
+// after it has said what is wrong: none is needed here.
+std::string cmake_says(const fs::path& folder, const std::string& architectures) {
+  auto done = run({{"cmake", "-S", folder.string(), "-B", (folder / "build").string(),
+                    "-DCMAKE_CUDA_COMPILER=none", "-DCMAKE_CUDA_ARCHITECTURES=" + architectures},
+                   {},
+                   std::chrono::seconds(60)},
+                  [](std::string_view) {});
+  return done ? done->error_tail : done.error().text();
+}
+
+TEST_F(PackageFolder, SaysWhatArchitectureItNeeds) {
+  ASSERT_TRUE(write_package(folder, sample()));
+  EXPECT_NE(cmake_says(folder, "90a;75").find("needs sm_80; CMAKE_CUDA_ARCHITECTURES has 75"),
+            std::string::npos);
+  EXPECT_EQ(cmake_says(folder, "80;90a;120-real;native").find("needs sm_"), std::string::npos);
+  fs::remove_all(folder);
+  PackageContents only_hopper = sample();
+  only_hopper.manifest.needs = "sm_90a";
+  only_hopper.sources["manifest.cu"] = manifest_source(only_hopper.manifest);
+  ASSERT_TRUE(write_package(folder, only_hopper));
+  EXPECT_NE(cmake_says(folder, "100").find("needs sm_90a; CMAKE_CUDA_ARCHITECTURES has 100"),
+            std::string::npos);
+  EXPECT_EQ(cmake_says(folder, "90a").find("needs sm_"), std::string::npos);
+}
+
+TEST_F(PackageFolder, BuildsForAnotherArchitectureIfTold) {
+  PackageContents contents = sample();
+  contents.architecture = "sm_120";
+  ASSERT_TRUE(write_package(folder, contents));
+  EXPECT_NE(read("CMakeLists.txt").find("set(CMAKE_CUDA_ARCHITECTURES 120)"), std::string::npos);
 }
 
 TEST_F(PackageFolder, ReplacesOnlyWhatWeWrote) {

@@ -65,6 +65,11 @@ std::string cmake_libraries(const Manifest& manifest) {
   return out;
 }
 
+// As CMake writes it: "sm_90a" is 90a.
+std::string number_of(const std::string& architecture, const char* otherwise) {
+  return architecture.empty() ? otherwise : architecture.substr(3);
+}
+
 // The example's tables: what stitch_create and stitch_run take.
 std::string table(std::string_view name, const std::vector<ManifestTensor>& tensors) {
   std::string out = format("const std::vector<Described> {} = {{\n", name);
@@ -172,6 +177,7 @@ Result<std::string> model_new(const fs::path& files, const PackageContents& cont
   return fill_in(text, {{"name", identifier(manifest.name)},
                         {"name_literal", quote(manifest.name)},
                         {"libraries", Json(manifest.libraries).dump()},
+                        {"needs", quote(number_of(manifest.needs, ""))},
                         {"model_class", quote(contents.model_class)},
                         {"signature", python_text(signature.dump(1))},
                         {"call", python_text(facts_of_package(contents).value("call", Json()).dump())},
@@ -235,9 +241,15 @@ Result<Published> write_package(const fs::path& folder, const PackageContents& c
   STITCH_CHECK(write(out / "manifest.json", print_manifest(manifest)));
 
   Replacements replacements = {
-      {"name", identifier(manifest.name)},          {"libraries", cmake_libraries(manifest)},
-      {"tables", tables(manifest.signature)},       {"class", std::string(name(manifest.numerics))},
-      {"tensors", tensor_rows(manifest.signature)}, {"regions", region_rows(manifest)}};
+      {"name", identifier(manifest.name)},
+      {"libraries", cmake_libraries(manifest)},
+      {"tables", tables(manifest.signature)},
+      {"class", std::string(name(manifest.numerics))},
+      {"tensors", tensor_rows(manifest.signature)},
+      {"regions", region_rows(manifest)},
+      {"architecture",
+       number_of(contents.architecture.empty() ? manifest.architecture : contents.architecture, "90a")},
+      {"needs", number_of(manifest.needs, "0")}};
   std::string rows;
   if (!contents.task.empty())
     rows +=

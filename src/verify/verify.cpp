@@ -114,6 +114,7 @@ Json header_of(const Session& session) {
                {"reference", session.reference.describe()},
                {"seed", format("{:016x}", session.seed)},
                {"date", utc_now()}};
+  if (session.gpu) json["architecture"] = session.gpu->architecture.name;
   return json;
 }
 

@@ -24,6 +24,7 @@ from torch import nn
 
 _NAME = @name_literal@
 _LIBRARIES = @libraries@
+_NEEDS = @needs@  # the least compute capability, "80"; "90a": that one alone
 _MODEL_CLASS = @model_class@
 _SIGNATURE = json.loads(@signature@)
 # The arguments of forward and what it returns, with numbers in the place of tensors. null: nobody wrote that down.
@@ -102,7 +103,10 @@ def _run(command, folder):
 def _compile(folder, device, library):
     """Regions a dozen at a time, since most of what one costs alone is its headers; as many nvcc as cores."""
     major, minor = torch.cuda.get_device_capability(device)
-    architecture = f"{major}{minor}{'a' if major >= 9 else ''}"
+    architecture = f"{major}{minor}{'a' if (major, minor) == (9, 0) else ''}"
+    fits = architecture == _NEEDS if _NEEDS.endswith("a") else 10 * major + minor >= int(_NEEDS or 0)
+    if not fits:
+        raise RuntimeError(f"{_NAME} needs sm_{_NEEDS}, and this GPU is sm_{architecture}")
     nvcc = [_find_nvcc(), "-std=c++17", "-O3", "-Xcompiler", "-fPIC,-fvisibility=hidden",
             f"-gencode=arch=compute_{architecture},code=sm_{architecture}"]
     regions = sorted(glob.glob(os.path.join(folder, "regions", "*.cu")))
