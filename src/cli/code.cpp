@@ -9,6 +9,7 @@
 #include "cli/choose_gpu.h"
 #include "cli/model_options.h"
 #include "cli/output_place.h"
+#include "cli/plan_file.h"
 #include "code/catalogue.h"
 #include "code/write_program.h"
 #include "graph/folder.h"
@@ -70,8 +71,14 @@ Result<int> run_code(const CodeCommand& command, Console& console) {
     return !command.plain && (may_round || !rule.rounds) &&
            std::ranges::find(command.without, rule.name) == command.without.end();
   };
-  const plan::Context context{loaded.graph, gpu, numerics};
-  STITCH_TRY(plan::Plan plan, plan::plan_of_steps(context, code::catalogue(), wanted));
+  auto planned = [&]() -> Result<GivenPlan> {
+    if (!command.plan.empty()) return read_plan_file(command.plan, loaded.graph, gpu, command.numerics);
+    plan::Context context(loaded.graph, gpu, numerics);
+    STITCH_TRY(plan::Plan plan, plan::plan_of_steps(context, code::catalogue(), wanted));
+    return GivenPlan{std::move(context), std::move(plan)};
+  };
+  STITCH_TRY(const GivenPlan made, planned());
+  const auto& [context, plan] = made;
   STITCH_TRY(PackageContents contents, code::write_program(context, plan));
   STITCH_CHECK(add_constants(loaded, contents));
   if (imported) STITCH_CHECK(add_task(contents, command.model, command.model_class, loaded.task));

@@ -17,6 +17,7 @@ struct CodeCommand {
   std::string model_class;
   Mode mode = Mode::as_written;
   std::string python;
+  std::string plan;  // a document to read instead of planning
   bool plain = false;
   std::vector<std::string> without;  // steps, by name
   bool rounding = false;             // steps that optimize keeps only if a Verifier accepts them

@@ -9,22 +9,52 @@
 #include "cli/model_options.h"
 #include "cli/output_place.h"
 #include "cli/page.h"
+#include "cli/plan_file.h"
 #include "code/catalogue.h"
+#include "code/write_program.h"
 #include "plan/document.h"
 #include "plan/steps.h"
 
 namespace stitch {
 
+namespace {
+
+std::string dump(const Json& document) {
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+Result<GivenPlan> plan_for(const PlanCommand& command, const Graph& graph, const GpuSpec& gpu,
+                           Numerics numerics) {
+  if (!command.plan.empty()) return read_plan_file(command.plan, graph, gpu, command.numerics);
+  plan::Context context(graph, gpu, numerics);
+  STITCH_TRY(plan::Plan plan, plan::make_plan(context, code::catalogue()));
+  return GivenPlan{std::move(context), std::move(plan)};
+}
+
+}  // namespace
+
 Result<int> run_plan(const PlanCommand& command, Console& console) {
+  if (command.schema) {
+    console.out << dump(plan::plan_schema(code::catalogue()));
+    return 0;
+  }
+  if (command.model.empty())
+    return user_error("usage", "MODEL is required", "name a .py file, a graph folder or a graph.txt");
   STITCH_TRY(const Numerics numerics, parse_numerics(command.numerics));
   STITCH_TRY(GpuSpec gpu, choose_gpu(command.gpu));
-  if (!command.html.empty()) STITCH_CHECK(check_output_file(command.html, overwrite_if(command.force)));
+  for (const std::string& file : {command.html, command.out})
+    if (!file.empty()) STITCH_CHECK(check_output_file(file, overwrite_if(command.force)));
   STITCH_TRY(Loaded loaded,
              load_model(command.model, {command.model_class, command.mode, command.python}, console));
   Warnings warnings(console);
   warnings.say_mode(loaded.task);
-  const plan::Context context{loaded.graph, gpu, numerics};
-  STITCH_TRY(plan::Plan plan, plan::make_plan(context, code::catalogue()));
+  STITCH_TRY(const GivenPlan made, plan_for(command, loaded.graph, gpu, numerics));
+  const auto& [context, plan] = made;
+  if (!command.plan.empty())
+    STITCH_CHECK(code::write_program(context, plan));  // can every region be written?
+  if (!command.out.empty())
+    STITCH_CHECK(
+        write_output_file(command.out, dump(plan::to_json(context, plan)), overwrite_if(command.force)));
   if (!command.html.empty()) {
     Report report = make_report(loaded.graph, loaded.source, gpu);
     report.frames.resize(loaded.graph.nodes.size());
@@ -36,7 +66,7 @@ Result<int> run_plan(const PlanCommand& command, Console& console) {
   if (console.json) {
     Json document = plan::to_json(context, plan);
     warnings.add_to(document);
-    console.out << document.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+    console.out << dump(document);
   } else {
     console.out << plan::text(context, plan, console.out_terminal);
   }

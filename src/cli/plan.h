@@ -17,6 +17,9 @@ struct PlanCommand {
   Mode mode = Mode::as_written;
   std::string python;
   std::string html;    // empty: no page
+  std::string out;   // the document; empty: none
+  std::string plan;  // a document to read instead of planning
+  bool schema = false;
   bool force = false;  // over what is in the way of the output
 };
 

@@ -205,7 +205,12 @@ void add_plan(CLI::App& app, Options& options) {
   PlanCommand& plan = options.plan;
   CLI::App& command = *app.add_subcommand(
       "plan", "Show how a model would be computed: regions, techniques, steps, estimates");
-  command.add_option("MODEL", plan.model, "a .py file, a graph folder, or a graph.txt")->required();
+  command.add_option("MODEL", plan.model, "a .py file, a graph folder, or a graph.txt");
+  command.add_option("-o,--out", plan.out, "write the plan as a document, to be edited and used with --plan")
+      ->type_name("FILE");
+  command.add_option("--plan", plan.plan, "check and show this plan instead of making one")
+      ->type_name("FILE");
+  command.add_flag("--schema", plan.schema, "print the JSON Schema of plan documents");
   command.add_option("--gpu", plan.gpu, "the GPU to plan for (default: this machine's GPU, else H200)")
       ->type_name("NAME");
   command
@@ -219,7 +224,9 @@ void add_plan(CLI::App& app, Options& options) {
   add_mode(command, plan.mode);
   add_force(command, plan.force);
   add_json(command, options);
-  command.footer("stitchcuda plan examples/resnet18.py\nstitchcuda plan model.py --gpu H100 --json");
+  command.footer(
+      "stitchcuda plan examples/resnet18.py\nstitchcuda plan model.py --gpu H100 --json\n"
+      "stitchcuda plan model.py -o plan.json\nstitchcuda code model.py --plan plan.json -o program/");
 }
 
 void add_optimize(CLI::App& app, Options& options) {
@@ -324,6 +331,8 @@ void add_code(CLI::App& app, Options& options) {
   CLI::App& command = *app.add_subcommand("code", "Write a CUDA program for a model");
   command.add_option("MODEL", code.model, "a .py file or a graph folder")->required();
   command.add_option("-o,--out", code.out, "the program's folder")->type_name("FOLDER")->required();
+  command.add_option("--plan", code.plan, "write the program of this plan instead of making one")
+      ->type_name("FILE");
   command.add_flag("--plain", code.plain, "one simple kernel per node: no fusion, no libraries");
   command.add_flag("--rounding", code.rounding, "also store fp16 between convolutions: verify the result");
   command.add_option("--without", code.without, "a step to leave out, by its name in the plan")

@@ -15,7 +15,12 @@ const std::string& node_name(const Graph& graph, int32_t node) {
   return graph[graph.nodes[static_cast<size_t>(node)].results[0]].name;
 }
 
-std::string graph_hash(const Graph& graph) { return sha256(print_graph(graph)); }
+// What is computed, not which line of the model asked for it.
+std::string graph_hash(const Graph& graph) {
+  Graph bare = graph;
+  for (Node& node : bare.nodes) node.where.clear(), node.module.clear();
+  return sha256(print_graph(bare));
+}
 
 namespace {
 
@@ -71,16 +76,11 @@ Json region_json(const Context& context, const Plan& plan, const Region& region)
 
 Json to_json(const Context& context, const Plan& plan) {
   const Graph& graph = context.graph;
-  Json json = {{"stitch_plan", plan_version},
-               {"model", graph.name},
-               {"graph", graph_hash(graph)},
-               {"class", name(plan.numerics)},
-               {"gpu", context.gpu.name},
-               {"one_graph", plan.one_graph},
-               {"pytorch_tf32", Json::object()},
-               {"estimated_seconds", estimate(context, plan)},
-               {"steps", Json::array()},
-               {"regions", Json::array()}};
+  Json json = {{"stitch_plan", plan_version},    {"model", graph.name},
+               {"graph", graph_hash(graph)},     {"class", name(plan.numerics)},
+               {"gpu", context.gpu.name},        {"one_graph", plan.one_graph},
+               {"pytorch_tf32", Json::object()}, {"estimated_seconds", estimate(context, plan)},
+               {"steps", Json::array()},         {"regions", Json::array()}};
   for (const auto& [node, tf32] : context.torch.tf32) json["pytorch_tf32"][node_name(graph, node)] = tf32;
   for (const Step& step : plan.steps)
     json["steps"].push_back({{"title", step.title},

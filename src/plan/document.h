@@ -24,8 +24,8 @@ Result<Premises> read_premises(const Json& document, const Graph& graph, const G
 // Checked in full (check_whole). Errors name the region and say how to mend it.
 Result<Plan> read_plan(const Json& document, const Context& context, const Catalogue& catalogue);
 
-// Nodes covered once, contracts meet, an order that runs; techniques accept their regions, offer what they are
-// asked for, knobs and their values are legal, types can be stored.
+// Nodes covered once, contracts meet, an order that runs; techniques accept their regions, offer what they
+// are asked for, knobs and their values are legal, types can be stored.
 Result<void> check_whole(const Context& context, const Plan& plan);
 
 // The JSON Schema of the document, made from the catalogue.

@@ -114,8 +114,9 @@ class Reader {
         return wrong(format("region '{}'", region.name), "there are two regions of this name");
       plan_.regions.push_back(std::move(region));
     }
-    for (size_t i = 0; i < regions->size(); ++i)
-      STITCH_CHECK(read_contract((*regions)[i], plan_.regions[i]));
+    for (size_t i = 0; i < regions->size(); ++i) STITCH_CHECK(read_contract((*regions)[i], plan_.regions[i]));
+    STITCH_CHECK(check(graph_, plan_));
+    STITCH_CHECK(contracts_meet());
     STITCH_TRY(const Json* steps, document.list("steps"));
     for (size_t i = 0; i < steps->size(); ++i) {
       STITCH_TRY(Fields step, Fields::of((*steps)[i], format("steps[{}]", i)));
@@ -133,7 +134,8 @@ class Reader {
     STITCH_TRY(out.why, step.text("why"));
     STITCH_TRY(out.regions, step.texts("regions"));
     const Json* gain = step.find("predicted_gain_seconds");
-    if (!gain || !gain->is_number()) return wrong(step.at("predicted_gain_seconds"), "a number is expected here");
+    if (!gain || !gain->is_number())
+      return wrong(step.at("predicted_gain_seconds"), "a number is expected here");
     out.predicted_gain = gain->get<double>();
     return out;
   }
@@ -145,8 +147,9 @@ class Reader {
     if (region.name.empty() || region.name.size() > 200)
       return wrong(number + ".name", "a name of 1 to 200 bytes is expected here");
     STITCH_TRY(Fields fields, Fields::of(value, format("region '{}'", shorten(printable(region.name), 60))));
-    STITCH_CHECK(fields.allow({"name", "technique", "arithmetic", "order", "choices", "nodes", "reads", "writes",
-                               "section", "branch", "knobs", "estimated_seconds", "bytes", "flops"}));
+    STITCH_CHECK(
+        fields.allow({"name", "technique", "arithmetic", "order", "choices", "nodes", "reads", "writes",
+                      "section", "branch", "knobs", "estimated_seconds", "bytes", "flops"}));
     STITCH_TRY(std::string technique, fields.text("technique"));
     region.technique = catalogue_.find(technique);
     if (!region.technique)
@@ -199,7 +202,8 @@ class Reader {
     Slot slot{found->second, {}};
     STITCH_TRY(std::string type, fields.text("dtype"));
     auto dtype = parse_dtype(type);
-    if (!dtype) return wrong(where, format("'{}': there is no dtype '{}'", text, shorten(printable(type), 20)));
+    if (!dtype)
+      return wrong(where, format("'{}': there is no dtype '{}'", text, shorten(printable(type), 20)));
     slot.storage.dtype = *dtype;
     const Json* shape = fields.find("shape");
     if (shape && *shape != Json(graph_.type(slot.value).shape))
@@ -224,12 +228,14 @@ class Reader {
       std::vector<std::string> needed;
       for (ValueId id : expected) needed.push_back(graph_[id].name);
       if (list->size() != expected.size())
-        return wrong(where, format("{} {} values, where its nodes need {}", side, list->size(), expected.size()),
+        return wrong(where,
+                     format("{} {} values, where its nodes need {}", side, list->size(), expected.size()),
                      format("it {}: {}", side, join(needed, ", ")));
       for (size_t i = 0; i < expected.size(); ++i) {
         STITCH_TRY(Slot slot, read_slot((*list)[i], where));
         if (slot.value != expected[i])
-          return wrong(where, format("{} '{}' where its nodes need '{}'", side, graph_[slot.value].name, needed[i]),
+          return wrong(where,
+                       format("{} '{}' where its nodes need '{}'", side, graph_[slot.value].name, needed[i]),
                        format("it {}: {}", side, join(needed, ", ")));
         Storage& stored = plan_.storage[index_of(slot.value)];
         if (writes)
@@ -238,7 +244,6 @@ class Reader {
           read_.push_back({&region, slot});
       }
     }
-    if (&region == &plan_.regions.back()) return contracts_meet();
     return {};
   }
 
@@ -247,8 +252,9 @@ class Reader {
       const Storage& stored = plan_.storage[index_of(slot.value)];
       if (stored == slot.storage) continue;
       auto text = [](const Storage& storage) {
-        return storage.order.empty() ? std::string(name(storage.dtype))
-                                     : format("{} in the order [{}]", name(storage.dtype), join(storage.order, ","));
+        return storage.order.empty()
+                   ? std::string(name(storage.dtype))
+                   : format("{} in the order [{}]", name(storage.dtype), join(storage.order, ","));
       };
       return wrong(format("region '{}'", region->name),
                    format("reads '{}' as {}, and it is stored as {}", graph_[slot.value].name,
@@ -281,8 +287,9 @@ Result<Premises> read_premises(const Json& document, const Graph& graph, const G
                  "make the plan again: stitchcuda plan MODEL -o plan.json");
   STITCH_TRY(std::string on, fields.text("gpu"));
   if (on != gpu.name)
-    return wrong("gpu", format("the plan is for {}, not for {}", shorten(printable(on), 60), gpu.name),
-                 format("plan again with --gpu {0}, or use this plan with the GPU it is for", quote(gpu.name)));
+    return wrong(
+        "gpu", format("the plan is for {}, not for {}", shorten(printable(on), 60), gpu.name),
+        format("plan again with --gpu {0}, or use this plan with the GPU it is for", quote(gpu.name)));
   Premises out;
   STITCH_TRY(std::string numerics, fields.text("class"));
   STITCH_TRY(out.numerics, parse_numerics(numerics));

@@ -24,8 +24,8 @@ std::set<ValueId> results_of(const Graph& graph, const Region& region) {
   return out;
 }
 
-Error at_region(const Region& region, std::string message) {
-  return user_error("plan", format("region '{}': {}", region.name, message));
+Error at_region(const Region& region, std::string message, std::string fix = {}) {
+  return at(format("plan: region '{}'", region.name), user_error("plan", std::move(message), std::move(fix)));
 }
 
 }  // namespace
@@ -146,7 +146,9 @@ Result<void> check(const Graph& graph, const Plan& plan) {
   }
   for (size_t n = 0; n < graph.nodes.size(); ++n)
     if (!covered[n])
-      return user_error("plan", format("'{}' is in no region", graph[graph.nodes[n].results[0]].name));
+      return at("plan",
+                user_error("plan", format("'{}' is in no region", graph[graph.nodes[n].results[0]].name),
+                           "add it to the nodes of one"));
   for (size_t v = 0; v < plan.storage.size(); ++v) {
     const std::vector<int64_t>& order = plan.storage[v].order;
     if (order.empty()) continue;

@@ -209,9 +209,9 @@ TEST(Planning, TensorCoresHaveASecondChance) {
       "graph \"g\"\nparameter %w : f32[8192,8192]\ninput %x : f32[1024,8192]\n"
       "%a = linear(%x, %w) : f32[1024,8192]\noutput %a\nend\n");
   auto planned = [&](const std::set<std::string>& dropped) {
-    auto plan = plan::plan_of_steps(
-        context_of(graph), code::catalogue(),
-        [&](const plan::StepRule& rule) { return !dropped.contains(std::string(rule.name)); });
+    auto plan = plan::plan_of_steps(context_of(graph), code::catalogue(), [&](const plan::StepRule& rule) {
+      return !dropped.contains(std::string(rule.name));
+    });
     if (!plan) throw Bug(plan.error().text());
     const plan::Region& region = plan->regions[0];
     return std::pair{std::string(region.technique->name()), region.choice("longest_sum", 0)};
@@ -278,7 +278,8 @@ plan::Plan stored(const Graph& graph, Numerics numerics, bool half) {
 TEST(Planning, WhatLiesBetweenConvolutionsIsHalfAndChannelsLast) {
   Graph graph = graph_of(two_convolutions(16));
   plan::Storage half{DType::f16, {0, 2, 3, 1}}, last{DType::f32, {0, 2, 3, 1}}, plain{DType::f32, {}};
-  plan::Plan halves = stored(graph, Numerics::standard, true), single = stored(graph, Numerics::standard, false);
+  plan::Plan halves = stored(graph, Numerics::standard, true),
+             single = stored(graph, Numerics::standard, false);
   for (const char* name : {"a", "r"}) {
     EXPECT_EQ(halves.storage[index_of(graph.find(name))], half) << name;
     EXPECT_EQ(single.storage[index_of(graph.find(name))], last) << name;
@@ -316,7 +317,8 @@ TEST(Planning, WhatStatisticsShowIsExact) {
   text.insert(text.find("end\n"), "update %mean = %m\nupdate %var = %v\n");
   Graph graph = graph_of(text);
   // PyTorch decides about its convolutions in both classes alike.
-  for (Numerics numerics : {Numerics::standard, Numerics::tf32}) EXPECT_EQ(ten_bits(graph, numerics), std::set<int32_t>{3});
+  for (Numerics numerics : {Numerics::standard, Numerics::tf32})
+    EXPECT_EQ(ten_bits(graph, numerics), std::set<int32_t>{3});
   EXPECT_EQ(ten_bits(graph, Numerics::half).size(), 2u);
   plan::Plan plan = stored(graph, Numerics::standard, true);
   EXPECT_EQ(plan.regions[0].technique->name(), "conv.split_half");
