@@ -3,8 +3,10 @@
 //   build/dev/loops_bench > loops.cu
 //   nvcc -std=c++20 -O3 -arch=sm_90a -I src/program/include loops.cu -o loops && ./loops
 #include <cstdio>
+#include <set>
 
 #include "base/format.h"
+#include "base/text.h"
 #include "code/loops/kernel.h"
 #include "code/loops/techniques.h"
 #include "graph/text.h"
@@ -96,7 +98,8 @@ static void report(const char* label, double bytes, int kernels, Run run) {
 )";
 
 int write() {
-  std::string kernels, calls, includes;
+  std::string kernels, calls;
+  std::set<std::string> includes;
   int number = 0;
   const GpuSpec gpu = *find_gpu("H200");
   for (const Case& each : cases) {
@@ -113,7 +116,8 @@ int write() {
     RegionRequest request = plain_request(context, region);
     auto code = (*technique)->write(request);
     if (!code) return std::fprintf(stderr, "%s: %s\n", each.label, code.error().text().c_str()), 1;
-    includes = code->includes;
+    for (std::string& line : split(code->includes, '\n'))
+      if (!line.empty()) includes.insert(std::move(line));
     kernels += code->source + "\n";
     double bytes = 0;
     std::string memory, arguments, freed;
@@ -136,7 +140,8 @@ int write() {
         "  {{\n{}    report(\"{}\", {:.0f}.0, {}, [&] {{ return enqueue_{}({}nullptr); }});\n   {}\n  }}\n",
         memory, each.label, bytes, code->kernels, region.name, arguments, freed);
   }
-  std::printf("%s\n%s\n%sint main() {\n%s}\n", includes.c_str(), head, kernels.c_str(), calls.c_str());
+  for (const std::string& line : includes) std::printf("%s\n", line.c_str());
+  std::printf("%s\n%sint main() {\n%s}\n", head, kernels.c_str(), calls.c_str());
   return 0;
 }
 

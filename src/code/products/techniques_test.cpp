@@ -88,7 +88,8 @@ TEST(Techniques, TakeEveryPointwiseOp) {
     EXPECT_EQ(refusal("matmul.cublaslt", graph), "accepted") << op;
   }
   const char* conv =
-      "input %x : f32[1,3,8,8]\nparameter %w : f32[4,3,3,3]\n%y = conv(%x, %w) : f32[1,4,6,6]\n"
+      "input %x : f32[1,3,8,8]\nparameter %w : f32[4,3,3,3]\n%y = conv(%x, %w) stride=[1,1] padding=[0,0] "
+      "dilation=[1,1] : f32[1,4,6,6]\n"
       "%z = elu(%y) : f32[1,4,6,6]\noutput %z\n";
   EXPECT_EQ(refusal("conv.cudnn", conv), "accepted");
   const char* other_type =

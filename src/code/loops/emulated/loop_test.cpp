@@ -60,12 +60,12 @@ TEST(LoopDevice, Chains) {
       "graph \"g\"\ninput %a : f32[2,16,9,31]\n\n%y = concat(%a, %a, %a) dim=1 : f32[2,48,9,31]\n\noutput "
       "%y\nend\n",
       {{"a", half_last}, {"y", half_last}});
-  // A weight that wouldn't stay in the cache serves all rows in turns.
+  // A weight that wouldn't stay in the cache serves all rows, one after the other.
   add("large weights",
       "graph \"g\"\ninput %x : f32[2,3,1,1050001]\nparameter %w : f32[1,1,1050001]\nparameter %b : "
       "f32[1050001]\n\n%m = mul(%x, %w) : f32[2,3,1,1050001]\n%a = add(%m, %b) : f32[2,3,1,1050001]\n\n"
       "output %a\nend\n");
-  EXPECT_NE(bench.last().code.source.find("turn < 6"), std::string::npos);
+  EXPECT_NE(bench.last().code.source.find("item < 6"), std::string::npos);
   // Short rows are looked at again in registers; a thread that has all channels looks once.
   std::string shares =
       "graph \"g\"\ninput %x : f32[8,{0},10,90,23]\n\n%s = softmax(%x) dim=1 : f32[8,{0},10,90,23]\n%p = "

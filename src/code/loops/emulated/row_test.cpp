@@ -184,13 +184,13 @@ TEST(RowDevice, ChannelsLast) {
       "f32[{0}]\n%y = relu(%s) : f32[{0}]\n\noutput %y\noutput %nm\noutput %pv\nend\n";
   Stored half_last{DType::f16, order};
   for (const char* shape : {"2,24,30,31", "2,24,224,160"}) {
-    const bool turns = std::string_view(shape) == "2,24,224,160";
+    const bool by_items = std::string_view(shape) == "2,24,224,160";
     suite.add(format("two norms of {}", shape), format_of(two, {shape}),
               {{"x", half_last}, {"z", half_last}, {"y", half_last}}, "batch_norm");
-    EXPECT_EQ(suite.bench.last().code.source.find("turn < 2") != std::string::npos, turns);
+    EXPECT_EQ(suite.bench.last().code.source.find("item < 2") != std::string::npos, by_items);
     suite.add(format("two norms of {} to planes", shape), format_of(two, {shape}),
               {{"x", half_last}, {"z", half_last}}, "batch_norm");
-    EXPECT_EQ(suite.bench.last().code.source.find("turn < 2") != std::string::npos, turns);
+    EXPECT_EQ(suite.bench.last().code.source.find("item < 2") != std::string::npos, by_items);
   }
   suite.add("mean",
             "graph \"g\"\ninput %x : f32[2,40,24,23]\n\n%y = silu(%x) : f32[2,40,24,23]\n%m = mean(%y) "

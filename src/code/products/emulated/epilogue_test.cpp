@@ -46,7 +46,8 @@ std::vector<Case> epilogue_cases() {
     for (const char* technique : {"conv.plain", "conv.cudnn"})
       all.push_back({.name = format("conv_{}_{}", technique + 5, form.name),
                      .technique = technique,
-                     .graph = conv + filled(form.graph, "f32[2,4,5,4]", "bool[2,4,5,4]") + "output %z\n"});
+                     .graph = conv + filled(form.graph, "f32[2,4,5,4]", "bool[2,4,5,4]") + "output %z\n",
+                     .numerics = Numerics::strict});
   }
   return all;
 }
