@@ -38,6 +38,7 @@ const std::vector<Folder>& folders() {
       {"plan/golden_test.cpp", planner_tests, coder},
       {"plan/planning_test.cpp", planner_tests, coder},
       {"plan/document_test.cpp", planner_tests, coder},
+      {"plan/difference_test.cpp", planner_tests, coder},
       {"program/include/", "shipped with every program", {}},
       {"runner/child/",
        "a process of its own: cmake/runner.cmake links these rooms",

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "code/products/attention.h"
 #include "code/products/techniques.h"
+#include "program/include/stitch/kernels/shared_memory.h"
 
 namespace stitch::code {
 
@@ -41,6 +42,12 @@ Result<void> AttentionFlash::accepts_region(const plan::Context& context, const 
   for (ValueId operand : node.operands)
     if (operand != ValueId::none && graph.type(operand).elements() == 0)
       return not_for(region, "attends to something");
+  const int64_t shared = shared_memory::flash_attention(graph.type(node.operands[0]).shape.back(),
+                                                        graph.type(node.operands[2]).shape.back()) +
+                         shared_memory::declared;
+  if (shared > context.gpu.shared_per_block)
+    return not_for(region, format("needs {} bytes of shared memory, and a block of {} has {}", shared,
+                                  context.gpu.name, context.gpu.shared_per_block));
   return {};
 }
 

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "code/products/attention.h"
 #include "code/products/techniques.h"
+#include "program/include/stitch/kernels/shared_memory.h"
 
 namespace stitch::code {
 
@@ -38,6 +39,17 @@ Tiles tiles_of(const Attention& a, const RegionRequest& request) {
   out.warps = request.region.choice("warps", out.warps);
   out.row_tiles = request.region.choice("row_tiles", out.row_tiles);
   out.key_tile = request.region.choice("key_tile", out.key_tile);
+  // A block's shared memory is what GPUs differ in most.
+  const int64_t parts = splits(request.context.numerics) ? 2 : 1;
+  auto fits = [&] {
+    return shared_memory::tensor_core_attention(a.width, a.value_width, 16 * out.warps * out.row_tiles,
+                                                out.key_tile, parts) +
+               shared_memory::declared <=
+           request.context.gpu.shared_per_block;
+  };
+  if (!fits()) out.row_tiles = 1;
+  while (!fits() && out.key_tile > 16) out.key_tile = std::max<int64_t>(out.key_tile / 32 * 16, 16);
+  while (!fits() && out.warps > 1) --out.warps;
   return out;
 }
 
@@ -83,6 +95,14 @@ Result<void> AttentionTensorCore::accepts_region(const plan::Context& context,
   for (ValueId operand : node.operands)
     if (operand != ValueId::none && graph.type(operand).elements() == 0)
       return not_for(region, "attends to something");
+  const int64_t halves = splits(context.numerics) ? 2 : 1;
+  const int64_t least = is_wide(k.back(), v.back())
+                            ? shared_memory::wide_heads_attention(k[k.size() - 2], v.back(), halves)
+                            : shared_memory::tensor_core_attention(k.back(), v.back(), 16, 16, halves);
+  if (least + shared_memory::declared > context.gpu.shared_per_block)
+    return not_for(region,
+                   format("needs {} bytes of shared memory, and a block of {} has {}",
+                          least + shared_memory::declared, context.gpu.name, context.gpu.shared_per_block));
   return {};
 }
 

@@ -73,7 +73,7 @@ Result<void> RnnPersistent::accepts_region(const plan::Context& context, const p
     if (r.dtype != DType::f32) return not_for(region, "has recurrences of f32 only");
     if (r.projected) return not_for(region, "has no projections");
     if (r.steps * r.batch * r.input * r.hidden == 0) return not_for(region, "has no recurrence over nothing");
-    auto spread = spread_of(r, context.gpu.sms);
+    auto spread = spread_of(r, context.gpu);
     if (!spread) return not_for(region, "has no room for these weights in registers");
     if (spread->clocks > most_clocks_a_cell * static_cast<double>(r.steps * r.layers))
       return not_for(region, "is for steps that are short, and these are bound by arithmetic");
@@ -84,7 +84,7 @@ Result<void> RnnPersistent::accepts_region(const plan::Context& context, const p
 Result<RegionCode> RnnPersistent::write_region(const RegionRequest& request) const {
   STITCH_TRY(Recurrence r, recurrence_of(request));
   if (r.x.place->dtype != DType::f32) return not_for(request.region, "reads its input in f32");
-  Spread spread = *spread_of(r, request.context.gpu.sms);
+  Spread spread = *spread_of(r, request.context.gpu);
 
   Signature signature("enqueue_" + request.name);
   signature.read(*r.x.place);
