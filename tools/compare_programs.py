@@ -27,11 +27,12 @@ class Tensor(ctypes.Structure):
 
 def build(folder, library, threads):
     """One translation unit a program would take minutes for large ones: regions go in `threads` parts."""
+    include = folder / "include" if (folder / "include").is_dir() else folder.parent / "include"  # one for all of them
     sources = [folder / "program.cu", folder / "manifest.cu"] + sorted(folder.glob("regions/*.cu"))
     parts = [sources[i::threads] for i in range(min(threads, len(sources)))]
     objects = []
     flags = ["-std=c++17", "-O3", "-arch=" + os.environ.get("ARCH", "sm_90a"), "-Xcompiler", "-fPIC,-fvisibility=hidden",
-             "-I", str(folder / "include"), "-I", str(folder)]
+             "-I", str(include), "-I", str(folder)]
     for number, part in enumerate(parts):
         unit = library.with_suffix(f".{number}.cu")
         unit.write_text("".join(f'#include "{each.resolve()}"\n' for each in part))
