@@ -52,18 +52,19 @@ first_error() { grep -m1 -E 'error|fatal' "$1" || tail -1 "$1"; }
 
 # compile_together FOLDER ARCHITECTURES FILE…: notes for every file and architecture how it went.
 compile_together() {
-  local folder=$1 wanted=$2 unit=$out/unit.cu log=$out/unit.log file one
+  local folder=$1 wanted=$2 unit=$out/unit.cu log=$out/unit.log file one alone
   shift 2
   for file in "$@"; do echo "#include \"$file\""; done >"$unit"
   if compile "$unit" "$folder" $wanted >"$log" 2>&1; then
     for file in "$@"; do for one in $wanted; do : >"$done/${key[$file]}.$one"; done; done
     return
   fi
-  for file in "$@"; do
-    for one in $wanted; do
-      if compile "$file" "$folder" "$one" >"$log" 2>&1; then : >"$done/${key[$file]}.$one"; else
-        first_error "$log" >"$done/${key[$file]}.$one"
-      fi
+  # Which architecture it was, and then which file.
+  for one in $wanted; do
+    compile "$unit" "$folder" "$one" >"$log" 2>&1 && alone=no || alone=yes
+    for file in "$@"; do
+      : >"$done/${key[$file]}.$one"
+      [ $alone = no ] || compile "$file" "$folder" "$one" >"$log" 2>&1 || first_error "$log" >"$done/${key[$file]}.$one"
     done
   done
 }
