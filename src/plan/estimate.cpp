@@ -35,7 +35,8 @@ RegionEstimate estimate(const Context& context, const Plan& plan, const Region& 
   const GpuSpec& gpu = context.gpu;
   const Work work = work_of(graph, plan, region);
   const Rate rate = region.technique->rate(context, region);
-  RegionEstimate out{.bytes = work.bytes, .flops = work.flops};
+  RegionEstimate out{.bytes = region.technique->kernel_bytes(context, region).value_or(work.bytes),
+                     .flops = work.flops};
   out.memory = out.bytes / (rate.bandwidth * gpu.bandwidth);
   out.compute = work.matrix / rate.matrix + (work.flops - work.matrix) / (0.5 * gpu.fp32);
   out.rearranging =

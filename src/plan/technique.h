@@ -99,7 +99,9 @@ class Technique {
   }
 
   virtual Rate rate(const Context& context, const Region& region) const = 0;
-  // Bytes moved besides the region's own reads and writes: passes before and behind a library's kernel.
+  // Bytes that its main kernel moves; nothing: what the region reads and writes, as it is stored.
+  virtual std::optional<double> kernel_bytes(const Context&, const Region&) const { return std::nullopt; }
+  // Bytes moved besides that: passes before and behind a library's kernel.
   virtual double rearranged_bytes(const Context&, const Plan&, const Region&) const { return 0; }
   // Seconds of work that waits for itself, such as the steps of a recurrence.
   virtual double latency(const Context&, const Region&) const { return 0; }

@@ -180,12 +180,12 @@ class Joined {
     auto parts = parts_in_memory();
     if (!parts) return std::nullopt;
     const DType dtype = (*parts)[0].place->dtype;
-    const bool walked = !at_[dim_].appears("vector") && std::ranges::all_of(*parts, [](const Part& part) {
-      return part.where.appears_only_linearly("vector");
+    const bool walked = !at_[dim_].appears("index") && std::ranges::all_of(*parts, [](const Part& part) {
+      return part.where.appears_only_linearly("index");
     });
-    auto step = [&](const Part& part) { return walked ? part.where.factor_of("vector") : 0; };
+    auto step = [&](const Part& part) { return walked ? part.where.factor_of("index") : 0; };
     auto base = [&](const Part& part) {
-      return part.where - Index::variable("vector", INT32_MAX) * step(part);
+      return part.where - Index::variable("index", INT32_MAX) * step(part);
     };
     Indices bases = {at_[dim_]};
     for (const Part& part : *parts) {
@@ -202,13 +202,13 @@ class Joined {
                             return appended(named(part.place->pointer), base(part));
                           })));
       const int64_t first = step((*parts)[0]);
-      Expression place = Index::variable("vector", INT32_MAX) * first;
+      Expression place = Index::variable("index", INT32_MAX) * first;
       if (!std::ranges::all_of(*parts, [&](const Part& part) { return step(part) == first; })) {
         std::string strides = unique("_stride");
         emitter_.add(define_constant(emitter_.index_type(), strides, choice(*parts, [&](const Part& part) {
                                        return Expression(step(part));
                                      })));
-        place = named("vector") * named(strides);
+        place = named("index") * named(strides);
       }
       scopes.remember(key, code::element(name, place));
     }

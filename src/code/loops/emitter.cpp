@@ -10,13 +10,11 @@ namespace stitch::code::loops {
 
 const std::set<std::string_view>& own_names() {
   static const std::set<std::string_view> words = {
-      "aligned",  "all",      "before",     "block",   "c",      "carry",
-      "chunk",    "columns",  "e",          "element", "first",  "found",
-      "held",     "here",     "i",          "inside",  "item",   "items",
-      "k",        "kz",       "lane",       "mine",    "part",   "part_begin",
-      "part_end", "r",        "row",        "run",     "stream", "tickets",
-      "tile",     "total",    "transposed", "v",       "vector", "wanted_vector",
-      "within",   "workspace"};
+      "aligned",    "all",     "before", "block",        "c",      "carry",    "chunk", "columns",
+      "e",          "element", "first",  "found",        "held",   "here",     "i",     "inside",
+      "item",       "items",   "k",      "kz",           "lane",   "mine",     "part",  "part_begin",
+      "part_end",   "r",       "row",    "run",          "stream", "tickets",  "tile",  "total",
+      "transposed", "v",       "index",  "wanted_index", "within", "workspace"};
   return words;
 }
 

@@ -44,7 +44,7 @@ Attempt attempt(const std::vector<const Place*>& writes, const std::string& name
 
   std::unique_ptr<LoopEmitter> emitter = make();
   const Type type = emitter->index_type();
-  const std::string unit = width > 1 ? "vector" : "element";
+  const std::string unit = width > 1 ? "index" : "element";
   // Few threads with much to do each: small blocks, so that every multiprocessor has some.
   const int threads = !together && count < int64_t{4} * 256 * emitter->request().context.gpu.sms ? 64 : 256;
   // After stages from the end: what they read last may still be in the second-level cache.

@@ -46,10 +46,10 @@ template <bool aligned>
 __global__ void __launch_bounds__(256) region(const float* __restrict__ x,  // (64, 100)
                                               const float* __restrict__ b,  // (100)
                                               float* __restrict__ y) {      // (64, 100)
-  const int vector = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  if (vector >= 1600) return;
-  const auto x_vector = stitch::load_vector<aligned, 4>(x + vector * 4);
-  const auto b_vector = stitch::load_vector<aligned, 4>(b + (vector % 25) * 4);
+  const int index = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (index >= 1600) return;
+  const auto x_vector = stitch::load_vector<aligned, 4>(x + index * 4);
+  const auto b_vector = stitch::load_vector<aligned, 4>(b + (index % 25) * 4);
   stitch::Pack<float, 4> y_out;
 #pragma unroll
   for (int v = 0; v < 4; ++v) {
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(256) region(const float* __restrict__ x,  // (
     const float y_value = stitch::relu(a);
     y_out[v] = y_value;
   }
-  stitch::store_vector<aligned>(y + vector * 4, y_out);
+  stitch::store_vector<aligned>(y + index * 4, y_out);
 }
 
 }  // namespace
@@ -132,7 +132,7 @@ TEST(Loop, IndicesAreWideWhereTheyMustBe) {
   std::string source = written(
       "graph \"g\"\ninput %x : f32[5,1000000000]\n\n%y = neg(%x) : f32[5,1000000000]\n\noutput %y\nend\n",
       "loop");
-  EXPECT_NE(source.find("const int64_t vector = static_cast<int64_t>(blockIdx.x) * blockDim.x"),
+  EXPECT_NE(source.find("const int64_t index = static_cast<int64_t>(blockIdx.x) * blockDim.x"),
             std::string::npos)
       << source;
 }

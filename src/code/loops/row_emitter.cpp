@@ -120,12 +120,12 @@ Indices RowEmitter::open_elements(const Reduction& reduction) {
     const int64_t each = divided_up(divided_up(vectors, plan_.parts()), plan_.lanes()) * plan_.lanes();
     add(define_constant(type, "part_begin", launch_index(type, "blockIdx.y") * each));
     add(define_constant(type, "part_end", select(begin + each < vectors, begin + each, vectors)));
-    open({type, "vector", plan_.lanes() > 1 ? begin + lane : begin, end, plan_.lanes(), 4});
+    open({type, "index", plan_.lanes() > 1 ? begin + lane : begin, end, plan_.lanes(), 4});
   } else {
-    open({type, "vector", plan_.lanes() > 1 ? lane : 0, vectors, plan_.lanes(),
+    open({type, "index", plan_.lanes() > 1 ? lane : 0, vectors, plan_.lanes(),
           plan_.column && vectors > 64 ? 8 : 0});
   }
-  Index vector = Index::variable("vector", vectors), inner = open_vector(width);
+  Index vector = Index::variable("index", vectors), inner = open_vector(width);
   elements_depth_ = scopes_.depth();
   if (holding_)
     for (const auto& [key, each] : held_) scopes_.remember(key, element_of_held(each.array));
@@ -140,15 +140,15 @@ Indices RowEmitter::open_elements(const Reduction& reduction) {
 void RowEmitter::declare_vector(const Expression& number, int64_t reach, int64_t vectors) {
   const Type type = index_type();
   if (reach == vectors) {
-    add(define_constant(type, "vector", number));
+    add(define_constant(type, "index", number));
   } else {
-    const Expression wanted = named("wanted_vector");
+    const Expression wanted = named("wanted_index");
     add(define_constant(type, wanted->name, number));
     add(define_constant(bool_type, "within", wanted < vectors));
-    add(define_constant(type, "vector", select(named("within"), wanted, vectors - 1)));
+    add(define_constant(type, "index", select(named("within"), wanted, vectors - 1)));
     store_condition_ = named("within");
   }
-  scopes_.introduce("vector");
+  scopes_.introduce("index");
 }
 
 void RowEmitter::close_elements() {
@@ -190,7 +190,7 @@ int64_t RowEmitter::shared_bytes() const {
 // What memory gave is as good to hold as what was made of it: whichever the loops that follow ask for.
 void RowEmitter::loaded(ValueId id, const std::string& key, const Indices& at) {
   if (scopes_.depth() == elements_depth_ &&
-      std::ranges::any_of(at, [](const Index& index) { return index.appears("vector"); }))
+      std::ranges::any_of(at, [](const Index& index) { return index.appears("index"); }))
     hold(key, id);
 }
 

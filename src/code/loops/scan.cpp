@@ -201,16 +201,16 @@ std::optional<Attempt> kernel_by_block(const RegionRequest& request, const Rows&
   auto declare_vector = [&] {
     const Expression thread = launch_index(type, "threadIdx.x");
     const Expression place = items > 1 ? named("chunk") + thread * items + item : named("chunk") + thread;
-    emitter.add(define_constant(type, "vector", walk.backwards ? Expression(vectors - 1) - place : place));
-    emitter.scopes().introduce("vector");
+    emitter.add(define_constant(type, "index", walk.backwards ? Expression(vectors - 1) - place : place));
+    emitter.scopes().introduce("index");
   };
   auto each = [&](const auto& body) {
     if (items > 1) {
       emitter.scopes().open({For{int_type, "item", 0, items, 1, For::whole}}, {"item"}, false);
       declare_vector();
     }
-    emitter.guard(walk.backwards ? named("vector") >= 0 : named("vector") < vectors);
-    Index vector = Index::variable("vector", vectors), lane = emitter.open_vector(width);
+    emitter.guard(walk.backwards ? named("index") >= 0 : named("index") < vectors);
+    Index vector = Index::variable("index", vectors), lane = emitter.open_vector(width);
     body(vector * width + lane, mine(width == 1 ? item : items > 1 ? item * width + v : v));
     emitter.close_vector();
     emitter.close();

@@ -49,9 +49,9 @@ std::optional<Kernel> transposed_kernel(const RegionRequest& request, const Plac
   Expression block = named("blockIdx.x");
   if (emitter->stages) block = named("gridDim.x") - 1 - block;
   emitter->add(define_constant(type, "tile", static_cast_to(type, block)));
-  emitter->add(define_constant(int_type, "vector", thread % tile->vectors));
+  emitter->add(define_constant(int_type, "index", thread % tile->vectors));
   emitter->add(define_constant(int_type, "row", thread / tile->vectors));
-  for (const char* each : {"tile", "vector", "row"}) emitter->scopes().introduce(each);
+  for (const char* each : {"tile", "index", "row"}) emitter->scopes().introduce(each);
   emitter->add(define_shared({"float", 4}, "transposed", {tile->channels(), tile->pixels + 1}));
   const Indices part = unflatten(Index::variable("tile", blocks), {samples, slices, pieces});
   const Index first_pixel = part[2] * tile->pixels, first_channel = part[1] * tile->channels();
@@ -68,7 +68,7 @@ std::optional<Kernel> transposed_kernel(const RegionRequest& request, const Plac
   Index pixel = emitter->declare_index(
       "pixel", pixels % tile->pixels == 0 ? within : select(within < pixels - 1, within, pixels - 1), pixels);
   const Index lane = emitter->open_vector(width);
-  const Index channel = Index::variable("vector", tile->vectors) * width + lane;
+  const Index channel = Index::variable("index", tile->vectors) * width + lane;
   const Expression value = emitter->value(write.value, place_of(first_channel + channel, pixel));
   emitter->add(assign(element(element("transposed", channel), item * tile->rows() + row), value));
   emitter->close_vector();

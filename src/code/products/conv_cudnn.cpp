@@ -341,6 +341,16 @@ class ConvCudnn final : public ProductTechnique {
     return {proposal_knob(), {"search", "1: cuDNN times its algorithms when a program is created", {0, 1}}};
   }
   bool has_free_epilogue() const override { return false; }
+  // Of its own copies, where it has some: in the type that it multiplies.
+  std::optional<double> kernel_bytes(const plan::Context& context,
+                                     const plan::Region& region) const override {
+    const Graph& graph = context.graph;
+    const Node& node = *plan::convolution_in(graph, region);
+    int64_t elements = 0;
+    for (ValueId id : {node.operands[0], node.operands[1], node.results[0]})
+      elements += graph.type(id).elements();
+    return static_cast<double>(elements * (region.offer.rounds_to_half() ? 2 : 4));
+  }
   double rearranged_bytes(const plan::Context& context, const plan::Plan& plan,
                           const plan::Region& region) const override;
   plan::Rate rate(const plan::Context& context, const plan::Region& region) const override {

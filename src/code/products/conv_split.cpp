@@ -89,20 +89,21 @@ struct HaloSizes {
   }
 
   // Two blocks share a multiprocessor.
-  bool fit() const {
-    constexpr int64_t most_shared = 110 * 1024, most = int64_t{1} << 31;
-    return shared_bytes <= most_shared && blocks < most && slices <= 65535;
+  bool fit(const GpuSpec& gpu) const {
+    constexpr int64_t most = int64_t{1} << 31, spare = 4 * 1024;
+    return shared_bytes <= std::min(gpu.shared_per_sm / 2 - spare, gpu.shared_per_block) && blocks < most &&
+           slices <= 65535;
   }
 };
 
 // The kernel with a halo wants rows below each other and neighbours along x or channels.
-std::optional<Halo> halo_of(const Convolution& c) {
+std::optional<Halo> halo_of(const GpuSpec& gpu, const Convolution& c) {
   if (c.transposed || c.groups != 1 || c.result.scatter || c.channels_in > 16) return std::nullopt;
   const Halo plain(c);
   if (plain.has_short_rows())
-    if (Halo joined = plain.with_rows_joined(); HaloSizes(c, joined).fit()) return joined;
+    if (Halo joined = plain.with_rows_joined(); HaloSizes(c, joined).fit(gpu)) return joined;
   if (c.size_out[1] == 1 || (plain.out[4] != 1 && plain.out[1] != 1)) return std::nullopt;
-  return HaloSizes(c, plain).fit() ? std::optional(plain) : std::nullopt;
+  return HaloSizes(c, plain).fit(gpu) ? std::optional(plain) : std::nullopt;
 }
 
 std::string halo_struct(const Convolution& c, const Halo& halo, const std::string& name) {
@@ -196,7 +197,7 @@ Result<RegionCode> ConvSplitHalf::write_region(const RegionRequest& request) con
   STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, 1));
   const bool exact = is_exact(request.region.offer);
   bool last = !c.result.scatter && c.strides(c.result.view)[1] == 1 && c.channels_out > 1;
-  const std::optional<Halo> halo = halo_of(c);
+  const std::optional<Halo> halo = halo_of(request.context.gpu, c);
   std::string product = type_name(request.name, "Product"), packed = request.name + "_weight_split";
   const Place &x = *c.x.place, &weight = *c.weight.place, &out = *c.result.view.place;
   int64_t elements = halo ? HaloSizes(c, *halo).packed : 2 * packed_elements(c);
