@@ -9,7 +9,7 @@ namespace stitch::code {
 
 const plan::Catalogue& catalogue() {
   // Within a kind the Planner takes the first that accepts a region and suits it.
-  static const std::array<const plan::Technique*, 23> all = {
+  static const auto all = std::to_array<const plan::Technique*>({
       &matmul_vector(),          // a matrix times one to twelve vectors
       &matmul_cublaslt(),        // products in general
       &matmul_split_half(),      // FP32 products on fp16 tensor cores, in place of the library's
@@ -33,7 +33,7 @@ const plan::Catalogue& catalogue() {
       &loops::scan(),            //
       &loops::scatter(),         //
       &loops::sort(),            //
-  };
+  });
   static const plan::Catalogue catalogue{all};
   return catalogue;
 }
