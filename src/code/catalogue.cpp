@@ -10,6 +10,7 @@ namespace stitch::code {
 const plan::Catalogue& catalogue() {
   // Within a kind the Planner takes the first that accepts a region and suits it.
   static const auto all = std::to_array<const plan::Technique*>({
+      &matmul_outer(),           // depth one
       &matmul_vector(),          // a matrix times one to twelve vectors
       &matmul_cublaslt(),        // products in general
       &matmul_split_half(),      // FP32 products on fp16 tensor cores, in place of the library's

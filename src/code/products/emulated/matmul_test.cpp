@@ -173,6 +173,16 @@ std::vector<Case> matmul_cases() {
   }
   for (const Form& form : thin_forms)
     all.push_back({format("vector_{}", form.name), "matmul.vector", form.graph});
+  const Form outer_forms[] = {
+      {"linear",
+       "input %x : f32[33,1]\nparameter %w : f32[70,1]\nparameter %b : f32[70]\n"
+       "%a = linear(%x, %w, %b) : f32[33,70]\n%y = elu(%a) : f32[33,70]\noutput %y\n"},
+      {"batched",
+       "input %a : f32[5,7,1]\ninput %b : f32[5,1,9]\n%y = matmul(%a, %b) : f32[5,7,9]\noutput %y\n"},
+      {"strided",
+       "input %a : f32[20,1]{1,20}\ninput %b : f32[1,18]\n%y = matmul(%a, %b) : f32[20,18]\noutput %y\n"}};
+  for (const Form& form : outer_forms)
+    all.push_back({format("outer_{}", form.name), "matmul.outer", form.graph});
   for (const Form& form : more_forms)
     all.push_back({format("plain_{}", form.name), "matmul.plain", form.graph});
 
