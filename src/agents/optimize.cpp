@@ -271,6 +271,7 @@ class Optimizer {
   Result<Attempt> make(plan::Plan plan, Judged judged, const runner::Settings& settings) {
     STITCH_CHECK(plan::check(graph(), plan));
     STITCH_TRY(PackageContents contents, code::write_program(graph(), plan));
+    contents.gpu = options_.gpu.name;
     if (!settings.empty()) code::set_values(contents, settings);
     fs::path folder = scratch_ / format("step{}", ledger_.entries.size());
     STITCH_CHECK(write_package(folder, contents));

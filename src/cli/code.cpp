@@ -51,6 +51,7 @@ Result<int> run_code(const CodeCommand& command, Console& console) {
   STITCH_TRY(plan::Plan plan,
              plan::plan_of_steps(loaded.graph, command.numerics, code::techniques(), gpu, wanted));
   STITCH_TRY(PackageContents contents, code::write_program(loaded.graph, plan));
+  contents.gpu = gpu.name;
   STITCH_CHECK(add_constants(loaded, contents));
   if (fs::path(command.model).extension() == ".py") {
     STITCH_TRY(contents.task, read_file(command.model));

@@ -12,7 +12,8 @@ using Classify = std::function<Result<std::string>(const Graph& graph, const Reg
 
 Result<Plan> plain_plan(const Graph& graph, std::string numerics, const Classify& classify);
 
-// A C-like name for a region from its nodes: "layer1_conv1_conv2d".
+// A C-like name for a region from the model's modules: "layer1_0_conv1_relu", "layer1_0_add". Not unique: the
+// Coder tells equal ones apart.
 std::string region_name(const Graph& graph, const std::vector<int32_t>& nodes);
 
 }  // namespace stitch::plan

@@ -22,8 +22,21 @@ struct Package {
 // them; a manifest.json beside them has to say the same.
 Result<Package> load_package(const fs::path& folder_or_file);
 
+// What README.md tells of the plan besides the manifest.
+struct PlanNotes {
+  struct Region {
+    std::string idea;      // of its technique, a line
+    std::string computes;  // in the model's words: modules and ops
+    std::string line;      // of the model
+  };
+  std::vector<Region> regions;  // as the manifest has them; empty: nothing is known
+  std::string host;             // how a run is started, a sentence or two
+};
+
 struct PackageContents {
   Manifest manifest;
+  PlanNotes notes;
+  std::string gpu;                             // that it was made for; empty: not told
   std::map<std::string, std::string> sources;  // by their paths in the folder: program.cu, regions/….cu, …
   // For model_new.py: the task in KernelBench's form and the class in it. Without a text there is none.
   std::string task, model_class = "Model";
