@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
+#include "base/text.h"
 #include "code/catalogue.h"
 #include "code/write_program.h"
 #include "device/gpu_spec.h"
 #include "plan/steps.h"
+#include "program/fold.h"
 #include "verify/verify.h"
 
 namespace stitch::agents {
@@ -19,6 +22,22 @@ std::vector<std::string> examples() {
     if (entry.path().extension() == ".py") names.push_back(entry.path().stem().string());
   std::ranges::sort(names);
   return names;
+}
+
+// Kernels of loops break their lines themselves; where an expression has no place to break, it stays long.
+constexpr bool loop_kernels_may_be_longer = true;
+
+// Lines that a person has to scroll for, as FILE: LINE.
+std::vector<std::string> long_lines(const PackageContents& contents) {
+  std::set<std::string> exempt;
+  for (const ManifestRegion& region : contents.manifest.regions)
+    if (loop_kernels_may_be_longer && region.technique.find('.') == std::string::npos)
+      exempt.insert(region.file);
+  std::vector<std::string> out;
+  for (const auto& [path, text] : contents.sources)
+    for (const std::string& line : split(text, '\n'))
+      if (line.size() > generated_columns && !exempt.contains(path)) out.push_back(path + ": " + line);
+  return out;
 }
 
 class EveryExample : public testing::TestWithParam<std::string> {
@@ -34,6 +53,7 @@ class EveryExample : public testing::TestWithParam<std::string> {
     ASSERT_TRUE(plan) << plan.error().text();
     auto contents = code::write_program(context, *plan);
     ASSERT_TRUE(contents) << contents.error().text();
+    EXPECT_EQ(long_lines(*contents), std::vector<std::string>{});
     auto written = write_package(folder, *contents);
     ASSERT_TRUE(written) << written.error().text();
     auto verdict = verifier.judge({.program = folder, .task = task, .numerics = numerics, .quick = true});

@@ -12,16 +12,18 @@ namespace {
 
 // Words that generated code uses itself, beside C++'s.
 const std::set<std::string, std::less<>> reserved = {
-    "auto",   "bool",    "break",    "case",     "char",    "class",     "const",    "continue", "default",
-    "delete", "do",      "double",   "else",     "enum",    "export",    "extern",   "false",    "float",
-    "for",    "friend",  "goto",     "if",       "inline",  "int",       "long",     "new",      "not",
-    "or",     "and",     "operator", "xor",      "private", "public",    "register", "return",   "short",
-    "signed", "sizeof",  "static",   "struct",   "switch",  "template",  "this",     "throw",    "true",
-    "try",    "typedef", "union",    "unsigned", "using",   "virtual",   "void",     "volatile", "while",
-    "in",     "out",     "stream",   "device",   "params",  "workspace", "arena",    "weights",  "graphs",
-    "cublas", "cudnn",   "stitch",   "create",   "run",     "enqueue",   "inputs",   "outputs",  "parameters",
-    "exp",    "log",     "sqrt",     "sin",      "cos",     "tan",       "abs",      "min",      "max",
-    "pow",    "floor",   "ceil",     "round",    "erf",     "tanh"};
+    "auto", "bool", "break", "case", "char", "class", "const", "continue", "default", "delete", "do",
+    "double", "else", "enum", "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline",
+    "int", "long", "new", "not", "or", "and", "operator", "xor", "private", "public", "register", "return",
+    "short", "signed", "sizeof", "static", "struct", "switch", "template", "this", "throw", "true", "try",
+    "typedef", "union", "unsigned", "using", "virtual", "void", "volatile", "while", "in", "out", "stream",
+    "device", "params", "workspace", "arena", "weights", "graphs", "cublas", "cudnn", "stitch", "create",
+    "run", "enqueue", "inputs", "outputs", "parameters", "exp", "log", "sqrt", "sin", "cos", "tan", "abs",
+    "min", "max", "pow", "floor", "ceil", "round", "erf", "tanh", "settings", "beside",
+    // Functions of the C library: a kernel beside them would be an overload.
+    "div", "index", "time", "clock", "read", "write", "open", "close", "link", "pipe", "select", "signal",
+    "send", "bind", "accept", "connect", "exit", "system", "random", "rand", "remainder", "gamma", "fma",
+    "y0", "y1", "j0", "j1"};
 
 }  // namespace
 
@@ -36,6 +38,13 @@ std::string_view abi_type(DType dtype) {
                                                                "STITCH_BF16", "STITCH_I64", "STITCH_I32",
                                                                "STITCH_I8",   "STITCH_U8",  "STITCH_BOOL"};
   return names[static_cast<size_t>(dtype)];
+}
+
+std::string cuda_includes(const std::set<DType>& dtypes) {
+  std::string out;
+  if (dtypes.contains(DType::bf16)) out += "#include <cuda_bf16.h>\n";
+  if (dtypes.contains(DType::f16)) out += "#include <cuda_fp16.h>\n";
+  return out.empty() ? out : out + "\n";
 }
 
 std::string shape_comment(const Shape& shape) { return "(" + join(shape, ", ") + ")"; }

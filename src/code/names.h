@@ -14,6 +14,8 @@ namespace stitch::code {
 std::string_view element_type(DType dtype);
 // STITCH_F32, …
 std::string_view abi_type(DType dtype);
+// The headers of those that are no types of C++, and an empty line.
+std::string cuda_includes(const std::set<DType>& dtypes);
 // (2, 3, 224, 224)
 std::string shape_comment(const Shape& shape);
 // Letters, digits and underscores, and no word that C++ has taken.
@@ -23,6 +25,7 @@ class Names {
  public:
   // The identifier nearest to `wanted` that nobody has.
   std::string unique(std::string_view wanted);
+  bool taken(std::string_view name) const { return taken_.contains(name); }
 
  private:
   std::set<std::string, std::less<>> taken_;

@@ -6,6 +6,7 @@
 
 #include "code/catalogue.h"
 #include "code/names.h"
+#include "code/sharing.h"
 
 namespace stitch::code {
 
@@ -31,18 +32,33 @@ class Gatherer {
   Result<ProgramParts> gather() {
     parts_.signature = signature_of(graph_);
     parts_.constant = plan::constant_regions(graph_, plan_);
+    name_results();
     settle_leaves();
     settle_results();
-    for (const plan::Region& region : plan_.regions) STITCH_CHECK(write_region(region));
+    for (size_t r = 0; r < plan_.regions.size(); ++r) STITCH_CHECK(write_region(r));
     lay_out_scratch();
     return std::move(parts_);
   }
 
  private:
+  // A region has the plan's name, and what it writes is called after it; a new state after the old one.
+  void name_results() {
+    for (const Update& update : graph_.updates)
+      if (graph_[update.value].role == Role::result)
+        result_names_.emplace(update.value, graph_[update.target].name + "_new");
+    for (const plan::Region& region : plan_.regions) {
+      parts_.region_names.push_back(names_.unique(region.name));
+      for (ValueId id : region.writes) result_names_.emplace(id, parts_.region_names.back() + "_out");
+    }
+  }
+
   void settle(ValueId id, Home home, int index) {
     const Value& value = graph_[id];
     const plan::Storage& storage = plan_.storage[index_of(id)];
-    Resident resident{.home = home, .index = index, .name = names_.unique(value.name)};
+    auto result = result_names_.find(id);
+    Resident resident{.home = home,
+                      .index = index,
+                      .name = names_.unique(result == result_names_.end() ? value.name : result->second)};
     bool callers = home != Home::scratch;
     resident.place = {
         id, resident.name, callers ? value.type.dtype : storage.dtype, value.type.shape,
@@ -116,9 +132,13 @@ class Gatherer {
         }
   }
 
-  Result<void> write_region(const plan::Region& region) {
-    const Technique& technique = technique_of(region);
-    RegionRequest request{.context = context_, .region = region, .name = names_.unique(region.name)};
+  RegionRequest request_of(size_t r) const {
+    const plan::Region& region = plan_.regions[r];
+    RegionRequest request{.context = context_,
+                          .region = region,
+                          .name = parts_.region_names[r],
+                          .cublas = handle_of_branch("cublas", region.branch),
+                          .cudnn = handle_of_branch("cudnn", region.branch)};
     for (ValueId id : region.reads) request.reads.push_back(parts_.residents.at(id).place);
     for (ValueId id : region.writes) request.writes.push_back(parts_.residents.at(id).place);
     std::set<ValueId> seen;
@@ -129,9 +149,41 @@ class Gatherer {
         if (found != parts_.residents.end() && found->second.home == Home::weight)
           request.weights.push_back(found->second.place);
       }
+    return request;
+  }
+
+  std::set<DType> dtypes_of(const RegionRequest& request) const {
+    std::set<DType> out;
+    for (const auto* places : {&request.reads, &request.weights, &request.writes})
+      for (const Place& place : *places) out.insert(place.dtype);
+    for (int32_t n : request.region.nodes)
+      for (ValueId id : graph_.nodes[static_cast<size_t>(n)].results) out.insert(graph_.type(id).dtype);
+    return out;
+  }
+
+  // What a region adds to the program's struct has names that nothing else has there.
+  bool takes_names(const RegionCode& code) {
+    std::vector<std::string> own;
+    for (const Member& member : code.members) own.push_back(member.name);
+    for (const Packed& packed : code.packed) own.push_back(packed.name);
+    for (const Setting& setting : code.settings) own.push_back(setting.variable);
+    if (std::ranges::any_of(own, [&](const std::string& name) { return names_.taken(name); })) return false;
+    for (const std::string& name : own) names_.unique(name);
+    return true;
+  }
+
+  Result<void> write_region(size_t r) {
+    const plan::Region& region = plan_.regions[r];
+    const Technique& technique = technique_of(region);
     STITCH_CHECK(technique.accepts(context_, region));
+    RegionRequest request = request_of(r);
     STITCH_TRY(RegionCode code, technique.write(request));
-    parts_.region_names.push_back(request.name);
+    while (!takes_names(code)) {
+      request.name = parts_.region_names[r] = names_.unique(region.name);
+      STITCH_TRY(code, technique.write(request));
+    }
+    parts_.source_of.push_back(shared_.find(request, r, code).value_or(r));
+    parts_.dtypes.push_back(dtypes_of(request));
     parts_.regions.push_back(std::move(code));
     return {};
   }
@@ -175,6 +227,8 @@ class Gatherer {
   const Graph& graph_;
   const plan::Plan& plan_;
   Names names_;
+  std::map<ValueId, std::string> result_names_;
+  SharedKernels shared_;
   ProgramParts parts_;
 };
 
@@ -204,6 +258,10 @@ int ProgramParts::branches() const {
 
 bool ProgramParts::has_settings() const {
   return std::ranges::any_of(regions, [](const RegionCode& region) { return !region.settings.empty(); });
+}
+
+std::string handle_of_branch(const std::string& handle, int branch) {
+  return branch == 0 ? handle : format("{}_{}", handle, branch + 1);
 }
 
 Result<ProgramParts> gather_parts(const plan::Context& context, const plan::Plan& plan) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,17 +32,20 @@ struct ProgramParts {
   const plan::Context& context;
   const Graph& graph;
   const plan::Plan& plan;
-  Signature signature;
+  stitch::Signature signature;  // not the one of a region's function
   std::map<ValueId, Resident> residents;
   std::vector<RegionCode> regions;  // in the plan's order
   std::vector<std::string> region_names;
-  std::vector<bool> constant;    // regions that run once, when the program is created
-  std::vector<ValueId> scratch;  // in the order of layout.offsets; workspaces follow
+  std::vector<size_t> source_of;        // whose source and functions each region uses: mostly its own
+  std::vector<std::set<DType>> dtypes;  // that a region's source may name
+  std::vector<bool> constant;           // regions that run once, when the program is created
+  std::vector<ValueId> scratch;         // in the order of layout.offsets; workspaces follow
   Layout layout;
   std::vector<int64_t> workspace_at;  // a region each; -1: none
   // Outputs that no region writes where the caller wants them: out[index] is copied from a value at the end.
   std::vector<std::pair<ValueId, int>> copies;
 
+  const std::string& source_name(size_t region) const { return region_names[source_of[region]]; }
   bool uses(std::string_view library) const;
   bool has_settings() const;
   int branches() const;  // of the section that has the most; 1: all regions run one after the other
@@ -49,11 +53,9 @@ struct ProgramParts {
   bool starts_kernels_itself() const;
 };
 
-Result<ProgramParts> gather_parts(const plan::Context& context, const plan::Plan& plan);
+// A library's handle has one workspace, so every branch has handles of its own: cublas, cublas_2, …
+std::string handle_of_branch(const std::string& handle, int branch);
 
-// The text of program.cu, and of the header that declares the regions.
-std::string scaffold(const ProgramParts& parts);
-std::string region_header(const ProgramParts& parts);
-std::string settings_header(const ProgramParts& parts);
+Result<ProgramParts> gather_parts(const plan::Context& context, const plan::Plan& plan);
 
 }  // namespace stitch::code

@@ -1,6 +1,7 @@
 // What a family of the Coder is asked, and what it answers: one region as CUDA source.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,23 +27,36 @@ struct RegionRequest {
   std::vector<Place> reads;    // in the order of region.reads
   std::vector<Place> weights;  // parameters, buffers and constants it uses, row-major in their own dtype
   std::vector<Place> writes;   // in the order of region.writes
+  std::string cublas = "cublas", cudnn = "cudnn";  // handles that its members are created with
   const Graph& graph = context.graph;
   // The place of any of the above; null for values inside the region.
   const Place* find(ValueId value) const;
+  // For what the region makes of a place: "layer1_0_conv1_relu" and layer1_0_conv1_weight are
+  // "layer1_0_conv1_relu_weight".
+  std::string own_name(const Place& place) const;
 };
 
-// Something that lives as long as the program: a cuBLASLt product, packed weights.
+// Something that lives as long as the program: a cuBLASLt product, a cuDNN recurrence.
 struct Member {
   std::string type, name;  // "stitch::Matmul", "fc1"
   std::string create;  // statements that run once, after weights are in place; `return` a status on failure
+  std::vector<std::string> weights;  // pointers of those that `create` takes: they stay in place
 };
-// Device memory filled once when the program is created: weights in another layout or dtype.
+
+// A function of the region's source, called once when the program is created.
+struct PackCall {
+  std::string function;
+  std::vector<std::string> arguments;  // C names of weights and of packed memory; the stream follows
+};
+// Device memory that lives as long as the program: weights in another layout or dtype.
 struct Packed {
   std::string name;  // the C name of its pointer
   std::string type;  // element type: "__half"
+  int64_t element_bytes = 0;
   int64_t elements = 0;
-  std::string fill;  // statements that fill it, from the weights' pointers
+  std::optional<PackCall> fill;  // nothing: the region's own scratch, kept from run to run
 };
+Packed packed_memory(std::string name, DType type, int64_t elements, std::optional<PackCall> fill);
 
 // A number that is chosen before the program is created (stitch_set), and is a constant of it from then on.
 struct Setting {

@@ -4,8 +4,12 @@
 #include <set>
 
 #include "base/text.h"
+#include "code/model_lines.h"
+#include "code/names.h"
 #include "code/program_parts.h"
+#include "code/scaffold/scaffold.h"
 #include "plan/technique.h"
+#include "program/fold.h"
 
 namespace stitch::code {
 
@@ -18,18 +22,18 @@ Slot slot_of(const ProgramParts& parts, ValueId id) {
   return slot;
 }
 
+std::string region_path(const ProgramParts& parts, size_t r) {
+  return format("regions/{}.cu", parts.source_name(r));
+}
+
 Manifest manifest_of(const ProgramParts& parts) {
   Manifest manifest{.name = parts.graph.name, .numerics = parts.plan.numerics, .signature = parts.signature};
   manifest.architecture = parts.context.gpu.architecture.name;
   manifest.needs = "sm_80";  // __reduce_max_sync, mma.sync of 16 x 8 x 16
   for (size_t r = 0; r < parts.regions.size(); ++r) {
     const plan::Region& region = parts.plan.regions[r];
-    ManifestRegion one{parts.region_names[r],
-                       format("regions/{}.cu", parts.region_names[r]),
-                       std::string(region.technique->name()),
-                       {},
-                       {},
-                       {}};
+    ManifestRegion one{
+        parts.region_names[r], region_path(parts, r), std::string(region.technique->name()), {}, {}, {}};
     for (int32_t n : region.nodes)
       one.nodes.push_back(parts.graph[parts.graph.nodes[static_cast<size_t>(n)].results[0]].name);
     for (ValueId id : region.reads) one.reads.push_back(slot_of(parts, id));
@@ -65,16 +69,28 @@ std::string manifest_source(const Manifest& manifest) {
     }
     out += format(
         "}}  // namespace settings\n\nint stitch_set(const char* name, int64_t value) {{\n  return "
-        "stitch::set_one_of({{{}}},\n                            name, value);\n}}\n\n",
-        join(all, ",\n                             "));
+        "stitch::set_one_of({{{}}}, name, value);\n}}\n\n",
+        join(all, ", "));
   }
-  return out + "const char* stitch_manifest(void) {\n  return R\"manifest(" + print_manifest(manifest) +
+  return fold(out) + "const char* stitch_manifest(void) {\n  return R\"manifest(" + print_manifest(manifest) +
          ")manifest\";\n}\n";
+}
+
+// What the file computes, in the model's lines.
+std::string region_comment(const ProgramParts& parts, size_t r) {
+  constexpr size_t most = 8;
+  const plan::Region& region = parts.plan.regions[r];
+  const std::vector<std::string> lines = model_lines(parts.graph, region);
+  std::string out = format("// {}: {}\n", parts.region_names[r], model_words(parts.graph, region));
+  for (size_t i = 0; i < std::min(lines.size(), most); ++i) out += "//   " + lines[i] + "\n";
+  if (lines.size() > most) out += format("//   and {} more lines\n", lines.size() - most);
+  return out;
 }
 
 // A region's file includes what it needs itself and no list of all regions, so that a change to one leaves
 // the others' objects as they are.
-std::string region_file(const RegionCode& region) {
+std::string region_file(const ProgramParts& parts, size_t r) {
+  const RegionCode& region = parts.regions[r];
   std::set<std::string> own;
   for (const std::string& line : split(region.includes, '\n'))
     if (!line.empty()) own.insert(line);
@@ -82,18 +98,35 @@ std::string region_file(const RegionCode& region) {
   for (const std::string& library : region.libraries)
     own.insert(library == "cudnn" ? "#include \"stitch/runtime/cudnn.h\""
                                   : "#include \"stitch/runtime/cublaslt.h\"");
-  std::string out = "#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n\n#include <cstdint>\n\n";
+  std::string out = region_comment(parts, r) + cuda_includes(parts.dtypes[r]) + "#include <cstdint>\n\n";
   for (const std::string& line : own) out += line + "\n";
-  return out + "\n" + region.source;
+  return fold(out + "\n" + region.source);
+}
+
+PlanNotes notes_of(const ProgramParts& parts) {
+  PlanNotes notes;
+  for (const plan::Region& region : parts.plan.regions)
+    notes.regions.push_back({std::string(region.technique->idea()),
+                             model_words(parts.graph, region), model_line(parts.graph, region)});
+  notes.host = parts.starts_kernels_itself()
+                   ? "Every run starts its kernels itself: they are too few for a CUDA graph."
+                   : "The whole pass is one CUDA graph, captured at the first run and replayed.";
+  if (const int branches = parts.branches(); branches > 1)
+    notes.host += format(" Up to {} branches of regions run side by side.", branches);
+  if (const auto constant = std::ranges::count(parts.constant, true))
+    notes.host +=
+        format(" {} of the regions read weights alone: they run once, in `stitch_create`.", constant);
+  return notes;
 }
 
 }  // namespace
 
 Result<PackageContents> write_program(const plan::Context& context, const plan::Plan& plan) {
   STITCH_TRY(ProgramParts parts, gather_parts(context, plan));
-  PackageContents contents{.manifest = manifest_of(parts)};
+  PackageContents contents{
+      .manifest = manifest_of(parts), .notes = notes_of(parts), .gpu = context.gpu.name};
   for (size_t r = 0; r < parts.regions.size(); ++r)
-    contents.sources[format("regions/{}.cu", parts.region_names[r])] = region_file(parts.regions[r]);
+    if (parts.source_of[r] == r) contents.sources[region_path(parts, r)] = region_file(parts, r);
   contents.sources["regions.h"] = region_header(parts);
   contents.sources["program.cu"] = scaffold(parts);
   if (parts.has_settings()) contents.sources["settings.h"] = settings_header(parts);

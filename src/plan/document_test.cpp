@@ -139,7 +139,7 @@ TEST_F(PlanDocument, IsRefusedInWordsThatSayWhatToDo) {
             "plan: region 'again': 'a' is covered twice");
   EXPECT_NE(edited([](Json& json) {
               region_of(json, "a")["technique"] = "conv.magic";
-            }).find("there is no technique 'conv.magic' / one of: matmul.vector, "),
+            }).find("there is no technique 'conv.magic' / one of: matmul.outer, "),
             std::string::npos);
   EXPECT_NE(edited([](Json& json) {
               region_of(json, "a")["technique"] = "matmul.cublaslt";

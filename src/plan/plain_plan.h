@@ -7,7 +7,8 @@ namespace stitch::plan {
 
 Result<Plan> plain_plan(const Context& context, const Catalogue& catalogue);
 
-// A C-like name for a region from its nodes: "layer1_conv1_conv2d".
+// A C-like name for a region from the model's modules: "layer1_0_conv1_relu", "layer1_0_add". Not unique: the
+// Coder tells equal ones apart.
 std::string region_name(const Graph& graph, const std::vector<int32_t>& nodes);
 
 }  // namespace stitch::plan

@@ -7,7 +7,33 @@ namespace stitch {
 
 namespace {
 
-std::string line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+// One line, or several where it would be too long: broken behind commas.
+std::string line(const Json& json, size_t indent = 0) {
+  constexpr size_t columns = 110;
+  const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string out;
+  size_t column = indent;
+  bool quoted = false;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = at;  // behind the next comma between entries
+    for (bool found = false; end < text.size() && !found; ++end) {
+      if (text[end] == '\\')
+        ++end;
+      else if (text[end] == '"')
+        quoted = !quoted;
+      else
+        found = text[end] == ',' && !quoted;
+    }
+    if (column + end - at > columns - 1 && column > indent + 1) {
+      out += "\n" + std::string(indent + 1, ' ');
+      column = indent + 1;
+    }
+    out += text.substr(at, end - at);
+    column += end - at;
+    at = end;
+  }
+  return out;
+}
 
 void add_type(Json& json, const TensorType& type) {
   json["dtype"] = name(type.dtype);
@@ -20,21 +46,21 @@ std::string print(const ManifestTensor& tensor) {
   add_type(json, tensor.type);
   if (!tensor.data.empty()) json["data"] = tensor.data;
   if (!tensor.target.empty()) json["target"] = tensor.target;
-  return line(json);
+  return line(json, 8);
 }
 
 std::string print(const Slot& slot) {
   Json json = {{"value", slot.value}};
   add_type(json, slot.type);
   if (!slot.order.empty()) json["order"] = slot.order;
-  return line(json);
+  return line(json, 8);
 }
 
 std::string print(const ManifestSetting& setting) {
   Json json = {{"name", setting.name}};
   if (!setting.region.empty()) json["region"] = setting.region;
   json.update(Json{{"values", setting.values}, {"value", setting.value}});
-  return line(json);
+  return line(json, 8);
 }
 
 std::string print(const ManifestRegion& region);
@@ -52,7 +78,7 @@ std::string print(const ManifestRegion& region) {
   const std::string indent = "      ";
   return "{\n" + indent + "\"name\": " + line(region.name) + ",\n" + indent +
          "\"file\": " + line(region.file) + ",\n" + indent + "\"technique\": " + line(region.technique) +
-         ",\n" + indent + "\"nodes\": " + line(region.nodes) + ",\n" + indent +
+         ",\n" + indent + "\"nodes\": " + line(region.nodes, indent.size() + 9) + ",\n" + indent +
          "\"reads\": " + print_list(region.reads, indent) + ",\n" + indent +
          "\"writes\": " + print_list(region.writes, indent) + "\n    }";
 }

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/file.h"
-#include "graph/mode.h"
 #include "base/output_folder.h"
+#include "graph/mode.h"
 #include "graph/safetensors.h"
 #include "program/manifest.h"
 
@@ -24,8 +24,21 @@ struct Package {
 // them; a manifest.json beside them has to say the same.
 Result<Package> load_package(const fs::path& folder_or_file);
 
+// What README.md tells of the plan besides the manifest.
+struct PlanNotes {
+  struct Region {
+    std::string idea;      // of its technique, a line
+    std::string computes;  // in the model's words: modules and ops
+    std::string line;      // of the model
+  };
+  std::vector<Region> regions;  // as the manifest has them; empty: nothing is known
+  std::string host;             // how a run is started, a sentence or two
+};
+
 struct PackageContents {
   Manifest manifest;
+  PlanNotes notes;
+  std::string gpu;                             // that it was made for; empty: not told
   std::map<std::string, std::string> sources;  // by their paths in the folder: program.cu, regions/….cu, …
   // For model_new.py: the task in KernelBench's form and the class in it. Without a text there is none.
   std::string task, model_class = "Model";
@@ -36,7 +49,7 @@ struct PackageContents {
   // The tensors of role constant that no constructor makes, by their keys.
   std::vector<std::pair<std::string, TensorBytes>> constants;
   // What .stitchcuda says of the program: how it was judged, how fast it is.
-  std::map<std::string, std::string> notes;
+  std::map<std::string, std::string> record;
   fs::path library;  // compiled from these sources: goes where model_new.py looks before it compiles
 };
 // Adds the task and the files it imports from its own folder. model_class: empty means the one in `facts`, or Model.

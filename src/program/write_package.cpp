@@ -1,9 +1,11 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/json.h"
 #include "base/text.h"
 #include "graph/folder.h"
+#include "program/fold.h"
 #include "program/package.h"
 
 namespace stitch {
@@ -102,13 +104,45 @@ std::string tensor_rows(const Signature& signature) {
   return out;
 }
 
-std::string region_rows(const Manifest& manifest) {
-  if (manifest.regions.empty()) return "None are told apart.\n";
-  std::string out = "| # | region | file | technique |\n|---|---|---|---|\n";
-  for (size_t i = 0; i < manifest.regions.size(); ++i) {
-    const ManifestRegion& region = manifest.regions[i];
-    out += format("| {} | {} | `{}` | {} |\n", i, region.name, region.file, region.technique);
+// A cell of a table is one line without bars.
+std::string cell(std::string_view text) {
+  std::string out;
+  for (char c : text) out += c == '|' ? "\\|" : std::string(1, c == '\n' ? ' ' : c);
+  return out;
+}
+
+std::string region_rows(const PackageContents& contents) {
+  const std::vector<ManifestRegion>& regions = contents.manifest.regions;
+  if (regions.empty()) return "None are told apart.\n";
+  const bool told = contents.notes.regions.size() == regions.size();
+  std::string out = told ? "| # | region | computes | technique | model | file |\n|---|---|---|---|---|---|\n"
+                         : "| # | region | technique | file |\n|---|---|---|---|\n";
+  for (size_t i = 0; i < regions.size(); ++i) {
+    const ManifestRegion& region = regions[i];
+    out += format("| {} | `{}` | ", i, region.name);
+    if (!told) {
+      out += format("{} | `{}` |\n", region.technique, region.file);
+      continue;
+    }
+    const PlanNotes::Region& note = contents.notes.regions[i];
+    const std::string line = note.line.empty() ? "" : format("`{}`", cell(note.line));
+    out += format("{} | {}: {} | {} | `{}` |\n", cell(note.computes), region.technique, cell(note.idea), line,
+                  region.file);
   }
+  return out;
+}
+
+std::string plan_text(const PackageContents& contents) {
+  const Manifest& manifest = contents.manifest;
+  std::string out =
+      format("{} region{} in order", manifest.regions.size(), manifest.regions.size() == 1 ? "" : "s");
+  if (!contents.gpu.empty()) out += format(", planned for {}", contents.gpu);
+  out += format(", in numerics class `{}`.", name(manifest.numerics));
+  if (!contents.notes.host.empty()) out += " " + contents.notes.host;
+  std::set<std::string> files;
+  for (const ManifestRegion& region : manifest.regions) files.insert(region.file);
+  if (files.size() > 1 && files.size() < manifest.regions.size())
+    out += format(" Regions that differ in names alone share a kernel: there are {} files.", files.size());
   return out;
 }
 
@@ -125,16 +159,33 @@ Result<void> write(const fs::path& path, std::string_view content) {
   return write_file(path, content);
 }
 
-// Not by fs::copy, which calls a full disk an input/output error.
-Result<void> copy_headers(const fs::path& from, const fs::path& to) {
-  std::error_code failed;
-  for (const auto& entry : fs::recursive_directory_iterator(from, failed)) {
-    if (!entry.is_regular_file(failed)) continue;
-    STITCH_TRY(std::string content, read_file(entry.path()));
-    STITCH_CHECK(write(to / entry.path().lexically_relative(from), content));
+// `stitch/…` of a line that includes it; else nothing.
+std::string included(std::string_view line) {
+  auto skip = [&](std::string_view word) {
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+    if (!line.starts_with(word)) return false;
+    line.remove_prefix(word.size());
+    return true;
+  };
+  if (!skip("#") || !skip("include") || (!skip("\"") && !skip("<"))) return {};
+  return line.starts_with("stitch/") ? std::string(line.substr(0, line.find_first_of("\">"))) : "";
+}
+
+// The headers of include/ that these texts include, and those that they include.
+Result<std::map<std::string, std::string>> needed_headers(const fs::path& include,
+                                                          std::vector<std::string> texts) {
+  std::map<std::string, std::string> found;
+  while (!texts.empty()) {
+    const std::string text = std::move(texts.back());
+    texts.pop_back();
+    for (const std::string& line : split(text, '\n')) {
+      const std::string path = included(line);
+      if (path.empty() || found.contains(path)) continue;
+      STITCH_TRY(found[path], read_file(include / path));
+      texts.push_back(found[path]);
+    }
   }
-  if (failed) return work_error("read", format("the headers could not be read: {}", failed.message()));
-  return {};
+  return found;
 }
 
 // It can do without.
@@ -237,16 +288,17 @@ Result<Published> write_package(const fs::path& folder, const PackageContents& c
   const fs::path& out = draft.path();
 
   for (const auto& [path, content] : contents.sources) STITCH_CHECK(write(out / path, content));
-  STITCH_CHECK(copy_headers(files / "include", out / "include"));
   STITCH_CHECK(write(out / "manifest.json", print_manifest(manifest)));
 
   Replacements replacements = {
       {"name", identifier(manifest.name)},
       {"libraries", cmake_libraries(manifest)},
-      {"tables", tables(manifest.signature)},
+      {"tables", fold(tables(manifest.signature))},
       {"class", std::string(name(manifest.numerics))},
       {"tensors", tensor_rows(manifest.signature)},
-      {"regions", region_rows(manifest)},
+      {"regions", region_rows(contents)},
+      {"plan", plan_text(contents)},
+      {"title", manifest.name},
       {"architecture",
        number_of(contents.architecture.empty() ? manifest.architecture : contents.architecture, "90a")},
       {"needs", number_of(manifest.needs, "0")}};
@@ -262,12 +314,17 @@ Result<Published> write_package(const fs::path& folder, const PackageContents& c
   if (!contents.constants.empty())
     rows += "| `constants.safetensors` | tensors that the model's constructor does not make |\n";
   replacements.push_back({"rows", rows});
+  std::vector<std::string> texts;
+  for (const auto& [path, content] : contents.sources) texts.push_back(content);
   for (const char* name : {"CMakeLists.txt", "README.md", "example/main.cpp"}) {
     STITCH_TRY(std::string text, read_template(files, name));
-    STITCH_CHECK(write(out / name, fill_in(text, replacements)));
+    texts.push_back(fill_in(text, replacements));
+    STITCH_CHECK(write(out / name, texts.back()));
   }
   if (contents.facts || !contents.task.empty())
     STITCH_CHECK(write(out / task_file, dump(facts_of_package(contents))));
+  STITCH_TRY(auto headers, needed_headers(files / "include", texts));
+  for (const auto& [path, content] : headers) STITCH_CHECK(write(out / "include" / path, content));
   if (!contents.constants.empty())
     STITCH_CHECK(write_safetensors(out / "constants.safetensors", contents.constants));
   if (!contents.task.empty()) {
@@ -281,7 +338,7 @@ Result<Published> write_package(const fs::path& folder, const PackageContents& c
   if (written.manifest != manifest)
     return user_error("package", "the manifest in the sources is not the one of the package");
   add_library(contents.library, out);
-  for (const auto& [fact, value] : contents.notes) draft.note(fact, value);
+  for (const auto& [fact, value] : contents.record) draft.note(fact, value);
   STITCH_TRY(Published published, draft.publish());
   if (published.beside.empty()) published.beside = beside;
   return published;

@@ -168,8 +168,7 @@ class Writer {
     }
     int64_t filters = c_.weight.shape[0], channels = c_.weight.shape[1];
     int64_t padded = padded_ == c_.channels_in ? channels : padded_;
-    std::string name = format("{}_{}_packed", request_.name, place.pointer);
-    std::string pack = format("pack_{}_{}", request_.name, place.pointer);
+    std::string name = request_.own_name(place) + "_packed", pack = "pack_" + request_.own_name(place);
     if (phases_) {
       std::string all = format("({}, {}, {}): filters of all phases, taps, channels", phases_->filters(c_),
                                phases_->taps(), padded_);
@@ -189,8 +188,7 @@ class Writer {
 
   void add_packed(const std::string& name, const std::string& pack, const Place& place, int64_t elements,
                   const std::string& comment, const std::string& call) {
-    Packed packed{name, std::string(element_type(type_)), elements,
-                  format("STITCH_OK_OR_RETURN({}({}, {}, nullptr));", pack, place.pointer, name)};
+    Packed packed = packed_memory(name, type_, elements, PackCall{pack, {place.pointer, name}});
     Signature signature(pack);
     signature.read(place);
     signature.add(Signature::writes, packed.type + "*", "packed", comment);
@@ -221,14 +219,16 @@ class Writer {
     if (type_ == DType::f16) spec += "  spec.type = CUDNN_DATA_HALF;\n";
     if (type_ == DType::bf16) spec += "  spec.type = CUDNN_DATA_BFLOAT16;\n";
     if (!is_exact()) spec += "  spec.math = CUDNN_DEFAULT_MATH;\n";
+    std::vector<std::string> kept;
     if (library_.bias) {
       const Place& place = *library_.bias->place;
       std::string bias = place.pointer;
-      if (place.dtype != type_) {
-        bias = format("{}_{}_packed", request_.name, place.pointer);
+      if (place.dtype == type_) {
+        kept = {bias};
+      } else {
+        bias = request_.own_name(place) + "_packed";
         add_packed(
-            bias, format("pack_{}_{}", request_.name, place.pointer), place, c_.channels_out,
-            format("({})", c_.channels_out),
+            bias, "pack_" + request_.own_name(place), place, c_.channels_out, format("({})", c_.channels_out),
             format("stitch::pack_filter({}, packed, {}, 1, 1, 1, stream)", place.pointer, c_.channels_out));
       }
       spec += format("  spec.bias = {};\n", bias);
@@ -236,8 +236,8 @@ class Writer {
     if (library_.activation == LibraryEpilogue::relu) spec += "  spec.relu = true;\n";
     if (request_.region.choice("search", 0) == 1) spec += "  spec.search = true;\n";
     spec += proposal_spec(code_, request_.region, name);
-    spec += format("  STITCH_OK_OR_RETURN({}.create(cudnn, spec));\n}}", name);
-    code_.members.push_back({"stitch::Convolution", name, spec});
+    spec += format("  STITCH_OK_OR_RETURN({}.create({}, spec));\n}}", name, request_.cudnn);
+    code_.members.push_back({"stitch::Convolution", name, spec, kept});
     signature_.member(code_.members.back());
   }
 

@@ -149,10 +149,10 @@ Result<RegionCode> ConvDepthwise::write_region(const RegionRequest& request) con
     if (!whole) wide = 1;
     std::string name = request.name + "_weight_by_tap",
                 comment = format("({}, {}): taps, channels", c.taps(), c.channels_out);
-    Packed packed{
-        name, "float", c.taps() * c.channels_out,
-        format("STITCH_OK_OR_RETURN(pack_{}({}, {}, nullptr));", request.name, weight.pointer, name)};
-    Signature pack("pack_" + request.name);
+    const std::string function = "pack_" + request.name;
+    Packed packed = packed_memory(name, DType::f32, c.taps() * c.channels_out,
+                                  PackCall{function, {weight.pointer, name}});
+    Signature pack(function);
     pack.read(weight);
     pack.add(Signature::writes, "float*", "packed", comment);
     code.declaration += pack.declaration();

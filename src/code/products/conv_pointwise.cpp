@@ -212,10 +212,10 @@ Result<RegionCode> ConvPointwise::write_region(const RegionRequest& request) con
   std::string comment = format("({}): operands as lanes take them", elements);
   RegionCode code;
   code.includes = "#include \"stitch/kernels/conv_pointwise.h\"\n";
+  const std::string function = "pack_" + request.name;
   code.packed.push_back(
-      {packed, "float", elements,
-       format("STITCH_OK_OR_RETURN(pack_{}({}, {}, nullptr));", request.name, weight.pointer, packed)});
-  Signature pack("pack_" + request.name), signature("enqueue_" + request.name);
+      packed_memory(packed, DType::f32, elements, PackCall{function, {weight.pointer, packed}}));
+  Signature pack(function), signature("enqueue_" + request.name);
   pack.read(weight);
   pack.add(Signature::writes, "float*", "packed", comment);
   signature.read(x);

@@ -39,13 +39,12 @@ RegionCode write_pointwise_last(const RegionRequest& request, const Convolution&
   // A weight in the image's type: itself, or a copy made once.
   auto typed = [&](const Place& place, int64_t rows, int64_t columns) -> std::string {
     if (place.dtype == type) return place.pointer;
-    Packed packed{format("{}_{}_packed", request.name, place.pointer), std::string(element_type(type)),
-                  rows * columns, ""};
-    Signature pack(format("pack_{}_{}", request.name, place.pointer));
+    const std::string function = "pack_" + request.own_name(place),
+                      copy = request.own_name(place) + "_packed";
+    Packed packed = packed_memory(copy, type, rows * columns, PackCall{function, {place.pointer, copy}});
+    Signature pack(function);
     pack.read(place);
     pack.add(Signature::writes, packed.type + "*", "packed", shape_comment({rows, columns}));
-    packed.fill = format("STITCH_OK_OR_RETURN(pack_{}_{}({}, {}, nullptr));", request.name, place.pointer,
-                         place.pointer, packed.name);
     code.declaration += pack.declaration();
     functions += format("{} {{\n  return stitch::pack_filter({}, packed, {}, {}, {}, 1, stream);\n}}\n\n",
                         pack.head(), place.pointer, rows, columns, columns);
@@ -79,8 +78,10 @@ RegionCode write_pointwise_last(const RegionRequest& request, const Convolution&
   else if (*activation)
     spec += format("  spec.epilogue = CUBLASLT_EPILOGUE_{};\n", activation);
   spec += proposal_spec(code, request.region, member);
-  spec += format("  STITCH_OK_OR_RETURN({}.create(cublas, spec));\n}}", member);
-  code.members.push_back({"stitch::Matmul", member, spec});
+  spec += format("  STITCH_OK_OR_RETURN({}.create({}, spec));\n}}", member, request.cublas);
+  std::vector<std::string> kept;
+  if (epilogue.bias && epilogue.bias->place->dtype == type) kept = {epilogue.bias->place->pointer};
+  code.members.push_back({"stitch::Matmul", member, spec, kept});
   signature.member(code.members.back());
   signature.write(out);
   code.source = format("// {}{}{}\n// A product of all pixels in {}, by cuBLASLt; {} holds the algorithm.\n",

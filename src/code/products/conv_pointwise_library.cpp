@@ -37,8 +37,8 @@ RegionCode write_pointwise_library(const RegionRequest& request, const Convoluti
       "  spec.compute = CUBLAS_COMPUTE_32F_FAST_TF32;\n",
       c.channels_out, c.positions(), c.channels_in, c.batch);
   spec += proposal_spec(code, request.region, member, c.positions() >= large_plane ? 2 : 0);
-  spec += format("  STITCH_OK_OR_RETURN({}.create(cublas, spec));\n}}", member);
-  code.members.push_back({"stitch::Matmul", member, spec});
+  spec += format("  STITCH_OK_OR_RETURN({}.create({}, spec));\n}}", member, request.cublas);
+  code.members.push_back({"stitch::Matmul", member, spec, {}});
   signature.member(code.members.back());
   signature.write(out);
   code.source = format(

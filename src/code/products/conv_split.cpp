@@ -206,10 +206,10 @@ Result<RegionCode> ConvSplitHalf::write_region(const RegionRequest& request) con
 
   RegionCode code;
   code.includes = format("#include \"stitch/kernels/{}.h\"\n", kernel);
+  const std::string function = "pack_" + request.name;
   code.packed.push_back(
-      {packed, "__half", elements,
-       format("STITCH_OK_OR_RETURN(pack_{}({}, {}, nullptr));", request.name, weight.pointer, packed)});
-  Signature pack("pack_" + request.name), signature("enqueue_" + request.name);
+      packed_memory(packed, DType::f16, elements, PackCall{function, {weight.pointer, packed}}));
+  Signature pack(function), signature("enqueue_" + request.name);
   pack.read(weight);
   pack.add(Signature::writes, "__half*", "packed", comment);
   signature.read(x);

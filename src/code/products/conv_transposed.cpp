@@ -295,10 +295,10 @@ Result<RegionCode> ConvTransposed::write_region(const RegionRequest& request) co
 
   RegionCode code;
   code.includes = "#include \"stitch/kernels/conv_transposed.h\"\n";
+  const std::string function = "pack_" + request.name;
   code.packed.push_back(
-      {packed, "float", made.packed,
-       format("STITCH_OK_OR_RETURN(pack_{}({}, {}, nullptr));", request.name, weight.pointer, packed)});
-  Signature pack("pack_" + request.name), signature("enqueue_" + request.name);
+      packed_memory(packed, DType::f32, made.packed, PackCall{function, {weight.pointer, packed}}));
+  Signature pack(function), signature("enqueue_" + request.name);
   pack.read(weight);
   pack.add(Signature::writes, "float*", "packed", comment);
   signature.read(x);

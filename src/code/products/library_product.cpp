@@ -70,6 +70,11 @@ bool LibraryProduct::is_weight(const View& view) const {
   return std::ranges::any_of(request.weights, [&](const Place& place) { return &place == view.place; });
 }
 
+std::vector<std::string> LibraryProduct::kept_weights() const {
+  if (!in_library.bias) return {};
+  return {in_library.bias->place->pointer};
+}
+
 void LibraryProduct::take_turns(DType type) {
   constexpr int64_t most_turns = 16;
   const Contraction& c = contraction;

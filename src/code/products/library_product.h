@@ -58,6 +58,8 @@ struct LibraryProduct {
   int64_t depth() const { return extent(contraction.depth); }
   int64_t dense_pitch() const { return pitch ? pitch : columns(); }
   bool is_weight(const View& view) const;
+  // Weights that the library keeps pointers to: the bias.
+  std::vector<std::string> kept_weights() const;
   // Batches along several axes that no one stride describes, but operands of `type` that otherwise lie as the
   // library takes them: calls in turn instead of copies.
   void take_turns(DType type);

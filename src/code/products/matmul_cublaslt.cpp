@@ -41,8 +41,7 @@ Operand prepare(LibraryProduct& made, bool left, DType type) {
   if (made.is_weight(view)) {
     std::string pack = format("pack_{}_{}", made.request.name, left ? "left" : "right");
     out.pointer = format("{}_{}", made.request.name, copy);
-    Packed packed{out.pointer, std::string(element_type(type)), elements,
-                  format("STITCH_OK_OR_RETURN({}({}, {}, nullptr));", pack, place.pointer, out.pointer)};
+    Packed packed = packed_memory(out.pointer, type, elements, PackCall{pack, {place.pointer, out.pointer}});
     Signature signature(pack);
     signature.read(place);
     signature.add(Signature::writes, packed.type + "*", "packed", comment);
@@ -118,8 +117,8 @@ Result<RegionCode> MatmulCublasLt::write_region(const RegionRequest& request) co
     spec += format("  spec.scale = {};\n", literal(made.in_library.scale, DType::f32));
   std::string member = request.name + "_matmul";
   spec += proposal_spec(made.code, request.region, member);
-  spec += format("  STITCH_OK_OR_RETURN({}.create(cublas, spec));\n}}", member);
-  made.code.members.push_back({"stitch::Matmul", member, spec});
+  spec += format("  STITCH_OK_OR_RETURN({}.create({}, spec));\n}}", member, request.cublas);
+  made.code.members.push_back({"stitch::Matmul", member, spec, made.kept_weights()});
   made.signature.member(made.code.members.back());
   auto in_turn = [&](const std::string& pointer, int64_t Axis::*tensor) {
     if (made.turns.empty()) return pointer;

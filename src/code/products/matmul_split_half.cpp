@@ -20,6 +20,7 @@ namespace {
 
 // Blocks of a pass that splits, for each multiprocessor.
 constexpr int64_t split_blocks = 6, most_split_blocks = 8;
+constexpr int64_t scales_bytes = 32;  // of kernels/split_half.h's SplitScales
 
 int64_t round_up(int64_t count, int64_t to) { return (count + to - 1) / to * to; }
 
@@ -192,13 +193,14 @@ class ProductWriter {
     LibraryEpilogue held = made_.in_library;
     if (!product.last) made_.in_library = {};
     spec += made_.result_spec();
+    std::vector<std::string> kept = made_.kept_weights();
     made_.in_library = held;
     if (product.result_rows > 1)
       spec += format("  spec.result_row_stride = {};\n", product.result_rows * made_.dense_pitch());
     spec += proposal_spec(made_.code, made_.request.region, name);
-    spec += format("  spec.factors = {}->{};\n  STITCH_OK_OR_RETURN({}.create(cublas, spec));\n}}", scales_,
-                   product.factors, name);
-    made_.code.members.push_back({"stitch::Matmul", name, spec});
+    spec += format("  spec.factors = {}->{};\n  STITCH_OK_OR_RETURN({}.create({}, spec));\n}}", scales_,
+                   product.factors, name, made_.request.cublas);
+    made_.code.members.push_back({"stitch::Matmul", name, spec, std::move(kept)});
     made_.signature.member(made_.code.members.back());
     return made_.code.members.back().name;
   }
@@ -326,11 +328,11 @@ Result<RegionCode> MatmulSplitHalf::write_region(const RegionRequest& request) c
                                side->type, made.product, side->left, side->depth_inside, side->parts,
                                side->part_depth, side->weight, side->place->pointer);
   made.definitions += "\n";
-  made.code.packed.push_back({scales, "stitch::SplitScales", 1, ""});
+  made.code.packed.push_back({scales, "stitch::SplitScales", scales_bytes, 1, std::nullopt});
   made.signature.add(Signature::packs, "stitch::SplitScales*", scales);
   std::string largest = request.name + "_largest";
   const int64_t sms = request.context.gpu.sms, most_blocks = most_split_blocks * sms;
-  made.code.packed.push_back({largest, "float", most_blocks, ""});
+  made.code.packed.push_back(packed_memory(largest, DType::f32, most_blocks, std::nullopt));
   made.signature.add(Signature::packs, "float*", largest, shape_comment({most_blocks}));
 
   auto comment = [&](const Side& side) {
@@ -358,11 +360,10 @@ Result<RegionCode> MatmulSplitHalf::write_region(const RegionRequest& request) c
           side->type, side == last, side->quads, from, side->pointer, largest, scales, factor, blocks);
       continue;
     }
-    std::string pack = format("pack_{}_{}", request.name, from);
-    side->pointer = format("{}_{}_split", request.name, from);
-    Packed packed{side->pointer, "__half", elements,
-                  format("STITCH_OK_OR_RETURN({}({}, {}, {}, {}, nullptr));", pack, from, scales, largest,
-                         side->pointer)};
+    std::string pack = "pack_" + request.own_name(*side->place);
+    side->pointer = request.own_name(*side->place) + "_split";
+    Packed packed = packed_memory(side->pointer, DType::f16, elements,
+                                  PackCall{pack, {from, scales, largest, side->pointer}});
     Signature signature(pack);
     signature.read(*side->place);
     signature.add(Signature::packs, "stitch::SplitScales*", "scales");

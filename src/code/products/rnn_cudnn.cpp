@@ -146,10 +146,10 @@ Result<RegionCode> RnnCudnn::write_region(const RegionRequest& request) const {
   spec += format("  spec.algorithm = static_cast<cudnnRNNAlgo_t>({});\n",
                  add_setting(code, request.region, member, "algorithm", "int", {0, 1, 3}, 0));
   spec += format(
-      "  const float* const weights[] = {{{}}};\n  STITCH_OK_OR_RETURN({}.create(cudnn, spec, weights));\n}}",
-      join(weights, ", "), member);
+      "  const float* const weights[] = {{{}}};\n  STITCH_OK_OR_RETURN({}.create({}, spec, weights));\n}}",
+      join(weights, ", "), member, request.cudnn);
 
-  code.members.push_back({"stitch::CudnnRecurrence", member, spec});
+  code.members.push_back({"stitch::CudnnRecurrence", member, spec, weights});
   signature.member(code.members.back());
   code.includes = "#include \"stitch/kernels/recurrence_cudnn.h\"\n#include \"stitch/runtime/tensors.h\"\n";
   code.libraries = {"cudnn"};

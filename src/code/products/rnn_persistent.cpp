@@ -117,8 +117,10 @@ Result<RegionCode> RnnPersistent::write_region(const RegionRequest& request) con
 
   RegionCode code;
   std::string blocks = request.name + "_blocks";
-  code.members.push_back({"stitch::ResidentBlocks", blocks,
-                          format("STITCH_OK_OR_RETURN({}.create({}));", blocks, spread.blocks(r))});
+  code.members.push_back({"stitch::ResidentBlocks",
+                          blocks,
+                          format("STITCH_OK_OR_RETURN({}.create({}));", blocks, spread.blocks(r)),
+                          {}});
   code.includes = "#include \"stitch/kernels/recurrence_persistent.h\"\n";
   code.declaration = signature.declaration();
   code.source = format(

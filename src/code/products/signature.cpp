@@ -4,25 +4,9 @@
 
 #include "base/text.h"
 #include "code/products/epilogue.h"
+#include "program/fold.h"
 
 namespace stitch::code {
-
-void Lines::add(std::string code, std::string comment) {
-  lines_.push_back({std::move(code), std::move(comment)});
-}
-
-std::string Lines::text() const {
-  size_t widest = 0;
-  for (const Line& line : lines_)
-    if (!line.comment.empty()) widest = std::max(widest, line.code.size());
-  std::string out;
-  for (const Line& line : lines_) {
-    out += line.code;
-    if (!line.comment.empty()) out += std::string(widest - line.code.size() + 2, ' ') + "// " + line.comment;
-    out += '\n';
-  }
-  return out;
-}
 
 void Signature::read(const Place& place) {
   add(reads, format("const {}*", element_type(place.dtype)), place.pointer, shape_comment(place.shape));
@@ -49,14 +33,20 @@ std::vector<std::string> Signature::arguments() const {
 }
 
 std::string Signature::head() const {
-  std::string start = format("StitchStatus {}(", function_);
-  Lines lines;
-  for (size_t i = 0; i < parameters_.size(); ++i) {
-    const Parameter& each = parameters_[i];
-    std::string indent = i == 0 ? start : std::string(start.size(), ' ');
-    lines.add(format("{}{} {},", indent, each.type, each.name), each.comment);
-  }
-  lines.add(format("{}cudaStream_t stream)", parameters_.empty() ? start : std::string(start.size(), ' ')));
+  const std::string start = format("StitchStatus {}(", function_);
+  auto written = [&](const std::string& first, size_t indent) {
+    Lines lines;
+    for (size_t i = 0; i < parameters_.size(); ++i) {
+      const Parameter& each = parameters_[i];
+      lines.add(format("{}{} {},", i == 0 ? first : std::string(indent, ' '), each.type, each.name),
+                each.comment);
+    }
+    lines.add((parameters_.empty() ? first : std::string(indent, ' ')) + "cudaStream_t stream)");
+    return lines;
+  };
+  Lines lines = written(start, start.size());
+  // Behind a long name its parameters begin on the next line.
+  if (lines.widest() + 2 > generated_columns) lines = written(start + "\n    ", 4);
   std::string out = lines.text();
   out.pop_back();
   return out;

@@ -4,24 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "code/lines.h"
 #include "code/names.h"
 #include "code/region_code.h"
 #include "plan/technique.h"
 
 namespace stitch::code {
-
-// Lines with trailing comments, aligned as clang-format has them.
-class Lines {
- public:
-  void add(std::string code, std::string comment = {});
-  std::string text() const;
-
- private:
-  struct Line {
-    std::string code, comment;
-  };
-  std::vector<Line> lines_;
-};
 
 // What enqueue_NAME takes: what it reads, packed weights, members, what it writes, the workspace, the stream.
 class Signature {

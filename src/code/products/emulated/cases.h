@@ -117,12 +117,16 @@ inline std::string source_of(const Case& test, const Prepared& prepared) {
                               : "  stitch::CublasLt cublas;\n  STITCH_OK_OR_RETURN(cublas.create());\n";
   for (const Setting& setting : code.settings)
     out += format("  const {} {}({});\n", setting.type, setting.variable, setting.value);
-  for (const Packed& packed : code.packed)
+  for (const Packed& packed : code.packed) {
     out += format(
         "  stitch::Arena {0}_memory;\n  {1}* {0} = nullptr;\n"
         "  STITCH_OK_OR_RETURN({0}_memory.allocate({2} * sizeof({1})));\n"
-        "  STITCH_OK_OR_RETURN({0}_memory.place(\"{0}\", 0, {2}, &{0}));\n  {3}\n",
-        packed.name, packed.type, packed.elements, packed.fill);
+        "  STITCH_OK_OR_RETURN({0}_memory.place(\"{0}\", 0, {2}, &{0}));\n",
+        packed.name, packed.type, packed.elements);
+    if (packed.fill)
+      out += format("  STITCH_OK_OR_RETURN({}({}, nullptr));\n", packed.fill->function,
+                    join(packed.fill->arguments, ", "));
+  }
   for (const Member& member : code.members)
     out += format("  {} {};\n  {}\n", member.type, member.name, member.create);
   if (code.workspace_bytes > 0)

@@ -1,0 +1,87 @@
+// StitchProgram::create: memory, weights in place, members, and what is the same in every run.
+#include <algorithm>
+
+#include "base/text.h"
+#include "code/names.h"
+#include "code/scaffold/sections.h"
+
+namespace stitch::code {
+
+namespace {
+
+std::string place(const std::string& name, int64_t offset, int64_t count) {
+  return format("    STITCH_OK_OR_RETURN(arena.place({}, {}, {}, &{}));\n", quote(name), offset, count, name);
+}
+
+std::string statements(const std::string& text) {
+  std::string out;
+  for (const std::string& line : split(text, '\n'))
+    if (!line.empty()) out += "    " + line + "\n";
+  return out;
+}
+
+bool is_packed(const ProgramParts& parts, const std::string& weight) {
+  return std::ranges::any_of(parts.regions, [&](const RegionCode& region) {
+    return std::ranges::any_of(region.packed, [&](const Packed& packed) {
+      return packed.fill && std::ranges::count(packed.fill->arguments, weight) > 0;
+    });
+  });
+}
+
+std::string place_weights(const ProgramParts& parts, const KeptMemory& memory) {
+  std::string out;
+  for (const Resident* weight : memory.weights) {
+    const std::string_view type = element_type(weight->place.dtype);
+    const int64_t count = weight->bytes / size_of(weight->place.dtype);
+    if (memory.keeps(*weight)) {
+      out += place(weight->name, memory.offsets.at(weight->name), count);
+      out += format("    STITCH_OK_OR_RETURN(stitch::copy_weight({}, params[{}], {}));\n", weight->name,
+                    weight->index, count);
+    } else if (is_packed(parts, weight->name)) {
+      out += format("    const {}* {} = stitch::data<const {}>(params[{}]);\n", type, weight->name, type,
+                    weight->index);
+    }
+  }
+  return out;
+}
+
+std::string create_region(const ProgramParts& parts, const KeptMemory& memory, size_t r) {
+  const RegionCode& region = parts.regions[r];
+  std::string out;
+  if (parts.workspace_at[r] >= 0)
+    out += place(workspace_name(parts, r), parts.workspace_at[r], region.workspace_bytes);
+  for (const Packed& packed : region.packed) {
+    out += place(packed.name, memory.offsets.at(packed.name), packed.elements);
+    if (packed.fill)
+      out += format("    STITCH_OK_OR_RETURN({}({}, nullptr));\n", packed.fill->function,
+                    join(packed.fill->arguments, ", "));
+  }
+  for (const Member& member : region.members) out += statements(member.create);
+  return out;
+}
+
+}  // namespace
+
+std::string create_section(const ProgramParts& parts, const KeptMemory& memory) {
+  std::string out = "  StitchStatus create(const StitchTensor* params) {\n";
+  if (memory.weights.empty()) out += "    (void)params;\n";
+  if (!parts.starts_kernels_itself()) out += "    STITCH_OK_OR_RETURN(graphs.create());\n";
+  out += "    STITCH_OK_OR_RETURN(arena.allocate(arena_bytes));\n";
+  if (parts.branches() > 1) out += "    STITCH_OK_OR_RETURN(beside.create());\n";
+  for (const Handle& handle : handles(parts))
+    out += format("    STITCH_OK_OR_RETURN({}.create());\n", handle.name);
+  for (size_t i = 0; i < parts.scratch.size(); ++i) {
+    const Resident& resident = parts.residents.at(parts.scratch[i]);
+    out += place(resident.name, parts.layout.offsets[i], resident.bytes / size_of(resident.place.dtype));
+  }
+  out += place_weights(parts, memory);
+  for (size_t r = 0; r < parts.regions.size(); ++r) out += create_region(parts, memory, r);
+  for (size_t r = 0; r < parts.regions.size(); ++r)
+    if (parts.constant[r])
+      out += format("    STITCH_OK_OR_RETURN({});  // the same in every run\n",
+                    region_call(
+                        parts, r, [](const std::string& name) { return name; }, "nullptr"));
+  return out + "    return STITCH_OK;\n  }\n";
+}
+
+}  // namespace stitch::code

@@ -1,0 +1,72 @@
+// stitch_run_region: each region for itself, so that the Verifier can judge it alone.
+#include <algorithm>
+
+#include "base/text.h"
+#include "code/names.h"
+#include "code/scaffold/sections.h"
+#include "plan/technique.h"
+
+namespace stitch::code {
+
+namespace {
+
+// As it lies in memory, outermost dimension first.
+std::string contract_of(const ProgramParts& parts, ValueId id) {
+  const Resident& resident = parts.residents.at(id);
+  const Place& place = resident.place;
+  Shape shape = place.shape;
+  std::vector<int64_t> strides = place.strides;
+  if (resident.home == Home::scratch) {
+    const std::vector<int64_t>& order = parts.plan.storage[index_of(id)].order;
+    for (size_t d = 0; d < order.size(); ++d) {
+      shape[d] = place.shape[static_cast<size_t>(order[d])];
+      strides[d] = place.strides[static_cast<size_t>(order[d])];
+    }
+  }
+  return contract(parts.graph[id].name, place.dtype, shape, strides);
+}
+
+std::string contracts_of(const ProgramParts& parts, const std::vector<ValueId>& ids) {
+  std::vector<std::string> each;
+  for (ValueId id : ids) each.push_back(contract_of(parts, id));
+  return "stitch::contracts(" + join(each, ", ") + ")";
+}
+
+std::string one_region(const ProgramParts& parts, size_t r) {
+  const plan::Region& region = parts.plan.regions[r];
+  auto locate = [&](const std::string& name) -> std::string {
+    for (size_t i = 0; i < region.reads.size(); ++i)
+      if (const Resident& resident = parts.residents.at(region.reads[i]); resident.name == name)
+        return format("stitch::data<const {}>(reads[{}])", element_type(resident.place.dtype), i);
+    for (size_t i = 0; i < region.writes.size(); ++i)
+      if (const Resident& resident = parts.residents.at(region.writes[i]); resident.name == name)
+        return format("stitch::data<{}>(writes[{}])", element_type(resident.place.dtype), i);
+    return "program->" + name;
+  };
+  std::string out = format("    case {}: {{  // {}, by {}\n", r, parts.region_names[r],
+                           region.technique->name());
+  out += format("      constexpr auto takes = {};\n", contracts_of(parts, region.reads));
+  out += format("      constexpr auto gives = {};\n", contracts_of(parts, region.writes));
+  out += "      auto enqueue = [&](Tensors reads, Tensors writes, cudaStream_t on) {\n";
+  out += "        (void)reads, (void)writes;\n";
+  out += format("        return {};\n      }};\n", region_call(parts, r, locate, "on"));
+  return out +
+         "      return stitch::run_region(program, takes, in, n_in, gives, out, n_out, stream, enqueue);\n"
+         "    }\n";
+}
+
+}  // namespace
+
+std::string run_region_section(const ProgramParts& parts) {
+  std::string out =
+      "// For a check of each region alone; stitch_run needs none of it.\n"
+      "int stitch_run_region(StitchProgram* program, int region, const StitchTensor* in, int n_in, "
+      "StitchTensor* out,\n"
+      "                      int n_out, void* stream) {\n"
+      "  using Tensors = const StitchTensor*;\n  switch (region) {\n";
+  for (size_t r = 0; r < parts.regions.size(); ++r) out += one_region(parts, r);
+  return out + format("    default:\n      return stitch::no_such_region(region, {});\n  }}\n}}\n",
+                      parts.regions.size());
+}
+
+}  // namespace stitch::code

@@ -1,0 +1,33 @@
+#include "code/scaffold/scaffold.h"
+
+#include <algorithm>
+
+#include "code/scaffold/sections.h"
+#include "program/fold.h"
+
+namespace stitch::code {
+
+std::string includes_section(const ProgramParts& parts) {
+  const bool replayed = !parts.starts_kernels_itself();
+  std::string out = format("// {}: {} region{}, {}.\n#include \"regions.h\"\n", parts.graph.name,
+                           parts.regions.size(), parts.regions.size() > 1 ? "s" : "",
+                           replayed ? "replayed as one CUDA graph" : "started without a graph");
+  if (parts.has_settings()) out += "#include \"settings.h\"\n";
+  out += "#include \"stitch/runtime/arena.h\"\n";
+  if (parts.branches() > 1) out += "#include \"stitch/runtime/branches.h\"\n";
+  out += "#include \"stitch/runtime/exports.h\"\n";
+  if (replayed) out += "#include \"stitch/runtime/graph.h\"\n";
+  return out;
+}
+
+std::string scaffold(const ProgramParts& parts) {
+  const KeptMemory memory = kept_memory(parts);
+  std::string out = includes_section(parts);
+  out += format("\nnamespace {{\n\n{}\nconstexpr size_t arena_bytes = {};\n\n}}  // namespace\n\n",
+                contracts_section(parts), std::max<int64_t>(memory.bytes, 1));
+  out += format("struct StitchProgram {{\n{}\n{}\n{}}};\n\n", members_section(parts, memory),
+                create_section(parts, memory), enqueue_section(parts));
+  return fold(out + exports_section() + run_region_section(parts));
+}
+
+}  // namespace stitch::code

@@ -1,0 +1,14 @@
+// program.cu and the headers beside it: the program's parts as text.
+#pragma once
+
+#include "code/program_parts.h"
+
+namespace stitch::code {
+
+std::string scaffold(const ProgramParts& parts);
+// regions.h: what the scaffold calls.
+std::string region_header(const ProgramParts& parts);
+// settings.h: the numbers that stitch_set may change.
+std::string settings_header(const ProgramParts& parts);
+
+}  // namespace stitch::code

@@ -1,0 +1,161 @@
+// What a maintainer meets in a generated program: names, lines of the model, shared kernels, headers.
+#include "code/write_program.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "code/catalogue.h"
+#include "graph/text.h"
+#include "plan/plain_plan.h"
+#include "plan/steps.h"
+
+namespace stitch {
+
+namespace {
+
+Graph graph_of(const std::string& text) {
+  auto graph = parse_graph(text);
+  if (!graph) throw Bug(graph.error().text());
+  return *std::move(graph);
+}
+
+PackageContents program_of(const Graph& graph) {
+  const GpuSpec gpu = *find_gpu("H200");
+  const plan::Context context(graph, gpu, Numerics::standard);
+  auto plan = plan::make_plan(context, code::catalogue());
+  if (!plan) throw Bug(plan.error().text());
+  auto contents = code::write_program(context, *plan);
+  if (!contents) throw Bug(contents.error().text());
+  return *std::move(contents);
+}
+
+std::vector<std::string> paths(const PackageContents& contents) {
+  std::vector<std::string> out;
+  for (const auto& [path, text] : contents.sources) out.push_back(path);
+  return out;
+}
+
+bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+// fc1 and fc2 differ in names alone; stem reads the caller's memory, head has another shape.
+const char* const mlp = R"graph(graph "mlp"
+parameter %stem.weight : f32[64,64]
+parameter %stem.bias : f32[64]
+parameter %fc1.weight : f32[64,64]
+parameter %fc1.bias : f32[64]
+parameter %fc2.weight : f32[64,64]
+parameter %fc2.bias : f32[64]
+parameter %head.weight : f32[32,64]
+parameter %head.bias : f32[32]
+input %x : f32[16,64]
+%linear = linear(%x, %stem.weight, %stem.bias) : f32[16,64] @ "mlp.py:10, in forward: x = F.relu(self.stem(x))" "stem"
+%relu = relu(%linear) : f32[16,64] @ "mlp.py:10, in forward: x = F.relu(self.stem(x))"
+%linear_1 = linear(%relu, %fc1.weight, %fc1.bias) : f32[16,64] @ "mlp.py:11, in forward: x = F.relu(self.fc1(x))" "fc1"
+%relu_1 = relu(%linear_1) : f32[16,64] @ "mlp.py:11, in forward: x = F.relu(self.fc1(x))"
+%linear_2 = linear(%relu_1, %fc2.weight, %fc2.bias) : f32[16,64] @ "mlp.py:12, in forward: x = F.relu(self.fc2(x))" "fc2"
+%relu_2 = relu(%linear_2) : f32[16,64] @ "mlp.py:12, in forward: x = F.relu(self.fc2(x))"
+%linear_3 = linear(%relu_2, %head.weight, %head.bias) : f32[16,32] @ "mlp.py:13, in forward: return self.head(x)" "head"
+output %linear_3
+end
+)graph";
+
+}  // namespace
+
+TEST(WriteProgram, NamesComeFromTheModel) {
+  const PackageContents contents = program_of(graph_of(mlp));
+  std::vector<std::string> names;
+  for (const ManifestRegion& region : contents.manifest.regions) names.push_back(region.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"stem_relu", "fc1_relu", "fc2_relu", "head"}));
+  const std::string& program = contents.sources.at("program.cu");
+  EXPECT_TRUE(has(program, "float* fc1_relu_out = nullptr;")) << program;
+  EXPECT_FALSE(has(program, "enqueue_linear") || has(program, "* linear")) << program;
+  EXPECT_TRUE(has(program, "    // mlp.py:12: x = F.relu(self.fc2(x))\n")) << program;
+  EXPECT_TRUE(has(contents.sources.at("regions/head.cu"),
+                  "// head: head (linear)\n//   mlp.py:13: return self.head(x)\n"))
+      << contents.sources.at("regions/head.cu");
+}
+
+TEST(WriteProgram, RegionsThatDifferInNamesShareAKernel) {
+  const PackageContents contents = program_of(graph_of(mlp));
+  EXPECT_EQ(paths(contents),
+            (std::vector<std::string>{"manifest.cu", "program.cu", "regions.h", "regions/fc1_relu.cu",
+                                      "regions/head.cu", "regions/stem_relu.cu", "settings.h"}));
+  EXPECT_EQ(contents.manifest.regions[2].file, "regions/fc1_relu.cu");
+  EXPECT_EQ(contents.manifest.regions[2].nodes, (std::vector<std::string>{"linear_2", "relu_2"}));
+  const std::string& program = contents.sources.at("program.cu");
+  EXPECT_TRUE(
+      has(program, "enqueue_fc1_relu(fc1_relu_out, fc2_weight, fc2_relu_matmul, fc2_relu_out, stream)"))
+      << program;
+  EXPECT_FALSE(has(program, "enqueue_fc2_relu")) << program;
+  // Members and settings stay each region's own.
+  EXPECT_TRUE(has(program, "fc2_relu_matmul.create(cublas, spec)")) << program;
+  EXPECT_EQ(contents.manifest.settings.size(), 4u);
+}
+
+TEST(WriteProgram, AnAttributeIsNoName) {
+  auto file_of_c = [](const std::string& shift) {
+    Graph graph = graph_of(R"(graph "g"
+input %x : f32[16,64]
+%a = softmax(%x) dim=1 : f32[16,64]
+%b = cumsum(%a) dim=1 : f32[16,64] @ "" "one"
+%c = cumsum(%b) dim=)" + shift +
+                           R"( : f32[16,64] @ "" "two"
+%d = softmax(%c) dim=1 : f32[16,64]
+output %d
+end
+)");
+    const GpuSpec gpu = *find_gpu("H200");
+    const plan::Context context(graph, gpu, Numerics::standard);
+    auto plan = plan::plain_plan(context, code::catalogue());
+    if (!plan) throw Bug(plan.error().text());
+    auto contents = code::write_program(context, *plan);
+    if (!contents) throw Bug(contents.error().text());
+    return contents->manifest.regions[2].file;
+  };
+  EXPECT_EQ(file_of_c("1"), "regions/one_cumsum.cu");
+  EXPECT_EQ(file_of_c("0"), "regions/two_cumsum.cu");
+}
+
+TEST(WriteProgram, IncludesWhatARegionNeeds) {
+  const PackageContents contents = program_of(graph_of(mlp));
+  for (const auto& [path, text] : contents.sources) EXPECT_FALSE(has(text, "#include <cuda_")) << path;
+  const PackageContents half = program_of(
+      graph_of("graph \"half\"\ninput %x : f16[16,64]\n%y = relu(%x) : f16[16,64]\noutput %y\nend\n"));
+  EXPECT_TRUE(has(half.sources.at("regions/y.cu"), "#include <cuda_fp16.h>\n"));
+  EXPECT_FALSE(has(half.sources.at("regions/y.cu"), "cuda_bf16"));
+}
+
+TEST(WriteProgram, HasNoLongLines) {
+  std::string text = mlp;
+  for (const std::string name : {"stem", "fc1", "fc2", "head"})
+    for (size_t at = text.find("%" + name + "."); at != std::string::npos;
+         at = text.find("%" + name + ".", at + 9))
+      text.replace(at, name.size() + 1, "%encoder.layers.0.feed_forward.projection." + name);
+  for (const auto& [path, source] : program_of(graph_of(text)).sources)
+    for (const std::string& line : split(source, '\n')) EXPECT_LE(line.size(), 110u) << path << ": " << line;
+}
+
+TEST(RegionName, ComesFromTheModulesOfItsNodes) {
+  Graph graph = graph_of(R"(graph "block"
+parameter %conv.weight : f32[8,8,1,1] = "layer1.0.conv1.weight"
+input %x : f32[2,8,4,4]
+%c = conv(%x, %conv.weight) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[2,8,4,4] @ "" "layer1.0.conv1"
+%r = relu(%c) : f32[2,8,4,4] @ "" "layer1.0.relu"
+%a = add(%r, %x) : f32[2,8,4,4] @ "" "layer1.0"
+%s = sigmoid(%a) : f32[2,8,4,4]
+%l = sigmoid(%s) : f32[2,8,4,4] @ "" "a.module.in.a.module.in.a.module.with_a_long_name"
+output %l
+end
+)");
+  EXPECT_EQ(plan::region_name(graph, {0}), "layer1_0_conv1");
+  EXPECT_EQ(plan::region_name(graph, {0, 1}), "layer1_0_conv1_relu");
+  EXPECT_EQ(plan::region_name(graph, {0, 1, 2}), "layer1_0_conv1_add");
+  EXPECT_EQ(plan::region_name(graph, {1}), "layer1_0_relu");
+  EXPECT_EQ(plan::region_name(graph, {2}), "layer1_0_add");
+  EXPECT_EQ(plan::region_name(graph, {3}), "s");
+  EXPECT_EQ(plan::region_name(graph, {4}), "in_a_module_with_a_long_name_sigmoid");
+}
+
+}  // namespace stitch
