@@ -23,8 +23,8 @@ std::vector<std::string> examples() {
 
 class EveryExample : public testing::TestWithParam<std::string> {
  protected:
-  static void judge(verifier::Verifier& verifier, const fs::path& task, verifier::Numerics numerics,
-                    bool plain, const fs::path& folder) {
+  static void judge(verifier::Verifier& verifier, verifier::Numerics numerics, bool plain,
+                    const fs::path& folder) {
     const Graph& graph = verifier.task().graph;
     const std::string name(verifier::name(numerics));
     SCOPED_TRACE(name + (plain ? ", plain" : ", every step"));
@@ -35,7 +35,7 @@ class EveryExample : public testing::TestWithParam<std::string> {
     ASSERT_TRUE(contents) << contents.error().text();
     auto written = write_package(folder, *contents);
     ASSERT_TRUE(written) << written.error().text();
-    auto verdict = verifier.judge({.program = folder, .task = task, .numerics = numerics, .quick = true});
+    auto verdict = verifier.judge({.program = folder, .numerics = numerics, .quick = true});
     ASSERT_TRUE(verdict) << verdict.error().text();
     EXPECT_TRUE(verdict->passed()) << verdict->failure()->gate << ": " << verdict->failure()->summary;
   }
@@ -46,12 +46,14 @@ TEST_P(EveryExample, PassesPlainAndOptimised) {
   auto scratch = ScratchFolder::create("stitchcuda-example");
   ASSERT_TRUE(scratch);
   int number = 0;
+  auto opened = open_task(task, {});
+  ASSERT_TRUE(opened) << opened.error().text();
   for (auto numerics : {verifier::Numerics::strict, verifier::Numerics::standard}) {
-    auto verifier = verifier::Verifier::open({.task = task, .numerics = numerics});
+    auto verifier = verifier::Verifier::open({*opened, {}}, {.numerics = numerics});
     ASSERT_TRUE(verifier) << verifier.error().text();
     for (bool plain : {true, false})
       if (!plain || numerics == verifier::Numerics::strict)
-        judge(**verifier, task, numerics, plain, scratch->path() / std::to_string(number++));
+        judge(**verifier, numerics, plain, scratch->path() / std::to_string(number++));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "agents/package_task.h"
 #include "agents/tune.h"
 #include "base/text.h"
 #include "code/technique.h"
@@ -64,7 +65,7 @@ class Optimizer {
   }
 
  private:
-  const Graph& graph() const { return verifier_->task().graph; }
+  const Graph& graph() const { return task_->graph; }
   bool stopped() const { return options_.should_stop && options_.should_stop(); }
 
   void say(std::string_view text) const {
@@ -72,14 +73,15 @@ class Optimizer {
   }
 
   Result<void> open_verifier() {
-    verifier::VerifyOptions task{.task = options_.model,
-                                 .numerics = options_.numerics,
-                                 .device = options_.device,
-                                 .model_class = options_.model_class,
-                                 .python = options_.python,
-                                 .on_progress = options_.on_progress};
-    // The old one stays if there is no new one: the graph is its.
-    STITCH_TRY(verifier_, verifier::Verifier::open(task));
+    verifier::VerifyOptions how{.numerics = options_.numerics, .device = options_.device};
+    if (task_) {
+      STITCH_TRY(verifier_, verifier::Verifier::open({task_, std::nullopt}, how));
+      return {};
+    }
+    STITCH_TRY(verifier::OpenedTask opened,
+               verifier::open_task(options_.model, options_.task, options_.on_progress));
+    task_ = opened.task;
+    STITCH_TRY(verifier_, verifier::Verifier::open(std::move(opened), how));
     return {};
   }
 
@@ -295,12 +297,7 @@ class Optimizer {
   }
 
   verifier::VerifyOptions asked(const fs::path& program) const {
-    verifier::VerifyOptions out{.program = program,
-                                .task = options_.model,
-                                .numerics = options_.numerics,
-                                .device = options_.device,
-                                .model_class = options_.model_class,
-                                .python = options_.python};
+    verifier::VerifyOptions out{.program = program, .numerics = options_.numerics, .device = options_.device};
     out.timing = options_.timing;
     out.on_progress = options_.on_progress;
     out.should_stop = options_.should_stop;
@@ -354,18 +351,14 @@ class Optimizer {
   // With its task and constants.
   Result<void> write(const Attempt& attempt) const {
     PackageContents contents = attempt.contents;
-    STITCH_TRY(contents.task, read_file(options_.model));
-    if (!options_.model_class.empty()) contents.model_class = options_.model_class;
-    for (const ManifestTensor& tensor : contents.manifest.signature.parameters)
-      if (tensor.role == "constant")
-        if (const TensorBytes* found = verifier_->task().weights->find(tensor.data))
-          contents.constants.emplace_back(tensor.data, *found);
+    STITCH_CHECK(add_task(contents, *task_));
     return write_package(options_.out, contents);
   }
 
   const OptimizeOptions& options_;
   fs::path scratch_;
   plan::Techniques techniques_;
+  std::shared_ptr<const Task> task_;
   std::unique_ptr<verifier::Verifier> verifier_;
   Clock::time_point begin_;
   std::map<int32_t, bool> tf32_;  // as PyTorch was seen to do it

@@ -16,7 +16,7 @@ struct OptimizeOptions {
   verifier::Numerics numerics = verifier::Numerics::standard;
   runner::Device device = runner::Device::emulated;
   GpuSpec gpu;  // for estimates
-  std::string model_class, python;
+  TaskOptions task;
   std::vector<std::string> baselines;
   std::chrono::seconds budget{180};
   // The whole plan first, and steps dropped while it fails: the best program soonest. Otherwise step by step.

@@ -23,12 +23,12 @@ constexpr int64_t flush_bytes = int64_t{256} << 20;
 Result<std::vector<Samples>> measure(const std::string& task, const BaselinesCommand& command,
                                      Progress& progress) {
   STITCH_TRY(auto process, verifier::TorchProcess::start(command.python));
-  verifier::TaskGraph graph{.source = task};
+  verifier::TaskGraph unimported(std::make_shared<const Task>(Task{.source = task}));  // only its file is run
   auto numerics = verifier::parse_numerics(command.numerics);
   if (!numerics)
     return user_error("class", format("there is no numerics class '{}'", command.numerics),
                       "one of: strict, default, tf32, half");
-  STITCH_TRY(auto torch, verifier::TorchReference::load(std::move(process), graph, "", *numerics, "cuda"));
+  STITCH_TRY(auto torch, verifier::TorchReference::load(std::move(process), unimported, *numerics, "cuda"));
   STITCH_TRY(std::vector<std::string> kinds, baselines_named(command.baselines));
   std::vector<Samples> all;
   for (const std::string& kind : kinds) {

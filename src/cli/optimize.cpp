@@ -32,8 +32,7 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   STITCH_TRY(options.gpu, choose_gpu(""));
   const std::string beside = cuda && !command.no_timing ? "all" : "none";
   STITCH_TRY(options.baselines, baselines_named(command.baselines == "auto" ? beside : command.baselines));
-  options.model_class = command.model_class;
-  options.python = command.python;
+  options.task = {.model_class = command.model_class, .python = command.python};
   options.budget = std::chrono::seconds(command.budget);
   options.direct = command.direct || command.first;
   options.first = command.first;

@@ -28,7 +28,6 @@ Result<std::optional<uint64_t>> seed_of(const std::string& text) {
 Result<verifier::VerifyOptions> options_of(const VerifyCommand& command) {
   verifier::VerifyOptions options;
   options.program = command.program;
-  options.task = command.task;
   auto numerics = verifier::parse_numerics(command.numerics);
   if (!numerics)
     return user_error("class", format("there is no numerics class '{}'", command.numerics),
@@ -46,8 +45,6 @@ Result<verifier::VerifyOptions> options_of(const VerifyCommand& command) {
     return user_error("compat", format("'{}' is nothing to be compatible with", command.compatible),
                       "kernelbench");
   options.kernelbench_compatible = !command.compatible.empty();
-  options.model_class = command.model_class;
-  options.python = command.python;
   options.fresh_baselines = command.fresh_baselines;
   options.sanitizer = command.sanitizer || !command.receipt.empty();
   options.address_sanitizer = command.address_sanitizer;
@@ -68,7 +65,8 @@ Result<int> run_verify(const VerifyCommand& command, Console& console) {
   {
     Progress progress(console.err, console.err_terminal, console.json, "verifying");
     options.on_progress = [&](std::string_view text) { progress.detail(text); };
-    verdict = verifier::verify(options);
+    verdict = verifier::verify(command.task, options,
+                               {.model_class = command.model_class, .python = command.python});
   }
   if (!verdict) return std::move(verdict).error();
   if (!command.out.empty()) STITCH_CHECK(write_file(command.out, dump(to_json(*verdict))));

@@ -23,18 +23,13 @@ Result<Graph> load_graph(const fs::path& folder_or_file) {
   return error;
 }
 
-Result<GraphFolder> load_graph_folder(const fs::path& folder) {
-  STITCH_TRY(Graph graph, load_graph(folder));
-  GraphFolder out{std::move(graph), std::nullopt};
-  std::error_code ec;
-  fs::path path = folder / weights_file;
-  if (!fs::exists(path, ec)) return out;
-  STITCH_TRY(out.weights, Safetensors::open(path));
-  for (const Value& value : out.graph.values) {
+Result<Safetensors> load_weights(const fs::path& file, const Graph& graph) {
+  STITCH_TRY(Safetensors weights, Safetensors::open(file));
+  for (const Value& value : graph.values) {
     if (!value.has_data()) continue;
-    const TensorBytes* tensor = out.weights->find(value.data);
+    const TensorBytes* tensor = weights.find(value.data);
     auto wrong = [&](std::string message) {
-      return at(path.string(), user_error("weights", std::move(message), "import the model again"));
+      return at(file.string(), user_error("weights", std::move(message), "import the model again"));
     };
     if (!tensor)
       return wrong(format("no tensor '{}' for the {} %{}", value.data, name(value.role), value.name));
@@ -42,6 +37,16 @@ Result<GraphFolder> load_graph_folder(const fs::path& folder) {
       return wrong(
           format("'{}' is {}, but the graph says {}", value.data, text(tensor->type), text(value.type)));
   }
+  return weights;
+}
+
+Result<GraphFolder> load_graph_folder(const fs::path& folder) {
+  STITCH_TRY(Graph graph, load_graph(folder));
+  GraphFolder out{std::move(graph), std::nullopt};
+  std::error_code ec;
+  fs::path path = folder / weights_file;
+  if (!fs::exists(path, ec)) return out;
+  STITCH_TRY(out.weights, load_weights(path, out.graph));
   return out;
 }
 

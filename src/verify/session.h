@@ -18,6 +18,7 @@
 #include "verify/reference.h"
 #include "verify/timing.h"
 #include "verify/trial.h"
+#include "verify/verdict.h"
 
 namespace stitch::verifier {
 
@@ -29,11 +30,8 @@ inline constexpr int64_t largest_moved = int64_t{64} << 20;
 
 struct VerifyOptions {
   fs::path program;  // a program folder, a .cu file, or a .py file with ModelNew
-  fs::path task;     // a .py file or a graph folder
   Numerics numerics = Numerics::standard;
   runner::Device device = runner::Device::emulated;
-  std::string model_class;  // empty: Model
-  std::string python;       // empty: the usual one
   std::vector<std::string> baselines;
   bool fresh_baselines = false;  // measured again although the cache has them
   bool sanitizer = false;        // compute-sanitizer's three tools
@@ -109,6 +107,7 @@ struct Passed {
 inline Passed skipped(std::string why) { return {std::move(why), true}; }
 
 struct Gate {
+  GateId id;
   std::string_view name;
   std::string_view why;  // what it is for, and why it stands here
   Result<Passed> (*run)(Session& session, Json& evidence);

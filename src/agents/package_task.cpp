@@ -1,0 +1,19 @@
+#include "agents/package_task.h"
+
+namespace stitch::agents {
+
+Result<void> add_task(PackageContents& contents, const Task& task) {
+  contents.task = task.text;
+  if (!task.options.model_class.empty()) contents.model_class = task.options.model_class;
+  for (const ManifestTensor& tensor : contents.manifest.signature.parameters) {
+    if (tensor.role != "constant") continue;
+    const TensorBytes* found = task.weights ? task.weights->find(tensor.data) : nullptr;
+    if (!found)
+      return work_error("weights", format("the constant '{}' is not in the graph's weights", tensor.data),
+                        "import the model again, with weights");
+    contents.constants.emplace_back(tensor.data, *found);
+  }
+  return {};
+}
+
+}  // namespace stitch::agents
