@@ -13,6 +13,26 @@ std::string settings_text(const std::map<std::string, int64_t>& settings) {
   return join(each, ", ");
 }
 
+namespace {
+
+std::string_view name(Fate fate) {
+  switch (fate) {
+    case Fate::tried: return "tried";
+    case Fate::left_out: return "left out";
+    case Fate::cut_off: return "not tried";
+  }
+  throw Bug("a fate without a name");
+}
+
+}  // namespace
+
+std::vector<std::string> cut_off(const Ledger& ledger) {
+  std::vector<std::string> out;
+  for (const LedgerEntry& entry : ledger.entries)
+    if (entry.fate == Fate::cut_off) out.push_back(entry.step);
+  return out;
+}
+
 Json to_json(const Ledger& ledger) {
   Json json = {{"times", ledger.measured ? "measured" : "estimated"}, {"steps", Json::array()}};
   for (const LedgerEntry& entry : ledger.entries) {
@@ -24,6 +44,7 @@ Json to_json(const Ledger& ledger) {
                 {"kept", entry.kept},
                 {"seconds", entry.seconds}};
     if (!entry.reason.empty()) one["reason"] = entry.reason;
+    if (entry.fate != Fate::tried) one["fate"] = name(entry.fate);
     if (!entry.settings.empty()) one["settings"] = entry.settings;
     json["steps"].push_back(std::move(one));
   }
@@ -43,7 +64,10 @@ std::string table(const Ledger& ledger, const Terminal& terminal) {
                   entry.after > 0 ? seconds_text(entry.after) : "–",
                   entry.before > 0 && entry.after > 0 ? format("{:.2f}x", entry.before / entry.after) : "",
                   entry.predicted_gain != 0 ? seconds_text(entry.predicted_gain) : "",
-                  {entry.kept ? "kept" : "rolled back", entry.kept ? Style::good : Style::warning},
+                  {entry.kept                  ? "kept"
+                   : entry.fate == Fate::tried ? "rolled back"
+                                               : std::string(name(entry.fate)),
+                   entry.kept ? Style::good : Style::warning},
                   {!entry.kept              ? entry.reason
                    : entry.settings.empty() ? entry.why
                                             : settings_text(entry.settings),

@@ -10,6 +10,9 @@
 
 namespace stitch::agents {
 
+// Left out: predicted to lose. Cut off: the budget was spent before it could be tried.
+enum class Fate : uint8_t { tried, left_out, cut_off };
+
 struct LedgerEntry {
   std::string step, why;
   double predicted_gain = 0;     // seconds
@@ -18,6 +21,7 @@ struct LedgerEntry {
   std::string reason;                       // why it was rolled back
   double seconds = 0;                       // that the step took us
   std::map<std::string, int64_t> settings;  // of the program that it changed
+  Fate fate = Fate::tried;
 };
 
 struct Ledger {
@@ -27,6 +31,8 @@ struct Ledger {
 
 // "fc1_matmul.algorithm = 3, …": what a step says of settings.
 std::string settings_text(const std::map<std::string, int64_t>& settings);
+// Steps that were not tried because the budget was spent, by name.
+std::vector<std::string> cut_off(const Ledger& ledger);
 Json to_json(const Ledger& ledger);
 std::string table(const Ledger& ledger, const Terminal& terminal);
 

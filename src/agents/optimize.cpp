@@ -53,6 +53,7 @@ class Optimizer {
     }
     if (kept_.empty())
       return work_error("optimize", "no program passed the gates: " + ledger_.entries.back().reason);
+    steps_end_with_budget_ = false;
     if (options_.tune && !options_.first) tune_settings();
     Optimized out;
     STITCH_CHECK(ship(out));
@@ -106,19 +107,31 @@ class Optimizer {
     STITCH_TRY(plan::Plan start, plan::first_plan(graph(), numerics(), techniques_, options_.gpu, tf32_));
     take("plain", "one simple kernel a node: always right", std::move(start), Judged::quickly);
     for (const plan::StepRule& rule : plan::all_steps()) {
-      if (late()) break;
+      if (stopped()) break;
       // Without a program that is right, the next step starts from the plain plan all the same.
       const plan::Plan& from = kept_.empty() ? start_of_next_ : kept_.back().plan;
       auto next = rule.apply(graph(), from, techniques_);
       if (!next || plan::changed_regions(from, *next).empty()) continue;
+      if (late()) {
+        cut_off(rule.name, rule.why, estimated(from) - estimated(*next));
+        continue;
+      }
       // A step that rounds is judged on every kind of input, as what ships will be.
       take(rule.name, rule.why, *std::move(next), rule.rounds ? Judged::wholly : Judged::quickly);
     }
     return {};
   }
 
-  Result<plan::Plan> plan_without(const std::set<std::string>& dropped) const {
-    return plan::plan_of_steps(
+  void cut_off(std::string_view step, std::string_view why, double predicted_gain) {
+    LedgerEntry entry{.step = std::string(step), .why = std::string(why), .predicted_gain = predicted_gain};
+    entry.reason = budget_spent();
+    entry.fate = Fate::cut_off;
+    ledger_.entries.push_back(std::move(entry));
+  }
+  std::string budget_spent() const { return format("the budget of {} s was spent", options_.budget.count()); }
+
+  Result<plan::BestSteps> plan_without(const std::set<std::string>& dropped) const {
+    return plan::best_plan_of_steps(
         graph(), numerics(), techniques_, options_.gpu,
         [&](const plan::StepRule& rule) { return !dropped.contains(std::string(rule.name)); }, tf32_);
   }
@@ -143,28 +156,43 @@ class Optimizer {
   Result<void> from_the_top() {
     const Judged judged = options_.quick ? Judged::quickly : Judged::wholly;
     std::set<std::string> dropped;
-    STITCH_TRY(plan::Plan plan, plan_without(dropped));
+    STITCH_TRY(plan::BestSteps best, plan_without(dropped));
+    for (const plan::Step& step : best.left_out) {
+      LedgerEntry entry{.step = step.title, .why = step.why, .predicted_gain = step.predicted_gain};
+      entry.reason = step.predicted_gain < 0 ? "predicted to be slower" : "predicted to gain nothing";
+      entry.fate = Fate::left_out;
+      ledger_.entries.push_back(std::move(entry));
+    }
+    plan::Plan plan = std::move(best.plan);
     take("all steps", "the whole plan at once", plan, judged);
     while (kept_.empty() && !plan.steps.empty() && !stopped()) {
       const plan::Plan failed = plan;
       const std::string first = suspect(plan);
       do {
         dropped.insert(suspect(plan));
-        STITCH_TRY(plan, plan_without(dropped));
+        STITCH_TRY(best, plan_without(dropped));
+        plan = std::move(best.plan);
         // There must be a program in the end: when time is up, the one that is always right.
       } while (!plan.steps.empty() && (late() || same(plan, failed)));
+      if (late())
+        for (const plan::Step& step : failed.steps)
+          if (step.title != first) cut_off(step.title, step.why, step.predicted_gain);
       take(late() ? "plain" : "without " + first, "the program with it failed", plan, judged);
     }
     // Is the program better without one of its steps? Not without those that it lives by. A third of the time
     // is the tuner's.
     constexpr double hopeless = 1.5, share = 2.0 / 3;
-    for (; !options_.first && !plan.steps.empty() && !late(share); plan.steps.pop_back()) {
+    for (; !options_.first && !kept_.empty() && !plan.steps.empty() && !stopped(); plan.steps.pop_back()) {
       std::set<std::string> fewer = dropped;
       fewer.insert(plan.steps.back().title);
-      STITCH_TRY(plan::Plan next, plan_without(fewer));
-      if (same(next, plan) || estimated(next) > hopeless * estimated(kept_.back().plan)) continue;
-      take("without " + plan.steps.back().title, "is the program better without it?", std::move(next),
-           judged);
+      STITCH_TRY(best, plan_without(fewer));
+      if (same(best.plan, plan) || best.seconds > hopeless * estimated(kept_.back().plan)) continue;
+      const std::string step = "without " + plan.steps.back().title,
+                        why = "is the program better without it?";
+      if (late(share))
+        cut_off(step, why, estimated(kept_.back().plan) - best.seconds);
+      else
+        take(step, why, std::move(best.plan), judged);
     }
     return {};
   }
@@ -176,7 +204,10 @@ class Optimizer {
       return say_of_tuning(
           {{"skipped", options_.device == runner::Device::emulated ? "times on the emulated GPU mean nothing"
                                                                    : "nothing is timed"}});
-    if (late()) return say_of_tuning({{"skipped", stopped() ? "stopped" : "the budget is spent"}});
+    if (late()) {
+      if (!stopped()) cut_off("tune", "settings, tried on the GPU", 0);
+      return say_of_tuning({{"skipped", stopped() ? "stopped" : "the budget is spent"}});
+    }
     std::vector<Tunable> tunables =
         tunables_of(graph(), kept_.back().plan, kept_.back().contents.manifest, options_.gpu);
     if (tunables.empty()) return say_of_tuning({{"skipped", "the program has no settings that matter"}});
@@ -239,7 +270,7 @@ class Optimizer {
     if (!kept_.empty()) entry.predicted_gain = estimated(kept_.back().plan) - estimated(plan);
     if (kept_.empty()) start_of_next_ = plan;
     say(step);
-    if (std::optional<Attempt> attempt = attempt_at(std::move(plan), judged, settings, entry.reason)) {
+    if (std::optional<Attempt> attempt = attempt_at(std::move(plan), judged, entry)) {
       entry.after = attempt->seconds;
       entry.kept = kept_.empty() || entry.after < best;
       if (entry.kept)
@@ -251,15 +282,21 @@ class Optimizer {
     ledger_.entries.push_back(std::move(entry));
   }
 
-  std::optional<Attempt> attempt_at(plan::Plan plan, Judged judged, const runner::Settings& settings,
-                                    std::string& reason) {
+  // Once there is a program to ship, a step is given up where the budget ends.
+  bool cut_short() const { return steps_end_with_budget_ && !kept_.empty() && !stopped() && late(); }
+
+  std::optional<Attempt> attempt_at(plan::Plan plan, Judged judged, LedgerEntry& entry) {
     try {
-      auto attempt = make(std::move(plan), judged, settings);
+      auto attempt = make(std::move(plan), judged, entry.settings);
       if (attempt) return *std::move(attempt);
-      reason = attempt.error().message;
-      recover(attempt.error(), reason);
+      entry.reason = attempt.error().message;
+      recover(attempt.error(), entry.reason);
+      if (attempt.error().code == "stopped" && !stopped()) {
+        entry.reason = budget_spent();
+        entry.fate = Fate::cut_off;
+      }
     } catch (const std::exception& bug) {
-      reason = format("a bug of ours: {}", bug.what());
+      entry.reason = format("a bug of ours: {}", bug.what());
     }
     return std::nullopt;
   }
@@ -300,7 +337,7 @@ class Optimizer {
     verifier::VerifyOptions out{.program = program, .numerics = options_.numerics, .device = options_.device};
     out.timing = options_.timing;
     out.on_progress = options_.on_progress;
-    out.should_stop = options_.should_stop;
+    out.should_stop = [this] { return stopped() || cut_short(); };
     return out;
   }
 
@@ -361,6 +398,7 @@ class Optimizer {
   std::shared_ptr<const Task> task_;
   std::unique_ptr<verifier::Verifier> verifier_;
   Clock::time_point begin_;
+  bool steps_end_with_budget_ = true;
   std::map<int32_t, bool> tf32_;  // as PyTorch was seen to do it
   plan::Plan start_of_next_;      // until something is kept
   std::vector<Attempt> kept_;     // each better than the one before it

@@ -145,7 +145,8 @@ std::string si(double value, std::string_view unit) { return scaled(value, unit,
 std::string bytes_text(double bytes) { return scaled(bytes, "B", "kMGTPE"); }
 
 std::string seconds_text(double seconds) {
-  if (seconds <= 0) return "0 us";
+  if (seconds < 0) return "−" + seconds_text(-seconds);
+  if (seconds == 0) return "0 us";
   if (seconds < 1e-3) return format("{:.3g} us", seconds * 1e6);
   if (seconds < 1) return format("{:.3g} ms", seconds * 1e3);
   return format("{:.3g} s", seconds);

@@ -1,5 +1,7 @@
 #include "cli/optimize.h"
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "agents/optimize.h"
@@ -13,6 +15,26 @@
 #include "cli/optimize_page.h"
 
 namespace stitch {
+
+namespace {
+
+// What the budget cut off, and how to get it: a budget for all of it, at the pace of what was tried.
+Json cut_off_json(const agents::Optimized& optimized, int budget) {
+  const std::vector<std::string> steps = agents::cut_off(optimized.ledger);
+  if (steps.empty()) return nullptr;
+  const auto tried = static_cast<double>(optimized.ledger.entries.size() - steps.size());
+  const double needed = optimized.seconds * (1 + static_cast<double>(steps.size()) / std::max(tried, 1.0));
+  return {{"budget_seconds", budget}, {"not_tried", steps}, {"try_budget", std::ceil(needed / 10) * 10}};
+}
+
+std::string cut_off_text(const Json& cut_off) {
+  return format("The budget of {} s was spent before these steps were tried: {}.\nTo try them: --budget {}\n",
+                cut_off["budget_seconds"].get<int>(),
+                join(cut_off["not_tried"].get<std::vector<std::string>>(), ", "),
+                cut_off["try_budget"].get<int>());
+}
+
+}  // namespace
 
 Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   agents::OptimizeOptions options;
@@ -59,6 +81,8 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   if (optimized->regions) json["regions"] = *optimized->regions;
   if (optimized->plain_profile) json["plain_profile"] = *optimized->plain_profile;
   if (optimized->tuning) json["tuning"] = *optimized->tuning;
+  const Json cut_off = cut_off_json(*optimized, command.budget);
+  if (!cut_off.is_null()) json["cut_off"] = cut_off;
   fs::path page = command.html.empty() ? fs::path(command.out) / "report.html" : fs::path(command.html);
   STITCH_CHECK(write_file(page, optimize_page(json)));
   if (console.json) {
@@ -68,6 +92,7 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
                 << table(optimized->verdict, console.out_terminal);
     if (!cuda)
       console.out << format("Times are estimates for a {}: this machine has no GPU.\n", options.gpu.name);
+    if (!cut_off.is_null()) console.out << cut_off_text(cut_off);
     if (optimized->stopped) console.out << "Stopped: this is the best so far, judged as a step.\n";
     console.out << format("{}: done in {}\n", command.out, seconds_text(optimized->seconds));
   }

@@ -38,7 +38,10 @@ std::string ledger_part(const Json& ledger) {
                     {before > 0 && after > 0 ? format("{:.2f}x", before / after) : "", "n"},
                     {before > 0 && after > 0 ? seconds_text(before - after) : "", "n"},
                     {predicted != 0 ? seconds_text(predicted) : "", "n"},
-                    {kept ? "kept" : "rolled back", kept ? "good" : "warning"},
+                    {kept                    ? "kept"
+                     : step.contains("fate") ? word(step, "fate")
+                                             : "rolled back",
+                     kept ? "good" : "warning"},
                     {kept ? why_kept(step) : word(step, "reason"), "long"}});
   }
   return "<h2>Ledger</h2>" +

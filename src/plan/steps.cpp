@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
+#include <optional>
 
 #include "plan/branches.h"
 #include "plan/estimate.h"
@@ -82,17 +82,29 @@ Result<Plan> first_plan(const Graph& graph, const std::string& numerics, const T
 
 namespace {
 
+enum class Take : uint8_t { every_step, no_loss, gains_only };
+
+bool worth(double gain, Take take) {
+  return take == Take::every_step || gain > 0 || (take == Take::no_loss && gain == 0);
+}
+
 // Steps that don't gain enough, by prediction, are left out.
 Result<Plan> walk(const Graph& graph, Plan plan, const Techniques& techniques, const GpuSpec& gpu,
-                  const std::function<bool(const StepRule&)>& wanted, double least_gain) {
+                  const std::function<bool(const StepRule&)>& wanted, Take take,
+                  std::vector<Step>* left_out = nullptr) {
   for (const StepRule& rule : all_steps()) {
     if (!wanted(rule)) continue;
     STITCH_TRY(Plan next, rule.apply(graph, plan, techniques));
     STITCH_CHECK(check(graph, next));
     std::vector<std::string> changed = changed_regions(plan, next);
     double gain = estimate(graph, plan, gpu) - estimate(graph, next, gpu);
-    if (changed.empty() || gain <= least_gain) continue;
-    next.steps.push_back({std::string(rule.name), std::string(rule.why), std::move(changed), gain});
+    if (changed.empty()) continue;
+    Step step{std::string(rule.name), std::string(rule.why), std::move(changed), gain};
+    if (!worth(gain, take)) {
+      if (left_out) left_out->push_back(std::move(step));
+      continue;
+    }
+    next.steps.push_back(std::move(step));
     plan = std::move(next);
   }
   return plan;
@@ -104,14 +116,31 @@ Result<Plan> plan_of_steps(const Graph& graph, const std::string& numerics, cons
                            const GpuSpec& gpu, const std::function<bool(const StepRule&)>& wanted,
                            std::map<int32_t, bool> tf32) {
   STITCH_TRY(Plan first, first_plan(graph, numerics, techniques, gpu, std::move(tf32)));
-  return walk(graph, std::move(first), techniques, gpu, wanted, -std::numeric_limits<double>::infinity());
+  return walk(graph, std::move(first), techniques, gpu, wanted, Take::every_step);
+}
+
+Result<BestSteps> best_plan_of_steps(const Graph& graph, const std::string& numerics,
+                                     const Techniques& techniques, const GpuSpec& gpu,
+                                     const std::function<bool(const StepRule&)>& wanted,
+                                     std::map<int32_t, bool> tf32) {
+  STITCH_TRY(const Plan first, first_plan(graph, numerics, techniques, gpu, std::move(tf32)));
+  // A step that gains nothing may make room for one that does, and a loss now and then, too. None of the
+  // three lists is always the best one.
+  std::optional<BestSteps> best;
+  for (Take take : {Take::no_loss, Take::gains_only, Take::every_step}) {
+    std::vector<Step> left_out;
+    STITCH_TRY(Plan plan, walk(graph, first, techniques, gpu, wanted, take, &left_out));
+    const double seconds = estimate(graph, plan, gpu);
+    if (!best || seconds < best->seconds) best = {std::move(plan), std::move(left_out), seconds};
+  }
+  return *std::move(best);
 }
 
 Result<Plan> make_plan(const Graph& graph, const std::string& numerics, const Techniques& techniques,
                        const GpuSpec& gpu) {
   STITCH_TRY(Plan first, first_plan(graph, numerics, techniques, gpu));
   return walk(
-      graph, std::move(first), techniques, gpu, [](const StepRule&) { return true; }, 0);
+      graph, std::move(first), techniques, gpu, [](const StepRule&) { return true; }, Take::gains_only);
 }
 
 }  // namespace stitch::plan

@@ -33,6 +33,17 @@ Result<Plan> first_plan(const Graph& graph, const std::string& numerics, const T
 Result<Plan> plan_of_steps(const Graph& graph, const std::string& numerics, const Techniques& techniques,
                            const GpuSpec& gpu, const std::function<bool(const StepRule&)>& wanted,
                            std::map<int32_t, bool> tf32 = {});
+// The wanted steps, less those that are predicted to lose: no slower, by the estimate, than the plan of every
+// wanted step and than make_plan's rule on them.
+struct BestSteps {
+  Plan plan;
+  std::vector<Step> left_out;  // each with its prediction
+  double seconds = 0;          // the plan's estimate
+};
+Result<BestSteps> best_plan_of_steps(const Graph& graph, const std::string& numerics,
+                                     const Techniques& techniques, const GpuSpec& gpu,
+                                     const std::function<bool(const StepRule&)>& wanted,
+                                     std::map<int32_t, bool> tf32 = {});
 // The plan after every step that is predicted to gain.
 Result<Plan> make_plan(const Graph& graph, const std::string& numerics, const Techniques& techniques,
                        const GpuSpec& gpu);
