@@ -44,7 +44,7 @@ class SettingsOfAProgram : public testing::Test {
     ASSERT_TRUE(write_safetensors(folder->path() / "weights.safetensors",
                                   {{"w", {{DType::f32, {32, 64}, {}}, bytes.first(32 * 64 * 4)}},
                                    {"k", {{DType::f32, {32, 32, 3, 3}, {}}, bytes}}}));
-    auto task = verifier::open_task(folder->path(), {});
+    auto task = verifier::open_task_to_judge(folder->path(), {});
     ASSERT_TRUE(task) << task.error().text();
     auto opened = verifier::Verifier::open(*std::move(task), {});
     ASSERT_TRUE(opened) << opened.error().text();

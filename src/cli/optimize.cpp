@@ -18,6 +18,17 @@ namespace stitch {
 
 namespace {
 
+class OnProgressLine final : public agents::EventSink {
+ public:
+  explicit OnProgressLine(Progress& progress) : progress_(progress) {}
+  void on(const agents::Event& event) override {
+    if (auto text = progress_text(event)) progress_.detail(*text);
+  }
+
+ private:
+  Progress& progress_;
+};
+
 // What the budget cut off, and how to get it: a budget for all of it, at the pace of what was tried.
 Json cut_off_json(const agents::Optimized& optimized, int budget) {
   const std::vector<std::string> steps = agents::cut_off(optimized.ledger);
@@ -56,8 +67,8 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   STITCH_TRY(options.baselines, baselines_named(command.baselines == "auto" ? beside : command.baselines));
   options.task = {.model_class = command.model_class, .python = command.python};
   options.budget = std::chrono::seconds(command.budget);
-  options.direct = command.direct || command.first;
-  options.first = command.first;
+  if (command.direct) options.strategy = agents::Strategy::direct;
+  if (command.first) options.strategy = agents::Strategy::first;
   options.timing = !command.no_timing;
   options.quick = command.quick;
   options.tune = !command.no_tune;
@@ -66,7 +77,8 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   Result<agents::Optimized> optimized = work_error("", "");
   {
     Progress progress(console.err, console.err_terminal, console.json, "optimizing");
-    options.on_progress = [&](std::string_view text) { progress.detail(text); };
+    OnProgressLine line(progress);
+    options.events = &line;
     optimized = agents::optimize(options);
   }
   if (!optimized) return std::move(optimized).error();

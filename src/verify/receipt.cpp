@@ -9,6 +9,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "device/gpu_detect.h"
+#include "graph/folder.h"
 #include "verify/verify.h"
 
 namespace stitch::verifier {

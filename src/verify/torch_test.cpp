@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(, ExamplePrograms, testing::ValuesIn(names_in(source / 
 
 // On a CPU, class default rounds what every convolution reads.
 TEST(Arithmetic, IsSeenConvolutionByConvolution) {
-  auto task = open_task(source / "examples/inception.py", {});
+  auto task = open_task_to_judge(source / "examples/inception.py", {});
   ASSERT_TRUE(task) << task.error().text();
   auto verifier = Verifier::open(*std::move(task), {});
   ASSERT_TRUE(verifier) << verifier.error().text();
@@ -92,7 +92,7 @@ TEST(HeldTrials, ChangeNoVerdict) {
   VerifyOptions options = held_options();
   options.few_above = 0;
   options.timing = false;
-  auto task = open_task(testdata / "row_center/task.py", {});
+  auto task = open_task_to_judge(testdata / "row_center/task.py", {});
   ASSERT_TRUE(task) << task.error().text();
   auto verifier = Verifier::open(*std::move(task), options);
   ASSERT_TRUE(verifier) << verifier.error().text();
@@ -126,7 +126,7 @@ TEST(HeldTrials, OfAHundredMegabytesCrossTheDevice) {
     ASSERT_TRUE(write_file(scratch->path() / fs::path(file).filename(), text));
   }
   VerifyOptions options{.device = runner::Device::cuda};
-  auto task = open_task(scratch->path() / "task.py", {});
+  auto task = open_task_to_judge(scratch->path() / "task.py", {});
   ASSERT_TRUE(task) << task.error().text();
   auto verifier = Verifier::open(*std::move(task), options);
   ASSERT_TRUE(verifier) << verifier.error().text();

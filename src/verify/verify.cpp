@@ -210,8 +210,8 @@ class OpenVerifier final : public Verifier {
 
 }  // namespace
 
-Result<OpenedTask> open_task(const fs::path& source, const TaskOptions& options,
-                             const OnProgress& on_progress) {
+Result<OpenedTask> open_task_to_judge(const fs::path& source, const TaskOptions& options,
+                                      const OnProgress& on_progress) {
   std::error_code ec;
   if (!Task::is_python(source) || !fs::exists(source, ec)) {
     STITCH_TRY(std::shared_ptr<const Task> task, stitch::open_task(source, options, on_progress));
@@ -231,7 +231,7 @@ Result<std::unique_ptr<Verifier>> Verifier::open(OpenedTask task, const VerifyOp
 Result<Verdict> verify(const fs::path& task, const VerifyOptions& options, const TaskOptions& task_options) {
   // Before the import, which may take a minute.
   STITCH_CHECK(find_the_program(options.program));
-  STITCH_TRY(OpenedTask opened, open_task(task, task_options, options.on_progress));
+  STITCH_TRY(OpenedTask opened, open_task_to_judge(task, task_options, options.on_progress));
   STITCH_TRY(std::unique_ptr<Verifier> verifier, Verifier::open(std::move(opened), options));
   return verifier->judge(options);
 }

@@ -16,8 +16,8 @@ struct OpenedTask {
   std::optional<TorchProcess> process;  // that exported it; it can go on as the reference
 };
 // Opens a task that programs will be judged by.
-Result<OpenedTask> open_task(const fs::path& source, const TaskOptions& options,
-                             const OnProgress& on_progress = {});
+Result<OpenedTask> open_task_to_judge(const fs::path& source, const TaskOptions& options,
+                                      const OnProgress& on_progress = {});
 
 // A task with its reference at hand, before which programs come one after the other.
 class Verifier {
