@@ -7,10 +7,15 @@ if(STITCHCUDA_TESTS)
   add_executable(code_device_test ${loop_device_tests})
   target_link_libraries(code_device_test PRIVATE stitch_code stitch_import stitch_oracle stitch_device
     stitch_emulated_runtime GTest::gtest_main ${CMAKE_DL_LIBS})
+  target_precompile_headers(code_device_test REUSE_FROM stitch_test_headers)
   target_compile_definitions(code_device_test PRIVATE
     STITCH_SOURCE_DIR="${CMAKE_SOURCE_DIR}" STITCH_BINARY_DIR="${CMAKE_BINARY_DIR}")
   # One test for all: a suite's regions are compiled together.
   add_test(NAME code_device COMMAND code_device_test)
+  # Programs written for a GPU of each architecture, compiled for it; ./dev architectures does this for all examples.
+  add_test(NAME architectures_nvcc COMMAND ${CMAKE_SOURCE_DIR}/examples/compile_for_architectures.sh
+           $<TARGET_FILE:stitchcuda> ${CMAKE_BINARY_DIR}/architectures lenet5 gpt_block)
+  set_tests_properties(architectures_nvcc PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900)
 endif()
 # Writes a CUDA source that times the loop families on a GPU.
 add_executable(loops_bench EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/src/code/loops/loops_bench.cpp)

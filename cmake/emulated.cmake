@@ -7,10 +7,14 @@ add_library(stitch_emulated_runtime SHARED ${emulated_runtime})
 target_include_directories(stitch_emulated_runtime PUBLIC ${CMAKE_SOURCE_DIR}/src/device/emulated/include)
 target_include_directories(stitch_emulated_runtime PRIVATE ${CMAKE_SOURCE_DIR}/src/device/emulated/runtime)
 target_link_libraries(stitch_emulated_runtime PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
-# The loops of the libraries' emulation are worth vectors, whatever the rest is built with.
+target_precompile_headers(stitch_emulated_runtime PRIVATE <algorithm> <atomic> <cmath> <condition_variable> <cstdint>
+  <cstring> <functional> <map> <memory> <mutex> <optional> <string> <thread> <vector>)
+target_compile_options(stitch_emulated_runtime PRIVATE ${optimise_well})
+# The loops of the libraries' emulation are worth fused multiply-adds too.
 file(GLOB_RECURSE emulated_loops CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/device/emulated/runtime/library/*.cpp)
 if(NOT STITCHCUDA_SANITIZE)
-  set_source_files_properties(${emulated_loops} PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=fast")
+  set_source_files_properties(${emulated_loops} PROPERTIES
+    COMPILE_OPTIONS "${optimise_well};-ffp-contract=fast" SKIP_PRECOMPILE_HEADERS ON)
 endif()
 target_compile_definitions(stitch_device PRIVATE
   STITCH_EMULATED_HEADERS="${CMAKE_SOURCE_DIR}/src/device/emulated/include"
@@ -21,6 +25,7 @@ function(add_emulated_tests)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/device/emulated/*_test.cpp)
   add_executable(emulated_test ${sources})
   target_link_libraries(emulated_test PRIVATE stitch_device stitch_emulated_runtime GTest::gtest_main ${CMAKE_DL_LIBS})
+  target_precompile_headers(emulated_test REUSE_FROM stitch_test_headers)
   target_compile_definitions(emulated_test PRIVATE
     STITCH_SOURCE_DIR="${CMAKE_SOURCE_DIR}" STITCH_BINARY_DIR="${CMAKE_BINARY_DIR}")
   # constants_test.cpp holds our numbers against NVIDIA's, where those are.

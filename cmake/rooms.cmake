@@ -7,21 +7,43 @@ function(define_for source)
   set_property(SOURCE ${CMAKE_SOURCE_DIR}/${source} APPEND PROPERTY COMPILE_DEFINITIONS ${ARGN})
 endfunction()
 
+# Single files with loops over whole tensors, in rooms that are not HOT as a whole. GCC 12 crashes on a header that was
+# precompiled at another level of optimisation, so they do without.
+function(optimise_well)
+  foreach(source ${ARGN})
+    set_property(SOURCE ${CMAKE_SOURCE_DIR}/src/${source} APPEND PROPERTY COMPILE_OPTIONS ${optimise_well})
+    set_property(SOURCE ${CMAKE_SOURCE_DIR}/src/${source} PROPERTY SKIP_PRECOMPILE_HEADERS ON)
+  endforeach()
+endfunction()
+
+# HOT: a room of such loops. UNITY: with STITCHCUDA_UNITY, several files are compiled as one.
 function(add_room room)
-  cmake_parse_arguments(ROOM "" "" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(ROOM "HOT;UNITY" "" "DEPENDS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${room}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "(_test|_bench|_fuzz|/main|/testdata/.*|/emulated/runtime/.*|/runner/child/.*)\\.cpp$")
   add_library(stitch_${room} STATIC ${sources})
   target_include_directories(stitch_${room} PUBLIC ${CMAKE_SOURCE_DIR}/src)
   target_link_libraries(stitch_${room} PUBLIC ${ROOM_DEPENDS})
+  if(ROOM_UNITY AND STITCHCUDA_UNITY)
+    set_target_properties(stitch_${room} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 5)
+  endif()
+  if(ROOM_HOT)
+    target_compile_options(stitch_${room} PRIVATE ${optimise_well})
+    target_precompile_headers(stitch_${room} REUSE_FROM stitch_hot_headers)
+  else()
+    target_precompile_headers(stitch_${room} REUSE_FROM stitch_headers)
+  endif()
 endfunction()
 
+# ALSO: rooms behind this one that its tests look at it through.
 function(add_room_tests room)
+  cmake_parse_arguments(TESTS "" "" "ALSO" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${room}/*_test.cpp)
   list(FILTER sources EXCLUDE REGEX "/emulated/")  # see emulated.cmake
   if(sources)
     add_executable(${room}_test ${sources})
-    target_link_libraries(${room}_test PRIVATE stitch_${room} GTest::gtest_main)
+    target_link_libraries(${room}_test PRIVATE stitch_${room} ${TESTS_ALSO} GTest::gtest_main)
+    target_precompile_headers(${room}_test REUSE_FROM stitch_test_headers)
     target_compile_definitions(${room}_test PRIVATE
       STITCH_SOURCE_DIR="${CMAKE_SOURCE_DIR}" STITCH_BINARY_DIR="${CMAKE_BINARY_DIR}")
     # Signals and limits reach children, not processes that are borrowed (./dev test lends some).
@@ -54,6 +76,7 @@ function(add_room_fuzzers room)
     string(REPLACE "_fuzz" "_corpus" corpus ${name})
     add_executable(${name} ${source} ${FUZZ_SOURCES})
     target_link_libraries(${name} PRIVATE ${FUZZ_DEPENDS})
+    target_precompile_headers(${name} REUSE_FROM stitch_headers)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     add_test(NAME fuzz.${name} COMMAND ${name} -max_total_time=5 -max_len=20000 -timeout=5 -rss_limit_mb=2048
              -artifact_prefix=${CMAKE_BINARY_DIR}/ ${CMAKE_BINARY_DIR}/${corpus} ${folder}/testdata/${corpus})

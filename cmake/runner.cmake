@@ -4,16 +4,19 @@
 set(sanitizer_options ${CMAKE_SOURCE_DIR}/src/runner/child/sanitizer_options.cpp)
 add_executable(stitch-confine ${CMAKE_SOURCE_DIR}/src/sandbox/launcher/main.cpp ${sanitizer_options})
 target_link_libraries(stitch-confine PRIVATE stitch_sandbox)
+target_precompile_headers(stitch-confine REUSE_FROM stitch_headers)
 define_for(src/sandbox/sandbox.cpp STITCH_CONFINE="$<TARGET_FILE:stitch-confine>")
 
 add_executable(stitch-compile-emulated ${CMAKE_SOURCE_DIR}/src/device/compile_emulated/main.cpp ${sanitizer_options})
 target_link_libraries(stitch-compile-emulated PRIVATE stitch_device)
+target_precompile_headers(stitch-compile-emulated REUSE_FROM stitch_headers)
 define_for(src/device/emulated_toolchain.cpp STITCH_COMPILE_EMULATED="$<TARGET_FILE:stitch-compile-emulated>")
 
 file(GLOB runner_child CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/runner/child/*.cpp)
 add_executable(stitch-runner ${runner_child} ${CMAKE_SOURCE_DIR}/src/runner/wire.cpp)
 target_include_directories(stitch-runner PRIVATE ${CMAKE_SOURCE_DIR}/src/program/include)
 target_link_libraries(stitch-runner PRIVATE stitch_graph stitch_sandbox ${CMAKE_DL_LIBS})
+target_precompile_headers(stitch-runner REUSE_FROM stitch_headers)
 # What a program does on a real GPU is told by CUPTI, looked up when it is needed: only its header counts here.
 find_path(CUPTI_INCLUDE cupti.h PATHS $ENV{CUDA_HOME}/include $ENV{CUDA_HOME}/extras/CUPTI/include
           /usr/local/cuda/include /usr/local/cuda/extras/CUPTI/include)

@@ -30,7 +30,7 @@ MUCH = 1 << 29  # bytes
 
 class Answers:
     TABLE = {
-        "load": {"task": (str, NEEDED), "class": (str, None), "seed": (int, 42), "device": (("cpu", "cuda"), "cpu"), "eval": (bool, False),
+        "load": {"task": (str, NEEDED), "class": (str, None), "seed": (int, 42), "device": (("cpu", "cuda"), "cpu"), "mode": (("train", "eval"), None),
                  "turns": (str, None)},
         "init_inputs": {"out": (str, NEEDED)},
         "weights": {"variant": (("task", "reparameterised"), "task"), "seed": (int, 0), "gain": (float, 6 ** 0.5), "out": (str, None),
@@ -69,14 +69,14 @@ class Answers:
         self.loaded = self.original = self.facts = self.stopwatch = self.sets_seed = None
         self.baselines, self.sets, self.trials, self.shared = {}, [], {}, {}
 
-    def load(self, task, seed, device, eval, turns, **rest):
+    def load(self, task, seed, device, mode, turns, **rest):
         start = time.monotonic()
         if device == "cuda" and not torch.cuda.is_available():
             raise TaskError("device", "PyTorch sees no GPU here", "", "Use the device cpu.")
         self.forget()
         gc.collect()
         self.progress("constructing the model")
-        loaded = Loaded(task, rest["class"], seed, device, eval, Turns(turns))
+        loaded = Loaded(task, rest["class"], seed, device, mode, Turns(turns))
         numerics.set_flags("default", loaded.device)
         self.loaded = loaded
         with Turns(turns).beside_others():

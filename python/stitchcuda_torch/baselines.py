@@ -9,7 +9,7 @@ import copy
 import torch
 from torch.utils import _pytree as pytree
 
-from . import numerics
+from . import numerics, structure
 from .distances import relative_l2
 from .errors import TaskError, environment_error, first_line
 
@@ -117,7 +117,7 @@ def prepare(loaded, kind, numerics_class, half, sets, stopwatch):
 
 
 def tensors_of(result):
-    return [leaf.detach() for leaf in pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor)]
+    return [leaf.detach() for leaf in structure.leaves(result) if isinstance(leaf, torch.Tensor)]
 
 
 def draw_sets(loaded, seed):

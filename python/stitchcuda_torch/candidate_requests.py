@@ -5,7 +5,7 @@ import time
 
 import torch
 
-from . import activities, poison, results
+from . import activities, poison, results, structure
 from .arena import Arena, raw, type_of
 from .constructor import read_arguments
 from .errors import Fault, Refused
@@ -26,7 +26,7 @@ class CandidateRequests:
         torch.set_grad_enabled(False)  # for good: no phase can be told by it
         self.arena, self.stopwatch = Arena(arena), Stopwatch(self.device)
         self.file = self.model = None
-        self.states, self.updates, self.seeded = [], [], False
+        self.states, self.updates, self.seeded, self.form = [], [], False, None
         self.sets, self.next_set, self.burst_plan = {}, 0, None
         self.returned, self.outputs, self.peak = None, [], 0
 
@@ -61,7 +61,7 @@ class CandidateRequests:
         if not wrong:
             assign(model, names, tensors)
         self.model, self.states, self.updates = model, extra.get("states", []), extra.get("updates", [])
-        self.seeded = bool(extra.get("seeded"))
+        self.seeded, self.form = bool(extra.get("seeded")), extra.get("call")
         del tensors
         self.stopwatch.wait()
         return {"seconds": time.perf_counter() - start, "device_bytes": self.allocated(),
@@ -134,10 +134,18 @@ class CandidateRequests:
         inputs, _, _ = self.parts(number)
         scalars = self.set_of(number)[1]
         # Aliases: a candidate that resizes or replaces what it is given leaves the set as it is.
-        aliases = iter([tensor.detach() for tensor in inputs])
-        arguments = [next(aliases) if value is None else value for value in scalars] if scalars else list(aliases)
+        aliases = [tensor.detach() for tensor in inputs]
+        if scalars:
+            rest = iter(aliases)
+            arguments, keywords = [next(rest) if value is None else value for value in scalars], {}
+        else:
+            arguments, keywords = self.arranged(aliases)
         model = self.model
-        return lambda: model(*arguments)
+        return lambda: model(*arguments, **keywords)
+
+    def arranged(self, tensors):
+        """(positional, keyword), as the task calls its model."""
+        return structure.arguments(self.form, tensors) if self.form else (tensors, {})
 
     def parts(self, number):
         """(forward's tensors, states, the seed or None) of a set, which holds them in this order."""
@@ -234,7 +242,8 @@ class CandidateRequests:
             raise Refused("nothing is created")
         try:
             with self.file.stage():
-                result = self.model(*tensors)
+                arguments, keywords = self.arranged(tensors)
+                result = self.model(*arguments, **keywords)
             self.stopwatch.wait()
         except Exception as error:
             self.check_device(error)

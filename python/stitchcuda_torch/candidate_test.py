@@ -129,6 +129,20 @@ class CandidateTest(unittest.TestCase):
         self.assertEqual(self.hello, {"ok": True, "protocol": 1, "device": "CPU"})
         self.assertIn("no answer to 'sing'", self.refused("sing"))
 
+    def test_is_called_as_the_task_calls_its_model(self):
+        """By name, with the task's constants; results in a structure are taken flat."""
+        source = GOOD.format(body="pass").replace("def forward(self, x):", "def forward(self, big, small=None, scale=1.0):").replace(
+            "return self.norm(self.linear(x)) * self.scale", "return {'a': (big['of'][0] - small) * scale, 'b': [small, None]}")
+        self.assertIs(self.load(source).get("ok"), True)
+        call = {"positional": [], "keyword": [["small", {"input": 0}], ["big", {"dict": [["of", {"list": [{"input": 1}]}]]}],
+                                              ["scale", {"constant": 3.0}]], "outputs": {"output": 0}}
+        self.ok("create", parameters=[], extra={"arguments": [4], "keywords": {}, "call": call})
+        small, big = torch.rand(4), torch.rand(4)
+        number = self.place(small, big)
+        self.ok("call", set=number, outputs=[kind(small), kind(small)])
+        self.assertTrue(torch.equal(self.fetch(0, kind(small)), (big - small) * 3))
+        self.assertTrue(torch.equal(self.fetch(1, kind(small)), small))
+
     def test_weights_states_updates_and_results(self):
         torch.manual_seed(5)
         linear, norm, x = torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4), torch.rand(6, 4)

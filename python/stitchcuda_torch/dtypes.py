@@ -7,5 +7,9 @@ NAMES = {torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch
          torch.uint8: "u8", torch.bool: "bool"}
 
 
+def by_name(name):
+    return next(dtype for dtype, known in NAMES.items() if known == name)
+
+
 def name(dtype):
     return NAMES.get(dtype) or str(dtype).removeprefix("torch.")

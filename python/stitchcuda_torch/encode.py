@@ -50,6 +50,15 @@ def argument(value):
     return {"other": str(value)}
 
 
+def plain(encoded):
+    """The Python value of an argument that holds no tensor."""
+    if isinstance(encoded, dict) and "float" in encoded:
+        return float(encoded["float"])
+    if isinstance(encoded, dict) and "dtype" in encoded:
+        return dtypes.by_name(encoded["dtype"])
+    return encoded
+
+
 def default(schema_argument):
     value = schema_argument.default_value if schema_argument.has_default_value() else None
     if isinstance(value, int) and "MemoryFormat" in str(schema_argument.real_type):

@@ -2,6 +2,8 @@
 
 import errno
 
+from . import memory
+
 
 class TaskError(Exception):
     def __init__(self, kind, message, where="", fix=""):
@@ -62,6 +64,10 @@ def environment_error(error, where):
     for link in chain(error):
         if isinstance(link, TaskError):
             return link
+        size = memory.asked_for(link)
+        if size and size > memory.total():
+            return TaskError("too_large", f"a tensor needs about {memory.text(size)}; this machine has {memory.text(memory.total())}",
+                             where, "Use smaller sizes in the task (a smaller batch), or a machine with more memory.")
         if isinstance(link, MemoryError) or any(phrase in str(link) for phrase in OUT_OF_MEMORY):
             return TaskError("memory", f"out of memory: {first_line(link)}", where,
                              "Use a machine with more memory, or smaller sizes in the task.")

@@ -37,7 +37,8 @@ def parse(arguments):
     parser.add_argument("task", nargs="?", help="a file with Model, get_init_inputs() and get_inputs()")
     parser.add_argument("--out", help="an existing folder")
     parser.add_argument("--class", dest="class_name", help="the model's class, if it isn't Model")
-    parser.add_argument("--eval", action="store_true", help="export in evaluation mode")
+    parser.add_argument("--eval", dest="mode", action="store_const", const="eval", help="export in evaluation mode")
+    parser.add_argument("--train", dest="mode", action="store_const", const="train", help="export in training mode")
     parser.add_argument("--seed", type=int, default=42)
     parser.add_argument("--no-weights", action="store_true", help="don't write weights.safetensors")
     parser.add_argument("--serve", action="store_true", help="read one JSON request a line from stdin")
@@ -71,20 +72,20 @@ def run(options, channel):
 
 
 def export_task(options, progress):
-    from . import trace
+    from . import local_modules, structure, trace
     from .task import Task
     start = time.monotonic()
     progress("loading the task")
-    task = Task(options.task, options.class_name, options.seed)
+    task = Task(options.task, options.class_name, options.seed, options.mode)
     progress("constructing the model")
     model = task.construct()
-    if options.eval:
-        model.eval()
     progress("tracing the forward pass")
     inputs = trace.fake_inputs(task)
     program = trace.export(model, inputs, task.file)
-    facts = {"source": options.task, "class": task.model_class.__name__, "mode": "train" if model.training else "eval",
-             "seed": options.seed}
+    local_modules.check(task.file)
+    facts = {"source": options.task, "class": options.class_name or "Model", "mode": "train" if model.training else "eval",
+             "seed": options.seed, "call": structure.describe(program, task.module),
+             "modules": local_modules.files(task.file)}
     summary = write(program, task.file, facts, options.out, not options.no_weights, progress)
     return {**summary, "seconds": round(time.monotonic() - start, 3)}
 

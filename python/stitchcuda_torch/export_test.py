@@ -44,7 +44,12 @@ BAD = {
     "forward": (GOOD.format(forward="x = self.linear(x.T)"), "RuntimeError", "in forward: x = self.linear(x.T)"),
     "data_dependent": (GOOD.format(forward="x = x if x.sum() > 0 else -x"), "depend on the values", "x = x if x.sum() > 0"),
     "export": (GOOD.format(forward="x = (x, 3)"), "output 1 of forward is 3", ""),
-    "memory": (GOOD.format(forward="pass").replace("torch.ones(4)", "torch.ones(1 << 50)"), "out of memory", "in __init__"),
+    "too_large": (GOOD.format(forward="pass").replace("torch.ones(4)", "torch.ones(1 << 50)"), "needs about 4.5 PB; this machine has",
+                  "in __init__"),
+    # Code that looks at values gets real tensors: each would fit alone.
+    "memory": (GOOD.format(forward="pass").replace(
+        "return [torch.rand(3, 4)]", "return [torch.rand(3, 4).tolist(), [torch.empty(1 << 28) for _ in range(400)]]"),
+        "out of memory", "bad_memory.py:22"),
     "download": (GOOD.format(forward="pass").replace("super().__init__()", "super().__init__(); raise OSError('offline mode')"),
                  "needs a download", "in __init__"),
     "crash": ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n", "SIGSEGV", ""),
@@ -82,6 +87,9 @@ class ServerTest(unittest.TestCase):
     def export(self, forward, **request):
         answer = self.ask("good", GOOD.format(forward=forward), **request)
         self.assertIn("done", answer)
+        return self.document()
+
+    def document(self):
         with open(os.path.join(self.folder.name, "aten.json")) as file:
             return json.load(file)
 
@@ -146,8 +154,38 @@ class ServerTest(unittest.TestCase):
         self.assertEqual([output["dtype"] for output in document["nodes"][-1]["outputs"]], ["f32", "i64"])
         self.assertEqual(document["outputs"], [{"value": document["nodes"][-1]["outputs"][0]["name"]}])
 
-    def test_eval_and_prints(self):
-        self.assertEqual(self.export("x = x + 1", eval=True)["mode"], "eval")
+    def test_modes(self):
+        forward = "x = nn.functional.dropout(x, 0.5, self.training)"
+        written_in_eval = GOOD.format(forward=forward).replace("self.state = torch.ones(4)", "self.state = torch.ones(4); self.eval()")
+        for source, mode, expected in ((GOOD.format(forward=forward), None, "train"), (GOOD.format(forward=forward), "eval", "eval"),
+                                       (written_in_eval, None, "eval"), (written_in_eval, "train", "train")):
+            self.assertIn("done", self.ask("modes", source, mode=mode))
+            document = self.document()
+            self.assertEqual(document["mode"], expected)
+            self.assertEqual(document["nodes"][0]["args"]["train"], expected == "train")
+        self.assertEqual(self.error("modes", written_in_eval, mode="dreaming")["kind"], "request")
+
+    def test_inputs_in_any_form(self):
+        whole = GOOD.format(forward="x = x - y").replace("forward(self, x)", "forward(self, x, y)")
+        x = {"input": 0}
+        for inputs, call in (("[torch.rand(4), torch.rand(4)]", ([x, {"input": 1}], [])),
+                             ("torch.rand(4), 3.5", ([x, {"constant": 3.5}], [])),
+                             ("{'y': torch.rand(4), 'x': torch.rand(4)}", ([], [["y", x], ["x", {"input": 1}]])),
+                             ("[torch.rand(4)], {'y': torch.rand(4)}", ([x], [["y", {"input": 1}]]))):
+            with self.subTest(inputs):
+                self.assertIn("done", self.ask("inputs", whole.replace("[torch.rand(3, 4)]", inputs)))
+                seen = self.document()["call"]
+                self.assertEqual((seen["positional"], seen["keyword"], seen["outputs"]), (*call, {"output": 0}))
+
+    def test_inputs_that_do_not_fit(self):
+        whole = GOOD.format(forward="pass")
+        for inputs, message in (("(torch.rand(4) for _ in range(2))", "get_inputs() returned a generator: return a list, tuple or dict"),
+                                ("[torch.rand(4)] * 2", "get_inputs() does not fit forward(x): too many positional arguments"),
+                                ("{'z': torch.rand(4)}", "get_inputs() does not fit forward(x): missing a required argument: 'x'")):
+            with self.subTest(inputs):
+                error = self.error("inputs", whole.replace("[torch.rand(3, 4)]", inputs))
+                self.assertEqual((error["kind"], error["message"]), ("inputs", message))
+                self.assertIn("in get_inputs", error["where"])
 
 
 class CommandTest(unittest.TestCase):

@@ -24,14 +24,12 @@ class TensorForm:
 class Loaded:
     """The model of a file, made by the same rule as the exporter's: same seed, same names."""
 
-    def __init__(self, file, class_name, seed, device, evaluation, turns=Turns()):
+    def __init__(self, file, class_name, seed, device, mode, turns=Turns()):
         self.device = torch.device(device)
-        self.task = Task(file, class_name, seed)
+        self.task = Task(file, class_name, seed, mode)
         with torch.no_grad():  # so that every tensor is a leaf, and copies can be made of all of them
             model = self.task.construct()
         trace.promote_tensor_attributes(model)
-        if evaluation:
-            model.eval()
         with turns.beside_others():
             with self.task.stage("constructor", f"the model cannot be moved to {device}"):
                 self.model = model.to(self.device)

@@ -5,6 +5,7 @@ import dataclasses
 import torch
 from torch.utils import _pytree as pytree
 
+from . import structure
 from .distances import same
 
 
@@ -30,7 +31,7 @@ def observe(module, arguments, keywords, context, originals=None):
         updates = {name: after[name].detach() for name, old in state_before.items()
                    if name in after and not same(old, after[name])}
         inputs = {i: new for i, (old, new) in enumerate(zip(inputs_before, tensors)) if not same(old, new)}
-    return Seen([leaf for leaf in pytree.tree_leaves(result) if leaf is not None], updates, inputs)
+    return Seen([leaf for leaf in structure.leaves(result) if leaf is not None], updates, inputs)
 
 
 def state(module):

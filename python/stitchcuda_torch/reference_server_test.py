@@ -115,7 +115,7 @@ class ReferenceServerTest(unittest.TestCase):
         self.assertEqual(roles["tied.weight"], ("parameter", "conv.weight"))
         self.assertEqual((roles["state"], roles["conv.weight"]), (("buffer", None), ("parameter", None)))
         self.assertEqual((answer["mode"], answer["gpu"], answer["class"]), ("train", None, "Model"))
-        self.assertEqual(self.load_source(eval=True)["mode"], "eval")
+        self.assertEqual(self.load_source(mode="eval")["mode"], "eval")
         self.ask("init_inputs", out=self.path("init"))
         self.assertEqual(read_arguments(self.path("init")), ((4, (1, 2)), {}))
 

@@ -1,5 +1,7 @@
 """What forward returned, taken over: checked to be plain tensors of the promised types, and copied at once."""
 
+import dataclasses
+
 import torch
 
 from . import dtypes
@@ -9,8 +11,7 @@ TENSOR, empty, copy, fill = torch.Tensor, torch.empty, torch._C.TensorBase.copy_
 
 def take(result, types, device, describe=dtypes.name):
     """(copies, None), or (None, what is wrong). types: [(dtype, shape)]."""
-    returned = list(result) if type(result) in (tuple, list) else [result]
-    returned = [tensor for tensor in returned if tensor is not None]
+    returned = [tensor for tensor in flat(result) if tensor is not None]
     if len(returned) != len(types):
         return None, f"{len(returned)} tensors came back; {len(types)} are expected"
     copies = []
@@ -27,11 +28,23 @@ def take(result, types, device, describe=dtypes.name):
     return copies, None
 
 
+def flat(result):
+    """What a list, tuple, dict or dataclass holds, in its order. Its own methods are not asked."""
+    if isinstance(result, (list, tuple)):
+        parts = (list if isinstance(result, list) else tuple).__iter__(result)
+    elif isinstance(result, dict):
+        parts = dict.values(result)
+    elif dataclasses.is_dataclass(result) and not isinstance(result, type):
+        parts = [vars(result).get(field.name) for field in dataclasses.fields(result)]
+    else:
+        return [result]
+    return [leaf for part in parts for leaf in flat(part)]
+
+
 def spoil(result, kept):
     """Overwrites what the last call returned, except memory that is shared with the inputs or the model's state."""
     shared = {tensor.untyped_storage().data_ptr() for tensor in kept}
-    returned = list(result) if type(result) in (tuple, list) else [result]
-    for tensor in returned:
+    for tensor in flat(result):
         if type(tensor) is TENSOR and tensor.untyped_storage().data_ptr() not in shared and not is_expanded(tensor):
             poison_value = float("nan") if tensor.is_floating_point() else True if tensor.dtype == torch.bool else 85
             fill(tensor.detach(), poison_value)

@@ -12,10 +12,10 @@ import os
 import signal
 import sys
 
-from . import protocol
+from . import memory, protocol
 from .errors import TaskError
 
-REQUEST = {"task": (str, None), "out": (str, None), "class": ((str, type(None)), None), "eval": (bool, False),
+REQUEST = {"task": (str, None), "out": (str, None), "class": ((str, type(None)), None), "mode": ((str, type(None)), None),
            "seed": (int, 42), "no_weights": (bool, False)}
 
 
@@ -76,6 +76,7 @@ def run_child(options, descriptor):
     from .export import run
     code = 1
     try:
+        memory.bound()
         code = run(options, protocol.Channel(descriptor))
         sys.stdout.flush()
     finally:
@@ -119,5 +120,7 @@ def parse(line):
         if not isinstance(value, kind):
             raise ValueError(f"'{name}' is missing or of the wrong type")
         values[name] = value
+    if values["mode"] not in (None, "train", "eval"):
+        raise ValueError("'mode' is train, eval or null")
     values["class_name"] = values.pop("class")
     return argparse.Namespace(**values)

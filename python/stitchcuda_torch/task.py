@@ -1,33 +1,38 @@
 """Loads a task: a Python file with a Model, get_init_inputs() and get_inputs(), as KernelBench writes them."""
 
 import importlib.util
+import inspect
 import os
 import re
 import sys
 
 import torch
 
-from . import where
+from . import structure, where
 from .errors import TaskError, environment_error, first_line
 
 
 class Task:
     """A loaded file. Every step that runs the user's code turns its exceptions into a TaskError."""
 
-    def __init__(self, file, class_name=None, seed=42):
-        self.file, self.seed = os.path.abspath(file), seed
+    def __init__(self, file, class_name=None, seed=42, mode=None):
+        self.file, self.seed, self.mode = os.path.abspath(file), seed, mode
         self.stem = os.path.splitext(os.path.basename(file))[0]
         self.module = load_module(file)
         self.model_class = _find_class(self, class_name)
 
     def construct(self):
-        """KernelBench's rule: the same seed before the constructor's arguments and before the constructor."""
+        """KernelBench's rule: the same seed before the constructor's arguments and before the constructor.
+
+        mode: "train" or "eval"; without one the model stays as its constructor left it, which is training as a rule.
+        """
         arguments = self.constructor_arguments()
         with self.stage("constructor", f"{self.model_class.__name__}(...) failed"):
             torch.manual_seed(self.seed)
-            if isinstance(arguments, dict):
-                return self.model_class(**arguments)
-            return self.model_class(*arguments)
+            model = self.model_class(**arguments) if isinstance(arguments, dict) else self.model_class(*arguments)
+            if self.mode:
+                model.train(self.mode == "train")
+        return model
 
     def constructor_arguments(self):
         with self.stage("constructor", "get_init_inputs() failed"):
@@ -39,14 +44,51 @@ class Task:
         with self.stage("inputs", "get_inputs() failed"), torch.device(device):
             torch.manual_seed(self.seed if seed is None else seed)
             inputs = self.module.get_inputs()
+        return self.fit(inputs)
+
+    def fit(self, inputs):
+        """(positional, keyword) of what get_inputs() returned, if forward takes that."""
         if isinstance(inputs, dict):
-            return (), inputs
-        if isinstance(inputs, (list, tuple)):
-            return tuple(inputs), {}
-        if isinstance(inputs, torch.Tensor):
-            return (inputs,), {}
-        raise TaskError("inputs", f"get_inputs() returned {type(inputs).__name__}, not a list of tensors",
-                        where.of_function(self.module.get_inputs), "Return a list: one entry for each argument of forward.")
+            positional, keyword = (), inputs
+        elif isinstance(inputs, torch.Tensor):
+            positional, keyword = (inputs,), {}
+        elif isinstance(inputs, (list, tuple)):
+            positional, keyword = tuple(inputs), {}
+            if self.are_both_kinds(inputs):
+                positional, keyword = tuple(inputs[0]), inputs[1]
+        else:
+            raise TaskError("inputs", f"get_inputs() returned {_a(type(inputs).__name__)}: return a list, tuple or dict",
+                            where.of_function(self.module.get_inputs),
+                            "One entry for each argument of forward, in order or by name.")
+        structure.register((positional, keyword))
+        try:
+            self.forward_signature().bind(*positional, **keyword)
+        except TypeError as error:
+            raise TaskError("inputs", f"get_inputs() does not fit forward{self.forward_signature()}: {error}",
+                            where.of_function(self.module.get_inputs),
+                            "Return one entry for each argument of forward: a list in order, or a dict by name.") from error
+        return positional, keyword
+
+    def are_both_kinds(self, inputs):
+        """([x], {"mask": m}): only where the names are forward's, since forward may want a list and a dict."""
+        if len(inputs) != 2 or not isinstance(inputs[0], (list, tuple)) or not isinstance(inputs[1], dict):
+            return False
+        signature = self.forward_signature()
+        try:
+            signature.bind(*inputs[0], **inputs[1])
+        except TypeError:
+            return False
+        if set(inputs[1]) <= set(signature.parameters):
+            return True
+        try:
+            signature.bind(*inputs)
+        except TypeError:
+            return True
+        return False
+
+    def forward_signature(self):
+        signature = inspect.signature(self.model_class.forward)
+        return signature.replace(parameters=list(signature.parameters.values())[1:], return_annotation=inspect.Signature.empty)
 
     def stage(self, kind, what):
         return Stage(self.file, kind, what)
@@ -157,3 +199,7 @@ def _listing(names):
 
 def _is_module(value):
     return isinstance(value, type) and issubclass(value, torch.nn.Module)
+
+
+def _a(noun):
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"

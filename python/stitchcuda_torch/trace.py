@@ -8,7 +8,7 @@ from torch._subclasses.fake_tensor import (DataDependentOutputException, Dynamic
                                            FakeTensorMode)
 from torch.utils import _pytree as pytree
 
-from . import rnn, where
+from . import rnn, structure, where
 from .errors import TaskError, environment_error, first_line
 
 DATA_DEPENDENT_FIX = ("A CUDA program has one fixed shape and flow. Write the choice as tensor operations: "
@@ -44,6 +44,7 @@ def export(model, inputs, task_file):
     promote_tensor_attributes(model)
     fast_path = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)  # its fused operators hide the attention
+    returned = model.register_forward_hook(lambda module, arguments, result: structure.register(result))
     try:
         with torch.no_grad(), rnn.opaque(), quiet_stderr():
             return torch.export.export(model, *inputs, strict=False)
@@ -52,6 +53,7 @@ def export(model, inputs, task_file):
     except BaseException as error:
         raise explain(error, task_file) from error
     finally:
+        returned.remove()
         torch.backends.mha.set_fastpath_enabled(fast_path)
 
 

@@ -137,8 +137,9 @@ class Bench {
     const fs::path program = options_.out / "programs" / task.name;
     std::error_code ignored;
     fs::create_directories(program.parent_path(), ignored);
+    // --force: a line of tasks.jsonl speaks of the program that is there, always the latest.
     Command command{{(executable_folder() / "stitchcuda").string(), "optimize", task.path.string(), "-o",
-                     program.string(), "--json"},
+                     program.string(), "--json", "--force"},
                     environment(),
                     std::chrono::seconds(options_.seconds_a_task)};
     command.words.insert(command.words.end(), options_.flags.begin(), options_.flags.end());
@@ -201,6 +202,7 @@ Json record_of(const BenchTask& task, const Json& answer) {
                        {"reason", word(verdict, "reason")}});
   record["numerics"] = word(verdict, "class");
   record["device"] = word(verdict, "device");
+  if (answer.contains("warnings")) record["warnings"] = answer["warnings"];
   record["reference"] = verdict.value("reference", Json::object());
   record["times"] = word(answer.at("ledger"), "times");
   for (const char* key : {"seconds_a_call", "floor_seconds", "seconds"}) record[key] = answer.value(key, 0.0);

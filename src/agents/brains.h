@@ -18,7 +18,7 @@ enum class Strategy : uint8_t {
 
 // Of the Verifier, the same for all programs of a run.
 struct VerifierSetup {
-  verifier::Numerics numerics = verifier::Numerics::standard;
+  Numerics numerics = Numerics::standard;
   runner::Device device = runner::Device::emulated;
   std::vector<std::string> baselines;
   bool quick = false;  // what ships is judged as the steps are
@@ -37,6 +37,7 @@ Result<std::unique_ptr<Verifier>> make_verifier(std::string_view brain,
 // The built-in ones.
 std::unique_ptr<Planner> step_by_step_planner();
 std::unique_ptr<Planner> direct_planner(bool first);
+std::unique_ptr<Planner> given_plan_planner(plan::Plan plan);  // the one step "plan"
 std::unique_ptr<Coder> builtin_coder();
 std::unique_ptr<Verifier> builtin_verifier(std::unique_ptr<verifier::Verifier> opened, VerifierSetup setup);
 

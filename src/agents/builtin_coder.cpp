@@ -9,7 +9,7 @@ namespace {
 class BuiltinCoder final : public Coder {
  public:
   Result<PackageContents> write(const Situation& now, const Proposal& step) override {
-    STITCH_TRY(PackageContents contents, code::write_program(now.task.graph, step.plan));
+    STITCH_TRY(PackageContents contents, code::write_program(now.context, step.plan));
     if (!step.settings.empty()) code::set_values(contents, step.settings);
     return contents;
   }

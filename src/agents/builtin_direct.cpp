@@ -4,7 +4,7 @@
 #include <set>
 
 #include "agents/brains.h"
-#include "code/technique.h"
+#include "code/catalogue.h"
 #include "plan/estimate.h"
 #include "plan/steps.h"
 
@@ -103,9 +103,7 @@ class Direct final : public Planner {
     return std::optional<Proposal>();
   }
 
-  static double estimated(const Situation& now) {
-    return plan::estimate(now.task.graph, now.best->plan, now.context.gpu);
-  }
+  static double estimated(const Situation& now) { return plan::estimate(now.context, now.best->plan); }
 
   // What is likely to ship is judged once. By other seeds, the same gates may say otherwise of a program at
   // the edge of its budget, when there is nothing left to fall back on.
@@ -119,15 +117,13 @@ class Direct final : public Planner {
             .left_out = std::move(best.left_out)};
   }
 
-  Result<plan::BestSteps> plan_without(const Situation& now, const std::set<std::string>& dropped) const {
-    return plan::best_plan_of_steps(
-        now.task.graph, std::string(verifier::name(now.context.numerics)), techniques_, now.context.gpu,
-        [&](const plan::StepRule& rule) { return !dropped.contains(std::string(rule.name)); },
-        now.context.tf32);
+  static Result<plan::BestSteps> plan_without(const Situation& now, const std::set<std::string>& dropped) {
+    return plan::best_plan_of_steps(now.context, code::catalogue(), [&](const plan::StepRule& rule) {
+      return !dropped.contains(std::string(rule.name));
+    });
   }
 
   const bool first_;
-  plan::Techniques techniques_ = code::techniques();
   plan::Plan plan_;                // tried last; its steps are those that may still be left out
   std::set<std::string> dropped_;  // because the program with them failed
   bool leaving_out_ = false;

@@ -26,12 +26,12 @@ class BuiltinPlanner : public testing::Test {
     auto graph = parse_graph(model);
     ASSERT_TRUE(graph) << graph.error().text();
     task.graph = *std::move(graph);
-    context.gpu = *find_gpu("H200");
+    context.emplace(task.graph, gpu, Numerics::standard);
   }
   // The next proposal, after the last one had this outcome.
   std::optional<Proposal> next(Planner& planner, double seconds_left = 100) {
     const Situation now{.task = task,
-                        .context = context,
+                        .context = *context,
                         .ledger = ledger,
                         .best = best ? &*best : nullptr,
                         .plan = plan ? &*plan : nullptr,
@@ -56,7 +56,8 @@ class BuiltinPlanner : public testing::Test {
   }
 
   Task task{.source = "planned.py"};
-  Context context;
+  const GpuSpec gpu = *find_gpu("H200");
+  std::optional<plan::Context> context;
   Ledger ledger;
   std::optional<Program> best;
   std::optional<plan::Plan> plan;
@@ -126,7 +127,7 @@ TEST_F(BuiltinPlanner, AsksWhetherTheProgramIsBetterWithoutAStep) {
     ASSERT_TRUE(whole);
     came_back(*whole, Outcome::better);
     EXPECT_FALSE(next(*planner));  // its list is done
-    const Situation now{.task = task, .context = context, .ledger = ledger, .best = &*best, .plan = &*plan};
+    const Situation now{.task = task, .context = *context, .ledger = ledger, .best = &*best, .plan = &*plan};
     auto more = planner->replan(now);
     ASSERT_TRUE(more);
     EXPECT_EQ(*more, !first);

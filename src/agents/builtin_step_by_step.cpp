@@ -1,6 +1,6 @@
 // The built-in Planner, step by step: the plain program first, then each step on top of the best so far.
 #include "agents/brains.h"
-#include "code/technique.h"
+#include "code/catalogue.h"
 #include "plan/estimate.h"
 #include "plan/steps.h"
 
@@ -12,9 +12,7 @@ class StepByStep final : public Planner {
  public:
   Result<std::optional<Proposal>> propose(const Situation& now) override {
     if (!now.plan) {
-      STITCH_TRY(plan::Plan plain,
-                 plan::first_plan(now.task.graph, std::string(verifier::name(now.context.numerics)),
-                                  techniques_, now.context.gpu, now.context.tf32));
+      STITCH_TRY(plan::Plan plain, plan::first_plan(now.context, code::catalogue()));
       const double seconds = estimated(now, plain);
       return std::optional(Proposal{.step = "plain",
                                     .why = "one simple kernel a node: always right",
@@ -57,17 +55,16 @@ class StepByStep final : public Planner {
   static const plan::Plan& from(const Situation& now) { return now.best ? now.best->plan : *now.plan; }
 
   // Nothing where the step changes nothing.
-  std::optional<plan::Plan> after(const Situation& now, const plan::StepRule& rule) const {
-    auto next = rule.apply(now.task.graph, from(now), techniques_);
+  static std::optional<plan::Plan> after(const Situation& now, const plan::StepRule& rule) {
+    auto next = rule.apply(now.context, from(now), code::catalogue());
     if (!next || plan::changed_regions(from(now), *next).empty()) return std::nullopt;
     return *std::move(next);
   }
 
   static double estimated(const Situation& now, const plan::Plan& plan) {
-    return plan::estimate(now.task.graph, plan, now.context.gpu);
+    return plan::estimate(now.context, plan);
   }
 
-  plan::Techniques techniques_ = code::techniques();
   size_t next_ = 0;  // of the steps
 };
 

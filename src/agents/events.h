@@ -35,13 +35,20 @@ struct Shipped {
   fs::path program;
   const verifier::Verdict& verdict;
 };
+// About the task: what its user should know before using the program, and what is worth a line that stays.
+struct Warning {
+  std::string_view text;
+};
+struct Notice {
+  std::string_view text;
+};
 // What somebody is busy with at the moment: a gate, a compiler, PyTorch.
 struct Doing {
   std::string_view what;
 };
 
 using Event = std::variant<StepStarted, AttemptJudged, StepEnded, ReferenceRenewed, Replanned, TuningSkipped,
-                           Shipped, Doing>;
+                           Shipped, Warning, Notice, Doing>;
 
 class EventSink {
  public:

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "code/technique.h"
+#include "code/catalogue.h"
 #include "code/write_program.h"
 #include "device/gpu_spec.h"
 #include "plan/steps.h"
@@ -23,15 +23,15 @@ std::vector<std::string> examples() {
 
 class EveryExample : public testing::TestWithParam<std::string> {
  protected:
-  static void judge(verifier::Verifier& verifier, verifier::Numerics numerics, bool plain,
-                    const fs::path& folder) {
+  static void judge(verifier::Verifier& verifier, Numerics numerics, bool plain, const fs::path& folder) {
     const Graph& graph = verifier.task().graph;
-    const std::string name(verifier::name(numerics));
-    SCOPED_TRACE(name + (plain ? ", plain" : ", every step"));
-    auto plan = plan::plan_of_steps(graph, name, code::techniques(), *find_gpu("H200"),
+    SCOPED_TRACE(std::string(name(numerics)) + (plain ? ", plain" : ", every step"));
+    const GpuSpec gpu = *find_gpu("H200");
+    const plan::Context context(graph, gpu, numerics);
+    auto plan = plan::plan_of_steps(context, code::catalogue(),
                                     [&](const plan::StepRule& rule) { return !plain && !rule.rounds; });
     ASSERT_TRUE(plan) << plan.error().text();
-    auto contents = code::write_program(graph, *plan);
+    auto contents = code::write_program(context, *plan);
     ASSERT_TRUE(contents) << contents.error().text();
     auto written = write_package(folder, *contents);
     ASSERT_TRUE(written) << written.error().text();
@@ -48,11 +48,11 @@ TEST_P(EveryExample, PassesPlainAndOptimised) {
   int number = 0;
   auto opened = open_task(task, {});
   ASSERT_TRUE(opened) << opened.error().text();
-  for (auto numerics : {verifier::Numerics::strict, verifier::Numerics::standard}) {
+  for (auto numerics : {Numerics::strict, Numerics::standard}) {
     auto verifier = verifier::Verifier::open({*opened, {}}, {.numerics = numerics});
     ASSERT_TRUE(verifier) << verifier.error().text();
     for (bool plain : {true, false})
-      if (!plain || numerics == verifier::Numerics::strict)
+      if (!plain || numerics == Numerics::strict)
         judge(**verifier, numerics, plain, scratch->path() / std::to_string(number++));
   }
 }

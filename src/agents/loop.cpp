@@ -16,7 +16,7 @@ double seconds_of(const verifier::Verdict& verdict, double predicted) {
   return verdict.timing ? verdict.timing->at("program").at("seconds").get<double>() : predicted;
 }
 
-Loop::Loop(const Task& task, const Context& context, Brains& brains, const OptimizeOptions& options,
+Loop::Loop(const Task& task, const plan::Context& context, Brains& brains, const OptimizeOptions& options,
            fs::path scratch, Clock::time_point begin)
     : task_(task),
       context_(context),
@@ -39,7 +39,8 @@ Result<Optimized> Loop::run() {
   if (options_.tune && options_.strategy != Strategy::first) tune_settings();
   Optimized out;
   STITCH_CHECK(ship(out));
-  tell(Shipped{options_.out, out.verdict});
+  STITCH_CHECK(publish(out));
+  tell(Shipped{out.published.folder, out.verdict});
   out.tuning = std::move(tuning_);
   out.ledger = std::move(ledger_);
   out.floor = floor_;

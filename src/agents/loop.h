@@ -8,7 +8,7 @@ namespace stitch::agents {
 
 class Loop {
  public:
-  Loop(const Task& task, const Context& context, Brains& brains, const OptimizeOptions& options,
+  Loop(const Task& task, const plan::Context& context, Brains& brains, const OptimizeOptions& options,
        fs::path scratch, Clock::time_point begin);
   Result<Optimized> run();
 
@@ -45,8 +45,9 @@ class Loop {
 
   // loop_ship.cpp
   Result<void> ship(Optimized& out);
-  Result<void> write_out(const Program& program) const;
-  void ship_library(const verifier::Verdict& verdict) const;
+  Result<PackageContents> contents_of(const Program& program) const;
+  bool is_judged_fully(Judging judging) const;
+  Result<void> publish(Optimized& out);
 
   Situation situation() const;
   const Program* best() const { return kept_.empty() ? nullptr : &kept_.back(); }
@@ -61,7 +62,7 @@ class Loop {
   }
 
   const Task& task_;
-  const Context& context_;
+  const plan::Context& context_;
   Brains& brains_;
   const OptimizeOptions& options_;
   const fs::path scratch_;
@@ -70,6 +71,7 @@ class Loop {
   Ledger ledger_;
   std::vector<Program> kept_;       // each better than the one before it
   std::optional<plan::Plan> plan_;  // proposed last
+  PackageContents shipped_;
   std::shared_ptr<const Json> tuning_;
   int programs_ = 0;  // written so far
 };

@@ -2,6 +2,7 @@
 
 #include "agents/loop.h"
 #include "agents/package_task.h"
+#include "agents/shipped_before.h"
 #include "base/contained.h"
 #include "plan/document.h"
 
@@ -12,17 +13,20 @@ namespace stitch::agents {
 Result<void> Loop::ship(Optimized& out) {
   if (const verifier::GateReport* profile = kept_.front().verdict.gate("profile"))
     out.plain_profile = profile->evidence;
+  const fs::path to_ship = scratch_ / "shipped";
   for (; !kept_.empty(); kept_.pop_back()) {
     const auto begin = Clock::now();
     const Program& best = kept_.back();
-    STITCH_CHECK(write_out(best));
+    STITCH_TRY(shipped_, contents_of(best));
+    STITCH_CHECK(write_package(to_ship, shipped_));
+    out.judged_fully = is_judged_fully(best.judging);
     out.seconds_a_call = best.seconds;
     out.verdict = best.verdict;
-    out.regions = std::make_shared<const Json>(
-        plan::to_json(task_.graph, best.plan, context_.gpu).value("regions", Json::array()));
+    out.regions =
+        std::make_shared<const Json>(plan::to_json(context_, best.plan).value("regions", Json::array()));
     if (best.judging == Judging::as_shipped) break;
     auto verdict = contained(
-        [&] { return brains_.verifier->judge(options_.out, Judging::as_shipped, options_.should_stop); });
+        [&] { return brains_.verifier->judge(to_ship, Judging::as_shipped, options_.should_stop); });
     // The steps' verdict stands where there is no time for another, or something of ours broke.
     if (!verdict) {
       out.stopped = outcome_of(verdict.error()) == Outcome::interrupted;
@@ -31,6 +35,7 @@ Result<void> Loop::ship(Optimized& out) {
     }
     out.verdict = *std::move(verdict);
     if (out.verdict.passed()) {
+      out.judged_fully = is_judged_fully(Judging::as_shipped);
       out.seconds_a_call = seconds_of(out.verdict, best.predicted_seconds);
       break;
     }
@@ -43,24 +48,40 @@ Result<void> Loop::ship(Optimized& out) {
          .tries = 1},
         Action::drop, begin);
   }
-  ship_library(out.verdict);
   return {};
 }
 
-// With its task and constants.
-Result<void> Loop::write_out(const Program& program) const {
-  PackageContents contents = program.contents;
-  STITCH_CHECK(add_task(contents, task_));
-  return write_package(options_.out, contents);
+// Only now: whoever stops us earlier leaves the user's folder as it was.
+Result<void> Loop::publish(Optimized& out) {
+  if (options_.device == runner::Device::cuda && out.verdict.passed()) shipped_.library = out.verdict.library;
+  shipped_.notes = facts_of(options_, out.judged_fully);
+  if (out.verdict.passed())
+    shipped_.notes["seconds"] = format("{}", out.seconds_a_call);
+  else
+    shipped_.notes["judged"] = "failed";
+  std::string beside;
+  const auto there = read_record(options_.out);
+  if (there && options_.overwrite == Overwrite::refuse)
+    beside = out.verdict.passed() ? why_better(there->facts, shipped_.notes) : "this one failed a gate";
+  STITCH_TRY(out.published, write_package(options_.out, shipped_, options_.overwrite,
+                                          beside.empty() ? "" : "the program there is kept: " + beside));
+  if (out.published.beside.empty()) out.published.folder = options_.out;
+  if (!out.verdict.header) return {};
+  Json header = *out.verdict.header;
+  header["program"] = out.published.folder.string();
+  out.verdict.header = std::make_shared<const Json>(std::move(header));
+  return {};
 }
 
-// What was judged, where model_new.py looks before it compiles. It can do without.
-void Loop::ship_library(const verifier::Verdict& verdict) const {
-  if (options_.device != runner::Device::cuda || !verdict.passed()) return;
-  const fs::path library = options_.out / "build" / "libprogram.so";
-  std::error_code ignored;
-  fs::create_directories(library.parent_path(), ignored);
-  fs::copy_file(verdict.library, library, fs::copy_options::overwrite_existing, ignored);
+bool Loop::is_judged_fully(Judging judging) const {
+  return judging == Judging::wholly || (judging == Judging::as_shipped && !options_.quick);
+}
+
+// With its task and constants.
+Result<PackageContents> Loop::contents_of(const Program& program) const {
+  PackageContents contents = program.contents;
+  STITCH_CHECK(add_task(contents, task_));
+  return contents;
 }
 
 }  // namespace stitch::agents

@@ -18,7 +18,7 @@ void Loop::tune_settings() {
     return skip_tuning("the budget is spent");
   }
   const Program& best = kept_.back();
-  std::vector<Tunable> tunables = tunables_of(task_.graph, best.plan, best.contents.manifest, context_.gpu);
+  std::vector<Tunable> tunables = tunables_of(context_, best.plan, best.contents.manifest);
   if (tunables.empty()) return skip_tuning("the program has no settings that matter");
   LedgerEntry entry{.step = "tune",
                     .why = "settings, tried on the GPU",

@@ -1,52 +1,76 @@
 #include "agents/optimize.h"
 
 #include "agents/loop.h"
+#include "agents/shipped_before.h"
+#include "code/catalogue.h"
+#include "plan/document.h"
 
 namespace stitch::agents {
 
 namespace {
 
 // What PyTorch multiplies in is what its accuracy asks for. Without an answer the Planner guesses.
-void look_at_arithmetic(verifier::Verifier& verifier, const OptimizeOptions& options, Context& context) {
-  using verifier::Numerics;
+plan::ReferenceFacts look_at_arithmetic(verifier::Verifier& verifier, const OptimizeOptions& options) {
   const bool matters = options.numerics == Numerics::standard || options.numerics == Numerics::tf32;
-  if (!matters || options.device != runner::Device::cuda) return;
+  if (!matters || options.device != runner::Device::cuda) return {};
   auto seen = verifier.tf32_convolutions();
-  if (seen)
-    context.tf32 = *std::move(seen);
-  else if (options.events)
+  if (seen) return {*std::move(seen)};
+  if (options.events)
     options.events->on(Doing{format("PyTorch's arithmetic was not seen: {}", seen.error().message)});
+  return {};
+}
+
+template <class Told>
+std::function<void(std::string_view)> teller(EventSink* events) {
+  return [events](std::string_view text) {
+    if (events) events->on(Told{text});
+  };
+}
+
+VerifierSetup setup_of(const OptimizeOptions& options) {
+  return {.numerics = options.numerics,
+          .device = options.device,
+          .baselines = options.baselines,
+          .quick = options.quick,
+          .timing = options.timing,
+          .on_progress = teller<Doing>(options.events)};
+}
+
+Result<std::optional<plan::GivenPlan>> given_plan(const OptimizeOptions& options, const Graph& graph) {
+  if (!options.plan) return std::optional<plan::GivenPlan>();
+  auto given = plan::read_given_plan(*options.plan, graph, options.gpu, code::catalogue(), options.numerics);
+  if (!given) return within(options.plan_source, std::move(given).error());
+  return std::optional(*std::move(given));
 }
 
 }  // namespace
 
-Result<Optimized> optimize(const OptimizeOptions& options) {
+Result<Optimized> optimize(const OptimizeOptions& asked) {
   const auto begin = Clock::now();
-  auto on_progress = [&options](std::string_view text) {
-    if (options.events) options.events->on(Doing{text});
-  };
+  OptimizeOptions options = asked;
+  STITCH_CHECK(check_place(options));
   Brains brains;
   STITCH_TRY(brains.planner, make_planner(options.brains.planner, options.strategy));
   STITCH_TRY(brains.coder, make_coder(options.brains.coder));
   STITCH_TRY(verifier::OpenedTask opened,
-             verifier::open_task_to_judge(options.model, options.task, on_progress));
+             verifier::open_task_to_judge(options.model, options.task, teller<Doing>(options.events)));
   const std::shared_ptr<const Task> task = opened.task;
-  STITCH_TRY(
-      std::unique_ptr<verifier::Verifier> verifier,
-      verifier::Verifier::open(std::move(opened), {.numerics = options.numerics, .device = options.device}));
-  Context context{.gpu = options.gpu, .numerics = options.numerics, .tf32 = {}};
-  look_at_arithmetic(*verifier, options, context);
-  const VerifierSetup setup{.numerics = options.numerics,
-                            .device = options.device,
-                            .baselines = options.baselines,
-                            .quick = options.quick,
-                            .timing = options.timing,
-                            .on_progress = on_progress};
-  STITCH_TRY(brains.verifier, make_verifier(options.brains.verifier, std::move(verifier), setup));
+  STITCH_TRY(std::optional<plan::GivenPlan> given, given_plan(options, task->graph));
+  if (given) options.numerics = given->context.numerics;
+  STITCH_TRY(std::unique_ptr<verifier::Verifier> verifier,
+             verifier::Verifier::open(std::move(opened), {.numerics = options.numerics,
+                                                          .device = options.device,
+                                                          .on_warning = teller<Warning>(options.events),
+                                                          .on_notice = teller<Notice>(options.events)}));
+  if (given) brains.planner = given_plan_planner(std::move(given->plan));
+  const plan::Context context = given ? std::move(given->context)
+                                      : plan::Context(task->graph, options.gpu, options.numerics,
+                                                      look_at_arithmetic(*verifier, options));
+  STITCH_TRY(brains.verifier, make_verifier(options.brains.verifier, std::move(verifier), setup_of(options)));
   return optimize(*task, context, brains, options, begin);
 }
 
-Result<Optimized> optimize(const Task& task, const Context& context, Brains& brains,
+Result<Optimized> optimize(const Task& task, const plan::Context& context, Brains& brains,
                            const OptimizeOptions& options, Clock::time_point begin) {
   STITCH_TRY(ScratchFolder scratch, ScratchFolder::create("stitchcuda-optimize"));
   return Loop(task, context, brains, options, scratch.path(), begin).run();

@@ -8,6 +8,8 @@
 #include "agents/brains.h"
 #include "agents/events.h"
 #include "agents/ledger.h"
+#include "base/json.h"
+#include "base/output_folder.h"
 
 namespace stitch::agents {
 
@@ -15,9 +17,13 @@ struct OptimizeOptions {
   fs::path model;  // a .py task
   TaskOptions task;
   fs::path out;  // the program's folder
-  verifier::Numerics numerics = verifier::Numerics::standard;
+  Overwrite overwrite = Overwrite::refuse;
+  Numerics numerics = Numerics::standard;
   runner::Device device = runner::Device::emulated;
-  GpuSpec gpu;  // for estimates
+  GpuSpec gpu;  // for estimates, and what the package builds for
+  // Judged as it stands, in place of the Planner's steps: plan::to_json's document. Its class counts.
+  std::shared_ptr<const Json> plan;
+  std::string plan_source;  // for errors: the file it was read from
   std::vector<std::string> baselines;
   BrainNames brains;
   Strategy strategy = Strategy::step_by_step;
@@ -35,9 +41,11 @@ struct Optimized {
   Ledger ledger;
   verifier::Verdict verdict;  // of what was shipped, through every gate unless quick or stopped
   bool stopped = false;
-  double seconds = 0;                   // that all of it took us
-  double seconds_a_call = 0;            // measured, or estimated: as the ledger says
-  double floor = 0;                     // seconds a call
+  bool judged_fully = false;
+  Published published;        // where the program is, and what became of files that others had there
+  double seconds = 0;         // that all of it took us
+  double seconds_a_call = 0;  // measured, or estimated: as the ledger says
+  double floor = 0;           // seconds a call
   std::shared_ptr<const Json> regions;  // of what was shipped: name, technique, nodes, estimated seconds
   std::shared_ptr<const Json> plain_profile;  // of the first program, as the profile gate saw it
   std::shared_ptr<const Json> tuning;         // what the tuner tried, or why it did not
@@ -48,7 +56,7 @@ using Clock = std::chrono::steady_clock;
 // Opens the task and puts the brains to work. An error only if there is no program at all to ship.
 Result<Optimized> optimize(const OptimizeOptions& options);
 // The same of a task that is open, with brains that are there. The budget counts from `begin`.
-Result<Optimized> optimize(const Task& task, const Context& context, Brains& brains,
+Result<Optimized> optimize(const Task& task, const plan::Context& context, Brains& brains,
                            const OptimizeOptions& options, Clock::time_point begin = Clock::now());
 
 }  // namespace stitch::agents

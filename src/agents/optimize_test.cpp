@@ -7,6 +7,7 @@
 
 #include "agents/scripted.h"
 #include "base/text.h"
+#include "plan/document.h"
 
 namespace stitch::agents {
 namespace {
@@ -24,7 +25,7 @@ class TheLoop : public testing::Test {
     ASSERT_TRUE(made);
     scratch.emplace(*std::move(made));
     options.out = scratch->path() / "out";
-    context.gpu = *find_gpu("H200");
+    context.emplace(task.graph, gpu, Numerics::standard);
   }
 
   Result<Optimized> run(std::vector<std::string> steps, std::deque<Answer> answers) {
@@ -42,7 +43,7 @@ class TheLoop : public testing::Test {
       coder = own_coder.get();
       brains.coder = std::move(own_coder);
     }
-    return optimize(task, context, brains, options);
+    return optimize(task, *context, brains, options);
   }
 
   // "plain better, a wrong"
@@ -60,7 +61,8 @@ class TheLoop : public testing::Test {
   }
 
   Task task{.source = "tiny.py"};
-  Context context;
+  const GpuSpec gpu = *find_gpu("H200");
+  std::optional<plan::Context> context;
   OptimizeOptions options;
   std::optional<ScratchFolder> scratch;
   Brains brains;
@@ -79,7 +81,7 @@ TEST_F(TheLoop, KeepsWhatIsBetterAndRollsTheRestBack) {
   EXPECT_EQ(shipped(), "c 1");
   EXPECT_EQ(run->seconds_a_call, 2.5);  // as what shipped was judged
   EXPECT_EQ(verifier->asked.back(), Judging::as_shipped);
-  EXPECT_EQ(verifier->programs.back(), options.out);
+  EXPECT_EQ(verifier->programs.back().filename(), "shipped");  // the user's folder is written once
   const LedgerEntry& rolled_back = run->ledger.entries[2];
   EXPECT_EQ(rolled_back.before, 3);
   EXPECT_EQ(rolled_back.after, 5);
@@ -148,9 +150,79 @@ TEST_F(TheLoop, JudgesOnceWhatWasJudgedAsShipped) {
   verifier = own.get();
   brains.verifier = std::move(own);
   brains.coder = builtin_coder();
-  auto run = optimize(task, context, brains, options);
+  auto run = optimize(task, *context, brains, options);
   ASSERT_TRUE(run) << run.error().text();
   EXPECT_EQ(verifier->asked, std::vector{Judging::as_shipped});
+}
+
+TEST_F(TheLoop, JudgesAGivenPlanAsItStands) {
+  auto plan = plan::make_plan(*context, code::catalogue());
+  ASSERT_TRUE(plan) << plan.error().text();
+  for (bool right : {true, false}) {
+    brains.planner = given_plan_planner(*plan);
+    auto own = std::make_unique<ScriptedVerifier>(std::deque<Answer>{right ? passes(4) : is_wrong()});
+    verifier = own.get();
+    brains.verifier = std::move(own);
+    brains.coder = builtin_coder();
+    auto run = optimize(task, *context, brains, options);
+    ASSERT_EQ(static_cast<bool>(run), right);
+    EXPECT_EQ(verifier->asked, std::vector{Judging::as_shipped});
+    if (!right) {
+      EXPECT_EQ(run.error().message, "no program passed the gates: correctness: as the script says");
+      continue;
+    }
+    EXPECT_EQ(in_words(run->ledger), "plan better");
+    EXPECT_EQ(run->ledger.entries[0].why, "as given");
+    EXPECT_TRUE(run->judged_fully);
+    EXPECT_TRUE(fs::exists(options.out / "program.cu"));
+  }
+}
+
+// Of a graph folder: no Python, and nothing gets as far as a compiler.
+TEST_F(TheLoop, RefusesAPlanThatDoesNotHoldBeforeAnythingIsJudged) {
+  options.model = scratch->path() / "graph";
+  options.gpu = gpu;
+  options.plan_source = "plan.json";
+  fs::create_directories(options.model);
+  ASSERT_TRUE(write_file(options.model / "graph.txt", print_graph(task.graph)));
+  auto plan = plan::make_plan(*context, code::catalogue());
+  ASSERT_TRUE(plan) << plan.error().text();
+  const Json good = plan::to_json(*context, *plan);
+  auto refused = [&](Json document) {
+    options.plan = std::make_shared<const Json>(std::move(document));
+    auto run = optimize(options);
+    EXPECT_FALSE(run);
+    if (run) return std::string();
+    EXPECT_EQ(run.error().exit_code(), 2);
+    EXPECT_TRUE(run.error().where.starts_with("plan.json")) << run.error().text();
+    return run.error().message;
+  };
+  Json other = good;
+  other["gpu"] = "another";
+  EXPECT_EQ(refused(other), "the plan is for another, not for " + gpu.name);
+  other = good;
+  other["graph"] = "another";
+  EXPECT_EQ(refused(other), "the plan is for another graph: the model has changed since, or is another one");
+  other = good;
+  other["regions"] = Json::array();
+  EXPECT_NE(refused(other), "");
+  options.numerics = Numerics::half;
+  EXPECT_EQ(refused(good), "the plan is of class default, not half");
+  EXPECT_FALSE(fs::exists(options.out));
+}
+
+TEST_F(TheLoop, KeepsAFasterProgramThatIsThere) {
+  ASSERT_TRUE(this->run({"plain", "a"}, {passes(4), passes(2), passes(2)}));
+  brains = {};
+  auto slower = this->run({"plain"}, {passes(4), passes(4)});
+  ASSERT_TRUE(slower) << slower.error().text();
+  EXPECT_EQ(shipped(), "a 1");
+  EXPECT_NE(slower->published.folder, options.out);
+  EXPECT_TRUE(fs::exists(slower->published.folder / "program.cu"));
+  options.overwrite = Overwrite::force;
+  brains = {};
+  ASSERT_TRUE(this->run({"plain"}, {passes(4), passes(4)}));
+  EXPECT_EQ(shipped(), "plain 1");
 }
 
 TEST_F(TheLoop, NamesWhatItDidNotTryForWantOfBudget) {

@@ -3,8 +3,10 @@
 namespace stitch::agents {
 
 Result<void> add_task(PackageContents& contents, const Task& task) {
-  contents.task = task.text;
-  if (!task.options.model_class.empty()) contents.model_class = task.options.model_class;
+  if (!task.text.empty()) {
+    STITCH_CHECK(stitch::add_task(contents, task.source, task.options.model_class, task.facts));
+    contents.task = task.text;  // as it was judged: the file may have changed since
+  }
   for (const ManifestTensor& tensor : contents.manifest.signature.parameters) {
     if (tensor.role != "constant") continue;
     const TensorBytes* found = task.weights ? task.weights->find(tensor.data) : nullptr;

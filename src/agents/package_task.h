@@ -6,7 +6,7 @@
 
 namespace stitch::agents {
 
-// The model's text, for model_new.py, and the constants that no constructor makes.
+// The model's text with what it imports, for model_new.py, and the constants that no constructor makes.
 Result<void> add_task(PackageContents& contents, const Task& task);
 
 }  // namespace stitch::agents

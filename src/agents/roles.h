@@ -8,22 +8,14 @@
 #include <string>
 
 #include "agents/ledger.h"
-#include "device/gpu_spec.h"
 #include "import/task.h"
+#include "plan/context.h"
 #include "plan/plan.h"
 #include "program/package.h"
-#include "verify/numerics.h"
 #include "verify/settings_clock.h"
 #include "verify/verdict.h"
 
 namespace stitch::agents {
-
-// What a task is planned for.
-struct Context {
-  GpuSpec gpu;
-  verifier::Numerics numerics = verifier::Numerics::standard;
-  std::map<int32_t, bool> tf32;  // convolutions by node, where PyTorch was seen to use it, or not to
-};
 
 enum class Judging : uint8_t {
   quickly,     // one seed, one distribution: for a step
@@ -64,7 +56,7 @@ struct Feedback {
 // What a brain knows when it is asked.
 struct Situation {
   const Task& task;
-  const Context& context;
+  const plan::Context& context;  // what the task is planned for
   const Ledger& ledger;
   const Program* best = nullptr;           // null: none yet
   const plan::Plan* plan = nullptr;        // proposed last; null: none yet

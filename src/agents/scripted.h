@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agents/optimize.h"
-#include "code/technique.h"
+#include "code/catalogue.h"
 #include "code/write_program.h"
 #include "graph/text.h"
 #include "plan/steps.h"
@@ -81,8 +81,7 @@ class ScriptedPlanner final : public Planner {
   explicit ScriptedPlanner(std::vector<std::string> names) : steps(std::move(names)) {}
   Result<std::optional<Proposal>> propose(const Situation& now) override {
     if (next == steps.size()) return std::optional<Proposal>();
-    STITCH_TRY(plan::Plan plan,
-               plan::first_plan(now.task.graph, "default", code::techniques(), now.context.gpu));
+    STITCH_TRY(plan::Plan plan, plan::first_plan(now.context, code::catalogue()));
     const bool first = next == 0;
     return std::optional(Proposal{.step = steps[next++],
                                   .why = "the script",
@@ -125,7 +124,7 @@ class ScriptedCoder final : public Coder {
 
  private:
   static Result<PackageContents> signed_by(const Situation& now, const Proposal& step, int attempt) {
-    STITCH_TRY(PackageContents contents, code::write_program(now.task.graph, step.plan));
+    STITCH_TRY(PackageContents contents, code::write_program(now.context, step.plan));
     contents.sources["program.cu"] += format("// {} {}\n", step.step, attempt);
     return contents;
   }

@@ -6,7 +6,7 @@
 
 #include "agents/tune.h"
 #include "base/text.h"
-#include "code/technique.h"
+#include "code/catalogue.h"
 #include "code/write_program.h"
 #include "graph/text.h"
 #include "plan/steps.h"
@@ -50,10 +50,12 @@ class SettingsOfAProgram : public testing::Test {
     ASSERT_TRUE(opened) << opened.error().text();
     judge = opened->release();
     const Graph& graph = judge->task().graph;
-    auto made = plan::make_plan(graph, "default", code::techniques(), *find_gpu("H200"));
+    const GpuSpec gpu = *find_gpu("H200");
+    const plan::Context context(graph, gpu, Numerics::standard);
+    auto made = plan::make_plan(context, code::catalogue());
     ASSERT_TRUE(made) << made.error().text();
     plan = new plan::Plan(*std::move(made));
-    auto written = code::write_program(graph, *plan);
+    auto written = code::write_program(context, *plan);
     ASSERT_TRUE(written) << written.error().text();
     contents = new PackageContents(*std::move(written));
     ASSERT_TRUE(write_package(folder->path() / "program", *contents));
@@ -184,7 +186,9 @@ TEST_F(SettingsOfAProgram, AreAllTried) {
   verifier::VerifyOptions options = asked("program");
   auto clock = judge->settings_clock(options);
   ASSERT_TRUE(clock) << clock.error().text();
-  auto tunables = tunables_of(judge->task().graph, *plan, contents->manifest, *find_gpu("H200"));
+  const GpuSpec gpu = *find_gpu("H200");
+  const plan::Context context(judge->task().graph, gpu, Numerics::standard);
+  auto tunables = tunables_of(context, *plan, contents->manifest);
   EXPECT_EQ(tunables.size(), 4u);
   Tuned tuned = tune(tunables, **clock, TuningCache("emulated", folder->path() / "tuning"), {});
   EXPECT_EQ(tuned.ended, "");

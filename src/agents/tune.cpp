@@ -19,8 +19,9 @@ constexpr double least_gain = 0.003;  // below, what is left of the host's jitte
 
 // Of a region, without names: what makes two of them alike.
 std::string signature_of(const Graph& graph, const plan::Plan& plan, const plan::Region& region) {
-  std::string out = format("{} {}", region.technique, plan.numerics);
-  for (const auto& [name, value] : region.settings) out += format(" {}={}", name, value);
+  std::string out = format("{} {}", region.technique->name(), name(plan.numerics));
+  out += format(" {} {}", plan::name(region.offer.arithmetic), plan::name(region.offer.order));
+  for (const auto& [knob, value] : region.choices) out += format(" {}={}", knob, value);
   auto lies = [&](ValueId id) -> std::string {
     if (id == ValueId::none) return "none";
     const plan::Storage& storage = plan.storage[index_of(id)];
@@ -160,13 +161,14 @@ class Search {
 
 }  // namespace
 
-std::vector<Tunable> tunables_of(const Graph& graph, const plan::Plan& plan, const Manifest& manifest,
-                                 const GpuSpec& gpu) {
+std::vector<Tunable> tunables_of(const plan::Context& context, const plan::Plan& plan,
+                                 const Manifest& manifest) {
+  const Graph& graph = context.graph;
   std::vector<bool> constant = plan::constant_regions(graph, plan);
   std::map<std::string, Tunable> alike;
   for (size_t r = 0; r < manifest.regions.size() && r < plan.regions.size(); ++r) {
     if (constant[r]) continue;  // it runs once
-    const double seconds = plan::estimate(graph, plan, plan.regions[r], gpu).seconds();
+    const double seconds = plan::estimate(context, plan, plan.regions[r]).seconds();
     for (const ManifestSetting& setting : manifest.settings) {
       if (setting.region != manifest.regions[r].name || setting.values.size() < 2) continue;
       std::string signature = format("{} of {}", within(setting), signature_of(graph, plan, plan.regions[r]));
@@ -179,7 +181,7 @@ std::vector<Tunable> tunables_of(const Graph& graph, const plan::Plan& plan, con
     }
   }
   // What is a two-hundredth of a call can't be seen in one.
-  const double least = plan::estimate(graph, plan, gpu) / 200;
+  const double least = plan::estimate(context, plan) / 200;
   std::vector<Tunable> out;
   for (auto& [signature, tunable] : alike)
     if (tunable.seconds >= least) out.push_back(std::move(tunable));

@@ -9,8 +9,7 @@
 
 #include "agents/tuning_cache.h"
 #include "base/json.h"
-#include "device/gpu_spec.h"
-#include "graph/graph.h"
+#include "plan/context.h"
 #include "plan/plan.h"
 #include "program/manifest.h"
 #include "verify/settings_clock.h"
@@ -27,8 +26,8 @@ struct Tunable {
 };
 // Heaviest first, without those that hardly count. `manifest` is that of the plan's program: its regions are
 // the plan's, in order.
-std::vector<Tunable> tunables_of(const Graph& graph, const plan::Plan& plan, const Manifest& manifest,
-                                 const GpuSpec& gpu);
+std::vector<Tunable> tunables_of(const plan::Context& context, const plan::Plan& plan,
+                                 const Manifest& manifest);
 
 // A value that was tried and didn't make it, and why: refused, wrong, hung, crashed, in words.
 struct DroppedValue {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "code/catalogue.h"
 #include "graph/text.h"
 
 namespace stitch::agents {
@@ -171,17 +172,18 @@ output %c
 end
 )");
   ASSERT_TRUE(graph) << graph.error().text();
-  plan::Plan plan = plan::empty_plan(*graph, "default");
+  plan::Plan plan = plan::empty_plan(*graph, Numerics::standard);
   Manifest manifest;
   for (int32_t n : {0, 1, 2}) {
-    plan::Region region{.name = format("fc{}", n), .technique = "matmul.cublaslt", .nodes = {n}};
+    plan::Region region{.name = format("fc{}", n), .technique = code::catalogue().find("matmul.cublaslt"), .nodes = {n}};
     plan::complete(*graph, region);
     plan.regions.push_back(region);
     manifest.regions.push_back({.name = region.name, .file = "program.cu"});
     manifest.settings.push_back({region.name + "_matmul.algorithm", region.name, {0, 1}, 0});
   }
   manifest.settings.push_back({"fc0.only", "fc0", {0}, 0});
-  auto tunables = tunables_of(*graph, plan, manifest, *find_gpu("H200"));
+  const GpuSpec gpu = *find_gpu("H200");
+  auto tunables = tunables_of({*graph, gpu, Numerics::standard}, plan, manifest);
   ASSERT_EQ(tunables.size(), 2u);
   EXPECT_EQ(tunables[0].names, (std::vector<std::string>{"fc0_matmul.algorithm", "fc1_matmul.algorithm"}));
   EXPECT_GT(tunables[0].seconds, tunables[1].seconds);

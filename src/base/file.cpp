@@ -10,6 +10,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
+#include <sstream>
 #include <utility>
 
 #include "base/interrupt.h"
@@ -17,6 +19,8 @@
 namespace stitch {
 
 namespace {
+
+constexpr const char* memory_folder = "/dev/shm";
 
 Error system_error(std::string_view doing, const fs::path& path, int code) {
   Error error = work_error("file", format("cannot {}: {}", doing, std::strerror(code)));
@@ -49,14 +53,20 @@ std::string unique_suffix() {
   return format("{}.{}", ::getpid(), counter++);
 }
 
-// Drafts are named NAME.PID.N.draft: one whose process is gone was left by a kill.
-void remove_stale_drafts(const fs::path& folder, const std::string& prefix) {
+// Drafts are named .NAME.PID.N.draft: one whose process is gone was left by a kill, and .old is what it was
+// about to replace.
+void tidy_up_drafts(const fs::path& target, const std::string& prefix) {
   std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
-    std::string name = entry.path().filename().string();
-    if (!name.starts_with(prefix) || !name.ends_with(".draft")) continue;
+  for (const auto& entry : fs::directory_iterator(target.parent_path(), ignored)) {
+    const std::string name = entry.path().filename().string();
+    const bool draft = name.ends_with(".draft"), old = name.ends_with(".old");
+    if (!name.starts_with(prefix) || (!draft && !old)) continue;
     int pid = std::atoi(name.c_str() + prefix.size());
-    if (pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH) fs::remove_all(entry.path(), ignored);
+    if (pid <= 0 || ::kill(pid, 0) == 0 || errno != ESRCH) continue;
+    if (old && !fs::exists(target, ignored))
+      fs::rename(entry.path(), target, ignored);
+    else
+      fs::remove_all(entry.path(), ignored);
   }
 }
 
@@ -137,61 +147,76 @@ MappedFile::~MappedFile() {
   if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
-Result<DraftFolder> DraftFolder::create(const fs::path& target, std::string_view replaceable) {
-  DraftFolder folder;
+Result<fs::path> make_draft_beside(const fs::path& target) {
   std::error_code ec;
-  fs::path clean = fs::absolute(target, ec).lexically_normal();
-  if (!clean.has_filename()) clean = clean.parent_path();
-  bool there = fs::exists(clean, ec);
-  bool empty_folder = there && fs::is_directory(clean, ec) && fs::is_empty(clean, ec);
-  if (there && !empty_folder && !fs::exists(clean / replaceable, ec))
-    return at(
-        target.string(),
-        user_error("exists", format("is there already and holds no {}, so it is not replaced", replaceable),
-                   "name another folder, or remove this one"));
-  fs::create_directories(clean.parent_path(), ec);
-  if (ec) return system_error("create the folder", clean.parent_path(), ec.value());
-  std::string prefix = format(".{}.", clean.filename().string());
-  remove_stale_drafts(clean.parent_path(), prefix);
-  folder.target_ = clean;
-  folder.draft_ = clean.parent_path() / format("{}{}.draft", prefix, unique_suffix());
-  fs::create_directory(folder.draft_, ec);
-  if (ec) return system_error("create the folder", folder.draft_, ec.value());
-  remove_if_interrupted(folder.draft_);
-  return folder;
+  fs::create_directories(target.parent_path(), ec);
+  if (ec) return system_error("create the folder", target.parent_path(), ec.value());
+  const std::string prefix = format(".{}.", target.filename().string());
+  tidy_up_drafts(target, prefix);
+  fs::path draft = target.parent_path() / format("{}{}.draft", prefix, unique_suffix());
+  fs::create_directory(draft, ec);
+  if (ec) return system_error("create the folder", draft, ec.value());
+  remove_if_interrupted(draft);
+  return draft;
 }
 
-DraftFolder::DraftFolder(DraftFolder&& other) noexcept
-    : target_(std::exchange(other.target_, {})), draft_(std::exchange(other.draft_, {})) {}
+namespace {
 
-DraftFolder::~DraftFolder() {
-  std::error_code ignored;
-  if (draft_.empty()) return;
-  fs::remove_all(draft_, ignored);
-  keep_if_interrupted(draft_);
+// When a process started, in the kernel's ticks; empty if there is none.
+std::string start_of(const std::string& pid) {
+  auto text = read_file(fs::path("/proc") / pid / "stat");
+  // Behind the name in parentheses, which may hold anything, the twentieth word is field 22.
+  size_t name = text ? text->rfind(')') : std::string::npos;
+  if (name == std::string::npos) return "";
+  std::istringstream words(text->substr(name + 1));
+  std::string word;
+  for (int i = 0; i < 20; ++i) words >> word;
+  return word;
 }
 
-Result<void> DraftFolder::publish() {
-  // A folder can't be renamed over a full one: the old one steps aside first.
+// Process numbers mean something only among those who count alike.
+std::string process_space() {
+  struct stat info {};
+  return ::stat("/proc/self/ns/pid", &info) == 0 ? std::to_string(info.st_ino) : "0";
+}
+
+// SPACE-PID-START.
+std::string this_owner() {
+  const std::string pid = std::to_string(::getpid());
+  return format("{}-{}-{}", process_space(), pid, start_of(pid));
+}
+
+bool is_gone(std::string_view owner) {
+  const size_t first = owner.find('-'), second = owner.find('-', first + 1);
+  if (first == std::string_view::npos || second == std::string_view::npos) return false;
+  const std::string pid(owner.substr(first + 1, second - first - 1)), start(owner.substr(second + 1));
+  auto number = [](const std::string& text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  };
+  return number(pid) && number(start) && owner.substr(0, first) == process_space() && start_of(pid) != start;
+}
+
+}  // namespace
+
+// PREFIX.OWNER.XXXXXX
+void remove_scratch_of_the_dead(const fs::path& base) {
   std::error_code ec;
-  fs::path aside = draft_;
-  aside.replace_extension(".old.draft");
-  bool replaced = fs::exists(target_, ec);
-  if (replaced) fs::rename(target_, aside, ec);
-  if (!ec) fs::rename(draft_, target_, ec);
-  if (ec) {
-    std::error_code ignored;
-    if (replaced && !fs::exists(target_, ignored)) fs::rename(aside, target_, ignored);
-    return system_error("publish", target_, ec.value());
+  for (const auto& entry : fs::directory_iterator(base, ec)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("stitch")) continue;
+    const size_t last = name.rfind('.'), first = last == std::string::npos ? last : name.rfind('.', last - 1);
+    if (first == std::string::npos || !is_gone(std::string_view(name).substr(first + 1, last - first - 1)))
+      continue;
+    struct stat info {};
+    if (::lstat(entry.path().c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == ::getuid())
+      fs::remove_all(entry.path(), ec);
   }
-  keep_if_interrupted(draft_);
-  draft_.clear();
-  if (replaced) fs::remove_all(aside, ec);
-  return {};
 }
 
 Result<ScratchFolder> ScratchFolder::create_below(const fs::path& base, std::string_view prefix) {
-  std::string pattern = (base / format("{}.XXXXXX", prefix)).string();
+  static std::once_flag swept_on_disk, swept_in_memory;
+  std::call_once(base == memory_folder ? swept_in_memory : swept_on_disk, remove_scratch_of_the_dead, base);
+  std::string pattern = (base / format("{}.{}.XXXXXX", prefix, this_owner())).string();
   if (!::mkdtemp(pattern.data())) return system_error("create a folder in", base, errno);
   ScratchFolder folder;
   folder.path_ = pattern;
@@ -205,26 +230,9 @@ Result<ScratchFolder> ScratchFolder::create(std::string_view prefix) {
   return create_below(ec ? "/tmp" : base, prefix);
 }
 
-namespace {
-
-// prefix.PID.random, of processes that are gone.
-void remove_orphans(const fs::path& base, std::string_view prefix) {
-  std::error_code ec;
-  for (const auto& entry : fs::directory_iterator(base, ec)) {
-    std::string name = entry.path().filename().string();
-    if (!name.starts_with(format("{}.", prefix))) continue;
-    int pid = std::atoi(name.c_str() + prefix.size() + 1);
-    if (pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH) fs::remove_all(entry.path(), ec);
-  }
-}
-
-}  // namespace
-
 Result<ScratchFolder> ScratchFolder::create_in_memory(std::string_view prefix) {
-  fs::path memory = "/dev/shm";
-  if (::access(memory.c_str(), W_OK) != 0) return create(prefix);
-  remove_orphans(memory, prefix);
-  return create_below(memory, format("{}.{}", prefix, ::getpid()));
+  if (::access(memory_folder, W_OK) != 0) return create(prefix);
+  return create_below(memory_folder, prefix);
 }
 
 ScratchFolder::~ScratchFolder() {

@@ -35,28 +35,16 @@ class MappedFile {
   size_t size_ = 0;
 };
 
-// A folder being written beside its final place; gone again unless published.
-class DraftFolder {
- public:
-  // `target` may be absent, or a folder that `replaceable` (a file name inside it) marks as ours.
-  static Result<DraftFolder> create(const fs::path& target, std::string_view replaceable);
-  DraftFolder(DraftFolder&& other) noexcept;
-  DraftFolder& operator=(DraftFolder&&) = delete;
-  ~DraftFolder();
-  const fs::path& path() const { return draft_; }
-  Result<void> publish();
+// A new folder beside `target`, to be renamed to it. Those of processes that are gone are removed first; an
+// old target that one of them had put aside comes back.
+Result<fs::path> make_draft_beside(const fs::path& target);
 
- private:
-  DraftFolder() = default;
-  fs::path target_, draft_;
-};
-
-// A folder under the system's temporary folder, removed with the object.
+// A folder under the system's temporary folder, removed with the object. Its name says whose it is, and the
+// first one that a process makes removes those of processes that are gone.
 class ScratchFolder {
  public:
   static Result<ScratchFolder> create(std::string_view prefix);
-  // In memory where there is a file system for that, for tensors that cross between processes. What a
-  // killed process left there under the same prefix is removed first.
+  // In memory where there is a file system for that, for tensors that cross between processes.
   static Result<ScratchFolder> create_in_memory(std::string_view prefix);
   ScratchFolder(ScratchFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
   ScratchFolder& operator=(ScratchFolder&&) = delete;
@@ -68,5 +56,9 @@ class ScratchFolder {
   static Result<ScratchFolder> create_below(const fs::path& base, std::string_view prefix);
   fs::path path_;
 };
+
+// Removes scratch folders below `base` whose owner, told by its process number and the time it started, is
+// gone.
+void remove_scratch_of_the_dead(const fs::path& base);
 
 }  // namespace stitch

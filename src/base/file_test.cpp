@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
 
@@ -47,40 +49,44 @@ TEST_F(Files, AFileThatCannotGrowLeavesTheOldOne) {
   EXPECT_EQ(entries(), 1u);
 }
 
-TEST_F(Files, ADraftAppearsOnlyWhenPublished) {
-  fs::path target = folder->path() / "out";
-  {
-    auto draft = DraftFolder::create(target, "graph.txt");
-    ASSERT_TRUE(draft);
-    ASSERT_TRUE(write_file(draft->path() / "graph.txt", "x"));
-  }
-  EXPECT_EQ(entries(), 0u);
-  for (const char* content : {"first", "second"}) {
-    auto draft = DraftFolder::create(target, "graph.txt");
-    ASSERT_TRUE(draft) << draft.error().text();
-    ASSERT_TRUE(write_file(draft->path() / "graph.txt", content));
-    ASSERT_TRUE(draft->publish());
-    EXPECT_EQ(*read_file(target / "graph.txt"), content);
-  }
-  EXPECT_EQ(entries(), 1u);
-}
-
-TEST_F(Files, AFolderThatIsNotOursIsNotReplaced) {
-  fs::path target = folder->path() / "precious";
-  fs::create_directory(target);
-  ASSERT_TRUE(write_file(target / "thesis.tex", "x"));
-  auto draft = DraftFolder::create(target, "graph.txt");
-  ASSERT_FALSE(draft);
-  EXPECT_EQ(draft.error().exit_code(), 2);
-  EXPECT_TRUE(fs::exists(target / "thesis.tex"));
-}
-
-TEST_F(Files, DraftsOfKilledProcessesAreSweptUp) {
-  fs::path stale = folder->path() / ".out.999999999.0.draft";
+TEST_F(Files, DraftsOfKilledProcessesAreTidiedUp) {
+  const fs::path stale = folder->path() / ".out.999999999.0.draft",
+                 aside = folder->path() / ".out.999999999.1.old";
   fs::create_directory(stale);
-  auto draft = DraftFolder::create(folder->path() / "out", "graph.txt");
+  fs::create_directory(aside);
+  ASSERT_TRUE(write_file(aside / "graph.txt", "x"));
+  auto draft = make_draft_beside(folder->path() / "out");
   ASSERT_TRUE(draft);
   EXPECT_FALSE(fs::exists(stale));
+  EXPECT_TRUE(fs::exists(folder->path() / "out" / "graph.txt")) << "it was about to be replaced, and is back";
+}
+
+TEST_F(Files, ScratchOfTheDeadIsRemovedAndNobodyElses) {
+  const int child = ::fork();
+  if (child == 0) {
+    auto mine = ScratchFolder::create("stitch_orphan");
+    (void)(mine && write_file(mine->path() / "x", "x"));
+    ::_exit(mine ? 0 : 1);  // as SIGKILL would: nothing is cleaned up
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ASSERT_EQ(status, 0);
+  auto of_child = [&] {
+    std::vector<fs::path> out;
+    for (const auto& entry : fs::directory_iterator(fs::temp_directory_path()))
+      if (std::string name = entry.path().filename().string();
+          name.starts_with("stitch_orphan.") && name.find(format("-{}-", child)) != std::string::npos)
+        out.push_back(entry.path());
+    return out;
+  };
+  ASSERT_EQ(of_child().size(), 1u);
+  const fs::path others = folder->path() / "stitch_orphan.1-999999999-1.abcdef";  // of another machine's
+  fs::create_directory(others);
+  remove_scratch_of_the_dead(fs::temp_directory_path());
+  remove_scratch_of_the_dead(folder->path());
+  EXPECT_TRUE(of_child().empty());
+  EXPECT_TRUE(fs::exists(others));
+  EXPECT_TRUE(fs::exists(folder->path())) << "its owner lives";
 }
 
 }  // namespace

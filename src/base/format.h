@@ -9,7 +9,7 @@ namespace stitch {
 using std::format;
 }
 #else
-#include <fmt/format.h>
+#include <fmt/core.h>
 namespace stitch {
 using fmt::format;
 }

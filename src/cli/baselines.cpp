@@ -7,6 +7,8 @@
 #include "base/progress.h"
 #include "base/table.h"
 #include "base/text.h"
+#include "cli/choose_device.h"
+#include "cli/output_place.h"
 #include "device/gpu_lock.h"
 #include "verify/torch_reference.h"
 
@@ -23,12 +25,10 @@ constexpr int64_t flush_bytes = int64_t{256} << 20;
 Result<std::vector<Samples>> measure(const std::string& task, const BaselinesCommand& command,
                                      Progress& progress) {
   STITCH_TRY(auto process, verifier::TorchProcess::start(command.python));
-  verifier::TaskGraph unimported(std::make_shared<const Task>(Task{.source = task}));  // only its file is run
-  auto numerics = verifier::parse_numerics(command.numerics);
-  if (!numerics)
-    return user_error("class", format("there is no numerics class '{}'", command.numerics),
-                      "one of: strict, default, tf32, half");
-  STITCH_TRY(auto torch, verifier::TorchReference::load(std::move(process), unimported, *numerics, "cuda"));
+  const Task only_its_file{.source = task, .options = {.mode = command.mode}};
+  verifier::TaskGraph graph(std::make_shared<const Task>(only_its_file));
+  STITCH_TRY(const Numerics numerics, parse_numerics(command.numerics));
+  STITCH_TRY(auto torch, verifier::TorchReference::load(std::move(process), graph, numerics, "cuda"));
   STITCH_TRY(std::vector<std::string> kinds, baselines_named(command.baselines));
   std::vector<Samples> all;
   for (const std::string& kind : kinds) {
@@ -64,6 +64,11 @@ Result<std::vector<std::string>> baselines_named(const std::string& names) {
 }
 
 Result<int> run_baselines(const BaselinesCommand& command, Console& console) {
+  for (const std::string& task : command.tasks) STITCH_CHECK(check_task_file(task));
+  STITCH_CHECK(baselines_named(command.baselines));
+  if (auto device = choose_device("cuda"); !device)
+    return user_error("no_gpu", device.error().message,
+                      "baselines are timed on a GPU: run this on a machine that has one");
   Table table({{.header = "task", .cut = Cut::start, .least = 20},
                {.header = "baseline"},
                {.header = "wall", .align = Column::Align::right},

@@ -1,4 +1,4 @@
-// stitchcuda baselines: what PyTorch makes of a task on this machine's GPU.
+// stitchcuda baselines: PyTorch's own times of a task on this machine's GPU.
 #pragma once
 
 #include <string>
@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "cli/console.h"
+#include "graph/mode.h"
 
 namespace stitch {
 
@@ -14,6 +15,7 @@ struct BaselinesCommand {
   std::string baselines = "all";
   std::string numerics = "default";
   std::string python;
+  Mode mode = Mode::as_written;
   int calls = 100;
 };
 

@@ -6,6 +6,7 @@
 #include "agents/bench.h"
 #include "agents/bench_summary.h"
 #include "base/interrupt.h"
+#include "base/machine_memory.h"
 #include "base/parallel.h"
 #include "base/process.h"
 #include "base/progress.h"
@@ -14,6 +15,8 @@
 #include "cli/baselines.h"
 #include "cli/choose_device.h"
 #include "cli/choose_gpu.h"
+#include "cli/model_options.h"
+#include "cli/output_place.h"
 #include "import/import_all.h"
 #include "verify/clock.h"
 #include "verify/numerics.h"
@@ -55,6 +58,7 @@ Json circumstances(const BenchCommand& command, const GpuSpec& gpu, bool cuda, c
   Json out = {{"version", STITCH_VERSION},
               {"date", verifier::utc_now()},
               {"numerics", command.numerics},
+              {"mode", name(command.mode)},
               {"device", cuda ? "cuda" : "emulated"},
               {"gpu", gpu.name},
               {"cores", core_count()},
@@ -72,14 +76,40 @@ Json circumstances(const BenchCommand& command, const GpuSpec& gpu, bool cuda, c
   return out;
 }
 
+// One line for all of them: each task's own record has its warnings.
+void warn_of_training(const std::vector<std::shared_ptr<const Json>>& records, Warnings& warnings) {
+  const auto count = std::ranges::count_if(records, [](const std::shared_ptr<const Json>& record) {
+    return record && record->contains("warnings");
+  });
+  if (count > 0)
+    warnings.say(format(
+        "{} of {} models have dropouts that are random or batch norms that use the batch's statistics; "
+        "--eval for inference",
+        count, records.size()));
+}
+
+constexpr const char* pages[] = {"summary.json", "index.html"};
+
+// A run goes on in its folder, beside whatever else is there: nothing is removed. Another folder with
+// something in it, or pages that somebody edited, take --force.
+Result<void> check_place(const fs::path& out, Overwrite overwrite) {
+  std::error_code ec;
+  if (!fs::exists(out / "tasks.jsonl", ec)) return OutputFolder::check(out, overwrite);
+  STITCH_CHECK(OutputFolder::check(out, Overwrite::force));
+  STITCH_CHECK(check_free_space(out, int64_t{64} << 20));
+  if (overwrite == Overwrite::force) return {};
+  for (const std::string& file : edited_files(out))
+    return at((out / file).string(), user_error("exists", "was edited since stitchcuda wrote it",
+                                                "move it away, or add --force to replace it"));
+  return {};
+}
+
 }  // namespace
 
 Result<int> run_bench(const BenchCommand& command, Console& console) {
   agents::BenchOptions options;
   STITCH_TRY(options.tasks, tasks_of(command.paths));
-  if (!verifier::parse_numerics(command.numerics))
-    return user_error("class", format("there is no numerics class '{}'", command.numerics),
-                      "one of: strict, default, tf32, half");
+  STITCH_CHECK(parse_numerics(command.numerics));
   STITCH_TRY(runner::Device device, choose_device(command.device));
   bool cuda = device == runner::Device::cuda;
   STITCH_TRY(GpuSpec gpu, choose_gpu(""));
@@ -91,9 +121,11 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
   const bool beside = cuda && command.known_baselines.empty() && !command.no_timing;
   if (baselines == "auto") baselines = beside ? "all" : "none";
   STITCH_CHECK(baselines_named(baselines));
+  STITCH_CHECK(check_place(command.out, overwrite_if(command.force)));
   options.out = command.out;
   options.flags = {"--numerics",  command.numerics, "--device", cuda ? "cuda" : "emulated",
                    "--baselines", baselines,        "--budget", std::to_string(command.budget)};
+  if (command.mode != Mode::as_written) options.flags.push_back(format("--{}", name(command.mode)));
   if (command.direct) options.flags.emplace_back("--direct");
   if (command.first) options.flags.emplace_back("--first");
   if (command.no_timing) options.flags.emplace_back("--no-timing");
@@ -131,9 +163,13 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
   summary["run"] = circumstances(command, gpu, cuda, summary["tasks"]);
   summary["run"]["stopped"] = run->stopped;
   summary["run"]["from_earlier_runs"] = run->earlier;
+  Warnings warnings(console);
+  warn_of_training(run->records, warnings);
+  warnings.add_to(summary);
   const std::string text = summary.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
   STITCH_CHECK(write_file(options.out / "summary.json", text));
   STITCH_CHECK(write_file(options.out / "index.html", bench_page(summary)));
+  for (const char* page : pages) STITCH_CHECK(add_to_record(options.out, page));
   if (console.json)
     console.out << text;
   else

@@ -1,4 +1,4 @@
-// stitchcuda bench: many tasks optimised, and what that comes to.
+// stitchcuda bench: many tasks optimised and summarised.
 #pragma once
 
 #include <string>
@@ -6,17 +6,20 @@
 
 #include "base/json.h"
 #include "cli/console.h"
+#include "graph/mode.h"
 
 namespace stitch {
 
 struct BenchCommand {
   std::vector<std::string> paths;  // .py tasks, or folders of them
   std::string out;
+  bool force = false;  // over what is in the way of the output
   std::string numerics = "default";
   std::string device = "auto";
   std::string baselines = "auto";
   std::string known_baselines;  // a JSONL file
   std::string python;
+  Mode mode = Mode::as_written;
   int jobs = 0;  // 0: chosen
   int budget = 180;
   int time_limit = 3600;  // seconds for one task

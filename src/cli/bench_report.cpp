@@ -21,8 +21,9 @@ std::string speedup(const Json& score, const char* against, const char* kind) {
 
 // One line a group: the same cells in both forms.
 std::vector<std::string> score_header() {
-  return {"",        "right", "fast_1",      "fast_1.5", "fast_2",        "fast_3",       "best: mean",
-          "geomean", "eager", "eager-graph", "compile",  "compile-graph", "of the floor", "of its memory"};
+  return {"",           "passed",           "fast_1",          "fast_1.5",         "fast_2",
+          "fast_3",     "mean vs best",     "geomean vs best", "vs eager",         "vs eager-graph",
+          "vs compile", "vs compile-graph", "% of limit",      "memory vs PyTorch"};
 }
 std::vector<std::string> score_cells(const std::string& name, const Json& score) {
   std::vector<std::string> out = {name, format("{}/{}", score.value("passed", 0), score.value("tasks", 0))};
@@ -40,12 +41,13 @@ std::vector<std::string> score_cells(const std::string& name, const Json& score)
 }
 
 std::vector<std::string> task_header() {
-  return {"task", "", "a call", "best baseline", "", "speedup", "of the floor", "of its memory", "took"};
+  return {"task",    "result",     "per call",          "best baseline", "which",
+          "speedup", "% of limit", "memory vs PyTorch", "time taken"};
 }
 std::vector<std::string> task_cells(const Json& task) {
   bool passed = task.at("passed").get<bool>();
   double own = task.value("seconds_a_call", 0.0);
-  std::vector<std::string> out = {word(task, "task"), passed ? "right" : word(task, "code"),
+  std::vector<std::string> out = {word(task, "task"), passed ? "passed" : word(task, "code"),
                                   passed && own > 0 ? seconds_text(own) : "–"};
   std::string best = word(task, "best_baseline");
   bool known = task.value("best_baseline_known", false);
@@ -81,16 +83,17 @@ std::string times_note(const Json& summary) {
   if (!word(summary["run"], "known_baselines").empty())
     out +=
         format("Baselines marked known were measured earlier: {}. ", word(summary["run"], "known_baselines"));
-  if (int left = summary.value("not_done", 0)) out += format("{} tasks are not done. ", left);
+  if (int left = summary.value("not_done", 0)) out += format("{} tasks are still to do. ", left);
   return out +
-         "fast_p: the share of tasks that are right and more than p times as fast as the best baseline. Of "
-         "its "
-         "memory: the program's share of what PyTorch takes at its peak.";
+         "Speedups are over PyTorch's fastest baseline (best), or over the one named. fast_p: the share of "
+         "tasks that pass and are more than p times as fast as the best baseline. % of limit: the "
+         "theoretical limit over the program's time. Memory vs PyTorch: the program's peak memory over "
+         "PyTorch's.";
 }
 
 std::vector<HtmlCell> html_row(const std::vector<std::string>& cells, size_t texts) {
   std::vector<HtmlCell> out;
-  for (size_t i = 0; i < cells.size(); ++i) out.push_back({cells[i], i < texts ? "" : "n"});
+  for (size_t i = 0; i < cells.size(); ++i) out.push_back({cells[i], i < texts ? "text" : "n"});
   return out;
 }
 
@@ -136,17 +139,18 @@ std::string bench_page(const Json& summary) {
   for (const Json& task : summary.at("tasks")) {
     std::vector<HtmlCell> row = html_row(task_cells(task), 2);
     row[1].look = task["passed"].get<bool>() ? "good" : "bad";
+    row[4].look = "";
     row.push_back({word(task, "reason"), "long"});
     tasks.push_back(std::move(row));
   }
   for (const auto& [code, count] : summary.at("failures").items())
     failures.push_back({{code}, {count.dump(), "n"}});
   for (const Json& far : summary.at("furthest"))
-    furthest.push_back({{word(far, "task")},
+    furthest.push_back({{word(far, "task"), "text"},
                         {format("{:.0f} %", 100 * far["share_of_floor"].get<double>()), "n"},
                         {bottleneck(far), "long"}});
   std::vector<std::pair<std::string, std::string>> facts = {
-      {format("{}/{}", all.value("passed", 0), all.value("tasks", 0)), "right"},
+      {format("{}/{}", all.value("passed", 0), all.value("tasks", 0)), "passed"},
       {percent(all, "fast_1"), "fast_1"},
       {percent(all, "fast_2"), "fast_2"},
       {speedup(all, "best", "geometric_mean"), "geomean over the best baseline"},
@@ -154,13 +158,14 @@ std::string bench_page(const Json& summary) {
       {word(run, "gpu"), word(run, "device")},
       {word(run, "version"), "stitchcuda, " + word(run, "date")}};
   std::vector<std::string> header = task_header();
-  header.emplace_back("");
+  header.emplace_back("reason");
   std::string body = html_facts(facts) + format("<p class=\"note\">{}</p>", escaped(times_note(summary))) +
                      html_table(score_header(), scores);
-  if (!failures.empty()) body += "<h2>Why tasks failed</h2>" + html_table({"gate", "tasks"}, failures);
+  if (!failures.empty()) body += "<h2>Why tasks failed</h2>" + html_table({"failed gate", "tasks"}, failures);
   if (!furthest.empty())
-    body += "<h2>Furthest from their floor</h2>" + html_table({"task", "of the floor", "kernels"}, furthest);
-  body += "<h2>Tasks</h2>" + html_table(header, tasks) + "<h2>Made with</h2><pre class=\"mono\">" +
+    body += "<h2>Furthest from their theoretical limit</h2>" +
+            html_table({"task", "% of limit", "kernels"}, furthest);
+  body += "<h2>Tasks</h2>" + html_table(header, tasks) + "<h2>Run settings</h2><pre class=\"mono\">" +
           escaped(run.dump(2, ' ', false, Json::error_handler_t::replace)) + "</pre>";
   return html_page("stitchcuda bench", body);
 }

@@ -6,8 +6,7 @@ namespace stitch {
 
 Result<GpuSpec> choose_gpu(const std::string& name) {
   if (!name.empty()) return find_gpu(name);
-  if (auto driver = detect_gpus())
-    if (auto gpu = find_gpu(driver->gpus[0].name)) return gpu;
+  if (auto driver = detect_gpus()) return spec_of(driver->gpus[0]);
   return find_gpu("H200");
 }
 

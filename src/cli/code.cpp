@@ -5,32 +5,67 @@
 
 #include "agents/package_task.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "cli/choose_gpu.h"
 #include "cli/load_model.h"
-#include "code/technique.h"
+#include "cli/model_options.h"
+#include "cli/output_place.h"
+#include "cli/plan_file.h"
+#include "code/catalogue.h"
 #include "code/write_program.h"
 #include "plan/steps.h"
 
 namespace stitch {
 
+namespace {
+
+// In the order of the plan, a step's name once.
+Result<void> check_steps(const std::vector<std::string>& names) {
+  std::vector<std::string> known;
+  for (const plan::StepRule& rule : plan::all_steps()) known.emplace_back(rule.name);
+  for (const std::string& name : names)
+    if (std::ranges::find(known, name) == known.end())
+      return user_error("step", format("there is no step '{}'", name), "one of: " + join(known, ", "));
+  return {};
+}
+
+}  // namespace
+
 Result<int> run_code(const CodeCommand& command, Console& console) {
-  const TaskOptions options{.model_class = command.model_class, .python = command.python};
+  STITCH_TRY(const Numerics numerics, parse_numerics(command.numerics));
+  STITCH_CHECK(check_steps(command.without));
+  STITCH_CHECK(OutputFolder::check(command.out, overwrite_if(command.force)));
+  const TaskOptions options{
+      .model_class = command.model_class, .mode = command.mode, .python = command.python};
   STITCH_TRY(std::shared_ptr<const Task> task, load_model(command.model, options, console));
-  STITCH_TRY(GpuSpec gpu, choose_gpu(""));
+  Warnings warnings(console);
+  warnings.say_mode(task->facts);
+  STITCH_TRY(GpuSpec gpu, choose_gpu(command.gpu));
   auto wanted = [&](const plan::StepRule& rule) {
-    bool may_round = command.numerics == "half" || command.rounding;
+    bool may_round = numerics == Numerics::half || command.rounding;
     return !command.plain && (may_round || !rule.rounds) &&
            std::ranges::find(command.without, rule.name) == command.without.end();
   };
-  STITCH_TRY(plan::Plan plan,
-             plan::plan_of_steps(task->graph, command.numerics, code::techniques(), gpu, wanted));
-  STITCH_TRY(PackageContents contents, code::write_program(task->graph, plan));
+  auto planned = [&]() -> Result<plan::GivenPlan> {
+    if (!command.plan.empty()) return read_plan_file(command.plan, task->graph, gpu, numerics);
+    plan::Context context(task->graph, gpu, numerics);
+    STITCH_TRY(plan::Plan plan, plan::plan_of_steps(context, code::catalogue(), wanted));
+    return plan::GivenPlan{std::move(context), std::move(plan)};
+  };
+  STITCH_TRY(const plan::GivenPlan made, planned());
+  const auto& [context, plan] = made;
+  STITCH_TRY(PackageContents contents, code::write_program(context, plan));
   STITCH_CHECK(agents::add_task(contents, *task));
-  STITCH_CHECK(write_package(command.out, contents));
-  if (console.json)
-    console.out << Json{{"program", command.out}, {"regions", plan.regions.size()}}.dump(2) << '\n';
-  else
-    console.out << format("{}: {} regions\n", command.out, plan.regions.size());
+  STITCH_TRY(Published published, write_package(command.out, contents, overwrite_if(command.force)));
+  if (console.json) {
+    Json document = {{"program", command.out}, {"regions", plan.regions.size()}};
+    add_place(document, "program", published, command.out);
+    warnings.add_to(document);
+    console.out << document.dump(2) << '\n';
+  } else {
+    console.out << said_of(published, command.out)
+                << format("{}: {} regions\n", place_of(published, command.out), plan.regions.size());
+  }
   return 0;
 }
 

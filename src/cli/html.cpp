@@ -5,7 +5,7 @@
 namespace stitch {
 
 // Made from page/*.css by cmake/embed.cmake.
-extern const std::string_view embedded_page_css, embedded_report_css;
+extern const std::string_view embedded_base_css, embedded_report_css;
 
 std::string escaped(std::string_view text) {
   std::string out;
@@ -23,7 +23,7 @@ std::string escaped(std::string_view text) {
 
 std::string html_table(const std::vector<std::string>& header,
                        const std::vector<std::vector<HtmlCell>>& rows) {
-  std::string out = "<div class=\"scroll\"><table class=\"report\"><thead><tr>";
+  std::string out = "<div class=\"scroll\"><table><thead><tr>";
   for (size_t i = 0; i < header.size(); ++i) {
     bool number = !rows.empty() && i < rows[0].size() && rows[0][i].look == "n";
     out += format("<th class=\"{}\">{}</th>", number ? "n" : "", escaped(header[i]));
@@ -31,7 +31,9 @@ std::string html_table(const std::vector<std::string>& header,
   out += "</tr></thead><tbody>\n";
   for (const auto& row : rows) {
     out += "<tr>";
-    for (const HtmlCell& cell : row) out += format("<td class=\"{}\">{}</td>", cell.look, escaped(cell.text));
+    for (size_t i = 0; i < row.size(); ++i)
+      out += format("<td class=\"{}\" data-column=\"{}\">{}</td>", row[i].look,
+                    i < header.size() ? escaped(header[i]) : "", escaped(row[i].text));
     out += "</tr>\n";
   }
   return out + "</tbody></table></div>\n";
@@ -47,9 +49,10 @@ std::string html_facts(const std::vector<std::pair<std::string, std::string>>& f
 std::string html_page(std::string_view title, std::string_view body) {
   return format(
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
-      "content=\"width=device-width\">\n<title>{0}</title>\n<style>\n{1}\n{2}\n</style></head><body>\n"
+      "content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light "
+      "dark\">\n<title>{0}</title>\n<style>\n{1}\n{2}\n</style></head><body>\n"
       "<h1>{0}</h1>\n{3}</body></html>\n",
-      escaped(title), embedded_page_css, embedded_report_css, body);
+      escaped(title), embedded_base_css, embedded_report_css, body);
 }
 
 }  // namespace stitch

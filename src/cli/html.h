@@ -12,7 +12,7 @@ std::string escaped(std::string_view text);
 
 struct HtmlCell {
   std::string text;
-  std::string_view look = "";  // n (a number), long, good, bad, warning
+  std::string_view look = "";  // n (a number), text (a name that may wrap), long, good, bad, warning
 };
 
 // Header, then rows. Columns are right-aligned where their cells look "n".

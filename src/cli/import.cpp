@@ -8,6 +8,8 @@
 #include "base/progress.h"
 #include "base/table.h"
 #include "base/text.h"
+#include "cli/model_options.h"
+#include "cli/output_place.h"
 #include "graph/cost.h"
 #include "import/import_all.h"
 
@@ -19,7 +21,8 @@ namespace {
 fs::path default_out(const fs::path& task) { return task.stem().string() + ".graph"; }
 
 Result<std::vector<ImportRequest>> requests_for(const ImportOptions& options) {
-  ImportRequest common{{}, {}, options.model_class, options.eval, options.seed, options.weights};
+  ImportRequest common{
+      {}, {}, options.model_class, options.mode, options.seed, options.weights, overwrite_if(options.force)};
   std::vector<ImportRequest> requests;
   auto add = [&](const fs::path& task, const fs::path& out) {
     requests.push_back(common);
@@ -59,11 +62,14 @@ Json to_json(const ImportOutcome& outcome) {
   json.update(Json{{"graph", outcome.out.string()},
                    {"aten_nodes", outcome.aten_nodes},
                    {"nodes", outcome.nodes},
+                   {"mode", mode_in(outcome.facts)},
                    {"seconds", outcome.seconds}});
+  if (auto warning = mode_warning(outcome.facts)) json["warnings"] = {*warning};
   return json;
 }
 
 Result<int> import_one(const ImportRequest& request, const std::string& python, Console& console) {
+  STITCH_CHECK(OutputFolder::check(request.out, request.overwrite));
   Result<Imported> imported = work_error("", "");
   {
     Progress progress(console.err, console.err_terminal, console.json, "importing");
@@ -72,15 +78,25 @@ Result<int> import_one(const ImportRequest& request, const std::string& python, 
   }
   if (!imported) return std::move(imported).error();
   const Graph& graph = imported->graph;
-  ImportOutcome outcome{request.task,         request.out,        std::nullopt,
-                        imported->aten_nodes, graph.nodes.size(), imported->seconds};
+  ImportOutcome outcome{.task = request.task,
+                        .out = request.out,
+                        .facts = imported->facts,
+                        .aten_nodes = imported->aten_nodes,
+                        .nodes = graph.nodes.size(),
+                        .seconds = imported->seconds};
   if (console.json) {
-    console.out << to_json(outcome).dump(2) << '\n';
+    Json json = to_json(outcome);
+    if (!imported->published.beside.empty() || !imported->published.saved.empty())
+      add_place(json, "graph", imported->published, request.out.string());
+    console.out << json.dump(2) << '\n';
     return 0;
   }
-  console.out << format("{}: {} nodes (from {} of PyTorch's), {} parameters, {:.1f} s\n",
-                        request.out.string(), graph.nodes.size(), imported->aten_nodes,
-                        si(static_cast<double>(cost(graph).parameters)), imported->seconds);
+  console.out << said_of(imported->published, request.out.string())
+              << format("{}: {} nodes (from {} of PyTorch's), {} parameters, {:.1f} s\n",
+                        place_of(imported->published, request.out.string()), graph.nodes.size(),
+                        imported->aten_nodes, si(static_cast<double>(cost(graph).parameters)),
+                        imported->seconds);
+  Warnings(console).say_mode(imported->facts);
   return 0;
 }
 
@@ -107,6 +123,13 @@ int report(const std::vector<ImportOutcome>& outcomes, double seconds, Console& 
     console.out << table.render(console.out_terminal) << '\n';
   }
   console.out << format("{} of {} tasks imported in {:.0f} s\n", imported, outcomes.size(), seconds);
+  const auto random = std::ranges::count_if(
+      outcomes, [](const ImportOutcome& outcome) { return mode_warning(outcome.facts).has_value(); });
+  if (random > 0)
+    Warnings(console).say(format(
+        "{} of {} models have dropouts that are random or batch norms that use the batch's statistics; "
+        "--eval for inference",
+        random, outcomes.size()));
   return failed ? 1 : 0;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "cli/console.h"
+#include "graph/mode.h"
 
 namespace stitch {
 
@@ -14,7 +15,8 @@ struct ImportOptions {
   std::vector<std::string> paths;  // .py files, or folders of them with `all`
   std::string out;                 // the graph folder; with several tasks the folder that holds theirs
   std::string model_class;         // empty: Model
-  bool eval = false;
+  Mode mode = Mode::as_written;
+  bool force = false;  // over what is in the way of the output
   int64_t seed = 42;
   bool all = false;
   bool weights = true;  // false: only the graph

@@ -188,7 +188,7 @@ bool examine_gpu(std::vector<Check>& out) {
   }
   for (const DetectedGpu& gpu : driver->gpus) {
     std::string known =
-        find_gpu(gpu.name) ? "" : ", not in our table: floors are for the H200 unless --gpu says otherwise";
+        find_gpu(gpu.name) ? "" : ", not in our table: its rates are worked out from what the driver says";
     out.push_back(present(
         "CUDA", "GPU",
         format("{}, {}, {} SMs, compute capability {}{}", gpu.name,

@@ -12,7 +12,10 @@
 #include "cli/baselines.h"
 #include "cli/choose_device.h"
 #include "cli/choose_gpu.h"
+#include "cli/model_options.h"
 #include "cli/optimize_page.h"
+#include "cli/output_place.h"
+#include "cli/plan_file.h"
 
 namespace stitch {
 
@@ -20,13 +23,17 @@ namespace {
 
 class OnProgressLine final : public agents::EventSink {
  public:
-  explicit OnProgressLine(Progress& progress) : progress_(progress) {}
+  OnProgressLine(Progress& progress, Warnings& warnings)
+      : progress_(progress), warn_(warnings.above(progress)) {}
   void on(const agents::Event& event) override {
     if (auto text = progress_text(event)) progress_.detail(*text);
+    if (auto* warning = std::get_if<agents::Warning>(&event)) warn_(warning->text);
+    if (auto* notice = std::get_if<agents::Notice>(&event)) progress_.say(notice->text);
   }
 
  private:
   Progress& progress_;
+  std::function<void(std::string_view)> warn_;
 };
 
 // What the budget cut off, and how to get it: a budget for all of it, at the pace of what was tried.
@@ -45,27 +52,33 @@ std::string cut_off_text(const Json& cut_off) {
                 cut_off["try_budget"].get<int>());
 }
 
+Result<void> write_page(const OptimizeCommand& command, const Published& published, const std::string& page) {
+  if (!command.html.empty()) return write_output_file(command.html, page, overwrite_if(command.force));
+  STITCH_CHECK(write_file(published.folder / "report.html", page));
+  return add_to_record(published.folder, "report.html");
+}
+
 }  // namespace
 
 Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   agents::OptimizeOptions options;
   options.model = command.model;
   options.out = command.out;
-  std::error_code ec;
-  if (!fs::exists(options.model, ec) || options.model.extension() != ".py")
-    return at(command.model, user_error("no_file", "no such .py task",
-                                        "name a file with Model, get_inputs() and get_init_inputs()"));
-  auto numerics = verifier::parse_numerics(command.numerics);
-  if (!numerics)
-    return user_error("class", format("there is no numerics class '{}'", command.numerics),
-                      "one of: strict, default, tf32, half");
-  options.numerics = *numerics;
+  options.overwrite = overwrite_if(command.force);
+  STITCH_CHECK(check_task_file(command.model));
+  if (!command.html.empty()) STITCH_CHECK(check_output_file(command.html, options.overwrite));
+  STITCH_TRY(options.numerics, parse_numerics(command.numerics));
   STITCH_TRY(options.device, choose_device(command.device));
   bool cuda = options.device == runner::Device::cuda;
-  STITCH_TRY(options.gpu, choose_gpu(""));
+  STITCH_TRY(options.gpu, choose_gpu(command.gpu));
   const std::string beside = cuda && !command.no_timing ? "all" : "none";
   STITCH_TRY(options.baselines, baselines_named(command.baselines == "auto" ? beside : command.baselines));
-  options.task = {.model_class = command.model_class, .python = command.python};
+  options.task = {.model_class = command.model_class, .mode = command.mode, .python = command.python};
+  if (!command.plan.empty()) {
+    STITCH_TRY(Json document, load_plan_file(command.plan));
+    options.plan = std::make_shared<const Json>(std::move(document));
+    options.plan_source = command.plan;
+  }
   options.budget = std::chrono::seconds(command.budget);
   if (command.direct) options.strategy = agents::Strategy::direct;
   if (command.first) options.strategy = agents::Strategy::first;
@@ -74,15 +87,16 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   options.tune = !command.no_tune;
   StopPolitely polite;
   options.should_stop = stop_requested;
+  Warnings warnings(console);
   Result<agents::Optimized> optimized = work_error("", "");
   {
     Progress progress(console.err, console.err_terminal, console.json, "optimizing");
-    OnProgressLine line(progress);
+    OnProgressLine line(progress, warnings);
     options.events = &line;
     optimized = agents::optimize(options);
   }
   if (!optimized) return std::move(optimized).error();
-  Json json = {{"program", command.out},
+  Json json = {{"program", ""},
                {"gpu", options.gpu.name},
                {"seconds", optimized->seconds},
                {"seconds_a_call", optimized->seconds_a_call},
@@ -90,13 +104,14 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
                {"stopped", optimized->stopped},
                {"ledger", to_json(optimized->ledger)},
                {"verdict", to_json(optimized->verdict)}};
+  add_place(json, "program", optimized->published, command.out);
+  warnings.add_to(json);
   if (optimized->regions) json["regions"] = *optimized->regions;
   if (optimized->plain_profile) json["plain_profile"] = *optimized->plain_profile;
   if (optimized->tuning) json["tuning"] = *optimized->tuning;
   const Json cut_off = cut_off_json(*optimized, command.budget);
   if (!cut_off.is_null()) json["cut_off"] = cut_off;
-  fs::path page = command.html.empty() ? fs::path(command.out) / "report.html" : fs::path(command.html);
-  STITCH_CHECK(write_file(page, optimize_page(json)));
+  STITCH_CHECK(write_page(command, optimized->published, optimize_page(json)));
   if (console.json) {
     console.out << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
   } else {
@@ -105,8 +120,10 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
     if (!cuda)
       console.out << format("Times are estimates for a {}: this machine has no GPU.\n", options.gpu.name);
     if (!cut_off.is_null()) console.out << cut_off_text(cut_off);
-    if (optimized->stopped) console.out << "Stopped: this is the best so far, judged as a step.\n";
-    console.out << format("{}: done in {}\n", command.out, seconds_text(optimized->seconds));
+    if (optimized->stopped) console.out << "Interrupted: saved the best program; quick checks only.\n";
+    console.out << said_of(optimized->published, command.out)
+                << format("{}: done in {}\n", place_of(optimized->published, command.out),
+                          seconds_text(optimized->seconds));
   }
   return optimized->verdict.passed() ? 0 : 1;
 }

@@ -5,15 +5,20 @@
 
 #include "base/result.h"
 #include "cli/console.h"
+#include "graph/mode.h"
 
 namespace stitch {
 
 struct OptimizeCommand {
   std::string model, out;
+  bool force = false;  // over what is in the way of the output
   std::string numerics = "default";
   std::string device = "auto";
+  std::string gpu;
+  std::string plan;  // a file; empty: the loop's own steps
   std::string baselines = "auto";
   std::string model_class;
+  Mode mode = Mode::as_written;
   std::string python;
   std::string html;  // empty: report.html in the program's folder
   int budget = 180;  // seconds

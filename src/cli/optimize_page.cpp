@@ -1,6 +1,7 @@
 #include "cli/optimize_page.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -27,25 +28,31 @@ std::string why_kept(const Json& step) {
   return word(step, "why") + (settings.empty() ? "" : ": " + join(settings, ", "));
 }
 
+// A step that costs time saves less than nothing.
+std::string signed_seconds(double seconds) {
+  return (seconds < 0 ? "−" : "") + seconds_text(std::abs(seconds));
+}
+
 std::string ledger_part(const Json& ledger) {
   std::vector<std::vector<HtmlCell>> rows;
   for (const Json& step : ledger.value("steps", Json::array())) {
     double before = step.value("before_seconds", 0.0), after = step.value("after_seconds", 0.0);
     double predicted = step.value("predicted_gain_seconds", 0.0);
     bool kept = step.value("kept", false);
-    rows.push_back({{word(step, "step")},
+    rows.push_back({{word(step, "step"), "text"},
                     {after > 0 ? seconds_text(after) : "–", "n"},
                     {before > 0 && after > 0 ? format("{:.2f}x", before / after) : "", "n"},
-                    {before > 0 && after > 0 ? seconds_text(before - after) : "", "n"},
-                    {predicted != 0 ? seconds_text(predicted) : "", "n"},
+                    {before > 0 && after > 0 ? signed_seconds(before - after) : "", "n"},
+                    {predicted != 0 ? signed_seconds(predicted) : "", "n"},
                     {kept                    ? "kept"
                      : step.contains("fate") ? word(step, "fate")
                                              : "rolled back",
                      kept ? "good" : "warning"},
                     {kept ? why_kept(step) : word(step, "reason"), "long"}});
   }
-  return "<h2>Ledger</h2>" +
-         html_table({"step", word(ledger, "times") + " a call", "gain", "saved", "predicted", "", ""}, rows);
+  return "<h2>Ledger</h2>" + html_table({"step", "per call, " + word(ledger, "times"), "speedup",
+                                         "time saved", "predicted", "result", "why"},
+                                        rows);
 }
 
 std::string tuning_part(const Json& run) {
@@ -61,30 +68,35 @@ std::string tuning_part(const Json& run) {
   out += ".</p>";
   std::vector<std::vector<HtmlCell>> rows;
   for (const Json& one : tuning.value("dropped", Json::array()))
-    rows.push_back(
-        {{word(one, "name")}, {one.value("value", Json()).dump(), "n"}, {word(one, "reason"), "long"}});
+    rows.push_back({{word(one, "name"), "text"},
+                    {one.value("value", Json()).dump(), "n"},
+                    {word(one, "reason"), "long"}});
   return rows.empty() ? out : out + html_table({"setting", "value dropped", "why"}, rows);
 }
 
-// One lane: a box a kernel, as long as it ran. Where there are no times (the emulated GPU), each is as long.
-std::string lane(const Json& profile, const std::string& title, double y, double span) {
+// One lane: a box per kernel, as long as it ran. Where there are no times (the emulated GPU), all are as
+// long.
+std::string lane(const Json& profile, const std::string& title, double span) {
   const Json activities = profile.value("activities", Json::array());
   bool timed = profile.value("span_ns", int64_t{0}) > 0;
-  std::string out =
-      format("<text x=\"0\" y=\"{}\">{}: {} launches{}</text>\n", y - 5, escaped(title), activities.size(),
-             timed ? ", " + seconds_text(profile["span_ns"].get<double>() * 1e-9) : "");
+  std::string label = format("{}: {} launches{}", title, activities.size(),
+                             timed ? ", " + seconds_text(profile["span_ns"].get<double>() * 1e-9) : "");
+  std::string out = format(
+      "<div class=\"lane\"><p>{0}</p><svg viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" role=\"img\" "
+      "aria-label=\"{0}\">\n",
+      escaped(label));
   double scale = 1000 / std::max(span, 1.0);
   for (size_t i = 0; i < activities.size(); ++i) {
     const Json& one = activities[i];
     double begin = timed ? one[1].get<double>() : static_cast<double>(i);
     double length = timed ? one[2].get<double>() : 0.9;
     out += format(
-        "<rect x=\"{:.2f}\" y=\"{}\" width=\"{:.2f}\" height=\"26\" "
+        "<rect x=\"{:.2f}\" y=\"1\" width=\"{:.2f}\" height=\"8\" "
         "fill=\"var(--b{})\"><title>{}{}</title></rect>\n",
-        begin * scale, y, std::max(length * scale, 0.2), 3 + i % 4, escaped(one[0].get<std::string>()),
+        begin * scale, std::max(length * scale, 0.2), 3 + i % 4, escaped(one[0].get<std::string>()),
         timed ? " · " + seconds_text(length * 1e-9) : "");
   }
-  return out;
+  return out + "</svg></div>\n";
 }
 
 std::string timeline_part(const Json& run) {
@@ -97,11 +109,10 @@ std::string timeline_part(const Json& run) {
         span,
         profile->value("span_ns", static_cast<double>(profile->value("activities", Json::array()).size())));
   bool timed = shipped->value("span_ns", int64_t{0}) > 0;
-  return format("<h2>One call, before and after</h2><p class=\"note\">{}</p>",
+  return format("<h2>One call, before and after</h2><p class=\"note\">{}</p>\n",
                 timed ? "Kernels as the profiler saw them; both lanes on one scale."
-                      : "Launches in their order: the emulated GPU has no times worth drawing.") +
-         "<svg class=\"timeline\" viewBox=\"-10 0 1020 130\" role=\"img\">\n" +
-         lane(plain, "plain", 24, span) + lane(*shipped, "shipped", 86, span) + "</svg>\n";
+                      : "Launches in order: the emulated GPU has no meaningful times.") +
+         lane(plain, "plain program", span) + lane(*shipped, "final program", span);
 }
 
 // Kernels carry the names of their regions; a library's don't, and are listed by themselves.
@@ -117,7 +128,7 @@ std::string regions_part(const Json& run) {
         owner = one;
     double seconds = kernel.value("nanoseconds", 0.0) * 1e-9;
     if (owner.empty())
-      others.push_back({{name, "long"},
+      others.push_back({{name, "text"},
                         {std::to_string(kernel.value("count", 0)), "n"},
                         {seconds > 0 ? seconds_text(seconds) : "", "n"}});
     else
@@ -126,17 +137,19 @@ std::string regions_part(const Json& run) {
   for (const Json& region : regions) {
     std::string name = word(region, "name");
     double expected = region.value("estimated_seconds", 0.0), seconds = measured[name];
-    rows.push_back({{name},
-                    {word(region, "technique")},
+    rows.push_back({{name, "text"},
+                    {word(region, "technique"), "text"},
                     {expected > 0 ? seconds_text(expected) : "", "n"},
                     {seconds > 0 ? seconds_text(seconds) : "", "n"},
                     {seconds > 0 && expected > 0 ? format("{:.0f} %", 100 * expected / seconds) : "", "n"}});
   }
   std::string out =
-      "<h2>Regions</h2><p class=\"note\">The estimate is what memory and arithmetic alone would take.</p>" +
-      html_table({"region", "technique", "estimate", "measured", "of the estimate"}, rows);
+      "<h2>Regions</h2><p class=\"note\">The estimate is the cost model's: memory traffic or arithmetic, "
+      "whichever takes "
+      "longer, plus layout changes and the launch.</p>" +
+      html_table({"region", "technique", "estimate", "measured", "% of estimate"}, rows);
   if (!others.empty())
-    out += "<h2>Kernels of libraries</h2>" + html_table({"kernel", "launches", "measured"}, others);
+    out += "<h2>Library kernels</h2>" + html_table({"kernel", "launches", "measured"}, others);
   return out;
 }
 
@@ -151,7 +164,7 @@ std::string gates_part(const Json& verdict) {
                     {seconds_text(gate.value("seconds", 0.0)), "n"},
                     {word(gate, "summary"), "long"}});
   }
-  std::string out = "<h2>How we know</h2>" + html_table({"gate", "", "took", "what was seen"}, rows);
+  std::string out = "<h2>Verification</h2>" + html_table({"gate", "result", "time taken", "evidence"}, rows);
   for (const Json& note : verdict.value("notes", Json::array()))
     if (note.is_string()) out += format("<p class=\"note\">{}</p>", escaped(note.get<std::string>()));
   return out;
@@ -168,7 +181,9 @@ std::string baselines_part(const Json& run) {
                     {seconds > 0 && own > 0 ? format("{:.2f}x", seconds / own) : "", "n"},
                     {word(side, "unavailable"), "long"}});
   }
-  return rows.empty() ? "" : "<h2>Against PyTorch</h2>" + html_table({"", "a call", "speedup", ""}, rows);
+  return rows.empty()
+             ? ""
+             : "<h2>Against PyTorch</h2>" + html_table({"baseline", "per call", "speedup", "note"}, rows);
 }
 
 }  // namespace
@@ -178,15 +193,16 @@ std::string optimize_page(const Json& run) {
   bool measured = word(run.at("ledger"), "times") == "measured";
   double own = run.value("seconds_a_call", 0.0), floor = run.value("floor_seconds", 0.0);
   std::vector<std::pair<std::string, std::string>> facts = {
-      {word(verdict, "verdict"), run.value("stopped", false) ? "stopped early; judged as a step" : "verdict"},
-      {seconds_text(own), measured ? "a call, measured" : "a call, estimated"},
-      {seconds_text(floor), "floor of " + word(run, "gpu")}};
-  if (own > 0 && floor > 0) facts.emplace_back(format("{:.0f} %", 100 * floor / own), "share of the floor");
+      {word(verdict, "verdict"), run.value("stopped", false) ? "interrupted: quick checks only" : "verdict"},
+      {seconds_text(own), measured ? "per call, measured" : "per call, estimated"},
+      {seconds_text(floor), "theoretical limit on " + word(run, "gpu")}};
+  if (own > 0 && floor > 0)
+    facts.emplace_back(format("{:.0f} %", 100 * floor / own), "of the theoretical limit");
   if (const Json timing = verdict.value("timing", Json::object()); timing.contains("speedup"))
     facts.emplace_back(format("{:.2f}x", timing["speedup"].get<double>()),
                        "over " + word(timing, "best_baseline"));
   facts.emplace_back(word(verdict, "class"), "numerics class");
-  facts.emplace_back(seconds_text(run.value("seconds", 0.0)), "to optimise");
+  facts.emplace_back(seconds_text(run.value("seconds", 0.0)), "optimisation time");
   return html_page(fs::path(word(verdict, "task")).stem().string(),
                    html_facts(facts) + ledger_part(run.at("ledger")) + tuning_part(run) +
                        baselines_part(run) + timeline_part(run) + regions_part(run) + gates_part(verdict));

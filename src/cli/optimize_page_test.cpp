@@ -38,6 +38,23 @@ TEST(OptimizePage, ShowsWhichSettingsAStepChanged) {
     EXPECT_NE(page.find(expected), std::string::npos) << expected;
 }
 
+TEST(OptimizePage, AStepThatCostTimeSavedLessThanNothing) {
+  Json run = run_with({});
+  run["ledger"]["steps"][0].update({{"before_seconds", 2.2e-4}, {"after_seconds", 2.5e-4}, {"kept", false}});
+  std::string page = optimize_page(run);
+  EXPECT_NE(page.find(">0.88x<"), std::string::npos);
+  EXPECT_NE(page.find(">−30 us<"), std::string::npos) << page.substr(page.find("<h2>Ledger"));
+}
+
+// A sheet of another page in this one gave its columns widths of 40 to 84 pixels: cells were printed over
+// each other.
+TEST(OptimizePage, HasNoRulesOfOtherPages) {
+  std::string page = optimize_page(run_with({}));
+  for (const char* other : {"table-layout: fixed", "th:nth-child", "#ops", "#surface"})
+    EXPECT_EQ(page.find(other), std::string::npos) << other;
+  EXPECT_NE(page.find("prefers-color-scheme: dark"), std::string::npos);
+}
+
 TEST(OptimizePage, SaysWhyNothingWasTuned) {
   std::string page = optimize_page(run_with({{"skipped", "times on the emulated GPU mean nothing"}}));
   EXPECT_NE(page.find("None: times on the emulated GPU mean nothing."), std::string::npos);

@@ -3,6 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "cli/choose_gpu.h"
+#include "cli/model_options.h"
+#include "cli/output_place.h"
 #include "graph/safetensors.h"
 #include "program/package.h"
 
@@ -34,26 +37,43 @@ Result<std::optional<Safetensors>> open_constants(const fs::path& folder) {
 }  // namespace
 
 Result<int> run_package(const PackageCommand& command, Console& console) {
+  STITCH_CHECK(OutputFolder::check(command.out, overwrite_if(command.force)));
   STITCH_TRY(Package package, load_package(command.program));
   PackageContents contents{.manifest = package.manifest};
   std::error_code ec;
   if (!fs::is_directory(command.program, ec))
     return at(command.program, user_error("package", "a single file is no program folder",
                                           "put it into a folder as program.cu"));
+  STITCH_TRY(TaskFacts facts, read_task_facts(package.folder));
+  if (auto same = check_mode(command.mode, facts, "this program"); !same)
+    return at(command.program, same.error());
+  Warnings warnings(console);
+  warnings.say_mode(facts);
+  contents.facts = facts;
   for (const char* below : {"", "regions"}) STITCH_CHECK(add_files(package.folder, below, contents));
   STITCH_TRY(std::optional<Safetensors> constants, open_constants(package.folder));
   if (constants)
     for (const auto& [name, tensor] : constants->tensors()) contents.constants.emplace_back(name, tensor);
   if (!command.task.empty()) {
-    STITCH_TRY(contents.task, read_file(command.task));
-    if (!command.model_class.empty()) contents.model_class = command.model_class;
+    STITCH_CHECK(add_task(contents, command.task, command.model_class, facts));
   }
-  STITCH_CHECK(write_package(command.out, contents));
-  if (console.json)
-    console.out << Json{{"package", command.out}, {"sources", contents.sources.size()}}.dump(2) << '\n';
-  else
-    console.out << format("{}: {} sources; build it with: cmake -B build && cmake --build build\n",
-                          command.out, contents.sources.size());
+  if (!command.gpu.empty() || package.manifest.architecture.empty()) {
+    STITCH_TRY(GpuSpec gpu, choose_gpu(command.gpu));
+    contents.architecture = gpu.architecture.name;
+    if (!package.manifest.needs.empty())
+      STITCH_CHECK(check_architecture(package.manifest.needs, contents.architecture));
+  }
+  STITCH_TRY(Published published, write_package(command.out, contents, overwrite_if(command.force)));
+  if (console.json) {
+    Json document = {{"package", command.out}, {"sources", contents.sources.size()}};
+    add_place(document, "package", published, command.out);
+    warnings.add_to(document);
+    console.out << document.dump(2) << '\n';
+  } else {
+    console.out << said_of(published, command.out)
+                << format("{}: {} sources; build it with: cmake -B build && cmake --build build\n",
+                          place_of(published, command.out), contents.sources.size());
+  }
   return 0;
 }
 

@@ -5,12 +5,16 @@
 
 #include "base/result.h"
 #include "cli/console.h"
+#include "graph/mode.h"
 
 namespace stitch {
 
 struct PackageCommand {
   std::string program, task, out;
+  bool force = false;  // over what is in the way of the output
   std::string model_class;
+  Mode mode = Mode::as_written;
+  std::string gpu;
 };
 
 Result<int> run_package(const PackageCommand& command, Console& console);

@@ -14,7 +14,7 @@
 namespace stitch {
 
 // Made from page/page.* by cmake/embed.cmake.
-extern const std::string_view embedded_page_html, embedded_page_css, embedded_page_js;
+extern const std::string_view embedded_page_html, embedded_page_js, embedded_base_css, embedded_graph_css;
 
 namespace {
 
@@ -113,14 +113,15 @@ Json floor_facts(const Report& report) {
   const Floor& floor = report.floor;
   return {{"gpu", report.gpu.name},
           {"text", seconds_text(floor.seconds())},
-          {"bound", floor.compute_bound() ? "compute" : "memory"},
+          {"bound", bound_text(floor)},
           {"memory", seconds_text(floor.memory)},
           {"memory_seconds", floor.memory},
           {"compute", seconds_text(floor.compute)},
           {"compute_seconds", floor.compute},
           {"launch", seconds_text(floor.launch)},
+          {"launch_seconds", floor.launch},
           {"bandwidth", si(report.gpu.bandwidth, "B/s")},
-          {"source", report.gpu.measured ? "measured" : "data sheet"}};
+          {"source", name(report.gpu.source)}};
 }
 
 Json values_of(const Graph& graph, const std::vector<ValueId>& ids) {
@@ -228,7 +229,7 @@ std::string fill(std::string_view page, const std::map<std::string, std::string,
 std::string report_page(const Report& report) {
   std::string data = page_data(report).dump(-1, ' ', false, Json::error_handler_t::replace);
   return fill(embedded_page_html, {{"title", escaped(printable(report.graph.name))},
-                                   {"css", std::string(embedded_page_css)},
+                                   {"css", std::string(embedded_base_css) + std::string(embedded_graph_css)},
                                    {"js", std::string(embedded_page_js)},
                                    {"data", inside_script(std::move(data))}});
 }

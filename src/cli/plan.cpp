@@ -6,32 +6,72 @@
 #include "base/json.h"
 #include "cli/choose_gpu.h"
 #include "cli/load_model.h"
+#include "cli/model_options.h"
+#include "cli/output_place.h"
 #include "cli/page.h"
-#include "code/technique.h"
+#include "cli/plan_file.h"
+#include "code/catalogue.h"
+#include "code/write_program.h"
 #include "plan/document.h"
 #include "plan/steps.h"
 
 namespace stitch {
 
+namespace {
+
+std::string dump(const Json& document) {
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+Result<plan::GivenPlan> plan_for(const PlanCommand& command, const Graph& graph, const GpuSpec& gpu,
+                                 Numerics numerics) {
+  if (!command.plan.empty()) return read_plan_file(command.plan, graph, gpu, numerics);
+  plan::Context context(graph, gpu, numerics);
+  STITCH_TRY(plan::Plan plan, plan::make_plan(context, code::catalogue()));
+  return plan::GivenPlan{std::move(context), std::move(plan)};
+}
+
+}  // namespace
+
 Result<int> run_plan(const PlanCommand& command, Console& console) {
+  if (command.schema) {
+    console.out << dump(plan::plan_schema(code::catalogue()));
+    return 0;
+  }
+  if (command.model.empty())
+    return user_error("usage", "MODEL is required", "name a .py file, a graph folder or a graph.txt");
+  STITCH_TRY(const Numerics numerics, parse_numerics(command.numerics));
   STITCH_TRY(GpuSpec gpu, choose_gpu(command.gpu));
-  const TaskOptions options{.model_class = command.model_class, .python = command.python, .weights = false};
+  for (const std::string& file : {command.html, command.out})
+    if (!file.empty()) STITCH_CHECK(check_output_file(file, overwrite_if(command.force)));
+  const TaskOptions options{
+      .model_class = command.model_class, .mode = command.mode, .python = command.python, .weights = false};
   STITCH_TRY(std::shared_ptr<const Task> task, load_model(command.model, options, console));
   const Graph& graph = task->graph;
-  STITCH_TRY(plan::Plan plan, plan::make_plan(graph, command.numerics, code::techniques(), gpu));
+  Warnings warnings(console);
+  warnings.say_mode(task->facts);
+  STITCH_TRY(const plan::GivenPlan made, plan_for(command, graph, gpu, numerics));
+  const auto& [context, plan] = made;
+  if (!command.plan.empty())
+    STITCH_CHECK(code::write_program(context, plan));  // can every region be written?
+  if (!command.out.empty())
+    STITCH_CHECK(
+        write_output_file(command.out, dump(plan::to_json(context, plan)), overwrite_if(command.force)));
   if (!command.html.empty()) {
     Report report = make_report(graph, command.model, gpu);
     report.frames.resize(graph.nodes.size());
     for (const plan::Region& region : plan.regions)
       for (int32_t node : region.nodes)
-        report.frames[static_cast<size_t>(node)] = format("{} · {}", region.name, region.technique);
-    STITCH_CHECK(write_file(command.html, report_page(report)));
+        report.frames[static_cast<size_t>(node)] = format("{} · {}", region.name, region.technique->name());
+    STITCH_CHECK(write_output_file(command.html, report_page(report), overwrite_if(command.force)));
   }
-  if (console.json)
-    console.out << plan::to_json(graph, plan, gpu).dump(2, ' ', false, Json::error_handler_t::replace)
-                << '\n';
-  else
-    console.out << plan::text(graph, plan, gpu, console.out_terminal);
+  if (console.json) {
+    Json document = plan::to_json(context, plan);
+    warnings.add_to(document);
+    console.out << dump(document);
+  } else {
+    console.out << plan::text(context, plan, console.out_terminal);
+  }
   return 0;
 }
 

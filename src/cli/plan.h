@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "cli/console.h"
+#include "graph/mode.h"
 
 namespace stitch {
 
@@ -13,8 +14,13 @@ struct PlanCommand {
   std::string numerics = "default";
   std::string gpu;  // empty: the one in this machine, or else an H200
   std::string model_class;
+  Mode mode = Mode::as_written;
   std::string python;
-  std::string html;  // empty: no page
+  std::string html;    // empty: no page
+  std::string out;   // the document; empty: none
+  std::string plan;  // a document to read instead of planning
+  bool schema = false;
+  bool force = false;  // over what is in the way of the output
 };
 
 Result<int> run_plan(const PlanCommand& command, Console& console);

@@ -40,6 +40,11 @@ std::string_view bound_text(const Report& report, size_t node) {
   return floor.compute_bound() ? "compute" : "memory";
 }
 
+std::string_view bound_text(const Floor& floor) {
+  if (floor.launch > std::max(floor.memory, floor.compute)) return "launch";
+  return floor.compute_bound() ? "compute" : "memory";
+}
+
 double intensity(const Cost& cost) { return cost.bytes > 0 ? cost.flops / cost.bytes : 0; }
 
 std::string intensity_text(const Cost& cost) {

@@ -35,7 +35,8 @@ Report make_report(const Graph& graph, std::string source, const GpuSpec& gpu);
 
 // The words and numbers all three share.
 std::string_view bound_text(const Report& report, size_t node);  // "compute", "memory" or "free"
-double intensity(const Cost& cost);                              // FLOP per byte; 0 if no bytes move
+std::string_view bound_text(const Floor& floor);  // of the whole: "compute", "memory" or "launch"
+double intensity(const Cost& cost);               // FLOP per byte; 0 if no bytes move
 std::string intensity_text(const Cost& cost);
 std::string share_text(double share);
 std::string count_text(double count);           // 11.69 M: four digits, for parameters

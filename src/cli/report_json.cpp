@@ -70,13 +70,13 @@ Json report_json(const Report& report) {
                 {"bandwidth", report.gpu.bandwidth},
                 {"tensor_fp16", report.gpu.tensor_fp16},
                 {"fp32", report.gpu.fp32},
-                {"measured", report.gpu.measured}}},
+                {"measured", report.gpu.measured()}}},
               {"floor",
                {{"seconds", floor.seconds()},
                 {"memory_seconds", floor.memory},
                 {"compute_seconds", floor.compute},
                 {"launch_seconds", floor.launch},
-                {"bound", floor.compute_bound() ? "compute" : "memory"},
+                {"bound", bound_text(floor)},
                 {"numerics", "default"}}}};
   Json& kinds = out["ops"] = Json::array();
   for (const OpKind& kind : report.kinds) kinds.push_back(kind_json(kind));

@@ -47,7 +47,7 @@ std::string kinds(const Report& report, const Terminal& terminal) {
                {.header = "FLOPs", .align = right},
                {.header = "bytes", .align = right},
                {.header = "FLOP/B", .align = right, .optional = 1},
-               {.header = "floor us", .align = right, .optional = 2},
+               {.header = "limit us", .align = right, .optional = 2},
                {.header = "share", .align = right}});
   auto row = [&](std::string name, int count, const Cost& cost, double seconds, double share) {
     table.add_row({std::move(name), std::to_string(count), cost.flops ? si(cost.flops) : "",
@@ -86,7 +86,7 @@ std::string nodes(const Report& report, const Terminal& terminal, bool all) {
                {.header = "bytes", .align = right},
                {.header = "FLOP/B", .align = right, .optional = 2},
                {.header = "bound", .optional = 1},
-               {.header = "floor us", .align = right},
+               {.header = "limit us", .align = right},
                {.header = "share", .align = right},
                {.header = "where", .cut = Cut::start, .least = 9, .optional = 5}});
   for (size_t i = 0; i < count; ++i) {
@@ -126,11 +126,10 @@ std::string totals(const Report& report, const Terminal& terminal) {
                          : format("more than the {} of {}", bytes_text(gpu.memory), gpu.name);
   row("peak memory", bytes_text(static_cast<double>(cost.peak_bytes)),
       fits + ", ops in order, results freed after use");
-  row(format("floor on {}", gpu.name), seconds_text(floor.seconds()),
-      format("{} bound: memory {} at {} ({}), arithmetic {}, launch {}",
-             floor.compute_bound() ? "compute" : "memory", seconds_text(floor.memory),
-             si(gpu.bandwidth, "B/s"), gpu.measured ? "measured" : "data sheet", seconds_text(floor.compute),
-             seconds_text(floor.launch)));
+  row(format("theoretical limit on {}", gpu.name), seconds_text(floor.seconds()),
+      format("{} bound: memory {} at {} ({}), arithmetic {}, launch {}", bound_text(floor),
+             seconds_text(floor.memory), si(gpu.bandwidth, "B/s"), name(gpu.source),
+             seconds_text(floor.compute), seconds_text(floor.launch)));
   return table.render(terminal);
 }
 

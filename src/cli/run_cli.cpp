@@ -14,6 +14,7 @@
 #include "cli/code.h"
 #include "cli/doctor.h"
 #include "cli/import.h"
+#include "cli/model_options.h"
 #include "cli/optimize.h"
 #include "cli/package.h"
 #include "cli/plan.h"
@@ -42,12 +43,18 @@ void add_json(CLI::App& command, Options& options) {
   command.add_flag("--json", options.json, "print one JSON document, errors included");
 }
 
+void add_force(CLI::App& command, bool& force) {
+  command.add_flag("--force", force,
+                   "write where there is something already: other files are kept, edited ones saved as "
+                   "NAME.edited");
+}
+
 void add_import(CLI::App& app, Options& options) {
   ImportOptions& import = options.import;
   CLI::App& command = *app.add_subcommand("import", "Turn Python models into graphs");
   command
       .add_option("MODEL", import.paths,
-                  "a .py file with Model, get_inputs() and get_init_inputs(); several too")
+                  "one or more .py files with Model, get_inputs() and get_init_inputs()")
       ->required();
   command
       .add_option("-o,--out", import.out,
@@ -55,19 +62,18 @@ void add_import(CLI::App& app, Options& options) {
       ->type_name("FOLDER");
   command.add_option("--class", import.model_class, "the class to import, instead of Model")
       ->type_name("NAME");
-  command.add_flag("--eval", import.eval,
-                   "import in eval mode: dropout off, batch norm by its running statistics");
-  command.add_option("--seed", import.seed, "seed of weights and inputs, 42 unless told")
-      ->type_name("NUMBER");
+  add_mode(command, import.mode);
+  command.add_option("--seed", import.seed, "seed of weights and inputs (default: 42)")->type_name("NUMBER");
   command.add_flag("--all", import.all, "MODEL are folders: import every .py file below them");
   command.add_flag("!--no-weights", import.weights, "write the graph alone, without weights.safetensors");
-  command.add_option("--jobs", import.jobs, "how many at once, one a core unless told")
+  command.add_option("--jobs", import.jobs, "how many models to import at once (default: one per core)")
       ->type_name("NUMBER")
       ->check(CLI::Range(0, 1024));
   command
       .add_option("--python", import.python,
-                  "the Python to use; stitchcuda doctor says which one it would be")
+                  "the Python to use (default: the one that stitchcuda doctor shows)")
       ->type_name("PATH");
+  add_force(command, import.force);
   add_json(command, options);
   command.footer(
       "stitchcuda import model.py -o graph/\n"
@@ -77,16 +83,18 @@ void add_import(CLI::App& app, Options& options) {
 
 void add_show(CLI::App& app, Options& options) {
   ShowOptions& show = options.show;
-  CLI::App& command = *app.add_subcommand("show", "Show what a model computes and what that must cost");
+  CLI::App& command =
+      *app.add_subcommand("show", "Show a model's graph, its costs and its theoretical limit");
   command.add_option("MODEL", show.model, "a .py file, a graph folder, or a graph.txt")->required();
-  command.add_option("--gpu", show.gpu, "the GPU to estimate for, this machine's unless told, or an H200")
+  command.add_option("--gpu", show.gpu, "the GPU to estimate for (default: this machine's GPU, else H200)")
       ->type_name("NAME");
   command.add_option("--html", show.html, "write a page with the graph as a picture")->type_name("FILE");
   command.add_flag("--text", show.text, "print the graph itself, as graph.txt holds it");
   command.add_flag("--ops", show.ops, "list every node, not only the heaviest");
   command.add_option("--class", show.model_class, "the class to import, instead of Model")->type_name("NAME");
-  command.add_flag("--eval", show.eval, "import in eval mode");
+  add_mode(command, show.mode);
   command.add_option("--python", show.python, "the Python to use for a .py file")->type_name("PATH");
+  add_force(command, show.force);
   add_json(command, options);
   command.footer(
       "stitchcuda show model.py\n"
@@ -96,39 +104,47 @@ void add_show(CLI::App& app, Options& options) {
 
 void add_verify(CLI::App& app, Options& options) {
   VerifyCommand& verify = options.verify;
-  CLI::App& command = *app.add_subcommand("verify", "Check a program against its task, time it, say why");
+  CLI::App& command = *app.add_subcommand("verify", "Check a program against its task and time it");
   command.add_option("PROGRAM", verify.program, "a program folder, a .cu file, or a .py file with ModelNew")
       ->required();
   command.add_option("--task", verify.task, "what it must compute: a .py file or a graph folder")
       ->type_name("TASK")
       ->required();
-  command.add_option("--numerics", verify.numerics, "strict, default, tf32 or half; default unless told")
+  command
+      .add_option("--numerics", verify.numerics,
+                  "numerics class: strict, default, tf32 or half (default: default)")
       ->type_name("CLASS");
-  command.add_option("--device", verify.device, "cuda or emulated; the GPU if there is one")
+  command.add_option("--device", verify.device, "cuda or emulated (default: cuda if there is a GPU)")
       ->type_name("NAME");
   command
       .add_option("--baselines", verify.baselines,
-                  "what to time beside it: eager,eager-graph,compile,compile-graph; all; none")
+                  "PyTorch baselines to time: eager,eager-graph,compile,compile-graph; all; none")
       ->type_name("LIST");
   command.add_flag("--fresh-baselines", verify.fresh_baselines,
-                   "measure them although they are in the cache");
+                   "measure baselines even if they are in the cache");
   command.add_flag("--sanitizer", verify.sanitizer,
-                   "compute-sanitizer's memcheck, racecheck and initcheck, on a GPU");
-  command.add_flag("--asan", verify.address_sanitizer, "AddressSanitizer around it, on the emulated GPU");
-  command.add_flag("--quick", verify.quick, "one seed and no second weights: for work in progress");
-  command.add_flag("!--no-timing", verify.timing, "check only");
-  command.add_option("--compat", verify.compatible, "kernelbench: its allclose must accept the result too")
+                   "run compute-sanitizer's memcheck, racecheck and initcheck (GPU only)");
+  command.add_flag("--asan", verify.address_sanitizer, "run under AddressSanitizer (emulated GPU only)");
+  command.add_flag("--quick", verify.quick,
+                   "check with one seed and one set of weights: for work in progress");
+  command.add_flag("!--no-timing", verify.timing, "verify without timing");
+  command
+      .add_option("--compat", verify.compatible,
+                  "kernelbench: also require its allclose to accept the result")
       ->type_name("NAME");
   command.add_option("--receipt", verify.receipt, "write a receipt if it passes; implies --sanitizer")
       ->type_name("FILE");
   command.add_option("-o,--out", verify.out, "write the verdict as JSON")->type_name("FILE");
-  command.add_option("--seed", verify.seed, "repeat a verdict: the seed it shows")->type_name("HEX");
+  command.add_option("--seed", verify.seed, "seed of an earlier verdict, to repeat it")->type_name("HEX");
   command
-      .add_option("--time-limit", verify.time_limit, "seconds for one answer of the program, 60 unless told")
+      .add_option("--time-limit", verify.time_limit,
+                  "seconds allowed for one call of the program (default: 60)")
       ->type_name("SECONDS")
       ->check(CLI::Range(1, 3600));
   command.add_option("--class", verify.model_class, "the task's class, instead of Model")->type_name("NAME");
   command.add_option("--python", verify.python, "the Python to use for the task")->type_name("PATH");
+  add_mode(command, verify.mode);
+  add_force(command, verify.force);
   add_json(command, options);
   command.footer(
       "stitchcuda verify examples/programs/layer_norm --task examples/programs/layer_norm/task.py\n"
@@ -138,12 +154,13 @@ void add_verify(CLI::App& app, Options& options) {
 
 void add_receipt(CLI::App& app, Options& options) {
   ReceiptCommand& receipt = options.receipt;
-  CLI::App& command = *app.add_subcommand("receipt", "Repeat a result from its receipt");
+  CLI::App& command = *app.add_subcommand("receipt", "Repeat a verified result from its receipt");
   command.add_option("ACTION", receipt.action, "check")->required();
   command.add_option("RECEIPT", receipt.receipt, "a file that verify --receipt wrote")->required();
   command.add_option("--program", receipt.program, "where the program is now")->type_name("PATH");
   command.add_option("--task", receipt.task, "where the task is now")->type_name("PATH");
   command.add_option("--python", receipt.python, "the Python to use for the task")->type_name("PATH");
+  add_mode(command, receipt.mode);
   add_json(command, options);
   command.footer("stitchcuda receipt check model.receipt.json");
 }
@@ -151,48 +168,67 @@ void add_receipt(CLI::App& app, Options& options) {
 void add_package(CLI::App& app, Options& options) {
   PackageCommand& package = options.package;
   CLI::App& command =
-      *app.add_subcommand("package", "Make a program a folder that builds with CMake and nvcc alone");
+      *app.add_subcommand("package", "Package a program as a folder that builds with CMake and nvcc alone");
   command.add_option("PROGRAM", package.program, "a folder with program.cu")->required();
-  command.add_option("--task", package.task, "the task's .py file: model_new.py is made from it")
+  command.add_option("--task", package.task, "the task's .py file, to generate model_new.py from")
       ->type_name("FILE");
   command.add_option("--class", package.model_class, "the task's class, instead of Model")->type_name("NAME");
+  command.add_option("--gpu", package.gpu, "the GPU that CMake builds for (default: the program's)")
+      ->type_name("NAME");
   command.add_option("-o,--out", package.out, "the folder to write")->type_name("FOLDER")->required();
+  add_mode(command, package.mode);
+  add_force(command, package.force);
   add_json(command, options);
   command.footer("stitchcuda package examples/programs/mlp --task examples/programs/mlp/task.py -o mlp/");
 }
 
 void add_baselines(CLI::App& app, Options& options) {
   BaselinesCommand& baselines = options.baselines;
-  CLI::App& command = *app.add_subcommand("baselines", "Time what PyTorch makes of tasks on the GPU");
-  command.add_option("TASK", baselines.tasks, "a .py task; several too")->required();
+  CLI::App& command = *app.add_subcommand("baselines", "Time PyTorch's baselines on the GPU");
+  command.add_option("TASK", baselines.tasks, "one or more .py tasks")->required();
   command
       .add_option("--baselines", baselines.baselines,
-                  "eager,eager-graph,compile,compile-graph; all unless told")
+                  "eager,eager-graph,compile,compile-graph (default: all)")
       ->type_name("LIST");
-  command.add_option("--numerics", baselines.numerics, "strict, default, tf32 or half; default unless told")
+  command
+      .add_option("--numerics", baselines.numerics,
+                  "numerics class: strict, default, tf32 or half (default: default)")
       ->type_name("CLASS");
-  command.add_option("--calls", baselines.calls, "timed calls of each, 100 unless told")
+  command.add_option("--calls", baselines.calls, "timed calls of each baseline (default: 100)")
       ->type_name("NUMBER")
       ->check(CLI::Range(5, 100000));
   command.add_option("--python", baselines.python, "the Python to use")->type_name("PATH");
+  add_mode(command, baselines.mode);
   add_json(command, options);
   command.footer("stitchcuda baselines model.py --baselines compile,compile-graph");
 }
 
 void add_plan(CLI::App& app, Options& options) {
   PlanCommand& plan = options.plan;
-  CLI::App& command = *app.add_subcommand("plan", "Say how a model would be computed, and why");
-  command.add_option("MODEL", plan.model, "a .py file, a graph folder, or a graph.txt")->required();
-  command.add_option("--gpu", plan.gpu, "the GPU to plan for, this machine's unless told, or an H200")
+  CLI::App& command = *app.add_subcommand(
+      "plan", "Show how a model would be computed: regions, techniques, steps, estimates");
+  command.add_option("MODEL", plan.model, "a .py file, a graph folder, or a graph.txt");
+  command.add_option("-o,--out", plan.out, "write the plan as a document, to be edited and used with --plan")
+      ->type_name("FILE");
+  command.add_option("--plan", plan.plan, "check and show this plan instead of making one")
+      ->type_name("FILE");
+  command.add_flag("--schema", plan.schema, "print the JSON Schema of plan documents");
+  command.add_option("--gpu", plan.gpu, "the GPU to plan for (default: this machine's GPU, else H200)")
       ->type_name("NAME");
-  command.add_option("--numerics", plan.numerics, "strict, default, tf32 or half; default unless told")
+  command
+      .add_option("--numerics", plan.numerics,
+                  "numerics class: strict, default, tf32 or half (default: default)")
       ->type_name("CLASS");
   command.add_option("--html", plan.html, "write a page with the graph as a picture, its regions framed")
       ->type_name("FILE");
   command.add_option("--class", plan.model_class, "the class to import, instead of Model")->type_name("NAME");
   command.add_option("--python", plan.python, "the Python to use for a .py file")->type_name("PATH");
+  add_mode(command, plan.mode);
+  add_force(command, plan.force);
   add_json(command, options);
-  command.footer("stitchcuda plan examples/resnet18.py\nstitchcuda plan model.py --gpu H100 --json");
+  command.footer(
+      "stitchcuda plan examples/resnet18.py\nstitchcuda plan model.py --gpu H100 --json\n"
+      "stitchcuda plan model.py -o plan.json\nstitchcuda code model.py --plan plan.json -o program/");
 }
 
 void add_optimize(CLI::App& app, Options& options) {
@@ -201,83 +237,98 @@ void add_optimize(CLI::App& app, Options& options) {
   command.add_option("MODEL", optimize.model, "a .py file with Model, get_inputs() and get_init_inputs()")
       ->required();
   command.add_option("-o,--out", optimize.out, "the program's folder")->type_name("FOLDER")->required();
-  command.add_option("--numerics", optimize.numerics, "strict, default, tf32 or half; default unless told")
+  command
+      .add_option("--numerics", optimize.numerics,
+                  "numerics class: strict, default, tf32 or half (default: default)")
       ->type_name("CLASS");
   command
-      .add_option("--budget", optimize.budget, "seconds after which no new step is begun, 180 unless told")
+      .add_option("--budget", optimize.budget, "seconds after which no new step is started (default: 180)")
       ->type_name("SECONDS")
       ->check(CLI::Range(1, 86400));
-  command.add_option("--device", optimize.device, "cuda or emulated; the GPU if there is one")
+  command.add_option("--device", optimize.device, "cuda or emulated (default: cuda if there is a GPU)")
+      ->type_name("NAME");
+  command
+      .add_option("--gpu", optimize.gpu, "the GPU to write it for (default: this machine's GPU, else H200)")
       ->type_name("NAME");
   command
       .add_option("--baselines", optimize.baselines,
-                  "what to time beside it: eager,eager-graph,compile,compile-graph; all; none")
+                  "PyTorch baselines to time: eager,eager-graph,compile,compile-graph; all; none")
       ->type_name("LIST");
-  command.add_option("--html", optimize.html, "where the page goes, report.html in the folder unless told")
+  command
+      .add_option("--html", optimize.html,
+                  "where to write the report page (default: report.html in the output folder)")
       ->type_name("FILE");
-  command.add_flag("--direct", optimize.direct,
-                   "the whole plan first, steps dropped while it fails: the best program soonest");
-  command.add_flag("--first", optimize.first, "--direct, and the first program that passes is the one");
-  command.add_flag("--no-timing", optimize.no_timing,
-                   "judged, not timed: the GPU is shared, and estimates decide");
-  command.add_flag("--quick", optimize.quick, "what ships is judged as the steps are: one seed, fewer gates");
+  auto* plan = command.add_option("--plan", optimize.plan,
+                                  "verify and tune this plan instead of searching for one (see plan -o)");
+  plan->type_name("FILE");
+  command
+      .add_flag("--direct", optimize.direct, "try all steps at once, and drop steps until the program passes")
+      ->excludes(plan);
+  command.add_flag("--first", optimize.first, "--direct, and stop at the first program that passes")
+      ->excludes(plan);
+  command.add_flag("--no-timing", optimize.no_timing, "verify without timing; choose by estimates");
+  command.add_flag("--quick", optimize.quick, "check the final program with one seed and fewer gates");
   command.add_flag(
       "--no-tune", optimize.no_tune,
-      "no settings are tried on the GPU after the steps; else with what is left of the budget, at "
-      "most a third");
+      "skip tuning settings on the GPU after the steps (tuning takes at most a third of the budget)");
   command.add_option("--class", optimize.model_class, "the class to import, instead of Model")
       ->type_name("NAME");
   command.add_option("--python", optimize.python, "the Python to use for the task")->type_name("PATH");
+  add_mode(command, optimize.mode);
+  add_force(command, optimize.force);
   add_json(command, options);
   command.footer(
       "stitchcuda optimize examples/lenet5.py -o lenet5/\nstitchcuda optimize model.py -o program/ "
-      "--numerics tf32 --budget 600");
+      "--numerics tf32 --budget 600\nstitchcuda optimize model.py --plan plan.json -o program/");
 }
 
 void add_bench(CLI::App& app, Options& options) {
   BenchCommand& bench = options.bench;
-  CLI::App& command = *app.add_subcommand("bench", "Optimize many tasks, and say what that comes to");
+  CLI::App& command = *app.add_subcommand("bench", "Optimize many tasks and summarise");
   command.add_option("TASKS", bench.paths, "folders of .py tasks, or the tasks themselves")->required();
-  command.add_option("-o,--out", bench.out, "the folder of results; a run that was stopped goes on there")
+  command.add_option("-o,--out", bench.out, "the folder of results; an interrupted run resumes there")
       ->type_name("FOLDER")
       ->required();
-  command.add_option("--device", bench.device, "cuda or emulated; the GPU if there is one")
+  command.add_option("--device", bench.device, "cuda or emulated (default: cuda if there is a GPU)")
       ->type_name("NAME");
-  command.add_option("--numerics", bench.numerics, "strict, default, tf32 or half; default unless told")
+  command
+      .add_option("--numerics", bench.numerics,
+                  "numerics class: strict, default, tf32 or half (default: default)")
       ->type_name("CLASS");
   command
       .add_option("--baselines", bench.baselines,
-                  "what to time beside each: eager,eager-graph,compile,compile-graph; all; none")
+                  "PyTorch baselines to time: eager,eager-graph,compile,compile-graph; all; none")
       ->type_name("LIST");
   command
-      .add_option("--known-baselines", bench.known_baselines,
-                  "times measured earlier, a line of JSON a task; none are measured then unless told")
+      .add_option(
+          "--known-baselines", bench.known_baselines,
+          "baselines measured earlier, one JSON line per task; others are timed only with --baselines")
       ->type_name("FILE");
   command
-      .add_option("--jobs", bench.jobs, "tasks at once, one for four cores unless told; timing takes turns")
+      .add_option("--jobs", bench.jobs,
+                  "how many tasks to run at once; timing takes turns (default: one per four cores)")
       ->type_name("NUMBER")
       ->check(CLI::Range(1, 256));
   command
       .add_option("--budget", bench.budget,
-                  "seconds a task after which no new step is begun, 180 unless told")
+                  "seconds per task after which no new step is started (default: 180)")
       ->type_name("SECONDS")
       ->check(CLI::Range(1, 86400));
   command
-      .add_option("--time-limit", bench.time_limit,
-                  "seconds after which a task is given up, 3600 unless told")
+      .add_option("--time-limit", bench.time_limit, "seconds after which a task is stopped (default: 3600)")
       ->type_name("SECONDS")
       ->check(CLI::Range(1, 86400));
   command.add_flag("--direct", bench.direct,
-                   "the whole plan first, steps dropped while it fails: the best program soonest");
-  command.add_flag("--first", bench.first, "--direct, and the first program that passes is the one");
-  command.add_flag("--no-timing", bench.no_timing,
-                   "judged, not timed: the GPU is shared, and estimates decide");
-  command.add_flag("--quick", bench.quick, "what ships is judged as the steps are: one seed, fewer gates");
+                   "try all steps at once, and drop steps until the program passes");
+  command.add_flag("--first", bench.first, "--direct, and stop at the first program that passes");
+  command.add_flag("--no-timing", bench.no_timing, "verify without timing; choose by estimates");
+  command.add_flag("--quick", bench.quick, "check the final program with one seed and fewer gates");
   command.add_flag(
       "--no-tune", bench.no_tune,
-      "no settings are tried on the GPU after the steps; else with what is left of the budget, at "
-      "most a third");
+      "skip tuning settings on the GPU after the steps (tuning takes at most a third of the budget)");
   command.add_option("--python", bench.python, "the Python to use for the tasks")->type_name("PATH");
+  add_mode(command, bench.mode);
+  add_force(command, bench.force);
   add_json(command, options);
   command.footer(
       "stitchcuda bench examples -o build/bench\nstitchcuda bench KernelBench/level1 KernelBench/level2 -o "
@@ -290,20 +341,28 @@ void add_code(CLI::App& app, Options& options) {
   CLI::App& command = *app.add_subcommand("code", "Write a CUDA program for a model");
   command.add_option("MODEL", code.model, "a .py file or a graph folder")->required();
   command.add_option("-o,--out", code.out, "the program's folder")->type_name("FOLDER")->required();
-  command.add_flag("--plain", code.plain, "one simple kernel a node: nothing fused, no libraries");
-  command.add_flag("--rounding", code.rounding, "fp16 between convolutions, too: verify what comes out");
+  command.add_option("--plan", code.plan, "write the program of this plan instead of making one")
+      ->type_name("FILE");
+  command.add_flag("--plain", code.plain, "one simple kernel per node: no fusion, no libraries");
+  command.add_flag("--rounding", code.rounding, "also store fp16 between convolutions: verify the result");
   command.add_option("--without", code.without, "a step to leave out, by its name in the plan")
       ->type_name("STEP");
-  command.add_option("--numerics", code.numerics, "strict, default, tf32 or half; default unless told")
+  command.add_option("--gpu", code.gpu, "the GPU to write it for (default: this machine's GPU, else H200)")
+      ->type_name("NAME");
+  command
+      .add_option("--numerics", code.numerics,
+                  "numerics class: strict, default, tf32 or half (default: default)")
       ->type_name("CLASS");
   command.add_option("--class", code.model_class, "the class to import, instead of Model")->type_name("NAME");
   command.add_option("--python", code.python, "the Python to use for a .py file")->type_name("PATH");
+  add_mode(command, code.mode);
+  add_force(command, code.force);
   add_json(command, options);
   command.footer("stitchcuda code model.py -o program/\nstitchcuda verify program/ --task model.py");
 }
 
 void add_doctor(CLI::App& app, Options& options) {
-  CLI::App& command = *app.add_subcommand("doctor", "Say what this machine has, and what is missing");
+  CLI::App& command = *app.add_subcommand("doctor", "Show what this machine has and what is missing");
   add_json(command, options);
   command.footer(
       "stitchcuda doctor\n"
@@ -342,9 +401,11 @@ std::string help_of(const CLI::App& app, const Terminal& terminal) {
       positionals.add_row({option->get_name(true), option->get_description()});
       continue;
     }
-    std::string name = join(split(option->get_name(false, true), ','), ", ");
-    if (option->get_items_expected_max() > 0) name += ' ' + split(option->get_type_name(), ':').front();
-    flags.add_row({name, option->get_description()});
+    std::vector<std::string> names = split(option->get_name(false, true), ',');
+    std::string value =
+        option->get_items_expected_max() > 0 ? ' ' + split(option->get_type_name(), ':').front() : "";
+    if (option->get_required()) usage += ' ' + names.front() + value;
+    flags.add_row({join(names, ", ") + value, option->get_description()});
   }
   for (const CLI::App* command : app.get_subcommands({}))
     commands.add_row({command->get_name(), command->get_description()});
@@ -413,17 +474,15 @@ Error bad_flags(const CLI::App& app, const CLI::ParseError& error) {
   std::vector<std::string> extras = command.remaining();
   if (dynamic_cast<const CLI::ExtrasError*>(&error) && !extras.empty()) {
     const std::string& word = extras.front();
-    if (!word.starts_with('-')) return user_error("unexpected", format("'{}' is one too many", word), see);
+    if (!word.starts_with('-'))
+      return user_error("unexpected", format("unexpected argument '{}'", word), see);
     std::vector<std::string> flags;
     for (const CLI::Option* option : command.get_options())
       for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
     std::ranges::reverse(flags);  // so that --help, which comes first, wins no ties
     return with_suggestion("unknown_flag", format("there is no flag '{}'", word), word, flags, see);
   }
-  std::string message = error.what();
-  if (dynamic_cast<const CLI::RequiredError*>(&error) && message.starts_with("MODEL"))
-    message = "no MODEL is named";
-  return user_error("flags", message, see);
+  return user_error("flags", error.what(), see);
 }
 
 // `stitchcuda help show` is `stitchcuda show --help`.
@@ -439,9 +498,9 @@ std::vector<std::string> words_of(int argc, const char* const* argv) {
 Result<int> parse_and_run(std::vector<std::string> words, Console& console) {
   CLI::App app("StitchCUDA turns PyTorch models into verified, faster CUDA programs.");
   Options options;
-  app.set_help_flag("-h,--help", "say what there is");
+  app.set_help_flag("-h,--help", "show this help");
   bool version = false;
-  app.add_flag("--version", version, "say which version this is");
+  app.add_flag("--version", version, "show the version");
   add_json(app, options);
   add_import(app, options);
   add_show(app, options);

@@ -47,6 +47,36 @@ TEST(RunCli, EveryCommandsHelpEndsInExamples) {
   }
 }
 
+TEST(RunCli, UsageShowsWhatIsRequired) {
+  auto usage = [](const char* command) {
+    std::string help = run({command, "--help"}).out;
+    size_t from = help.find("Usage");
+    return help.substr(from, help.find('\n', from) - from);
+  };
+  EXPECT_EQ(usage("show"), "Usage  stitchcuda show MODEL [flags]");
+  EXPECT_EQ(usage("import"), "Usage  stitchcuda import MODEL… [flags]");
+  EXPECT_EQ(usage("optimize"), "Usage  stitchcuda optimize MODEL -o FOLDER [flags]");
+  EXPECT_EQ(usage("bench"), "Usage  stitchcuda bench TASKS… -o FOLDER [flags]");
+  EXPECT_EQ(usage("verify"), "Usage  stitchcuda verify PROGRAM --task TASK [flags]");
+  EXPECT_EQ(usage("receipt"), "Usage  stitchcuda receipt ACTION RECEIPT [flags]");
+}
+
+TEST(RunCli, HelpSpeaksAsOtherToolsDo) {
+  for (const char* command : {"import", "show", "plan", "code", "optimize", "bench", "verify", "receipt",
+                              "package", "baselines", "doctor"}) {
+    std::string help = run({command, "--help"}).out;
+    EXPECT_NE(help.find("show this help"), std::string::npos) << command;
+    for (const char* odd : {"unless told", "several too", "say w", "Say ", "comes to", "soonest", "judged"})
+      EXPECT_EQ(help.find(odd), std::string::npos) << command << ": " << odd;
+  }
+  EXPECT_NE(run({"import", "--help"}).out.find("(default: 42)"), std::string::npos);
+  std::string optimize = run({"optimize", "--help"}).out;
+  for (const char* expected : {"(default: 180)", "verify without timing; choose by estimates",
+                               "check the final program with one seed and fewer gates",
+                               "--direct, and stop at the first program that passes"})
+    EXPECT_NE(optimize.find(expected), std::string::npos) << expected << "\n" << optimize;
+}
+
 TEST(RunCli, NoCommandIsAMistake) {
   Ran ran = run({});
   EXPECT_EQ(ran.code, 2);
@@ -67,8 +97,9 @@ TEST(RunCli, AMisspeltCommand) {
 TEST(RunCli, MisusedFlags) {
   EXPECT_EQ(run({"show", "model.py", "--htlm"}).err,
             "error: there is no flag '--htlm'\nfix: did you mean --html?\n");
-  EXPECT_EQ(run({"show", "a", "b"}).err, "error: 'b' is one too many\nfix: see: stitchcuda show --help\n");
-  EXPECT_EQ(run({"show"}).err, "error: no MODEL is named\nfix: see: stitchcuda show --help\n");
+  EXPECT_EQ(run({"show", "a", "b"}).err,
+            "error: unexpected argument 'b'\nfix: see: stitchcuda show --help\n");
+  EXPECT_EQ(run({"show"}).err, "error: MODEL is required\nfix: see: stitchcuda show --help\n");
   for (std::vector<const char*> words :
        std::vector<std::vector<const char*>>{{"show"},
                                              {"show", "a", "b"},

@@ -6,6 +6,8 @@
 #include "base/text.h"
 #include "cli/choose_gpu.h"
 #include "cli/load_model.h"
+#include "cli/model_options.h"
+#include "cli/output_place.h"
 #include "cli/page.h"
 #include "cli/report.h"
 #include "graph/text.h"
@@ -14,15 +16,18 @@ namespace stitch {
 
 Result<int> run_show(const ShowOptions& options, Console& console) {
   // Before the import, which may take a minute.
+  if (!options.html.empty()) STITCH_CHECK(check_output_file(options.html, overwrite_if(options.force)));
   if (!options.gpu.empty()) STITCH_CHECK(find_gpu(options.gpu));
   const TaskOptions how{
-      .model_class = options.model_class, .eval = options.eval, .python = options.python, .weights = false};
+      .model_class = options.model_class, .mode = options.mode, .python = options.python, .weights = false};
   STITCH_TRY(std::shared_ptr<const Task> task, load_model(options.model, how, console));
-  return show_graph(task->graph, options.model, options, console);
+  return show_graph(task->graph, options.model, options, console, task->facts);
 }
 
 Result<int> show_graph(const Graph& graph, const std::string& source, const ShowOptions& options,
-                       Console& console) {
+                       Console& console, const TaskFacts& task) {
+  Warnings warnings(console);
+  warnings.say_mode(task);
   if (options.text && options.html.empty() && !console.json) {
     console.out << print_graph(graph);
     return 0;
@@ -32,12 +37,13 @@ Result<int> show_graph(const Graph& graph, const std::string& source, const Show
   std::string page;
   if (!options.html.empty()) {
     page = report_page(report);
-    STITCH_CHECK(write_file(options.html, page));
+    STITCH_CHECK(write_output_file(options.html, page, overwrite_if(options.force)));
   }
   if (console.json) {
     Json document = report_json(report);
     if (options.text) document["text"] = print_graph(graph);
     if (!options.html.empty()) document["html"] = options.html;
+    warnings.add_to(document);
     console.out << document.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
   } else if (!options.html.empty()) {
     console.out << format("{}: {} nodes, {}; open it in any browser\n", options.html, graph.nodes.size(),

@@ -5,23 +5,25 @@
 
 #include "cli/console.h"
 #include "graph/graph.h"
+#include "graph/mode.h"
 
 namespace stitch {
 
 struct ShowOptions {
   std::string model;
-  std::string gpu;   // empty: the one in this machine, or else an H200
-  std::string html;  // a page to write, instead of the tables
+  std::string gpu;     // empty: the one in this machine, or else an H200
+  std::string html;    // a page to write, instead of the tables
+  bool force = false;  // over what is in the way of the output
   bool text = false;
   bool ops = false;
   std::string model_class;
-  bool eval = false;
+  Mode mode = Mode::as_written;
   std::string python;
 };
 
 Result<int> run_show(const ShowOptions& options, Console& console);
 // The same for a graph that is there already; `source` says where it came from.
 Result<int> show_graph(const Graph& graph, const std::string& source, const ShowOptions& options,
-                       Console& console);
+                       Console& console, const TaskFacts& task = nullptr);
 
 }  // namespace stitch

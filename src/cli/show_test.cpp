@@ -38,8 +38,18 @@ TEST(Show, ResNet18InATerminal) {
       << shown.out;
   EXPECT_NE(shown.out.find("inputs   x       f32[2,3,224,224]"), std::string::npos) << shown.out;
   EXPECT_NE(shown.out.find("The 15 heaviest of 69 nodes"), std::string::npos);
-  EXPECT_NE(shown.out.find("floor on H200"), std::string::npos);
+  EXPECT_NE(shown.out.find("theoretical limit on H200"), std::string::npos);
   EXPECT_NE(shown.out.find("peak memory"), std::string::npos);
+}
+
+TEST(Show, AGraphThatOnlyTakesALaunchIsCalledLaunchBound) {
+  samples::Builder b;
+  b.graph.outputs = {b.one(Op::relu, {b.input("x", {4})})};
+  Shown shown = show(b.graph, {});
+  EXPECT_NE(shown.out.find("launch bound: memory"), std::string::npos) << shown.out;
+  auto json = parse_json(show(b.graph, {}, true).out);
+  ASSERT_TRUE(json);
+  EXPECT_EQ((*json)["floor"]["bound"], "launch");
 }
 
 TEST(Show, NothingIsWiderThanTheTerminalAndBigGraphsStayShort) {

@@ -8,6 +8,8 @@
 #include "base/text.h"
 #include "cli/baselines.h"
 #include "cli/choose_device.h"
+#include "cli/model_options.h"
+#include "cli/output_place.h"
 #include "verify/receipt.h"
 #include "verify/verify.h"
 
@@ -28,11 +30,7 @@ Result<std::optional<uint64_t>> seed_of(const std::string& text) {
 Result<verifier::VerifyOptions> options_of(const VerifyCommand& command) {
   verifier::VerifyOptions options;
   options.program = command.program;
-  auto numerics = verifier::parse_numerics(command.numerics);
-  if (!numerics)
-    return user_error("class", format("there is no numerics class '{}'", command.numerics),
-                      "one of: strict, default, tf32, half");
-  options.numerics = *numerics;
+  STITCH_TRY(options.numerics, parse_numerics(command.numerics));
   STITCH_TRY(options.device, choose_device(command.device));
 
   bool cuda = options.device == runner::Device::cuda;
@@ -61,17 +59,27 @@ std::string dump(const Json& json) { return json.dump(2, ' ', false, Json::error
 
 Result<int> run_verify(const VerifyCommand& command, Console& console) {
   STITCH_TRY(verifier::VerifyOptions options, options_of(command));
+  Warnings warnings(console);
+  const Overwrite overwrite = overwrite_if(command.force);
+  for (const std::string& file : {command.out, command.receipt})
+    if (!file.empty()) STITCH_CHECK(check_output_file(file, overwrite));
   Result<verifier::Verdict> verdict = work_error("", "");
   {
     Progress progress(console.err, console.err_terminal, console.json, "verifying");
     options.on_progress = [&](std::string_view text) { progress.detail(text); };
-    verdict = verifier::verify(command.task, options,
-                               {.model_class = command.model_class, .python = command.python});
+    options.on_warning = warnings.above(progress);
+    options.on_notice = [&](std::string_view text) { progress.say(text); };
+    verdict = verifier::verify(
+        command.task, options,
+        {.model_class = command.model_class, .mode = command.mode, .python = command.python});
   }
   if (!verdict) return std::move(verdict).error();
-  if (!command.out.empty()) STITCH_CHECK(write_file(command.out, dump(to_json(*verdict))));
+  Json document = to_json(*verdict);
+  warnings.add_to(document);
+  if (!command.receipt.empty() && verdict->passed()) remember_output_file(command.receipt);
+  if (!command.out.empty()) STITCH_CHECK(write_output_file(command.out, dump(document), overwrite));
   if (console.json)
-    console.out << dump(to_json(*verdict));
+    console.out << dump(document);
   else
     console.out << table(*verdict, console.out_terminal);
   return verdict->passed() ? 0 : 1;
@@ -81,18 +89,24 @@ Result<int> run_receipt(const ReceiptCommand& command, Console& console) {
   if (command.action != "check")
     return user_error("receipt", format("a receipt can't be asked to '{}'", command.action),
                       "stitchcuda receipt check FILE");
-  verifier::ReceiptOptions options{
-      .receipt = command.receipt, .program = command.program, .task = command.task, .python = command.python};
+  verifier::ReceiptOptions options{.receipt = command.receipt,
+                                   .program = command.program,
+                                   .task = command.task,
+                                   .mode = command.mode,
+                                   .python = command.python};
+  Warnings warnings(console);
   Result<verifier::ReceiptCheck> check = work_error("", "");
   {
     Progress progress(console.err, console.err_terminal, console.json, "checking");
     options.on_progress = [&](std::string_view text) { progress.detail(text); };
+    options.on_warning = warnings.above(progress);
     check = verifier::check_receipt(options);
   }
   if (!check) return std::move(check).error();
   if (console.json) {
     Json json = {{"passed", check->passed}, {"differences", check->differences}};
     if (check->verdict) json["verdict"] = to_json(*check->verdict);
+    warnings.add_to(json);
     console.out << dump(json);
   } else {
     if (check->verdict) console.out << table(*check->verdict, console.out_terminal) << '\n';

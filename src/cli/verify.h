@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "cli/console.h"
+#include "graph/mode.h"
 
 namespace stitch {
 
@@ -17,11 +18,13 @@ struct VerifyCommand {
   std::string baselines = "auto";  // auto: eager and eager-graph on a GPU; none; all; or a list
   bool fresh_baselines = false;
   std::string model_class;
+  Mode mode = Mode::as_written;
   std::string python;
   std::string compatible;  // kernelbench
   std::string seed;        // hexadecimal; empty: secret
   std::string receipt;
-  std::string out;  // the verdict as a JSON file
+  std::string out;     // the verdict as a JSON file
+  bool force = false;  // over what is in the way of the output
   int time_limit = 60;
   bool sanitizer = false;
   bool address_sanitizer = false;
@@ -33,6 +36,7 @@ struct ReceiptCommand {
   std::string action;  // check
   std::string receipt;
   std::string program, task;
+  Mode mode = Mode::as_written;
   std::string python;
 };
 

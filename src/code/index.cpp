@@ -4,17 +4,18 @@
 #include <numeric>
 #include <set>
 
-#include "base/format.h"
 #include "base/result.h"
+#include "code/expression/print.h"
 
 namespace stitch::code {
 
 struct Index::Atom {
-  enum Kind : uint8_t { variable, opaque, quotient, remainder } kind;
-  std::string text;  // of a variable or an opaque value; otherwise made from the operand
+  enum Kind : uint8_t { variable, quotient, remainder } kind;
+  std::string text;  // of a variable its name; otherwise made from the operand
   int64_t extent = 0;
   std::shared_ptr<const Index> operand;
   int64_t divisor = 0;
+  Expression expression = {};
 };
 
 namespace {
@@ -27,15 +28,15 @@ int64_t multiples_to_lift(int64_t least, int64_t divisor) {
   return least >= 0 ? 0 : floor_quotient(-least + divisor - 1, divisor);
 }
 
-bool is_sum(std::string_view text) { return text.find(' ') != std::string_view::npos; }
-
 }  // namespace
 
 Index Index::of(Atom atom) {
   if (atom.operand) {
-    std::string inner = atom.operand->text();
-    if (is_sum(inner)) inner = "(" + inner + ")";
-    atom.text = format("{} {} {}", inner, atom.kind == Atom::quotient ? "/" : "%", atom.divisor);
+    Expression inner = *atom.operand;
+    atom.expression = atom.kind == Atom::quotient ? inner / atom.divisor : inner % atom.divisor;
+    atom.text = text_of(atom.expression);
+  } else {
+    atom.expression = named(atom.text);
   }
   Index out;
   out.terms_.push_back({1, std::make_shared<const Atom>(std::move(atom))});
@@ -45,10 +46,6 @@ Index Index::of(Atom atom) {
 Index Index::variable(std::string name, int64_t extent) {
   if (extent <= 1) return 0;
   return of({Atom::variable, std::move(name), extent, nullptr, 0});
-}
-
-Index Index::opaque(std::string text, int64_t extent) {
-  return of({Atom::opaque, std::move(text), std::max<int64_t>(extent, 1), nullptr, 0});
 }
 
 void Index::add(int64_t factor, const std::shared_ptr<const Atom>& atom) {
@@ -200,10 +197,8 @@ int64_t Index::factor_of(std::string_view variable) const {
 }
 
 bool Index::appears_only_linearly(std::string_view variable) const {
-  return std::ranges::none_of(terms_, [&](const Term& term) {
-    if (term.atom->operand) return term.atom->operand->appears(variable);
-    return term.atom->kind == Atom::opaque && term.atom->text.find(variable) != std::string::npos;
-  });
+  return std::ranges::none_of(
+      terms_, [&](const Term& term) { return term.atom->operand && term.atom->operand->appears(variable); });
 }
 
 bool Index::appears(std::string_view variable) const {
@@ -215,30 +210,45 @@ bool Index::divisible_by(int64_t divisor) const {
          std::ranges::all_of(terms_, [&](const Term& term) { return term.factor % divisor == 0; });
 }
 
-std::string Index::text() const {
-  if (terms_.empty()) return std::to_string(constant_);
-  std::string out;
-  for (const Term& term : terms_) {
-    int64_t factor = term.factor;
-    if (!out.empty()) {
-      out += factor < 0 ? " - " : " + ";
-      factor = std::abs(factor);
-    }
-    std::string atom = term.atom->text;
-    bool compound = term.atom->operand != nullptr || is_sum(atom);
-    if (factor == 1)
-      out += term.atom->kind == Atom::remainder || term.atom->kind == Atom::quotient
-                 ? atom
-                 : (compound ? "(" + atom + ")" : atom);
-    else if (factor == -1)
-      out += "-" + (compound ? "(" + atom + ")" : atom);
+bool Index::splits() const {
+  return std::ranges::any_of(terms_, [](const Term& term) { return term.atom->operand != nullptr; });
+}
+
+bool Index::descends() const {
+  return std::ranges::any_of(terms_, [](const Term& term) {
+    return term.factor < 0 || (term.atom->operand && term.atom->operand->descends());
+  });
+}
+
+std::set<std::string> Index::variables() const {
+  std::set<std::string> out;
+  for (const Term& term : terms_)
+    if (term.atom->operand)
+      out.merge(term.atom->operand->variables());
     else
-      out += (compound ? "(" + atom + ")" : atom) + " * " + std::to_string(factor);
-  }
-  if (constant_ > 0) out += " + " + std::to_string(constant_);
-  if (constant_ < 0) out += " - " + std::to_string(-constant_);
+      out.insert(term.atom->text);
   return out;
 }
+
+Index::operator Expression() const {
+  if (terms_.empty()) return constant_;
+  Expression sum;
+  for (const Term& term : terms_) {
+    const bool first = sum.empty(), down = term.factor < 0;
+    const int64_t factor = first ? term.factor : std::abs(term.factor);
+    Expression each = term.atom->expression;
+    if (factor == -1)
+      each = unary(Operator::negate, each);
+    else if (factor != 1)
+      each = each * factor;
+    sum = first ? each : down ? sum - each : sum + each;
+  }
+  if (constant_ > 0) sum = sum + constant_;
+  if (constant_ < 0) sum = sum - -constant_;
+  return sum;
+}
+
+std::string Index::text() const { return text_of(*this); }
 
 Index flatten(const Indices& indices, const Shape& shape) {
   return position(indices, contiguous_strides(shape));

@@ -5,11 +5,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "graph/type.h"
+#include "code/expression/expression.h"
 
 namespace stitch::code {
 
@@ -18,8 +19,6 @@ class Index {
   Index(int64_t constant = 0) : constant_(constant) {}
   // Runs over [0, extent). A variable of extent 1 is 0.
   static Index variable(std::string name, int64_t extent);
-  // A value known only at run time, within [0, extent): an element of an index tensor, say.
-  static Index opaque(std::string text, int64_t extent);
 
   friend Index operator+(const Index& a, const Index& b);
   friend Index operator-(const Index& a, const Index& b);
@@ -39,8 +38,14 @@ class Index {
   bool appears_only_linearly(std::string_view variable) const;
   // Every value a multiple of `divisor`, whatever the variables are.
   bool divisible_by(int64_t divisor) const;
+  // Is there a quotient or a remainder in it; a term that counts downwards?
+  bool splits() const;
+  bool descends() const;
+  // Every variable, inside of quotients too.
+  std::set<std::string> variables() const;
 
-  std::string text() const;  // a C expression; equal indices have equal texts
+  operator Expression() const;
+  std::string text() const;  // of the expression; equal indices have equal texts
   bool operator==(const Index& other) const { return text() == other.text(); }
 
  private:

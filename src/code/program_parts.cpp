@@ -4,6 +4,7 @@
 #include <numeric>
 #include <set>
 
+#include "code/catalogue.h"
 #include "code/names.h"
 
 namespace stitch::code {
@@ -24,8 +25,8 @@ std::vector<int64_t> stored_strides(const Shape& shape, const std::vector<int64_
 
 class Gatherer {
  public:
-  Gatherer(const Graph& graph, const plan::Plan& plan)
-      : graph_(graph), plan_(plan), parts_{.graph = graph, .plan = plan} {}
+  Gatherer(const plan::Context& context, const plan::Plan& plan)
+      : context_(context), graph_(context.graph), plan_(plan), parts_{.context = context, .graph = context.graph, .plan = plan} {}
 
   Result<ProgramParts> gather() {
     parts_.signature = signature_of(graph_);
@@ -116,12 +117,8 @@ class Gatherer {
   }
 
   Result<void> write_region(const plan::Region& region) {
-    const Family* family = find_family(region.technique);
-    if (!family)
-      return user_error("technique",
-                        format("region '{}': there is no technique '{}'", region.name, region.technique));
-    RegionRequest request{
-        .graph = graph_, .region = region, .name = names_.unique(region.name), .numerics = plan_.numerics};
+    const Technique& technique = technique_of(region);
+    RegionRequest request{.context = context_, .region = region, .name = names_.unique(region.name)};
     for (ValueId id : region.reads) request.reads.push_back(parts_.residents.at(id).place);
     for (ValueId id : region.writes) request.writes.push_back(parts_.residents.at(id).place);
     std::set<ValueId> seen;
@@ -132,8 +129,8 @@ class Gatherer {
         if (found != parts_.residents.end() && found->second.home == Home::weight)
           request.weights.push_back(found->second.place);
       }
-    STITCH_CHECK(family->accepts(graph_, region));
-    STITCH_TRY(RegionCode code, family->write(request));
+    STITCH_CHECK(technique.accepts(context_, region));
+    STITCH_TRY(RegionCode code, technique.write(request));
     parts_.region_names.push_back(request.name);
     parts_.regions.push_back(std::move(code));
     return {};
@@ -174,6 +171,7 @@ class Gatherer {
       parts_.workspace_at.push_back(region.workspace_bytes > 0 ? parts_.layout.offsets[at++] : -1);
   }
 
+  const plan::Context& context_;
   const Graph& graph_;
   const plan::Plan& plan_;
   Names names_;
@@ -208,8 +206,8 @@ bool ProgramParts::has_settings() const {
   return std::ranges::any_of(regions, [](const RegionCode& region) { return !region.settings.empty(); });
 }
 
-Result<ProgramParts> gather_parts(const Graph& graph, const plan::Plan& plan) {
-  return Gatherer(graph, plan).gather();
+Result<ProgramParts> gather_parts(const plan::Context& context, const plan::Plan& plan) {
+  return Gatherer(context, plan).gather();
 }
 
 }  // namespace stitch::code

@@ -28,6 +28,7 @@ struct Resident {
 };
 
 struct ProgramParts {
+  const plan::Context& context;
   const Graph& graph;
   const plan::Plan& plan;
   Signature signature;
@@ -48,7 +49,7 @@ struct ProgramParts {
   bool starts_kernels_itself() const;
 };
 
-Result<ProgramParts> gather_parts(const Graph& graph, const plan::Plan& plan);
+Result<ProgramParts> gather_parts(const plan::Context& context, const plan::Plan& plan);
 
 // The text of program.cu, and of the header that declares the regions.
 std::string scaffold(const ProgramParts& parts);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "plan/context.h"
 #include "plan/plan.h"
 
 namespace stitch::code {
@@ -19,13 +20,13 @@ struct Place {
 };
 
 struct RegionRequest {
-  const Graph& graph;
+  const plan::Context& context;
   const plan::Region& region;
   std::string name;            // a C identifier, unique in the program
-  std::string numerics;        // the class
   std::vector<Place> reads;    // in the order of region.reads
   std::vector<Place> weights;  // parameters, buffers and constants it uses, row-major in their own dtype
   std::vector<Place> writes;   // in the order of region.writes
+  const Graph& graph = context.graph;
   // The place of any of the above; null for values inside the region.
   const Place* find(ValueId value) const;
 };
@@ -74,16 +75,5 @@ struct RegionCode {
 std::string add_setting(RegionCode& code, const plan::Region& region, const std::string& owner,
                         const std::string& what, std::string type, std::vector<int64_t> values,
                         int64_t otherwise);
-
-// One technique.
-struct Family {
-  std::string_view technique;
-  std::string_view idea;  // one line
-  // Why it can't write this region; nothing: it can.
-  Result<void> (*accepts)(const Graph& graph, const plan::Region& region);
-  Result<RegionCode> (*write)(const RegionRequest& request);
-};
-
-const Family* find_family(std::string_view technique);
 
 }  // namespace stitch::code

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "code/names.h"
 #include "code/program_parts.h"
+#include "plan/technique.h"
 
 namespace stitch::code {
 
@@ -347,7 +348,7 @@ class Writer {
         "                                [&](Tensors reads, Tensors writes, cudaStream_t on) {{\n"
         "                                  (void)reads, (void)writes;\n                                  "
         "return {};\n                                }});\n",
-        r, region.technique, contracts_of(region.reads), contracts_of(region.writes), body);
+        r, region.technique->name(), contracts_of(region.reads), contracts_of(region.writes), body);
   }
 
   const ProgramParts& parts_;

@@ -1,16 +1,15 @@
-// Which technique writes a region as it stands.
+// A technique of the Coder's: what the Planner knows of it (plan/technique.h), and the code it writes.
 #pragma once
 
-#include <string>
-
-#include "plan/fusion.h"
+#include "code/region_code.h"
+#include "plan/technique.h"
 
 namespace stitch::code {
 
-// The simplest one that can, for the plain program; an error says why none does.
-Result<std::string> plain_technique(const Graph& graph, const plan::Region& region);
-
-// What the Planner may ask.
-plan::Techniques techniques();
+class Technique : public plan::Technique {
+ public:
+  // The region was accepted. Errors say which storage it can't read or write.
+  virtual Result<RegionCode> write(const RegionRequest& request) const = 0;
+};
 
 }  // namespace stitch::code

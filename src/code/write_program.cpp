@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "code/program_parts.h"
+#include "plan/technique.h"
 
 namespace stitch::code {
 
@@ -19,10 +20,16 @@ Slot slot_of(const ProgramParts& parts, ValueId id) {
 
 Manifest manifest_of(const ProgramParts& parts) {
   Manifest manifest{.name = parts.graph.name, .numerics = parts.plan.numerics, .signature = parts.signature};
+  manifest.architecture = parts.context.gpu.architecture.name;
+  manifest.needs = "sm_80";  // __reduce_max_sync, mma.sync of 16 x 8 x 16
   for (size_t r = 0; r < parts.regions.size(); ++r) {
     const plan::Region& region = parts.plan.regions[r];
-    ManifestRegion one{
-        parts.region_names[r], format("regions/{}.cu", parts.region_names[r]), region.technique, {}, {}, {}};
+    ManifestRegion one{parts.region_names[r],
+                       format("regions/{}.cu", parts.region_names[r]),
+                       std::string(region.technique->name()),
+                       {},
+                       {},
+                       {}};
     for (int32_t n : region.nodes)
       one.nodes.push_back(parts.graph[parts.graph.nodes[static_cast<size_t>(n)].results[0]].name);
     for (ValueId id : region.reads) one.reads.push_back(slot_of(parts, id));
@@ -82,8 +89,8 @@ std::string region_file(const RegionCode& region) {
 
 }  // namespace
 
-Result<PackageContents> write_program(const Graph& graph, const plan::Plan& plan) {
-  STITCH_TRY(ProgramParts parts, gather_parts(graph, plan));
+Result<PackageContents> write_program(const plan::Context& context, const plan::Plan& plan) {
+  STITCH_TRY(ProgramParts parts, gather_parts(context, plan));
   PackageContents contents{.manifest = manifest_of(parts)};
   for (size_t r = 0; r < parts.regions.size(); ++r)
     contents.sources[format("regions/{}.cu", parts.region_names[r])] = region_file(parts.regions[r]);

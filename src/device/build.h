@@ -22,7 +22,8 @@ struct BuildRequest {
   std::vector<fs::path> shareable;
   std::vector<fs::path> include_dirs;  // theirs and the runtime header's
   Target target = Target::emulated;
-  std::string architecture = "sm_90a";  // cuda
+  std::string architecture = "sm_90a";  // cuda; the GPU's that it will run on
+  std::string needs;                    // cuda: the least architecture, "sm_80"; empty: nobody said
   std::vector<std::string> libraries;   // of cublasLt, cudnn
   bool address_sanitizer = false;       // emulated
   bool optimise = true;

@@ -219,6 +219,28 @@ TEST(BuildCuda, TellsWhatEachKernelTakes) {
   EXPECT_EQ(build(request)->resources.size(), 1u) << "also when it comes from the cache";
 }
 
+TEST(BuildCuda, IsForOneArchitecture) {
+  if (auto nvcc = find_nvcc(); !nvcc) GTEST_SKIP() << nvcc.error().text();
+  auto scratch = ScratchFolder::create("stitch-build-test");
+  ASSERT_TRUE(scratch);
+  ::setenv("STITCHCUDA_CACHE", scratch->path().c_str(), 1);
+  BuildRequest request;
+  request.target = Target::cuda;
+  request.sources = {scratch->path() / "a.cu"};
+  ASSERT_TRUE(
+      write_file(request.sources[0],
+                 "__global__ void f(int* x) {\n#if __CUDA_ARCH__ > 1000\n  *x = nothing;\n#endif\n}\n"));
+  request.architecture = "sm_86";
+  EXPECT_TRUE(build(request));
+  request.architecture = "sm_120";
+  EXPECT_FALSE(build(request)) << "an object of another architecture was used";
+  request.architecture = "sm_75";
+  request.needs = "sm_80";
+  auto older = build(request);
+  ASSERT_FALSE(older);
+  EXPECT_EQ(older.error().message, "the program needs sm_80, and this is sm_75");
+}
+
 TEST(BuildResources, AreReadFromPtxas) {
   auto resources = parse_resources(
       "ptxas info    : 0 bytes gmem\n"

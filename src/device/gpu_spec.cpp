@@ -1,6 +1,8 @@
 #include "device/gpu_spec.h"
 
+#include <algorithm>
 #include <cctype>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
@@ -12,6 +14,9 @@ extern const std::string_view embedded_gpus_json;  // made from gpus.json by cma
 
 namespace {
 
+// Shared memory that a block takes beside its own.
+constexpr int64_t reserved_per_block = 1024;
+
 GpuSpec read(const Json& entry) {
   GpuSpec gpu;
   gpu.name = entry.at("name");
@@ -20,15 +25,34 @@ GpuSpec read(const Json& entry) {
   gpu.sms = entry.at("sms");
   gpu.memory = entry.at("memory_gb").get<double>() * 1e9;
   gpu.l2 = entry.at("l2_mb").get<double>() * 1e6;
-  gpu.data_sheet_bandwidth = entry.at("bandwidth_gbps").get<double>() * 1e9;
-  gpu.measured = entry.contains("measured");
-  const Json& best = gpu.measured ? entry.at("measured") : entry;
-  gpu.bandwidth = best.at("bandwidth_gbps").get<double>() * 1e9;
-  gpu.tensor_fp16 = best.at("tensor_fp16_tflops").get<double>() * 1e12;
-  gpu.tensor_tf32 = entry.at("tensor_tf32_tflops").get<double>() * 1e12;
-  gpu.fp32 = entry.at("fp32_tflops").get<double>() * 1e12;
-  gpu.fp64 = entry.at("fp64_tflops").get<double>() * 1e12;
+  auto tera = [&](const char* key) { return entry.at(key).get<double>() * 1e12; };
+  gpu.bandwidth = gpu.data_sheet_bandwidth = entry.at("bandwidth_gbps").get<double>() * 1e9;
+  gpu.tensor_fp16 = gpu.data_sheet_fp16 = tera("tensor_fp16_tflops");
+  gpu.tensor_tf32 = tera("tensor_tf32_tflops");
+  if (entry.contains("tensor_fp8_tflops")) gpu.tensor_fp8 = tera("tensor_fp8_tflops");
+  gpu.fp32 = tera("fp32_tflops");
+  gpu.fp64 = tera("fp64_tflops");
   gpu.launch_overhead = entry.at("launch_overhead_us").get<double>() * 1e-6;
+  gpu.kernel_overhead = entry.at("kernel_overhead_us").get<double>() * 1e-6;
+  auto capability = parse_compute_capability(gpu.compute_capability);
+  require(bool(capability), "gpus.json has compute capabilities");
+  gpu.architecture = architecture_of(*capability);
+  apply_architecture(gpu);
+  estimate_library_rates(gpu);
+  if (!entry.contains("measured")) return gpu;
+  gpu.source = GpuSpec::Source::measured;
+  const std::map<std::string, std::pair<double*, double>> known = {
+      {"bandwidth_gbps", {&gpu.bandwidth, 1e9}},
+      {"tensor_fp16_tflops", {&gpu.tensor_fp16, 1e12}},
+      {"fp32_products_tflops", {&gpu.fp32_products, 1e12}},
+      {"fp16_long_products_tflops", {&gpu.fp16_long_products, 1e12}},
+      {"fp16_convolutions_tflops", {&gpu.fp16_convolutions, 1e12}},
+      {"tf32_convolutions_tflops", {&gpu.tf32_convolutions, 1e12}}};
+  for (const auto& [key, value] : entry.at("measured").items()) {
+    auto found = known.find(key);
+    require(found != known.end(), "gpus.json has only measured figures that somebody reads");
+    *found->second.first = value.get<double>() * found->second.second;
+  }
   return gpu;
 }
 
@@ -49,6 +73,35 @@ std::string plain(std::string_view name) {
 }
 
 }  // namespace
+
+std::string_view name(GpuSpec::Source source) {
+  switch (source) {
+    case GpuSpec::Source::data_sheet: return "data sheet";
+    case GpuSpec::Source::measured: return "measured";
+    case GpuSpec::Source::driver: return "driver";
+  }
+  return "";
+}
+
+int GpuSpec::blocks_per_sm(int threads, int64_t shared_bytes) const {
+  const int64_t by_shared = shared_per_sm / (shared_bytes + reserved_per_block);
+  return static_cast<int>(std::min<int64_t>({threads_per_sm / threads, by_shared, 32}));
+}
+
+void apply_architecture(GpuSpec& gpu) {
+  gpu.shared_per_block = gpu.architecture.shared_per_block;
+  gpu.shared_per_sm = gpu.architecture.shared_per_sm;
+  gpu.registers_per_sm = gpu.architecture.registers_per_sm;
+  gpu.threads_per_sm = gpu.architecture.threads_per_sm;
+}
+
+void estimate_library_rates(GpuSpec& gpu) {
+  // Measured on an H200 (gpus.json), over its data sheet.
+  gpu.fp32_products = 0.75 * gpu.fp32;
+  gpu.fp16_long_products = 0.63 * gpu.data_sheet_fp16;
+  gpu.fp16_convolutions = 0.61 * gpu.data_sheet_fp16;
+  gpu.tf32_convolutions = 0.69 * gpu.tensor_tf32;
+}
 
 std::span<const GpuSpec> all_gpus() {
   static const std::vector<GpuSpec> gpus = read_all();

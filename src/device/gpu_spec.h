@@ -1,12 +1,15 @@
-// What the GPUs we know can do, from gpus.json (embedded into the program).
+// What a GPU can do: all that a decision may depend on. From gpus.json (embedded into the program), or from
+// the driver (gpu_detect.h).
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "device/architecture.h"
 
 namespace stitch {
 
@@ -14,23 +17,54 @@ namespace stitch {
 struct GpuSpec {
   std::string name;
   std::vector<std::string> aliases;
-  std::string compute_capability;
+  std::string compute_capability;  // "9.0"
+  Architecture architecture;       // its name, limits and instructions, by the compute capability
+
   int sms = 0;
+  int64_t shared_per_block = 0;  // at most, opt-in
+  int64_t shared_per_sm = 0;
+  int registers_per_sm = 0;
+  int threads_per_sm = 0;
   double memory = 0;
   double l2 = 0;
+
+  // As the data sheet has them.
   double data_sheet_bandwidth = 0;
-  double bandwidth = 0;    // measured where somebody measured it, else the data sheet's
-  double tensor_fp16 = 0;  // likewise; dense, fp32 accumulation
+  double data_sheet_fp16 = 0;
+  // Measured where somebody measured it, else the data sheet's. Tensor rates are dense, fp32 accumulation.
+  double bandwidth = 0;    // of a copy
+  double tensor_fp16 = 0;  // of a large square product
   double tensor_tf32 = 0;
-  double fp32 = 0;  // without tensor cores
+  double tensor_fp8 = 0;  // 0: it has none
+  double fp32 = 0;        // without tensor cores
   double fp64 = 0;
-  double launch_overhead = 0;
-  bool measured = false;
+
+  // What libraries reach, measured; elsewhere the share of the data sheet that the H200 reaches.
+  double fp32_products = 0;       // cuBLASLt without tensor cores
+  double fp16_long_products = 0;  // cuBLASLt, sums over thousands
+  double fp16_convolutions = 0;   // cuDNN
+  double tf32_convolutions = 0;   // cuDNN
+
+  double launch_overhead = 0;  // of a CUDA graph
+  double kernel_overhead = 0;  // of each kernel inside a CUDA graph
+
+  enum class Source : uint8_t { data_sheet, measured, driver };
+  Source source = Source::data_sheet;
+  bool measured() const { return source == Source::measured; }
+
+  // How many blocks of this many threads and bytes of shared memory fit on a multiprocessor, registers aside.
+  int blocks_per_sm(int threads, int64_t shared_bytes) const;
 };
+
+std::string_view name(GpuSpec::Source source);  // "data sheet", "measured", "driver"
 
 std::span<const GpuSpec> all_gpus();
 
 // By name or alias; case, spaces, punctuation and a leading "NVIDIA" don't matter.
 Result<GpuSpec> find_gpu(std::string_view name);
+
+// The limits that go with an architecture, and the rates that libraries reach of the data sheet's.
+void apply_architecture(GpuSpec& gpu);
+void estimate_library_rates(GpuSpec& gpu);
 
 }  // namespace stitch

@@ -18,9 +18,7 @@ Result<Graph> load_graph(const fs::path& folder_or_file) {
   STITCH_TRY(std::string text, read_file(path));
   auto graph = parse_graph(text);
   if (graph) return graph;
-  Error error = std::move(graph).error();
-  error.where = error.where.empty() ? path.string() : format("{}: {}", path.string(), error.where);
-  return error;
+  return within(path.string(), std::move(graph).error());
 }
 
 Result<Safetensors> load_weights(const fs::path& file, const Graph& graph) {
@@ -42,7 +40,8 @@ Result<Safetensors> load_weights(const fs::path& file, const Graph& graph) {
 
 Result<GraphFolder> load_graph_folder(const fs::path& folder) {
   STITCH_TRY(Graph graph, load_graph(folder));
-  GraphFolder out{std::move(graph), std::nullopt};
+  GraphFolder out{std::move(graph), std::nullopt, nullptr};
+  STITCH_TRY(out.task, read_task_facts(folder));
   std::error_code ec;
   fs::path path = folder / weights_file;
   if (!fs::exists(path, ec)) return out;

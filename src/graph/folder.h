@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "graph/graph.h"
+#include "graph/mode.h"
 #include "graph/safetensors.h"
 
 namespace stitch {
@@ -17,6 +18,7 @@ inline constexpr std::string_view task_file = "task.json";
 struct GraphFolder {
   Graph graph;
   std::optional<Safetensors> weights;  // absent: imported without
+  TaskFacts task;
 };
 
 // Reads and checks everything: the graph is valid, and every value with data finds it under its

@@ -54,6 +54,8 @@ class Graph {
 
   const Value& operator[](ValueId id) const { return values[index_of(id)]; }
   const TensorType& type(ValueId id) const { return values[index_of(id)].type; }
+  // Of a node of this graph.
+  int32_t number_of(const Node& node) const { return static_cast<int32_t>(&node - nodes.data()); }
   // Everything that exists before the first node, in order.
   std::vector<ValueId> leaves() const;
   std::vector<ValueId> inputs() const;

@@ -41,9 +41,9 @@ Result<void> Exporter::run(const ExportRequest& request,
                            const std::function<void(std::string_view)>& on_progress) {
   Json line = {{"task", request.task.string()},
                {"out", request.out.string()},
-               {"eval", request.eval},
                {"seed", request.seed},
                {"no_weights", !request.weights}};
+  if (request.mode != Mode::as_written) line["mode"] = name(request.mode);
   if (!request.class_name.empty()) line["class"] = request.class_name;
   if (auto sent = child_.send(line.dump(-1, ' ', true, Json::error_handler_t::replace)); !sent) return gone();
   for (;;) {

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/process.h"
+#include "graph/mode.h"
 
 namespace stitch {
 
@@ -15,7 +16,7 @@ struct ExportRequest {
   fs::path task;
   fs::path out;            // an existing folder: gets aten.json and weights.safetensors
   std::string class_name;  // empty: Model
-  bool eval = false;
+  Mode mode = Mode::as_written;
   int64_t seed = 42;
   bool weights = true;
 };

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "graph/folder.h"
 #include "graph/text.h"
+#include "import/active.h"
 #include "import/aten_program.h"
 #include "import/lowering.h"
 #include "passes/pipeline.h"
@@ -24,6 +25,7 @@ Result<Imported> convert(const fs::path& folder, const OnProgress& on_progress) 
   size_t before = graph.nodes.size();
   PassReport report = run_pipeline(graph, cleanup_pipeline());
   Json facts = *program.task;
+  facts["active"] = count_active(program);
   facts["nodes"] = {{"aten", program.nodes.size()}, {"lowered", before}, {"cleaned", graph.nodes.size()}};
   std::error_code ec;
   fs::remove(aten_path, ec);
@@ -37,7 +39,7 @@ Result<void> export_into(Exporter& exporter, const ImportRequest& request, const
   if (!fs::exists(request.task, ec))
     return at(request.task.string(), user_error("file", "there is no such file"));
   return exporter.run(
-      {request.task, request.out, request.class_name, request.eval, request.seed, request.weights},
+      {request.task, request.out, request.class_name, request.mode, request.seed, request.weights},
       on_progress);
 }
 
@@ -54,14 +56,14 @@ Result<Imported> import_into(Exporter& exporter, const ImportRequest& request,
 
 Result<Imported> import_task(Exporter& exporter, const ImportRequest& request,
                              const OnProgress& on_progress) {
-  STITCH_TRY(DraftFolder draft, DraftFolder::create(request.out, graph_file));
+  STITCH_TRY(OutputFolder draft, OutputFolder::create(request.out, request.overwrite));
   ImportRequest into_draft = request;
   into_draft.out = draft.path();
   STITCH_TRY(Imported imported, import_into(exporter, into_draft, on_progress));
   STITCH_CHECK(write_file(draft.path() / graph_file, print_graph(imported.graph)));
   STITCH_CHECK(write_file(draft.path() / task_file,
                           imported.facts->dump(2, ' ', false, Json::error_handler_t::replace) + "\n"));
-  STITCH_CHECK(draft.publish());
+  STITCH_TRY(imported.published, draft.publish());
   return imported;
 }
 

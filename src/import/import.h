@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/json.h"
+#include "base/output_folder.h"
 #include "graph/graph.h"
 #include "import/exporter.h"
 
@@ -16,16 +17,18 @@ struct ImportRequest {
   fs::path task;
   fs::path out;
   std::string class_name;
-  bool eval = false;
+  Mode mode = Mode::as_written;
   int64_t seed = 42;
   bool weights = true;
+  Overwrite overwrite = Overwrite::refuse;
 };
 
 struct Imported {
   Graph graph;
-  std::shared_ptr<const Json> facts;  // what task.json says
+  TaskFacts facts;  // what task.json says
   size_t aten_nodes = 0;
   double seconds = 0;
+  Published published;
 };
 
 using OnProgress = std::function<void(std::string_view)>;

@@ -40,7 +40,7 @@ class Worker {
       : exporter_(std::move(exporter)), python_(std::move(python)) {}
 
   ImportOutcome run(const ImportRequest& request) {
-    ImportOutcome outcome{request.task, request.out, std::nullopt, 0, 0, 0};
+    ImportOutcome outcome{.task = request.task, .out = request.out};
     if (!exporter_) restart();
     if (!exporter_) {
       outcome.error = *failure_;
@@ -48,6 +48,7 @@ class Worker {
     }
     auto imported = contained([&] { return import_task(*exporter_, request); });
     if (imported) {
+      outcome.facts = imported->facts;
       outcome.aten_nodes = imported->aten_nodes;
       outcome.nodes = imported->graph.nodes.size();
       outcome.seconds = imported->seconds;

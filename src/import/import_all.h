@@ -12,6 +12,7 @@ namespace stitch {
 struct ImportOutcome {
   fs::path task, out;
   std::optional<Error> error;
+  TaskFacts facts;
   size_t aten_nodes = 0, nodes = 0;
   double seconds = 0;
 };

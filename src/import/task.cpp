@@ -1,7 +1,5 @@
 #include "import/task.h"
 
-#include <nlohmann/json.hpp>
-
 #include "base/file.h"
 #include "graph/folder.h"
 
@@ -14,10 +12,9 @@ Result<void> find_source(const fs::path& source, const TaskOptions& options) {
   if (!fs::exists(source, ec))
     return at(source.string(), user_error("no_file", "no such file or folder",
                                           "name a .py task, a graph folder, or a graph.txt"));
-  if (!Task::is_python(source) && (!options.model_class.empty() || options.eval))
-    return at(source.string(),
-              user_error("flags", "--class and --eval are for .py files; this graph is imported already",
-                         "leave them out, or name the .py file"));
+  if (!Task::is_python(source) && !options.model_class.empty())
+    return at(source.string(), user_error("flags", "--class is for .py files; this graph is imported already",
+                                          "leave it out, or name the .py file"));
   return {};
 }
 
@@ -27,7 +24,7 @@ Result<std::shared_ptr<const Task>> import_python(Exporter& exporter, Task task,
   ImportRequest request{.task = task.source,
                         .out = scratch.path(),
                         .class_name = task.options.model_class,
-                        .eval = task.options.eval,
+                        .mode = task.options.mode,
                         .weights = task.options.weights};
   STITCH_TRY(task.text, read_file(task.source));
   STITCH_TRY(Imported imported, import_into(exporter, request, on_progress));
@@ -41,26 +38,21 @@ Result<std::shared_ptr<const Task>> import_python(Exporter& exporter, Task task,
   return std::make_shared<const Task>(std::move(task));
 }
 
-Result<std::shared_ptr<const Json>> read_facts(const fs::path& folder) {
-  std::error_code ec;
-  const fs::path file = folder / task_file;
-  if (!fs::exists(file, ec)) return std::shared_ptr<const Json>();
-  STITCH_TRY(std::string text, read_file(file));
-  auto facts = parse_json(text);
-  if (!facts) return at(file.string(), std::move(facts).error());
-  return std::make_shared<const Json>(*std::move(facts));
-}
-
 Result<std::shared_ptr<const Task>> load(Task task) {
   std::error_code ec;
-  if (!fs::is_directory(task.source, ec) || !task.options.weights) {
+  const bool folder = fs::is_directory(task.source, ec);
+  if (folder) {
+    STITCH_TRY(task.facts, read_task_facts(task.source));
+  }
+  if (auto same = check_mode(task.options.mode, task.facts, "this graph"); !same)
+    return at(task.source.string(), same.error());
+  if (!folder || !task.options.weights) {
     STITCH_TRY(task.graph, load_graph(task.source));
     return std::make_shared<const Task>(std::move(task));
   }
-  STITCH_TRY(GraphFolder folder, load_graph_folder(task.source));
-  task.graph = std::move(folder.graph);
-  if (folder.weights) task.weights = std::make_shared<const Safetensors>(*std::move(folder.weights));
-  STITCH_TRY(task.facts, read_facts(task.source));
+  STITCH_TRY(GraphFolder loaded, load_graph_folder(task.source));
+  task.graph = std::move(loaded.graph);
+  if (loaded.weights) task.weights = std::make_shared<const Safetensors>(*std::move(loaded.weights));
   return std::make_shared<const Task>(std::move(task));
 }
 

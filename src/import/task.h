@@ -6,17 +6,18 @@
 
 #include "base/json.h"
 #include "graph/graph.h"
+#include "graph/mode.h"
 #include "graph/safetensors.h"
 #include "import/import.h"
 
 namespace stitch {
 
-// How a .py file is read. A graph was imported already, and takes none but `weights` and `python`.
+// How a .py file is read. A graph was imported already: it takes no class, and has to be of the mode.
 struct TaskOptions {
   std::string model_class;  // empty: Model
-  bool eval = false;        // in eval mode: dropout off, batch norm by its running statistics
-  std::string python;       // empty: the usual one
-  bool weights = true;      // false: the graph alone
+  Mode mode = Mode::as_written;
+  std::string python;   // empty: the usual one
+  bool weights = true;  // false: the graph alone
 };
 
 struct Task {
@@ -25,7 +26,7 @@ struct Task {
   std::string text;  // of the .py file; empty for a graph
   Graph graph;
   std::shared_ptr<const Safetensors> weights;  // null: opened or imported without
-  std::shared_ptr<const Json> facts;           // as in task.json; null: there is none
+  TaskFacts facts;                             // as in task.json; null: there is none
 
   // Has a model that PyTorch can run.
   bool in_python() const { return is_python(source); }

@@ -51,6 +51,16 @@ TEST_F(OpenTask, ReadsTheGraphAloneIfNothingElseIsWanted) {
   EXPECT_EQ((*file)->graph.nodes.size(), 1u);
 }
 
+TEST_F(OpenTask, RefusesAnotherModeThanAGraphWasImportedIn) {
+  ASSERT_TRUE(write_file(scratch->path() / "task.json", R"({"mode": "train"})"));
+  EXPECT_TRUE(open_task(scratch->path(), {.mode = Mode::train}));
+  for (bool weights : {true, false}) {
+    auto task = open_task(scratch->path(), {.mode = Mode::eval, .weights = weights});
+    ASSERT_FALSE(task);
+    EXPECT_EQ(task.error().code, "mode");
+  }
+}
+
 TEST_F(OpenTask, RefusesWhatOnlyAModelHas) {
   auto task = open_task(scratch->path(), {.model_class = "Net"});
   ASSERT_FALSE(task);

@@ -14,8 +14,8 @@ namespace stitch::plan {
 namespace {
 
 constexpr int most_branches = 4;
-// What a large GPU does in some five microseconds: more than that has no room beside it.
-constexpr double small_bytes = 16e6, small_flops = 3e9;
+// What fills the GPU for longer than this has no room beside it.
+constexpr double small_seconds = 3.73e-6;
 
 struct Branch {
   std::vector<size_t> regions;
@@ -27,12 +27,20 @@ struct Branch {
   }
 };
 
-// Roughly, on a large GPU: only to tell long branches from short ones.
-double seconds_of(const Work& work) { return 2e-6 + work.bytes / 4e12 + work.flops / 4e14; }
+// Roughly: only to tell long branches from short ones.
+double seconds_of(const GpuSpec& gpu, const Work& work) {
+  return gpu.kernel_overhead + work.bytes / gpu.bandwidth + work.flops / (0.5 * gpu.tensor_fp16);
+}
+
+// Alone on the GPU: by its bytes, or by its operations, products among them.
+bool is_small(const GpuSpec& gpu, const Work& work) {
+  return work.bytes <= small_seconds * gpu.bandwidth && work.flops <= small_seconds * gpu.tensor_fp16;
+}
 
 class Brancher {
  public:
-  Brancher(const Graph& graph, Plan plan) : graph_(graph), plan_(std::move(plan)) {}
+  Brancher(const Context& context, Plan plan)
+      : graph_(context.graph), gpu_(context.gpu), plan_(std::move(plan)) {}
 
   // The plan with sections, or nothing if there are none to be had.
   std::optional<Plan> run() {
@@ -43,9 +51,8 @@ class Brancher {
       for (ValueId id : regions[r].writes) writer_[id] = r;
     for (size_t r = begin_; r < regions.size(); ++r) {
       const Work work = work_of(graph_, plan_, regions[r]);
-      seconds_[r] = seconds_of(work);
-      const bool small = work.bytes <= small_bytes && work.flops <= small_flops;
-      if (regions[r].section != 0 || !small) {
+      seconds_[r] = seconds_of(gpu_, work);
+      if (regions[r].section != 0 || !is_small(gpu_, work)) {
         close(r);
         begin_ = r + 1;
         branches_.clear();
@@ -146,6 +153,7 @@ class Brancher {
   }
 
   const Graph& graph_;
+  const GpuSpec& gpu_;
   Plan plan_;
   std::map<ValueId, size_t> writer_;
   std::vector<double> seconds_;
@@ -156,8 +164,8 @@ class Brancher {
 
 }  // namespace
 
-Result<Plan> run_side_by_side(const Graph& graph, Plan plan, const Techniques&) {
-  if (auto branched = Brancher(graph, plan).run()) return *std::move(branched);
+Result<Plan> run_side_by_side(const Context& context, Plan plan, const Catalogue&) {
+  if (auto branched = Brancher(context, plan).run()) return *std::move(branched);
   return plan;
 }
 

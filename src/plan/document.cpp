@@ -2,17 +2,27 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/sha256.h"
 #include "base/table.h"
 #include "base/text.h"
+#include "graph/text.h"
+#include "plan/document_names.h"
 #include "plan/estimate.h"
 
 namespace stitch::plan {
 
-namespace {
-
-const std::string& name_of(const Graph& graph, int32_t node) {
+const std::string& node_name(const Graph& graph, int32_t node) {
   return graph[graph.nodes[static_cast<size_t>(node)].results[0]].name;
 }
+
+// What is computed, not which line of the model asked for it.
+std::string graph_hash(const Graph& graph) {
+  Graph bare = graph;
+  for (Node& node : bare.nodes) node.where.clear(), node.module.clear();
+  return sha256(print_graph(bare));
+}
+
+namespace {
 
 std::string ops_of(const Graph& graph, const Region& region) {
   std::vector<std::string> ops;
@@ -20,6 +30,7 @@ std::string ops_of(const Graph& graph, const Region& region) {
   return join(ops, " ");
 }
 
+// A contract: each value with its type and the order of its dimensions, outermost first.
 Json slots(const Graph& graph, const Plan& plan, const std::vector<ValueId>& ids) {
   Json out = Json::array();
   for (ValueId id : ids) {
@@ -31,45 +42,60 @@ Json slots(const Graph& graph, const Plan& plan, const std::vector<ValueId>& ids
   return out;
 }
 
+// What else could be chosen: for whoever edits the document.
+Json knobs_of(const Context& context, const Region& region) {
+  Json out = Json::object();
+  for (const Knob& knob : region.technique->knobs(context, region))
+    out[knob.name] = {{"meaning", knob.meaning}, {"values", knob.values}};
+  return out;
+}
+
+Json region_json(const Context& context, const Plan& plan, const Region& region) {
+  const Graph& graph = context.graph;
+  const RegionEstimate cost = estimate(context, plan, region);
+  Json nodes = Json::array();
+  for (int32_t n : region.nodes) nodes.push_back(node_name(graph, n));
+  Json out = {{"name", region.name},
+              {"technique", region.technique->name()},
+              {"arithmetic", name(region.offer.arithmetic)},
+              {"order", name(region.offer.order)},
+              {"choices", region.choices},
+              {"nodes", nodes},
+              {"reads", slots(graph, plan, region.reads)},
+              {"writes", slots(graph, plan, region.writes)}};
+  if (out["choices"].is_null()) out["choices"] = Json::object();
+  if (region.section > 0) out.update(Json{{"section", region.section}, {"branch", region.branch}});
+  out.update(Json{{"knobs", knobs_of(context, region)},
+                  {"estimated_seconds", cost.seconds()},
+                  {"bytes", cost.bytes},
+                  {"flops", cost.flops}});
+  return out;
+}
+
 }  // namespace
 
-Json to_json(const Graph& graph, const Plan& plan, const GpuSpec& gpu) {
-  Json json = {{"stitch_plan", 1},
-               {"model", graph.name},
-               {"class", plan.numerics},
-               {"gpu", gpu.name},
-               {"one_graph", plan.one_graph},
-               {"estimated_seconds", estimate(graph, plan, gpu)},
-               {"steps", Json::array()},
-               {"regions", Json::array()}};
-  for (const auto& [node, tf32] : plan.tf32) json["pytorch_tf32"][name_of(graph, node)] = tf32;
+Json to_json(const Context& context, const Plan& plan) {
+  const Graph& graph = context.graph;
+  Json json = {{"stitch_plan", plan_version},    {"model", graph.name},
+               {"graph", graph_hash(graph)},     {"class", name(plan.numerics)},
+               {"gpu", context.gpu.name},        {"one_graph", plan.one_graph},
+               {"pytorch_tf32", Json::object()}, {"estimated_seconds", estimate(context, plan)},
+               {"steps", Json::array()},         {"regions", Json::array()}};
+  for (const auto& [node, tf32] : context.torch.tf32) json["pytorch_tf32"][node_name(graph, node)] = tf32;
   for (const Step& step : plan.steps)
     json["steps"].push_back({{"title", step.title},
                              {"why", step.why},
                              {"regions", step.regions},
                              {"predicted_gain_seconds", step.predicted_gain}});
-  for (const Region& region : plan.regions) {
-    RegionEstimate cost = estimate(graph, plan, region, gpu);
-    Json nodes = Json::array();
-    for (int32_t n : region.nodes) nodes.push_back(name_of(graph, n));
-    json["regions"].push_back({{"name", region.name},
-                               {"technique", region.technique},
-                               {"nodes", nodes},
-                               {"reads", slots(graph, plan, region.reads)},
-                               {"writes", slots(graph, plan, region.writes)},
-                               {"settings", region.settings},
-                               {"estimated_seconds", cost.seconds()},
-                               {"bytes", cost.bytes},
-                               {"flops", cost.flops}});
-    if (region.section > 0)
-      json["regions"].back().update(Json{{"section", region.section}, {"branch", region.branch}});
-  }
+  for (const Region& region : plan.regions) json["regions"].push_back(region_json(context, plan, region));
   return json;
 }
 
-std::string text(const Graph& graph, const Plan& plan, const GpuSpec& gpu, const Terminal& terminal) {
-  std::string out = format("{}, class {}, estimated for {}: {} in {} regions\n\n", graph.name, plan.numerics,
-                           gpu.name, seconds_text(estimate(graph, plan, gpu)), plan.regions.size());
+std::string text(const Context& context, const Plan& plan, const Terminal& terminal) {
+  const Graph& graph = context.graph;
+  std::string out =
+      format("{}, class {}, estimated for {}: {} in {} regions\n\n", graph.name, name(plan.numerics),
+             context.gpu.name, seconds_text(estimate(context, plan)), plan.regions.size());
   Table steps({{.header = "step"},
                {.header = "regions", .align = Column::Align::right},
                {.header = "predicted gain", .align = Column::Align::right},
@@ -88,12 +114,12 @@ std::string text(const Graph& graph, const Plan& plan, const GpuSpec& gpu, const
                  {.header = "beside", .optional = 3},
                  {.header = "ops", .least = 20}});
   for (const Region& region : plan.regions) {
-    RegionEstimate cost = estimate(graph, plan, region, gpu);
+    RegionEstimate cost = estimate(context, plan, region);
     const char* bound = cost.launch > std::max(cost.memory, cost.compute) ? "launch"
                         : cost.memory > cost.compute                      ? "memory"
                                                                           : "arithmetic";
     regions.add_row({region.name,
-                     region.technique,
+                     std::string(region.technique->name()),
                      seconds_text(cost.seconds()),
                      bound,
                      bytes_text(cost.bytes),

@@ -2,12 +2,12 @@
 // always called one.
 #pragma once
 
-#include <vector>
-
-#include "device/gpu_spec.h"
-#include "plan/plan.h"
+#include "plan/technique.h"
 
 namespace stitch::plan {
+
+// The share of the copy bandwidth that a pass over an image reaches.
+inline constexpr double streaming_share = 0.85;
 
 // What a region has to do, on whatever GPU.
 struct Work {
@@ -16,6 +16,8 @@ struct Work {
   double matrix = 0;  // of them, products'
 };
 Work work_of(const Graph& graph, const Plan& plan, const Region& region);
+// By the memory that kernels move, and their starts.
+double seconds_of(const GpuSpec& gpu, const Traffic& traffic);
 
 struct RegionEstimate {
   double bytes = 0;  // as in Work
@@ -27,8 +29,8 @@ struct RegionEstimate {
   double seconds() const { return (memory > compute ? memory : compute) + rearranging + launch; }
 };
 
-RegionEstimate estimate(const Graph& graph, const Plan& plan, const Region& region, const GpuSpec& gpu);
+RegionEstimate estimate(const Context& context, const Plan& plan, const Region& region);
 // The whole pass: regions one after the other, but for sections, whose branches share the machine.
-double estimate(const Graph& graph, const Plan& plan, const GpuSpec& gpu);
+double estimate(const Context& context, const Plan& plan);
 
 }  // namespace stitch::plan

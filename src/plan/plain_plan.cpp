@@ -16,13 +16,14 @@ std::string region_name(const Graph& graph, const std::vector<int32_t>& nodes) {
   return out;
 }
 
-Result<Plan> plain_plan(const Graph& graph, std::string numerics, const Classify& classify) {
-  Plan plan = empty_plan(graph, std::move(numerics));
+Result<Plan> plain_plan(const Context& context, const Catalogue& catalogue) {
+  const Graph& graph = context.graph;
+  Plan plan = empty_plan(graph, context.numerics);
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     Region region{.nodes = {static_cast<int32_t>(n)}};
     region.name = region_name(graph, region.nodes);
     complete(graph, region);
-    STITCH_TRY(region.technique, classify(graph, region));
+    STITCH_TRY(region.technique, catalogue.plain(context, region));
     plan.regions.push_back(std::move(region));
   }
   return plan;

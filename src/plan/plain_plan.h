@@ -1,16 +1,11 @@
 // The plan every program starts from: a region a node, always right.
 #pragma once
 
-#include <functional>
-
-#include "plan/plan.h"
+#include "plan/technique.h"
 
 namespace stitch::plan {
 
-// Which technique writes a region as it is; an error says why none does. The Coder knows.
-using Classify = std::function<Result<std::string>(const Graph& graph, const Region& region)>;
-
-Result<Plan> plain_plan(const Graph& graph, std::string numerics, const Classify& classify);
+Result<Plan> plain_plan(const Context& context, const Catalogue& catalogue);
 
 // A C-like name for a region from its nodes: "layer1_conv1_conv2d".
 std::string region_name(const Graph& graph, const std::vector<int32_t>& nodes);

@@ -1,6 +1,7 @@
 #include "plan/plan.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 namespace stitch::plan {
@@ -23,14 +24,27 @@ std::set<ValueId> results_of(const Graph& graph, const Region& region) {
   return out;
 }
 
-Error at_region(const Region& region, std::string message) {
-  return user_error("plan", format("region '{}': {}", region.name, message));
+Error at_region(const Region& region, std::string message, std::string fix = {}) {
+  return at(format("plan: region '{}'", region.name), user_error("plan", std::move(message), std::move(fix)));
 }
 
 }  // namespace
 
-Plan empty_plan(const Graph& graph, std::string numerics) {
-  Plan plan{.numerics = std::move(numerics)};
+std::string_view name(Arithmetic arithmetic) {
+  constexpr std::array<std::string_view, 4> names = {"by_class", "exact", "half", "half_exact_bias"};
+  return names[static_cast<size_t>(arithmetic)];
+}
+
+std::string_view name(Order order) { return order == Order::row_major ? "row_major" : "channels_last"; }
+
+std::vector<ValueId> reads_and_writes(const Region& region) {
+  std::vector<ValueId> out = region.reads;
+  out.insert(out.end(), region.writes.begin(), region.writes.end());
+  return out;
+}
+
+Plan empty_plan(const Graph& graph, Numerics numerics) {
+  Plan plan{.numerics = numerics};
   for (const Value& value : graph.values) plan.storage.push_back({value.type.dtype, {}});
   return plan;
 }
@@ -132,7 +146,9 @@ Result<void> check(const Graph& graph, const Plan& plan) {
   }
   for (size_t n = 0; n < graph.nodes.size(); ++n)
     if (!covered[n])
-      return user_error("plan", format("'{}' is in no region", graph[graph.nodes[n].results[0]].name));
+      return at("plan",
+                user_error("plan", format("'{}' is in no region", graph[graph.nodes[n].results[0]].name),
+                           "add it to the nodes of one"));
   for (size_t v = 0; v < plan.storage.size(); ++v) {
     const std::vector<int64_t>& order = plan.storage[v].order;
     if (order.empty()) continue;

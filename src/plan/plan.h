@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "graph/graph.h"
+#include "graph/numerics.h"
 
 namespace stitch::plan {
 
@@ -19,16 +20,44 @@ struct Storage {
   bool operator==(const Storage&) const = default;
 };
 
+// How a technique multiplies, and in which order of dimensions it takes images.
+enum class Arithmetic : uint8_t {
+  by_class,         // as the numerics class has it
+  exact,            // FP32's accuracy
+  half,             // operands rounded to fp16, FP32 sums
+  half_exact_bias,  // the same, biases added in FP32
+};
+enum class Order : uint8_t { row_major, channels_last };
+struct Offer {
+  Arithmetic arithmetic = Arithmetic::by_class;
+  Order order = Order::row_major;
+
+  bool rounds_to_half() const {
+    return arithmetic == Arithmetic::half || arithmetic == Arithmetic::half_exact_bias;
+  }
+  bool operator==(const Offer&) const = default;
+};
+std::string_view name(Arithmetic arithmetic);
+std::string_view name(Order order);
+
+class Technique;
+
 // A connected piece of the graph implemented as one unit.
 struct Region {
-  std::string name;             // a C identifier made from the model's own names
-  std::string technique;        // which family of the Coder writes it: "loop", "matmul.cublaslt", …
+  std::string name;  // a C identifier made from the model's own names
+  const Technique* technique = nullptr;
   std::vector<int32_t> nodes;   // in graph order
   std::vector<ValueId> reads;   // inputs, states, the seed, or other regions' writes; not parameters
   std::vector<ValueId> writes;  // what outputs, updates or other regions need
-  std::map<std::string, int64_t> settings;  // tiles, algorithm numbers: what a tuner may change
+  Offer offer;                  // of the technique's
+  std::map<std::string, int64_t> choices;  // of its knobs' values, where one isn't the technique's own
   // Neighbours with the same section run side by side, those of a branch one after the other; 0: alone.
   int section = 0, branch = 0;
+
+  int64_t choice(const std::string& knob, int64_t otherwise) const {
+    auto found = choices.find(knob);
+    return found == choices.end() ? otherwise : found->second;
+  }
 };
 
 // One item of the to-do list: what it changes, and what that is predicted to gain.
@@ -40,16 +69,17 @@ struct Step {
 };
 
 struct Plan {
-  std::string numerics = "default";
+  Numerics numerics = Numerics::standard;
   std::vector<Storage> storage;  // by value
   std::vector<Region> regions;   // in the order in which they run
   bool one_graph = true;         // the whole forward pass is captured and replayed
-  std::map<int32_t, bool> tf32;  // convolutions by node, where PyTorch was seen to use it, or not to
   std::vector<Step> steps;
 };
 
+// What a region reads, then what it writes.
+std::vector<ValueId> reads_and_writes(const Region& region);
 // Storage as the ABI and the graph have it, no regions yet.
-Plan empty_plan(const Graph& graph, std::string numerics);
+Plan empty_plan(const Graph& graph, Numerics numerics);
 // reads and writes of a region from its nodes: what it needs from outside, and what others need from it.
 void complete(const Graph& graph, Region& region);
 // Which regions make the same in every run, from weights and constants alone: they run when the program is

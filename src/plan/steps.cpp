@@ -5,9 +5,12 @@
 #include <optional>
 
 #include "plan/branches.h"
+#include "plan/choose.h"
 #include "plan/estimate.h"
+#include "plan/fusion.h"
 #include "plan/layouts.h"
-#include "plan/products.h"
+#include "plan/plain_plan.h"
+#include "plan/views.h"
 
 namespace stitch::plan {
 
@@ -23,12 +26,12 @@ constexpr std::array rules = {
         "tensor cores",
         "FP32 products on fp16 tensor cores, each operand split in two: FP32's accuracy, a third of their "
         "rate",
-        split_products, false, true},
+        use_tensor_cores, false, true},
     StepRule{
         "tensor cores in short sums",
         "the same where that was too coarse: tensor cores cut sums off, and sums a quarter as long lose a "
         "quarter as much",
-        split_products_finely, false, true},
+        use_tensor_cores_finely, false, true},
     StepRule{"views", "attention reads heads where the linear before it left them", absorb_views},
     StepRule{"epilogues", "what follows a product happens before its result reaches memory", fuse_epilogues},
     StepRule{"loops", "chains of element-wise nodes and reductions become single kernels", fuse_loops},
@@ -46,7 +49,8 @@ constexpr std::array rules = {
     StepRule{"half storage beside exact layers",
              "the same, but convolutions over few channels, which PyTorch does in FP32, stay in FP32",
              store_half_beside_exact, true},
-    StepRule{"channels last", "TF32 convolutions read and write what lies between them without turning it",
+    StepRule{"channels last",
+             "TF32 convolutions read and write what lies between them without transposing it",
              store_channels_last, false, true},
     StepRule{"branches", "small kernels that don't wait for each other run side by side", run_side_by_side},
 };
@@ -58,7 +62,7 @@ std::span<const StepRule> all_steps() { return rules; }
 std::vector<std::string> changed_regions(const Plan& before, const Plan& after) {
   auto same = [&](const Region& a, const Region& b) {
     auto stored = [&](ValueId id) { return before.storage[index_of(id)] == after.storage[index_of(id)]; };
-    return a.nodes == b.nodes && a.technique == b.technique && a.settings == b.settings &&
+    return a.nodes == b.nodes && a.technique == b.technique && a.offer == b.offer && a.choices == b.choices &&
            a.section == b.section && a.branch == b.branch && std::ranges::all_of(b.reads, stored) &&
            std::ranges::all_of(b.writes, stored);
   };
@@ -69,15 +73,8 @@ std::vector<std::string> changed_regions(const Plan& before, const Plan& after) 
   return out;
 }
 
-Result<Plan> first_plan(const Graph& graph, const std::string& numerics, const Techniques& techniques,
-                        const GpuSpec& gpu, std::map<int32_t, bool> tf32) {
-  STITCH_TRY(Plan plan, plain_plan(graph, numerics, techniques.plain));
-  plan.tf32 = std::move(tf32);
-  // Blocks that wait for each other must all be there at once.
-  for (Region& region : plan.regions)
-    if (graph.nodes[static_cast<size_t>(region.nodes[0])].op == Op::rnn)
-      region.settings.emplace("processors", gpu.sms);
-  return plan;
+Result<Plan> first_plan(const Context& context, const Catalogue& catalogue) {
+  return plain_plan(context, catalogue);
 }
 
 namespace {
@@ -89,15 +86,15 @@ bool worth(double gain, Take take) {
 }
 
 // Steps that don't gain enough, by prediction, are left out.
-Result<Plan> walk(const Graph& graph, Plan plan, const Techniques& techniques, const GpuSpec& gpu,
+Result<Plan> walk(const Context& context, Plan plan, const Catalogue& catalogue,
                   const std::function<bool(const StepRule&)>& wanted, Take take,
                   std::vector<Step>* left_out = nullptr) {
   for (const StepRule& rule : all_steps()) {
     if (!wanted(rule)) continue;
-    STITCH_TRY(Plan next, rule.apply(graph, plan, techniques));
-    STITCH_CHECK(check(graph, next));
+    STITCH_TRY(Plan next, rule.apply(context, plan, catalogue));
+    STITCH_CHECK(check(context.graph, next));
     std::vector<std::string> changed = changed_regions(plan, next);
-    double gain = estimate(graph, plan, gpu) - estimate(graph, next, gpu);
+    double gain = estimate(context, plan) - estimate(context, next);
     if (changed.empty()) continue;
     Step step{std::string(rule.name), std::string(rule.why), std::move(changed), gain};
     if (!worth(gain, take)) {
@@ -112,35 +109,31 @@ Result<Plan> walk(const Graph& graph, Plan plan, const Techniques& techniques, c
 
 }  // namespace
 
-Result<Plan> plan_of_steps(const Graph& graph, const std::string& numerics, const Techniques& techniques,
-                           const GpuSpec& gpu, const std::function<bool(const StepRule&)>& wanted,
-                           std::map<int32_t, bool> tf32) {
-  STITCH_TRY(Plan first, first_plan(graph, numerics, techniques, gpu, std::move(tf32)));
-  return walk(graph, std::move(first), techniques, gpu, wanted, Take::every_step);
+Result<Plan> plan_of_steps(const Context& context, const Catalogue& catalogue,
+                           const std::function<bool(const StepRule&)>& wanted) {
+  STITCH_TRY(Plan first, first_plan(context, catalogue));
+  return walk(context, std::move(first), catalogue, wanted, Take::every_step);
 }
 
-Result<BestSteps> best_plan_of_steps(const Graph& graph, const std::string& numerics,
-                                     const Techniques& techniques, const GpuSpec& gpu,
-                                     const std::function<bool(const StepRule&)>& wanted,
-                                     std::map<int32_t, bool> tf32) {
-  STITCH_TRY(const Plan first, first_plan(graph, numerics, techniques, gpu, std::move(tf32)));
+Result<BestSteps> best_plan_of_steps(const Context& context, const Catalogue& catalogue,
+                                     const std::function<bool(const StepRule&)>& wanted) {
+  STITCH_TRY(const Plan first, first_plan(context, catalogue));
   // A step that gains nothing may make room for one that does, and a loss now and then, too. None of the
   // three lists is always the best one.
   std::optional<BestSteps> best;
   for (Take take : {Take::no_loss, Take::gains_only, Take::every_step}) {
     std::vector<Step> left_out;
-    STITCH_TRY(Plan plan, walk(graph, first, techniques, gpu, wanted, take, &left_out));
-    const double seconds = estimate(graph, plan, gpu);
+    STITCH_TRY(Plan plan, walk(context, first, catalogue, wanted, take, &left_out));
+    const double seconds = estimate(context, plan);
     if (!best || seconds < best->seconds) best = {std::move(plan), std::move(left_out), seconds};
   }
   return *std::move(best);
 }
 
-Result<Plan> make_plan(const Graph& graph, const std::string& numerics, const Techniques& techniques,
-                       const GpuSpec& gpu) {
-  STITCH_TRY(Plan first, first_plan(graph, numerics, techniques, gpu));
+Result<Plan> make_plan(const Context& context, const Catalogue& catalogue) {
+  STITCH_TRY(Plan first, first_plan(context, catalogue));
   return walk(
-      graph, std::move(first), techniques, gpu, [](const StepRule&) { return true; }, Take::gains_only);
+      context, std::move(first), catalogue, [](const StepRule&) { return true; }, Take::gains_only);
 }
 
 }  // namespace stitch::plan

@@ -2,18 +2,16 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <span>
 
-#include "device/gpu_spec.h"
-#include "plan/fusion.h"
+#include "plan/technique.h"
 
 namespace stitch::plan {
 
 struct StepRule {
   std::string_view name;
   std::string_view why;
-  Result<Plan> (*apply)(const Graph& graph, Plan plan, const Techniques& techniques);
+  Result<Plan> (*apply)(const Context& context, Plan plan, const Catalogue& catalogue);
   // Values lose bits that a class may forgive: only a whole verification tells whether they may.
   bool rounds = false;
   // Within the class, but not to the last bits: the first suspect after those that round.
@@ -22,17 +20,15 @@ struct StepRule {
 // In the order in which they are taken.
 std::span<const StepRule> all_steps();
 
-// Regions that a step made or changed: nodes, technique, settings, or how what they read and write lies.
+// Regions that a step made or changed: nodes, technique, offer, choices, or how what they read and write
+// lies.
 std::vector<std::string> changed_regions(const Plan& before, const Plan& after);
 
-// The plain plan, knowing the GPU, and which convolutions PyTorch was seen to do in TF32: where every list of
-// steps begins.
-Result<Plan> first_plan(const Graph& graph, const std::string& numerics, const Techniques& techniques,
-                        const GpuSpec& gpu, std::map<int32_t, bool> tf32 = {});
+// The plain plan: where every list of steps begins.
+Result<Plan> first_plan(const Context& context, const Catalogue& catalogue);
 // The plan after every wanted step that changes something, each recorded with its prediction.
-Result<Plan> plan_of_steps(const Graph& graph, const std::string& numerics, const Techniques& techniques,
-                           const GpuSpec& gpu, const std::function<bool(const StepRule&)>& wanted,
-                           std::map<int32_t, bool> tf32 = {});
+Result<Plan> plan_of_steps(const Context& context, const Catalogue& catalogue,
+                           const std::function<bool(const StepRule&)>& wanted);
 // The wanted steps, less those that are predicted to lose: no slower, by the estimate, than the plan of every
 // wanted step and than make_plan's rule on them.
 struct BestSteps {
@@ -40,12 +36,9 @@ struct BestSteps {
   std::vector<Step> left_out;  // each with its prediction
   double seconds = 0;          // the plan's estimate
 };
-Result<BestSteps> best_plan_of_steps(const Graph& graph, const std::string& numerics,
-                                     const Techniques& techniques, const GpuSpec& gpu,
-                                     const std::function<bool(const StepRule&)>& wanted,
-                                     std::map<int32_t, bool> tf32 = {});
+Result<BestSteps> best_plan_of_steps(const Context& context, const Catalogue& catalogue,
+                                     const std::function<bool(const StepRule&)>& wanted);
 // The plan after every step that is predicted to gain.
-Result<Plan> make_plan(const Graph& graph, const std::string& numerics, const Techniques& techniques,
-                       const GpuSpec& gpu);
+Result<Plan> make_plan(const Context& context, const Catalogue& catalogue);
 
 }  // namespace stitch::plan

@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "graph/graph.h"
+#include "graph/numerics.h"
 
 namespace stitch {
 
@@ -65,11 +66,13 @@ struct ManifestSetting {
 
 struct Manifest {
   std::string name;
-  std::string numerics;  // strict, default, tf32, half
+  Numerics numerics = Numerics::standard;
   Signature signature;
   std::vector<ManifestRegion> regions;  // may be empty: then the program is checked only as a whole
   std::vector<std::string> libraries;   // of cublasLt, cudnn
   std::vector<ManifestSetting> settings;
+  std::string architecture;  // that it was written for, "sm_90a"; may be empty
+  std::string needs;         // the least that its kernels run on, "sm_80"; may be empty
 
   bool operator==(const Manifest&) const = default;
 };

@@ -279,13 +279,26 @@ Result<std::vector<ManifestSetting>> parse_settings(const Fields& document,
   return out;
 }
 
+// "sm_90a": it goes into a CMakeLists.txt and to nvcc.
+Result<std::string> parse_architecture(const Fields& document, const char* key) {
+  STITCH_TRY(std::string text, document.string_or_empty(key));
+  std::string_view digits = text;
+  if (digits.starts_with("sm_")) digits.remove_prefix(3);
+  if (digits.ends_with('a')) digits.remove_suffix(1);
+  const bool number = std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
+  if (text.empty() || (text.starts_with("sm_") && number && digits.size() >= 2 && digits.size() <= 3))
+    return text;
+  return wrong(document.path(key),
+               format("'{}' is no architecture such as sm_90a", shorten(printable(text), 60)));
+}
+
 }  // namespace
 
 Result<Manifest> parse_manifest(std::string_view json) {
   STITCH_TRY(Document parsed, parse(json));
   STITCH_TRY(Fields document, Fields::of(parsed, "",
-                                         {"stitch", "name", "class", "parameters", "inputs", "outputs",
-                                          "regions", "libraries", "settings"}));
+                                         {"stitch", "name", "class", "architecture", "needs", "parameters",
+                                          "inputs", "outputs", "regions", "libraries", "settings"}));
   const Document* version = document.find("stitch");
   if (!version || !version->is_number_unsigned() || version->get<uint64_t>() != 1)
     return wrong("stitch", "1 is expected here: the version of the manifest");
@@ -299,7 +312,10 @@ Result<Manifest> parse_manifest(std::string_view json) {
 
   Manifest manifest;
   STITCH_TRY(manifest.name, document.string("name"));
-  STITCH_TRY(manifest.numerics, one_of(document, "class", Words(classes)));
+  STITCH_TRY(std::string numerics, one_of(document, "class", Words(classes)));
+  STITCH_TRY(manifest.numerics, parse_numerics(numerics));
+  STITCH_TRY(manifest.architecture, parse_architecture(document, "architecture"));
+  STITCH_TRY(manifest.needs, parse_architecture(document, "needs"));
   STITCH_TRY(manifest.signature.parameters, parse_tensors(document, "parameters", Words(parameter_roles)));
   STITCH_TRY(manifest.signature.inputs, parse_tensors(document, "inputs", Words(input_roles)));
   STITCH_TRY(manifest.signature.outputs, parse_tensors(document, "outputs", Words(output_roles)));

@@ -61,8 +61,12 @@ std::string print(const ManifestRegion& region) {
 
 std::string print_manifest(const Manifest& manifest) {
   const std::string indent = "  ";
+  auto optional = [](const char* key, const std::string& text) {
+    return text.empty() ? "" : format(",\n  \"{}\": {}", key, line(text));
+  };
   return "{\n  \"stitch\": 1,\n  \"name\": " + line(manifest.name) +
-         ",\n  \"class\": " + line(manifest.numerics) +
+         ",\n  \"class\": " + line(std::string(name(manifest.numerics))) +
+         optional("architecture", manifest.architecture) + optional("needs", manifest.needs) +
          ",\n  \"parameters\": " + print_list(manifest.signature.parameters, indent) +
          ",\n  \"inputs\": " + print_list(manifest.signature.inputs, indent) +
          ",\n  \"outputs\": " + print_list(manifest.signature.outputs, indent) +

@@ -72,7 +72,7 @@ end
 Manifest sample() {
   Manifest manifest;
   manifest.name = "a \"quoted\" net\n";
-  manifest.numerics = "tf32";
+  manifest.numerics = Numerics::tf32;
   manifest.signature.parameters = {{"w", "parameter", {DType::f32, {4, 3}}, "net.w", ""},
                                    {"c", "constant", {DType::bf16, {}}, "c", ""}};
   manifest.signature.inputs = {{"x", "input", {DType::f32, {2, 3}, {1, 2}}, "", ""},
@@ -84,6 +84,8 @@ Manifest sample() {
   manifest.regions[0].reads = {{"x", {DType::f16, {2, 3, 4, 5}}, {0, 2, 3, 1}}};
   manifest.regions[1] = {"empty", "program.cu", "", {}, {}, {}};
   manifest.libraries = {"cublasLt", "cudnn"};
+  manifest.architecture = "sm_90a";
+  manifest.needs = "sm_80";
   manifest.settings = {{"conv.algorithm", "conv", {0, 1, 2}, 1}, {"threads", "", {64, 256}, 256}};
   return manifest;
 }
@@ -141,6 +143,8 @@ const Bad bad_manifests[] = {
     {"number_for_text", "\"name\":\"n\"", "\"name\":3", "manifest: name: a text is expected here"},
     {"missing", "\"name\":\"w\",", "", "manifest: parameters[0].name: missing"},
     {"numerics", "\"default\"", "\"fast\"", "manifest: class: 'fast' is none of strict, default, tf32, half"},
+    {"architecture", "\"class\"", "\"needs\":\"sm_80)\",\"class\"",
+     "manifest: needs: 'sm_80)' is no architecture such as sm_90a"},
     {"role", "\"input\",\"dtype\"", "\"update\",\"dtype\"",
      "manifest: inputs[0].role: 'update' is none of input, state, seed"},
     {"dtype", "\"f32\"", "\"f33\\u001b\"",

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "base/file.h"
+#include "graph/mode.h"
+#include "base/output_folder.h"
 #include "graph/safetensors.h"
 #include "program/manifest.h"
 
@@ -27,11 +29,23 @@ struct PackageContents {
   std::map<std::string, std::string> sources;  // by their paths in the folder: program.cu, regions/….cu, …
   // For model_new.py: the task in KernelBench's form and the class in it. Without a text there is none.
   std::string task, model_class = "Model";
+  TaskFacts facts;  // task.json: mode, call and modules, as the import wrote them down; may be null
+  std::map<std::string, std::string>
+      modules;  // files that the task imports from its folder, by their paths there
+  std::string architecture;  // what CMake builds for unless told; empty: the manifest's, or sm_90a
   // The tensors of role constant that no constructor makes, by their keys.
   std::vector<std::pair<std::string, TensorBytes>> constants;
+  // What .stitchcuda says of the program: how it was judged, how fast it is.
+  std::map<std::string, std::string> notes;
+  fs::path library;  // compiled from these sources: goes where model_new.py looks before it compiles
 };
-// Writes the folder whole or not at all. A package that is there is replaced, anything else is not.
-Result<void> write_package(const fs::path& folder, const PackageContents& contents);
+// Adds the task and the files it imports from its own folder. model_class: empty means the one in `facts`, or Model.
+Result<void> add_task(PackageContents& contents, const fs::path& task, const std::string& model_class,
+                      const TaskFacts& facts);
+// Writes the folder whole or not at all: see base/output_folder.h for what may be there already. With a
+// reason it goes beside the folder.
+Result<Published> write_package(const fs::path& folder, const PackageContents& contents,
+                                Overwrite overwrite = Overwrite::refuse, const std::string& beside = "");
 
 // Where the files of this room are: include/ and templates/.
 Result<fs::path> find_program_files();

@@ -1,7 +1,14 @@
 #include "program/package.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <csignal>
+
+#include <nlohmann/json.hpp>
+
+#include "base/json.h"
+#include "base/process.h"
 #include "base/text.h"
 
 namespace stitch {
@@ -12,7 +19,7 @@ constexpr const char* kernel = "__global__ void twice(float* x) { x[0] *= 2; }\n
 Manifest sample_manifest() {
   Manifest manifest;
   manifest.name = "a \"net\"";
-  manifest.numerics = "default";
+  manifest.numerics = Numerics::standard;
   manifest.signature.parameters = {{"w", "parameter", {DType::f32, {4}}, "layer.w", ""},
                                    {"c", "constant", {DType::i64, {2}}, "c", ""}};
   manifest.signature.inputs = {{"x", "input", {DType::f32, {2, 3}, {1, 2}}, "", ""},
@@ -21,6 +28,8 @@ Manifest sample_manifest() {
                                 {"m_2", "update", {DType::f32, {}}, "m", "m"}};
   manifest.regions = {{"r", "regions/r.cu", "t", {"y"}, {}, {}}};
   manifest.libraries = {"cudnn"};
+  manifest.architecture = "sm_86";
+  manifest.needs = "sm_80";
   return manifest;
 }
 
@@ -87,6 +96,9 @@ TEST_F(PackageFolder, HasNoPlaceholdersLeft) {
   ASSERT_TRUE(write_package(folder, sample()));
   EXPECT_NE(read("CMakeLists.txt").find("find_library(CUDNN"), std::string::npos);
   EXPECT_NE(read("CMakeLists.txt").find("project(a__net_ "), std::string::npos);
+  EXPECT_NE(read("CMakeLists.txt").find("set(CMAKE_CUDA_ARCHITECTURES 86)"), std::string::npos);
+  EXPECT_NE(read("CMakeLists.txt").find("set(needs 80)"), std::string::npos);
+  EXPECT_NE(read("model_new.py").find("_NEEDS = \"80\""), std::string::npos);
   for (const char* file : {"CMakeLists.txt", "README.md", "example/main.cpp"})
     EXPECT_EQ(read(file).find('@'), std::string::npos) << file;
   // The task's own text is no template; quotes and backslashes reach Python as they are.
@@ -97,14 +109,77 @@ TEST_F(PackageFolder, HasNoPlaceholdersLeft) {
       << read("model_new.py").substr(0, 3000);
 }
 
-TEST_F(PackageFolder, ReplacesOnlyPackages) {
+TEST_F(PackageFolder, KnowsItsTask) {
+  fs::create_directories(scratch->path() / "task/own");
+  ASSERT_TRUE(write_file(scratch->path() / "task/model.py", "from own.layers import Model\n"));
+  ASSERT_TRUE(write_file(scratch->path() / "task/own/layers.py", "class Model: pass\n"));
+  auto facts = [](const char* text) { return std::make_shared<const Json>(*parse_json(text)); };
+  PackageContents contents = sample();
+  auto added = add_task(contents, scratch->path() / "task/model.py", "Net",
+                        facts(R"({"source": "/home/me/model.py", "mode": "eval", "active": {"dropouts": 1},
+                                  "modules": ["own/layers.py"], "call": {"positional": [{"input": 0}]}})"));
+  ASSERT_TRUE(added) << added.error().text();
+  ASSERT_TRUE(write_package(folder, contents));
+  EXPECT_EQ(read("modules/own/layers.py"), "class Model: pass\n");
+  auto written = read_task_facts(folder);
+  ASSERT_TRUE(written);
+  EXPECT_EQ(mode_in(*written), "eval");
+  EXPECT_EQ((**written)["class"], "Net");
+  EXPECT_FALSE((*written)->contains("source"));
+  const std::string text = read("model_new.py");
+  for (const char* line : {"_MODULES = [\"own/layers.py\"]", "_MODE = \"eval\"", "_MODEL_CLASS = \"Net\"",
+                           "{\"positional\":[{\"input\":0}]}"})
+    EXPECT_NE(text.find(line), std::string::npos) << line;
+  // It may be moved: nothing says where it was made.
+  EXPECT_EQ(text.find(scratch->path().string()), std::string::npos);
+
+  for (const char* outside : {R"({"modules": ["../secret.py"]})", R"({"modules": ["/etc/passwd"]})",
+                              R"({"modules": [7]})", R"({"modules": ["own/data.bin"]})"})
+    EXPECT_FALSE(add_task(contents, scratch->path() / "task/model.py", "", facts(outside))) << outside;
+}
+
+// CMake's words about the package, which is asked to build for an architecture. It looks for compilers only
+// after it has said what is wrong: none is needed here.
+std::string cmake_says(const fs::path& folder, const std::string& architectures) {
+  auto done = run({{"cmake", "-S", folder.string(), "-B", (folder / "build").string(),
+                    "-DCMAKE_CUDA_COMPILER=none", "-DCMAKE_CUDA_ARCHITECTURES=" + architectures},
+                   {},
+                   std::chrono::seconds(60)},
+                  [](std::string_view) {});
+  return done ? done->error_tail : done.error().text();
+}
+
+TEST_F(PackageFolder, SaysWhatArchitectureItNeeds) {
+  ASSERT_TRUE(write_package(folder, sample()));
+  EXPECT_NE(cmake_says(folder, "90a;75").find("needs sm_80; CMAKE_CUDA_ARCHITECTURES has 75"),
+            std::string::npos);
+  EXPECT_EQ(cmake_says(folder, "80;90a;120-real;native").find("needs sm_"), std::string::npos);
+  fs::remove_all(folder);
+  PackageContents only_hopper = sample();
+  only_hopper.manifest.needs = "sm_90a";
+  only_hopper.sources["manifest.cu"] = manifest_source(only_hopper.manifest);
+  ASSERT_TRUE(write_package(folder, only_hopper));
+  EXPECT_NE(cmake_says(folder, "100").find("needs sm_90a; CMAKE_CUDA_ARCHITECTURES has 100"),
+            std::string::npos);
+  EXPECT_EQ(cmake_says(folder, "90a").find("needs sm_"), std::string::npos);
+}
+
+TEST_F(PackageFolder, BuildsForAnotherArchitectureIfTold) {
+  PackageContents contents = sample();
+  contents.architecture = "sm_120";
+  ASSERT_TRUE(write_package(folder, contents));
+  EXPECT_NE(read("CMakeLists.txt").find("set(CMAKE_CUDA_ARCHITECTURES 120)"), std::string::npos);
+}
+
+TEST_F(PackageFolder, ReplacesOnlyWhatWeWrote) {
   ASSERT_TRUE(write_package(folder, sample()));
   PackageContents without_task = sample();
   without_task.task.clear();
   ASSERT_TRUE(write_package(folder, without_task));
   EXPECT_FALSE(fs::exists(folder / "model_new.py"));
-  fs::remove(folder / "manifest.json");
+  put("regions/r.cu", "// edited");
   EXPECT_FALSE(write_package(folder, sample()));
+  EXPECT_EQ(read("regions/r.cu"), "// edited");
 }
 
 TEST_F(PackageFolder, IsWrittenWholeOrNotAtAll) {
@@ -167,6 +242,32 @@ TEST_F(PackageFolder, SaysWhatIsMissing) {
   fs::create_symlink("/etc/passwd", folder / "link.cu");
   EXPECT_EQ(error_of(folder),
             "~/package/link.cu: this source is a link or no file\nfix: put a copy of the file in its place");
+}
+
+TEST_F(PackageFolder, AFullDiskIsNoInputOutputError) {
+  // What a full disk does to a write, a file-size limit does without filling one.
+  auto before = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit limit{}, small{};
+  getrlimit(RLIMIT_FSIZE, &limit);
+  small = {4096, limit.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  auto written = write_package(folder, sample());
+  setrlimit(RLIMIT_FSIZE, &limit);
+  std::signal(SIGXFSZ, before);
+  ASSERT_FALSE(written);
+  EXPECT_NE(written.error().message.find("File too large"), std::string::npos) << written.error().text();
+  EXPECT_FALSE(fs::exists(folder));
+}
+
+TEST_F(PackageFolder, GoesBesideWhatIsToStay) {
+  ASSERT_TRUE(write_package(folder, sample()));
+  ASSERT_TRUE(write_file(folder / "NOTES.md", "mine"));
+  auto written = write_package(folder, sample(), Overwrite::refuse, "the other one is faster");
+  ASSERT_TRUE(written) << written.error().text();
+  EXPECT_EQ(written->folder, folder.string() + "-2");
+  EXPECT_EQ(written->beside, "the other one is faster");
+  EXPECT_NE(read_file(written->folder / "model_new.py")->find("package-2"), std::string::npos);
+  EXPECT_EQ(read("NOTES.md"), "mine");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "graph/folder.h"
 #include "program/package.h"
 
 namespace stitch {
@@ -64,6 +65,11 @@ std::string cmake_libraries(const Manifest& manifest) {
   return out;
 }
 
+// As CMake writes it: "sm_90a" is 90a.
+std::string number_of(const std::string& architecture, const char* otherwise) {
+  return architecture.empty() ? otherwise : architecture.substr(3);
+}
+
 // The example's tables: what stitch_create and stitch_run take.
 std::string table(std::string_view name, const std::vector<ManifestTensor>& tensors) {
   std::string out = format("const std::vector<Described> {} = {{\n", name);
@@ -119,16 +125,47 @@ Result<void> write(const fs::path& path, std::string_view content) {
   return write_file(path, content);
 }
 
+// Not by fs::copy, which calls a full disk an input/output error.
 Result<void> copy_headers(const fs::path& from, const fs::path& to) {
   std::error_code failed;
-  fs::create_directories(to, failed);
-  if (!failed) fs::copy(from, to, fs::copy_options::recursive, failed);
-  if (failed) return work_error("write", format("the headers could not be copied: {}", failed.message()));
+  for (const auto& entry : fs::recursive_directory_iterator(from, failed)) {
+    if (!entry.is_regular_file(failed)) continue;
+    STITCH_TRY(std::string content, read_file(entry.path()));
+    STITCH_CHECK(write(to / entry.path().lexically_relative(from), content));
+  }
+  if (failed) return work_error("read", format("the headers could not be read: {}", failed.message()));
   return {};
 }
 
-Result<std::string> model_new(const fs::path& files, const fs::path& folder,
-                              const PackageContents& contents) {
+// It can do without.
+void add_library(const fs::path& library, const fs::path& folder) {
+  if (library.empty()) return;
+  std::error_code ignored;
+  fs::create_directories(folder / "build", ignored);
+  fs::copy_file(library, folder / "build" / "libprogram.so", ignored);
+}
+
+std::vector<std::string> names_of(const std::map<std::string, std::string>& files) {
+  std::vector<std::string> out;
+  for (const auto& [path, ignored] : files) out.push_back(path);
+  return out;
+}
+
+// What of task.json is the program's business: nothing of the machine it was made on.
+Json facts_of_package(const PackageContents& contents) {
+  Json out = {{"class", contents.model_class}};
+  if (contents.facts && contents.facts->is_object())
+    for (const char* key : {"mode", "active", "call", "modules"})
+      if (contents.facts->contains(key)) out[key] = (*contents.facts)[key];
+  return out;
+}
+
+// The model's mode, where it matters to what the program computes.
+std::string mode_that_matters(const PackageContents& contents) {
+  return mode_warning(contents.facts) ? mode_in(contents.facts) : "";
+}
+
+Result<std::string> model_new(const fs::path& files, const PackageContents& contents) {
   const Manifest& manifest = contents.manifest;
   STITCH_TRY(std::string text, read_template(files, "model_new.py"));
   // The signature in the manifest's own words.
@@ -139,21 +176,26 @@ Result<std::string> model_new(const fs::path& files, const fs::path& folder,
       {"parameters", printed["parameters"]}, {"inputs", printed["inputs"]}, {"outputs", printed["outputs"]}};
   return fill_in(text, {{"name", identifier(manifest.name)},
                         {"name_literal", quote(manifest.name)},
-                        {"folder", quote(fs::absolute(folder).lexically_normal().string())},
                         {"libraries", Json(manifest.libraries).dump()},
+                        {"needs", quote(number_of(manifest.needs, ""))},
                         {"model_class", quote(contents.model_class)},
                         {"signature", python_text(signature.dump(1))},
+                        {"call", python_text(facts_of_package(contents).value("call", Json()).dump())},
+                        {"modules", Json(names_of(contents.modules)).dump()},
+                        {"mode", quote(mode_that_matters(contents))},
                         {"task", python_text(contents.task)}});
+}
+
+bool lies_inside(const fs::path& path) {
+  return !path.empty() && !path.is_absolute() && path.lexically_normal() == path && *path.begin() != "..";
 }
 
 Result<void> check(const PackageContents& contents) {
   auto bad = [](std::string message) { return user_error("package", std::move(message)); };
   if (!contents.sources.contains("program.cu")) return bad("a program needs a program.cu");
-  for (const auto& [path, ignored] : contents.sources) {
-    fs::path relative = path;
-    if (relative.is_absolute() || relative.lexically_normal() != relative || *relative.begin() == "..")
-      return bad(format("'{}' is no path inside a package", path));
-  }
+  for (const auto* files : {&contents.sources, &contents.modules})
+    for (const auto& [path, ignored] : *files)
+      if (!lies_inside(path)) return bad(format("'{}' is no path inside a package", path));
   for (const ManifestTensor& parameter : contents.manifest.signature.parameters) {
     if (parameter.role != "constant" || contents.task.empty()) continue;
     bool there = false;
@@ -163,13 +205,35 @@ Result<void> check(const PackageContents& contents) {
   return {};
 }
 
+std::string dump(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
 }  // namespace
 
-Result<void> write_package(const fs::path& folder, const PackageContents& contents) {
+Result<void> add_task(PackageContents& contents, const fs::path& task, const std::string& model_class,
+                      const TaskFacts& facts) {
+  STITCH_TRY(contents.task, read_file(task));
+  const std::string recorded = facts && facts->is_object() ? word(*facts, "class") : "";
+  const std::string& chosen = model_class.empty() ? recorded : model_class;
+  if (!chosen.empty()) contents.model_class = chosen;
+  contents.facts = facts;
+  contents.modules.clear();
+  if (!facts || !facts->is_object()) return {};
+  for (const Json& path : facts->value("modules", Json::array())) {
+    const std::string name = path.is_string() ? path.get<std::string>() : "";
+    if (!lies_inside(name) || !name.ends_with(".py"))
+      return user_error("package", format("'{}' is no Python file in the task's folder", name));
+    STITCH_TRY(contents.modules[name], read_file(task.parent_path() / name));
+  }
+  return {};
+}
+
+Result<Published> write_package(const fs::path& folder, const PackageContents& contents, Overwrite overwrite,
+                                const std::string& beside) {
   STITCH_CHECK(check(contents));
   const Manifest& manifest = contents.manifest;
   STITCH_TRY(fs::path files, find_program_files());
-  STITCH_TRY(DraftFolder draft, DraftFolder::create(folder, "manifest.json"));
+  const fs::path place = beside.empty() ? folder : free_place_beside(folder);
+  STITCH_TRY(OutputFolder draft, OutputFolder::create(place, overwrite));
   const fs::path& out = draft.path();
 
   for (const auto& [path, content] : contents.sources) STITCH_CHECK(write(out / path, content));
@@ -177,12 +241,22 @@ Result<void> write_package(const fs::path& folder, const PackageContents& conten
   STITCH_CHECK(write(out / "manifest.json", print_manifest(manifest)));
 
   Replacements replacements = {
-      {"name", identifier(manifest.name)},          {"libraries", cmake_libraries(manifest)},
-      {"tables", tables(manifest.signature)},       {"class", manifest.numerics},
-      {"tensors", tensor_rows(manifest.signature)}, {"regions", region_rows(manifest)}};
+      {"name", identifier(manifest.name)},
+      {"libraries", cmake_libraries(manifest)},
+      {"tables", tables(manifest.signature)},
+      {"class", std::string(name(manifest.numerics))},
+      {"tensors", tensor_rows(manifest.signature)},
+      {"regions", region_rows(manifest)},
+      {"architecture",
+       number_of(contents.architecture.empty() ? manifest.architecture : contents.architecture, "90a")},
+      {"needs", number_of(manifest.needs, "0")}};
   std::string rows;
   if (!contents.task.empty())
-    rows += "| `model_new.py` | the program as a PyTorch module (KernelBench's `ModelNew`) |\n";
+    rows +=
+        "| `model_new.py` | the program as a PyTorch module (KernelBench's `ModelNew`) |\n"
+        "| `task.json` | of the model: its mode, how it is called and what it returns |\n";
+  if (!contents.modules.empty())
+    rows += "| `modules/` | what the model's source imports from its own folder |\n";
   if (!manifest.settings.empty())
     rows += "| `settings.h`, `manifest.cu` | numbers that `stitch_set` may change, and what they are |\n";
   if (!contents.constants.empty())
@@ -192,18 +266,25 @@ Result<void> write_package(const fs::path& folder, const PackageContents& conten
     STITCH_TRY(std::string text, read_template(files, name));
     STITCH_CHECK(write(out / name, fill_in(text, replacements)));
   }
+  if (contents.facts || !contents.task.empty())
+    STITCH_CHECK(write(out / task_file, dump(facts_of_package(contents))));
   if (!contents.constants.empty())
     STITCH_CHECK(write_safetensors(out / "constants.safetensors", contents.constants));
   if (!contents.task.empty()) {
-    STITCH_TRY(std::string text, model_new(files, folder, contents));
+    STITCH_TRY(std::string text, model_new(files, contents));
     STITCH_CHECK(write(out / "model_new.py", text));
+    for (const auto& [path, content] : contents.modules) STITCH_CHECK(write(out / "modules" / path, content));
   }
 
   // What was written is what will be read.
   STITCH_TRY(Package written, load_package(out));
   if (written.manifest != manifest)
     return user_error("package", "the manifest in the sources is not the one of the package");
-  return draft.publish();
+  add_library(contents.library, out);
+  for (const auto& [fact, value] : contents.notes) draft.note(fact, value);
+  STITCH_TRY(Published published, draft.publish());
+  if (published.beside.empty()) published.beside = beside;
+  return published;
 }
 
 }  // namespace stitch

@@ -44,6 +44,9 @@ Result<std::string> extra_for(Session& session, const fs::path& init) {
     ValueId target = session.task.graph.find(tensor.target);
     extra["updates"].push_back(session.task.graph[target].data);
   }
+  extra["training"] = mode_in(session.task.facts) != "eval";
+  if (session.task.facts && session.task.facts->contains("call"))
+    extra["call"] = (*session.task.facts)["call"];
   return extra.dump();
 }
 

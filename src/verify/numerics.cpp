@@ -16,8 +16,6 @@ namespace stitch::verifier {
 
 namespace {
 
-constexpr std::array<std::string_view, 4> names = {"strict", "default", "tf32", "half"};
-
 template <class T>
 T element(const std::byte* data, int64_t index) {
   T value;
@@ -156,14 +154,6 @@ int64_t unequal_to_both(const TensorBytes& values, const TensorBytes& truth, con
 }
 
 }  // namespace
-
-std::string_view name(Numerics numerics) { return names[static_cast<size_t>(numerics)]; }
-
-std::optional<Numerics> parse_numerics(std::string_view text) {
-  for (size_t i = 0; i < names.size(); ++i)
-    if (names[i] == text) return static_cast<Numerics>(i);
-  return std::nullopt;
-}
 
 double Distance::relative() const {
   if (truth > 0) return error / truth;

@@ -7,14 +7,13 @@
 #include <string_view>
 
 #include "base/json.h"
+#include "graph/numerics.h"
 #include "graph/safetensors.h"
 
 namespace stitch::verifier {
 
-// An error budget that PyTorch itself sets on the same inputs (README).
-enum class Numerics : uint8_t { strict, standard, tf32, half };
-std::string_view name(Numerics numerics);  // "default" for standard, which C++ wouldn't let us say
-std::optional<Numerics> parse_numerics(std::string_view text);
+using stitch::name;
+using stitch::Numerics;
 
 // How far values are from the truth.
 struct Distance {

@@ -114,10 +114,4 @@ TEST(Numerics, KernelBenchsAllclose) {
           .passed);
 }
 
-TEST(Numerics, ClassesByName) {
-  for (Numerics numerics : {Numerics::strict, Numerics::standard, Numerics::tf32, Numerics::half})
-    EXPECT_EQ(parse_numerics(name(numerics)), numerics);
-  EXPECT_FALSE(parse_numerics("fast"));
-}
-
 }  // namespace stitch::verifier

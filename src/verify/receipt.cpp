@@ -65,6 +65,7 @@ Json options_of(const VerifyOptions& options, const Task& task) {
   return {{"class", name(options.numerics)},
           {"device", options.device == runner::Device::cuda ? "cuda" : "emulated"},
           {"model_class", task.options.model_class},
+          {"mode", stitch::name(task.options.mode)},
           {"baselines", options.baselines},
           {"sanitizer", options.sanitizer},
           {"quick", options.quick}};
@@ -132,12 +133,22 @@ Result<ReceiptCheck> check_receipt(const ReceiptOptions& options) {
       out.differences.push_back("the task has changed");
     if (!out.differences.empty()) return out;
     const Json& then = receipt.at("options");
-    again.numerics = parse_numerics(then.at("class").get<std::string>()).value_or(Numerics::standard);
+    STITCH_TRY(again.numerics, parse_numerics(then.at("class").get<std::string>()));
     again.device = then.at("device") == "cuda" ? runner::Device::cuda : runner::Device::emulated;
-    TaskOptions read{.model_class = then.at("model_class").get<std::string>(), .python = options.python};
+    const std::string mode = then.value("mode", std::string(stitch::name(Mode::as_written)));
+    const TaskOptions read{.model_class = then.at("model_class").get<std::string>(),
+                           .mode = parse_mode(mode).value_or(Mode::as_written),
+                           .python = options.python};
+    if (options.mode != Mode::as_written && options.mode != read.mode)
+      return at(options.receipt.string(),
+                user_error("mode",
+                           format("this receipt is of mode {}, --{} asks for {} mode", mode,
+                                  stitch::name(options.mode), stitch::name(options.mode)),
+                           format("leave --{} out", stitch::name(options.mode))));
     again.sanitizer = then.at("sanitizer").get<bool>();
     again.quick = then.at("quick").get<bool>();
     again.on_progress = options.on_progress;
+    again.on_warning = options.on_warning;
     STITCH_TRY(Verdict verdict, verify(source, again, read));
     out.passed = verdict.passed();
     const Json& recorded = receipt.at("verdict");

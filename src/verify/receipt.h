@@ -17,10 +17,12 @@ struct ReceiptCheck {
 };
 struct ReceiptOptions {
   fs::path receipt;
-  fs::path program, task;  // where they are now; empty: where they were
+  fs::path program, task;        // where they are now; empty: where they were
+  Mode mode = Mode::as_written;  // that the receipt has to be of
   std::string python;
   double tolerance = 0.1;  // on the program's time
   std::function<void(std::string_view)> on_progress;
+  std::function<void(std::string_view)> on_warning;
 };
 Result<ReceiptCheck> check_receipt(const ReceiptOptions& options);
 

@@ -19,12 +19,14 @@ struct TaskGraph {
   explicit TaskGraph(std::shared_ptr<const Task> task)
       : opened(std::move(task)),
         source(opened->source),
+        facts(opened->facts),
         graph(opened->graph),
         weights(opened->weights),
         signature(signature_of(graph)) {}
 
   std::shared_ptr<const Task> opened;
   const fs::path& source;  // the rest of it, by the names that are needed most
+  const TaskFacts& facts;
   const Graph& graph;
   const std::shared_ptr<const Safetensors>& weights;
   Signature signature;

@@ -49,6 +49,8 @@ struct VerifyOptions {
   int64_t few_above = int64_t{1} << 30;
   double few_above_flops = 1e12;
   std::function<void(std::string_view)> on_progress;
+  std::function<void(std::string_view)> on_warning;  // about the task, once it is imported
+  std::function<void(std::string_view)> on_notice;   // worth a line that stays
   std::function<bool()> should_stop;  // asked before each gate; then judge() is an Error of code "stopped"
 };
 

@@ -1,5 +1,6 @@
 #include "verify/torch_process.h"
 
+#include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
@@ -58,9 +59,12 @@ Result<Json> TorchProcess::ask(Json request, const std::function<void(std::strin
     if (on_progress && answer->contains("progress")) on_progress(word(*answer, "progress"));
   }
   Finished finished = child_->wait();
+  if (finished.exit_code == 128 + SIGKILL)
+    return work_error("memory", "the PyTorch reference was killed, probably out of memory",
+                      "use a machine with more memory, or smaller sizes in the task");
   std::vector<std::string> lines = split(trim(finished.error_tail), '\n');
   return work_error("reference",
-                    format("{} stopped with exit code {} as the reference: {}", python_.string(),
+                    format("the PyTorch reference ({}) ended with exit code {}: {}", python_.string(),
                            finished.exit_code, lines.back()),
                     "check it with: stitchcuda doctor");
 }

@@ -73,6 +73,8 @@ Result<std::unique_ptr<TorchReference>> TorchReference::load(TorchProcess proces
   Json request = {{"do", "load"}, {"task", fs::absolute(task.source).string()}, {"device", device}};
   const std::string& model_class = task.opened->options.model_class;
   if (!model_class.empty()) request["class"] = model_class;
+  if (const Mode mode = task.opened->options.mode; mode != Mode::as_written)
+    request["mode"] = stitch::name(mode);
   STITCH_TRY(Json about, out->process_.ask(request));
   about.erase("ok");
   about.erase("parameters");

@@ -11,6 +11,7 @@
 #include "sandbox/sandbox.h"
 #include "verify/clock.h"
 #include "verify/gates/gates.h"
+#include "verify/preflight.h"
 #include "verify/receipt.h"
 #include "verify/torch_reference.h"
 
@@ -22,6 +23,19 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// A program that was made from a model in one mode computes another function than the model in the other.
+Result<void> check_modes(const fs::path& program, const TaskGraph& task) {
+  std::error_code ec;
+  if (!fs::is_directory(program, ec)) return {};
+  STITCH_TRY(TaskFacts facts, read_task_facts(program));
+  const std::string made = mode_in(facts), asked = mode_in(task.facts);
+  if (made.empty() || asked.empty() || made == asked) return {};
+  return at(
+      program.string(),
+      user_error("mode", format("this program was made in {} mode, the task is in {} mode", made, asked),
+                 format("verify it with --{}, or make it again with --{}", made, asked)));
 }
 
 Result<GateReport> run_gate(const Gate& gate, Session& session) {
@@ -61,6 +75,7 @@ Json header_of(const Session& session) {
                {"reference", session.reference.describe()},
                {"seed", format("{:016x}", session.seed)},
                {"date", utc_now()}};
+  if (session.gpu) json["architecture"] = session.gpu->architecture.name;
   return json;
 }
 
@@ -88,14 +103,13 @@ Result<void> find_the_program(const fs::path& program) {
                                          "name a program folder, a .cu file, or a .py file with ModelNew"));
 }
 
-// The GPU's data sheet, for the floor; an unknown GPU has none.
+// The GPU that is here, for floors and for nvcc.
 Result<std::optional<GpuSpec>> spec_of_device(const VerifyOptions& options) {
   if (options.device != runner::Device::cuda) return std::optional<GpuSpec>();
   STITCH_TRY(Driver driver, detect_gpus());
   if (driver.gpus.empty())
     return user_error("no_gpu", "there is no GPU in this machine", "use --device emulated");
-  auto spec = find_gpu(driver.gpus[0].name);
-  return spec ? std::optional<GpuSpec>(*spec) : std::nullopt;
+  return std::optional<GpuSpec>(spec_of(driver.gpus[0]));
 }
 
 }  // namespace
@@ -133,6 +147,8 @@ class OpenVerifier final : public Verifier {
     STITCH_TRY(gpu_, spec_of_device(options));
     STITCH_TRY(runner::Arena arena, runner::Arena::create(int64_t{1} << 20));
     arena_.emplace(std::move(arena));
+    if (auto warning = mode_warning(task_.facts); warning && options.on_warning) options.on_warning(*warning);
+    STITCH_CHECK(look_ahead(options));
     if (!task_.weights && !task_.signature.parameters.empty())
       return at(task_.source.string(), user_error("no_weights", "this graph was imported without weights",
                                                   "import it again, with weights"));
@@ -189,6 +205,20 @@ class OpenVerifier final : public Verifier {
   }
 
  private:
+  // What can't fit is refused now, not after minutes by a process that was killed.
+  Result<void> look_ahead(const VerifyOptions& options) const {
+    const Needs needs = needs_of(task_.graph);
+    if (auto fits = check_room(task_.graph, needs, room_here(options.device)); !fits)
+      return at(task_.source.string(), fits.error());
+    constexpr double worth_a_word = 10;
+    if (options.on_notice && options.device == runner::Device::emulated &&
+        needs.emulated_seconds > worth_a_word)
+      options.on_notice(
+          format("Judging one program on the emulated GPU takes about {} or more (an estimate).",
+                 seconds_text(needs.emulated_seconds)));
+    return {};
+  }
+
   Result<void> prepare(Session& session) {
     const VerifyOptions& options = session.options;
     session.torch = torch_;
@@ -197,6 +227,7 @@ class OpenVerifier final : public Verifier {
         options.seed ? *options.seed : (uint64_t{std::random_device{}()} << 32 | std::random_device{}());
     session.gpu = gpu_;
     STITCH_CHECK(find_the_program(options.program));
+    STITCH_CHECK(check_modes(options.program, task_));
     session.python = options.program.extension() == ".py";
     return {};
   }

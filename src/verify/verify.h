@@ -23,7 +23,7 @@ Result<OpenedTask> open_task_to_judge(const fs::path& source, const TaskOptions&
 class Verifier {
  public:
   // Starts the reference, in a process of its own unless one is given. Of the options, numerics and device
-  // are looked at.
+  // are looked at; warnings and notices about the task are given.
   static Result<std::unique_ptr<Verifier>> open(OpenedTask task, const VerifyOptions& options);
   virtual ~Verifier() = default;
   // An Error is a mistake in the request or trouble of our own; whatever the candidate does is a verdict.

@@ -36,7 +36,8 @@
     const pill = item.kind !== 'node', free = !pill && !item.share;
     const heat = pill || free ? '' : 'h' + Math.round(9 * Math.sqrt(Math.min(1, item.share / most)));
     const group = element(byId('boxes'), 'g',
-        {class: ['box', pill ? item.kind : free ? 'free' : heat].join(' '), transform: `translate(${x} ${y})`});
+        {class: ['box', pill ? item.kind : free ? 'free' : heat].join(' '), transform: `translate(${x} ${y})`,
+         tabindex: i ? -1 : 0, role: 'button', 'aria-label': `${item.op} ${item.name}`});
     group.dataset.i = i;
     element(group, 'rect', {width, height, rx: pill ? height / 2 : 8});
     if (pill || free) {
@@ -164,6 +165,30 @@
   });
   surface.addEventListener('pointerleave', () => { hideTip(); mark(chosen); });
   surface.addEventListener('click', event => { if (travelled <= 4) choose(over(event)); });
+  // One stop of the Tab key for all boxes; from there the arrows walk: along the data, or in order.
+  const follow = (i, from, to) => { const line = data.lines.find(line => line[from] === i); return line ? line[to] : i; };
+  const walk = {
+    ArrowRight: i => (i + 1) % data.items.length, ArrowLeft: i => (i + data.items.length - 1) % data.items.length,
+    ArrowDown: i => follow(i, 0, 1), ArrowUp: i => follow(i, 1, 0),
+  };
+  surface.addEventListener('keydown', event => {
+    const i = over(event);
+    if (i < 0) return;
+    if (event.key === 'Enter' || event.key === ' ') choose(i);
+    else if (walk[event.key]) data.items[walk[event.key](i)].element.focus();
+    else return;
+    event.preventDefault();
+  });
+  surface.addEventListener('focusin', event => {
+    const i = over(event);
+    if (i < 0) return;
+    for (const box of surface.querySelectorAll('.box[tabindex="0"]')) box.setAttribute('tabindex', -1);
+    event.target.setAttribute('tabindex', 0);
+    mark(i);
+    const box = event.target.getBoundingClientRect(), room = surface.getBoundingClientRect();
+    const inside = box.left >= room.left && box.top >= room.top && box.right <= room.right && box.bottom <= room.bottom;
+    if (!inside && !pointers.size) centre(i);
+  });
 
   const maker = new Map();
   data.items.forEach((item, i) => {
@@ -187,7 +212,7 @@
     element(detail, 'p', {class: 'doc'}, docs.has(item.op) ? `${item.op}: ${docs.get(item.op)}` : item.op);
     if (item.kind === 'node' && item.share) {
       const figures = element(detail, 'div', {class: 'figures'});
-      for (const [label, value] of [['floor', item.floor], ['share', percent(item.share)], ['bound by', item.bound],
+      for (const [label, value] of [['limit', item.floor], ['share', percent(item.share)], ['bound by', item.bound],
                                     ['FLOPs', item.flops || '0'], ['bytes', item.bytes], ['FLOP/B', item.intensity || '0']]) {
         const cell = element(figures, 'div', {}, label);
         cell.prepend(element(cell, 'b', {}, value));
@@ -203,7 +228,7 @@
       for (const [name, type, role] of values) {
         const row = element(detail, 'div', {class: 'value'}), left = element(row, 'span', {title: name});
         if (maker.has(name) && maker.get(name) !== i)
-          element(left, 'a', {}, name).onclick = () => choose(maker.get(name), true);
+          element(left, 'button', {class: 'plain'}, name).onclick = () => choose(maker.get(name), true);
         else left.textContent = name;
         element(row, 'code', {}, role === 'result' || role === 'input' ? type : `${role} ${type}`);
       }
@@ -215,6 +240,7 @@
       element(detail, 'p', {class: 'where'}, item.where);
       if (item.module) element(detail, 'p', {class: 'where mono'}, item.module);
     }
+    detail.scrollIntoView({block: 'nearest'});
   };
 
   // ---- search
@@ -255,16 +281,16 @@
   // ---- beside it
   byId('name').textContent = data.name || '(no name)';
   byId('source').textContent = data.source;
-  const floor = byId('floor'), longest = Math.max(data.floor.memory_seconds, data.floor.compute_seconds, 1e-12);
-  element(floor, 'h2', {}, `Floor on ${data.floor.gpu}`);
+  const floor = byId('floor'), longest = Math.max(data.floor.memory_seconds, data.floor.compute_seconds, data.floor.launch_seconds, 1e-12);
+  element(floor, 'h2', {}, `Theoretical limit on ${data.floor.gpu}`);
   element(element(floor, 'div', {class: 'big'}, data.floor.text), 'small', {}, `${data.floor.bound} bound`);
   const bars = element(floor, 'div', {class: 'bars'});
-  for (const key of ['memory', 'compute']) {
-    element(bars, 'span', {}, key === 'memory' ? 'memory' : 'arithmetic');
+  for (const key of ['memory', 'compute', 'launch']) {
+    element(bars, 'span', {}, key);
     element(bars, 'i', {class: data.floor.bound === key ? 'bound' : '', style: `--part: ${100 * data.floor[key + '_seconds'] / longest}%`});
     element(bars, 'b', {}, data.floor[key]);
   }
-  element(floor, 'p', {}, `+ ${data.floor.launch} launch · ${data.floor.bandwidth} ${data.floor.source} · numerics class default`);
+  element(floor, 'p', {}, `memory or compute, whichever takes longer, and one launch · ${data.floor.bandwidth} (${data.floor.source}) · numerics class default`);
   for (const {what, value, note} of data.facts) {
     const entry = element(byId('facts'), 'div');
     element(entry, 'dt', {}, what);
@@ -281,7 +307,7 @@
     for (const op of rows) {
       const row = element(body, 'tr', {title: `${op.op}: ${op.doc}`});
       row.dataset.op = op.op;
-      element(row, 'td', {}, op.op);
+      element(element(row, 'td'), 'button', {class: 'plain'}, op.op);
       for (const text of [op.count, op.flops_text, op.bytes_text, op.intensity_text])
         element(row, 'td', {class: 'number'}, text);
       const share = element(row, 'td', {class: 'number'});
@@ -290,6 +316,7 @@
       row.onclick = () => lookFor(search.value === 'op:' + op.op ? '' : 'op:' + op.op);
     }
     for (const head of document.querySelectorAll('#ops th')) {
+      head.setAttribute('aria-sort', head.dataset.key !== sorted ? 'none' : up ? 'ascending' : 'descending');
       head.classList.toggle('sorted', head.dataset.key === sorted);
       head.classList.toggle('up', head.dataset.key === sorted && up);
     }
@@ -303,7 +330,7 @@
   fillOps();
   data.items.map((item, i) => [item.share || 0, i]).sort((a, b) => b[0] - a[0]).slice(0, 12).forEach(([share, i]) => {
     if (!share) return;
-    const row = element(byId('heaviest'), 'li', {title: data.items[i].where || ''});
+    const row = element(element(byId('heaviest'), 'li'), 'button', {class: 'plain', title: data.items[i].where || ''});
     element(row, 'span', {}, data.items[i].name);
     element(row, 'span', {}, data.items[i].module || data.items[i].op);
     element(row, 'span', {}, percent(share));

@@ -1,11 +1,10 @@
-// What follows from a row's findings for one element, and the findings by a loop in each thread where no
+// What follows from a row's statistics for one element, and the statistics by a loop in each thread where no
 // kernel offers better.
 #include <algorithm>
-#include <cctype>
 
 #include "base/format.h"
-#include "base/text.h"
-#include "code/loops/emitter.h"
+#include "code/expression/pointwise.h"
+#include "code/loops/ops.h"
 
 namespace stitch::code::loops {
 
@@ -13,7 +12,7 @@ namespace {
 
 constexpr int64_t most_unrolled = 32;  // elements of a row
 
-// More than one pass over a row, or elements that follow from its findings.
+// More than one pass over a row, or elements that follow from its statistics.
 bool looks_again(const Graph& graph, const Reduction& reduction) {
   if (reduction.grouped) return false;
   if (graph.nodes[static_cast<size_t>(reduction.node)].op == Op::rms_norm) return true;
@@ -22,25 +21,40 @@ bool looks_again(const Graph& graph, const Reduction& reduction) {
          }).passes.size() > 1;
 }
 
+std::string held_key(const Reduction& reduction, const Indices& kept) {
+  return format("row|{}|{}", reduction.node, key_of(reduction.operand, kept));
+}
+
+bool has_operand(const Node& node, size_t i) {
+  return i < node.operands.size() && node.operands[i] != ValueId::none;
+}
+
+// An element of a weight, in the dtype of what it weighs.
+Expression weight(Emitter& emitter, const Node& node, size_t i, const Indices& at) {
+  const Graph& graph = emitter.graph();
+  return converted(emitter.value(node.operands[i], at), graph.type(node.operands[i]).dtype,
+                   graph.type(node.operands[0]).dtype);
+}
+
 }  // namespace
 
-std::vector<std::string> Emitter::findings(const Reduction& reduction, const Indices& kept) {
+Expressions Emitter::statistics(const Reduction& reduction, const Indices& kept) {
   std::string key = format("found|{}|{}", reduction.node, key_of(reduction.operand, kept));
-  size_t count = finding_types(graph(), reduction).size();
-  std::vector<std::string> out;
+  size_t count = statistic_types(graph(), reduction).size();
+  Expressions out;
   for (size_t i = 0; i < count; ++i)
-    if (const std::string* known = scopes_.find(format("{}|{}", key, i))) out.push_back(*known);
+    if (const Expression* known = scopes_.find(format("{}|{}", key, i))) out.push_back(*known);
   if (out.size() == count) return out;
 
-  // Outside of a pack's lanes, nothing that is done for all of them is in the pack.
+  // Outside of a vector's lanes, nothing that is done for all of them is in the vector.
   bool for_all_lanes =
-      std::ranges::none_of(kept, [&](const Index& index) { return index.appears(pack_.variable); });
-  PackLoop pack_before = pack_;
-  auto stores_before = for_all_lanes ? std::exchange(pack_stores_, {}) : decltype(pack_stores_){};
-  if (for_all_lanes) pack_ = {};
+      std::ranges::none_of(kept, [&](const Index& index) { return index.appears(vector_.variable); });
+  VectorLoop vector_before = vector_;
+  auto stores_before = for_all_lanes ? std::exchange(vector_stores_, {}) : decltype(vector_stores_){};
+  if (for_all_lanes) vector_ = {};
   {
     Scopes::Outside outside(scopes_, scopes_.outermost(kept));
-    inlined_elements += reduction.length();
+    loads.inlined += reduction.length();
     const int64_t length = reduction.length();
     bool unrolled = length <= most_unrolled && unrollable(length, reduction.operand);
     bool held = unrolled && length > 1 && looks_again(graph(), reduction);
@@ -49,88 +63,65 @@ std::vector<std::string> Emitter::findings(const Reduction& reduction, const Ind
         scheme_of(graph(), reduction, !held, [&](std::string_view name) { return names_.unique(name); });
     Shape shape = reduction.reduced_shape();
     for (const Pass& pass : scheme.passes) {
-      std::string accumulator = names_.unique(graph()[reduction.operand].name + "_over");
-      line(format("{} {} = {};", pass.type, accumulator, pass.identity));
+      const Expression accumulator = named(names_.unique(graph()[reduction.operand].name + "_over"));
+      add(define_variable(pass.type, accumulator->name, pass.identity));
       if (length > 0) {
         Indices reduced;
-        for (int64_t size : shape)
-          reduced.push_back(open_loop("k", "0", std::to_string(size), 1, size, unrolled));
-        std::string x = value(reduction.operand, reduction.operand_at(reduction.space_at(kept, reduced)));
-        line(pass.step(accumulator, x, flatten(reduced, shape).text()));
+        for (int64_t size : shape) reduced.push_back(open_loop("k", 0, size, 1, size, unrolled));
+        Expression x = value(reduction.operand, reduction.operand_at(reduction.space_at(kept, reduced)));
+        add(pass.step(accumulator, x, flatten(reduced, shape)));
         for (size_t d = 0; d < shape.size(); ++d) close();
       }
-      for (const Pass::Finding& each : pass.finish(accumulator))
-        line(format("const {} {} = {};", each.type, each.name, each.text));
+      for (const Pass::Statistic& each : pass.finish(accumulator))
+        add(define_constant(each.type, each.name, each.value));
     }
-    for (size_t i = 0; i < count; ++i) scopes_.remember(format("{}|{}", key, i), scheme.findings[i]);
-    out = scheme.findings;
+    for (size_t i = 0; i < count; ++i) scopes_.remember(format("{}|{}", key, i), scheme.statistics[i]);
+    out = scheme.statistics;
   }
   if (for_all_lanes) {
-    pack_ = pack_before;
-    pack_stores_ = std::move(stores_before);
+    vector_ = vector_before;
+    vector_stores_ = std::move(stores_before);
   }
   return out;
 }
 
-namespace {
-
-std::string held_key(const Reduction& reduction, const Indices& kept) {
-  return format("row|{}|{}", reduction.node, key_of(reduction.operand, kept));
-}
-
-// Does it consist of nothing but these variables and numbers?
-bool only_of(const Index& index, const std::set<std::string>& variables) {
-  const std::string text = index.text();
-  auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
-  for (size_t i = 0; i < text.size();) {
-    size_t end = i;
-    while (end < text.size() && is_word(text[end])) ++end;
-    if (end > i && !std::isdigit(static_cast<unsigned char>(text[i])) &&
-        !variables.contains(text.substr(i, end - i)))
-      return false;
-    i = std::max(end, i + 1);
-  }
-  return true;
-}
-
-}  // namespace
-
 void Emitter::hold_row(const Reduction& reduction, const Indices& kept) {
   std::string array = names_.unique(graph()[reduction.operand].name + "_held");
-  line(format("{} {}[{}];", type_of(reduction.operand), array, reduction.length()));
+  add(define_variable(type_of(reduction.operand), array, {}, {reduction.length()}));
   Shape shape = reduction.reduced_shape();
   Indices reduced;
-  for (int64_t size : shape) reduced.push_back(open_loop("k", "0", std::to_string(size), 1, size, true));
-  std::string x = value(reduction.operand, reduction.operand_at(reduction.space_at(kept, reduced)));
-  line(format("{}[{}] = {};", array, flatten(reduced, shape).text(), x));
+  for (int64_t size : shape) reduced.push_back(open_loop("k", 0, size, 1, size, true));
+  Expression x = value(reduction.operand, reduction.operand_at(reduction.space_at(kept, reduced)));
+  add(assign(element(array, flatten(reduced, shape)), x));
   for (size_t d = 0; d < shape.size(); ++d) close();
-  scopes_.remember(held_key(reduction, kept), array);
+  scopes_.remember(held_key(reduction, kept), named(array));
   if (std::ranges::find(held_rows_, reduction.node, &Reduction::node) == held_rows_.end())
     held_rows_.push_back(reduction);
 }
 
-std::optional<std::string> Emitter::held_element(ValueId id, const Indices& at) const {
+std::optional<Expression> Emitter::held_element(ValueId id, const Indices& at) const {
   for (const Reduction& reduction : held_rows_) {
     if (reduction.operand != id || reduction.grouped || at.size() != reduction.space.size()) continue;
     Indices kept, reduced;
     for (size_t d = 0; d < at.size(); ++d) (reduction.along[d] ? reduced : kept).push_back(at[d]);
-    const std::string* array = scopes_.find(held_key(reduction, kept));
+    const Expression* array = scopes_.find(held_key(reduction, kept));
     Index where = flatten(reduced, reduction.reduced_shape());
     // Registers have no addresses: which of them it is has to be known when the code is compiled.
-    if (array && only_of(where, unrolled_)) return format("{}[{}]", *array, where.text());
+    if (array && std::ranges::includes(unrolled_, where.variables())) return element(*array, where);
   }
   return std::nullopt;
 }
 
-std::string Emitter::reduced(const Node& node, const Reduction& reduction, size_t result, const Indices& at) {
-  std::vector<std::string> found = findings(reduction, reduction.kept_of(graph(), at));
-  DType dtype = graph().type(reduction.operand).dtype;
-  auto operand = [&] { return value(reduction.operand, at); };
-  auto has = [&](size_t i) { return i < node.operands.size() && node.operands[i] != ValueId::none; };
+Expression reduced_element(Emitter& emitter, const Node& node, const Reduction& reduction, size_t result,
+                           const Indices& at) {
+  const Graph& graph = emitter.graph();
+  const Expressions found = emitter.statistics(reduction, reduction.kept_of(graph, at));
+  const DType dtype = graph.type(reduction.operand).dtype;
+  auto operand = [&] { return emitter.value(reduction.operand, at); };
   switch (node.op) {
-    case Op::softmax: return format("{}({} - {}) * {}", call_of("exp", dtype), operand(), found[0], found[1]);
-    case Op::log_softmax: return format("{} - {} - {}", operand(), found[0], found[1]);
-    case Op::batch_norm: return batch_norm(node, at, found, result);
+    case Op::softmax: return standard_call("exp", dtype, {operand() - found[0]}) * found[1];
+    case Op::log_softmax: return operand() - found[0] - found[1];
+    case Op::batch_norm: return batch_norm_element(emitter, node, at, found, result);
     case Op::layer_norm:
     case Op::rms_norm:
     case Op::group_norm: {
@@ -139,54 +130,57 @@ std::string Emitter::reduced(const Node& node, const Reduction& reduction, size_
         weight_at = {at[1]};
       else
         weight_at.assign(at.end() - node.attributes.integer("dims"), at.end());
-      std::string text = node.op == Op::rms_norm ? format("{} * {}", operand(), found[0])
-                                                 : format("({} - {}) * {}", operand(), found[0], found[1]);
-      if (has(1))
-        text += " * " + cast(value(node.operands[1], weight_at), graph().type(node.operands[1]).dtype, dtype);
-      if (has(2))
-        text += " + " + cast(value(node.operands[2], weight_at), graph().type(node.operands[2]).dtype, dtype);
-      return text;
+      Expression out = node.op == Op::rms_norm ? operand() * found[0] : (operand() - found[0]) * found[1];
+      if (has_operand(node, 1)) out = out * weight(emitter, node, 1, weight_at);
+      if (has_operand(node, 2)) out = out + weight(emitter, node, 2, weight_at);
+      return out;
     }
     default: return found[0];
   }
 }
 
-std::string Emitter::batch_norm(const Node& node, const Indices& at, const std::vector<std::string>& found,
-                                size_t result) {
-  const TensorType& x = graph().type(node.operands[0]);
-  DType dtype = x.dtype;
-  bool training = node.attributes.flag("training");
-  double momentum = node.attributes.number("momentum"), eps = node.attributes.number("eps");
-  auto has = [&](size_t i) { return i < node.operands.size() && node.operands[i] != ValueId::none; };
-  Indices channel = {result == 0 ? at[1] : at[0]};
-  auto of_channel = [&](size_t i) {
-    return cast(value(node.operands[i], channel), graph().type(node.operands[i]).dtype, dtype);
-  };
-  if (result > 0) {
-    std::string before = of_channel(result == 1 ? 3 : 4);
-    double count = static_cast<double>(x.elements() / std::max<int64_t>(x.shape[1], 1));
-    // The running variance is the sample's, though the normalisation uses the population's.
-    std::string fresh =
-        result == 1 ? found[0] : format("{} * {}", found[2], literal(count / (count - 1), dtype));
-    return cast(
-        format("({} * {} + {} * {})", literal(1 - momentum, dtype), before, literal(momentum, dtype), fresh),
-        dtype, graph().type(node.results[result]).dtype);
-  }
+namespace {
+
+// Running statistics: result 1 the mean, result 2 the variance.
+Expression renewed_statistic(Emitter& emitter, const Node& node, const Indices& at, const Expressions& found,
+                             size_t result) {
+  const TensorType& x = emitter.graph().type(node.operands[0]);
+  const double momentum = node.attributes.number("momentum"),
+               count = static_cast<double>(x.elements() / std::max<int64_t>(x.shape[1], 1));
+  const Expression before = weight(emitter, node, result == 1 ? 3 : 4, at);
+  // The running variance is the sample's, though the normalisation uses the population's.
+  Expression fresh = number(momentum, x.dtype) * found[result == 1 ? 0 : 2];
+  if (result == 2) fresh = fresh * number(count / (count - 1), x.dtype);
+  return converted(number(1 - momentum, x.dtype) * before + fresh, x.dtype,
+                   emitter.graph().type(node.results[result]).dtype);
+}
+
+}  // namespace
+
+Expression batch_norm_element(Emitter& emitter, const Node& node, const Indices& at, const Expressions& found,
+                              size_t result) {
+  if (result > 0) return renewed_statistic(emitter, node, {at[0]}, found, result);
+  const DType dtype = emitter.graph().type(node.operands[0]).dtype;
+  const bool training = node.attributes.flag("training");
+  const Indices channel = {at[1]};
+  auto of_channel = [&](size_t i) { return weight(emitter, node, i, channel); };
+  Scopes& scopes = emitter.scopes();
   std::string key = format("channel|{}|{}", index_of(node.results[0]), channel[0].text());
-  if (!scopes_.find(key)) {
-    Scopes::Outside outside(scopes_, scopes_.outermost(channel));
-    std::string inverse =
-        training ? found[1]
-                 : format("{}({} + {})", call_of("rsqrt", dtype), of_channel(4), literal(eps, dtype));
-    std::string scale = names_.unique(graph()[node.results[0]].name + "_scale");
-    line(format("const {} {} = {};", computed_type(dtype), scale,
-                has(1) ? of_channel(1) + " * " + inverse : inverse));
-    scopes_.remember(key, scale);
+  if (!scopes.find(key)) {
+    Scopes::Outside outside(scopes, scopes.outermost(channel));
+    Expression inverse =
+        training
+            ? found[1]
+            : standard_call("rsqrt", dtype, {of_channel(4) + number(node.attributes.number("eps"), dtype)});
+    std::string scale = emitter.names().unique(emitter.graph()[node.results[0]].name + "_scale");
+    emitter.add(define_constant(computed_type(dtype), scale,
+                                has_operand(node, 1) ? of_channel(1) * inverse : inverse));
+    scopes.remember(key, named(scale));
   }
-  std::string scale = *scopes_.find(key), mean = training ? found[0] : of_channel(3);
-  std::string text = format("({} - {}) * {}", value(node.operands[0], at), mean, scale);
-  if (has(2)) text += " + " + of_channel(2);
-  return text;
+  const Expression scale = *scopes.find(key), mean = training ? found[0] : of_channel(3);
+  Expression out = (emitter.value(node.operands[0], at) - mean) * scale;
+  if (has_operand(node, 2)) out = out + of_channel(2);
+  return out;
 }
 
 }  // namespace stitch::code::loops

@@ -1,14 +1,23 @@
 #include "code/loops/emitter.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include "base/format.h"
+#include "code/expression/print.h"
+#include "code/loops/ops.h"
 
 namespace stitch::code::loops {
 
-std::string call_of(const char* function, DType dtype) {
-  return dtype == DType::f64 ? function : std::string(function) + "f";
+const std::set<std::string_view>& own_names() {
+  static const std::set<std::string_view> words = {
+      "aligned",  "all",      "before",     "block",   "c",      "carry",
+      "chunk",    "columns",  "e",          "element", "first",  "found",
+      "held",     "here",     "i",          "inside",  "item",   "items",
+      "k",        "kz",       "lane",       "mine",    "part",   "part_begin",
+      "part_end", "r",        "row",        "run",     "stream", "tickets",
+      "tile",     "total",    "transposed", "v",       "vector", "wanted_vector",
+      "within",   "workspace"};
+  return words;
 }
 
 std::string key_of(ValueId id, const Indices& at) {
@@ -40,11 +49,7 @@ Emitter::Emitter(const RegionRequest& request)
       producers_(producers(request.graph)),
       inside_(request.region.nodes.begin(), request.region.nodes.end()),
       wide_(needs_wide_indices(request)) {
-  for (const char* own : {"aligned", "row",   "lane", "pack",    "element", "v",     "e",     "inside",
-                          "held",    "first", "turn", "block",   "part",    "i",     "k",     "r",
-                          "c",       "kz",    "tile", "columns", "found",   "here",  "all",   "tickets",
-                          "within",  "total", "mine", "run",     "before",  "carry", "chunk", "turned"})
-    names_.unique(own);
+  for (std::string_view own : own_names()) names_.unique(own);
   for (const auto* places : {&request.reads, &request.weights, &request.writes})
     for (const Place& place : *places) names_.unique(place.pointer);
 }
@@ -61,29 +66,25 @@ int32_t Emitter::producer_of(ValueId id) const {
   return inside_.contains(producer) ? producer : -1;
 }
 
-std::string Emitter::value(ValueId id, const Indices& at) {
+Expression Emitter::value(ValueId id, const Indices& at) {
   std::string key = key_of(id, at);
-  if (const std::string* known = scopes_.find(key)) return *known;
-  if (std::optional<std::string> held = held_element(id, at)) return *held;
+  if (const Expression* known = scopes_.find(key)) return *known;
+  if (std::optional<Expression> held = held_element(id, at)) return *held;
   Scopes::Outside outside(scopes_, scopes_.outermost(at));
-  std::string text;
   if (const Place* place = place_of(id)) {
-    text = load(id, *place, at);
-    scopes_.remember(key, text);
+    Expression element = load(id, *place, at);
+    scopes_.remember(key, element);
     loaded(id, key, at);
-    return text;
-  } else {
-    int32_t producer = producer_of(id);
-    require(producer >= 0, "a value that the region neither reads nor makes");
-    const Node& node = graph().nodes[static_cast<size_t>(producer)];
-    size_t result = static_cast<size_t>(std::ranges::find(node.results, id) - node.results.begin());
-    text = compute(id, node, result, at);
-    bool negated = text[0] == '-' && !std::isdigit(static_cast<unsigned char>(text[1]));
-    bool simple = !negated && text.find_first_of(" (") == std::string::npos;
-    if (!simple) text = declare(id, text);
+    return element;
   }
-  scopes_.remember(key, text);
-  return text;
+  int32_t producer = producer_of(id);
+  require(producer >= 0, "a value that the region neither reads nor makes");
+  const Node& node = graph().nodes[static_cast<size_t>(producer)];
+  size_t result = static_cast<size_t>(std::ranges::find(node.results, id) - node.results.begin());
+  Expression element = compute(id, node, result, at);
+  if (!element.is_simple()) element = declare(id, element);
+  scopes_.remember(key, element);
+  return element;
 }
 
 // A pointer's own name is taken; its element is called its value.
@@ -95,139 +96,135 @@ std::string Emitter::name_of(ValueId id) {
   return names_.unique(name);
 }
 
-std::string Emitter::declare(ValueId id, const std::string& text) {
+Expression Emitter::declare(ValueId id, const Expression& value) {
   std::string name = name_of(id);
-  line(format("const {} {} = {};", type_of(id), name, text));
-  return name;
+  add(define_constant(type_of(id), name, value));
+  return named(name);
 }
 
-std::string Emitter::variable(ValueId id, const std::string& text) {
+Expression Emitter::variable(ValueId id, const Expression& value) {
   std::string name = name_of(id);
-  line(format("{} {} = {};", type_of(id), name, text));
-  return name;
+  add(define_variable(type_of(id), name, value));
+  return named(name);
 }
 
-std::string Emitter::load(ValueId id, const Place& place, const Indices& at) {
+Expression Emitter::widened(const Expression& element, DType stored, const Type& computed) const {
+  Expression out = element;
+  if (stored == DType::f16 || stored == DType::bf16) out = call("stitch::widened", {out});
+  return computed_type(stored) == computed ? out : static_cast_to(computed, out);
+}
+
+Expression Emitter::load_vector(const std::string& name, const Expression& address) {
+  add(define_constant(auto_type, name,
+                      call(format("stitch::load_vector<aligned, {}>", vector_.width), {address})));
+  return named(name);
+}
+
+Expression Emitter::load(ValueId id, const Place& place, const Indices& at) {
   used_.insert(&place);
   Index where = position(at, place.strides);
-  std::string element = format("{}[{}]", place.pointer, where.text());
-  bool in_pack = pack_.width > 1 && pack_.together && where.appears(pack_.variable);
-  if (in_pack) {
-    std::optional<Index> first = start_of_pack(where);
-    if (element_count(place.shape) < 65536) ++shared_loads;
-    if (first) {
-      const Index& start = *first;
-      std::string key = format("pack|{}|{}", place.pointer, start.text());
-      const std::string* known = scopes_.find(key);
-      if (!known) {
-        Scopes::Outside outside(scopes_, scopes_.outermost({start}));
-        std::string name = names_.unique(graph()[id].name + "_pack");
-        line(format("const auto {} = stitch::load_pack<aligned, {}>({});", name, pack_.width,
-                    start.text() == "0" ? place.pointer : format("{} + {}", place.pointer, start.text())));
-        scopes_.remember(key, name);
-        known = scopes_.find(key);
-        packed_.insert(&place);
-        ++packed_loads;
+  Expression read = element(place.pointer, where);
+  bool in_vector = vector_.width > 1 && vector_.together && where.appears(vector_.variable);
+  if (in_vector) {
+    std::optional<Index> start = start_of_vector(where);
+    if (element_count(place.shape) < 65536) ++loads.shared;
+    if (start) {
+      std::string key = format("vector|{}|{}", place.pointer, start->text());
+      if (!scopes_.find(key)) {
+        Scopes::Outside outside(scopes_, scopes_.outermost({*start}));
+        scopes_.remember(
+            key, load_vector(names_.unique(graph()[id].name + "_vector"), address(place.pointer, *start)));
+        vectorised_.insert(&place);
+        ++loads.vectorised;
       }
-      element = format("{}[{}]", *known, pack_.variable);
+      read = element(*scopes_.find(key), named(vector_.variable));
     } else if (element_count(place.shape) >= 4096) {
-      ++scattered_loads;
+      ++loads.scattered;
     } else {
-      ++repeated_loads;
+      ++loads.repeated;
     }
   }
-  if (place.dtype == DType::f16 || place.dtype == DType::bf16)
-    element = format("stitch::widened({})", element);
-  if (computed_type(place.dtype) != type_of(id))
-    element = format("static_cast<{}>({})", type_of(id), element);
-  return declare(id, element);
+  return declare(id, widened(read, place.dtype, type_of(id)));
 }
 
-std::optional<Index> Emitter::start_of_pack(const Index& where) const {
-  if (pack_.width == 1 || !pack_.together || !where.appears_only_linearly(pack_.variable) ||
-      where.factor_of(pack_.variable) != 1)
+std::optional<Index> Emitter::start_of_vector(const Index& where) const {
+  if (vector_.width == 1 || !vector_.together || !where.appears_only_linearly(vector_.variable) ||
+      where.factor_of(vector_.variable) != 1)
     return std::nullopt;
-  Index start = where - Index::variable(pack_.variable, pack_.width);
-  if (!start.divisible_by(pack_.width) || scopes_.outermost({start}) >= pack_.level) return std::nullopt;
+  Index start = where - Index::variable(vector_.variable, vector_.width);
+  if (!start.divisible_by(vector_.width) || scopes_.outermost({start}) >= vector_.level) return std::nullopt;
   return start;
 }
 
-void Emitter::store(const Place& place, const Indices& at, const std::string& text) {
+void Emitter::store(const Place& place, const Indices& at, const Expression& value) {
   used_.insert(&place);
   Index where = position(at, place.strides);
-  DType held = graph().type(place.value).dtype;
-  std::string number = text;
+  const Type type = stored_type(place.dtype), computed = computed_type(graph().type(place.value).dtype);
+  Expression number = value;
   if (place.dtype == DType::f16 || place.dtype == DType::bf16)
-    number = format("stitch::narrowed<{}>({})", stored_type(place.dtype), text);
-  else if (stored_type(place.dtype) != computed_type(held))
-    number = format("static_cast<{}>({})", stored_type(place.dtype), text);
-  if (std::optional<Index> start = start_of_pack(where)) {
+    number = call(format("stitch::narrowed<{}>", type.name), {value});
+  else if (!(type == computed))
+    number = static_cast_to(type, value);
+  if (std::optional<Index> start = start_of_vector(where)) {
     std::string name = names_.unique(graph()[place.value].name + "_out");
     {
-      Scopes::Outside outside(scopes_, pack_.level - 1);
-      line(format("stitch::Pack<{}, {}> {};", stored_type(place.dtype), pack_.width, name));
+      Scopes::Outside outside(scopes_, vector_.level - 1);
+      add(define_variable({format("stitch::Pack<{}, {}>", type.name, vector_.width)}, name));
     }
-    line(format("{}[{}] = {};", name, pack_.variable, number));
-    pack_stores_.push_back({&place, name, start->text()});
-    packed_.insert(&place);
+    add(assign(element(name, named(vector_.variable)), number));
+    vector_stores_.push_back({&place, name, *start});
+    vectorised_.insert(&place);
     return;
   }
-  line(format("{}{}[{}] = {};", if_stored(), place.pointer, where.text(), number));
+  add(only_if(store_condition_, assign(element(place.pointer, where), number)));
 }
 
-Index Emitter::open_loop(std::string_view name, const std::string& begin, const std::string& end,
-                         int64_t step, int64_t extent, bool unroll) {
+Index Emitter::open_loop(std::string_view name, const Expression& begin, const Expression& end, int64_t step,
+                         int64_t extent, bool unroll) {
   std::string variable = names_.unique(name);
   if (unroll) unrolled_.insert(variable);
-  std::string next = step == 1 ? "++" + variable : format("{} += {}", variable, step);
-  scopes_.open(format("{}for ({} {} = {}; {} < {}; {})", unroll ? "#pragma unroll\n" : "", index_type(),
-                      variable, begin, variable, end, next),
-               {variable}, false);
+  scopes_.open({For{index_type(), variable, begin, end, step, unroll ? For::whole : 0}}, {variable}, false);
   // Of one element it is 0, as its variable is.
   return Index::variable(variable, std::max<int64_t>(extent, 1));
 }
 
-Index Emitter::open_pack(int64_t width, bool together) {
-  pack_.width = width;
-  pack_.together = together;
+Index Emitter::open_vector(int64_t width, bool together) {
+  vector_.width = width;
+  vector_.together = together;
   if (width == 1) return 0;
-  scopes_.open(format("#pragma unroll\nfor (int v = 0; v < {}; ++v)", width), {"v"}, false);
-  pack_.level = scopes_.depth() - 1;
+  scopes_.open({For{int_type, "v", 0, width, 1, For::whole}}, {"v"}, false);
+  vector_.level = scopes_.depth() - 1;
   unrolled_.insert("v");
   return Index::variable("v", width);
 }
 
-void Emitter::close_pack() {
-  if (pack_.width > 1) scopes_.close();
-  for (const PackStore& each : pack_stores_)
-    line(format("{}stitch::store_pack<aligned>({}, {});", if_stored(),
-                each.position == "0" ? each.place->pointer : each.place->pointer + " + " + each.position,
-                each.name));
-  pack_stores_.clear();
-  pack_.width = 1;
+void Emitter::close_vector() {
+  if (vector_.width > 1) scopes_.close();
+  for (const VectorStore& each : vector_stores_)
+    add(only_if(store_condition_,
+                evaluate(call("stitch::store_vector<aligned>",
+                              {address(each.place->pointer, each.start), named(each.name)}))));
+  vector_stores_.clear();
+  vector_.width = 1;
 }
 
-Index Emitter::declare_index(std::string_view name, const std::string& text, int64_t extent) {
+Index Emitter::declare_index(std::string_view name, const Expression& value, int64_t extent) {
   if (extent <= 1) return 0;
   std::string variable = names_.unique(name);
-  line(format("const {} {} = {};", index_type(), variable, text));
+  add(define_constant(index_type(), variable, value));
   scopes_.introduce(variable);
   return Index::variable(variable, extent);
 }
 
 Index Emitter::settled(const Index& index, int64_t extent) {
-  std::string text = index.text();
-  for (size_t i = text.find('-'); i != std::string::npos; i = text.find('-', i + 1)) {
-    size_t next = text.find_first_not_of(' ', i + 1);
-    if (next == std::string::npos || std::isdigit(static_cast<unsigned char>(text[next]))) continue;
-    std::string key = "index|" + text;
-    if (!scopes_.find(key)) {
-      Index declared = declare_index("position", text, extent);
-      scopes_.remember(key, declared.text());
-    }
-    return Index::variable(*scopes_.find(key), extent);
+  if (!index.descends()) return index;
+  if (extent <= 1) return 0;
+  std::string key = "index|" + index.text();
+  if (!scopes_.find(key)) {
+    Index declared = declare_index("position", index, extent);
+    scopes_.remember(key, declared);
   }
-  return index;
+  return Index::variable((*scopes_.find(key))->name, extent);
 }
 
 Indices Emitter::broadcast_to(ValueId operand, const Indices& at) const {
@@ -238,15 +235,6 @@ Indices Emitter::broadcast_to(ValueId operand, const Indices& at) const {
   return out;
 }
 
-std::optional<double> Emitter::constant_of(ValueId id) const {
-  int32_t producer = producer_of(id);
-  if (producer < 0) return std::nullopt;
-  const Node& node = graph().nodes[static_cast<size_t>(producer)];
-  if (node.op == Op::full) return node.attributes.number("value");
-  if (node.op == Op::expand || node.op == Op::reshape) return constant_of(node.operands[0]);
-  return std::nullopt;
-}
-
 int64_t Emitter::work(ValueId id) {
   int32_t producer = id == ValueId::none || place_of(id) ? -1 : producer_of(id);
   if (producer < 0) return 1;
@@ -255,7 +243,7 @@ int64_t Emitter::work(ValueId id) {
   int64_t most = 1, times = 1;
   for (ValueId operand : node.operands) most = std::max(most, work(operand));
   if (auto reduction = reduction_of(graph(), producer)) {
-    // A row's findings serve all of its elements, of which more than one is asked for as a rule.
+    // A row's statistics serve all of its elements, of which more than one is asked for as a rule.
     times = std::max<int64_t>(reduction->length(), 1);
     if (graph().type(id).shape == graph().type(reduction->operand).shape) times = std::min<int64_t>(times, 4);
   }
@@ -264,35 +252,46 @@ int64_t Emitter::work(ValueId id) {
   return work_[id] = std::min<int64_t>(most * times, 1 << 20);
 }
 
-std::string Emitter::compute(ValueId id, const Node& node, size_t result, const Indices& at) {
+Expression Emitter::compute(ValueId id, const Node& node, size_t result, const Indices& at) {
   if (auto reduction = reduction_of(graph(), producers_[index_of(id)]))
-    return reduced(node, *reduction, result, at);
+    return reduced_element(*this, node, *reduction, result, at);
   switch (info(node.op).family) {
-    case stitch::Family::pointwise: return pointwise(node, at);
+    case stitch::Family::pointwise: return pointwise_element(*this, node, at);
     case stitch::Family::view:
-    case stitch::Family::movement: return moved(id, node, at);
+    case stitch::Family::movement:
+      return node.op == Op::concat ? joined_element(*this, id, node, at) : moved_element(*this, id, node, at);
     case stitch::Family::indexing:
-      if (node.op == Op::scatter || node.op == Op::index_put) return scattered(id, node, at);
+      if (node.op == Op::scatter || node.op == Op::index_put) return scattered_element(*this, id, node, at);
       if (node.op == Op::sort || node.op == Op::topk) break;
-      return node.op == Op::searchsorted ? search(id, node, at) : indexed(id, node, at);
+      return node.op == Op::searchsorted ? searched_element(*this, id, node, at)
+                                         : indexed_element(*this, id, node, at);
     case stitch::Family::pool:
-      return node.op == Op::resize ? resized(id, node, at) : window(id, node, result, at);
-    case stitch::Family::create: return created(id, node, at);
+      return node.op == Op::resize ? resized_element(*this, id, node, at)
+                                   : pooled_element(*this, id, node, result, at);
+    case stitch::Family::create: return created_element(*this, id, node, at);
     case stitch::Family::normalize:
-      if (node.op == Op::batch_norm) return batch_norm(node, at, {}, result);
+      if (node.op == Op::batch_norm) return batch_norm_element(*this, node, at, {}, result);
       break;
     default: break;
   }
   return foreign(node, at);
 }
 
-std::string Emitter::foreign(const Node& node, const Indices&) {
+Expression Emitter::foreign(const Node& node, const Indices&) {
   throw Bug(format("no expression for {}", info(node.op).name));
 }
 
-std::string thread_number(std::string_view type, std::string_view block) {
-  return type == "int" ? format("static_cast<int>({} * blockDim.x + threadIdx.x)", block)
-                       : format("(static_cast<{}>({}) * blockDim.x + threadIdx.x)", type, block);
+Expression launch_index(const Type& type, const char* what) { return static_cast_to(type, named(what)); }
+
+Expression thread_number(const Type& type, const Expression& block) {
+  const Expression threads = named("blockDim.x"), thread = named("threadIdx.x");
+  if (type == int_type) return static_cast_to(type, block * threads + thread);
+  return static_cast_to(type, block) * threads + thread;
+}
+
+Expression address(const std::string& pointer, const Index& start) {
+  if (start.is_constant() && start.constant() == 0) return named(pointer);
+  return appended(named(pointer), start);
 }
 
 }  // namespace stitch::code::loops

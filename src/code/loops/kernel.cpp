@@ -6,7 +6,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
-#include "code/loops/tidy.h"
+#include "code/expression/print.h"
 
 namespace stitch::code::loops {
 
@@ -79,11 +79,10 @@ std::string kernel_text(const RegionRequest& request, const Kernel& kernel, cons
   for (const std::string& name : kernel.scratch) {
     const Scratch& scratch = workspace.find(name);
     bool written = kernel.written.contains(name);
-    parameters.push_back({format("{}{}* __restrict__ {}", written ? "" : "const ", scratch.type, name),
+    parameters.push_back({format("{} __restrict__ {}", pointer_to(scratch.type, !written).name, name),
                           format("({})", scratch.elements)});
   }
   std::string out;
-  if (!kernel.comment.empty()) out += comment(kernel.comment);
   if (kernel.width > 1) out += "template <bool aligned>\n";
   std::string bounds = std::to_string(kernel.free_threads.in_all > 0 ? FreeThreads::most : kernel.threads);
   if (kernel.resident > 0) bounds += format(", {}", kernel.resident);
@@ -98,73 +97,97 @@ std::string kernel_text(const RegionRequest& request, const Kernel& kernel, cons
            parameter_list(parameters, head.size() + kernel.name.size() + 2, ") {");
   else
     out += head + "\n    " + kernel.name + "(" + parameter_list(parameters, kernel.name.size() + 5, ") {");
-  return out + folded(without_unused(kernel.body)) + "}\n";
+  return out + text_of(kernel.body, 2) + "}\n";
 }
 
-// Whether packs of all these can be moved at once, as the launcher finds out.
-std::string aligned_text(const RegionRequest& request, const Kernel& kernel) {
-  std::string out;
-  for (const Place* place : in_order(request, kernel.packed))
-    out += format("{}stitch::is_aligned({}, {})", out.empty() ? "" : " && ", place->pointer,
-                  kernel.width * size_of(place->dtype));
-  return out.empty() ? "true" : out;
+// Whether vectors of all these can be moved at once, as the launcher finds out.
+Expression aligned(const RegionRequest& request, const Kernel& kernel) {
+  Expression out;
+  for (const Place* place : in_order(request, kernel.vectorised))
+    out =
+        both(out, call("stitch::is_aligned", {named(place->pointer), kernel.width * size_of(place->dtype)}));
+  return out.empty() ? number(1, DType::boolean) : out;
 }
 
-std::string launch_text(const RegionRequest& request, const Kernel& kernel) {
-  std::string arguments;
-  for (const Place* place : in_order(request, kernel.used)) arguments += ", " + place->pointer;
-  for (const std::string& name : kernel.scratch) arguments += ", " + name;
-  std::string shared = kernel.shared_bytes > 0 ? format(", {}", kernel.shared_bytes) : "";
-  std::string geometry = kernel.blocks.find(',') != std::string::npos
-                             ? format("{{dim3({}), {}{}}}", kernel.blocks, kernel.threads, shared)
-                             : format("{{{}, {}{}}}", kernel.blocks, kernel.threads, shared);
+Expression geometry(const Kernel& kernel) {
   if (kernel.free_threads.in_all > 0)
-    geometry = format("stitch::spread({}, {}_threads)", kernel.free_threads.in_all, kernel.name);
-  std::string function = kernel.name;
-  if (kernel.width > 1) function = format("aligned ? {0}<true> : {0}<false>", kernel.name);
-  if (kernel.team > 1)
-    return format("stitch::launch_team(\"{}\", {}, {}, {}, stream{})", kernel.name, function, geometry,
-                  kernel.team, arguments);
-  return format("stitch::launch(\"{}\", {}, {}, stream{})", kernel.name, function, geometry, arguments);
+    return call("stitch::spread", {kernel.free_threads.in_all, named(kernel.name + "_threads")});
+  Expressions blocks(kernel.blocks.begin(), kernel.blocks.end());
+  Expressions parts = {blocks.size() > 1 ? call("dim3", blocks) : blocks[0], kernel.threads};
+  if (kernel.shared_bytes > 0) parts.emplace_back(kernel.shared_bytes);
+  return braced("", parts);
+}
+
+Expression launch(const RegionRequest& request, const Kernel& kernel) {
+  Expression function = named(kernel.name);
+  if (kernel.width > 1)
+    function = select(named("aligned"), named(kernel.name + "<true>"), named(kernel.name + "<false>"));
+  Expressions arguments = {quoted(kernel.name), function, geometry(kernel)};
+  if (kernel.team > 1) arguments.emplace_back(kernel.team);
+  arguments.push_back(named("stream"));
+  for (const Place* place : in_order(request, kernel.used)) arguments.push_back(named(place->pointer));
+  for (const std::string& scratch : kernel.scratch) arguments.push_back(named(scratch));
+  return call(kernel.team > 1 ? "stitch::launch_team" : "stitch::launch", arguments);
 }
 
 // The body of enqueue_NAME.
-std::string launches(const RegionRequest& request, const std::vector<Kernel>& kernels,
-                     const Workspace& workspace) {
-  std::string out, aligned;
-  if (kernels.empty()) return "  (void)stream;\n  return STITCH_OK;\n";
+Block launches(const RegionRequest& request, const std::vector<Kernel>& kernels, const Workspace& workspace) {
+  if (kernels.empty())
+    return {evaluate(call("static_cast<void>", {named("stream")})), {Return{named("STITCH_OK")}}};
+  Block out;
+  auto checked = [&](const Expression& status) {
+    out.push_back(evaluate(call("STITCH_OK_OR_RETURN", {status})));
+  };
   for (const Scratch& each : workspace.all())
-    out += format("  auto* {} = reinterpret_cast<{}*>(static_cast<char*>(workspace) + {});\n", each.name,
-                  each.type, each.offset);
+    out.push_back(define_variable({"auto*"}, each.name,
+                                  call(format("reinterpret_cast<{}*>", each.type.name),
+                                       {call("static_cast<char*>", {named("workspace")}) + each.offset})));
+  const Kernel* last_aligned = nullptr;  // what `aligned` was found out for
   for (size_t i = 0; i < kernels.size(); ++i) {
     const Kernel& kernel = kernels[i];
-    if (kernel.width > 1 && aligned_text(request, kernel) != aligned) {
-      out += format("  {}aligned = {};\n", aligned.empty() ? "bool " : "", aligned_text(request, kernel));
-      aligned = aligned_text(request, kernel);
+    if (kernel.width > 1 && (!last_aligned || last_aligned->width != kernel.width ||
+                             last_aligned->vectorised != kernel.vectorised)) {
+      out.push_back(last_aligned ? assign(named("aligned"), aligned(request, kernel))
+                                 : define_variable(bool_type, "aligned", aligned(request, kernel)));
+      last_aligned = &kernel;
     }
-    bool last = i + 1 == kernels.size() && kernel.then.empty();
-    if (!kernel.before.empty()) out += format("  {};\n", kernel.before);
-    std::string launch = launch_text(request, kernel);
-    out += last ? format("  return {};\n", launch) : format("  STITCH_OK_OR_RETURN({});\n", launch);
-    if (!kernel.then.empty()) out += format("  STITCH_OK_OR_RETURN({});\n", kernel.then);
+    if (!kernel.before.empty()) out.push_back(evaluate(kernel.before));
+    const bool last = i + 1 == kernels.size() && kernel.then.empty();
+    if (last)
+      out.push_back({Return{launch(request, kernel)}});
+    else
+      checked(launch(request, kernel));
+    if (!kernel.then.empty()) checked(kernel.then);
   }
-  return folded(out);
+  return out;
 }
 
 }  // namespace
 
 int64_t divided_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
 
-std::string sum_text(const Index& a, const std::string& b) {
-  return a.text() == "0" ? b : a.text() + " + " + b;
+Expression sum_of(const Index& a, const Expression& b) {
+  return a.is_constant() && a.constant() == 0 ? b : appended(a, b);
 }
 
-Indices unpacked(const Index& pack, const Index& lane, int64_t width, const Shape& shape, size_t joined) {
+Kernel kernel_of(Emitter& emitter, std::string name, int threads, std::vector<int64_t> blocks) {
+  Kernel kernel;
+  kernel.name = std::move(name);
+  kernel.threads = threads;
+  kernel.blocks = std::move(blocks);
+  kernel.body = emitter.scopes().take();
+  kernel.used = emitter.used();
+  kernel.vectorised = emitter.vectorised();
+  return kernel;
+}
+
+Indices vector_element(const Index& vector, const Index& lane, int64_t width, const Shape& shape,
+                       size_t joined) {
   joined = std::min(std::max<size_t>(joined, 1), shape.size());
   auto middle = shape.end() - static_cast<int64_t>(joined);
   Shape outer(shape.begin(), middle), inner(middle, shape.end());
   outer.push_back(element_count(inner) / width);
-  Indices out = unflatten(pack, outer);
+  Indices out = unflatten(vector, outer);
   Index within = out.back() * width + lane;
   out.pop_back();
   for (const Index& index : unflatten(within, inner)) out.push_back(index);
@@ -183,24 +206,18 @@ std::vector<size_t> joinable(const Shape& shape, int64_t width) {
   return out;
 }
 
-Attempt::Attempt(Kernel made, const Emitter& emitter)
-    : kernel(std::move(made)),
-      packed(emitter.packed_loads),
-      scattered(emitter.scattered_loads),
-      repeated(emitter.repeated_loads),
-      shared(emitter.shared_loads) {}
-
 bool Attempt::better_than(const Attempt& other) const {
   auto merit = [](const Attempt& each) {
-    return std::tuple(each.kernel.width > 1 ? each.packed - each.scattered : 0, each.kernel.width,
-                      -each.repeated, -std::ssize(each.kernel.body));
+    return std::tuple(each.kernel.width > 1 ? each.loads.vectorised - each.loads.scattered : 0,
+                      each.kernel.width, -each.loads.repeated, -operations(each.kernel.body));
   };
   return merit(*this) > merit(other);
 }
 
-void Workspace::add(std::string type, std::string name, int64_t elements, int64_t element_bytes) {
-  all_.push_back({std::move(type), std::move(name), elements, element_bytes, bytes_});
-  bytes_ += divided_up(elements * element_bytes, 256) * 256;
+void Workspace::add(Type type, std::string name, int64_t elements) {
+  const int64_t bytes = elements * type.bytes;
+  all_.push_back({std::move(type), std::move(name), elements, bytes_});
+  bytes_ += divided_up(bytes, 256) * 256;
 }
 
 const Scratch& Workspace::find(std::string_view name) const {
@@ -219,8 +236,9 @@ std::string ops_text(const RegionRequest& request) {
   return out;
 }
 
-RegionRequest plain_request(const Graph& graph, const plan::Region& region) {
-  RegionRequest request{graph, region, region.name.empty() ? "region" : region.name, "default", {}, {}, {}};
+RegionRequest plain_request(const plan::Context& context, const plan::Region& region) {
+  const Graph& graph = context.graph;
+  RegionRequest request{context, region, region.name.empty() ? "region" : region.name, {}, {}, {}};
   Names names;
   std::set<ValueId> placed;
   auto place = [&](ValueId id) {
@@ -249,7 +267,7 @@ RegionCode assemble(const RegionRequest& request, const std::string& idea, const
                     const Workspace& workspace) {
   RegionCode code;
   code.includes =
-      "#include \"stitch/kernels/loops_math.h\"\n#include \"stitch/kernels/loops_pack.h\"\n"
+      "#include \"stitch/kernels/loops_math.h\"\n#include \"stitch/kernels/loops_vector.h\"\n"
       "#include \"stitch/kernels/loops_random.h\"\n#include \"stitch/kernels/loops_reduce.h\"\n"
       "#include \"stitch/kernels/loops_scan.h\"\n#include \"stitch/kernels/loops_sort.h\"\n"
       "#include \"stitch/kernels/loops_team.h\"\n"
@@ -283,13 +301,14 @@ RegionCode assemble(const RegionRequest& request, const std::string& idea, const
   std::string head = format("StitchStatus enqueue_{}(", request.name);
   code.declaration = head + parameter_list(parameters, head.size(), ");");
 
-  std::string source = comment(idea) + "namespace {\n\n";
-  for (const Kernel& kernel : kernels) source += kernel_text(request, kernel, workspace) + "\n";
-  source += "}  // namespace\n\n" + head + parameter_list(parameters, head.size(), ") {");
-  source += launches(request, kernels, workspace);
-  code.source = source + "}\n";
-  if (kernels.empty())
-    code.source = comment(idea) + code.source.substr(code.source.find("StitchStatus enqueue_"));
+  code.source = comment(idea);
+  if (!kernels.empty()) {
+    code.source += "namespace {\n\n";
+    for (const Kernel& kernel : kernels) code.source += kernel_text(request, kernel, workspace) + "\n";
+    code.source += "}  // namespace\n\n";
+  }
+  code.source += head + parameter_list(parameters, head.size(), ") {") +
+                 text_of(launches(request, kernels, workspace), 2) + "}\n";
   return code;
 }
 

@@ -10,8 +10,9 @@ namespace stitch::code::loops {
 
 // Memory between a region's kernels, cut from its workspace.
 struct Scratch {
-  std::string type, name;  // of the pointer
-  int64_t elements = 0, element_bytes = 0;
+  Type type;         // of an element
+  std::string name;  // of the pointer
+  int64_t elements = 0;
   int64_t offset = 0;  // in the workspace
 };
 
@@ -24,26 +25,30 @@ struct FreeThreads {
 };
 
 struct Kernel {
-  std::string name, comment, body;
+  std::string name;
+  Block body;
   int threads = 256;
   FreeThreads free_threads;
-  int resident = 0;                  // blocks that a multiprocessor should hold; 0: as it comes
-  int64_t shared_bytes = 0;          // dynamic
-  int64_t team = 1;                  // blocks that wait for each other
-  int64_t passes = 1;                // how often it reads what it reads
-  std::string blocks;                // "120", or "120, 4" with a second dimension
-  std::set<const Place*> used;       // its parameters,
-  std::set<const Place*> packed;     // of which these are read or written in packs
-  int64_t width = 1;                 // of a pack
-  std::vector<std::string> scratch;  // names of those it uses, in order
-  std::set<std::string> written;     // of which it writes these
-  std::string before, then;          // calls of the host around its launch
+  int resident = 0;                   // blocks that a multiprocessor should hold; 0: as it comes
+  int64_t shared_bytes = 0;           // dynamic
+  int64_t team = 1;                   // blocks that wait for each other
+  int64_t passes = 1;                 // how often it reads what it reads
+  std::vector<int64_t> blocks;        // along one dimension or two
+  std::set<const Place*> used;        // its parameters,
+  std::set<const Place*> vectorised;  // of which these are read or written in vectors
+  int64_t width = 1;                  // of a vector
+  std::vector<std::string> scratch;   // names of those it uses, in order
+  std::set<std::string> written;      // of which it writes these
+  Expression before, then;            // calls of the host around its launch; none: no such
 };
+
+// The statements and parameters of a kernel, as an emitter has them.
+Kernel kernel_of(Emitter& emitter, std::string name, int threads, std::vector<int64_t> blocks);
 
 // Splits a workspace.
 class Workspace {
  public:
-  void add(std::string type, std::string name, int64_t elements, int64_t element_bytes);
+  void add(Type type, std::string name, int64_t elements);
   const Scratch& find(std::string_view name) const;
   int64_t bytes() const { return bytes_; }
   const std::vector<Scratch>& all() const { return all_; }
@@ -62,27 +67,27 @@ std::string ops_text(const RegionRequest& request);
 // What the region must move, "1.2 MB".
 std::string traffic_text(const RegionRequest& request);
 // Every value where the graph says that it lies: to try whether a region can be written.
-RegionRequest plain_request(const Graph& graph, const plan::Region& region);
+RegionRequest plain_request(const plan::Context& context, const plan::Region& region);
 int64_t divided_up(int64_t count, int64_t by);
-// "a + b", without an a that is 0.
-std::string sum_text(const Index& a, const std::string& b);
+// a + b, without an a that is 0.
+Expression sum_of(const Index& a, const Expression& b);
 
-// Where lane `lane` of pack number `pack` stands in a shape: packs lie within its last `joined` dimensions,
-// taken as one.
-Indices unpacked(const Index& pack, const Index& lane, int64_t width, const Shape& shape, size_t joined);
-// How far a pack may reach: for every number of joined dimensions that are whole packs.
+// Where lane `lane` of vector number `vector` stands in a shape: vectors lie within its last `joined`
+// dimensions, taken as one.
+Indices vector_element(const Index& vector, const Index& lane, int64_t width, const Shape& shape,
+                       size_t joined);
+// How far a vector may reach: for every number of joined dimensions that are whole vectors.
 std::vector<size_t> joinable(const Shape& shape, int64_t width);
 
 // One way to write a kernel, and what its loads are like.
 struct Attempt {
   Kernel kernel;
-  int64_t packed = 0, scattered = 0, repeated = 0, shared = 0;
-  int64_t inlined = 0;  // elements of short rows that are looked at for an element of the result
+  Loads loads;
 
-  Attempt() = default;
-  Attempt(Kernel made, const Emitter& emitter);
-  // Do packs pay at all? Each scattered load is one transaction a lane.
-  bool pays() const { return kernel.width == 1 || (packed >= scattered && !kernel.packed.empty()); }
+  // Do vectors pay at all? Each scattered load is one transaction a lane.
+  bool pays() const {
+    return kernel.width == 1 || (loads.vectorised >= loads.scattered && !kernel.vectorised.empty());
+  }
   bool better_than(const Attempt& other) const;
 };
 

@@ -1,14 +1,15 @@
 #include "code/loops/loop.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <numeric>
 #include <optional>
 
 #include "base/format.h"
-#include "code/loops/families.h"
+#include "code/loops/is_expression.h"
 #include "code/loops/pool.h"
-#include "code/loops/turned.h"
+#include "code/loops/transposed.h"
 
 namespace stitch::code::loops {
 
@@ -26,69 +27,62 @@ std::vector<size_t> storage_order(const Place& place) {
   return order;
 }
 
-// Where an element of the first write stands, from the number of a pack and the lane in it.
-using Locate = std::function<Indices(const Index& pack, const Index& lane)>;
+// Where an element of the first write stands, from the number of a vector and the lane in it.
+using Locate = std::function<Indices(const Index& vector, const Index& lane)>;
 
-// Equal shares of the packs that a thread takes one after the other: of all of them, or along a dimension.
-struct Turns {
+// Vectors that a thread takes one after the other: equal shares of all of them, or along a dimension.
+struct ItemsPerThread {
   int64_t count = 1;
   std::optional<size_t> dim;
 };
 
 // `together`: lanes are neighbours in memory.
 Attempt attempt(const std::vector<const Place*>& writes, const std::string& name, const MakeEmitter& make,
-                int64_t width, const Locate& locate, bool together = true, const Turns& turns = {}) {
+                int64_t width, const Locate& locate, bool together = true, const ItemsPerThread& items = {}) {
   const Place& first = *writes[0];
-  int64_t count = element_count(first.shape) / width / turns.count;
+  int64_t count = element_count(first.shape) / width / items.count;
 
   std::unique_ptr<LoopEmitter> emitter = make();
-  const char *type = emitter->index_type(), *unit = width > 1 ? "pack" : "element";
+  const Type type = emitter->index_type();
+  const std::string unit = width > 1 ? "vector" : "element";
   // Few threads with much to do each: small blocks, so that every multiprocessor has some.
-  const int threads = !together && count < 4 * 132 * 256 ? 64 : 256;
+  const int threads = !together && count < int64_t{4} * 256 * emitter->request().context.gpu.sms ? 64 : 256;
   // After stages from the end: what they read last may still be in the second-level cache.
-  const char* block = emitter->stages ? "(gridDim.x - 1 - blockIdx.x)" : "blockIdx.x";
-  emitter->line(format("const {} {} = {};", type, unit, thread_number(type, block)));
-  emitter->line(format("if ({} >= {}) return;", unit, count));
-  Index pack = Index::variable(unit, count);
-  if (turns.count > 1)
-    emitter->scopes().open(
-        format("#pragma unroll 4\nfor ({0} turn = 0; turn < {1}; ++turn)", type, turns.count), {"turn"},
-        false);
-  const Index turn = Index::variable("turn", turns.count);
-  Index lane = emitter->open_pack(width, together);
-  Indices at = locate(turns.dim ? pack : turn * count + pack, lane);
-  if (turns.dim) at[*turns.dim] = at[*turns.dim] + turn * (first.shape[*turns.dim] / turns.count);
+  Expression block = named("blockIdx.x");
+  if (emitter->stages) block = named("gridDim.x") - 1 - block;
+  emitter->add(define_constant(type, unit, thread_number(type, block)));
+  emitter->add(only_if(named(unit) >= count, {Return{}}));
+  Index vector = Index::variable(unit, count);
+  if (items.count > 1) emitter->scopes().open({For{type, "item", 0, items.count, 1, 4}}, {"item"}, false);
+  const Index item = Index::variable("item", items.count);
+  Index lane = emitter->open_vector(width, together);
+  Indices at = locate(items.dim ? vector : item * count + vector, lane);
+  if (items.dim) at[*items.dim] = at[*items.dim] + item * (first.shape[*items.dim] / items.count);
   auto place_in = [&](const Place& write) {
     return write.shape == first.shape ? at : unflatten(flatten(at, first.shape), write.shape);
   };
   // All are read before the first is written: a state may be renewed where it lies, so that no load could
   // pass a store.
-  std::vector<std::string> values;
+  Expressions values;
   for (const Place* write : writes) values.push_back(emitter->value(write->value, place_in(*write)));
   for (size_t i = 0; i < writes.size(); ++i) emitter->store(*writes[i], place_in(*writes[i]), values[i]);
-  emitter->close_pack();
-  if (turns.count > 1) emitter->close();
+  emitter->close_vector();
+  if (items.count > 1) emitter->close();
 
-  Kernel kernel;
-  kernel.name = name;
-  kernel.threads = threads;
-  kernel.free_threads = {count, {64, 128, 256}};
-  kernel.body = emitter->scopes().take(2);
-  kernel.used = emitter->used();
-  kernel.packed = emitter->packed();
-  kernel.width = together ? width : 1;
-  kernel.scratch = emitter->scratch;
-  Attempt out(std::move(kernel), *emitter);
-  out.inlined = emitter->inlined_elements / width;
+  Attempt out{kernel_of(*emitter, name, threads, {}), emitter->loads};
+  out.kernel.free_threads = {count, {64, 128, 256}};
+  out.kernel.width = together ? width : 1;
+  out.kernel.scratch = emitter->scratch;
+  out.loads.inlined /= width;
   return out;
 }
 
-// Packs as the result lies, across `joined` of its innermost dimensions.
+// Vectors as the result lies, across `joined` of its innermost dimensions.
 Locate along_result(const Place& write, int64_t width, size_t joined) {
-  return [=, order = storage_order(write)](const Index& pack, const Index& lane) {
+  return [=, order = storage_order(write)](const Index& vector, const Index& lane) {
     Shape walked;
     for (size_t d : order) walked.push_back(write.shape[d]);
-    Indices in_order = unpacked(pack, lane, width, walked, joined), at(order.size());
+    Indices in_order = vector_element(vector, lane, width, walked, joined), at(order.size());
     for (size_t i = 0; i < order.size(); ++i) at[order[i]] = in_order[i];
     return at;
   };
@@ -101,12 +95,12 @@ std::optional<size_t> innermost(const Place& place) {
   return std::nullopt;
 }
 
-// One order is read and another one written: planes and channels last. Packs then go along the channels, and
-// neighbouring threads along the pixels of a plane, so that both sides move whole sectors: a few packs side
+// One order is read and another one written: NCHW and NHWC. Vectors then go along the channels, and
+// neighbouring threads along the pixels of a plane, so that both sides move whole sectors: a few vectors side
 // by side, and single elements of as many neighbours.
 struct Crossing {
-  Place packed, single;  // packs are whole in the one, neighbours are threads in the other
-  size_t dim;            // of a pack
+  Place vectorised, single;  // vectors are whole in the one, neighbours are threads in the other
+  size_t dim;                // of a vector
   int64_t width;
 };
 std::optional<Crossing> crossing_of(const RegionRequest& request, const Place& write) {
@@ -123,10 +117,10 @@ std::optional<Crossing> crossing_of(const RegionRequest& request, const Place& w
   for (const auto& [order, found] : others) {
     const auto& [elements, read] = found;
     if (elements * 4 < element_count(write.shape) || element_count(write.shape) < 4096) continue;
-    bool reads_packs =
+    bool reads_vectors =
         size_of(read->dtype) < size_of(write.dtype) || (read->dtype == write.dtype && order.first == 1);
-    const Place &packed = reads_packs ? *read : write, &single = reads_packs ? write : *read;
-    Crossing out{packed, single, *innermost(packed), 16 / size_of(packed.dtype)};
+    const Place &vectorised = reads_vectors ? *read : write, &single = reads_vectors ? write : *read;
+    Crossing out{vectorised, single, *innermost(vectorised), 16 / size_of(vectorised.dtype)};
     while (out.width > 1 && write.shape[out.dim] % out.width != 0) out.width /= 2;
     if (out.width > 1) return out;
   }
@@ -134,14 +128,14 @@ std::optional<Crossing> crossing_of(const RegionRequest& request, const Place& w
 }
 
 Locate across(const Place& write, const Crossing& crossing) {
-  return [=, order = storage_order(crossing.single)](const Index& pack, const Index& lane) {
-    // As many packs side by side as leave a warp enough neighbours to fill sectors of 32 bytes.
-    int64_t packs = write.shape[crossing.dim] / crossing.width, pair = size_of(crossing.single.dtype);
-    while (packs % pair != 0) pair /= 2;
+  return [=, order = storage_order(crossing.single)](const Index& vector, const Index& lane) {
+    // As many vectors side by side as leave a warp enough neighbours to fill sectors of 32 bytes.
+    int64_t vectors = write.shape[crossing.dim] / crossing.width, pair = size_of(crossing.single.dtype);
+    while (vectors % pair != 0) pair /= 2;
     Shape walked;
-    for (size_t d : order) walked.push_back(d == crossing.dim ? packs / pair : write.shape[d]);
+    for (size_t d : order) walked.push_back(d == crossing.dim ? vectors / pair : write.shape[d]);
     walked.push_back(pair);
-    Indices in_order = unflatten(pack, walked), at(order.size());
+    Indices in_order = unflatten(vector, walked), at(order.size());
     for (size_t i = 0; i < order.size(); ++i) at[order[i]] = in_order[i];
     at[crossing.dim] = (at[crossing.dim] * pair + in_order.back()) * crossing.width + lane;
     return at;
@@ -163,11 +157,12 @@ std::optional<size_t> shared_rows(const RegionRequest& request, const Place& wri
 }
 
 // Weights as large as a row, shared by all rows: streams of other data push them out of the second-level
-// cache between one row and the next. A thread that takes its place in every row, in turns, reads them once.
+// cache between one row and the next. A thread that takes its place in every row reads them once.
 int64_t large_weights(const RegionRequest& request, const Place& write) {
-  constexpr int64_t much = 8 << 20;  // bytes: of 60 MB on an H200, 33 MB of layer_norm's weights don't stay
+  // Bytes: of 50 MB on an H200, 33 MB of layer_norm's weights don't stay.
+  const int64_t much = std::bit_floor(static_cast<uint64_t>(request.context.gpu.l2 / 5));
   if (write.strides != contiguous_strides(write.shape)) return 1;
-  std::map<int64_t, int64_t> bytes_by_turns;
+  std::map<int64_t, int64_t> bytes_by_items;
   for (const auto* places : {&request.reads, &request.weights})
     for (const Place& place : *places) {
       Shape shape = place.shape;
@@ -177,41 +172,41 @@ int64_t large_weights(const RegionRequest& request, const Place& write) {
           place.strides != contiguous_strides(place.shape))
         continue;
       int64_t count = element_count(shape);
-      bytes_by_turns[element_count(write.shape) / std::max<int64_t>(count, 1)] +=
+      bytes_by_items[element_count(write.shape) / std::max<int64_t>(count, 1)] +=
           count * size_of(place.dtype);
     }
-  for (auto [turns, bytes] : bytes_by_turns)
-    if (bytes >= much) return turns;
+  for (auto [items, bytes] : bytes_by_items)
+    if (bytes >= much) return items;
   return 1;
 }
 
-// What all pixels of a channel have in common, several packs of it, costs more than the pixel: a thread takes
-// the same channels of a few pixels. batch_norm of 672 channels last took 890 us on an H200, 314 by its
-// bytes.
-std::optional<Turns> turns_by_channel(const Place& write, int64_t packs) {
-  constexpr int64_t enough_threads = 132 * 768;
+// What all pixels of a channel have in common, several vectors of it, costs more than the pixel: a thread
+// takes the same channels of a few pixels. batch_norm of 672 channels in NHWC took 890 us on an H200, 314 by
+// its bytes.
+std::optional<ItemsPerThread> items_by_channel(const Place& write, int64_t vectors, const GpuSpec& gpu) {
+  const int64_t enough_threads = int64_t{768} * gpu.sms;
   std::vector<size_t> dims;
   for (size_t d = 2; d < write.shape.size(); ++d) dims.push_back(d);
   dims.push_back(0);
   for (int64_t count = 8; count > 1; --count)
     for (size_t d : dims)
-      if (write.shape[d] % count == 0 && write.shape[d] > count && packs / count >= enough_threads)
-        return Turns{count, d};
+      if (write.shape[d] % count == 0 && write.shape[d] > count && vectors / count >= enough_threads)
+        return ItemsPerThread{count, d};
   return std::nullopt;
 }
 
 // The same place, of which a thread has only a share.
-Place share_of(const Place& write, const Turns& turns) {
+Place share_of(const Place& write, const ItemsPerThread& items) {
   Place out = write;
-  out.shape[*turns.dim] /= turns.count;
+  out.shape[*items.dim] /= items.count;
   return out;
 }
 
 Locate along_others(const Place& write, size_t dim) {
-  return [=, order = storage_order(write)](const Index& pack, const Index& lane) {
+  return [=, order = storage_order(write)](const Index& vector, const Index& lane) {
     Shape walked;
     for (size_t d : order) walked.push_back(d == dim ? 1 : write.shape[d]);
-    Indices in_order = unflatten(pack, walked), at(order.size());
+    Indices in_order = unflatten(vector, walked), at(order.size());
     for (size_t i = 0; i < order.size(); ++i) at[order[i]] = order[i] == dim ? lane : in_order[i];
     return at;
   };
@@ -221,6 +216,7 @@ Locate along_others(const Place& write, size_t dim) {
 
 Kernel loop_kernel(const RegionRequest& request, const std::vector<const Place*>& writes,
                    const std::string& name, const MakeEmitter& make) {
+  const GpuSpec& gpu = request.context.gpu;
   const Place& first = *writes[0];
   int64_t count = element_count(first.shape), largest = 1;
   for (const auto* places : {&request.reads, &request.writes})
@@ -239,36 +235,38 @@ Kernel loop_kernel(const RegionRequest& request, const std::vector<const Place*>
   constexpr int64_t much_shared = 3;
   if (auto crossing = crossing_of(request, first)) {
     if (writes.size() == 1 && crossing->dim == 1 && innermost(first) != 1)
-      if (auto turned = turned_kernel(request, first, name, crossing->width, make)) return *turned;
+      if (auto transposed = transposed_kernel(request, first, name, crossing->width, make))
+        return *transposed;
     Attempt made = attempt(writes, name, make, crossing->width, across(first, *crossing));
-    if (!made.kernel.packed.empty()) {
-      auto by_channel = turns_by_channel(first, count / crossing->width);
-      if (made.shared < much_shared || !by_channel) return made.kernel;
+    if (!made.kernel.vectorised.empty()) {
+      auto by_channel = items_by_channel(first, count / crossing->width, gpu);
+      if (made.loads.shared < much_shared || !by_channel) return made.kernel;
       return attempt(writes, name, make, crossing->width, across(share_of(first, *by_channel), *crossing),
                      true, *by_channel)
           .kernel;
     }
   }
-  const Turns turns{large_weights(request, first), {}};
+  const ItemsPerThread items{large_weights(request, first), {}};
   int64_t widest = contiguous && count >= 1024 ? std::min<int64_t>(16 / largest, 8) : 1;
-  while (count / turns.count % widest != 0) widest /= 2;
+  while (count / items.count % widest != 0) widest /= 2;
   for (int64_t width = widest; width >= 1; width /= 2)
     for (size_t joined : joinable(walked, width)) {
-      Attempt next = attempt(writes, name, make, width, along_result(first, width, joined), true, turns);
+      Attempt next = attempt(writes, name, make, width, along_result(first, width, joined), true, items);
       if (next.pays() && (!best || next.better_than(*best))) best = std::move(next);
     }
-  if (int64_t width = best->kernel.width; width > 1 && best->shared >= much_shared && turns.count == 1 &&
-                                          innermost(first) == 1 && first.shape[1] % width == 0)
-    if (auto by_channel = turns_by_channel(first, count / width)) {
+  if (int64_t width = best->kernel.width; width > 1 && best->loads.shared >= much_shared &&
+                                          items.count == 1 && innermost(first) == 1 &&
+                                          first.shape[1] % width == 0)
+    if (auto by_channel = items_by_channel(first, count / width, gpu)) {
       Attempt next = attempt(writes, name, make, width, along_result(share_of(first, *by_channel), width, 1),
                              true, *by_channel);
-      if (next.packed >= best->packed) best = std::move(next);
+      if (next.loads.vectorised >= best->loads.vectorised) best = std::move(next);
     }
-  constexpr int64_t enough_threads = 132 * 64;
+  const int64_t enough_threads = int64_t{64} * gpu.sms;
   if (std::optional<size_t> dim = shared_rows(request, first))
     if (int64_t width = first.shape[*dim]; count / width >= enough_threads) {
       Attempt next = attempt(writes, name, make, width, along_others(first, *dim), false);
-      if (next.inlined * 2 <= best->inlined) return next.kernel;
+      if (next.loads.inlined * 2 <= best->loads.inlined) return next.kernel;
     }
   return best->kernel;
 }
@@ -289,7 +287,8 @@ std::vector<Kernel> loop_kernels(const RegionRequest& request, const MakeEmitter
   return kernels;
 }
 
-Result<void> accepts_loop(const Graph& graph, const plan::Region& region) {
+Result<void> accepts_loop(const plan::Context& context, const plan::Region& region) {
+  const Graph& graph = context.graph;
   for (int32_t n : region.nodes) {
     if (auto reduction = reduction_of(graph, n)) {
       if (reduction->length() > most_inlined)
@@ -304,7 +303,7 @@ Result<void> accepts_loop(const Graph& graph, const plan::Region& region) {
 }
 
 Result<RegionCode> write_loop(const RegionRequest& request) {
-  STITCH_CHECK(accepts_loop(request.graph, request.region));
+  STITCH_CHECK(accepts_loop(request.context, request.region));
   if (std::optional<RegionCode> pool = write_pool(request)) return *pool;
   auto make = [&] { return std::make_unique<LoopEmitter>(request); };
   std::string idea = format(

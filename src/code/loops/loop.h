@@ -1,4 +1,4 @@
-// A thread an element, or a pack of neighbouring ones: for everything whose elements don't need each other.
+// A thread an element, or a vector of neighbouring ones: for everything whose elements don't need each other.
 #pragma once
 
 #include <functional>
@@ -10,15 +10,14 @@ namespace stitch::code::loops {
 
 class Stages;
 
-// Where stages found something out before, their findings are read; see stages.h.
+// Where stages found something out before, their statistics are read; see stages.h.
 class LoopEmitter : public Emitter {
  public:
   using Emitter::Emitter;
   Stages* stages = nullptr;
   std::vector<std::string> scratch;  // what the kernel reads of the workspace
 
- protected:
-  std::vector<std::string> findings(const Reduction& reduction, const Indices& kept) override;
+  Expressions statistics(const Reduction& reduction, const Indices& kept) override;
 };
 using MakeEmitter = std::function<std::unique_ptr<LoopEmitter>()>;
 
@@ -30,7 +29,7 @@ Kernel loop_kernel(const RegionRequest& request, const std::vector<const Place*>
 std::vector<Kernel> loop_kernels(const RegionRequest& request, const MakeEmitter& make,
                                  const std::function<bool(const Place&)>& done = {});
 
-Result<void> accepts_loop(const Graph& graph, const plan::Region& region);
+Result<void> accepts_loop(const plan::Context& context, const plan::Region& region);
 Result<RegionCode> write_loop(const RegionRequest& request);
 
 }  // namespace stitch::code::loops

@@ -2,12 +2,17 @@
 
 #include <gtest/gtest.h>
 
-#include "code/loops/families.h"
-#include "code/loops/tidy.h"
+#include "base/format.h"
+#include "code/loops/techniques.h"
 #include "graph/text.h"
 
 namespace stitch::code::loops {
 namespace {
+
+const GpuSpec& h200() {
+  static const GpuSpec gpu = *find_gpu("H200");
+  return gpu;
+}
 
 // The whole graph as one region, its outputs written.
 std::string written(const std::string& text, std::string_view technique) {
@@ -18,16 +23,13 @@ std::string written(const std::string& text, std::string_view technique) {
   region.reads = graph->inputs();
   region.writes = graph->outputs;
   for (size_t i = 0; i < graph->nodes.size(); ++i) region.nodes.push_back(static_cast<int32_t>(i));
-  auto found = classify(*graph, region);
+  plan::Context context(*graph, h200(), Numerics::standard);
+  auto found = classify(context, region);
   EXPECT_TRUE(found) << found.error().text();
-  EXPECT_EQ(*found, technique);
-  for (const Family& family : loop_families())
-    if (family.technique == *found) {
-      auto code = family.write(plain_request(*graph, region));
-      EXPECT_TRUE(code) << code.error().text();
-      return code->source;
-    }
-  return {};
+  EXPECT_EQ((*found)->name(), technique);
+  auto code = (*found)->write(plain_request(context, region));
+  EXPECT_TRUE(code) << code.error().text();
+  return code->source;
 }
 
 TEST(Loop, AChainIsOnePassInPacks) {
@@ -44,20 +46,20 @@ template <bool aligned>
 __global__ void __launch_bounds__(256) region(const float* __restrict__ x,  // (64, 100)
                                               const float* __restrict__ b,  // (100)
                                               float* __restrict__ y) {      // (64, 100)
-  const int pack = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  if (pack >= 1600) return;
-  const auto x_pack = stitch::load_pack<aligned, 4>(x + pack * 4);
-  const auto b_pack = stitch::load_pack<aligned, 4>(b + (pack % 25) * 4);
+  const int vector = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (vector >= 1600) return;
+  const auto x_vector = stitch::load_vector<aligned, 4>(x + vector * 4);
+  const auto b_vector = stitch::load_vector<aligned, 4>(b + (vector % 25) * 4);
   stitch::Pack<float, 4> y_out;
 #pragma unroll
   for (int v = 0; v < 4; ++v) {
-    const float x_value = x_pack[v];
-    const float b_value = b_pack[v];
+    const float x_value = x_vector[v];
+    const float b_value = b_vector[v];
     const float a = x_value + b_value;
-    const float y_value = stitch::rectified(a);
+    const float y_value = stitch::relu(a);
     y_out[v] = y_value;
   }
-  stitch::store_pack<aligned>(y + pack * 4, y_out);
+  stitch::store_vector<aligned>(y + vector * 4, y_out);
 }
 
 }  // namespace
@@ -95,7 +97,7 @@ TEST(Loop, TechniquesByWhatIsInside) {
   one("f32[8,100]", "cumsum(%x) dim=1", "f32[8,100]", "scan");
 }
 
-// Planes to channels last: a block a channel would write every line of the result many times.
+// NCHW to NHWC: a block a channel would write every line of the result many times.
 TEST(Loop, RowsThatAreWrittenAcrossGoByStages) {
   auto graph = parse_graph(
       "graph \"g\"\ninput %x : f32[4,64,32,32]\ninput %m : f32[64]\ninput %v : f32[64]\n\n"
@@ -103,31 +105,61 @@ TEST(Loop, RowsThatAreWrittenAcrossGoByStages) {
       "output %y\nend\n");
   ASSERT_TRUE(graph) << graph.error().text();
   plan::Region region{.name = "region", .nodes = {0}, .reads = graph->inputs(), .writes = graph->outputs};
-  RegionRequest request = plain_request(*graph, region);
-  auto kernels = [&] {
-    for (const Family& family : loop_families())
-      if (family.technique == "batch_norm") return family.write(request)->kernels;
-    return 0;
-  };
+  plan::Context context(*graph, h200(), Numerics::standard);
+  RegionRequest request = plain_request(context, region);
+  auto kernels = [&] { return batch_norm().write(request)->kernels; };
   EXPECT_EQ(kernels(), 1);
   request.writes[0].strides = {64 * 1024, 1, 32 * 64, 64};
   EXPECT_GT(kernels(), 1);
+}
+
+// What a decision knows of the machine, it is told: fewer multiprocessors need fewer parts of a row.
+TEST(Loop, PartsOfRowsFollowTheMultiprocessors) {
+  auto graph = parse_graph(
+      "graph \"g\"\ninput %x : f32[4,4000000]\n\n%y = sum(%x) dims=[1] : f32[4]\n\noutput %y\nend\n");
+  ASSERT_TRUE(graph) << graph.error().text();
+  plan::Region region{.name = "region", .nodes = {0}, .reads = graph->inputs(), .writes = graph->outputs};
+  auto workspace = [&](int sms) {
+    GpuSpec gpu = h200();
+    gpu.sms = sms;
+    plan::Context context(*graph, gpu, Numerics::standard);
+    return row().write(plain_request(context, region))->workspace_bytes;
+  };
+  EXPECT_GT(workspace(132), 2 * workspace(32));
 }
 
 TEST(Loop, IndicesAreWideWhereTheyMustBe) {
   std::string source = written(
       "graph \"g\"\ninput %x : f32[5,1000000000]\n\n%y = neg(%x) : f32[5,1000000000]\n\noutput %y\nend\n",
       "loop");
-  EXPECT_NE(source.find("const int64_t pack = (static_cast<int64_t>(blockIdx.x) * blockDim.x"),
+  EXPECT_NE(source.find("const int64_t vector = static_cast<int64_t>(blockIdx.x) * blockDim.x"),
             std::string::npos)
       << source;
 }
 
-TEST(Tidy, LeavesOutWhatNobodyUses) {
-  EXPECT_EQ(without_unused("  const float a = x[0];\n  const float b = a;\n  y[0] = 1;\n"), "  y[0] = 1;\n");
-  EXPECT_EQ(without_unused("  float a_held[4];\n  a_held[e] = x;\n  y[0] = x;\n"), "  y[0] = x;\n");
-  EXPECT_EQ(without_unused("  float a_held[4];\n  a_held[e] = x;\n  y[0] = a_held[e];\n"),
-            "  float a_held[4];\n  a_held[e] = x;\n  y[0] = a_held[e];\n");
+// What only the second result needs is not computed for the first.
+TEST(Loop, NothingIsComputedForNobody) {
+  std::string source = written(
+      "graph \"g\"\ninput %x : f32[1,8,9,9]\n\n%y, %p = max_pool(%x) kernel=[3,3] stride=[2,2] padding=[1,1] "
+      "dilation=[1,1] indices=true : f32[1,8,5,5], i64[1,8,5,5]\n\noutput %y\nend\n",
+      "loop");
+  EXPECT_NE(source.find(" = x_value;"), std::string::npos) << source;
+  EXPECT_EQ(source.find("_from"), std::string::npos) << source;
+}
+
+// Constants stay numbers until they are printed: a mean over a window that is always whole is a product.
+TEST(Loop, MeansOfWholeWindowsAreProducts) {
+  auto mean = [](const char* padding) {
+    return written(
+        format("graph \"g\"\ninput %x : f32[1,8,8,8]\n\n%y = avg_pool(%x) kernel=[2,2] stride=[2,2] "
+               "padding={} count_padding=false : {}\n\noutput %y\nend\n",
+               padding, std::string_view(padding) == "[0,0]" ? "f32[1,8,4,4]" : "f32[1,8,5,5]"),
+        "loop");
+  };
+  EXPECT_NE(mean("[0,0]").find(" * 0.25f;"), std::string::npos) << mean("[0,0]");
+  EXPECT_NE(mean("[1,1]").find("static_cast<float>((y_end - y_begin) * (x_end - x_begin))"),
+            std::string::npos)
+      << mean("[1,1]");
 }
 
 }  // namespace

@@ -3,10 +3,12 @@
 //   build/dev/loops_bench > loops.cu
 //   nvcc -std=c++20 -O3 -arch=sm_90a -I src/program/include loops.cu -o loops && ./loops
 #include <cstdio>
+#include <set>
 
 #include "base/format.h"
-#include "code/loops/families.h"
+#include "base/text.h"
 #include "code/loops/kernel.h"
+#include "code/loops/techniques.h"
 #include "graph/text.h"
 
 namespace stitch::code::loops {
@@ -96,8 +98,10 @@ static void report(const char* label, double bytes, int kernels, Run run) {
 )";
 
 int write() {
-  std::string kernels, calls, includes;
+  std::string kernels, calls;
+  std::set<std::string> includes;
   int number = 0;
+  const GpuSpec gpu = *find_gpu("H200");
   for (const Case& each : cases) {
     auto graph = parse_graph(
         format("graph \"g\"\n{}\n\n{}\n\noutput {}\nend\n", each.inputs, each.nodes, each.output));
@@ -106,38 +110,38 @@ int write() {
     for (size_t n = 0; n < graph->nodes.size(); ++n) region.nodes.push_back(static_cast<int32_t>(n));
     plan::complete(*graph, region);
     region.name = format("region_{}", number++);
-    auto technique = classify(*graph, region);
+    const plan::Context context(*graph, gpu, Numerics::standard);
+    auto technique = classify(context, region);
     if (!technique) return std::fprintf(stderr, "%s: %s\n", each.label, technique.error().text().c_str()), 1;
-    RegionRequest request = plain_request(*graph, region);
-    for (const Family& family : loop_families()) {
-      if (family.technique != *technique) continue;
-      auto code = family.write(request);
-      if (!code) return std::fprintf(stderr, "%s: %s\n", each.label, code.error().text().c_str()), 1;
-      includes = code->includes;
-      kernels += code->source + "\n";
-      double bytes = 0;
-      std::string memory, arguments, freed;
-      for (const auto* places : {&request.reads, &request.writes})
-        for (const Place& place : *places) {
-          int64_t size = element_count(place.shape) * size_of(place.dtype);
-          bytes += static_cast<double>(size);
-          memory += format("    auto* {} = static_cast<{}*>(fresh({}));\n", place.pointer,
-                           element_type(place.dtype), size);
-          freed += format(" cudaFree({});", place.pointer);
-        }
-      if (code->workspace_bytes > 0) {
-        memory += format("    void* workspace = fresh({});\n", code->workspace_bytes);
-        freed += " cudaFree(workspace);";
+    RegionRequest request = plain_request(context, region);
+    auto code = (*technique)->write(request);
+    if (!code) return std::fprintf(stderr, "%s: %s\n", each.label, code.error().text().c_str()), 1;
+    for (std::string& line : split(code->includes, '\n'))
+      if (!line.empty()) includes.insert(std::move(line));
+    kernels += code->source + "\n";
+    double bytes = 0;
+    std::string memory, arguments, freed;
+    for (const auto* places : {&request.reads, &request.writes})
+      for (const Place& place : *places) {
+        int64_t size = element_count(place.shape) * size_of(place.dtype);
+        bytes += static_cast<double>(size);
+        memory += format("    auto* {} = static_cast<{}*>(fresh({}));\n", place.pointer,
+                         element_type(place.dtype), size);
+        freed += format(" cudaFree({});", place.pointer);
       }
-      for (const Setting& setting : code->settings)
-        memory += format("    const int {} = {};\n", setting.variable, setting.value);
-      for (const std::string& argument : code->arguments) arguments += argument + ", ";
-      calls += format(
-          "  {{\n{}    report(\"{}\", {:.0f}.0, {}, [&] {{ return enqueue_{}({}nullptr); }});\n   {}\n  }}\n",
-          memory, each.label, bytes, code->kernels, region.name, arguments, freed);
+    if (code->workspace_bytes > 0) {
+      memory += format("    void* workspace = fresh({});\n", code->workspace_bytes);
+      freed += " cudaFree(workspace);";
     }
+    for (const Setting& setting : code->settings)
+      memory += format("    const int {} = {};\n", setting.variable, setting.value);
+    for (const std::string& argument : code->arguments) arguments += argument + ", ";
+    calls += format(
+        "  {{\n{}    report(\"{}\", {:.0f}.0, {}, [&] {{ return enqueue_{}({}nullptr); }});\n   {}\n  }}\n",
+        memory, each.label, bytes, code->kernels, region.name, arguments, freed);
   }
-  std::printf("%s\n%s\n%sint main() {\n%s}\n", includes.c_str(), head, kernels.c_str(), calls.c_str());
+  for (const std::string& line : includes) std::printf("%s\n", line.c_str());
+  std::printf("%s\n%sint main() {\n%s}\n", head, kernels.c_str(), calls.c_str());
   return 0;
 }
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/format.h"
-#include "code/loops/families.h"
+#include "code/loops/is_expression.h"
 #include "code/loops/loop.h"
 #include "code/loops/pool_shape.h"
 #include "code/loops/pool_strip.h"
@@ -60,126 +60,124 @@ class PoolWriter {
         emitter_(request),
         dtype_(request.graph.type(node_.operands[0]).dtype),
         type_(computed_type(dtype_)),
-        identity_(literal(pool.largest ? -INFINITY : 0, dtype_)) {}
+        identity_(number(pool.largest ? -INFINITY : 0, dtype_)) {}
 
   Kernel write() {
     const Shape& out = request_.graph.type(node_.results[0]).shape;
-    Shape planes(out.begin(), out.begin() + 2);
-    if (pool_.dims == 3) planes.push_back(out[2]);
-    int64_t blocks = element_count(planes) * tile_.rows_tiles * tile_.columns_tiles;
-    const char* type = emitter_.index_type();
-    emitter_.line(format("const {0} tile = static_cast<{0}>(blockIdx.x);", type));
+    Shape images(out.begin(), out.begin() + 2);
+    if (pool_.dims == 3) images.push_back(out[2]);
+    int64_t blocks = element_count(images) * tile_.rows_tiles * tile_.columns_tiles;
+    const Type type = emitter_.index_type();
+    emitter_.add(define_constant(type, "tile", launch_index(type, "blockIdx.x")));
     emitter_.scopes().introduce("tile");
     Index tile = Index::variable("tile", blocks);
-    Indices at = unflatten(tile, {element_count(planes), tile_.rows_tiles, tile_.columns_tiles});
-    plane_ = unflatten(at[0], planes);
+    Indices at = unflatten(tile, {element_count(images), tile_.rows_tiles, tile_.columns_tiles});
+    image_ = unflatten(at[0], images);
     first_row_ = at[1] * tile_.rows;
     first_column_ = at[2] * tile_.columns;
-    emitter_.line(format("__shared__ {} columns[{}];", type_, tile_.rows * tile_.width));
+    emitter_.add(define_shared(type_, "columns", {tile_.rows * tile_.width}));
     down();
-    emitter_.line("__syncthreads();");
+    emitter_.add({Barrier{}});
     across();
-    Kernel kernel;
-    kernel.name = request_.name;
-    kernel.threads = tile_.threads;
-    kernel.blocks = std::to_string(blocks);
-    kernel.body = emitter_.scopes().take(2);
-    kernel.used = emitter_.used();
-    return kernel;
+    return kernel_of(emitter_, request_.name, tile_.threads, {blocks});
   }
 
  private:
-  std::string joined(const std::string& into, const std::string& x) const {
-    return pool_.largest ? format("{0} = stitch::larger({0}, {1});", into, x) : format("{} += {};", into, x);
+  Statement joined(const Expression& into, const Expression& x) const {
+    return pool_.largest ? assign(into, call("stitch::maximum", {into, x})) : assign(into, x, Operator::add);
   }
-  void open(std::string_view header) { emitter_.scopes().open(std::string(header), {}, true); }
+  static Expression within(const Index& index, int64_t size) { return both(index >= 0, index < size); }
+  // An index of the input: of one element, too, since it may lie in the padding.
+  Index declare_input(const char* name, const Expression& value, int64_t size) {
+    return emitter_.declare_index(name, value, std::max<int64_t>(size, 2));
+  }
+  // A loop in which nothing may be moved.
+  void open(For loop) {
+    std::string variable = loop.variable;
+    emitter_.scopes().open({std::move(loop)}, {variable}, true);
+  }
+  // For each row of the tile's results, r.
+  void each_row(Statement body, bool braces) {
+    emitter_.add({For{int_type, "r", 0, tile_.rows, 1, For::whole, {std::move(body)}, braces}});
+  }
 
   // Each thread goes down a column of the input, for all rows of results.
   void down() {
-    bool flat = pool_.dims == 1;
-    emitter_.scopes().open(
-        format("#pragma unroll\nfor (int i = static_cast<int>(threadIdx.x); i < {}; i += {})", tile_.width,
-               tile_.threads),
-        {"i"}, true);
-    emitter_.line(format("{} found[{}];", type_, tile_.rows));
-    emitter_.line("#pragma unroll");
-    emitter_.line(format("for (int r = 0; r < {}; ++r) found[r] = {};", tile_.rows, identity_));
-    Index begin = first_column_ * pool_.x.stride - pool_.x.padding;
-    Index x = emitter_.declare_index("x", sum_text(begin, "i"), std::max<int64_t>(pool_.x.in, 2));
-    open(format("if ({0} >= 0 && {0} < {1})", x.text(), pool_.x.in));
-    Indices from = {plane_[0], plane_[1]};
+    open({int_type, "i", launch_index(int_type, "threadIdx.x"), tile_.width, tile_.threads, For::whole});
+    emitter_.add(define_variable(type_, "found", {}, {tile_.rows}));
+    each_row(assign(element("found", r_), identity_), false);
+    Index x = declare_input("x", sum_of(first_column_ * pool_.x.stride - pool_.x.padding, i_), pool_.x.in);
+    emitter_.guard(within(x, pool_.x.in));
+    Indices from = {image_[0], image_[1]};
     if (pool_.dims == 3) {
-      emitter_.scopes().open(format("for (int kz = 0; kz < {}; ++kz)", pool_.z.taps), {"kz"}, true);
-      Index z_begin = plane_[2] * pool_.z.stride - pool_.z.padding;
-      Index z = emitter_.declare_index(
-          "z", sum_text(z_begin, pool_.z.dilation > 1 ? format("kz * {}", pool_.z.dilation) : "kz"),
-          std::max<int64_t>(pool_.z.in, 2));
-      open(format("if ({0} >= 0 && {0} < {1})", z.text(), pool_.z.in));
+      open({int_type, "kz", 0, pool_.z.taps});
+      const Expression kz = named("kz");
+      Index z = declare_input("z",
+                              sum_of(image_[2] * pool_.z.stride - pool_.z.padding,
+                                     pool_.z.dilation > 1 ? kz * pool_.z.dilation : kz),
+                              pool_.z.in);
+      emitter_.guard(within(z, pool_.z.in));
       from.push_back(z);
     }
-    if (flat) {
+    if (pool_.dims == 1) {
       from.push_back(x);
-      emitter_.line(joined("found[0]", emitter_.value(node_.operands[0], from)));
+      Expression value = emitter_.value(node_.operands[0], from);
+      emitter_.add(joined(element("found", 0), value));
     } else {
-      emitter_.scopes().open(format("#pragma unroll\nfor (int k = 0; k < {}; ++k)", tile_.depth), {"k"},
-                             true);
-      Index y_begin = first_row_ * pool_.y.stride - pool_.y.padding;
-      Index y = emitter_.declare_index("y", sum_text(y_begin, "k"), std::max<int64_t>(pool_.y.in, 2));
-      from.push_back(y);
-      from.push_back(x);
-      emitter_.line(format("{} here = {};", type_, identity_));
-      open(format("if ({0} >= 0 && {0} < {1})", y.text(), pool_.y.in));
-      emitter_.line(format("here = {};", emitter_.value(node_.operands[0], from)));
-      emitter_.close();
-      // Which rows look at this element is known when the loops are unrolled.
-      emitter_.line("#pragma unroll");
-      emitter_.line(format("for (int r = 0; r < {}; ++r) {{", tile_.rows));
-      std::string past = "k";
-      if (tile_.rows > 1) past = pool_.y.stride > 1 ? format("k - r * {}", pool_.y.stride) : "k - r";
-      std::string looks = format("{} >= 0 && {} <= {}", past, past, pool_.y.reach() - 1);
-      if (pool_.y.dilation > 1) looks += format(" && ({}) % {} == 0", past, pool_.y.dilation);
-      emitter_.line(format("  if ({}) {}", looks, joined("found[r]", "here")));
-      emitter_.line("}");
-      emitter_.close();
+      down_taps(from, x);
     }
     if (pool_.dims == 3) {
       emitter_.close();
       emitter_.close();
     }
     emitter_.close();
-    emitter_.line("#pragma unroll");
-    emitter_.line(
-        format("for (int r = 0; r < {}; ++r) columns[r * {} + i] = found[r];", tile_.rows, tile_.width));
+    each_row(assign(element("columns", r_ * tile_.width + i_), element("found", r_)), false);
+    emitter_.close();
+  }
+
+  void down_taps(Indices from, const Index& x) {
+    const Expression k = named("k"), here = named("here");
+    open({int_type, "k", 0, tile_.depth, 1, For::whole});
+    Index y = declare_input("y", sum_of(first_row_ * pool_.y.stride - pool_.y.padding, k), pool_.y.in);
+    from.push_back(y);
+    from.push_back(x);
+    emitter_.add(define_variable(type_, "here", identity_));
+    emitter_.guard(within(y, pool_.y.in));
+    Expression value = emitter_.value(node_.operands[0], from);
+    emitter_.add(assign(here, value));
+    emitter_.close();
+    // Which rows look at this element is known when the loops are unrolled.
+    Expression past = k;
+    if (tile_.rows > 1) past = k - (pool_.y.stride > 1 ? r_ * pool_.y.stride : r_);
+    Expression looks = both(past >= 0, past <= pool_.y.reach() - 1);
+    if (pool_.y.dilation > 1) looks = both(looks, past % pool_.y.dilation == 0);
+    each_row(only_if(looks, joined(element("found", r_), here)), true);
     emitter_.close();
   }
 
   // Then each result is made from neighbouring columns.
   void across() {
-    emitter_.scopes().open(format("for (int i = static_cast<int>(threadIdx.x); i < {}; i += {})",
-                                  tile_.rows * tile_.columns, tile_.threads),
-                           {"i"}, true);
-    std::string r = tile_.rows > 1 ? format("i / {}", tile_.columns) : "0";
-    std::string c = tile_.rows > 1 ? format("i % {}", tile_.columns) : "i";
-    emitter_.line(format("const int r = {}, c = {};", r, c));
-    Index y = emitter_.declare_index("y", sum_text(first_row_, "r"), pool_.y.out);
-    Index x = emitter_.declare_index("x", sum_text(first_column_, "c"), pool_.x.out);
-    std::string inside;
-    if (tile_.columns_tiles * tile_.columns != pool_.x.out) inside = format("{} < {}", x.text(), pool_.x.out);
-    if (tile_.rows_tiles * tile_.rows != pool_.y.out)
-      inside += format("{}{} < {}", inside.empty() ? "" : " && ", y.text(), pool_.y.out);
-    if (!inside.empty()) open("if (" + inside + ")");
-    emitter_.line(format("{} all = {};", type_, identity_));
-    emitter_.line("#pragma unroll");
-    std::string tap = pool_.x.dilation > 1 ? format("k * {}", pool_.x.dilation) : "k";
-    std::string place = pool_.x.stride > 1 ? format("c * {}", pool_.x.stride) : "c";
-    emitter_.line(format("for (int k = 0; k < {}; ++k) {}", pool_.x.taps,
-                         joined("all", format("columns[r * {} + {} + {}]", tile_.width, place, tap))));
-    if (!pool_.largest) emitter_.line(format("all *= {};", literal(pool_.share, dtype_)));
-    Indices at = plane_;
+    const Expression c = named("c"), k = named("k"), all = named("all");
+    open({int_type, "i", launch_index(int_type, "threadIdx.x"), tile_.rows * tile_.columns, tile_.threads});
+    emitter_.add(define_constant(int_type, "r", tile_.rows > 1 ? i_ / tile_.columns : 0));
+    emitter_.add(define_constant(int_type, "c", tile_.rows > 1 ? i_ % tile_.columns : i_));
+    Index y = emitter_.declare_index("y", sum_of(first_row_, r_), pool_.y.out);
+    Index x = emitter_.declare_index("x", sum_of(first_column_, c), pool_.x.out);
+    Expression inside;
+    if (tile_.columns_tiles * tile_.columns != pool_.x.out) inside = x < pool_.x.out;
+    if (tile_.rows_tiles * tile_.rows != pool_.y.out) inside = both(inside, y < pool_.y.out);
+    if (!inside.empty()) emitter_.guard(inside);
+    emitter_.add(define_variable(type_, "all", identity_));
+    const Expression place = r_ * tile_.width + (pool_.x.stride > 1 ? c * pool_.x.stride : c) +
+                             (pool_.x.dilation > 1 ? k * pool_.x.dilation : k);
+    emitter_.add({For{
+        int_type, "k", 0, pool_.x.taps, 1, For::whole, {joined(all, element("columns", place))}, false}});
+    if (!pool_.largest) emitter_.add(assign(all, number(pool_.share, dtype_), Operator::multiply));
+    Indices at = image_;
     if (pool_.dims > 1) at.push_back(y);
     at.push_back(x);
     const Shape& shape = request_.graph.type(node_.results[0]).shape;
-    emitter_.scopes().remember(key_of(node_.results[0], at), "all");
+    emitter_.scopes().remember(key_of(node_.results[0], at), all);
     for (const Place& write : request_.writes) {
       Indices there = write.shape == shape ? at : unflatten(flatten(at, shape), write.shape);
       emitter_.store(write, there, emitter_.value(write.value, there));
@@ -194,8 +192,10 @@ class PoolWriter {
   const Tile& tile_;
   LoopEmitter emitter_;
   DType dtype_;
-  std::string type_, identity_;
-  Indices plane_;
+  Type type_;
+  Expression identity_;
+  const Expression i_ = named("i"), r_ = named("r");
+  Indices image_;
   Index first_row_, first_column_;
 };
 

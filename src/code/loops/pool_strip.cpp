@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "base/format.h"
-#include "code/loops/families.h"
+#include "code/loops/is_expression.h"
 #include "code/loops/loop.h"
 #include "code/loops/row_plan.h"
 
@@ -30,61 +30,57 @@ class StripWriter {
   Kernel write() {
     const Shape& out = request_.graph.type(node_.results[0]).shape;
     const int64_t rows = out[0] * out[1], count = rows * strips_;
-    const char* type = emitter_.index_type();
-    emitter_.line("const int lane = static_cast<int>(threadIdx.x) % 32;");
+    const Type type = emitter_.index_type();
+    emitter_.add(define_constant(int_type, "lane", launch_index(int_type, "threadIdx.x") % lanes));
     emitter_.scopes().introduce("lane");
-    emitter_.line(
-        format("const {0} tile = static_cast<{0}>(blockIdx.x) * {1} + static_cast<{0}>(threadIdx.x) "
-               "/ 32;",
-               type, threads / lanes));
+    emitter_.add(define_constant(
+        type, "tile",
+        launch_index(type, "blockIdx.x") * (threads / lanes) + launch_index(type, "threadIdx.x") / lanes));
     emitter_.scopes().introduce("tile");
-    if (count % (threads / lanes) != 0)
-      emitter_.line(format("if (tile >= {}) return;  // the whole warp", count));
+    if (count % (threads / lanes) != 0) {
+      Statement past = only_if(named("tile") >= count, {Return{}});
+      past.comment = "the whole warp";
+      emitter_.add(std::move(past));
+    }
     Indices at = unflatten(Index::variable("tile", count), {rows, strips_});
     row_ = unflatten(at[0], {out[0], out[1]});
     first_ = at[1] * results_;
     load();
-    emitter_.line(format("stitch::take_windows<{}, {}>(held, stitch::{}());", pool_.x.taps, pool_.x.dilation,
-                         pool_.largest ? "Larger" : "Add"));
+    emitter_.add(
+        evaluate(collective(format("stitch::take_windows<{}, {}>", pool_.x.taps, pool_.x.dilation),
+                            {named("held"), call(pool_.largest ? "stitch::Maximum" : "stitch::Add", {})})));
     store();
-    Kernel kernel;
-    kernel.name = request_.name;
-    kernel.threads = threads;
-    kernel.blocks = std::to_string(divided_up(count, threads / lanes));
-    kernel.body = emitter_.scopes().take(2);
-    kernel.used = emitter_.used();
-    return kernel;
+    return kernel_of(emitter_, request_.name, threads, {divided_up(count, threads / lanes)});
   }
   int64_t results() const { return results_; }
 
  private:
-  void open_turns() {
-    emitter_.scopes().open(format("#pragma unroll\nfor (int i = 0; i < {}; ++i)", held), {"i"}, true);
-  }
+  void open_items() { emitter_.scopes().open({For{int_type, "i", 0, held, 1, For::whole}}, {"i"}, true); }
 
   void load() {
-    emitter_.line(format("{} held[{}];", computed_type(dtype_), held));
-    open_turns();
-    Index begin = first_ - pool_.x.padding;
-    Index x = emitter_.declare_index("x", sum_text(begin, "i * 32 + lane"), std::max<int64_t>(pool_.x.in, 2));
-    emitter_.line(format("held[i] = {};", literal(pool_.largest ? -INFINITY : 0, dtype_)));
-    emitter_.scopes().open(format("if ({0} >= 0 && {0} < {1})", x.text(), pool_.x.in), {}, true);
-    emitter_.line(format("held[i] = {};", emitter_.value(node_.operands[0], {row_[0], row_[1], x})));
+    emitter_.add(define_variable(computed_type(dtype_), "held", {}, {held}));
+    open_items();
+    Index x = emitter_.declare_index("x", sum_of(first_ - pool_.x.padding, i_ * lanes) + lane_,
+                                     std::max<int64_t>(pool_.x.in, 2));
+    emitter_.add(assign(own_, number(pool_.largest ? -INFINITY : 0, dtype_)));
+    emitter_.guard(both(x >= 0, x < pool_.x.in));
+    Expression value = emitter_.value(node_.operands[0], {row_[0], row_[1], x});
+    emitter_.add(assign(own_, value));
     emitter_.close();
     emitter_.close();
   }
 
   void store() {
-    open_turns();
-    Index x = emitter_.declare_index("x", sum_text(first_, "i * 32 + lane"), pool_.x.out);
-    std::string inside = format("i * 32 + lane < {}", results_);
-    if (strips_ * results_ != pool_.x.out) inside += format(" && {} < {}", x.text(), pool_.x.out);
-    emitter_.scopes().open(format("if ({})", inside), {}, true);
-    std::string share = pool_.largest ? "" : format(" * {}", literal(pool_.share, dtype_));
-    emitter_.line(format("const {} all = held[i]{};", computed_type(dtype_), share));
+    open_items();
+    Index x = emitter_.declare_index("x", sum_of(first_, i_ * lanes) + lane_, pool_.x.out);
+    Expression inside = i_ * lanes + lane_ < results_;
+    if (strips_ * results_ != pool_.x.out) inside = both(inside, x < pool_.x.out);
+    emitter_.guard(inside);
+    emitter_.add(define_constant(computed_type(dtype_), "all",
+                                 pool_.largest ? own_ : own_ * number(pool_.share, dtype_)));
     const Shape& shape = request_.graph.type(node_.results[0]).shape;
     Indices at = {row_[0], row_[1], x};
-    emitter_.scopes().remember(key_of(node_.results[0], at), "all");
+    emitter_.scopes().remember(key_of(node_.results[0], at), named("all"));
     for (const Place& write : request_.writes) {
       Indices there = write.shape == shape ? at : unflatten(flatten(at, shape), write.shape);
       emitter_.store(write, there, emitter_.value(write.value, there));
@@ -98,6 +94,7 @@ class StripWriter {
   const Pool& pool_;
   LoopEmitter emitter_;
   DType dtype_;
+  const Expression i_ = named("i"), lane_ = named("lane"), own_ = element("held", i_);
   int64_t strips_ = 1, results_ = 1;  // of a row, and of a strip
   Indices row_;
   Index first_;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "code/expression/statement.h"
 #include "code/index.h"
 #include "graph/graph.h"
 
@@ -34,20 +35,24 @@ struct Reduction {
 // Nothing for ops that reduce nothing.
 std::optional<Reduction> reduction_of(const Graph& graph, int32_t node);
 
-// One pass over a row. Texts mention the accumulator as `acc`, the element as `x`, its place in the row as
-// `at`, and what earlier passes found by the names given to them.
+// One pass over a row.
 struct Pass {
-  std::string type;      // of the accumulator
-  int64_t bytes = 0;     // its size
-  std::string identity;  // what it starts with
-  std::string combine;   // a functor that joins two
-  std::string neutral;   // an element that changes nothing; empty: none is known
-  std::function<std::string(const std::string& accumulator, const std::string& x, const std::string& at)>
-      step;
-  struct Finding {
-    std::string name, type, text;
+  Type type;            // of the accumulator
+  Expression identity;  // what it starts with
+  std::string combine;  // the type of a functor that joins two
+  Expression neutral;   // an element that changes nothing; none: no such is known
+  // Takes the element `x`, at place `at` of the row, into the accumulator.
+  std::function<Statement(const Expression& accumulator, const Expression& x, const Expression& at)> step;
+  // What follows from the accumulator of the whole row, in this order.
+  struct Statistic {
+    std::string name;
+    Type type;
+    Expression value;
   };
-  std::function<std::vector<Finding>(const std::string& accumulator)> finish;
+  std::function<std::vector<Statistic>(const Expression& accumulator)> finish;
+
+  Expression functor() const { return call(combine, {}); }
+  Expression combined(const Expression& a, const Expression& b) const { return call(combine + "()", {a, b}); }
 };
 
 // `single`: everything in one pass, for rows that are read from memory each time. Otherwise as many passes as
@@ -55,10 +60,12 @@ struct Pass {
 using NameOf = std::function<std::string(std::string_view)>;
 struct Scheme {
   std::vector<Pass> passes;
-  std::vector<std::string> findings;  // the names that the ops below need, in their order
+  Expressions statistics;  // the names that the ops below need, in their order
 };
 Scheme scheme_of(const Graph& graph, const Reduction& reduction, bool single, const NameOf& name_of);
-// The types of the findings in order.
-std::vector<std::string> finding_types(const Graph& graph, const Reduction& reduction);
+// The types of the statistics in order.
+std::vector<Type> statistic_types(const Graph& graph, const Reduction& reduction);
+// The number of a type that every other one is above, or below.
+Expression extreme_of(DType dtype, bool lowest);
 
 }  // namespace stitch::code::loops

@@ -1,11 +1,11 @@
 #include "code/loops/row.h"
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 
 #include "base/format.h"
-#include "base/text.h"
-#include "code/loops/families.h"
+#include "code/loops/is_expression.h"
 #include "code/loops/row_emitter.h"
 #include "code/loops/stages.h"
 
@@ -31,58 +31,51 @@ std::optional<Size> size_of_write(const Place& write, const RowPlan& plan) {
   return std::nullopt;
 }
 
-// Does a held array give anything back, besides being declared and filled?
-bool is_read(const std::string& body, const std::string& array) {
-  for (const std::string& line : split(body, '\n')) {
-    size_t at = line.find(array + "[");
-    if (at != std::string::npos && line.find_first_not_of(' ') != at) return true;
-  }
-  return false;
-}
-
 // Rows that lanes of one warp share don't mind how many of them a block has, as long as none of its threads
 // finds itself past the last row unless it looks.
 FreeThreads free_threads(const RowPlan& plan) {
-  if (plan.column || plan.turned || plan.team > 1 || plan.lanes > 32 || plan.whole_block()) return {};
-  FreeThreads out{.in_all = plan.rows * plan.lanes};
+  if (!plan.lanes_of_warp() || plan.transposed()) return {};
+  FreeThreads out{.in_all = plan.rows * plan.lanes()};
   for (int64_t threads : {64, 128, 256})
-    if (plan.overhangs() || plan.rows % (threads / plan.lanes) == 0) out.values.push_back(threads);
-  return std::ranges::find(out.values, plan.threads) != out.values.end() ? out : FreeThreads{};
+    if (plan.overhangs() || plan.rows % (threads / plan.lanes()) == 0) out.values.push_back(threads);
+  return std::ranges::find(out.values, plan.threads()) != out.values.end() ? out : FreeThreads{};
 }
 
 // Blocks of a team find each other through memory that is cleared before they start.
 void add_team(Kernel& kernel, Workspace& workspace, const RowEmitter& emitter) {
   const RowPlan& plan = emitter.plan();
-  kernel.team = plan.team;
+  kernel.team = plan.team()->blocks;
   kernel.shared_bytes = emitter.shared_bytes();
-  kernel.resident = static_cast<int>(plan.resident);
+  kernel.resident = static_cast<int>(plan.team()->resident);
   workspace = {};
-  workspace.add("unsigned", "tickets", 1, 4);
+  workspace.add({"unsigned", 4}, "tickets", 1);
   kernel.scratch = {"tickets"};
   for (const RowEmitter::TeamParts& each : emitter.team_parts) {
     // A word that says so beside each word.
-    workspace.add(format("stitch::Awaited<{}>", each.type), each.name, plan.rows * plan.team, 2 * each.bytes);
+    workspace.add({format("stitch::Awaited<{}>", each.type.name), 2 * each.type.bytes}, each.name,
+                  plan.rows * plan.team()->blocks);
     kernel.scratch.push_back(each.name);
   }
   kernel.written.insert(kernel.scratch.begin(), kernel.scratch.end());
-  kernel.before = format("STITCH_CUDA(cudaMemsetAsync(workspace, 0, {}, stream))", workspace.bytes());
+  kernel.before = call(
+      "STITCH_CUDA", {call("cudaMemsetAsync", {named("workspace"), 0, workspace.bytes(), named("stream")})});
 }
 
-// Everything in one kernel. Statements are written twice: the first time says which findings are needed and
+// Everything in one kernel. Statements are written twice: the first time says which statistics are needed and
 // in which order, so that the second time each pass can use what those before it hold in registers. A team's
 // memory is scarcer: a third time holds only what the second one read again.
 std::optional<Attempt> fused(const RegionRequest& request, const RowPlan& plan, Workspace& workspace) {
   std::vector<std::pair<Reduction, Indices>> asked;
   std::optional<std::set<std::string>> keep;
-  const int times = plan.team > 1 ? 3 : 2;
+  const int times = plan.team() ? 3 : 2;
   for (int time = 1; time <= times; ++time) {
     RowEmitter emitter(request, plan);
     emitter.collective = true;
     emitter.keep = keep;
     Indices kept = emitter.open_row();
-    for (const auto& [reduction, row] : asked) (void)emitter.findings(reduction, row);
+    for (const auto& [reduction, row] : asked) (void)emitter.statistics(reduction, row);
     Index row_number = flatten(kept, plan.reduction.kept_shape());
-    std::string guard = plan.overhangs() ? "inside" : "";
+    const Expression guard = plan.overhangs() ? named("inside") : Expression();
     auto is = [&](Size size) {
       return [&, size](const Place& write) { return size_of_write(write, plan) == size; };
     };
@@ -94,32 +87,32 @@ std::optional<Attempt> fused(const RegionRequest& request, const RowPlan& plan, 
       for (const Place& write : request.writes) {
         if (size_of_write(write, plan) != Size::whole) continue;
         Indices there = write.shape == shape ? at : unflatten(flatten(at, shape), write.shape);
-        std::string text = emitter.value(write.value, there);
-        if (plan.turned)
-          emitter.keep_turned(flatten(reduced, plan.reduction.reduced_shape()), text);
+        Expression value = emitter.value(write.value, there);
+        if (plan.transposed())
+          emitter.keep_transposed(flatten(reduced, plan.reduction.reduced_shape()), value);
         else
-          emitter.store(write, there, text);
+          emitter.store(write, there, value);
       }
       emitter.close_elements();
       if (!guard.empty()) emitter.close();
       for (const Place& write : request.writes)
-        if (plan.turned && size_of_write(write, plan) == Size::whole) emitter.store_turned(write);
+        if (plan.transposed() && size_of_write(write, plan) == Size::whole) emitter.store_transposed(write);
     }
     if (std::ranges::any_of(request.writes, is(Size::row))) {
-      std::vector<std::pair<Indices, std::string>> texts;
+      std::vector<std::pair<Indices, Expression>> values;
       for (const Place& write : request.writes) {
         if (size_of_write(write, plan) != Size::row) continue;
         Indices there = unflatten(row_number, write.shape);
-        texts.emplace_back(there, emitter.value(write.value, there));
+        values.emplace_back(there, emitter.value(write.value, there));
       }
-      std::string writer = plan.lanes > 1 ? "lane == 0" : "";
-      if (plan.team > 1) writer += " && part == 0";
-      if (!guard.empty()) writer += (writer.empty() ? "" : " && ") + guard;
+      Expression writer = plan.lanes() > 1 ? named("lane") == 0 : Expression();
+      if (plan.team()) writer = both(writer, named("part") == 0);
+      writer = both(writer, guard);
       if (!writer.empty()) emitter.guard(writer);
       size_t next = 0;
       for (const Place& write : request.writes)
         if (size_of_write(write, plan) == Size::row) {
-          emitter.store(write, texts[next].first, texts[next].second);
+          emitter.store(write, values[next].first, values[next].second);
           ++next;
         }
       if (!writer.empty()) emitter.close();
@@ -127,27 +120,22 @@ std::optional<Attempt> fused(const RegionRequest& request, const RowPlan& plan, 
     if (emitter.failed) return std::nullopt;
     asked = emitter.asked;
     if (time == 2 && times == 3) {
-      std::string body = emitter.scopes().take(2);
+      const std::set<std::string> read = names_read(emitter.scopes().take());
       keep.emplace();
       for (const auto& [key, each] : emitter.held())
-        if (is_read(body, each.array)) keep->insert(key);
+        if (read.contains(each.array)) keep->insert(key);
     }
     if (time < times) continue;
-    Attempt out({}, emitter);
-    out.kernel.name = request.name;
-    out.kernel.threads = plan.threads;
-    out.kernel.blocks = std::to_string(plan.blocks());
+    Attempt out{kernel_of(emitter, request.name, plan.threads(), {plan.blocks()}), emitter.loads};
     out.kernel.free_threads = free_threads(plan);
-    out.kernel.body = emitter.scopes().take(2);
-    out.kernel.used = emitter.used();
-    out.kernel.packed = emitter.packed();
     out.kernel.width = plan.width;
     // Rows that nobody holds are read again by every loop over them.
     if (plan.held == 0)
       out.kernel.passes = std::ssize(asked) + std::ranges::any_of(request.writes, is(Size::whole));
-    if (plan.team > 1) {
+    if (plan.team()) {
       // Nothing to hold, or more than was planned for.
-      if (emitter.shared_bytes() == 0 || emitter.shared_bytes() > team_room / plan.resident - team_extra)
+      if (emitter.shared_bytes() == 0 ||
+          emitter.shared_bytes() > request.context.gpu.shared_per_block / plan.team()->resident - team_extra)
         return std::nullopt;
       add_team(out.kernel, workspace, emitter);
     }
@@ -157,21 +145,21 @@ std::optional<Attempt> fused(const RegionRequest& request, const RowPlan& plan, 
 }
 
 std::string shared_by(const RowPlan& plan) {
-  if (plan.team > 1)
-    return format("a row of {} elements is held in the shared memory of {} blocks", plan.length, plan.team);
-  if (plan.turned)
+  if (plan.team())
+    return format("a row of {} elements is held in the shared memory of {} blocks", plan.length,
+                  plan.team()->blocks);
+  if (plan.transposed())
     return format(
         "{} rows of {} elements a block, {} lane{} a row, written across rows through shared memory",
-        turned_rows, plan.length, plan.lanes, plan.lanes > 1 ? "s" : "");
-  if (plan.column)
-    return format("{} rows of {} elements side by side in a block, {} thread{} a row", plan.columns,
-                  plan.length, plan.lanes, plan.lanes > 1 ? "s" : "");
-  if (plan.whole_block())
-    return format("a block of {} threads a row of {} elements", plan.threads, plan.length);
-  return format("{} lane{} a row of {} elements", plan.lanes, plan.lanes > 1 ? "s" : "", plan.length);
+        transposed_rows, plan.length, plan.lanes(), plan.lanes() > 1 ? "s" : "");
+  if (plan.columns())
+    return format("{} rows of {} elements side by side in a block, {} thread{} a row",
+                  plan.columns()->columns, plan.length, plan.lanes(), plan.lanes() > 1 ? "s" : "");
+  if (plan.block()) return format("a block of {} threads a row of {} elements", plan.threads(), plan.length);
+  return format("{} lane{} a row of {} elements", plan.lanes(), plan.lanes() > 1 ? "s" : "", plan.length);
 }
 
-// One result, whose neighbours are results of neighbouring rows: channels last to planes.
+// One result, whose neighbours are results of neighbouring rows: NHWC to NCHW.
 bool lies_across(const RegionRequest& request, const RowPlan& plan) {
   const Shape& shape = request.graph.type(plan.reduction.operand).shape;
   const Place* whole = nullptr;
@@ -180,7 +168,7 @@ bool lies_across(const RegionRequest& request, const RowPlan& plan) {
       if (whole || write.shape != shape) return false;
       whole = &write;
     }
-  if (!whole || plan.reduction.grouped || plan.length < 8 || plan.rows < turned_rows || plan.column)
+  if (!whole || plan.reduction.grouped || plan.length < 8 || plan.rows < transposed_rows || plan.column)
     return false;
   if (request.graph.type(whole->value).dtype != DType::f32) return false;
   size_t kept = 0;  // which of the kept dimensions d is
@@ -192,11 +180,11 @@ bool lies_across(const RegionRequest& request, const RowPlan& plan) {
   return false;
 }
 
-// Long rows side by side, in fp16 or written in another order: stages take packs of rows, and turn what they
-// write. Rows that are written across have every line of the result in eight of them or more, which a block a
-// row writes at eight times (1.35 GB took 18 ms on an H200).
+// Long rows side by side, in fp16 or written in another order: stages take vectors of rows, and transpose
+// what they write. Rows that are written across have every line of the result in eight of them or more, which
+// a block a row writes at eight times (1.35 GB took 18 ms on an H200).
 bool better_by_stages(const RegionRequest& request, const RowPlan& plan) {
-  if (!plan.column) return plan.length > most_turned_length && lies_across(request, plan);
+  if (!plan.column) return plan.length > most_transposed_length && lies_across(request, plan);
   if (plan.length <= 512) return false;
   for (const Place& read : request.reads)
     if (size_of(read.dtype) == 2 && element_count(read.shape) * 2 > plan.rows * plan.length) return true;
@@ -208,31 +196,33 @@ bool better_by_stages(const RegionRequest& request, const RowPlan& plan) {
   return false;
 }
 
-// Where nobody says otherwise (settings: team = 1 or 0), what pays.
+// Where nobody says otherwise (the knob team), what pays.
 bool by_team(const RegionRequest& request, const RowPlan& plan) {
-  auto told = request.region.settings.find("team");
-  if (told != request.region.settings.end()) return told->second == 1;
-  return team_pays(plan, request.graph.nodes[static_cast<size_t>(plan.reduction.node)].op);
+  if (const int64_t told = request.region.choice("team", -1); told >= 0) return told == 1;
+  return team_pays(plan, request.graph.nodes[static_cast<size_t>(plan.reduction.node)].op,
+                   request.context.gpu);
 }
 
 // By lanes, a block or a team a row, whichever suits: the plan then says so.
 std::optional<Attempt> fused_as_suits(const RegionRequest& request, RowPlan& plan, bool rewrites, bool across,
                                       Workspace& workspace) {
-  plan_fused(plan);
-  if (across && plan_turned(plan)) return fused(request, plan, workspace);
+  const GpuSpec& gpu = request.context.gpu;
+  plan_fused(plan, gpu);
+  if (across && plan_transposed(plan)) return fused(request, plan, workspace);
   // Rows that are read again and written: a team holds them.
-  if (rewrites && (!plan.held || plan.blocks() < 132))
+  if (rewrites && (!plan.held || plan.blocks() < gpu.sms))
     for (int64_t values = 1; values <= 3; ++values) {
       RowPlan team = plan;
-      if (!plan_team(team, 4 * values) || !by_team(request, team)) continue;
+      if (!plan_team(team, 4 * values, gpu) || !by_team(request, team)) continue;
       if (std::optional<Attempt> made = fused(request, team, workspace)) {
         plan = team;
         return made;
       }
     }
   // Too few rows for one block each, and long ones: parts of rows do better.
-  if (plan.blocks() < (plan.held ? 64 : 264) && plan.length >= (plan.column ? 1024 : 16384))
-    return std::nullopt;
+  const int64_t few =
+      plan.held ? static_cast<int64_t>(std::bit_floor(static_cast<unsigned>(gpu.sms / 2))) : 2 * gpu.sms;
+  if (plan.blocks() < few && plan.length >= (plan.column ? 1024 : 16384)) return std::nullopt;
   return fused(request, plan, workspace);
 }
 
@@ -262,7 +252,7 @@ std::optional<RegionCode> write_fused(const RegionRequest& request) {
       best = std::move(made);
       workspace = std::move(for_team);
       how = shared_by(next);
-      if (next.held && next.team == 1) how += ", held in registers between the passes";
+      if (next.held && !next.team()) how += ", held in registers between the passes";
     }
   if (!best) return std::nullopt;
   std::string idea = format("{}: {}. {} moved.", ops_text(request), how, traffic_text(request));
@@ -271,7 +261,8 @@ std::optional<RegionCode> write_fused(const RegionRequest& request) {
 
 }  // namespace
 
-Result<void> accepts_row(const Graph& graph, const plan::Region& region) {
+Result<void> accepts_row(const plan::Context& context, const plan::Region& region) {
+  const Graph& graph = context.graph;
   bool any = false;
   for (int32_t n : region.nodes) {
     bool reduces = reduction_of(graph, n).has_value();
@@ -285,22 +276,23 @@ Result<void> accepts_row(const Graph& graph, const plan::Region& region) {
 }
 
 Result<RegionCode> write_row(const RegionRequest& request) {
-  STITCH_CHECK(accepts_row(request.graph, request.region));
+  STITCH_CHECK(accepts_row(request.context, request.region));
   std::optional<Reduction> reduction = main_reduction(request.graph, request.region);
   if (better_by_stages(request, plan_rows(request, *reduction))) return write_staged(request);
   if (std::optional<RegionCode> code = write_fused(request)) return *code;
   return write_staged(request);
 }
 
-Result<void> accepts_batch_norm(const Graph& graph, const plan::Region& region) {
-  STITCH_CHECK(accepts_row(graph, region));
+Result<void> accepts_batch_norm(const plan::Context& context, const plan::Region& region) {
+  STITCH_CHECK(accepts_row(context, region));
+  const Graph& graph = context.graph;
   for (int32_t n : region.nodes)
     if (graph.nodes[static_cast<size_t>(n)].op == Op::batch_norm) return {};
   return work_error("technique", format("{}: there is no batch_norm", region.name));
 }
 
 Result<RegionCode> write_batch_norm(const RegionRequest& request) {
-  STITCH_CHECK(accepts_batch_norm(request.graph, request.region));
+  STITCH_CHECK(accepts_batch_norm(request.context, request.region));
   std::optional<Reduction> reduction = main_reduction(request.graph, request.region);
   if (reduction && better_by_stages(request, plan_rows(request, *reduction))) return write_staged(request);
   // Channels that fit into registers are read once.

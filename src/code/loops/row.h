@@ -6,9 +6,9 @@
 
 namespace stitch::code::loops {
 
-Result<void> accepts_row(const Graph& graph, const plan::Region& region);
+Result<void> accepts_row(const plan::Context& context, const plan::Region& region);
 Result<RegionCode> write_row(const RegionRequest& request);
-Result<void> accepts_batch_norm(const Graph& graph, const plan::Region& region);
+Result<void> accepts_batch_norm(const plan::Context& context, const plan::Region& region);
 Result<RegionCode> write_batch_norm(const RegionRequest& request);
 
 }  // namespace stitch::code::loops

@@ -17,38 +17,38 @@ class RowEmitter : public LoopEmitter {
 
   // Which row this thread works on: the indices of the reduction's kept dimensions.
   Indices open_row();
-  // The same of a lane of this thread's pack of rows.
+  // The same of a lane of this thread's vector of rows.
   Indices kept_at(const Index& lane) const;
   // Results of this block's rows that lie side by side: into shared memory, then across rows to their place.
-  void keep_turned(const Index& element, const std::string& text);
-  void store_turned(const Place& write);
+  void keep_transposed(const Index& element, const Expression& value);
+  void store_transposed(const Place& write);
   // A loop over this thread's share of `reduction`'s row; returns the reduced indices of an element.
   Indices open_elements(const Reduction& reduction);
   void close_elements();
   // The accumulators of all threads of a row become one, which each of them gets.
-  std::string joined(const Pass& pass, const std::string& accumulator);
-  // Findings that reductions of the kernel are asked for are worked out by all threads of the row together.
+  Expression joined(const Pass& pass, const Expression& accumulator);
+  // Statistics that reductions of the kernel are asked for are worked out by all threads of the row together.
   bool collective = false;
   bool failed = false;  // a long reduction that can't be
   // Of what loops come by, a team holds only this; everything until it is known.
   std::optional<std::set<std::string>> keep;
-  // What loops could hold, by key: the array, and bytes of an element.
+  // What loops could hold, by key: the array.
   struct Held {
     std::string array;
-    int64_t bytes;
+    Type type;
   };
   const std::map<std::string, Held>& held() const { return held_; }
   // Memory of a team: a value a block and pass, in the workspace.
   struct TeamParts {
-    std::string type, name;
-    int64_t bytes;
+    Type type;
+    std::string name;
   };
   std::vector<TeamParts> team_parts;
   int64_t shared_bytes() const;  // of what a team's block holds
   // What was asked for, in the order in which it was found out.
   std::vector<std::pair<Reduction, Indices>> asked;
 
-  std::vector<std::string> findings(const Reduction& reduction, const Indices& kept) override;
+  Expressions statistics(const Reduction& reduction, const Indices& kept) override;
   const RowPlan& plan() const { return plan_; }
 
  protected:
@@ -57,8 +57,8 @@ class RowEmitter : public LoopEmitter {
  private:
   bool same_rows(const Reduction& reduction) const;
   void hold(const std::string& key, ValueId id);
-  std::string element_of_held(const std::string& array) const;
-  void declare_pack(const std::string& number, int64_t reach, int64_t packs);
+  Expression element_of_held(const std::string& array) const;
+  void declare_vector(const Expression& number, int64_t reach, int64_t vectors);
 
   RowPlan plan_;
   std::map<std::string, Held> held_;  // what a value at an element is called: the array that keeps it

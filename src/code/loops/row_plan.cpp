@@ -11,11 +11,12 @@ namespace stitch::code::loops {
 
 namespace {
 
-// Blocks that keep the largest GPUs of today busy: a few for each of 132 multiprocessors.
-constexpr int64_t enough_blocks = 1024;
 constexpr int64_t most_held = 32;  // elements in a thread's registers
-constexpr int64_t multiprocessors = 132;
-constexpr int64_t enough_threads = 4 * 2048 * multiprocessors;
+
+// Blocks that keep a GPU busy: a few for each multiprocessor.
+int64_t enough_blocks(const GpuSpec& gpu) {
+  return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(8 * gpu.sms)));
+}
 
 int power_above(int64_t count) {
   return static_cast<int>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(count, 1))));
@@ -108,118 +109,151 @@ std::vector<RowPlan> with_width(const RowPlan& plan, int64_t width) {
   return out;
 }
 
-std::optional<RowPlan> with_packed_rows(const RowPlan& plan, int64_t across) {
-  if (!plan.column || plan.kept_order.empty()) return std::nullopt;
-  if (plan.reduction.kept_shape()[plan.kept_order.back()] % across != 0) return std::nullopt;
-  RowPlan out = plan;
-  out.across = across;
+namespace {
+
+ByColumns fused_columns(const RowPlan& plan, const GpuSpec& gpu) {
+  // Wide blocks, where there are enough: memory likes longer stretches, and edges that share a sector are
+  // few.
+  const bool wide = plan.rows >= 128 * 2 * gpu.sms;
+  if (wide && plan.length > most_held && plan.length <= 128) {
+    const int lanes = plan.length <= 64 ? 4 : 8;
+    return {512 / lanes, lanes};
+  }
+  if (wide && plan.length > 32 * most_held) return {128, 8};
+  // Short columns are one thread's work, longer ones are shared by threads one above the other.
+  if (plan.length <= most_held) return {128, 1};
+  return {32, std::clamp(power_above(divided_up(plan.length, most_held)), 8, 32)};
+}
+
+ByLanes fused_lanes(const RowPlan& plan, const GpuSpec& gpu) {
+  const int64_t enough_threads = int64_t{4} * gpu.threads_per_sm * gpu.sms;
+  ByLanes out{std::clamp(power_above(plan.vectors()), 1, 32)};
+  // Where there are rows for everybody: up to four vectors a thread, so that more is on the way at once.
+  while (out.lanes > 8 && plan.vectors() < 4 * out.lanes && plan.rows * out.lanes / 2 >= enough_threads)
+    out.lanes /= 2;
   return out;
 }
 
-void plan_fused(RowPlan& plan) {
-  if (plan.column) {
-    // Short columns are one thread's work, longer ones are shared by threads one above the other.
-    plan.lanes =
-        plan.length <= most_held ? 1 : std::clamp(power_above(divided_up(plan.length, most_held)), 8, 32);
-    plan.columns = plan.lanes == 1 ? 128 : 32;
-    // Wide blocks, where there are enough: memory likes longer stretches, and edges that share a sector are
-    // few.
-    const bool wide = plan.rows >= 128 * 2 * multiprocessors;
-    if (wide && plan.length > most_held && plan.length <= 128) {
-      plan.lanes = plan.length <= 64 ? 4 : 8;
-      plan.columns = 512 / plan.lanes;
-    } else if (wide && plan.length > 32 * most_held) {
-      plan.lanes = 8;
-      plan.columns = 128;
-    }
-    plan.threads = plan.lanes * plan.columns;
-  } else if (plan.length <= 1024) {
-    plan.lanes = std::clamp(power_above(plan.packs()), 1, 32);
-    // Where there are rows for everybody: up to four packs a thread, so that more is on the way at once.
-    while (plan.lanes > 8 && plan.packs() < 4 * plan.lanes && plan.rows * plan.lanes / 2 >= enough_threads)
-      plan.lanes /= 2;
-    plan.threads = 128;
-  } else {
-    plan.lanes = plan.threads = std::clamp(power_above(divided_up(plan.length, 16)), 128, 1024);
-  }
-  int64_t packs = divided_up(plan.packs(), plan.lanes);
-  plan.held = packs * plan.width <= most_held ? packs : 0;
+}  // namespace
+
+void plan_fused(RowPlan& plan, const GpuSpec& gpu) {
+  if (plan.column)
+    plan.sharing = fused_columns(plan, gpu);
+  else if (plan.length <= 1024)
+    plan.sharing = fused_lanes(plan, gpu);
+  else
+    plan.sharing = ByBlock{std::clamp(power_above(divided_up(plan.length, 16)), 128, 1024)};
+  const int64_t vectors = divided_up(plan.vectors(), plan.lanes());
+  plan.held = vectors * plan.width <= most_held ? vectors : 0;
 }
 
-bool plan_turned(RowPlan& plan) {
-  if (plan.column || plan.length > most_turned_length) return false;
-  plan.turned = true;
-  plan.lanes = std::clamp(power_above(divided_up(plan.length, 16)), 1, 16);
-  plan.threads = turned_rows * plan.lanes;
-  plan.held = divided_up(plan.packs(), plan.lanes);
+bool plan_transposed(RowPlan& plan) {
+  if (plan.column || plan.length > most_transposed_length) return false;
+  const int lanes = std::clamp(power_above(divided_up(plan.length, 16)), 1, 16);
+  plan.sharing = ByLanes{lanes, transposed_rows * lanes, true};
+  plan.held = divided_up(plan.vectors(), lanes);
   return true;
 }
 
-bool plan_team(RowPlan& plan, int64_t element_bytes) {
+bool plan_team(RowPlan& plan, int64_t element_bytes, const GpuSpec& gpu) {
   if (plan.column || plan.length < 8192 || plan.rows < 2) return false;
-  plan.lanes = plan.threads = 256;
   // Blocks of a multiprocessor fill its shared memory, at least three of them: while one waits for its team,
   // others move their rows. Rows that are whole blocks need no guards, which loads would have to wait for.
-  constexpr int64_t most_bytes = 64 * 1024, least_bytes = 8 * 1024;
-  int64_t each = element_bytes * plan.width * plan.threads;  // bytes of a pack a thread
-  int64_t spread = plan.rows * plan.length * element_bytes / (4 * multiprocessors);
+  const int64_t most_bytes =
+      static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(gpu.shared_per_block / 3)));
+  const int64_t least_bytes = most_bytes / 8;
+  const int64_t threads = ByTeam::threads;
+  int64_t each = element_bytes * plan.width * threads;  // bytes of a vector a thread
+  int64_t spread = plan.rows * plan.length * element_bytes / (4 * gpu.sms);
   int64_t most = std::max<int64_t>(std::clamp(spread, least_bytes, most_bytes) / each, 1);
   double best = 0;
+  ByTeam team{0};
   for (int64_t held = most; held >= std::max<int64_t>(most / 2, 1); --held) {
-    int64_t resident = std::min<int64_t>(team_room / (held * each + team_extra), 4);  // or registers are few
-    int64_t team = divided_up(plan.packs(), held * plan.threads);
-    double filled = static_cast<double>(plan.packs()) / static_cast<double>(team * plan.threads);
-    bool whole = plan.packs() == team * plan.threads * held;
+    int64_t resident =
+        std::min<int64_t>(gpu.shared_per_block / (held * each + team_extra), 4);  // or registers are few
+    int64_t blocks = divided_up(plan.vectors(), held * threads);
+    double filled = static_cast<double>(plan.vectors()) / static_cast<double>(blocks * threads);
+    bool whole = plan.vectors() == blocks * threads * held;
     double score = filled * static_cast<double>(resident) * (whole ? 1.2 : 1.0);
     if (score < best) continue;  // of equals, more blocks
     best = score;
     plan.held = held;
-    plan.team = team;
-    plan.resident = resident;
+    team = {blocks, resident};
   }
-  return plan.team > 1 && plan.team <= plan.resident * multiprocessors / 2;
+  plan.sharing = team;
+  return team.blocks > 1 && team.blocks <= team.resident * gpu.sms / 2;
 }
 
-bool team_pays(const RowPlan& plan, Op op) {
+bool team_pays(const RowPlan& plan, Op op, const GpuSpec& gpu) {
   // A team of a whole wave loads, waits, then stores, and the memory rests in between: layer_norm of 16 rows
   // of 16 MB took 496 us on an H200, by stages 307. Three teams at a time are at different points.
-  const int64_t at_a_time = plan.resident * multiprocessors;
-  if (op == Op::batch_norm || plan.rows * plan.team <= 2 * at_a_time) return false;
-  return plan.length >= 16 * 1024 && plan.team * 3 <= at_a_time;
+  const int64_t team = plan.team()->blocks, at_a_time = plan.team()->resident * gpu.sms;
+  if (op == Op::batch_norm || plan.rows * team <= 2 * at_a_time) return false;
+  return plan.length >= 16 * 1024 && team * 3 <= at_a_time;
 }
 
-void plan_parts(RowPlan& plan) {
+namespace {
+
+// Blocks that share a row, where there are too few rows. A part should be worth its start: some vectors for
+// each of its threads.
+int64_t parts_of(const RowPlan& plan, const GpuSpec& gpu) {
+  const int64_t enough = enough_blocks(gpu);
+  if (plan.blocks() >= enough) return 1;
+  const int64_t most = std::max<int64_t>(plan.vectors() / (4 * plan.lanes()), 1);
+  return std::clamp<int64_t>(enough / plan.blocks(), 1, std::min<int64_t>(most, 1024));
+}
+
+}  // namespace
+
+void plan_parts(RowPlan& plan, const GpuSpec& gpu) {
   plan.held = 0;
-  if (plan.column && plan.across > 1) {
-    plan.threads = 256;
-    plan.columns = std::clamp(power_above(plan.rows / plan.across), 1, 32);
-    plan.lanes = plan.threads / plan.columns;
-  } else if (plan.column) {
-    plan.columns = 32;
-    plan.lanes = std::clamp(power_above(divided_up(plan.length, 8)), 1, 8);
-    plan.threads = 32 * plan.lanes;
-  } else if (plan.packs() <= 128 || plan.rows >= 16 * enough_blocks) {
-    plan.lanes = std::clamp(power_above(plan.packs()), 1, 32);
-    plan.threads = 128;
+  if (plan.column) {
+    plan.sharing = ByColumns{32, std::clamp(power_above(divided_up(plan.length, 8)), 1, 8)};
+    std::get<ByColumns>(plan.sharing).parts = parts_of(plan, gpu);
+  } else if (plan.vectors() <= 128 || plan.rows >= 16 * enough_blocks(gpu)) {
+    plan.sharing = ByLanes{std::clamp(power_above(plan.vectors()), 1, 32)};
   } else {
-    plan.lanes = plan.threads = 256;
+    plan.sharing = ByBlock{256};
+    std::get<ByBlock>(plan.sharing).parts = parts_of(plan, gpu);
   }
-  // A part should be worth its start: some packs for each of its threads.
-  int64_t most = std::max<int64_t>(plan.packs() / (4 * plan.lanes), 1);
-  plan.parts = 1;
-  if (plan.blocks() < enough_blocks && (plan.whole_block() || plan.column))
-    plan.parts = std::clamp<int64_t>(enough_blocks / plan.blocks(), 1, std::min<int64_t>(most, 1024));
+}
+
+bool plan_parts_across(RowPlan& plan, int64_t across, const GpuSpec& gpu) {
+  if (!plan.column || plan.kept_order.empty()) return false;
+  if (plan.reduction.kept_shape()[plan.kept_order.back()] % across != 0) return false;
+  constexpr int threads = 256;
+  plan.held = 0;
+  const int columns = std::clamp(power_above(plan.rows / across), 1, 32);
+  plan.sharing = ByColumns{columns, threads / columns, across};
+  std::get<ByColumns>(plan.sharing).parts = parts_of(plan, gpu);
+  return true;
+}
+
+int RowPlan::lanes() const {
+  if (columns()) return columns()->lanes;
+  return lanes_of_warp() ? lanes_of_warp()->lanes : threads();
+}
+
+int RowPlan::threads() const {
+  if (columns()) return columns()->columns * columns()->lanes;
+  if (lanes_of_warp()) return lanes_of_warp()->threads;
+  return block() ? block()->threads : ByTeam::threads;
+}
+
+int64_t RowPlan::parts() const {
+  if (columns()) return columns()->parts;
+  return block() ? block()->parts : 1;
 }
 
 int64_t RowPlan::blocks() const {
-  if (team > 1) return rows * team;
-  if (column) return divided_up(rows / across, columns);
-  return divided_up(rows, threads / lanes);
+  if (team()) return rows * team()->blocks;
+  if (columns()) return divided_up(rows / columns()->across, columns()->columns);
+  return divided_up(rows, threads() / lanes());
 }
 
 bool RowPlan::overhangs() const {
-  if (whole_block()) return false;
-  return column ? rows / across % columns != 0 : rows % (threads / lanes) != 0;
+  if (columns()) return rows / columns()->across % columns()->columns != 0;
+  return lanes_of_warp() && rows % (threads() / lanes()) != 0;
 }
 
 }  // namespace stitch::code::loops

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "base/format.h"
-#include "code/loops/families.h"
+#include "code/loops/is_expression.h"
 #include "code/loops/kernel.h"
 #include "code/loops/loop.h"
 #include "code/loops/row_plan.h"
@@ -24,42 +24,45 @@ int32_t scan_of(const Graph& graph, const plan::Region& region) {
 
 // What runs along the row.
 struct Running {
-  std::string type, identity, combine;
-  std::string of_element;            // $x at $at as a running value
-  std::vector<std::string> results;  // of the running value $run
+  Type type;
+  Expression identity;
+  std::string combine;  // the type of a functor
+  // An element at a place of the row as a running value, and the results that a running value is.
+  std::function<Expression(const Expression& x, const Expression& at)> of_element;
+  std::function<Expressions(const Expression& run)> results;
+
+  Expression combined(const Expression& a, const Expression& b) const { return call(combine + "()", {a, b}); }
 };
 
-std::string filled(std::string text, std::string_view mark, const std::string& with) {
-  for (size_t i = text.find(mark); i != std::string::npos; i = text.find(mark, i + with.size()))
-    text.replace(i, mark.size(), with);
-  return text;
-}
-
 Running running_of(const Graph& graph, const Node& node) {
-  DType dtype = graph.type(node.operands[0]).dtype;
-  std::string type = computed_type(dtype);
-  bool floating = is_floating(dtype);
-  std::string back = format("stitch::wrapped<{}>(static_cast<int64_t>($run))", stored_type(dtype));
+  const DType dtype = graph.type(node.operands[0]).dtype;
+  const Type type = computed_type(dtype);
+  auto itself = [](const Expression& x, const Expression&) { return x; };
+  auto alone = [](const Expression& run) { return Expressions{run}; };
   switch (node.op) {
     case Op::cumsum:
     case Op::cumprod: {
-      bool sum = node.op == Op::cumsum;
-      std::string combine = sum ? "stitch::Add()" : "stitch::Multiply()";
-      if (floating) return {type, literal(sum ? 0 : 1, dtype), combine, "$x", {"$run"}};
-      return {"uint64_t", sum ? "uint64_t{0}" : "uint64_t{1}", combine, "static_cast<uint64_t>($x)", {back}};
+      const bool sum = node.op == Op::cumsum;
+      const char* combine = sum ? "stitch::Add" : "stitch::Multiply";
+      if (is_floating(dtype)) return {type, number(sum ? 0 : 1, dtype), combine, itself, alone};
+      const std::string back = format("stitch::wrapped<{}>", stored_type(dtype).name);
+      return {
+          uint64_type, braced("uint64_t", {sum ? 0 : 1}), combine,
+          [](const Expression& x, const Expression&) { return static_cast_to(uint64_type, x); },
+          [=](const Expression& run) { return Expressions{call(back, {static_cast_to(int64_type, run)})}; }};
     }
-    case Op::logcumsumexp: return {type, literal(-INFINITY, dtype), "stitch::LogAddExp()", "$x", {"$run"}};
+    case Op::logcumsumexp: return {type, number(-INFINITY, dtype), "stitch::LogAddExp", itself, alone};
     default: {
-      bool largest = node.op == Op::cummax;
-      std::string full = format("stitch::Latest<{}, {}>", type, largest);
-      std::string lowest = floating            ? literal(largest ? -INFINITY : INFINITY, dtype)
-                           : type == "int64_t" ? (largest ? "INT64_MIN" : "INT64_MAX")
-                                               : (largest ? "INT32_MIN" : "INT32_MAX");
-      return {full,
-              format("{}{{{}, 0}}", full, lowest),
-              "stitch::Merged()",
-              format("{}{{$x, $at}}", full),
-              {"$run.value", "$run.position"}};
+      const bool largest = node.op == Op::cummax;
+      const Type full{format("stitch::Latest<{}, {}>", type.name, largest)};
+      const Expression lowest = extreme_of(dtype == DType::boolean ? DType::i32 : dtype, largest);
+      return {full, braced(full.name, {lowest, 0}), "stitch::Merged",
+              [=](const Expression& x, const Expression& at) {
+                return braced(full.name, {x, at});
+              },
+              [](const Expression& run) {
+                return Expressions{member(run, "value"), member(run, "position")};
+              }};
     }
   }
 }
@@ -70,10 +73,9 @@ class ScanEmitter : public LoopEmitter {
   using LoopEmitter::LoopEmitter;
   bool failed = false;
 
- protected:
-  std::string foreign(const Node&, const Indices&) override {
+  Expression foreign(const Node&, const Indices&) override {
     failed = true;
-    return "0";
+    return 0;
   }
 };
 
@@ -129,15 +131,16 @@ Indices kept_of_row(const Rows& rows) {
 
 // Writes every result that has an element at scan position `at`; `there` is where it stands in them.
 void write_results(ScanEmitter& emitter, const Rows& rows, const Running& running, const Indices& at,
-                   const Indices& there, const Shape& shape, const std::string& run) {
+                   const Indices& there, const Shape& shape, const Expression& run) {
   const RegionRequest& request = emitter.request();
   const Node& node = request.graph.nodes[static_cast<size_t>(rows.reduction.node)];
+  const Expressions results = running.results(run);
   for (size_t i = 0; i < node.results.size(); ++i)
-    emitter.scopes().remember(key_of(node.results[i], at), filled(running.results[i], "$run", run));
+    emitter.scopes().remember(key_of(node.results[i], at), results[i]);
   for (const Place& write : request.writes) {
     Indices place = write.shape == shape ? there : unflatten(flatten(there, shape), write.shape);
-    std::string text = emitter.value(write.value, place);
-    emitter.store(write, place, text);
+    Expression value = emitter.value(write.value, place);
+    emitter.store(write, place, value);
   }
 }
 
@@ -149,29 +152,23 @@ std::optional<Kernel> kernel_by_threads(const RegionRequest& request, const Rows
   Running running = running_of(request.graph, node);
   ScanEmitter emitter(request);
   constexpr int threads = 128;
-  emitter.line(format("const {0} row = static_cast<{0}>(blockIdx.x) * {1} + static_cast<{0}>(threadIdx.x);",
-                      emitter.index_type(), threads));
-  emitter.line(format("if (row >= {}) return;", plan.rows));
+  const Type type = emitter.index_type();
+  emitter.add(define_constant(
+      type, "row", launch_index(type, "blockIdx.x") * threads + launch_index(type, "threadIdx.x")));
+  emitter.add(only_if(named("row") >= plan.rows, {Return{}}));
   Indices kept = kept_of_row(rows);
-  emitter.line(format("{} carry = {};", running.type, running.identity));
+  const Expression carry = named("carry");
+  emitter.add(define_variable(running.type, "carry", running.identity));
   // Of one element nothing depends on the loop, and all would be moved out of it.
-  Index j =
-      plan.length > 1 ? emitter.open_loop("j", "0", std::to_string(plan.length), 1, plan.length) : Index(0);
+  Index j = plan.length > 1 ? emitter.open_loop("j", 0, plan.length, 1, plan.length) : Index(0);
   Indices at = rows.reduction.space.empty() ? Indices{} : rows.reduction.space_at(kept, {j}), there = at;
   if (walk.backwards) there[rows.dim] = Index(plan.length - 1) - at[rows.dim];
-  std::string x = emitter.value(node.operands[0], at);
-  emitter.line(format("carry = {}(carry, {});", running.combine,
-                      filled(filled(running.of_element, "$x", x), "$at", j.text())));
-  write_results(emitter, rows, running, at, there, rows.reduction.space, "carry");
+  Expression x = emitter.value(node.operands[0], at);
+  emitter.add(assign(carry, running.combined(carry, running.of_element(x, j))));
+  write_results(emitter, rows, running, at, there, rows.reduction.space, carry);
   if (plan.length > 1) emitter.close();
   if (emitter.failed) return std::nullopt;
-  Kernel kernel;
-  kernel.name = request.name;
-  kernel.threads = threads;
-  kernel.blocks = std::to_string(divided_up(plan.rows, threads));
-  kernel.body = emitter.scopes().take(2);
-  kernel.used = emitter.used();
-  return kernel;
+  return kernel_of(emitter, request.name, threads, {divided_up(plan.rows, threads)});
 }
 
 // A block along each row: each thread scans neighbouring elements, the block scans their totals, and the
@@ -188,95 +185,84 @@ std::optional<Attempt> kernel_by_block(const RegionRequest& request, const Rows&
     if (auto found = source_of_late(request, rows)) source = *found, whole = true;
   if (length % width != 0 || length == 1) return std::nullopt;
   ScanEmitter emitter(request);
-  const char* type = emitter.index_type();
-  // At least four elements a thread, in packs or not.
-  int64_t packs = length / width, turns = std::max<int64_t>(4 / width, 1);
-  int threads = std::clamp<int>(static_cast<int>(divided_up(packs, 32 * turns)) * 32, 32, 256);
-  int64_t per_thread = turns * width, chunk = turns * threads;
-  emitter.line(format("const {0} row = static_cast<{0}>(blockIdx.x);", type));
+  const Type type = emitter.index_type();
+  // At least four elements a thread, in vectors or not.
+  int64_t vectors = length / width, items = std::max<int64_t>(4 / width, 1);
+  int threads = std::clamp<int>(static_cast<int>(divided_up(vectors, 32 * items)) * 32, 32, 256);
+  int64_t per_thread = items * width, chunk = items * threads;
+  emitter.add(define_constant(type, "row", launch_index(type, "blockIdx.x")));
   Indices kept = kept_of_row(rows);
   Shape shape = rows.reduction.space;
   shape[rows.dim] = length;
+  const Expression item = named("item"), v = named("v"), e = named("e"), total = named("total"),
+                   carry = named("carry"), run = named("run");
+  auto mine = [](const Expression& place) { return element("mine", place); };
 
-  auto declare_pack = [&] {
-    std::string place = turns > 1 ? format("chunk + static_cast<{}>(threadIdx.x) * {} + turn", type, turns)
-                                  : format("chunk + static_cast<{}>(threadIdx.x)", type);
-    emitter.line(
-        format("const {} pack = {};", type, walk.backwards ? format("{} - ({})", packs - 1, place) : place));
-    emitter.scopes().introduce("pack");
+  auto declare_vector = [&] {
+    const Expression thread = launch_index(type, "threadIdx.x");
+    const Expression place = items > 1 ? named("chunk") + thread * items + item : named("chunk") + thread;
+    emitter.add(define_constant(type, "vector", walk.backwards ? Expression(vectors - 1) - place : place));
+    emitter.scopes().introduce("vector");
   };
   auto each = [&](const auto& body) {
-    if (turns > 1) {
-      emitter.scopes().open(format("#pragma unroll\nfor (int turn = 0; turn < {}; ++turn)", turns), {"turn"},
-                            false);
-      declare_pack();
+    if (items > 1) {
+      emitter.scopes().open({For{int_type, "item", 0, items, 1, For::whole}}, {"item"}, false);
+      declare_vector();
     }
-    emitter.guard(walk.backwards ? "pack >= 0" : format("pack < {}", packs));
-    Index pack = Index::variable("pack", packs), lane = emitter.open_pack(width);
-    std::string mine = format("mine[{}]", width > 1 && turns > 1 ? format("turn * {} + v", width)
-                                          : width > 1            ? "v"
-                                                                 : "turn");
-    body(pack * width + lane, mine);
-    emitter.close_pack();
+    emitter.guard(walk.backwards ? named("vector") >= 0 : named("vector") < vectors);
+    Index vector = Index::variable("vector", vectors), lane = emitter.open_vector(width);
+    body(vector * width + lane, mine(width == 1 ? item : items > 1 ? item * width + v : v));
+    emitter.close_vector();
     emitter.close();
-    if (turns > 1) emitter.close();
+    if (items > 1) emitter.close();
   };
 
-  emitter.line(format("{} carry = {};", running.type, running.identity));
-  emitter.scopes().open(format("for ({} chunk = 0; chunk < {}; chunk += {})", type, packs, chunk), {"chunk"},
-                        false);
-  if (turns == 1) declare_pack();
-  emitter.line(format("{} mine[{}];", running.type, per_thread));
-  emitter.line("#pragma unroll");
-  emitter.line(format("for (int e = 0; e < {}; ++e) mine[e] = {};", per_thread, running.identity));
-  each([&](const Index& place, const std::string& mine) {
+  emitter.add(define_variable(running.type, "carry", running.identity));
+  emitter.scopes().open({For{type, "chunk", 0, vectors, chunk}}, {"chunk"}, false);
+  if (items == 1) declare_vector();
+  emitter.add(define_variable(running.type, "mine", {}, {per_thread}));
+  emitter.add({For{int_type, "e", 0, per_thread, 1, For::whole, {assign(mine(e), running.identity)}, false}});
+  each([&](const Index& place, const Expression& own) {
     Index j = walk.backwards ? Index(length - 1) - place : place;
     Indices at = rows.reduction.space_at(kept, {j});
-    if (!whole) emitter.guard(format("{} < {}", j.text(), plan.length));
-    std::string x = emitter.value(source, at);
-    emitter.line(format("{} = {};", mine, filled(filled(running.of_element, "$x", x), "$at", j.text())));
+    if (!whole) emitter.guard(j < plan.length);
+    Expression x = emitter.value(source, at);
+    emitter.add(assign(own, running.of_element(x, j)));
     if (!whole) emitter.close();
   });
-  // In the order of the scan: within a pack from its end, if the row is walked from its end.
-  bool swapped = walk.backwards && width > 1;
-  std::string at = swapped ? format("mine[e ^ {}]", width - 1) : "mine[e]";
-  emitter.line(format("{} total = {};", running.type, running.identity));
-  emitter.line("#pragma unroll");
-  emitter.line(format("for (int e = 0; e < {}; ++e) {{", per_thread));
+  // In the order of the scan: within a vector from its end, if the row is walked from its end.
+  const bool swapped = walk.backwards && width > 1;
+  const Expression here = mine(swapped ? binary(Operator::bitwise_xor, e, width - 1) : e);
+  emitter.add(define_variable(running.type, "total", running.identity));
+  Block step;
   if (walk.late) {
-    emitter.line(format("  const {} own = {};", running.type, at));
-    emitter.line(format("  {} = total;", at));
-    emitter.line(format("  total = {}(total, own);", running.combine));
+    step = {define_constant(running.type, "own", here), assign(here, total),
+            assign(total, running.combined(total, named("own")))};
   } else {
-    emitter.line(format("  total = {}(total, {});", running.combine, at));
-    emitter.line(format("  {} = total;", at));
+    step = {assign(total, running.combined(total, here)), assign(here, total)};
   }
-  emitter.line("}");
-  emitter.line(format("const {} before = stitch::scan_block<{}>(total, carry, {});", running.type, threads,
-                      running.combine));
-  each([&](const Index& place, const std::string& mine) {
+  emitter.add({For{int_type, "e", 0, per_thread, 1, For::whole, std::move(step)}});
+  emitter.add(define_constant(
+      running.type, "before",
+      collective(format("stitch::scan_block<{}>", threads), {total, carry, call(running.combine, {})})));
+  each([&](const Index& place, const Expression& own) {
     Index j = (walk.backwards ? Index(length - 1) - place : place) - int64_t{walk.late};
     Indices at_scan = rows.reduction.space_at(kept, {j}), there = at_scan;
     there[rows.dim] = place;
-    emitter.line(format("const {} run = {}(before, {});", running.type, running.combine, mine));
-    write_results(emitter, rows, running, at_scan, there, shape, "run");
+    emitter.add(define_constant(running.type, "run", running.combined(named("before"), own)));
+    write_results(emitter, rows, running, at_scan, there, shape, run);
   });
   emitter.close();
   if (emitter.failed) return std::nullopt;
-  Kernel kernel;
-  kernel.name = request.name;
-  kernel.threads = threads;
-  kernel.blocks = std::to_string(plan.rows);
-  kernel.body = emitter.scopes().take(2);
-  kernel.used = emitter.used();
-  kernel.packed = emitter.packed();
-  kernel.width = width;
-  return Attempt(std::move(kernel), emitter);
+  Attempt out{kernel_of(emitter, request.name, threads, {plan.rows}), emitter.loads};
+  out.kernel.width = width;
+  return out;
 }
 
 }  // namespace
 
-Result<void> accepts_scan(const Graph& graph, const plan::Region& region) {
+Result<void> accepts_scan(const plan::Context& context, const plan::Region& region) {
+  const Graph& graph = context.graph;
   int32_t scan = scan_of(graph, region);
   if (scan == -1) return work_error("technique", format("{}: there is no scan", region.name));
   if (scan < 0) return work_error("technique", format("{}: more than one scan", region.name));
@@ -284,7 +270,7 @@ Result<void> accepts_scan(const Graph& graph, const plan::Region& region) {
     if (n != scan && !is_expression(graph, n))
       return work_error("technique", format("{}: {} is not computed element by element", region.name,
                                             info(graph.nodes[static_cast<size_t>(n)].op).name));
-  RegionRequest request = plain_request(graph, region);
+  RegionRequest request = plain_request(context, region);
   auto written = write_scan(request);
   if (!written) return written.error();
   return {};

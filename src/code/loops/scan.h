@@ -6,7 +6,7 @@
 
 namespace stitch::code::loops {
 
-Result<void> accepts_scan(const Graph& graph, const plan::Region& region);
+Result<void> accepts_scan(const plan::Context& context, const plan::Region& region);
 Result<RegionCode> write_scan(const RegionRequest& request);
 
 }  // namespace stitch::code::loops

@@ -1,12 +1,13 @@
 #include "code/loops/scatter.h"
 
 #include "base/format.h"
-#include "code/loops/families.h"
+#include "code/loops/is_expression.h"
 #include "code/loops/loop.h"
 
 namespace stitch::code::loops {
 
-Result<void> accepts_scatter(const Graph& graph, const plan::Region& region) {
+Result<void> accepts_scatter(const plan::Context& context, const plan::Region& region) {
+  const Graph& graph = context.graph;
   int scatters = 0;
   for (int32_t n : region.nodes) {
     const Node& node = graph.nodes[static_cast<size_t>(n)];
@@ -23,7 +24,7 @@ Result<void> accepts_scatter(const Graph& graph, const plan::Region& region) {
 }
 
 Result<RegionCode> write_scatter(const RegionRequest& request) {
-  STITCH_CHECK(accepts_scatter(request.graph, request.region));
+  STITCH_CHECK(accepts_scatter(request.context, request.region));
   auto make = [&] { return std::make_unique<LoopEmitter>(request); };
   std::string idea = format(
       "{}: each result element looks for the sources that name it, in their order: no atomics, and equal "

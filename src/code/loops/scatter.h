@@ -5,9 +5,9 @@
 
 namespace stitch::code::loops {
 
-Result<void> accepts_scatter(const Graph& graph, const plan::Region& region);
+Result<void> accepts_scatter(const plan::Context& context, const plan::Region& region);
 Result<RegionCode> write_scatter(const RegionRequest& request);
-Result<void> accepts_sort(const Graph& graph, const plan::Region& region);
+Result<void> accepts_sort(const plan::Context& context, const plan::Region& region);
 Result<RegionCode> write_sort(const RegionRequest& request);
 
 }  // namespace stitch::code::loops

@@ -7,11 +7,11 @@
 namespace stitch::code::loops {
 
 struct Scope {
-  std::string header;
+  Statement header;
   std::vector<std::string> variables;
   bool guard = false;
-  std::vector<std::string> lines;  // indented within the scope
-  std::map<std::string, std::string> known;
+  Block statements;
+  std::map<std::string, Expression> known;
 };
 
 Scopes::Scopes() {
@@ -21,43 +21,34 @@ Scopes::Scopes() {
 
 Scopes::~Scopes() = default;
 
-void Scopes::line(std::string text) { chain_.back()->lines.push_back(std::move(text)); }
+void Scopes::add(Statement statement) { chain_.back()->statements.push_back(std::move(statement)); }
 
-void Scopes::open(std::string header, std::vector<std::string> variables, bool guard) {
-  all_.push_back(std::make_unique<Scope>());
-  Scope* scope = all_.back().get();
-  scope->header = std::move(header);
-  scope->variables = std::move(variables);
-  scope->guard = guard;
-  chain_.push_back(scope);
+void Scopes::open(Statement header, std::vector<std::string> variables, bool guard) {
+  all_.push_back(std::make_unique<Scope>(Scope{std::move(header), std::move(variables), guard, {}, {}}));
+  chain_.push_back(all_.back().get());
 }
 
 void Scopes::close() {
   require(chain_.size() > 1, "a scope is closed that was never opened");
   Scope* scope = chain_.back();
   chain_.pop_back();
-  std::vector<std::string>& lines = chain_.back()->lines;
-  std::string header = scope->header;
-  // "#pragma unroll" and such stand on lines of their own, at the margin.
-  while (header.starts_with('#')) {
-    size_t end = header.find('\n');
-    lines.push_back(header.substr(0, end));
-    header = header.substr(end + 1);
-  }
-  lines.push_back(header + " {");
-  for (std::string& line : scope->lines)
-    lines.push_back(line.starts_with('#') || line.empty() ? line : "  " + line);
-  lines.push_back("}");
+  if (auto* loop = std::get_if<For>(&scope->header.what))
+    loop->body = std::move(scope->statements);
+  else if (auto* guard = std::get_if<If>(&scope->header.what))
+    guard->body = std::move(scope->statements);
+  else
+    std::get<While>(scope->header.what).body = std::move(scope->statements);
+  chain_.back()->statements.push_back(std::move(scope->header));
   std::erase_if(all_, [&](const auto& each) { return each.get() == scope; });
 }
 
 void Scopes::introduce(std::string variable) { chain_.back()->variables.push_back(std::move(variable)); }
 
-void Scopes::remember(const std::string& key, std::string name) {
-  chain_.back()->known[key] = std::move(name);
+void Scopes::remember(const std::string& key, Expression value) {
+  chain_.back()->known[key] = std::move(value);
 }
 
-const std::string* Scopes::find(const std::string& key) const {
+const Expression* Scopes::find(const std::string& key) const {
   for (size_t i = chain_.size(); i-- > 0;)
     if (auto found = chain_[i]->known.find(key); found != chain_[i]->known.end()) return &found->second;
   return nullptr;
@@ -78,13 +69,10 @@ Scopes::Outside::Outside(Scopes& scopes, size_t level) : scopes_(scopes), before
 
 Scopes::Outside::~Outside() { scopes_.chain_ = std::move(before_); }
 
-std::string Scopes::take(int indent) const {
+Block Scopes::take() const {
   require(chain_.size() == 1, "a scope is still open");
-  std::string out;
-  for (const std::string& line : chain_[0]->lines) {
-    if (!line.starts_with('#') && !line.empty()) out += std::string(static_cast<size_t>(indent), ' ');
-    out += line + "\n";
-  }
+  Block out = chain_[0]->statements;
+  remove_unused(out);
   return out;
 }
 

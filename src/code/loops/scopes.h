@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "code/expression/statement.h"
 #include "code/index.h"
 
 namespace stitch::code::loops {
@@ -18,17 +19,18 @@ class Scopes {
   Scopes();
   ~Scopes();
 
-  void line(std::string text);
-  // `header {`: a loop over `variables`, or a guard, out of which nothing may be moved.
-  void open(std::string header, std::vector<std::string> variables, bool guard);
+  void add(Statement statement);
+  // A loop or an If, without its body. Nothing is moved out of a guard, nor past a loop over `variables` that
+  // it depends on.
+  void open(Statement header, std::vector<std::string> variables, bool guard);
   void close();
   size_t depth() const { return chain_.size(); }
 
   // A variable of the current scope that indices may mention.
   void introduce(std::string variable);
 
-  const std::string* find(const std::string& key) const;
-  void remember(const std::string& key, std::string name);
+  const Expression* find(const std::string& key) const;
+  void remember(const std::string& key, Expression value);
 
   // The outermost scope in which these indices can be used, counted from 0. With `past_guards`, guards are no
   // border: for indices that are in range whatever the guards say.
@@ -47,8 +49,8 @@ class Scopes {
     std::vector<Scope*> before_;
   };
 
-  // The whole text; every scope but the first is closed.
-  std::string take(int indent) const;
+  // All statements that somebody needs; every scope but the first is closed.
+  Block take() const;
 
  private:
   friend class Outside;

@@ -3,7 +3,7 @@
 #include <bit>
 
 #include "base/format.h"
-#include "code/loops/families.h"
+#include "code/loops/is_expression.h"
 #include "code/loops/loop.h"
 #include "code/loops/scatter.h"
 
@@ -25,8 +25,8 @@ struct Rows {
   size_t dim = 0;
   int64_t rows = 1, length = 1, keep = 1, padded = 1;
   bool descending = false;
-  std::string type, item, before;
-  int64_t item_bytes = 8;
+  Type item;
+  std::string before;  // the type of a functor
 };
 
 Rows rows_of(const RegionRequest& request, int32_t number) {
@@ -42,9 +42,8 @@ Rows rows_of(const RegionRequest& request, int32_t number) {
   out.padded = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(out.length, 2))));
   out.descending = node.attributes.flag(node.op == Op::sort ? "descending" : "largest");
   DType dtype = request.graph.type(node.operands[0]).dtype;
-  out.type = dtype == DType::boolean ? "int" : computed_type(dtype);
-  out.item = format("stitch::SortItem<{}>", out.type);
-  out.item_bytes = out.type == "double" || out.type == "int64_t" ? 16 : 8;
+  const Type type = dtype == DType::boolean ? int_type : computed_type(dtype);
+  out.item = {format("stitch::SortItem<{}>", type.name), 2 * type.bytes};  // and a position
   out.before = format("stitch::SortsBefore<{}>", out.descending);
   return out;
 }
@@ -57,74 +56,67 @@ Indices at_of(const Rows& rows, const Index& row, const Index& j) {
 }
 
 void write_results(LoopEmitter& emitter, const Rows& rows, const Index& row, const Index& j,
-                   const std::string& item) {
+                   const Expression& item) {
   for (const Place& write : emitter.request().writes)
     emitter.store(write, at_of(rows, row, j),
-                  write.value == rows.node.results[0] ? item + ".value" : item + ".position");
+                  member(item, write.value == rows.node.results[0] ? "value" : "position"));
 }
 
-Kernel finished(LoopEmitter& emitter, std::string name, int threads, std::string blocks) {
-  Kernel kernel;
-  kernel.name = std::move(name);
-  kernel.threads = threads;
-  kernel.blocks = std::move(blocks);
-  kernel.body = emitter.scopes().take(2);
-  kernel.used = emitter.used();
-  return kernel;
+// Element i of a row, or what sorts behind all of them.
+void fill_item(LoopEmitter& emitter, const Rows& rows, const Expression& item) {
+  const Expression i = named("i");
+  emitter.add(assign(item, braced(rows.item.name, {0, named("INT_MAX")})));
+  emitter.guard(i < rows.length);
+  Expression x = emitter.value(rows.node.operands[0], at_of(rows, Index::variable("row", rows.rows),
+                                                            Index::variable("i", rows.length)));
+  emitter.add(assign(item, braced(rows.item.name, {x, static_cast_to(int_type, i)})));
+  emitter.close();
 }
 
 Kernel in_shared_memory(const RegionRequest& request, const Rows& rows) {
   LoopEmitter emitter(request);
-  const char* type = emitter.index_type();
-  int threads = static_cast<int>(std::clamp<int64_t>(rows.padded / 2, 32, 512));
-  emitter.line(format("__shared__ {} items[{}];", rows.item, rows.padded));
-  emitter.line(format("const {0} row = static_cast<{0}>(blockIdx.x);", type));
-  emitter.line(format("const {0} lane = static_cast<{0}>(threadIdx.x);", type));
-  Index row = Index::variable("row", rows.rows);
-  emitter.scopes().open(format("for ({} i = lane; i < {}; i += {})", type, rows.padded, threads), {"i"},
-                        false);
-  emitter.line(format("items[i] = {}{{0, INT_MAX}};", rows.item));
-  emitter.guard(format("i < {}", rows.length));
-  std::string x = emitter.value(rows.node.operands[0], at_of(rows, row, Index::variable("i", rows.length)));
-  emitter.line(format("items[i] = {}{{{}, static_cast<int>(i)}};", rows.item, x));
+  const Type type = emitter.index_type();
+  const int threads = static_cast<int>(std::clamp<int64_t>(rows.padded / 2, 32, 512));
+  const Expression items = named("items"), item = element(items, named("i"));
+  auto each_of = [&](int64_t count) {
+    emitter.scopes().open({For{type, "i", named("lane"), count, threads}}, {"i"}, false);
+  };
+  emitter.add(define_shared(rows.item, "items", {rows.padded}));
+  emitter.add(define_constant(type, "row", launch_index(type, "blockIdx.x")));
+  emitter.add(define_constant(type, "lane", launch_index(type, "threadIdx.x")));
+  each_of(rows.padded);
+  fill_item(emitter, rows, item);
   emitter.close();
+  emitter.add(evaluate(
+      collective(format("stitch::sort_block<{}>", threads), {items, rows.padded, call(rows.before, {})})));
+  each_of(rows.keep);
+  write_results(emitter, rows, Index::variable("row", rows.rows), Index::variable("i", rows.keep), item);
   emitter.close();
-  emitter.line(format("stitch::sort_block<{}>(items, {}, {}());", threads, rows.padded, rows.before));
-  emitter.scopes().open(format("for ({} i = lane; i < {}; i += {})", type, rows.keep, threads), {"i"}, false);
-  write_results(emitter, rows, row, Index::variable("i", rows.keep), "items[i]");
-  emitter.close();
-  return finished(emitter, request.name, threads, std::to_string(rows.rows));
+  return kernel_of(emitter, request.name, threads, {rows.rows});
 }
 
 std::vector<Kernel> in_device_memory(const RegionRequest& request, const Rows& rows) {
   std::vector<Kernel> kernels;
   for (bool last : {false, true}) {
     LoopEmitter emitter(request);
-    const char* type = emitter.index_type();
-    int64_t width = last ? rows.keep : rows.padded;
-    emitter.line(format("const {0} row = static_cast<{0}>(blockIdx.y);", type));
-    emitter.line(
-        format("const {0} i = static_cast<{0}>(blockIdx.x) * 256 + static_cast<{0}>(threadIdx.x);", type));
-    emitter.line(format("if (i >= {}) return;", width));
-    Index row = Index::variable("row", rows.rows);
-    std::string item = format("items[row * {} + i]", rows.padded);
-    if (last) {
-      write_results(emitter, rows, row, Index::variable("i", rows.keep), item);
-    } else {
-      emitter.line(format("{} = {}{{0, INT_MAX}};", item, rows.item));
-      emitter.guard(format("i < {}", rows.length));
-      std::string x =
-          emitter.value(rows.node.operands[0], at_of(rows, row, Index::variable("i", rows.length)));
-      emitter.line(format("{} = {}{{{}, static_cast<int>(i)}};", item, rows.item, x));
-      emitter.close();
-    }
-    Kernel kernel = finished(emitter, request.name + (last ? "_take" : "_fill"), 256,
-                             format("{}, {}", divided_up(width, 256), rows.rows));
+    const Type type = emitter.index_type();
+    const int64_t width = last ? rows.keep : rows.padded;
+    emitter.add(define_constant(type, "row", launch_index(type, "blockIdx.y")));
+    emitter.add(define_constant(type, "i",
+                                launch_index(type, "blockIdx.x") * 256 + launch_index(type, "threadIdx.x")));
+    emitter.add(only_if(named("i") >= width, {Return{}}));
+    const Expression item = element("items", named("row") * rows.padded + named("i"));
+    if (last)
+      write_results(emitter, rows, Index::variable("row", rows.rows), Index::variable("i", rows.keep), item);
+    else
+      fill_item(emitter, rows, item);
+    Kernel kernel = kernel_of(emitter, request.name + (last ? "_take" : "_fill"), 256,
+                              {divided_up(width, 256), rows.rows});
     kernel.scratch = {"items"};
     if (!last) {
       kernel.written = {"items"};
-      kernel.then =
-          format("stitch::sort_rows<{}>(items, {}, {}, stream)", rows.before, rows.rows, rows.padded);
+      kernel.then = call(format("stitch::sort_rows<{}>", rows.before),
+                         {named("items"), rows.rows, rows.padded, named("stream")});
     }
     kernels.push_back(std::move(kernel));
   }
@@ -133,7 +125,8 @@ std::vector<Kernel> in_device_memory(const RegionRequest& request, const Rows& r
 
 }  // namespace
 
-Result<void> accepts_sort(const Graph& graph, const plan::Region& region) {
+Result<void> accepts_sort(const plan::Context& context, const plan::Region& region) {
+  const Graph& graph = context.graph;
   int32_t sort = sort_of(graph, region);
   if (sort < 0) return work_error("technique", format("{}: nothing is sorted", region.name));
   const Node& node = graph.nodes[static_cast<size_t>(sort)];
@@ -149,19 +142,19 @@ Result<void> accepts_sort(const Graph& graph, const plan::Region& region) {
 }
 
 Result<RegionCode> write_sort(const RegionRequest& request) {
-  STITCH_CHECK(accepts_sort(request.graph, request.region));
+  STITCH_CHECK(accepts_sort(request.context, request.region));
   Rows rows = rows_of(request, sort_of(request.graph, request.region));
   Workspace workspace;
   std::vector<Kernel> kernels;
   std::string how = "a block a row, in shared memory";
   if (rows.rows * rows.keep > 0) {
-    if (rows.padded * rows.item_bytes <= 32 * 1024) {
+    if (rows.padded * rows.item.bytes <= 32 * 1024) {
       kernels = {in_shared_memory(request, rows)};
     } else if (rows.rows > 65535) {
       return work_error("technique", format("{}: {} rows of {} elements are too many to sort",
                                             request.region.name, rows.rows, rows.length));
     } else {
-      workspace.add(rows.item, "items", rows.rows * rows.padded, rows.item_bytes);
+      workspace.add(rows.item, "items", rows.rows * rows.padded);
       kernels = in_device_memory(request, rows);
       how = "all rows step by step, in device memory";
     }

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "base/format.h"
-#include "code/loops/families.h"
+#include "code/loops/is_expression.h"
 #include "code/loops/row.h"
 #include "code/loops/row_emitter.h"
 
@@ -12,25 +12,22 @@ namespace stitch::code::loops {
 
 namespace {
 
-int64_t bytes_of(const std::string& type) {
-  return type == "double" || type == "int64_t" ? 8 : type == "bool" ? 1 : 4;
-}
-
 // A reduction of a stage and where what it finds goes.
 struct Staged {
   Reduction reduction;
-  std::vector<std::string> types, arrays;
+  std::vector<Type> types;
+  std::vector<std::string> arrays;
   std::string partials;
 };
 
-// What follows from the accumulator of a whole row: findings, and the states that they renew.
-void conclude(LoopEmitter& emitter, const Scheme& scheme, const std::string& all, const Index& row,
+// What follows from the accumulator of a whole row: statistics, and the states that they renew.
+void conclude(LoopEmitter& emitter, const Scheme& scheme, const Expression& all, const Index& row,
               const std::vector<std::string>& arrays, const std::vector<const Place*>& renewed) {
-  for (const Pass::Finding& each : scheme.passes[0].finish(all))
-    emitter.line(format("const {} {} = {};", each.type, each.name, each.text));
+  for (const Pass::Statistic& each : scheme.passes[0].finish(all))
+    emitter.add(define_constant(each.type, each.name, each.value));
   for (size_t i = 0; i < arrays.size(); ++i) {
-    emitter.line(format("{}[{}] = {};", arrays[i], row.text(), scheme.findings[i]));
-    emitter.scopes().remember(format("stage|{}|{}", arrays[i], row.text()), scheme.findings[i]);
+    emitter.add(assign(element(arrays[i], row), scheme.statistics[i]));
+    emitter.scopes().remember(format("stage|{}|{}", arrays[i], row.text()), scheme.statistics[i]);
   }
   for (const Place* write : renewed) emitter.store(*write, {row}, emitter.value(write->value, {row}));
   std::erase_if(emitter.scratch,
@@ -39,17 +36,24 @@ void conclude(LoopEmitter& emitter, const Scheme& scheme, const std::string& all
 
 // The kernel of a stage, from what was emitted for it.
 Attempt attempted(RowEmitter& emitter, const RowPlan& plan, const std::string& name, int64_t width) {
-  Attempt out({}, emitter);
-  out.kernel.name = name;
-  out.kernel.threads = plan.threads;
-  out.kernel.blocks =
-      plan.parts > 1 ? format("{}, {}", plan.blocks(), plan.parts) : std::to_string(plan.blocks());
-  out.kernel.body = emitter.scopes().take(2);
-  out.kernel.used = emitter.used();
-  out.kernel.packed = emitter.packed();
+  std::vector<int64_t> blocks = {plan.blocks()};
+  if (plan.parts() > 1) blocks.push_back(plan.parts());
+  Attempt out{kernel_of(emitter, name, plan.threads(), std::move(blocks)), emitter.loads};
   out.kernel.width = width;
   out.kernel.scratch = emitter.scratch;
   return out;
+}
+
+// Where a part's accumulator goes.
+Expression part_of(const std::string& partials, const Index& row, const RowPlan& plan) {
+  const Expression part = named("blockIdx.y");
+  return element(partials, plan.rows > 1 ? Expression(row) * plan.parts() + part : part);
+}
+
+// The thread of a row that writes what its threads found together; none: each has found out for itself.
+Expression writer_of(const RowPlan& plan) {
+  return both(plan.lanes() > 1 ? named("lane") == 0 : Expression(),
+              plan.overhangs() ? named("inside") : Expression());
 }
 
 // Each thread over its share of a row, or of a part of one, for all reductions of these rows.
@@ -59,35 +63,33 @@ Attempt partial(const RegionRequest& request, Stages& stages, const RowPlan& pla
   emitter.stages = &stages;
   Indices kept = emitter.open_row();
   std::vector<Scheme> schemes;
-  std::vector<std::string> found;
+  Expressions found;
   for (const Staged& each : group) {
     schemes.push_back(scheme_of(request.graph, each.reduction, true,
                                 [&](std::string_view text) { return emitter.names().unique(text); }));
-    found.push_back(emitter.names().unique("all"));
-    emitter.line(format("{} {} = {};", schemes.back().passes[0].type, found.back(),
-                        schemes.back().passes[0].identity));
+    found.push_back(named(emitter.names().unique("all")));
+    emitter.add(define_variable(schemes.back().passes[0].type, found.back()->name,
+                                schemes.back().passes[0].identity));
   }
   if (plan.length > 0) {
     Indices reduced = emitter.open_elements(plan.reduction);
     Index place = flatten(reduced, plan.reduction.reduced_shape());
     for (size_t i = 0; i < group.size(); ++i) {
       const Reduction& reduction = group[i].reduction;
-      std::string x =
+      Expression x =
           emitter.value(reduction.operand, reduction.operand_at(reduction.space_at(kept, reduced)));
-      emitter.line(schemes[i].passes[0].step(found[i], x, place.text()));
+      emitter.add(schemes[i].passes[0].step(found[i], x, place));
     }
     emitter.close_elements();
-    for (size_t i = 0; i < group.size() && plan.lanes > 1; ++i)
-      emitter.line(format("{} = {};", found[i], emitter.joined(schemes[i].passes[0], found[i])));
+    for (size_t i = 0; i < group.size() && plan.lanes() > 1; ++i)
+      emitter.add(assign(found[i], emitter.joined(schemes[i].passes[0], found[i])));
   }
-  std::string writer = plan.lanes > 1 ? "lane == 0" : "";
-  if (plan.overhangs()) writer += writer.empty() ? "inside" : " && inside";
+  const Expression writer = writer_of(plan);
   Index row = stages.row_of(plan.reduction, kept);
   if (!writer.empty()) emitter.guard(writer);
   for (size_t i = 0; i < group.size(); ++i) {
-    if (plan.parts > 1) {
-      std::string begin = plan.rows > 1 ? format("({}) * {} + ", row.text(), plan.parts) : "";
-      emitter.line(format("{}[{}blockIdx.y] = {};", group[i].partials, begin, found[i]));
+    if (plan.parts() > 1) {
+      emitter.add(assign(part_of(group[i].partials, row, plan), found[i]));
     } else {
       conclude(emitter, schemes[i], found[i], row, group[i].arrays, stages.renewed_by(group[i].reduction));
     }
@@ -97,56 +99,57 @@ Attempt partial(const RegionRequest& request, Stages& stages, const RowPlan& pla
   return attempted(emitter, plan, name, plan.width);
 }
 
-// The same where rows stand side by side in memory: each thread over its share of a pack of them.
+// The same where rows stand side by side in memory: each thread over its share of a vector of them.
 Attempt partial_across(const RegionRequest& request, Stages& stages, const RowPlan& plan,
                        const std::string& name, const std::vector<Staged>& group) {
   RowEmitter emitter(request, plan);
   emitter.stages = &stages;
   emitter.open_row();
+  const Expression v = named("v");
   std::vector<Scheme> schemes;
-  std::vector<std::string> found;
+  Expressions found;
   for (const Staged& each : group) {
     schemes.push_back(scheme_of(request.graph, each.reduction, true,
                                 [&](std::string_view text) { return emitter.names().unique(text); }));
-    found.push_back(emitter.names().unique("all"));
+    found.push_back(named(emitter.names().unique("all")));
     const Pass& pass = schemes.back().passes[0];
-    emitter.line(format("{} {}[{}];  // of neighbouring rows", pass.type, found.back(), plan.across));
-    emitter.line("#pragma unroll");
-    emitter.line(
-        format("for (int v = 0; v < {}; ++v) {}[v] = {};", plan.across, found.back(), pass.identity));
+    Statement accumulators = define_variable(pass.type, found.back()->name, {}, {plan.across()});
+    accumulators.comment = "of neighbouring rows";
+    emitter.add(std::move(accumulators));
+    Block clear = {assign(element(found.back(), v), pass.identity)};
+    emitter.add({For{int_type, "v", 0, plan.across(), 1, For::whole, std::move(clear), false}});
   }
   Indices reduced = emitter.open_elements(plan.reduction);
-  Indices kept = emitter.kept_at(emitter.open_pack(plan.across));
+  Indices kept = emitter.kept_at(emitter.open_vector(plan.across()));
   Index place = flatten(reduced, plan.reduction.reduced_shape());
   for (size_t i = 0; i < group.size(); ++i) {
     const Reduction& reduction = group[i].reduction;
-    std::string x = emitter.value(reduction.operand, reduction.operand_at(reduction.space_at(kept, reduced)));
-    emitter.line(schemes[i].passes[0].step(found[i] + "[v]", x, place.text()));
+    Expression x = emitter.value(reduction.operand, reduction.operand_at(reduction.space_at(kept, reduced)));
+    emitter.add(schemes[i].passes[0].step(element(found[i], v), x, place));
   }
   emitter.close_elements();
-  for (size_t i = 0; i < group.size() && plan.lanes > 1; ++i)
-    emitter.line(format("stitch::reduce_columns_of<{}, {}>({}, {});", plan.columns, plan.lanes, found[i],
-                        schemes[i].passes[0].combine));
-  std::string writer = plan.lanes > 1 ? "lane == 0" : "";
-  if (plan.overhangs()) writer += writer.empty() ? "inside" : " && inside";
+  for (size_t i = 0; i < group.size() && plan.lanes() > 1; ++i)
+    emitter.add(evaluate(
+        collective(format("stitch::reduce_columns_of<{}, {}>", plan.columns()->columns, plan.lanes()),
+                   {found[i], schemes[i].passes[0].functor()})));
+  const Expression writer = writer_of(plan);
   if (!writer.empty()) emitter.guard(writer);
-  kept = emitter.kept_at(emitter.open_pack(plan.across));
+  kept = emitter.kept_at(emitter.open_vector(plan.across()));
   Index row = stages.row_of(plan.reduction, kept);
   for (size_t i = 0; i < group.size(); ++i) {
-    if (plan.parts > 1)
-      emitter.line(
-          format("{}[({}) * {} + blockIdx.y] = {}[v];", group[i].partials, row.text(), plan.parts, found[i]));
+    if (plan.parts() > 1)
+      emitter.add(assign(part_of(group[i].partials, row, plan), element(found[i], v)));
     else
-      conclude(emitter, schemes[i], found[i] + "[v]", row, group[i].arrays,
+      conclude(emitter, schemes[i], element(found[i], v), row, group[i].arrays,
                stages.renewed_by(group[i].reduction));
   }
-  emitter.close_pack();
+  emitter.close_vector();
   if (!writer.empty()) emitter.close();
 
-  return attempted(emitter, plan, name, plan.across);
+  return attempted(emitter, plan, name, plan.across());
 }
 
-// The smallest elements of what a reduction mostly reads: packs of them fill 16 bytes.
+// The smallest elements of what a reduction mostly reads: vectors of them fill 16 bytes.
 int64_t element_bytes(const RegionRequest& request, const Reduction& reduction) {
   int64_t bytes = size_of(request.graph.type(reduction.operand).dtype);
   for (const Place& place : request.reads)
@@ -160,34 +163,31 @@ Kernel finish(const RegionRequest& request, Stages& stages, const std::vector<St
               const std::string& name) {
   LoopEmitter emitter(request);
   emitter.stages = &stages;
-  const char* type = emitter.index_type();
-  int64_t rows = group[0].reduction.rows();
-  emitter.line(format(
-      "const {0} row = (static_cast<{0}>(blockIdx.x) * 128 + static_cast<{0}>(threadIdx.x)) / 32;", type));
-  emitter.line("const int lane = static_cast<int>(threadIdx.x) % 32;");
-  emitter.line(format("if (row >= {}) return;  // the whole warp", rows));
+  const Type type = emitter.index_type();
+  const int64_t rows = group[0].reduction.rows();
+  const Expression row = named("row"), lane = named("lane"), part = named("part"),
+                   thread = launch_index(type, "blockIdx.x") * 128 + launch_index(type, "threadIdx.x");
+  emitter.add(define_constant(type, "row", thread / 32));
+  emitter.add(define_constant(int_type, "lane", launch_index(int_type, "threadIdx.x") % 32));
+  Statement past = only_if(row >= rows, {Return{}});
+  past.comment = "the whole warp";
+  emitter.add(std::move(past));
   for (const Staged& each : group) {
     Scheme scheme = scheme_of(request.graph, each.reduction, true,
                               [&](std::string_view text) { return emitter.names().unique(text); });
     const Pass& pass = scheme.passes[0];
-    std::string all = emitter.names().unique("all");
-    emitter.line(format("{} {} = {};", pass.type, all, pass.identity));
-    emitter.scopes().open(format("for (int part = lane; part < {}; part += 32)", parts), {"part"}, false);
-    emitter.line(format("{0} = {1}({0}, {2}[row * {3} + part]);", all, pass.combine, each.partials, parts));
+    const Expression all = named(emitter.names().unique("all"));
+    emitter.add(define_variable(pass.type, all->name, pass.identity));
+    emitter.scopes().open({For{int_type, "part", lane, parts, 32}}, {"part"}, false);
+    emitter.add(assign(all, pass.combined(all, element(each.partials, row * parts + part))));
     emitter.close();
-    emitter.line(format("{0} = stitch::reduce_lanes<32>({0}, {1});", all, pass.combine));
-    emitter.guard("lane == 0");
+    emitter.add(assign(all, collective("stitch::reduce_lanes<32>", {all, pass.functor()})));
+    emitter.guard(lane == 0);
     conclude(emitter, scheme, all, Index::variable("row", rows), each.arrays,
              stages.renewed_by(each.reduction));
     emitter.close();
   }
-  Kernel kernel;
-  kernel.name = name;
-  kernel.threads = 128;
-  kernel.blocks = std::to_string(divided_up(rows, 4));
-  kernel.body = emitter.scopes().take(2);
-  kernel.used = emitter.used();
-  return kernel;
+  return kernel_of(emitter, name, 128, {divided_up(rows, 4)});
 }
 
 // Does making `from` need what `node` makes, inside the region?
@@ -235,9 +235,11 @@ const std::vector<std::string>& Stages::arrays_of(const Reduction& reduction) {
     started_.insert(each.node);
     const std::string base = identifier(graph[graph.nodes[static_cast<size_t>(each.node)].results[0]].name);
     Scheme scheme = scheme_of(graph, each, true, [](std::string_view name) { return identifier(name); });
-    Staged staged{each, finding_types(graph, each), {}, names_.unique("parts_of_" + base)};
-    for (size_t i = 0; i < staged.types.size(); ++i)
-      staged.arrays.push_back(names_.unique("all_" + scheme.findings[i]));
+    Staged staged{each, statistic_types(graph, each), {}, names_.unique("parts_of_" + base)};
+    for (size_t i = 0; i < staged.types.size(); ++i) {
+      staged.arrays.push_back(names_.unique("all_" + scheme.statistics[i]->name));
+      statistics_[staged.arrays.back()] = scheme.statistics[i]->name;
+    }
     widest = std::min<int64_t>(
         widest, each.length() >= 64 ? 16 / std::max<int64_t>(size_of(graph.type(each.operand).dtype), 1) : 1);
     group.push_back(std::move(staged));
@@ -254,41 +256,40 @@ const std::vector<std::string>& Stages::arrays_of(const Reduction& reduction) {
   for (const Staged& each : group) orders_[each.reduction.node] = plan.kept_order;
   std::optional<Attempt> best;
   int64_t parts = 1;
-  // The accumulators of a pack of rows are registers: of two reductions, but not of many.
+  // The accumulators of a vector of rows are registers: of two reductions, but not of many.
   if (group.size() <= 2 && reduction.length() > 0)
     for (int64_t across = 16 / element_bytes(request_, reduction); across > 1 && !best; across /= 2)
-      if (auto next = with_packed_rows(plan, across)) {
-        plan_parts(*next);
-        Attempt made = partial_across(request_, *this, *next, name, group);
-        if (made.kernel.packed.empty() || made.packed < made.scattered) continue;
+      if (RowPlan next = plan; plan_parts_across(next, across, request_.context.gpu)) {
+        Attempt made = partial_across(request_, *this, next, name, group);
+        if (made.kernel.vectorised.empty() || made.loads.vectorised < made.loads.scattered) continue;
         best = std::move(made);
-        parts = next->parts;
+        parts = next.parts();
       }
   for (int64_t width = best ? 0 : widest; width >= 1; width /= 2)
     for (RowPlan& next : with_width(plan, width)) {
-      plan_parts(next);
+      plan_parts(next, request_.context.gpu);
       Attempt made = partial(request_, *this, next, name, group);
       if (!made.pays() || (best && !made.better_than(*best))) continue;
       best = std::move(made);
-      parts = next.parts;
+      parts = next.parts();
     }
   Kernel first = std::move(best->kernel), last;
   if (parts > 1) last = finish(request_, *this, group, parts, name + "_joined");
-  Kernel& finding = parts > 1 ? last : first;
+  Kernel& statistic = parts > 1 ? last : first;
   for (const Staged& each : group) {
     for (size_t i = 0; i < each.types.size(); ++i)
-      workspace_.add(each.types[i], each.arrays[i], each.reduction.rows(), bytes_of(each.types[i]));
+      workspace_.add(each.types[i], each.arrays[i], each.reduction.rows());
     if (parts > 1) {
       const Pass pass = scheme_of(graph, each.reduction, true, [](std::string_view text) {
                           return std::string(text);
                         }).passes[0];
-      workspace_.add(pass.type, each.partials, each.reduction.rows() * parts, pass.bytes);
+      workspace_.add(pass.type, each.partials, each.reduction.rows() * parts);
       first.scratch.push_back(each.partials);
       first.written.insert(each.partials);
       last.scratch.push_back(each.partials);
     }
-    finding.scratch.insert(finding.scratch.end(), each.arrays.begin(), each.arrays.end());
-    finding.written.insert(each.arrays.begin(), each.arrays.end());
+    statistic.scratch.insert(statistic.scratch.end(), each.arrays.begin(), each.arrays.end());
+    statistic.written.insert(each.arrays.begin(), each.arrays.end());
   }
   kernels_.push_back(std::move(first));
   if (parts > 1) kernels_.push_back(std::move(last));
@@ -315,29 +316,31 @@ std::vector<const Place*> Stages::renewed_by(const Reduction& reduction) const {
   return out;
 }
 
-std::vector<std::string> LoopEmitter::findings(const Reduction& reduction, const Indices& kept) {
-  if (!stages || reduction.length() <= most_inlined) return Emitter::findings(reduction, kept);
+Expressions LoopEmitter::statistics(const Reduction& reduction, const Indices& kept) {
+  if (!stages || reduction.length() <= most_inlined) return Emitter::statistics(reduction, kept);
   const std::vector<std::string>& arrays = stages->arrays_of(reduction);
-  std::vector<std::string> types = finding_types(graph(), reduction), out;
+  const std::vector<Type> types = statistic_types(graph(), reduction);
+  Expressions out;
   Scopes::Outside outside(scopes(), scopes().outermost(kept));
   const Index row = stages->row_of(reduction, kept);
-  const std::optional<Index> start = start_of_pack(row);
+  const std::optional<Index> start = start_of_vector(row);
   for (size_t i = 0; i < arrays.size(); ++i) {
     std::string key = format("stage|{}|{}", arrays[i], row.text());
     if (!scopes().find(key)) {
-      std::string name = names().unique(arrays[i].substr(4)),
-                  element = format("{}[{}]", arrays[i], row.text());
-      if (row.appears(pack_.variable)) ++shared_loads;
+      std::string name = names().unique(stages->statistic_of(arrays[i]));
+      Expression read = element(arrays[i], row);
+      if (row.appears(vector_.variable)) ++loads.shared;
       if (start) {
-        // Scratch is aligned to more than any pack.
+        // Scratch is aligned to more than any vector.
         Scopes::Outside before(scopes(), scopes().outermost({*start}));
-        std::string pack = names().unique(name + "_pack");
-        line(format("const auto {} = stitch::load_pack<true, {}>({} + {});", pack, pack_.width, arrays[i],
-                    start->text()));
-        element = format("{}[{}]", pack, pack_.variable);
+        std::string vector = names().unique(name + "_vector");
+        add(define_constant(auto_type, vector,
+                            call(format("stitch::load_vector<true, {}>", vector_.width),
+                                 {appended(named(arrays[i]), *start)})));
+        read = element(vector, named(vector_.variable));
       }
-      line(format("const {} {} = {};", types[i], name, element));
-      scopes().remember(key, name);
+      add(define_constant(types[i], name, read));
+      scopes().remember(key, named(name));
     }
     out.push_back(*scopes().find(key));
     if (std::ranges::find(scratch, arrays[i]) == scratch.end()) scratch.push_back(arrays[i]);

@@ -1,8 +1,8 @@
 #include "code/products/attention.h"
 
 #include "base/text.h"
+#include "code/expression/type.h"
 #include "code/names.h"
-#include "code/products/scalar.h"
 #include "code/products/signature.h"
 
 namespace stitch::code {
@@ -105,7 +105,7 @@ std::string heads_struct(const Attention& a, const std::string& name, const std:
       format("  static constexpr Index heads = {}, queries = {}, keys = {};\n", a.heads, a.queries, a.keys);
   text += format("  static constexpr int width = {}, value_width = {};\n", a.width, a.value_width);
   text += format("  static constexpr float scale = {};\n  static constexpr bool causal = {};\n",
-                 literal_text(a.scale, "float"), a.causal);
+                 literal(a.scale, DType::f32), a.causal);
   text += format(
       "  static constexpr auto weights = stitch::Weights::{};\n  static constexpr auto masking = "
       "stitch::Masking::{};\n",

@@ -3,15 +3,16 @@
 // epilogue. Heads · queries · keys scores are written twice and read three times. Any mask, any shape, exact.
 // Chosen where nothing better can.
 #include <array>
+#include <cmath>
 #include <numeric>
 
 #include "base/text.h"
+#include "code/expression/print.h"
 #include "code/names.h"
 #include "code/products/attention.h"
-#include "code/products/families.h"
 #include "code/products/library_product.h"
-#include "code/products/scalar.h"
 #include "code/products/signature.h"
+#include "code/products/techniques.h"
 
 namespace stitch::code {
 
@@ -41,38 +42,57 @@ Result<std::string> score_functor(const RegionRequest& request, const Attention&
   shape.push_back(a.keys);
   Indices at(shape.size());
   if (element_count(shape) > 0) at = unflatten(Index::variable("position", element_count(shape)), shape);
-  std::string body = format("    value *= {};\n", literal_text(a.scale, number));
-  if (a.causal)
-    body += format("    if ({} > {}) value = -INFINITY;\n", at.back().text(), at[at.size() - 2].text());
+  const DType dtype = number == "double" ? DType::f64 : DType::f32;
+  const Expression value = named("value"), never = code::number(-INFINITY, dtype);
+  Block body = {assign(value, code::number(a.scale, dtype), Operator::multiply)};
+  if (a.causal) body.push_back(only_if(at.back() > at[at.size() - 2], assign(value, never)));
   std::string field;
   if (a.mask) {
-    ValueId value = a.node->operands[3];
-    const Shape& extents = request.graph.type(value).shape;
+    ValueId operand = a.node->operands[3];
+    const Shape& extents = request.graph.type(operand).shape;
     at.erase(at.begin(), at.end() - std::ssize(extents));
     for (size_t d = 0; d < extents.size(); ++d)
       if (extents[d] == 1) at[d] = 0;
     const Place& mask = *a.mask->place;
-    std::string element = format("{}[{}]", mask.pointer, find_indexed(request, value, at)->at.text());
+    const Expression read = element(mask.pointer, find_indexed(request, operand, at)->at);
     field =
         format("  const {}* {};  // {}\n", element_type(mask.dtype), mask.pointer, shape_comment(mask.shape));
-    body += mask.dtype == DType::boolean ? format("    if (!{}) value = -INFINITY;\n", element)
-                                         : format("    value += static_cast<{}>({});\n", number, element);
+    body.push_back(mask.dtype == DType::boolean
+                       ? only_if(unary(Operator::logical_not, read), assign(value, never))
+                       : assign(value, static_cast_to({number}, read), Operator::add));
   }
-  if (a.weights == "relu") body += "    if (value < 0) value = 0;\n";
-  bool positioned = body.find("position") != std::string::npos;
-  return format(
-      "struct {} {{\n{}  __device__ {} operator()({} value, {}{}) const {{\n{}    return value;\n  }}\n}};\n",
-      type, field, number, number, small ? "int" : "int64_t", positioned ? " position" : "", body);
+  if (a.weights == "relu") body.push_back(only_if(value < 0, assign(value, 0)));
+  body.push_back({Return{value}});
+  const bool positioned = names_read(body).contains("position");
+  return format("struct {} {{\n{}  __device__ {} operator()({} value, {}{}) const {{\n{}  }}\n}};\n", type,
+                field, number, number, small ? "int" : "int64_t", positioned ? " position" : "",
+                text_of(body, 4));
 }
+
+class AttentionPlain final : public ProductTechnique {
+ public:
+  std::string_view name() const override { return "attention.plain"; }
+  std::string_view idea() const override { return "scores in memory: product, softmax, product"; }
+  plan::Kind kind() const override { return plan::Kind::attention; }
+  plan::Entry entry() const override { return plan::Entry::plain; }
+  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
+    return plain_rate(context);
+  }
+
+ private:
+  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
+  Result<RegionCode> write_region(const RegionRequest& request) const override;
+};
 
 }  // namespace
 
-Result<void> accepts_attention_plain(const Graph& graph, const plan::Region& region) {
+Result<void> AttentionPlain::accepts_region(const plan::Context& context, const plan::Region& region) const {
+  const Graph& graph = context.graph;
   STITCH_TRY(Parts parts, parts_of(graph, region, attention_ops));
   return {};
 }
 
-Result<RegionCode> write_attention_plain(const RegionRequest& request) {
+Result<RegionCode> AttentionPlain::write_region(const RegionRequest& request) const {
   STITCH_TRY(Parts parts, parts_of(request.graph, request.region, attention_ops));
   STITCH_TRY(Attention a, attention_of(request, parts));
   STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, 0));
@@ -145,6 +165,11 @@ Result<RegionCode> write_attention_plain(const RegionRequest& request) {
       epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct);
   code.arguments = signature.arguments();
   return code;
+}
+
+const Technique& attention_plain() {
+  static const AttentionPlain technique;
+  return technique;
 }
 
 }  // namespace stitch::code

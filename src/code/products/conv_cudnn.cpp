@@ -1,11 +1,10 @@
 // conv.cudnn: a convolution or transposed convolution by cuDNN, bias and ReLU fused where it has them. FP32
-// exactly in class strict; TF32 where the class allows it. settings: half = 1 multiplies in fp16, channels
-// last, with FP32 sums (the same mantissa as TF32, 1.8x as fast as TF32 channels last on an H200); last = 1
-// multiplies channels last in TF32, transposed ones by phases where that wins; exact_bias = 1 adds a bias in
-// FP32, by a pass of its own behind fp16; search = 1 times the algorithms when the program is created. Which
-// of the proposals is taken is a setting of the program's. What isn't stored as cuDNN takes it is copied
-// (kernels/conv_arrange.h); filters are packed once. Chosen for every convolution with more than a few
-// channels.
+// exactly in class strict; TF32 where the class allows it. Offers: half multiplies in fp16, channels last,
+// with FP32 sums (the same mantissa as TF32, 1.8x as fast as TF32 channels last on an H200); by_class,
+// channels last multiplies in TF32, transposed ones by phases where that wins; half_exact_bias adds a bias in
+// FP32, by a pass of its own behind fp16. Knobs: search, and which of the proposals is taken, which a program
+// is created with. What isn't stored as cuDNN takes it is copied (kernels/conv_arrange.h); filters are packed
+// once. Chosen for every convolution with more than a few channels.
 #include <algorithm>
 
 #include "base/text.h"
@@ -13,17 +12,14 @@
 #include "code/products/conv_phases.h"
 #include "code/products/convolution.h"
 #include "code/products/epilogue.h"
-#include "code/products/families.h"
 #include "code/products/signature.h"
+#include "code/products/techniques.h"
+#include "plan/estimate.h"
+#include "plan/layouts.h"
 
 namespace stitch::code {
 
 namespace {
-
-int64_t setting(const plan::Region& region, const char* name, int64_t otherwise) {
-  auto found = region.settings.find(name);
-  return found == region.settings.end() ? otherwise : found->second;
-}
 
 // Everything about one region, in the order in which it is decided.
 class Writer {
@@ -37,10 +33,10 @@ class Writer {
     STITCH_TRY(parts_, parts_of(request_.graph, request_.region, convolution_ops));
     STITCH_TRY(c_, convolution_of(request_, parts_));
     DType dtype = request_.graph.type(parts_.product->results[0]).dtype;
-    bool half =
-        dtype == DType::f32 && (setting(request_.region, "half", 0) == 1 || request_.numerics == "half");
+    bool half = dtype == DType::f32 &&
+                (request_.region.offer.rounds_to_half() || request_.context.numerics == Numerics::half);
     type_ = half ? DType::f16 : dtype;
-    last_ = type_ != DType::f32 || setting(request_.region, "last", 0) == 1 ||
+    last_ = type_ != DType::f32 || request_.region.offer.order == plan::Order::channels_last ||
             (channels_last(c_, c_.x) && !dense_nchw(c_.x));
     planes_ = last_ && c_.strides(c_.result.view)[1] != 1;
     decide_phases();
@@ -99,8 +95,8 @@ class Writer {
     if (wins) phases_ = *phases;
   }
   bool is_exact() const {
-    return type_ == DType::f32 &&
-           (request_.numerics == "strict" || setting(request_.region, "exact", 0) == 1);
+    return type_ == DType::f32 && (request_.context.numerics == Numerics::strict ||
+                                   request_.region.offer.arithmetic == plan::Arithmetic::exact);
   }
 
   void decide_result() {
@@ -114,8 +110,8 @@ class Writer {
     // fp16 in memory and more to compute: one pass does both. Behind transposed convolutions cuDNN adds a
     // bias in a pass of its own, slower than ours.
     // cuDNN rounds a bias to the type of the image.
-    bool rounds_bias =
-        library && library->bias && type_ != DType::f32 && setting(request_.region, "exact_bias", 0) == 1;
+    bool rounds_bias = library && library->bias && type_ != DType::f32 &&
+                       request_.region.offer.arithmetic == plan::Arithmetic::half_exact_bias;
     in_library_ = fits && (direct_ || type_ == DType::f32) && !rounds_bias;
     finishes_ = !direct_ || !in_library_;
     if (!in_library_) library_ = {};
@@ -238,7 +234,7 @@ class Writer {
       spec += format("  spec.bias = {};\n", bias);
     }
     if (library_.activation == LibraryEpilogue::relu) spec += "  spec.relu = true;\n";
-    if (setting(request_.region, "search", 0) == 1) spec += "  spec.search = true;\n";
+    if (request_.region.choice("search", 0) == 1) spec += "  spec.search = true;\n";
     spec += proposal_spec(code_, request_.region, name);
     spec += format("  STITCH_OK_OR_RETURN({}.create(cudnn, spec));\n}}", name);
     code_.members.push_back({"stitch::Convolution", name, spec});
@@ -334,9 +330,37 @@ class Writer {
   RegionCode code_;
 };
 
+class ConvCudnn final : public ProductTechnique {
+ public:
+  std::string_view name() const override { return "conv.cudnn"; }
+  std::string_view idea() const override { return "a convolution by cuDNN, bias and ReLU fused"; }
+  plan::Kind kind() const override { return plan::Kind::convolution; }
+  std::vector<plan::Offer> offers(const plan::Context& context, const plan::Region& region) const override;
+  bool gives_way(const plan::Context&, const plan::Region&) const override { return true; }
+  std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
+    return {proposal_knob(), {"search", "1: cuDNN times its algorithms when a program is created", {0, 1}}};
+  }
+  bool has_free_epilogue() const override { return false; }
+  double rearranged_bytes(const plan::Context& context, const plan::Plan& plan,
+                          const plan::Region& region) const override;
+  plan::Rate rate(const plan::Context& context, const plan::Region& region) const override {
+    const GpuSpec& gpu = context.gpu;
+    const plan::Offer& offer = region.offer;
+    const double kernels = offer == plan::Offer{} ? 1.5 : 1;
+    if (offer.rounds_to_half()) return {gpu.fp16_convolutions, plan::streaming_share, kernels};
+    const bool tf32 = context.numerics != Numerics::strict && !is_exact(offer);
+    return {tf32 ? gpu.tf32_convolutions : 0.6 * gpu.fp32, plan::streaming_share, kernels};
+  }
+
+ private:
+  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
+  Result<RegionCode> write_region(const RegionRequest& request) const override;
+};
+
 }  // namespace
 
-Result<void> accepts_conv_cudnn(const Graph& graph, const plan::Region& region) {
+Result<void> ConvCudnn::accepts_region(const plan::Context& context, const plan::Region& region) const {
+  const Graph& graph = context.graph;
   STITCH_TRY(Parts parts, parts_of(graph, region, convolution_ops));
   const Node& node = *parts.product;
   DType dtype = graph.type(node.results[0]).dtype;
@@ -358,9 +382,58 @@ Result<void> accepts_conv_cudnn(const Graph& graph, const plan::Region& region) 
   return {};
 }
 
-Result<RegionCode> write_conv_cudnn(const RegionRequest& request) {
-  STITCH_CHECK(accepts_conv_cudnn(request.graph, request.region));
+std::vector<plan::Offer> ConvCudnn::offers(const plan::Context& context, const plan::Region& region) const {
+  using plan::Arithmetic, plan::Order;
+  const Graph& graph = context.graph;
+  const Node& node = *plan::convolution_in(graph, region);
+  const bool exact = context.rounding.must_be_exact(graph.number_of(node));
+  std::vector<plan::Offer> out = {{exact ? Arithmetic::exact : Arithmetic::by_class, Order::row_major},
+                                  {exact ? Arithmetic::by_class : Arithmetic::exact, Order::row_major}};
+  const Convolution c = geometry_of(graph, node);
+  // Channels last it is up to five times slower than in FP32 there (H200, 3 channels to 16).
+  const bool slow = c.transposed && c.dims == 3 && c.channels_in < 16;
+  if (graph.type(node.results[0]).dtype != DType::f32 || c.depthwise() || slow) return out;
+  for (Arithmetic arithmetic :
+       {Arithmetic::by_class, Arithmetic::exact, Arithmetic::half, Arithmetic::half_exact_bias})
+    out.push_back({arithmetic, Order::channels_last});
+  return out;
+}
+
+// Other orders and types, and a pass over the result for what the library's epilogue can't do.
+double ConvCudnn::rearranged_bytes(const plan::Context& context, const plan::Plan& plan,
+                                   const plan::Region& region) const {
+  const Graph& graph = context.graph;
+  const Node& node = *plan::convolution_in(graph, region);
+  const double in = static_cast<double>(graph.type(node.operands[0]).elements()),
+               out = static_cast<double>(graph.type(node.results[0]).elements());
+  const bool finishes = std::ranges::any_of(region.nodes, [&](int32_t n) {
+    const Op op = graph.nodes[static_cast<size_t>(n)].op;
+    return !plan::is_convolution(op) && op != Op::relu && info(op).family != Family::view;
+  });
+  const bool half = region.offer.rounds_to_half();
+  if (region.offer.order == plan::Order::row_major) {
+    // Its tensor cores take channels last: it transposes NCHW images, and transposes the result back.
+    const double transposed = context.numerics != Numerics::strict ? 8 * (in + out) : 0;
+    return transposed + (finishes ? 8 * out : 0);
+  }
+  auto ready = [&](ValueId id) {
+    return plan.storage[index_of(id)].dtype == (half ? DType::f16 : DType::f32) &&
+           plan::is_channels_last(graph, plan, id);
+  };
+  const bool x_ready =
+      std::ranges::find(region.reads, node.operands[0]) != region.reads.end() && ready(node.operands[0]);
+  const bool out_ready = ready(region.writes[0]);
+  const double bytes = half ? 2 : 4;
+  return (x_ready ? 0 : 2 * bytes * in) + (!out_ready || finishes ? 2 * bytes * out : 0);
+}
+
+Result<RegionCode> ConvCudnn::write_region(const RegionRequest& request) const {
   return Writer(request).write();
+}
+
+const Technique& conv_cudnn() {
+  static const ConvCudnn technique;
+  return technique;
 }
 
 }  // namespace stitch::code

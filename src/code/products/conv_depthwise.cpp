@@ -2,12 +2,16 @@
 // is read and the result written about once (kernels/conv_depthwise.h), tiles in shared memory for planes,
 // registers for channels last. Chosen for every depthwise convolution: cuDNN is 4 to 9 times above the bytes
 // there (H200).
+#include <algorithm>
+
 #include "base/text.h"
 #include "code/names.h"
 #include "code/products/convolution.h"
 #include "code/products/epilogue.h"
-#include "code/products/families.h"
 #include "code/products/signature.h"
+#include "code/products/techniques.h"
+#include "plan/estimate.h"
+#include "plan/layouts.h"
 
 namespace stitch::code {
 
@@ -77,9 +81,33 @@ std::string layer_struct(const Convolution& c, const Tile& tile, const std::stri
   return text + "};\n";
 }
 
+class ConvDepthwise final : public ProductTechnique {
+ public:
+  std::string_view name() const override { return "conv.depthwise"; }
+  std::string_view idea() const override { return "depthwise convolutions at the speed of their bytes"; }
+  plan::Kind kind() const override { return plan::Kind::convolution; }
+  bool takes_any_order() const override { return true; }
+  // It reads and writes one order: no tile of its turns one into the other.
+  std::vector<ValueId> row_major_values(const plan::Context& context, const plan::Region& region,
+                                        const plan::Movable& movable, int64_t) const override {
+    const ValueId x = plan::convolution_in(context.graph, region)->operands[0];
+    const bool direct = std::ranges::find(region.reads, x) != region.reads.end();
+    if (direct && movable(x) && movable(region.writes[0])) return {};
+    return plan::reads_and_writes(region);
+  }
+  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
+    return streaming_rate(context);
+  }
+
+ private:
+  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
+  Result<RegionCode> write_region(const RegionRequest& request) const override;
+};
+
 }  // namespace
 
-Result<void> accepts_conv_depthwise(const Graph& graph, const plan::Region& region) {
+Result<void> ConvDepthwise::accepts_region(const plan::Context& context, const plan::Region& region) const {
+  const Graph& graph = context.graph;
   STITCH_TRY(Parts parts, parts_of(graph, region, convolution_ops));
   const Node& node = *parts.product;
   Convolution c = geometry_of(graph, node);
@@ -92,8 +120,7 @@ Result<void> accepts_conv_depthwise(const Graph& graph, const plan::Region& regi
   return {};
 }
 
-Result<RegionCode> write_conv_depthwise(const RegionRequest& request) {
-  STITCH_CHECK(accepts_conv_depthwise(request.graph, request.region));
+Result<RegionCode> ConvDepthwise::write_region(const RegionRequest& request) const {
   STITCH_TRY(Parts parts, parts_of(request.graph, request.region, convolution_ops));
   STITCH_TRY(Convolution c, convolution_of(request, parts));
   STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, 1));
@@ -147,6 +174,11 @@ Result<RegionCode> write_conv_depthwise(const RegionRequest& request) {
   code.declaration += signature.declaration();
   code.arguments = signature.arguments();
   return code;
+}
+
+const Technique& conv_depthwise() {
+  static const ConvDepthwise technique;
+  return technique;
 }
 
 }  // namespace stitch::code

@@ -6,8 +6,8 @@
 #include "code/names.h"
 #include "code/products/convolution.h"
 #include "code/products/epilogue.h"
-#include "code/products/families.h"
 #include "code/products/signature.h"
+#include "code/products/techniques.h"
 
 namespace stitch::code {
 
@@ -178,12 +178,34 @@ std::string convolution_struct(const Convolution& c, const std::string& name) {
   return text + "};\n";
 }
 
-Result<void> accepts_conv_plain(const Graph& graph, const plan::Region& region) {
+namespace {
+
+class ConvPlain final : public ProductTechnique {
+ public:
+  std::string_view name() const override { return "conv.plain"; }
+  std::string_view idea() const override {
+    return "any convolution on the CUDA cores as a product that gathers";
+  }
+  plan::Kind kind() const override { return plan::Kind::convolution; }
+  plan::Entry entry() const override { return plan::Entry::plain; }
+  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
+    return plain_rate(context);
+  }
+
+ private:
+  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
+  Result<RegionCode> write_region(const RegionRequest& request) const override;
+};
+
+}  // namespace
+
+Result<void> ConvPlain::accepts_region(const plan::Context& context, const plan::Region& region) const {
+  const Graph& graph = context.graph;
   STITCH_TRY(Parts parts, parts_of(graph, region, convolution_ops));
   return {};
 }
 
-Result<RegionCode> write_conv_plain(const RegionRequest& request) {
+Result<RegionCode> ConvPlain::write_region(const RegionRequest& request) const {
   STITCH_TRY(Parts parts, parts_of(request.graph, request.region, convolution_ops));
   STITCH_TRY(Convolution convolution, convolution_of(request, parts));
   STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, 1));
@@ -209,6 +231,11 @@ Result<RegionCode> write_conv_plain(const RegionRequest& request) {
       epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct);
   code.arguments = signature.arguments();
   return code;
+}
+
+const Technique& conv_plain() {
+  static const ConvPlain technique;
+  return technique;
 }
 
 }  // namespace stitch::code

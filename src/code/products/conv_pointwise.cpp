@@ -1,18 +1,20 @@
 // conv.pointwise: a convolution whose kernel is one pixel is a product, for every sample and group
 //   out (filters, pixels) = weight (filters, channels) · x (channels, pixels)
 // which images channels first need not be turned for (kernels/conv_pointwise.h): on tensor cores in TF32, x
-// read and the result written once, bias and epilogue included. settings: exact = 1 multiplies at FP32's
-// accuracy, as class strict does; together = 0 or 1 says whether warps keep step; library = 0 or 1 whether
-// cuBLASLt multiplies (conv_pointwise_library.cpp). Chosen where such an image
-// stays channels first in FP32: on an H200 cuDNN takes 3.7 ms for 16 x 64 x 512² to 128 filters, whose bytes
-// take 0.75. Images channels last are cuBLASLt's (conv_pointwise_last.cpp): chosen there for groups, which
-// cuDNN copies one by one, and for very large ones.
+// read and the result written once, bias and epilogue included. Offer exact multiplies at FP32's accuracy, as
+// class strict does. Chosen where such an image stays channels first in FP32: on an H200 cuDNN takes 3.7 ms
+// for 16 x 64 x 512² to 128 filters, whose bytes take 0.75. Images channels last are cuBLASLt's
+// (conv_pointwise_last.cpp): chosen there for groups, which cuDNN copies one by one, and for very large ones.
+#include <algorithm>
+
 #include "code/products/conv_pointwise.h"
 
 #include "base/text.h"
 #include "code/names.h"
-#include "code/products/families.h"
 #include "code/products/signature.h"
+#include "code/products/techniques.h"
+#include "plan/estimate.h"
+#include "plan/layouts.h"
 
 namespace stitch::code {
 
@@ -35,11 +37,11 @@ struct TileSizes {
 
 // Warps that go their own ways hide more, but each reads all weights of its filters: they keep step where
 // those would fill L1, and there are enough of them for blocks as large as a multiprocessor.
-bool keeps_step(const Convolution& c, const TileSizes& sizes, const plan::Region& region) {
-  if (auto set = region.settings.find("together"); set != region.settings.end()) return set->second == 1;
-  constexpr int64_t most_weight_bytes = 96 << 10, multiprocessors = 132, most_warps = 16;
-  return sizes.packed / c.groups * 4 > most_weight_bytes &&
-         sizes.units * sizes.slices >= multiprocessors * most_warps;
+bool keeps_step(const Convolution& c, const TileSizes& sizes, const RegionRequest& request) {
+  constexpr int64_t most_weight_bytes = 96 << 10, most_warps = 16;
+  const bool pays = sizes.packed / c.groups * 4 > most_weight_bytes &&
+                    sizes.units * sizes.slices >= request.context.gpu.sms * most_warps;
+  return request.region.choice("together", pays) == 1;
 }
 
 // Every four pixels of the result lie side by side in memory, and at 16 bytes if it does.
@@ -67,9 +69,40 @@ std::string planes_struct(const Convolution& c, const std::string& name, bool to
       x_planes && c.positions() % 4 == 0, lies_in_quads(c), out_planes, together);
 }
 
+class ConvPointwise final : public ProductTechnique {
+ public:
+  std::string_view name() const override { return "conv.pointwise"; }
+  std::string_view idea() const override {
+    return "kernels of one pixel over NCHW images: a product in TF32 at the speed of its bytes";
+  }
+  plan::Kind kind() const override { return plan::Kind::convolution; }
+  std::vector<plan::Offer> offers(const plan::Context& context, const plan::Region& region) const override;
+  bool suits(const plan::Context& context, const plan::Region& region,
+             const plan::Offer& offer) const override;
+  bool gives_way(const plan::Context& context, const plan::Region& region) const override;
+  std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
+    return {proposal_knob(),
+            {"together", "1: the warps of a block keep step, and share the weights in L1", {0, 1}},
+            {"library", "1: cuBLASLt multiplies, where nothing follows", {0, 1}}};
+  }
+  Result<void> accepts_storage(const plan::Context& context, const plan::Plan& plan,
+                               const plan::Region& region) const override;
+  bool has_free_epilogue() const override { return false; }
+  plan::Rate rate(const plan::Context& context, const plan::Region& region) const override {
+    const GpuSpec& gpu = context.gpu;
+    if (region.offer.rounds_to_half()) return {0.7 * gpu.tensor_fp16, plan::streaming_share, 1};
+    return {0.4 * gpu.tensor_tf32 / (is_exact(region.offer) ? 3 : 1), plan::streaming_share, 1};
+  }
+
+ private:
+  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
+  Result<RegionCode> write_region(const RegionRequest& request) const override;
+};
+
 }  // namespace
 
-Result<void> accepts_conv_pointwise(const Graph& graph, const plan::Region& region) {
+Result<void> ConvPointwise::accepts_region(const plan::Context& context, const plan::Region& region) const {
+  const Graph& graph = context.graph;
   STITCH_TRY(Parts parts, parts_of(graph, region, convolution_ops));
   const Node& node = *parts.product;
   Convolution c = geometry_of(graph, node);
@@ -87,14 +120,74 @@ Result<void> accepts_conv_pointwise(const Graph& graph, const plan::Region& regi
   return {};
 }
 
-Result<RegionCode> write_conv_pointwise(const RegionRequest& request) {
-  STITCH_CHECK(accepts_conv_pointwise(request.graph, request.region));
+namespace {
+
+// Products that cuDNN is slow at, channels last: it copies every group out of the image by itself and back,
+// 40 % of a ShuffleNet's time; and from 1 GiB on it takes a kernel six times as slow as others (2.6 ms for
+// 128 x 32 x 256² to 64 filters on an H200). cuBLASLt takes them where every group starts at 16 bytes.
+bool stays_product(const Graph& graph, const plan::Region& region) {
+  const Node& node = *plan::convolution_in(graph, region);
+  const int64_t groups = node.attributes.integer("groups"), filters = graph.type(node.results[0]).shape[1];
+  const bool alone = std::ranges::all_of(region.nodes, [&](int32_t n) {
+    const Op op = graph.nodes[static_cast<size_t>(n)].op;
+    return plan::is_convolution(op) || op == Op::relu;
+  });
+  const bool bias = node.operands.size() > 2 && node.operands[2] != ValueId::none;
+  if (!alone || bias || plan::channels_per_group(graph, node) % 8 != 0 || filters / groups % 8 != 0)
+    return false;
+  constexpr int64_t large = int64_t{1} << 29;  // of two bytes each
+  return groups > 1 || graph.type(node.results[0]).elements() >= large;
+}
+
+}  // namespace
+
+std::vector<plan::Offer> ConvPointwise::offers(const plan::Context& context,
+                                               const plan::Region& region) const {
+  using plan::Arithmetic, plan::Order;
+  const Graph& graph = context.graph;
+  const Node& node = *plan::convolution_in(graph, region);
+  const bool exact = !context.rounding.may_lose_bits(graph.number_of(node));
+  std::vector<plan::Offer> out = {{exact ? Arithmetic::exact : Arithmetic::by_class, Order::row_major},
+                                  {exact ? Arithmetic::by_class : Arithmetic::exact, Order::row_major}};
+  if (geometry_of(graph, node).depthwise() || !stays_product(graph, region)) return out;
+  for (Arithmetic arithmetic :
+       {Arithmetic::by_class, Arithmetic::exact, Arithmetic::half, Arithmetic::half_exact_bias})
+    out.push_back({arithmetic, Order::channels_last});
+  return out;
+}
+
+// Products that need nothing transposed, in TF32 where that may be and else at FP32's accuracy. Four pixels
+// at a time: elsewhere cuDNN is better. Steps that store values channels last may ask for cuDNN again.
+bool ConvPointwise::suits(const plan::Context& context, const plan::Region& region,
+                          const plan::Offer& offer) const {
+  if (context.numerics == Numerics::half && conv_cudnn().accepts(context, region)) return false;
+  const Convolution c = geometry_of(context.graph, *plan::convolution_in(context.graph, region));
+  const int64_t pixels = c.positions(), channels = c.channels_in / c.groups;
+  // Tensor cores cut sums off towards zero: what deep ones lose shows beside FP32.
+  return pixels >= 16 && pixels % 4 == 0 && channels >= 4 && (!is_exact(offer) || channels <= 1024);
+}
+
+// Channels last a library's, but for groups.
+bool ConvPointwise::gives_way(const plan::Context& context, const plan::Region& region) const {
+  return plan::convolution_in(context.graph, region)->attributes.integer("groups") == 1;
+}
+
+// Channels last it transposes nothing.
+Result<void> ConvPointwise::accepts_storage(const plan::Context& context, const plan::Plan& plan,
+                                            const plan::Region& region) const {
+  if (region.offer.order == plan::Order::row_major) return {};
+  const ValueId x = plan::convolution_in(context.graph, region)->operands[0];
+  if (plan::is_channels_last(context.graph, plan, x) &&
+      plan::is_channels_last(context.graph, plan, region.writes[0]))
+    return {};
+  return at(region.name, user_error("technique", "conv.pointwise reads and writes channels last"));
+}
+
+Result<RegionCode> ConvPointwise::write_region(const RegionRequest& request) const {
   STITCH_TRY(Parts parts, parts_of(request.graph, request.region, convolution_ops));
   STITCH_TRY(Convolution c, convolution_of(request, parts));
   STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, 1));
-  auto setting = request.region.settings.find("exact");
-  bool exact =
-      request.numerics == "strict" || (setting != request.region.settings.end() && setting->second == 1);
+  const bool exact = request.context.numerics == Numerics::strict || is_exact(request.region.offer);
 
   if (auto last = pointwise_last_epilogue(request, parts, c))
     return write_pointwise_last(request, c, *last, epilogue.summary, exact);
@@ -136,8 +229,8 @@ Result<RegionCode> write_conv_pointwise(const RegionRequest& request) {
       format("// {}{}{}\n// A product a sample{}, in {}; kernels/conv_pointwise.h has the kernel.\n",
              describe(c), epilogue.summary.empty() ? "" : ", then ", epilogue.summary,
              c.groups > 1 ? " and group" : "", exact ? "pairs of TF32" : "TF32");
-  code.source += convolution_struct(c, product) + "\n" +
-                 planes_struct(c, planes, keeps_step(c, sizes, request.region)) + "\n";
+  code.source +=
+      convolution_struct(c, product) + "\n" + planes_struct(c, planes, keeps_step(c, sizes, request)) + "\n";
   if (!starts && !epilogue.empty()) code.source += epilogue.definition + "\n";
   code.source += format("{} {{\n  return stitch::pack_pointwise<{}, {}, {}>({}, packed, stream);\n}}\n\n",
                         pack.head(), product, planes, exact, weight.pointer);
@@ -147,6 +240,11 @@ Result<RegionCode> write_conv_pointwise(const RegionRequest& request) {
       signature.head(), product, planes, exact, request.name, x.pointer, packed, bias, out.pointer, functor);
   code.arguments = signature.arguments();
   return code;
+}
+
+const Technique& conv_pointwise() {
+  static const ConvPointwise technique;
+  return technique;
 }
 
 }  // namespace stitch::code

@@ -14,15 +14,12 @@ constexpr int64_t large_plane = int64_t{1} << 20;
 
 bool suits_library(const RegionRequest& request, const Convolution& c, const Epilogue& epilogue) {
   constexpr int64_t fewest_filters = 64, fewest_elements = int64_t{1} << 24;
-  if (auto set = request.region.settings.find("library"); set != request.region.settings.end())
-    if (set->second == 0) return false;
-  bool asked = request.region.settings.contains("library");
   const View &x = c.x, &out = c.result.view;
   bool planes = !c.result.scatter && x.place->dtype == DType::f32 && out.place->dtype == DType::f32 &&
                 dense_nchw(x) && dense_nchw(out) && x.offset == 0 && out.offset == 0 &&
                 c.weight.contiguous() && c.weight.offset == 0;
   bool large = c.channels_out >= fewest_filters && element_count(out.shape) >= fewest_elements;
-  return c.groups == 1 && epilogue.empty() && planes && (asked || large);
+  return c.groups == 1 && epilogue.empty() && planes && request.region.choice("library", large) == 1;
 }
 
 RegionCode write_pointwise_library(const RegionRequest& request, const Convolution& c) {

@@ -1,9 +1,11 @@
 // conv.split_half: convolutions over few channels on fp16 tensor cores, every number as two of fp16: FP32's
 // accuracy, three products, and the epilogue before the result is stored. Two kernels: one that keeps the
 // part of x under a tile in shared memory (kernels/conv_split_halo.h), and for whatever that one can't do,
-// such as transposed convolutions, a product that gathers (kernels/conv_split.h). settings: half = 1
+// such as transposed convolutions, a product that gathers (kernels/conv_split.h). Offer half
 // multiplies once, with TF32's accuracy. Chosen where PyTorch stays in FP32 because tensor cores of cuDNN's
 // waste most of their depth on so few channels, and where turning large images for cuDNN takes longer.
+#include <algorithm>
+
 #include <array>
 #include <optional>
 
@@ -11,8 +13,10 @@
 #include "code/names.h"
 #include "code/products/convolution.h"
 #include "code/products/epilogue.h"
-#include "code/products/families.h"
 #include "code/products/signature.h"
+#include "code/products/techniques.h"
+#include "plan/estimate.h"
+#include "plan/layouts.h"
 
 namespace stitch::code {
 
@@ -123,9 +127,35 @@ std::string halo_struct(const Convolution& c, const Halo& halo, const std::strin
   return text + "};\n";
 }
 
+class ConvSplitHalf final : public ProductTechnique {
+ public:
+  std::string_view name() const override { return "conv.split_half"; }
+  std::string_view idea() const override {
+    return "convolutions over few channels on fp16 tensor cores, numbers split in two";
+  }
+  plan::Kind kind() const override { return plan::Kind::convolution; }
+  std::vector<plan::Offer> offers(const plan::Context&, const plan::Region&) const override {
+    using enum plan::Arithmetic;
+    return {
+        {by_class, plan::Order::row_major}, {exact, plan::Order::row_major}, {half, plan::Order::row_major}};
+  }
+  bool is_exact(const plan::Offer& offer) const override { return !offer.rounds_to_half(); }
+  bool suits(const plan::Context& context, const plan::Region& region,
+             const plan::Offer& offer) const override;
+  bool takes_any_order() const override { return true; }
+  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
+    return {0.4 * context.gpu.tensor_fp16 / 3, 0.7, 1};
+  }
+
+ private:
+  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
+  Result<RegionCode> write_region(const RegionRequest& request) const override;
+};
+
 }  // namespace
 
-Result<void> accepts_conv_split(const Graph& graph, const plan::Region& region) {
+Result<void> ConvSplitHalf::accepts_region(const plan::Context& context, const plan::Region& region) const {
+  const Graph& graph = context.graph;
   STITCH_TRY(Parts parts, parts_of(graph, region, convolution_ops));
   const Node& node = *parts.product;
   Convolution c = geometry_of(graph, node);
@@ -138,13 +168,33 @@ Result<void> accepts_conv_split(const Graph& graph, const plan::Region& region) 
   return {};
 }
 
-Result<RegionCode> write_conv_split(const RegionRequest& request) {
-  STITCH_CHECK(accepts_conv_split(request.graph, request.region));
+// Few channels fill little of a tensor core's depth as cuDNN uses it, and it falls back to FP32 or worse:
+// ours gathers channels and taps together.
+bool ConvSplitHalf::suits(const plan::Context& context, const plan::Region& region,
+                          const plan::Offer& offer) const {
+  const Graph& graph = context.graph;
+  const Node& node = *plan::convolution_in(graph, region);
+  const Convolution c = geometry_of(graph, node);
+  constexpr int64_t few_channels = 16, large = int64_t{1} << 25;
+  if (offer.arithmetic == plan::Arithmetic::exact) return c.channels_in < few_channels && c.taps() > 1;
+  if (c.transposed || c.groups != 1) return false;
+  // Large NCHW results: all that cuDNN's product gains is lost to transposing them.
+  if (offer.rounds_to_half())
+    return c.channels_in <= few_channels && c.dims >= 2 && graph.type(node.results[0]).elements() >= large;
+  // Where PyTorch stays in FP32.
+  if (context.numerics == Numerics::strict || context.rounding.may_lose_bits(graph.number_of(node)))
+    return false;
+  // Measured on an H200: where ours has to gather, cuDNN's FP32 kernels are faster for many filters or few
+  // taps.
+  if (c.dims == 1 && (c.channels_out > 16 || c.taps() < 25)) return false;
+  return c.channels_in < few_channels;
+}
+
+Result<RegionCode> ConvSplitHalf::write_region(const RegionRequest& request) const {
   STITCH_TRY(Parts parts, parts_of(request.graph, request.region, convolution_ops));
   STITCH_TRY(Convolution c, convolution_of(request, parts));
   STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, 1));
-  auto half = request.region.settings.find("half");
-  bool exact = half == request.region.settings.end() || half->second == 0;
+  const bool exact = is_exact(request.region.offer);
   bool last = !c.result.scatter && c.strides(c.result.view)[1] == 1 && c.channels_out > 1;
   const std::optional<Halo> halo = halo_of(c);
   std::string product = type_name(request.name, "Product"), packed = request.name + "_weight_split";
@@ -183,6 +233,11 @@ Result<RegionCode> write_conv_split(const RegionRequest& request) {
                         epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct);
   code.arguments = signature.arguments();
   return code;
+}
+
+const Technique& conv_split_half() {
+  static const ConvSplitHalf technique;
+  return technique;
 }
 
 }  // namespace stitch::code

@@ -10,8 +10,10 @@
 #include "code/names.h"
 #include "code/products/convolution.h"
 #include "code/products/epilogue.h"
-#include "code/products/families.h"
 #include "code/products/signature.h"
+#include "code/products/techniques.h"
+#include "plan/estimate.h"
+#include "plan/layouts.h"
 
 namespace stitch::code {
 
@@ -50,10 +52,7 @@ class TileChoice {
     // Registers for weights or for cells: where there are few products, more filters of a cell save more.
     bool few = c.channels_in / c.groups * c.taps() < 16 * c.stride[0] * c.stride[1] * c.stride[2];
     tile_.own = filters > 4 && (c.stride[2] == 1 || (c.stride[2] == 2 && few)) ? 8 : 4;
-    auto fours = region.settings.find("fours");
-    tile_.each = fours != region.settings.end()
-                     ? fours->second
-                     : std::clamp<int64_t>(most_sums / (4 * tile_.own * c.stride[2]), 1, 2);
+    tile_.each = region.choice("fours", std::clamp<int64_t>(most_sums / (4 * tile_.own * c.stride[2]), 1, 2));
     int64_t warps = divided_up(filters, tile_.own);
     int64_t most_warps = tile_.each * 4 * c.stride[2] * tile_.own > 72 ? 4 : 8;  // three blocks, or two
     tile_.filter_warps = divided_up(warps, divided_up(warps, most_warps));
@@ -216,9 +215,37 @@ Bias bias_of(const RegionRequest& request, const Parts& parts) {
   return dense ? out : Bias{};
 }
 
+class ConvTransposed final : public ProductTechnique {
+ public:
+  std::string_view name() const override { return "conv.transposed"; }
+  std::string_view idea() const override {
+    return "transposed convolutions in FP32, without products that are zero";
+  }
+  plan::Kind kind() const override { return plan::Kind::convolution; }
+  bool suits(const plan::Context& context, const plan::Region& region, const plan::Offer&) const override;
+  std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
+    return {{"fours", "cells of four results that a thread computes at once", {1, 2}}};
+  }
+  bool takes_any_order() const override { return true; }
+  // No tile of its turns one order into another.
+  std::vector<ValueId> row_major_values(const plan::Context&, const plan::Region& region,
+                                        const plan::Movable&, int64_t) const override {
+    return plan::reads_and_writes(region);
+  }
+  bool may_round_result() const override { return true; }
+  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
+    return {0.55 * context.gpu.fp32, 0.8, 1};
+  }
+
+ private:
+  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
+  Result<RegionCode> write_region(const RegionRequest& request) const override;
+};
+
 }  // namespace
 
-Result<void> accepts_conv_transposed(const Graph& graph, const plan::Region& region) {
+Result<void> ConvTransposed::accepts_region(const plan::Context& context, const plan::Region& region) const {
+  const Graph& graph = context.graph;
   STITCH_TRY(Parts parts, parts_of(graph, region, convolution_ops));
   const Node& node = *parts.product;
   Convolution c = geometry_of(graph, node);
@@ -236,8 +263,26 @@ Result<void> accepts_conv_transposed(const Graph& graph, const plan::Region& reg
   return {};
 }
 
-Result<RegionCode> write_conv_transposed(const RegionRequest& request) {
-  STITCH_CHECK(accepts_conv_transposed(request.graph, request.region));
+// Those of groups, and in FP32 with strides, are cuDNN's worst: 10 to 80 times above the bytes on an H200, as
+// are those over few channels in three dimensions in any arithmetic. Where a result takes no more products
+// than this, FP32 is done before cuDNN's fp16 has transposed its images and transposed them back.
+bool ConvTransposed::suits(const plan::Context& context, const plan::Region& region,
+                           const plan::Offer&) const {
+  constexpr double few_products = 50;
+  const Graph& graph = context.graph;
+  const Node& node = *plan::convolution_in(graph, region);
+  const Shape& x = graph.type(node.operands[0]).shape;
+  const double products =
+      cost(graph, node).matrix_flops / 2 / static_cast<double>(graph.type(node.results[0]).elements());
+  const bool exact = !context.rounding.may_lose_bits(graph.number_of(node));
+  const bool few_channels = x[1] < 16 && x.size() == 5;
+  const bool strided =
+      std::ranges::any_of(node.attributes.integers("stride"), [](int64_t stride) { return stride > 1; });
+  const bool grouped = node.attributes.integer("groups") > 1;
+  return few_channels || products <= few_products || (exact && (strided || grouped));
+}
+
+Result<RegionCode> ConvTransposed::write_region(const RegionRequest& request) const {
   STITCH_TRY(Parts parts, parts_of(request.graph, request.region, convolution_ops));
   STITCH_TRY(Convolution c, convolution_of(request, parts));
   const auto [bias, bias_add] = bias_of(request, parts);
@@ -278,6 +323,11 @@ Result<RegionCode> write_conv_transposed(const RegionRequest& request) {
       out.pointer, epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct);
   code.arguments = signature.arguments();
   return code;
+}
+
+const Technique& conv_transposed() {
+  static const ConvTransposed technique;
+  return technique;
 }
 
 }  // namespace stitch::code

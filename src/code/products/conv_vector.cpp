@@ -5,8 +5,8 @@
 #include "code/names.h"
 #include "code/products/convolution.h"
 #include "code/products/epilogue.h"
-#include "code/products/families.h"
 #include "code/products/signature.h"
+#include "code/products/techniques.h"
 
 namespace stitch::code {
 
@@ -22,9 +22,26 @@ bool lies_in_quads(const Convolution& c) {
          strides[1] == 1 && (one_sample || strides[0] % 4 == 0) && one_pixel;
 }
 
+class ConvVector final : public ProductTechnique {
+ public:
+  std::string_view name() const override { return "conv.vector"; }
+  std::string_view idea() const override {
+    return "kernels of one pixel over one to twelve of them, at the speed of the filters";
+  }
+  plan::Kind kind() const override { return plan::Kind::convolution; }
+  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
+    return streaming_rate(context);
+  }
+
+ private:
+  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
+  Result<RegionCode> write_region(const RegionRequest& request) const override;
+};
+
 }  // namespace
 
-Result<void> accepts_conv_vector(const Graph& graph, const plan::Region& region) {
+Result<void> ConvVector::accepts_region(const plan::Context& context, const plan::Region& region) const {
+  const Graph& graph = context.graph;
   STITCH_TRY(Parts parts, parts_of(graph, region, convolution_ops));
   const Node& node = *parts.product;
   Convolution c = geometry_of(graph, node);
@@ -40,8 +57,7 @@ Result<void> accepts_conv_vector(const Graph& graph, const plan::Region& region)
   return {};
 }
 
-Result<RegionCode> write_conv_vector(const RegionRequest& request) {
-  STITCH_CHECK(accepts_conv_vector(request.graph, request.region));
+Result<RegionCode> ConvVector::write_region(const RegionRequest& request) const {
   STITCH_TRY(Parts parts, parts_of(request.graph, request.region, convolution_ops));
   STITCH_TRY(Convolution c, convolution_of(request, parts));
   STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, 1));
@@ -70,6 +86,11 @@ Result<RegionCode> write_conv_vector(const RegionRequest& request) {
       out.pointer, epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct);
   code.arguments = signature.arguments();
   return code;
+}
+
+const Technique& conv_vector() {
+  static const ConvVector technique;
+  return technique;
 }
 
 }  // namespace stitch::code

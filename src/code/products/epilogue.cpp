@@ -7,9 +7,10 @@
 #include <set>
 
 #include "base/text.h"
+#include "code/expression/pointwise.h"
+#include "code/expression/print.h"
 #include "code/index.h"
 #include "code/names.h"
-#include "code/products/scalar.h"
 #include "code/products/signature.h"
 
 namespace stitch::code {
@@ -52,7 +53,8 @@ class Writer {
         number_(arithmetic_type(request.graph.type(parts.result).dtype)) {
     ValueId result = parts.product->results[0];
     const Shape& shape = request.graph.type(result).shape;
-    known_[result] = {"value", first_indices(Index::variable("position", element_count(shape)), shape)};
+    known_[result] = {named("value"),
+                      first_indices(Index::variable("position", element_count(shape)), shape)};
   }
 
   Result<void> add_bias(ValueId bias, size_t dim) {
@@ -61,7 +63,9 @@ class Writer {
     const Shape& shape = request_.graph.type(parts_.product->results[0]).shape;
     View along{view->place, shape, std::vector<int64_t>(shape.size(), 0), view->offset};
     along.strides[dim] = view->strides[0];
-    body_ += format("    value += {};\n", read(along, known_[parts_.product->results[0]].indices));
+    const DType dtype = request_.graph.type(parts_.product->results[0]).dtype;
+    const Indices& here = known_[parts_.product->results[0]].indices;
+    body_.push_back(assign(named("value"), read(along, here, dtype), Operator::add));
     steps_.push_back("bias");
     return {};
   }
@@ -74,7 +78,7 @@ class Writer {
     const Shape& shape = request_.graph.type(result).shape;
     if (node.op == Op::permute || node.op == Op::reshape) {
       const Known& operand = known_.at(node.operands[0]);
-      known_[result] = {operand.name, through_view(request_.graph, node, operand.indices)};
+      known_[result] = {operand.value, through_view(request_.graph, node, operand.indices)};
       return {};
     }
     const Indices* indices = nullptr;
@@ -89,18 +93,19 @@ class Writer {
       indices = &found->second.indices;
     }
     Indices here = *indices;
-    std::vector<std::string> operands;
+    Expressions operands;
     for (ValueId operand : node.operands) {
       if (auto found = known_.find(operand); found != known_.end()) {
-        operands.push_back(found->second.name);
+        operands.push_back(found->second.value);
         continue;
       }
-      STITCH_TRY(std::string text, outside(operand, here, shape));
-      operands.push_back(std::move(text));
+      STITCH_TRY(Expression read, outside(operand, here, shape));
+      operands.push_back(std::move(read));
     }
-    std::string name = format("{}_value_{}", info(node.op).name, ++steps_count_);  // no place is called so
-    body_ += format("    {} {} = {};\n", number_, name, scalar_text(node, operands, number_));
-    known_[result] = {name, std::move(here)};
+    std::string own = format("{}_value_{}", info(node.op).name, ++steps_count_);  // no place is called so
+    body_.push_back(define_constant(computed_type(request_.graph.type(result).dtype), own,
+                                    pointwise(request_.graph, node, operands)));
+    known_[result] = {named(own), std::move(here)};
     steps_.emplace_back(info(node.op).name);
     return {};
   }
@@ -120,40 +125,50 @@ class Writer {
     }
     const char* index =
         request_.graph.type(parts_.result).elements() < (int64_t{1} << 31) ? "int" : "int64_t";
-    bool positioned = body_.find("position") != std::string::npos;
+    bool positioned = !shared_reads_.empty() || names_read(body_).contains("position");
     std::string head = format("  __device__ {} operator()({} value, {}", number_, number_, index);
     std::string shared;
     if (!shared_reads_.empty()) {
-      std::vector<std::string> names, reads;
-      for (const auto& [read, name] : shared_reads_) names.push_back(name), reads.push_back(read);
+      std::string members;
+      std::vector<std::string> reads;
+      for (const auto& [text, each] : shared_reads_) {
+        members += format("    {} {};\n", each.type.name, each.name);
+        reads.push_back(text);
+      }
       shared = format(
-          "  struct Shared {{\n    {} {};\n  }};\n"
+          "  struct Shared {{\n{}  }};\n"
           "  __device__ Shared shared({} position) const {{\n    return {{{}}};\n  }}\n"
           "{} position) const {{\n    return (*this)(value, position, shared(position));\n  }}\n",
-          number_, join(names, ", "), index, join(reads, ",\n            "), head);
+          members, index, join(reads, ",\n            "), head);
     }
-    out.definition =
-        format("struct {} {{\n{}{}{}{}{}) const {{\n{}    return {};\n  }}\n}};\n", out.type, fields.text(),
-               shared, head, positioned ? " position" : "", shared.empty() ? "" : ", const Shared& shared",
-               body_, known_.at(parts_.result).name);
+    body_.push_back({Return{known_.at(parts_.result).value}});
+    out.definition = format("struct {} {{\n{}{}{}{}{}) const {{\n{}  }}\n}};\n", out.type, fields.text(),
+                            shared, head, positioned ? " position" : "",
+                            shared.empty() ? "" : ", const Shared& shared", text_of(body_, 4));
     out.construct = format("{}{{{}}}", out.type, join(pointers, ", "));
     return out;
   }
 
  private:
   struct Known {
-    std::string name;
+    Expression value;
     Indices indices;
   };
+  // What all of a run's elements read.
+  struct SharedRead {
+    Type type;
+    std::string name;
+  };
 
-  std::string read(const View& view, const Indices& indices) {
+  Expression read(const View& view, const Indices& indices, DType dtype) {
     if (std::ranges::find(places_, view.place) == places_.end()) places_.push_back(view.place);
+    const Type type = computed_type(dtype);
     Index at = position(indices, view.strides) + view.offset;
-    std::string text = format("static_cast<{}>({}[{}])", number_, view.place->pointer, at.text());
-    if (run_ == 1 || !same_for_run(view, indices)) return text;
-    auto [found, is_new] = shared_reads_.try_emplace(text);
-    if (is_new) found->second = format("{}_{}", view.place->pointer, shared_reads_.size());
-    return "shared." + found->second;
+    Expression read = static_cast_to(type, element(view.place->pointer, at));
+    if (run_ == 1 || !same_for_run(view, indices)) return read;
+    auto [found, is_new] = shared_reads_.try_emplace(text_of(read));
+    if (is_new) found->second = {type, format("{}_{}", view.place->pointer, shared_reads_.size())};
+    return member(named("shared"), found->second.name);
   }
   bool same_for_run(const View& view, const Indices& indices) {
     if (indices != known_.at(parts_.product->results[0]).indices) return false;
@@ -163,17 +178,18 @@ class Writer {
     return same % run_ == 0;
   }
 
-  Result<std::string> outside(ValueId operand, const Indices& indices, const Shape& shape) {
+  Result<Expression> outside(ValueId operand, const Indices& indices, const Shape& shape) {
     ValueId source = operand;
     for (auto at = request_.region.nodes.rbegin(); at != request_.region.nodes.rend(); ++at) {
       const Node& node = request_.graph.nodes[static_cast<size_t>(*at)];
       if (node.results[0] != source) continue;
-      if (node.op == Op::full) return literal_text(node.attributes.number("value"), number_);
+      if (node.op == Op::full)
+        return number(node.attributes.number("value"), request_.graph.type(operand).dtype);
       if (is_view(node.op)) source = node.operands[0];
     }
     auto view = find_view(request_, operand);
     if (!view) return not_for(request_.region, format("can't read '{}'", request_.graph[operand].name));
-    return read(expanded(*view, shape), indices);
+    return read(expanded(*view, shape), indices, request_.graph.type(operand).dtype);
   }
 
   const RegionRequest& request_;
@@ -181,10 +197,10 @@ class Writer {
   const int64_t run_;
   std::string number_;
   std::map<ValueId, Known> known_;
-  std::map<std::string, std::string> shared_reads_;  // by what is read: the name it has in Shared
+  std::map<std::string, SharedRead> shared_reads_;  // by the expression's text
   std::vector<const Place*> places_;
   std::vector<std::string> steps_;
-  std::string body_;
+  Block body_;
   int steps_count_ = 0;
 };
 

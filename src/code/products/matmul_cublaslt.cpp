@@ -2,17 +2,17 @@
 // strict and default (51 TFLOP/s on an H200), TF32 in tf32 (383), fp16 with FP32 sums in half (757). Operands
 // and results that no transposition flag describes are copied; weights in another type or order are packed
 // once. Chosen for every product of some size.
+#include "code/expression/type.h"
 #include "code/names.h"
-#include "code/products/families.h"
 #include "code/products/library_product.h"
-#include "code/products/scalar.h"
+#include "code/products/techniques.h"
 
 namespace stitch::code {
 
 namespace {
 
 DType operand_type(const RegionRequest& request, DType graph_type) {
-  return graph_type == DType::f32 && request.numerics == "half" ? DType::f16 : graph_type;
+  return graph_type == DType::f32 && request.context.numerics == Numerics::half ? DType::f16 : graph_type;
 }
 
 // One operand: as it lies, packed when the program is created, or copied on every run.
@@ -60,14 +60,39 @@ Operand prepare(LibraryProduct& made, bool left, DType type) {
   return out;
 }
 
+class MatmulCublasLt final : public ProductTechnique {
+ public:
+  std::string_view name() const override { return "matmul.cublaslt"; }
+  std::string_view idea() const override {
+    return "a product by cuBLASLt with bias and activation in its epilogue";
+  }
+  plan::Kind kind() const override { return plan::Kind::product; }
+  bool gives_way(const plan::Context&, const plan::Region&) const override { return true; }
+  std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
+    return {proposal_knob()};
+  }
+  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
+    const GpuSpec& gpu = context.gpu;
+    switch (context.numerics) {
+      case Numerics::tf32: return {0.8 * gpu.tensor_tf32, 0.8, 1};
+      case Numerics::half: return {0.8 * gpu.tensor_fp16, 0.8, 1};
+      default: return {0.75 * gpu.fp32, 0.8, 1};
+    }
+  }
+
+ private:
+  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
+  Result<RegionCode> write_region(const RegionRequest& request) const override;
+};
+
 }  // namespace
 
-Result<void> accepts_matmul_cublaslt(const Graph& graph, const plan::Region& region) {
+Result<void> MatmulCublasLt::accepts_region(const plan::Context& context, const plan::Region& region) const {
+  const Graph& graph = context.graph;
   return accepts_library_product(graph, region);
 }
 
-Result<RegionCode> write_matmul_cublaslt(const RegionRequest& request) {
-  STITCH_CHECK(accepts_library_product(request.graph, request.region));
+Result<RegionCode> MatmulCublasLt::write_region(const RegionRequest& request) const {
   const Node& node = request.graph.nodes[static_cast<size_t>(request.region.nodes.back())];
   DType type = operand_type(request, request.graph.type(node.results[0]).dtype);
   STITCH_TRY(LibraryProduct made, library_product(request, type, true));
@@ -86,11 +111,11 @@ Result<RegionCode> write_matmul_cublaslt(const RegionRequest& request) {
   describe_operand("left", left.form, left.form.transposed ? made.rows() : made.depth());
   describe_operand("right", right.form, right.form.transposed ? made.depth() : made.columns());
   spec += format("  spec.type = {};\n", cuda_type(type));
-  if (type == DType::f32 && request.numerics == "tf32")
+  if (type == DType::f32 && request.context.numerics == Numerics::tf32)
     spec += "  spec.compute = CUBLAS_COMPUTE_32F_FAST_TF32;\n";
   spec += made.result_spec();
   if (made.in_library.scale != 1)
-    spec += format("  spec.scale = {};\n", literal_text(made.in_library.scale, "float"));
+    spec += format("  spec.scale = {};\n", literal(made.in_library.scale, DType::f32));
   std::string member = request.name + "_matmul";
   spec += proposal_spec(made.code, request.region, member);
   spec += format("  STITCH_OK_OR_RETURN({}.create(cublas, spec));\n}}", member);
@@ -110,6 +135,11 @@ Result<RegionCode> write_matmul_cublaslt(const RegionRequest& request) {
                       in_turn(left.pointer, &Axis::left), in_turn(right.pointer, &Axis::right),
                       in_turn(made.result_pointer(), &Axis::out));
   return made.finish(format("By cuBLASLt; {} holds the algorithm.", member));
+}
+
+const Technique& matmul_cublaslt() {
+  static const MatmulCublasLt technique;
+  return technique;
 }
 
 }  // namespace stitch::code

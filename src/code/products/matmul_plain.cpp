@@ -5,8 +5,8 @@
 
 #include "base/text.h"
 #include "code/names.h"
-#include "code/products/families.h"
 #include "code/products/library_product.h"
+#include "code/products/techniques.h"
 
 namespace stitch::code {
 
@@ -65,12 +65,32 @@ std::string product_struct(const Contraction& c, const std::string& name) {
   return out + "};\n";
 }
 
-Result<void> accepts_matmul_plain(const Graph& graph, const plan::Region& region) {
+namespace {
+
+class MatmulPlain final : public ProductTechnique {
+ public:
+  std::string_view name() const override { return "matmul.plain"; }
+  std::string_view idea() const override { return "any product on the CUDA cores"; }
+  plan::Kind kind() const override { return plan::Kind::product; }
+  plan::Entry entry() const override { return plan::Entry::plain; }
+  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
+    return plain_rate(context);
+  }
+
+ private:
+  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
+  Result<RegionCode> write_region(const RegionRequest& request) const override;
+};
+
+}  // namespace
+
+Result<void> MatmulPlain::accepts_region(const plan::Context& context, const plan::Region& region) const {
+  const Graph& graph = context.graph;
   STITCH_TRY(Parts parts, parts_of(graph, region, products));
   return accepts_views(graph, region, parts);
 }
 
-Result<RegionCode> write_matmul_plain(const RegionRequest& request) {
+Result<RegionCode> MatmulPlain::write_region(const RegionRequest& request) const {
   STITCH_TRY(Parts parts, parts_of(request.graph, request.region, products));
   STITCH_TRY(Products all, products_of(request, parts));
   const Shape& result = request.graph.type(parts.product->results[0]).shape;
@@ -118,6 +138,11 @@ Result<RegionCode> write_matmul_plain(const RegionRequest& request) {
              signature.head(), body);
   code.arguments = signature.arguments();
   return code;
+}
+
+const Technique& matmul_plain() {
+  static const MatmulPlain technique;
+  return technique;
 }
 
 }  // namespace stitch::code

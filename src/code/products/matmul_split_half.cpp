@@ -1,28 +1,25 @@
 // matmul.split_half: an FP32 product on fp16 tensor cores at FP32's accuracy (kernels/split_half.h has the
 // idea): 252 TFLOP/s at most on an H200 where FP32 has 51. Weights are split once, activations on every run
-// (8 or 10 bytes an element). Settings:
+// (8 or 10 bytes an element). Knobs:
 //   form          1 deep, 2 large on small, 3 small beside; by itself 3 for few rows and a weight that takes
 //                 longer to read than to multiply, 2 where weights are deep or splitting is most of the work
-//   deepest       the most of the depth that is summed without rounding in between; by itself 4096
+//   longest_sum   the most of the depth that is summed without rounding in between; by itself 4096
 //   chunks        pieces of the depth whose sums are added with rounding; by itself as few as that allows
 //   side_by_side  1: the chunks are a batch of products, added up by the finishing pass: for results too
 //                 small to fill the GPU; 0: each is added to the result of those before it
 // Chosen for products of f32 in classes strict and default that are bound by arithmetic.
+#include "code/expression/type.h"
 #include "code/names.h"
-#include "code/products/families.h"
 #include "code/products/library_product.h"
-#include "code/products/scalar.h"
+#include "code/products/product_size.h"
+#include "code/products/techniques.h"
 
 namespace stitch::code {
 
 namespace {
 
-int64_t setting(const plan::Region& region, const char* name, int64_t otherwise) {
-  auto found = region.settings.find(name);
-  return found == region.settings.end() ? otherwise : found->second;
-}
-
-constexpr int64_t split_blocks = 792, most_split_blocks = 1056;  // as in kernels/split_half.h
+// Blocks of a pass that splits, for each multiprocessor.
+constexpr int64_t split_blocks = 6, most_split_blocks = 8;
 
 int64_t round_up(int64_t count, int64_t to) { return (count + to - 1) / to * to; }
 
@@ -33,15 +30,15 @@ struct Chunks {
 };
 
 Chunks chunks_of(const LibraryProduct& made, const plan::Region& region, bool one_by_one) {
-  constexpr int64_t multiprocessors = 132;
+  const int64_t multiprocessors = made.request.context.gpu.sms;
   int64_t tiles = made.batches() * round_up(made.rows(), 128) / 128 * (round_up(made.columns(), 256) / 256);
-  int64_t deepest = setting(region, "deepest", 4096);
+  int64_t deepest = region.choice("longest_sum", 4096);
   int64_t least = (made.depth() + deepest - 1) / deepest;
   // Enough tiles for whole waves, as long as chunks stay deep.
   int64_t wave = std::min(multiprocessors / tiles, made.depth() / 1024);
   bool thin = made.batches() == 1 && wave > 1;
-  thin = !one_by_one && made.batches() == 1 && setting(region, "side_by_side", thin) != 0;
-  int64_t count = setting(region, "chunks", thin && wave > 1 ? round_up(least, wave) : least);
+  thin = !one_by_one && made.batches() == 1 && region.choice("side_by_side", thin) != 0;
+  int64_t count = region.choice("chunks", thin && wave > 1 ? round_up(least, wave) : least);
   if (count <= 1) return {1, round_up(made.depth(), 8), false};
   int64_t depth = round_up((made.depth() + count - 1) / count, 64);
   return {(made.depth() + depth - 1) / depth, depth, thin};
@@ -101,7 +98,7 @@ Side side_of(const LibraryProduct& made, bool left, int64_t parts, const Chunks&
 // is twice as large here.
 bool puts_small_beside(const LibraryProduct& made, const plan::Region& region) {
   if (made.batches() > 1 || !has_depth_inside(made.contraction, true)) return false;
-  if (const int64_t given = setting(region, "form", 0))
+  if (const int64_t given = region.choice("form", 0))
     return given == static_cast<int64_t>(Form::small_beside);
   return made.rows() <= 128 && made.columns() >= 8192 && chunks_of(made, region, true).depth >= 4096 &&
          made.is_weight(made.contraction.right);
@@ -111,7 +108,7 @@ bool puts_small_beside(const LibraryProduct& made, const plan::Region& region) {
 // it makes half as large again, and 12-42 % for depths of 768 to 2048. Where splitting is most of the work it
 // is 14 % slower.
 Form form_of(const LibraryProduct& made, const plan::Region& region) {
-  if (const int64_t given = setting(region, "form", 0))
+  if (const int64_t given = region.choice("form", 0))
     return given == static_cast<int64_t>(Form::deep) ? Form::deep : Form::large_on_small;
   const bool left_weight = made.is_weight(made.contraction.left),
              right_weight = made.is_weight(made.contraction.right);
@@ -225,9 +222,34 @@ class ProductWriter {
   std::string scales_;
 };
 
+class MatmulSplitHalf final : public ProductTechnique {
+ public:
+  std::string_view name() const override { return "matmul.split_half"; }
+  std::string_view idea() const override {
+    return "FP32 products on fp16 tensor cores, operands split in two";
+  }
+  plan::Kind kind() const override { return plan::Kind::product; }
+  plan::Entry entry() const override { return plan::Entry::approximate; }
+  bool suits(const plan::Context& context, const plan::Region& region, const plan::Offer&) const override;
+  Result<void> accepts_storage(const plan::Context& context, const plan::Plan& plan,
+                               const plan::Region& region) const override;
+  std::vector<plan::Knob> knobs(const plan::Context& context, const plan::Region& region) const override;
+  std::optional<plan::TruncatedSums> truncated_sums(const plan::Context& context,
+                                                    const plan::Region& region) const override;
+  // Measured on an H200: 0.81 of the bandwidth where operands count, 0.70 where the result does.
+  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
+    return {0.75 * context.gpu.tensor_fp16 / 3, 0.75, 4};
+  }
+
+ private:
+  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
+  Result<RegionCode> write_region(const RegionRequest& request) const override;
+};
+
 }  // namespace
 
-Result<void> accepts_matmul_split_half(const Graph& graph, const plan::Region& region) {
+Result<void> MatmulSplitHalf::accepts_region(const plan::Context& context, const plan::Region& region) const {
+  const Graph& graph = context.graph;
   STITCH_CHECK(accepts_library_product(graph, region));
   for (int32_t node : region.nodes)
     for (ValueId result : graph.nodes[static_cast<size_t>(node)].results)
@@ -235,8 +257,48 @@ Result<void> accepts_matmul_split_half(const Graph& graph, const plan::Region& r
   return {};
 }
 
-Result<RegionCode> write_matmul_split_half(const RegionRequest& request) {
-  STITCH_CHECK(accepts_matmul_split_half(request.graph, request.region));
+bool MatmulSplitHalf::suits(const plan::Context& context, const plan::Region& region,
+                            const plan::Offer&) const {
+  if (context.numerics != Numerics::strict && context.numerics != Numerics::standard) return false;
+  const std::optional<ProductSize> size = product_size(context.graph, region);
+  if (!size || (size->left_is_weight && size->right_is_weight)) return false;
+  return split_seconds(context.gpu, *size) <= 0.9 * fp32_seconds(context.gpu, *size);
+}
+
+Result<void> MatmulSplitHalf::accepts_storage(const plan::Context&, const plan::Plan& plan,
+                                              const plan::Region& region) const {
+  for (ValueId id : region.reads)
+    if (plan.storage[index_of(id)].dtype != DType::f32)
+      return at(region.name, user_error("technique", "matmul.split_half reads f32 only"));
+  return {};
+}
+
+std::vector<plan::Knob> MatmulSplitHalf::knobs(const plan::Context& context, const plan::Region&) const {
+  const int64_t sms = context.gpu.sms;
+  return {
+      {"longest_sum",
+       "products summed by tensor cores before FP32 adds the sum up",
+       {32, 64, 128, 256, 512, 1024, 2048, 4096}},
+      {"form", "1 one deep product, 2 large terms on small ones, 3 small terms beside large ones", {1, 2, 3}},
+      {"chunks", "pieces of the depth whose sums are added in FP32", {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}},
+      {"side_by_side",
+       "1: the chunks are a batch of products, for results too small to fill the GPU",
+       {0, 1}},
+      {"blocks",
+       "blocks of a pass that splits an operand",
+       {2 * sms, 4 * sms, split_blocks * sms, most_split_blocks * sms},
+       false},
+      proposal_knob()};
+}
+
+std::optional<plan::TruncatedSums> MatmulSplitHalf::truncated_sums(const plan::Context& context,
+                                                                   const plan::Region& region) const {
+  const std::optional<ProductSize> size = product_size(context.graph, region);
+  if (!size) return std::nullopt;
+  return plan::TruncatedSums{size->depth(), size->left_is_weight || size->right_is_weight, "longest_sum"};
+}
+
+Result<RegionCode> MatmulSplitHalf::write_region(const RegionRequest& request) const {
   STITCH_TRY(LibraryProduct made, library_product(request, DType::f32, false));
   const plan::Region& region = request.region;
   const bool beside = puts_small_beside(made, region);
@@ -267,8 +329,9 @@ Result<RegionCode> write_matmul_split_half(const RegionRequest& request) {
   made.code.packed.push_back({scales, "stitch::SplitScales", 1, ""});
   made.signature.add(Signature::packs, "stitch::SplitScales*", scales);
   std::string largest = request.name + "_largest";
-  made.code.packed.push_back({largest, "float", most_split_blocks, ""});
-  made.signature.add(Signature::packs, "float*", largest, shape_comment({most_split_blocks}));
+  const int64_t sms = request.context.gpu.sms, most_blocks = most_split_blocks * sms;
+  made.code.packed.push_back({largest, "float", most_blocks, ""});
+  made.signature.add(Signature::packs, "float*", largest, shape_comment({most_blocks}));
 
   auto comment = [&](const Side& side) {
     return side.depth_inside ? shape_comment({made.batches(), side.side, side.depth / side.part_depth,
@@ -276,10 +339,11 @@ Result<RegionCode> write_matmul_split_half(const RegionRequest& request) {
                              : shape_comment({made.batches(), side.depth / side.part_depth, side.parts,
                                               side.part_depth, side.padded()});
   };
-  const std::string blocks = add_setting(made.code, region, request.name, "blocks", "int",
-                                         {264, 528, split_blocks, most_split_blocks}, split_blocks);
+  const std::string blocks =
+      add_setting(made.code, region, request.name, "blocks", "int",
+                  {2 * sms, 4 * sms, split_blocks * sms, most_blocks}, split_blocks * sms);
   made.signature.add(Signature::members, "int", blocks, "of a pass that splits");
-  std::string splits, factor = literal_text(made.in_library.scale, "float");
+  std::string splits, factor = literal(made.in_library.scale, DType::f32);
   Side* last = left.weight ? &right : &left;
   for (Side* side : {&right, &left}) {
     const std::string& from = side->place->pointer;
@@ -302,13 +366,13 @@ Result<RegionCode> write_matmul_split_half(const RegionRequest& request) {
     Signature signature(pack);
     signature.read(*side->place);
     signature.add(Signature::packs, "stitch::SplitScales*", "scales");
-    signature.add(Signature::packs, "float*", "largest", shape_comment({most_split_blocks}));
+    signature.add(Signature::packs, "float*", "largest", shape_comment({most_blocks}));
     signature.add(Signature::writes, "__half*", "packed", comment(*side));
     made.code.declaration += signature.declaration();
     made.definitions += format(
         "{} {{\n  return stitch::split_operand<{}, false, {}>(\n      {}, packed, largest, scales, 1.0f, "
-        "stream);\n}}\n\n",
-        signature.head(), side->type, side->quads, from);
+        "stream, {});\n}}\n\n",
+        signature.head(), side->type, side->quads, from, split_blocks * sms);
     made.signature.packed(packed, comment(*side));
     made.code.packed.push_back(std::move(packed));
   }
@@ -320,6 +384,11 @@ Result<RegionCode> write_matmul_split_half(const RegionRequest& request) {
                             : form == Form::large_on_small ? "the small terms and the large ones"
                                                            : "small terms beside the large ones",
                             chunks.count > 1 ? format(", {} chunks of the depth", chunks.count) : ""));
+}
+
+const Technique& matmul_split_half() {
+  static const MatmulSplitHalf technique;
+  return technique;
 }
 
 }  // namespace stitch::code

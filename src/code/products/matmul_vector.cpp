@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "code/names.h"
-#include "code/products/families.h"
 #include "code/products/library_product.h"
+#include "code/products/techniques.h"
 
 namespace stitch::code {
 
@@ -14,20 +14,38 @@ namespace {
 
 constexpr int64_t most_thin = 12;
 
-// Blocks enough for a few waves of an H200, segments long enough to be worth a block.
-int64_t segment_depth(const Contraction& c, int64_t wide, int64_t thin, bool depth_inside) {
+// Blocks enough for a few waves, segments long enough to be worth a block.
+int64_t segment_depth(const GpuSpec& gpu, const Contraction& c, int64_t wide, int64_t thin,
+                      bool depth_inside) {
   int64_t depth = extent(c.depth), together = !depth_inside ? 128 : thin <= 4 ? 4 : 2;
   int64_t groups = (wide + together - 1) / together * extent(c.batch);
   int64_t least = depth_inside ? 2048 : 64, most = depth_inside ? 8192 : 1024;
-  int64_t segments = std::max<int64_t>((8 * 132 + groups - 1) / groups, depth / most);
+  int64_t segments = std::max<int64_t>((8 * gpu.sms + groups - 1) / groups, depth / most);
   int64_t step = depth_inside ? 1024 : 8;
   int64_t each = std::max((depth + segments - 1) / segments, least);
   return (each + step - 1) / step * step;
 }
 
+class MatmulVector final : public ProductTechnique {
+ public:
+  std::string_view name() const override { return "matmul.vector"; }
+  std::string_view idea() const override {
+    return "a matrix times one to twelve vectors at the speed of its bytes";
+  }
+  plan::Kind kind() const override { return plan::Kind::product; }
+  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
+    return streaming_rate(context);
+  }
+
+ private:
+  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
+  Result<RegionCode> write_region(const RegionRequest& request) const override;
+};
+
 }  // namespace
 
-Result<void> accepts_matmul_vector(const Graph& graph, const plan::Region& region) {
+Result<void> MatmulVector::accepts_region(const plan::Context& context, const plan::Region& region) const {
+  const Graph& graph = context.graph;
   STITCH_CHECK(accepts_library_product(graph, region));
   const Node* product = nullptr;
   for (int32_t n : region.nodes) {
@@ -49,8 +67,7 @@ Result<void> accepts_matmul_vector(const Graph& graph, const plan::Region& regio
   return {};
 }
 
-Result<RegionCode> write_matmul_vector(const RegionRequest& request) {
-  STITCH_CHECK(accepts_matmul_vector(request.graph, request.region));
+Result<RegionCode> MatmulVector::write_region(const RegionRequest& request) const {
   STITCH_TRY(LibraryProduct made, library_product(request, DType::f32, false));
   const Contraction& c = made.contraction;
   for (const View* view : {&c.left, &c.right, &c.out})
@@ -66,7 +83,7 @@ Result<RegionCode> write_matmul_vector(const RegionRequest& request) {
       lies_in_quads(c, depth_inside ? c.depth : side, of_wide, (thin_rows ? c.right : c.left).offset);
   if (depth_inside)
     quads = quads && lies_in_quads(c, c.depth, of_thin, (thin_rows ? c.left : c.right).offset);
-  int64_t segment = segment_depth(c, wide, thin, depth_inside);
+  int64_t segment = segment_depth(request.context.gpu, c, wide, thin, depth_inside);
   int64_t segments = (made.depth() + segment - 1) / segment;
 
   made.code.includes = "#include \"stitch/kernels/matmul_vector.h\"\n";
@@ -86,6 +103,11 @@ Result<RegionCode> write_matmul_vector(const RegionRequest& request) {
       c.right.place->pointer, partial, c.out.place->pointer,
       made.epilogue.empty() ? "stitch::NoEpilogue{}" : made.epilogue.construct);
   return made.finish_own("The wide matrix is read once; kernels/matmul_vector.h has the kernel.");
+}
+
+const Technique& matmul_vector() {
+  static const MatmulVector technique;
+  return technique;
 }
 
 }  // namespace stitch::code

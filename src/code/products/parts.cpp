@@ -3,13 +3,9 @@
 #include <algorithm>
 #include <set>
 
-#include "code/products/scalar.h"
+#include "code/expression/pointwise.h"
 
 namespace stitch::code {
-
-Error not_for(const plan::Region& region, std::string why) {
-  return at(region.name, user_error("technique", format("{} {}", region.technique, why)));
-}
 
 Result<Parts> parts_of(const Graph& graph, const plan::Region& region, std::span<const Op> products) {
   Parts parts;
@@ -30,7 +26,7 @@ Result<Parts> parts_of(const Graph& graph, const plan::Region& region, std::span
       continue;
     }
     bool reorders = node.op == Op::permute || node.op == Op::reshape;
-    if (!reorders && !is_scalar(node))
+    if (!reorders && !is_pointwise(node.op))
       return not_for(region, format("has no {} behind its product", info(node.op).name));
     if (graph.type(node.results[0]).elements() != graph.type(parts.product->results[0]).elements())
       return not_for(region, format("can't broadcast its product in {}", info(node.op).name));
@@ -39,6 +35,9 @@ Result<Parts> parts_of(const Graph& graph, const plan::Region& region, std::span
   }
   if (!parts.product) return not_for(region, "has no product to compute");
   parts.result = parts.after.empty() ? parts.product->results[0] : parts.after.back()->results[0];
+  const DType product = graph.type(parts.product->results[0]).dtype, last = graph.type(parts.result).dtype;
+  if (product != last)
+    return not_for(region, format("can't make {} of a product of {}", name(last), name(product)));
   if (!parts.after.empty() && (region.writes.size() != 1 || region.writes[0] != parts.result))
     return not_for(region, "writes only what its last node makes");
   return parts;

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "code/index.h"
+#include "code/products/techniques.h"
 #include "code/products/view.h"
 
 namespace stitch::code {
@@ -18,8 +19,6 @@ struct Parts {
 
 // Errors say why the region is no such thing.
 Result<Parts> parts_of(const Graph& graph, const plan::Region& region, std::span<const Op> products);
-// For `accepts` of techniques that take a lone product only.
-Error not_for(const plan::Region& region, std::string why);
 
 // The indices of a permute's or reshape's result from those of its operand.
 Indices through_view(const Graph& graph, const Node& node, const Indices& operand);

@@ -100,4 +100,18 @@ std::string describe(const Recurrence& r) {
                 r.projected ? format(", projected to {}", r.output) : "");
 }
 
+double step_latency(const Graph& graph, const plan::Region& region,
+                    double (*seconds)(double steps, double layers, bool both_directions)) {
+  double sum = 0;
+  for (int32_t n : region.nodes) {
+    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    if (node.op != Op::rnn) continue;
+    const Attributes& attributes = node.attributes;
+    const int64_t steps = graph.type(node.operands[0]).shape[attributes.flag("batch_first") ? 1 : 0];
+    sum += seconds(static_cast<double>(steps), static_cast<double>(attributes.integer("layers")),
+                   attributes.flag("bidirectional"));
+  }
+  return sum;
+}
+
 }  // namespace stitch::code

@@ -31,4 +31,9 @@ Recurrence sizes_of(const Graph& graph, const Node& node);
 Result<Recurrence> recurrence_of(const RegionRequest& request);
 std::string describe(const Recurrence& recurrence);
 
+// Seconds of the steps of a region's recurrences, which follow each other however small they are, from their
+// number, the layers, and whether both directions run.
+double step_latency(const Graph& graph, const plan::Region& region,
+                    double (*seconds)(double steps, double layers, bool both_directions));
+
 }  // namespace stitch::code

@@ -20,18 +20,18 @@ int64_t registers(int64_t warps) { return warps <= 8 ? 255 : warps <= 12 ? 168 :
 constexpr double exchange_clocks = 1400, cell_clocks = 400, clocks_a_fetch = 8, clocks_a_batch = 1000,
                  clocks_a_block = 2;
 constexpr int64_t spare_registers = 24;
-constexpr int64_t shared_limit = 220 * 1024;
+constexpr int64_t spare_shared_bytes = 7 * 1024;
 
 // Works out `spread`'s clocks; false: it doesn't fit.
-bool estimate(const Recurrence& r, int64_t processors, Spread& spread) {
+bool estimate(const Recurrence& r, const GpuSpec& gpu, Spread& spread) {
   int64_t sums = r.kind == "gru" ? 4 : r.gates, quads = up(spread.samples, 4);
   int64_t width = r.directions * r.hidden, features = r.layers > 1 ? std::max(r.input, width) : r.input;
   int64_t blocks = spread.blocks(r);
-  if (blocks > processors) return false;
+  if (blocks > gpu.sms) return false;
 
   int64_t from_input = up(features, spread.slices), from_state = up(r.hidden, spread.slices);
   int64_t rows = spread.slices * (up(std::max(r.input, width), spread.slices) + from_state);
-  if (2 * rows * (quads | 1) * 16 > shared_limit) return false;
+  if (2 * rows * (quads | 1) * 16 > gpu.shared_per_block - spare_shared_bytes) return false;
   int64_t states_a_lane = up(r.hidden * quads, 32 * spread.state_warps);
   int64_t inputs_a_lane = up(features * quads, 32 * spread.input_warps);
   if (states_a_lane > 24) return false;  // more loads than a lane can have under way
@@ -66,7 +66,7 @@ int64_t Spread::blocks(const Recurrence& r) const {
   return layers_at_once * r.directions * up(r.batch, samples) * up(r.hidden, units);
 }
 
-std::optional<Spread> spread_of(const Recurrence& r, int64_t processors) {
+std::optional<Spread> spread_of(const Recurrence& r, const GpuSpec& gpu) {
   std::optional<Spread> best;
   for (int64_t chunks = 1; chunks <= std::min<int64_t>(r.batch, 64); ++chunks)
     for (int64_t layers = r.directions == 1 ? r.layers : 1; layers > 0; --layers) {
@@ -79,7 +79,7 @@ std::optional<Spread> spread_of(const Recurrence& r, int64_t processors) {
               for (int64_t input_warps : {1, 2, 3, 4}) {
                 Spread spread{layers, up(r.batch, chunks), units,      units_each,
                               slices, state_warps,         input_warps};
-                if (estimate(r, processors, spread) && (!best || spread.clocks < best->clocks)) best = spread;
+                if (estimate(r, gpu, spread) && (!best || spread.clocks < best->clocks)) best = spread;
               }
     }
   return best;

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "code/products/recurrence.h"
+#include "device/gpu_spec.h"
 
 namespace stitch::code {
 
@@ -20,7 +21,8 @@ struct Spread {
   int64_t blocks(const Recurrence& recurrence) const;
 };
 
-// The fastest one by a model of its clocks; nothing, if the weights don't fit into `processors`' registers.
-std::optional<Spread> spread_of(const Recurrence& recurrence, int64_t processors);
+// The fastest one by a model of its clocks; nothing, if the weights don't fit into the registers of the GPU's
+// multiprocessors.
+std::optional<Spread> spread_of(const Recurrence& recurrence, const GpuSpec& gpu);
 
 }  // namespace stitch::code

@@ -1,15 +1,15 @@
 // rnn.persistent: the whole recurrence by one resident kernel (kernels/recurrence_persistent.h), or one a
 // layer where both directions run: each layer then needs all steps of the one below. Bound by the trip to L2
-// that every step makes, not by bytes. FP32 exactly, so for every class. settings: processors, the
-// multiprocessors it may count on (132). Chosen where the weights fit into their registers.
+// that every step makes, not by bytes. FP32 exactly, so for every class. Chosen where the weights
+// fit into the registers of all multiprocessors.
 #include "base/text.h"
 #include "code/names.h"
 #include "code/products/epilogue.h"
-#include "code/products/families.h"
 #include "code/products/parts.h"
 #include "code/products/recurrence.h"
 #include "code/products/recurrence_spread.h"
 #include "code/products/signature.h"
+#include "code/products/techniques.h"
 
 namespace stitch::code {
 
@@ -18,11 +18,6 @@ namespace {
 // For one step of one layer. Beyond it tensor cores win: a guess, at about twice what a trip to L2 and back
 // costs with all that belongs to it.
 constexpr double most_clocks_a_cell = 6000;
-
-std::optional<Spread> spread_for(const Recurrence& recurrence, const plan::Region& region) {
-  auto found = region.settings.find("processors");
-  return spread_of(recurrence, found == region.settings.end() ? 132 : found->second);
-}
 
 std::string sizes_struct(const Recurrence& r, const Spread& s, const std::string& name) {
   return format(
@@ -44,9 +39,32 @@ int64_t exchanged_bytes(const Recurrence& r, const Spread& s) {
   return layers * chunks * r.steps * r.directions * r.hidden * ((s.samples + 3) / 4 * 4) * 4;
 }
 
+class RnnPersistent final : public ProductTechnique {
+ public:
+  std::string_view name() const override { return "rnn.persistent"; }
+  std::string_view idea() const override {
+    return "weights stay in registers, blocks pass the state on through L2";
+  }
+  plan::Kind kind() const override { return plan::Kind::recurrence; }
+  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
+    return {0.5 * context.gpu.fp32, 0.7, 2};
+  }
+  // Layers of one direction overlap as a wavefront; where both directions run, each waits for the one below.
+  double latency(const plan::Context& context, const plan::Region& region) const override {
+    return step_latency(context.graph, region, [](double steps, double layers, bool both) {
+      return both ? steps * layers * 1.2e-6 : (steps + layers) * 1.8e-6;
+    });
+  }
+
+ private:
+  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
+  Result<RegionCode> write_region(const RegionRequest& request) const override;
+};
+
 }  // namespace
 
-Result<void> accepts_rnn_persistent(const Graph& graph, const plan::Region& region) {
+Result<void> RnnPersistent::accepts_region(const plan::Context& context, const plan::Region& region) const {
+  const Graph& graph = context.graph;
   STITCH_CHECK(accepts_recurrence(graph, region));
   for (int32_t index : region.nodes) {
     const Node& node = graph.nodes[static_cast<size_t>(index)];
@@ -55,7 +73,7 @@ Result<void> accepts_rnn_persistent(const Graph& graph, const plan::Region& regi
     if (r.dtype != DType::f32) return not_for(region, "has recurrences of f32 only");
     if (r.projected) return not_for(region, "has no projections");
     if (r.steps * r.batch * r.input * r.hidden == 0) return not_for(region, "has no recurrence over nothing");
-    auto spread = spread_for(r, region);
+    auto spread = spread_of(r, context.gpu);
     if (!spread) return not_for(region, "has no room for these weights in registers");
     if (spread->clocks > most_clocks_a_cell * static_cast<double>(r.steps * r.layers))
       return not_for(region, "is for steps that are short, and these are bound by arithmetic");
@@ -63,11 +81,10 @@ Result<void> accepts_rnn_persistent(const Graph& graph, const plan::Region& regi
   return {};
 }
 
-Result<RegionCode> write_rnn_persistent(const RegionRequest& request) {
-  STITCH_CHECK(accepts_rnn_persistent(request.graph, request.region));
+Result<RegionCode> RnnPersistent::write_region(const RegionRequest& request) const {
   STITCH_TRY(Recurrence r, recurrence_of(request));
   if (r.x.place->dtype != DType::f32) return not_for(request.region, "reads its input in f32");
-  Spread spread = *spread_for(r, request.region);
+  Spread spread = *spread_of(r, request.context.gpu);
 
   Signature signature("enqueue_" + request.name);
   signature.read(*r.x.place);
@@ -111,6 +128,11 @@ Result<RegionCode> write_rnn_persistent(const RegionRequest& request) {
   code.arguments = signature.arguments();
   code.workspace_bytes = exchanged_bytes(r, spread);
   return code;
+}
+
+const Technique& rnn_persistent() {
+  static const RnnPersistent technique;
+  return technique;
 }
 
 }  // namespace stitch::code

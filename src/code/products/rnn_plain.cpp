@@ -3,9 +3,9 @@
 // Any kind of rnn, exact. Chosen where nothing better can.
 #include "base/text.h"
 #include "code/names.h"
-#include "code/products/families.h"
 #include "code/products/library_product.h"
 #include "code/products/recurrence.h"
+#include "code/products/techniques.h"
 
 namespace stitch::code {
 
@@ -165,16 +165,41 @@ class Writer {
   int64_t bytes_ = 0;
 };
 
+class RnnPlain final : public ProductTechnique {
+ public:
+  std::string_view name() const override { return "rnn.plain"; }
+  std::string_view idea() const override { return "one product for all steps, then a kernel a step"; }
+  plan::Kind kind() const override { return plan::Kind::recurrence; }
+  plan::Entry entry() const override { return plan::Entry::plain; }
+  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
+    return plain_rate(context);
+  }
+  double latency(const plan::Context& context, const plan::Region& region) const override {
+    return step_latency(context.graph, region, [](double steps, double layers, bool both) {
+      return steps * layers * (both ? 2 : 1) * 4e-6;
+    });
+  }
+
+ private:
+  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
+  Result<RegionCode> write_region(const RegionRequest& request) const override;
+};
+
 }  // namespace
 
-Result<void> accepts_rnn_plain(const Graph& graph, const plan::Region& region) {
+Result<void> RnnPlain::accepts_region(const plan::Context& context, const plan::Region& region) const {
+  const Graph& graph = context.graph;
   return accepts_recurrence(graph, region);
 }
 
-Result<RegionCode> write_rnn_plain(const RegionRequest& request) {
-  STITCH_CHECK(accepts_recurrence(request.graph, request.region));
+Result<RegionCode> RnnPlain::write_region(const RegionRequest& request) const {
   STITCH_TRY(Recurrence recurrence, recurrence_of(request));
   return Writer(request, std::move(recurrence)).write();
+}
+
+const Technique& rnn_plain() {
+  static const RnnPlain technique;
+  return technique;
 }
 
 }  // namespace stitch::code

@@ -62,10 +62,21 @@ std::string Signature::head() const {
   return out;
 }
 
+namespace {
+
+const std::vector<int64_t> proposals = {0, 1, 2, 3, 4, 5, 6, 7};
+
+}  // namespace
+
+plan::Knob proposal_knob() {
+  return {"algorithm", "which of the library's proposals, best first by its own heuristics", proposals,
+          false};
+}
+
 std::string proposal_spec(RegionCode& code, const plan::Region& region, const std::string& member,
                           int shipped) {
-  return format("  spec.algorithm = {};\n", add_setting(code, region, member, "algorithm", "stitch::Proposal",
-                                                        {0, 1, 2, 3, 4, 5, 6, 7}, shipped));
+  return format("  spec.algorithm = {};\n",
+                add_setting(code, region, member, "algorithm", "stitch::Proposal", proposals, shipped));
 }
 
 }  // namespace stitch::code

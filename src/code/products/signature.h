@@ -6,6 +6,7 @@
 
 #include "code/names.h"
 #include "code/region_code.h"
+#include "plan/technique.h"
 
 namespace stitch::code {
 
@@ -48,6 +49,8 @@ class Signature {
   std::vector<Parameter> parameters_;
 };
 
+// The knob of techniques that call a library.
+plan::Knob proposal_knob();
 // Which of the library's proposals a member takes, as a setting: the line of its spec.
 std::string proposal_spec(RegionCode& code, const plan::Region& region, const std::string& member,
                           int shipped = 0);

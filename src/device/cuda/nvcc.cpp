@@ -5,6 +5,7 @@
 #include "base/process.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "device/architecture.h"
 #include "device/build_errors.h"
 #include "device/toolchain.h"
 
@@ -25,9 +26,8 @@ class NvccToolchain final : public Toolchain {
   static Result<std::unique_ptr<Toolchain>> create(const BuildRequest& request) {
     auto out = std::make_unique<NvccToolchain>();
     STITCH_TRY(out->nvcc_, find_nvcc());
-    if (!request.architecture.starts_with("sm_") || request.architecture.size() > 12)
-      return user_error("architecture",
-                        format("'{}' is no architecture such as sm_90a", request.architecture));
+    STITCH_CHECK(parse_architecture(request.architecture));
+    if (!request.needs.empty()) STITCH_CHECK(check_architecture(request.needs, request.architecture));
     if (request.address_sanitizer)
       return user_error("sanitizer",
                         "AddressSanitizer is for the emulated GPU; a real one has compute-sanitizer");

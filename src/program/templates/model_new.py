@@ -4,23 +4,33 @@ The model's own source below is only asked to construct its parameters and buffe
 the same weights; its forward is never called.
 """
 import concurrent.futures
+import contextlib
 import ctypes
 import glob
+import importlib
+import inspect
 import json
 import operator
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
+import types
+import warnings
 
 import torch
 from torch import nn
 
 _NAME = @name_literal@
-_FOLDER = @folder@  # where this package was written
 _LIBRARIES = @libraries@
+_NEEDS = @needs@  # the least compute capability, "80"; "90a": that one alone
 _MODEL_CLASS = @model_class@
 _SIGNATURE = json.loads(@signature@)
+# The arguments of forward and what it returns, with numbers in the place of tensors. null: nobody wrote that down.
+_CALL = json.loads(@call@)
+_MODULES = @modules@  # files in modules/ that the model's source imports
+_MODE = @mode@  # of the model when the program was made; empty where that changes nothing
 _TASK = @task@
 
 _DTYPES = {
@@ -32,11 +42,6 @@ _CODES = {name: code for code, name in enumerate(_DTYPES)}
 # torch.cuda.current_stream(…).cuda_stream costs 5 us; what Triton and Inductor use instead costs 0.2.
 _current_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
     lambda index: torch.cuda.current_stream(index).cuda_stream)
-
-# At import, not in the constructor: what the file's top level draws must not shift the constructor's numbers.
-_task_namespace = {"__name__": "stitchcuda_task"}
-exec(compile(_TASK, "task.py", "exec"), _task_namespace)
-
 
 class _StitchTensor(ctypes.Structure):
     _fields_ = [("data", ctypes.c_void_p), ("dtype", ctypes.c_int32), ("rank", ctypes.c_int32),
@@ -63,17 +68,21 @@ def _descriptors(entries):
 
 
 def _program_folder():
-    """This file may be run from its text alone, so it may not know where it lies."""
+    """Beside this file. Run from its text alone, as KernelBench does, it does not know where it lies."""
     beside = os.path.dirname(os.path.abspath(globals().get("__file__") or ""))
-    for folder in (beside, os.environ.get("STITCHCUDA_PROGRAM"), _FOLDER):
+    for folder in (beside, os.environ.get("STITCHCUDA_PROGRAM")):
         if folder and os.path.exists(os.path.join(folder, "program.cu")) and _is_ours(folder):
             return folder
-    raise RuntimeError(f"the program's folder is not {_FOLDER} any more; set STITCHCUDA_PROGRAM to where it is")
+    raise RuntimeError(f"{_NAME}: the program's sources are not beside model_new.py ({beside}); "
+                       "set STITCHCUDA_PROGRAM to their folder")
 
 
 def _is_ours(folder):
     manifest = os.path.join(folder, "manifest.json")
-    return os.path.exists(manifest) and json.load(open(manifest, encoding="utf-8"))["name"] == _NAME
+    if not os.path.exists(manifest):
+        return False
+    with open(manifest, encoding="utf-8") as text:
+        return json.load(text)["name"] == _NAME
 
 
 def _find_nvcc():
@@ -94,7 +103,10 @@ def _run(command, folder):
 def _compile(folder, device, library):
     """Regions a dozen at a time, since most of what one costs alone is its headers; as many nvcc as cores."""
     major, minor = torch.cuda.get_device_capability(device)
-    architecture = f"{major}{minor}{'a' if major >= 9 else ''}"
+    architecture = f"{major}{minor}{'a' if (major, minor) == (9, 0) else ''}"
+    fits = architecture == _NEEDS if _NEEDS.endswith("a") else 10 * major + minor >= int(_NEEDS or 0)
+    if not fits:
+        raise RuntimeError(f"{_NAME} needs sm_{_NEEDS}, and this GPU is sm_{architecture}")
     nvcc = [_find_nvcc(), "-std=c++17", "-O3", "-Xcompiler", "-fPIC,-fvisibility=hidden",
             f"-gencode=arch=compute_{architecture},code=sm_{architecture}"]
     regions = sorted(glob.glob(os.path.join(folder, "regions", "*.cu")))
@@ -161,6 +173,150 @@ def _place(root, path):
     return root, leaf
 
 
+@contextlib.contextmanager
+def _local_modules():
+    """The model's own files come before other modules of their names, which are as they were afterwards."""
+    if not _MODULES:
+        yield
+        return
+    names = {path[:-len(".py")].replace("/", ".").removesuffix(".__init__") for path in _MODULES}
+    names |= {name[:i] for name in names for i, c in enumerate(name) if c == "."}
+    others = {name: sys.modules.pop(name) for name in names if name in sys.modules}
+    folder = os.path.join(_program_folder(), "modules")
+    sys.path.insert(0, folder)
+    sys.modules.update(_loaded_modules)
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
+        _loaded_modules.update({name: sys.modules[name] for name in names if name in sys.modules})
+        sys.modules.update(others)
+
+
+# At import, not in the constructor: what the file's top level draws must not shift the constructor's numbers.
+_loaded_modules = {}
+_task = types.ModuleType("stitchcuda_task")
+sys.modules[_task.__name__] = _task  # where dataclasses look up the names in their annotations
+_task_namespace = vars(_task)
+with _local_modules():
+    exec(compile(_TASK, "task.py", "exec"), _task_namespace)
+
+
+def _constant(encoded):
+    if isinstance(encoded, dict) and "float" in encoded:
+        return float(encoded["float"])
+    return _DTYPES.get(encoded["dtype"]) if isinstance(encoded, dict) else encoded
+
+
+def _same(a, b):
+    return a is b or a == b or (a != a and b != b)
+
+
+class _Arguments:
+    """Finds the program's input tensors in a call of forward, by the names and defaults that the model's forward has."""
+
+    def __init__(self):
+        signature = inspect.signature(_task_namespace[_MODEL_CLASS].forward)
+        self.signature = signature.replace(parameters=list(signature.parameters.values())[1:])
+        positional, keyword = _CALL["positional"], dict(_CALL["keyword"])
+        self.expected = self.signature.bind(*positional, **keyword).arguments  # trees, by parameter
+        for name, tree in self.expected.items():
+            kind = self.signature.parameters[name].kind
+            if kind is inspect.Parameter.VAR_POSITIONAL:
+                self.expected[name] = {"tuple": list(tree)}
+            elif kind is inspect.Parameter.VAR_KEYWORD:
+                self.expected[name] = {"dict": list(tree.items())}
+        self.count = sum(entry["role"] == "input" for entry in _SIGNATURE["inputs"])
+        # Tensors alone, in order, as KernelBench gives them: nothing has to be looked up.
+        self.plain = not keyword and positional == [{"input": i} for i in range(self.count)]
+
+    def find(self, arguments, named_arguments):
+        if self.plain and len(arguments) == self.count and not named_arguments:
+            if all(isinstance(argument, torch.Tensor) for argument in arguments):
+                return arguments
+        try:
+            bound = self.signature.bind(*arguments, **named_arguments)
+        except TypeError as error:
+            raise TypeError(f"{_NAME}: forward{self.signature} {error}") from None
+        given = [None] * self.count
+        bound.apply_defaults()
+        for name, value in bound.arguments.items():
+            if name in self.expected:
+                self.match(self.expected[name], value, name, given)
+            elif not self.is_default(name, value):
+                raise TypeError(f"{_NAME}: the argument '{name}' was not given when this program was made, "
+                                f"so it cannot be given now")
+        return given
+
+    def is_default(self, name, value):
+        parameter = self.signature.parameters[name]
+        if parameter.default is parameter.empty:  # *args or **kwargs
+            return len(value) == 0
+        return value is parameter.default or (not isinstance(value, torch.Tensor) and _same(value, parameter.default))
+
+    def match(self, tree, value, path, given):
+        kind, content = next(iter(tree.items()))
+        if kind == "input":
+            if not isinstance(value, torch.Tensor):
+                raise TypeError(f"{_NAME}: the argument '{path}' must be a tensor, not {value!r}")
+            given[content] = value
+        elif kind == "constant":
+            if isinstance(value, torch.Tensor) or not _same(value, _constant(content)):
+                shown = "a tensor" if isinstance(value, torch.Tensor) else repr(value)
+                raise TypeError(f"{_NAME}: the argument '{path}' is {_constant(content)!r} in this program, not {shown}")
+        elif kind == "class":
+            for name, part in tree["fields"]:
+                self.match(part, getattr(value, name, None), f"{path}.{name}", given)
+        elif kind == "dict":
+            self.match_dict(dict(content), value, path, given)
+        else:
+            if not isinstance(value, (list, tuple)) or len(value) != len(content):
+                raise TypeError(f"{_NAME}: the argument '{path}' must be a {kind} of {len(content)}")
+            for i, part in enumerate(content):
+                self.match(part, value[i], f"{path}[{i}]", given)
+
+    def match_dict(self, trees, value, path, given):
+        if not hasattr(value, "keys"):
+            raise TypeError(f"{_NAME}: the argument '{path}' must be a dict, not a {type(value).__name__}")
+        for key in value.keys():
+            if key not in trees:
+                raise TypeError(f"{_NAME}: the argument '{path}' has an unexpected entry {key!r}")
+        for key, tree in trees.items():
+            if key not in value.keys():
+                raise TypeError(f"{_NAME}: the argument '{path}' has no entry {key!r}")
+            self.match(tree, value[key], f"{path}[{key!r}]", given)
+
+
+class _TensorsInOrder:
+    """Where nobody wrote down how forward is called."""
+
+    def find(self, arguments, named_arguments):
+        return [*_tensors_in(arguments), *_tensors_in(named_arguments)]
+
+
+def _class(place):
+    """module:Class, of the model's own source where no module is named."""
+    module, path = place.split(":")
+    found = _loaded_modules.get(module) or importlib.import_module(module) if module else None
+    for i, part in enumerate(path.split(".")):
+        found = _task_namespace[part] if i == 0 and not module else getattr(found, part)
+    return found
+
+
+def _build(tree, results):
+    """What forward returns, of its tensors."""
+    kind, content = next(iter(tree.items()))
+    if kind == "output":
+        return results[content]
+    if kind == "constant":
+        return _constant(content)
+    if kind == "class":
+        return _class(content)(**{name: _build(part, results) for name, part in tree["fields"]})
+    if kind == "dict":
+        return {key: _build(part, results) for key, part in content}
+    return (list if kind == "list" else tuple)(_build(part, results) for part in content)
+
+
 def _tensors_in(value):
     if isinstance(value, torch.Tensor):
         yield value
@@ -178,6 +334,14 @@ def _compare(entry, tensor, device):
                            f"not {tensor.dtype} {list(tensor.shape)} on {tensor.device}")
 
 
+_arguments = _Arguments() if _CALL else _TensorsInOrder()
+
+
+def _require_gpu(device):
+    if device.type != "cuda":
+        raise RuntimeError(f"{_NAME} runs on a GPU; its inputs are on {device}")
+
+
 def _in_place(entry, by_path):
     state = by_path[entry["data"]]
     if not state.is_contiguous():
@@ -188,7 +352,8 @@ def _in_place(entry, by_path):
 class ModelNew(nn.Module):
     def __init__(self, *arguments, **named_arguments):
         super().__init__()
-        original = _task_namespace[_MODEL_CLASS](*arguments, **named_arguments)
+        with _local_modules():
+            original = _task_namespace[_MODEL_CLASS](*arguments, **named_arguments)
         kept = original.state_dict().keys()
         for path, parameter in original.named_parameters(remove_duplicate=False):
             module, leaf = _place(self, path)
@@ -243,8 +408,7 @@ class ModelNew(nn.Module):
     def _create(self, device):
         """Packs the weights, and prepares what every call needs: only pointers change from then on."""
         self._forget()
-        if device.type != "cuda":
-            raise RuntimeError(f"{_NAME} runs on a GPU; its inputs are on {device}")
+        _require_gpu(device)
         if self._library is None:
             self._library = _library(_program_folder(), device)
         by_path = self._by_path()
@@ -258,7 +422,7 @@ class ModelNew(nn.Module):
         for slot, weight in zip(parameters, packed):
             slot.data = weight.data_ptr()
         program = ctypes.c_void_p()
-        self._check(self._library.stitch_create(parameters, len(packed), device.index, ctypes.byref(program)))
+        self._check(self._library.stitch_create(parameters, len(packed), device.index or 0, ctypes.byref(program)))
         self._key = self._key_of_weights()
 
         inputs, outputs = _descriptors(_SIGNATURE["inputs"]), _descriptors(_SIGNATURE["outputs"])
@@ -281,9 +445,7 @@ class ModelNew(nn.Module):
         self._program, self._device = program, device
 
     def forward(self, *arguments, **named_arguments):
-        given = arguments
-        if named_arguments or not all(isinstance(argument, torch.Tensor) for argument in arguments):
-            given = [*_tensors_in(arguments), *_tensors_in(named_arguments)]
+        given = _arguments.find(arguments, named_arguments)
         device = given[0].device if given else next(iter(self._by_path().values())).device
         if self._program is None or device != self._device or self._key_of_weights() != self._key:
             self._create(device)
@@ -307,7 +469,7 @@ class ModelNew(nn.Module):
             made.append(like.new_empty(shape))
             slot.data = made[-1].data_ptr()
 
-        self._check(self._library.stitch_run(self._program, *self._arrays, _current_stream(device.index)))
+        self._check(self._library.stitch_run(self._program, *self._arrays, _current_stream(device.index or 0)))
 
         results = []
         for (_, _, _, target), tensor in zip(self._made, made):
@@ -316,4 +478,11 @@ class ModelNew(nn.Module):
             else:  # the model writes to its own input
                 names = [entry["name"] for *_, entry in self._taken]
                 given[names.index(target)].detach().copy_(tensor)
+        if _CALL:
+            return _build(_CALL["outputs"], results)
         return results[0] if len(results) == 1 else tuple(results)
+
+    def train(self, mode=True):
+        if _MODE and mode != (_MODE == "train"):
+            warnings.warn(f"{_NAME} was made of the model in {_MODE} mode and computes that in either mode", stacklevel=2)
+        return super().train(mode)

@@ -21,6 +21,8 @@ Result<Passed> build(Session& session, Json& evidence) {
   request.time_limit = session.options.build_time_limit;
   bool emulated = session.options.device == runner::Device::emulated;
   request.target = emulated ? device::Target::emulated : device::Target::cuda;
+  request.needs = session.package.manifest.needs;
+  if (session.gpu) request.architecture = session.gpu->architecture.name;
   STITCH_TRY(session.built, device::build(request, session.options.on_progress));
   session.library = session.built.library;
   evidence = {{"target", device::name(request.target)},
@@ -28,6 +30,7 @@ Result<Passed> build(Session& session, Json& evidence) {
               {"compiled", session.built.compiled},
               {"reused", session.built.reused},
               {"seconds", session.built.seconds}};
+  if (!emulated) evidence["architecture"] = request.architecture;
   int spills = 0;
   for (const device::KernelResources& kernel : session.built.resources) {
     evidence["kernels"].push_back({{"kernel", kernel.kernel},

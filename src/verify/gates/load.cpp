@@ -49,7 +49,7 @@ Result<Passed> load(Session& session, Json& evidence) {
   if (!session.manifest.regions.empty() && !loaded.has_regions)
     return found("manifest", "the manifest names regions, but stitch_run_region is not exported");
   evidence = {{"name", session.manifest.name},
-              {"class", session.manifest.numerics},
+              {"class", name(session.manifest.numerics)},
               {"regions", session.manifest.regions.size()},
               {"libraries", session.manifest.libraries}};
   for (const ManifestSetting& setting : session.manifest.settings)

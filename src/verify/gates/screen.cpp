@@ -116,7 +116,7 @@ Result<void> screen_includes(const fs::path& folder, const std::string& file, st
 }  // namespace
 
 Result<Passed> screen(Session& session, Json& evidence) {
-  if (session.python) return skipped("names prove nothing in Python: see the trust level");
+  if (session.python) return skipped("Python candidate: low trust");
   STITCH_TRY(session.package, load_package(session.options.program));
   for (const fs::path& path : session.package.sources) {
     STITCH_TRY(std::string source, read_file(path));

@@ -13,7 +13,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "code/loops/families.h"
+#include "code/loops/techniques.h"
 #include "code/names.h"
 #include "device/emulated/compile.h"
 #include "graph/text.h"
@@ -154,6 +154,20 @@ inline std::string difference(const Tensor& got, const Tensor& expected, double 
   return relative <= tolerance ? "" : format("relative error {:.2e}", relative);
 }
 
+inline const GpuSpec& h200() {
+  static const GpuSpec gpu = *find_gpu("H200");
+  return gpu;
+}
+
+// The one that takes the region first, unless told.
+inline Result<const Technique*> technique_named(const plan::Context& context, const plan::Region& region,
+                                                std::string_view name) {
+  if (name.empty()) return classify(context, region);
+  for (const Technique* each : {&loop(), &batch_norm(), &row(), &scan(), &scatter(), &sort()})
+    if (each->name() == name) return each;
+  return work_error("test", format("no technique {}", name));
+}
+
 // A suite: cases are added, then compiled in one go, then run.
 class Bench {
  public:
@@ -162,7 +176,7 @@ class Bench {
   // The whole graph as one region, or those of its nodes; the technique that classify() finds unless told.
   Result<void> add(std::string label, Graph graph, std::vector<int32_t> nodes = {}, oracle::Known known = {},
                    const Layouts& layouts = {}, std::string_view technique = {},
-                   std::map<std::string, int64_t> settings = {}) {
+                   std::map<std::string, int64_t> choices = {}) {
     Case made{std::move(label), std::move(graph)};
     const Graph& g = made.graph;
     if (nodes.empty())
@@ -170,11 +184,10 @@ class Bench {
     made.region.nodes = nodes;
     made.region.name = format("{}_{}", name_, cases_.size());
     complete_region(g, made.region);
-    if (technique.empty()) {
-      STITCH_TRY(technique, classify(g, made.region));
-    }
-    made.region.technique = technique;
-    made.region.settings = std::move(settings);
+    const plan::Context context(g, h200(), Numerics::standard);
+    STITCH_TRY(const Technique* chosen, technique_named(context, made.region, technique));
+    made.region.technique = chosen;
+    made.region.choices = std::move(choices);
     uint64_t seed = 17 * (cases_.size() + 1);
     made.known = std::move(known);
     for (ValueId id : g.leaves())
@@ -207,15 +220,11 @@ class Bench {
       if (place.dtype == DType::f16) made.tolerance = std::max(made.tolerance, 1e-3);
       if (place.dtype == DType::bf16) made.tolerance = std::max(made.tolerance, 8e-3);
     }
-    RegionRequest request{g, made.region, made.region.name, "default", made.reads, made.weights, made.writes};
-    for (const Family& family : loop_families())
-      if (family.technique == technique) {
-        STITCH_TRY(made.code, family.write(request));
-        ++techniques[std::string(technique)];
-        cases_.push_back(std::move(made));
-        return {};
-      }
-    return work_error("test", format("no technique {}", technique));
+    RegionRequest request{context, made.region, made.region.name, made.reads, made.weights, made.writes};
+    STITCH_TRY(made.code, chosen->write(request));
+    ++techniques[std::string(chosen->name())];
+    cases_.push_back(std::move(made));
+    return {};
   }
 
   size_t size() const { return cases_.size(); }
@@ -315,7 +324,7 @@ class Bench {
       for (size_t w = 0; w < each.writes.size(); ++w) {
         Tensor got = taken_back(each.writes[w], static_cast<const std::byte*>(pointers[first_write + w]));
         std::string wrong = difference(got, each.expected[w], each.tolerance);
-        EXPECT_EQ(wrong, "") << each.label << " (" << each.region.technique << ", " << order
+        EXPECT_EQ(wrong, "") << each.label << " (" << each.region.technique->name() << ", " << order
                              << ", misaligned by " << misaligned
                              << "): " << each.graph[each.writes[w].value].name << "\n"
                              << print_graph(each.graph).substr(0, 2000) << "\n"

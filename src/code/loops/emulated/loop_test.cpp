@@ -37,7 +37,7 @@ TEST(LoopDevice, Chains) {
       "%m = max_pool(%c) kernel=[3,3] stride=[2,2] padding=[1,1] dilation=[2,1] : f32[2,5,4,5]\n"
       "%u = resize(%m) size=[8,11] mode=\"linear\" : f32[2,5,8,11]\n\noutput %u\nend\n",
       {{"x", {std::nullopt, {0, 2, 3, 1}}}, {"u", {DType::f16, {0, 2, 3, 1}}}});
-  // Lanes of a pack are channels: they share windows, and parts of what is joined.
+  // Lanes of a vector are channels: they share windows, and parts of what is joined.
   std::string pooled =
       "graph \"g\"\ninput %x : f32[2,16,9,7]\ninput %z : f32[2,24,9,7]\n\n%c = concat(%x, %z) dim=1 : "
       "f32[2,40,9,7]\n%m = max_pool(%c) kernel=[3,3] stride=[2,2] padding=[1,1] dilation=[1,1] : "
@@ -55,17 +55,17 @@ TEST(LoopDevice, Chains) {
       "f32[2,8,9,31]\ninput %e : f32[2,8,9,31]\n\n%y = concat(%a, %b, %c, %d, %e) dim=1 : f32[2,48,9,31]\n\n"
       "output %y\nend\n",
       {{"b", half_last}, {"c", half_last}, {"d", half_last}, {"e", half_last}});
-  EXPECT_NE(bench.last().code.source.find("load_pack"), std::string::npos);
+  EXPECT_NE(bench.last().code.source.find("load_vector"), std::string::npos);
   add("joined with itself",
       "graph \"g\"\ninput %a : f32[2,16,9,31]\n\n%y = concat(%a, %a, %a) dim=1 : f32[2,48,9,31]\n\noutput "
       "%y\nend\n",
       {{"a", half_last}, {"y", half_last}});
-  // A weight that wouldn't stay in the cache serves all rows in turns.
+  // A weight that wouldn't stay in the cache serves all rows, one after the other.
   add("large weights",
       "graph \"g\"\ninput %x : f32[2,3,1,1050001]\nparameter %w : f32[1,1,1050001]\nparameter %b : "
       "f32[1050001]\n\n%m = mul(%x, %w) : f32[2,3,1,1050001]\n%a = add(%m, %b) : f32[2,3,1,1050001]\n\n"
       "output %a\nend\n");
-  EXPECT_NE(bench.last().code.source.find("turn < 6"), std::string::npos);
+  EXPECT_NE(bench.last().code.source.find("item < 6"), std::string::npos);
   // Short rows are looked at again in registers; a thread that has all channels looks once.
   std::string shares =
       "graph \"g\"\ninput %x : f32[8,{0},10,90,23]\n\n%s = softmax(%x) dim=1 : f32[8,{0},10,90,23]\n%p = "
@@ -91,7 +91,7 @@ TEST(LoopDevice, Chains) {
   add("norm of short rows, in pieces",
       "graph \"g\"\ninput %x : f32[50,3,5]\n\n%n = layer_norm(%x) dims=2 : f32[50,3,5]\n%r = rms_norm(%n) "
       "dims=1 : f32[50,3,5]\n%s = log_softmax(%r) dim=1 : f32[50,3,5]\n\noutput %s\nend\n");
-  // One order is read and the other one written, both ways, with an odd number of packs too.
+  // One order is read and the other one written, both ways, with an odd number of vectors too.
   std::string crossed =
       "graph \"g\"\ninput %x : f32[3,{0},9,31]\ninput %s : f32[3,{0},9,31]\n\n%y = silu(%x) : "
       "f32[3,{0},9,31]\n"
@@ -110,8 +110,8 @@ TEST(LoopDevice, Chains) {
 // Large images from channels last to planes, through tiles: the last one not full, several slices of
 // channels.
 TEST(LoopDevice, TurnedImages) {
-  Bench bench("turned");
-  auto turn = [&](int64_t channels, const std::string& plane, DType dtype, bool turned) {
+  Bench bench("transposed");
+  auto turn = [&](int64_t channels, const std::string& plane, DType dtype, bool transposed) {
     std::vector<int64_t> last = plane.find(',') == std::string::npos ? std::vector<int64_t>{0, 2, 1}
                                                                      : std::vector<int64_t>{0, 2, 3, 1};
     std::string shape = format("f32[2,{},{}]", channels, plane);
@@ -121,7 +121,7 @@ TEST(LoopDevice, TurnedImages) {
         shape, channels, last.size() == 3 ? ",1" : ",1,1");
     auto added = bench.add(shape, graph_of(text), {}, {}, {{"x", {dtype, last}}}, "loop");
     ASSERT_TRUE(added) << added.error().text();
-    EXPECT_EQ(bench.last().code.source.find("turned[") != std::string::npos, turned) << shape;
+    EXPECT_EQ(bench.last().code.source.find("transposed[") != std::string::npos, transposed) << shape;
   };
   turn(32, "20,17", DType::f16, true);
   turn(64, "16,16", DType::f16, true);

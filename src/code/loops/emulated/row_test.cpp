@@ -123,7 +123,7 @@ TEST(RowDevice, Norms) {
   suite.bench.run();
 }
 
-// Channels side by side, long rows: packs of them, and planes written.
+// Channels side by side, long rows: vectors of them, and planes written.
 TEST(RowDevice, ChannelsLast) {
   Suite suite("channels_last");
   std::vector<int64_t> order = {0, 2, 3, 1};
@@ -172,7 +172,7 @@ TEST(RowDevice, ChannelsLast) {
       ": f32[2,16,4,8,40]\n%p = avg_pool(%n) kernel=[2,2,2] stride=[2,2,2] padding=[0,0,0] : "
       "f32[2,16,2,4,20]\n%y = gelu(%p) : f32[2,16,2,4,20]\n\noutput %y\nend\n",
       {{"x", {DType::f16, {0, 2, 3, 4, 1}}}}, "row");
-  EXPECT_NE(suite.bench.last().code.source.find("load_pack<true"), std::string::npos);
+  EXPECT_NE(suite.bench.last().code.source.find("load_vector<true"), std::string::npos);
   suite.add("rows for everybody", one("f32[136000,17]", "amin(%x) dims=[1]", "f32[136000]"));
   EXPECT_NE(suite.bench.last().code.source.find("reduce_lanes<8>"), std::string::npos);
   // Two norms in one pass; and a thread that takes its channels of several pixels.
@@ -184,13 +184,13 @@ TEST(RowDevice, ChannelsLast) {
       "f32[{0}]\n%y = relu(%s) : f32[{0}]\n\noutput %y\noutput %nm\noutput %pv\nend\n";
   Stored half_last{DType::f16, order};
   for (const char* shape : {"2,24,30,31", "2,24,224,160"}) {
-    const bool turns = std::string_view(shape) == "2,24,224,160";
+    const bool by_items = std::string_view(shape) == "2,24,224,160";
     suite.add(format("two norms of {}", shape), format_of(two, {shape}),
               {{"x", half_last}, {"z", half_last}, {"y", half_last}}, "batch_norm");
-    EXPECT_EQ(suite.bench.last().code.source.find("turn < 2") != std::string::npos, turns);
+    EXPECT_EQ(suite.bench.last().code.source.find("item < 2") != std::string::npos, by_items);
     suite.add(format("two norms of {} to planes", shape), format_of(two, {shape}),
               {{"x", half_last}, {"z", half_last}}, "batch_norm");
-    EXPECT_EQ(suite.bench.last().code.source.find("turn < 2") != std::string::npos, turns);
+    EXPECT_EQ(suite.bench.last().code.source.find("item < 2") != std::string::npos, by_items);
   }
   suite.add("mean",
             "graph \"g\"\ninput %x : f32[2,40,24,23]\n\n%y = silu(%x) : f32[2,40,24,23]\n%m = mean(%y) "

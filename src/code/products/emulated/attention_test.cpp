@@ -74,14 +74,14 @@ std::vector<Case> attention_cases() {
                  "%o = attention(%q, %k, %v) scale=0.5 : f64[3,2]\noutput %o\n"});
   // Rows and keys that fill tiles, miss them by one, or are far from it; heads of many widths.
   auto sized = [&](std::string name, int64_t queries, int64_t keys, int64_t width, int64_t value_width,
-                   std::string more, std::map<std::string, int64_t> settings = {}) {
+                   std::string more, std::map<std::string, int64_t> choices = {}) {
     all.push_back(
         {.name = "tensor_core_" + name,
          .technique = "attention.tensor_core",
          .graph = format("input %q : f32[2,{0},{2}]\ninput %k : f32[2,{1},{2}]\ninput %v : f32[2,{1},{3}]\n"
                          "%o = attention(%q, %k, %v) scale=0.2{4} : f32[2,{0},{3}]\noutput %o\n",
                          queries, keys, width, value_width, more),
-         .settings = std::move(settings),
+         .choices = std::move(choices),
          .tolerance = 2e-6});
   };
   sized("one_and_one", 1, 1, 8, 8, "");
@@ -104,7 +104,7 @@ std::vector<Case> attention_cases() {
   all.push_back({.name = "tensor_core_one_product",
                  .technique = "attention.tensor_core",
                  .graph = forms[0].graph,
-                 .numerics = "tf32",
+                 .numerics = Numerics::tf32,
                  .tolerance = 1e-3});
   // Runs of 16 masked keys at once, more than one tile.
   all.push_back({.name = "tensor_core_mask_runs",
@@ -113,7 +113,7 @@ std::vector<Case> attention_cases() {
                      "input %q : f32[2,20,16]\ninput %k : f32[2,64,16]\ninput %v : f32[2,64,16]\ninput %m : "
                      "bool[20,64]\n%o = attention(%q, %k, %v, %m) scale=0.3 weights=\"softmax\" : "
                      "f32[2,20,16]\noutput %o\n",
-                 .settings = {{"key_tile", 32}},
+                 .choices = {{"key_tile", 32}},
                  .tolerance = 2e-6});
   // One linear's result, cut into q, k and v as nn.MultiheadAttention does: no strides say it.
   all.push_back(

@@ -12,7 +12,7 @@
 
 #include "base/text.h"
 #include "code/names.h"
-#include "code/products/families.h"
+#include "code/catalogue.h"
 #include "cuda_runtime.h"
 #include "device/emulated/compile.h"
 #include "graph/text.h"
@@ -25,8 +25,10 @@ struct Case {
   std::string name;
   std::string technique;
   std::string graph;  // as text, without the first line and `end`
-  std::string numerics = "default";
-  std::map<std::string, int64_t> settings = {};
+  Numerics numerics = Numerics::standard;
+  plan::Offer offer = {};
+  std::map<std::string, int64_t> choices = {};
+  int multiprocessors = 132;
   std::map<std::string, plan::Storage> storage = {};  // by a value's name; else as the graph has it
   double tolerance = 1e-5;
   double scale = 1;  // of the drawn inputs
@@ -64,19 +66,15 @@ inline Place place_of(const Case& test, const Graph& graph, ValueId id) {
   return place;
 }
 
-inline const Family* family_named(std::string_view technique) {
-  for (const Family& family : product_families())
-    if (family.technique == technique) return &family;
-  return nullptr;
-}
-
 inline Result<Prepared> prepare(const Case& test) {
   Prepared out;
   STITCH_TRY(out.graph, parse_graph(format("graph \"{}\"\n{}end\n", test.name, test.graph)));
   const Graph& graph = out.graph;
   out.region.name = test.name;
-  out.region.technique = test.technique;
-  out.region.settings = test.settings;
+  out.region.technique = catalogue().find(test.technique);
+  if (!out.region.technique) return user_error("technique", "there is no technique " + test.technique);
+  out.region.offer = test.offer;
+  out.region.choices = test.choices;
   for (size_t i = 0; i < graph.nodes.size(); ++i) out.region.nodes.push_back(static_cast<int32_t>(i));
   std::set<ValueId> used;
   for (const Node& node : graph.nodes) used.insert(node.operands.begin(), node.operands.end());
@@ -93,11 +91,12 @@ inline Result<Prepared> prepare(const Case& test) {
     out.region.writes.push_back(id);
     out.writes.push_back(place_of(test, graph, id));
   }
-  const Family* family = family_named(test.technique);
-  if (!family) return user_error("technique", "there is no technique " + test.technique);
-  STITCH_CHECK(family->accepts(graph, out.region));
-  RegionRequest request{graph, out.region, test.name, test.numerics, out.reads, out.weights, out.writes};
-  STITCH_TRY(out.code, family->write(request));
+  GpuSpec gpu = *find_gpu("H200");
+  gpu.sms = test.multiprocessors;
+  const plan::Context context(graph, gpu, test.numerics);
+  STITCH_CHECK(out.region.technique->accepts(context, out.region));
+  RegionRequest request{context, out.region, test.name, out.reads, out.weights, out.writes};
+  STITCH_TRY(out.code, technique_of(out.region).write(request));
   return out;
 }
 

@@ -231,39 +231,39 @@ std::vector<Case> conv_cases() {
     all.push_back({.name = format("strict_{}", form.name),
                    .technique = "conv.cudnn",
                    .graph = form.graph,
-                   .numerics = "strict"});
+                   .numerics = Numerics::strict});
     all.push_back({.name = format("half_{}", form.name),
                    .technique = "conv.cudnn",
                    .graph = form.graph,
-                   .settings = {{"half", 1}},
+                   .offer = {plan::Arithmetic::half, plan::Order::channels_last},
                    .tolerance = 2e-3});
     all.push_back({.name = format("last_{}", form.name),
                    .technique = "conv.cudnn",
                    .graph = form.graph,
-                   .settings = {{"last", 1}},
+                   .offer = {plan::Arithmetic::by_class, plan::Order::channels_last},
                    .tolerance = 2e-3});
     all.push_back({format("split_{}", form.name), "conv.split_half", form.graph});
     if (std::string_view(form.name).starts_with("transpose"))
-      all.push_back({format("phases_{}", form.name), "conv.transposed", form.graph, "strict"});
+      all.push_back({format("phases_{}", form.name), "conv.transposed", form.graph, Numerics::strict});
   }
   plan::Storage last{DType::f32, {0, 2, 3, 1}}, half_last{DType::f16, {0, 2, 3, 1}};
   for (const Form& form : strided_forms)
-    for (const char* setting : {"half", "last"})
-      all.push_back({.name = format("{}_strided_{}", setting, form.name),
+    for (plan::Arithmetic arithmetic : {plan::Arithmetic::half, plan::Arithmetic::by_class})
+      all.push_back({.name = format("{}_strided_{}", plan::name(arithmetic), form.name),
                      .technique = "conv.cudnn",
                      .graph = form.graph,
-                     .settings = {{setting, 1}},
+                     .offer = {arithmetic, plan::Order::channels_last},
                      .tolerance = 2e-3});
   all.push_back({.name = "half_strided_stored",
                  .technique = "conv.cudnn",
                  .graph = strided_forms[0].graph,
-                 .settings = {{"half", 1}},
+                 .offer = {plan::Arithmetic::half, plan::Order::channels_last},
                  .storage = {{"x", half_last}, {"z", half_last}},
                  .tolerance = 2e-3});
   all.push_back({.name = "split_once",
                  .technique = "conv.split_half",
                  .graph = forms[10].graph,
-                 .settings = {{"half", 1}},
+                 .offer = {plan::Arithmetic::half, plan::Order::channels_last},
                  .tolerance = 2e-3});
   all.push_back({.name = "split_half_storage",
                  .technique = "conv.split_half",
@@ -274,7 +274,7 @@ std::vector<Case> conv_cases() {
     all.push_back({.name = format("phases_{}", form.name),
                    .technique = "conv.transposed",
                    .graph = form.graph,
-                   .numerics = "strict",
+                   .numerics = Numerics::strict,
                    .tolerance = 1e-6});
   all.push_back({.name = "phases_half_storage",
                  .technique = "conv.transposed",
@@ -284,13 +284,13 @@ std::vector<Case> conv_cases() {
   all.push_back({.name = "phases_two_fours",
                  .technique = "conv.transposed",
                  .graph = transposed_forms[2].graph,
-                 .settings = {{"fours", 2}},
+                 .choices = {{"fours", 2}},
                  .tolerance = 1e-6});
   for (const Form& form : vector_forms)
     all.push_back({.name = format("vector_{}", form.name),
                    .technique = "conv.vector",
                    .graph = form.graph,
-                   .numerics = "strict",
+                   .numerics = Numerics::strict,
                    .tolerance = 1e-6});
   for (const Form& form : halo_forms)
     all.push_back({.name = format("halo_{}", form.name),
@@ -300,7 +300,7 @@ std::vector<Case> conv_cases() {
   all.push_back({.name = "halo_once",
                  .technique = "conv.split_half",
                  .graph = halo_forms[0].graph,
-                 .settings = {{"half", 1}},
+                 .offer = {plan::Arithmetic::half, plan::Order::channels_last},
                  .tolerance = 2e-3});
   all.push_back({.name = "halo_last",
                  .technique = "conv.split_half",
@@ -312,7 +312,7 @@ std::vector<Case> conv_cases() {
                  .graph = "input %x : f32[3,9,5,7]\nparameter %w : f32[20,9,1,1]\n"
                           "%y = conv(%x, %w) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[3,20,5,7]\n"
                           "output %y\n",
-                 .settings = {{"library", 1}},
+                 .choices = {{"library", 1}},
                  .tolerance = 2e-3});
   for (const Form& form : pointwise_forms) {
     all.push_back({.name = format("pointwise_{}", form.name),
@@ -322,14 +322,14 @@ std::vector<Case> conv_cases() {
     all.push_back({.name = format("strict_pointwise_{}", form.name),
                    .technique = "conv.pointwise",
                    .graph = form.graph,
-                   .numerics = "strict",
+                   .numerics = Numerics::strict,
                    .tolerance = 1e-6});
   }
   for (size_t form : {1u, 4u})
     all.push_back({.name = format("pointwise_{}_together", pointwise_forms[form].name),
                    .technique = "conv.pointwise",
                    .graph = pointwise_forms[form].graph,
-                   .settings = {{"together", 1}},
+                   .choices = {{"together", 1}},
                    .tolerance = 1e-3});
   // Channels last: by cuBLASLt, unless what follows or only one side is like that.
   for (size_t form : {1u, 2u, 3u})
@@ -345,7 +345,7 @@ std::vector<Case> conv_cases() {
   all.push_back({.name = "pointwise_exact_last",
                  .technique = "conv.pointwise",
                  .graph = pointwise_forms[1].graph,
-                 .settings = {{"exact", 1}},
+                 .offer = {plan::Arithmetic::exact, plan::Order::row_major},
                  .storage = {{"x", last}, {"y", last}},
                  .tolerance = 1e-6});
   all.push_back({.name = "pointwise_from_last",
@@ -360,14 +360,14 @@ std::vector<Case> conv_cases() {
                      "input %x : f32[2,16,19,17]\nparameter %w : f32[24,16,1,1]\nparameter %b : f32[24]\n"
                      "%y = conv(%x, %w, %b) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[2,24,19,17]\n"
                      "%z = gelu(%y) : f32[2,24,19,17]\noutput %z\n",
-                 .settings = {{"half", 1}},
+                 .offer = {plan::Arithmetic::half, plan::Order::channels_last},
                  .tolerance = 2e-3});
   all.push_back({.name = "half_tiles",
                  .technique = "conv.cudnn",
                  .graph = "input %x : f32[2,72,9,15]\nparameter %w : f32[80,72,1,1]\nparameter %b : f32[80]\n"
                           "%y = conv(%x, %w, %b) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[2,80,9,15]\n"
                           "%z = silu(%y) : f32[2,80,9,15]\noutput %z\n",
-                 .settings = {{"half", 1}},
+                 .offer = {plan::Arithmetic::half, plan::Order::channels_last},
                  .tolerance = 2e-3});
   all.push_back({"plain_depthwise", "conv.plain", depthwise});
   all.push_back({.name = "plain_channels_last",
@@ -382,41 +382,41 @@ std::vector<Case> conv_cases() {
   all.push_back({.name = "tf32_search",
                  .technique = "conv.cudnn",
                  .graph = forms[1].graph,
-                 .settings = {{"search", 1}},
+                 .choices = {{"search", 1}},
                  .tolerance = 2e-3});
   all.push_back({.name = "tf32_second_proposal",
                  .technique = "conv.cudnn",
                  .graph = forms[1].graph,
-                 .settings = {{"algorithm", 1}},
+                 .choices = {{"algorithm", 1}},
                  .tolerance = 2e-3});
   all.push_back({.name = "strict_channels_last",
                  .technique = "conv.cudnn",
                  .graph = forms[0].graph,
-                 .numerics = "strict",
+                 .numerics = Numerics::strict,
                  .storage = {{"x", last}, {"y", last}}});
   all.push_back({.name = "strict_to_channels_last",
                  .technique = "conv.cudnn",
                  .graph = forms[1].graph,
-                 .numerics = "strict",
+                 .numerics = Numerics::strict,
                  .storage = {{"z", last}}});
   all.push_back({.name = "half_storage",
                  .technique = "conv.cudnn",
                  .graph = forms[1].graph,
-                 .settings = {{"half", 1}},
+                 .offer = {plan::Arithmetic::half, plan::Order::channels_last},
                  .storage = {{"x", half_last}, {"z", half_last}},
                  .tolerance = 2e-3});
   all.push_back({.name = "half_storage_exact_bias",
                  .technique = "conv.cudnn",
                  .graph = forms[1].graph,
-                 .settings = {{"half", 1}, {"exact_bias", 1}},
+                 .offer = {plan::Arithmetic::half_exact_bias, plan::Order::channels_last},
                  .storage = {{"x", half_last}, {"z", half_last}},
                  .tolerance = 2e-3});
   all.push_back(
-      {.name = "strict_depthwise", .technique = "conv.cudnn", .graph = depthwise, .numerics = "strict"});
+      {.name = "strict_depthwise", .technique = "conv.cudnn", .graph = depthwise, .numerics = Numerics::strict});
   all.push_back({.name = "half_depthwise",
                  .technique = "conv.cudnn",
                  .graph = depthwise,
-                 .settings = {{"half", 1}},
+                 .offer = {plan::Arithmetic::half, plan::Order::channels_last},
                  .tolerance = 2e-3});
   for (const Form& form : depthwise_forms) {
     all.push_back({format("depthwise_{}", form.name), "conv.depthwise", form.graph});

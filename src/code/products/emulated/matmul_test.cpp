@@ -168,7 +168,7 @@ std::vector<Case> matmul_cases() {
     all.push_back({.name = format("split_scaled_{}", form.name),
                    .technique = "matmul.split_half",
                    .graph = form.graph,
-                   .settings = {{"chunks", 2}, {"side_by_side", 0}},
+                   .choices = {{"chunks", 2}, {"side_by_side", 0}},
                    .tolerance = 2e-6});
   }
   for (const Form& form : thin_forms)
@@ -195,23 +195,23 @@ std::vector<Case> matmul_cases() {
   all.push_back({.name = "lt_tf32",
                  .technique = "matmul.cublaslt",
                  .graph = linear,
-                 .numerics = "tf32",
+                 .numerics = Numerics::tf32,
                  .tolerance = 2e-3});
   all.push_back({.name = "lt_half",
                  .technique = "matmul.cublaslt",
                  .graph = linear,
-                 .numerics = "half",
+                 .numerics = Numerics::half,
                  .tolerance = 2e-3});
   all.push_back({.name = "lt_half_storage",
                  .technique = "matmul.cublaslt",
                  .graph = linear,
-                 .numerics = "half",
+                 .numerics = Numerics::half,
                  .storage = {{"x", half}, {"y", half}},
                  .tolerance = 2e-3});
   all.push_back({.name = "lt_half_batched",
                  .technique = "matmul.cublaslt",
                  .graph = batched,
-                 .numerics = "half",
+                 .numerics = Numerics::half,
                  .tolerance = 2e-3});
   all.push_back(
       {.name = "lt_half_graph",
@@ -224,7 +224,7 @@ std::vector<Case> matmul_cases() {
                  .technique = "matmul.split_half",
                  .graph = "input %x : f32[1040,528]\nparameter %w : f32[8,528]\n"
                           "%y = linear(%x, %w) : f32[1040,8]\noutput %y\n",
-                 .settings = {{"blocks", 264}}});
+                 .choices = {{"blocks", 264}}});
   // Split products: every form, magnitudes far from 1, rows that differ much.
   std::string square = forms[7].graph;
   for (int64_t form : {1, 2, 3})
@@ -234,7 +234,7 @@ std::vector<Case> matmul_cases() {
         all.push_back({.name = format("split{}_{}_{}", form, name, size),
                        .technique = "matmul.split_half",
                        .graph = graph,
-                       .settings = {{"form", form}},
+                       .choices = {{"form", form}},
                        .tolerance = 2e-6,
                        .scale = scale});
   // Chunks of the depth, one after the other and side by side, the library's epilogue in the last one only.
@@ -244,7 +244,7 @@ std::vector<Case> matmul_cases() {
         all.push_back({.name = format("split{}_{}_{}", split, side_by_side ? "batch" : "chunks", form.name),
                        .technique = "matmul.split_half",
                        .graph = form.graph,
-                       .settings = {{"form", split}, {"chunks", 3}, {"side_by_side", side_by_side}},
+                       .choices = {{"form", split}, {"chunks", 3}, {"side_by_side", side_by_side}},
                        .tolerance = 2e-6});
   // Nothing of a multiple of 16 bytes: sides stored either way are filled up, and so is the result.
   for (auto [graph, name] :
@@ -265,7 +265,7 @@ std::vector<Case> matmul_cases() {
         all.push_back({.name = format("split{}_odd_{}_{}", form, name, chunks),
                        .technique = "matmul.split_half",
                        .graph = graph,
-                       .settings = {{"form", form}, {"chunks", chunks}},
+                       .choices = {{"form", form}, {"chunks", chunks}},
                        .tolerance = 2e-6});
   all.push_back({.name = "split_deep",
                  .technique = "matmul.split_half",

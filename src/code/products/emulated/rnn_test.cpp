@@ -102,11 +102,11 @@ std::vector<Case> rnn_cases() {
     all.push_back({.name = format("persistent_{}", kind.name),
                    .technique = "rnn.persistent",
                    .graph = graph,
-                   .settings = {{"processors", 6}}});
+                   .multiprocessors = 6});
     all.push_back({.name = format("strict_{}", kind.name),
                    .technique = "rnn.cudnn",
                    .graph = graph,
-                   .numerics = "strict"});
+                   .numerics = Numerics::strict});
     all.push_back(
         {.name = format("tf32_{}", kind.name), .technique = "rnn.cudnn", .graph = graph, .tolerance = 5e-3});
   }
@@ -114,19 +114,19 @@ std::vector<Case> rnn_cases() {
     all.push_back({.name = format("persistent_{}", kind.name),
                    .technique = "rnn.persistent",
                    .graph = graph_of(kind, kind.kind == std::string("lstm") ? "y hn cn" : "y hn"),
-                   .settings = {{"processors", 12}}});
+                   .multiprocessors = 12});
   all.push_back({.name = "persistent_only_y",
                  .technique = "rnn.persistent",
                  .graph = graph_of(kinds[5], "y"),
-                 .settings = {{"processors", 4}}});
+                 .multiprocessors = 4});
   all.push_back({.name = "persistent_only_cn",
                  .technique = "rnn.persistent",
                  .graph = graph_of(kinds[4], "cn"),
-                 .settings = {{"processors", 4}}});
+                 .multiprocessors = 4});
   all.push_back({.name = "strict_only_hn",
                  .technique = "rnn.cudnn",
                  .graph = graph_of(kinds[4], "hn"),
-                 .numerics = "strict"});
+                 .numerics = Numerics::strict});
   all.push_back({"plain_only_y", "rnn.plain", graph_of(kinds[5], "y")});
   all.push_back({"plain_only_hn", "rnn.plain", graph_of(kinds[4], "hn")});
   all.push_back({"plain_only_cn", "rnn.plain", graph_of(kinds[0], "cn")});

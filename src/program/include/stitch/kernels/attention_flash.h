@@ -5,6 +5,7 @@
 
 #include "stitch/kernels/attention_heads.h"
 #include "stitch/kernels/matmul.h"
+#include "stitch/kernels/shared_memory.h"
 
 namespace stitch {
 namespace flash {
@@ -14,9 +15,7 @@ __host__ __device__ constexpr int round_up(int width) { return (width + across -
 
 template <class H>
 constexpr size_t flash_shared_bytes() {
-  return sizeof(float) * (2 * size_t{H::width} * flash::pitch +                    // q and k, transposed
-                          size_t{flash::tile} * flash::round_up(H::value_width) +  // v
-                          size_t{flash::tile} * flash::pitch);                     // weights
+  return shared_memory::flash_attention(H::width, H::value_width);
 }
 
 // Over the 16 threads that share their rows.

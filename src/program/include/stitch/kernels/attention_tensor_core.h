@@ -16,6 +16,7 @@
 
 #include "stitch/kernels/attention_heads.h"
 #include "stitch/kernels/matmul.h"
+#include "stitch/kernels/shared_memory.h"
 #include "stitch/kernels/split_tile.h"
 
 namespace stitch {
@@ -28,7 +29,9 @@ struct TensorCoreAttention {
   static constexpr int pitch = width + 8, value_pitch = value_width + 8;  // an odd number of 16 bytes
   static constexpr int q_halves = rows * pitch, k_halves = H::key_tile * pitch,
                        v_halves = H::key_tile * value_pitch;
-  static constexpr size_t shared_bytes = sizeof(__half) * H::parts * (q_halves + k_halves + v_halves);
+  static constexpr size_t shared_bytes =
+      shared_memory::tensor_core_attention(H::width, H::value_width, rows, H::key_tile, H::parts);
+  static_assert(shared_bytes == sizeof(__half) * H::parts * (q_halves + k_halves + v_halves));
   static constexpr Index query_tiles = (H::queries + rows - 1) / rows;
 };
 

@@ -12,6 +12,7 @@
 
 #include "stitch/kernels/attention_heads.h"
 #include "stitch/kernels/matmul.h"
+#include "stitch/kernels/shared_memory.h"
 #include "stitch/kernels/split_tile.h"
 
 namespace stitch {
@@ -30,7 +31,9 @@ struct WideAttention {
   static constexpr int first_halves = 2 * H::parts * (q_halves + k_halves),
                        second_halves = H::parts * (weight_halves + 2 * v_halves);
   static constexpr size_t shared_bytes =
-      sizeof(__half) * (first_halves > second_halves ? first_halves : second_halves);
+      shared_memory::wide_heads_attention(H::keys, H::value_width, H::parts);
+  static_assert(shared_bytes ==
+                sizeof(__half) * (first_halves > second_halves ? first_halves : second_halves));
   static constexpr Index query_tiles = (H::queries + rows - 1) / rows;
 };
 

@@ -34,30 +34,30 @@ __device__ __forceinline__ T sign(T x) {
 }
 // Written so that NaN passes: every comparison with it is false.
 template <class T>
-__device__ __forceinline__ T rectified(T x) {
+__device__ __forceinline__ T relu(T x) {
   return x < T(0) ? T(0) : x;
 }
 template <class T>
-__device__ __forceinline__ T clamped(T x, T low, T high) {
+__device__ __forceinline__ T clamp(T x, T low, T high) {
   T raised = x < low ? low : x;
   return raised > high ? high : raised;
 }
 template <class T>
-__device__ __forceinline__ T smaller(T a, T b) {
+__device__ __forceinline__ T minimum(T a, T b) {
   return a != a || a <= b ? a : b;
 }
 template <class T>
-__device__ __forceinline__ T larger(T a, T b) {
+__device__ __forceinline__ T maximum(T a, T b) {
   return a != a || a >= b ? a : b;
 }
 #if !STITCH_EMULATED
 // The same in one instruction.
-__device__ __forceinline__ float smaller(float a, float b) {
+__device__ __forceinline__ float minimum(float a, float b) {
   float out;
   asm("min.NaN.f32 %0, %1, %2;" : "=f"(out) : "f"(a), "f"(b));
   return out;
 }
-__device__ __forceinline__ float larger(float a, float b) {
+__device__ __forceinline__ float maximum(float a, float b) {
   float out;
   asm("max.NaN.f32 %0, %1, %2;" : "=f"(out) : "f"(a), "f"(b));
   return out;
@@ -70,11 +70,11 @@ __device__ __forceinline__ float share_of(float x, float whole) { return __fdivi
 __device__ __forceinline__ double share_of(double x, double whole) { return x / whole; }
 
 template <class T>
-__device__ __forceinline__ T logistic(T x) {
+__device__ __forceinline__ T sigmoid(T x) {
   return share_of(T(1), T(1) + exp_of(-x));
 }
 template <class T>
-__device__ __forceinline__ T swish(T x) {
+__device__ __forceinline__ T silu(T x) {
   return share_of(x, T(1) + exp_of(-x));
 }
 // erfc keeps what 1 + erf loses for large negative x.
@@ -85,7 +85,7 @@ __device__ __forceinline__ float gelu(float x) {
   return half + half * erff(x * 0.70710678118654752440f);
 }
 template <class T>
-__device__ __forceinline__ T gelu_by_tanh(T x) {
+__device__ __forceinline__ T gelu_tanh(T x) {
   return T(0.5) * x * (T(1) + tanh_of(T(0.79788456080286535588) * (x + T(0.044715) * x * x * x)));
 }
 // x tanh(log(1 + n)) with n = e^x is x (n^2 + 2n) / (n^2 + 2n + 2): one exponential, no cancellation, and x
@@ -120,16 +120,16 @@ __device__ __forceinline__ T elu(T x, T alpha, T scale, T input_scale) {
 }
 template <class T>
 __device__ __forceinline__ T hardsigmoid(T x) {
-  return clamped(x + T(3), T(0), T(6)) * T(1.0 / 6);
+  return clamp(x + T(3), T(0), T(6)) * T(1.0 / 6);
 }
 template <class T>
 __device__ __forceinline__ T hardswish(T x) {
-  return x * clamped(x + T(3), T(0), T(6)) * T(1.0 / 6);
+  return x * clamp(x + T(3), T(0), T(6)) * T(1.0 / 6);
 }
 
 // Rounded down, exact where the quotient is.
 template <class T>
-__device__ __forceinline__ T floor_divided(T a, T b) {
+__device__ __forceinline__ T floor_divide(T a, T b) {
   if (b == T(0)) return a / b;
   T rest = fmod_of(a, b), quotient = (a - rest) / b;
   if (rest != T(0) && (b < T(0)) != (rest < T(0))) quotient -= T(1);
@@ -139,7 +139,7 @@ __device__ __forceinline__ T floor_divided(T a, T b) {
 }
 // With the sign of b, as Python's %.
 template <class T>
-__device__ __forceinline__ T remainder_of(T a, T b) {
+__device__ __forceinline__ T remainder(T a, T b) {
   T rest = fmod_of(a, b);
   return rest != T(0) && (b < T(0)) != (rest < T(0)) ? rest + b : rest;
 }
@@ -162,18 +162,18 @@ __device__ __forceinline__ S wrapped_mul(int64_t a, int64_t b) {
   return static_cast<S>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 // b is not 0; the one quotient that overflows wraps.
-__device__ __forceinline__ int64_t integer_quotient(int64_t a, int64_t b) {
+__device__ __forceinline__ int64_t integer_divide(int64_t a, int64_t b) {
   return b == -1 ? static_cast<int64_t>(-static_cast<uint64_t>(a)) : b == 0 ? 0 : a / b;
 }
-__device__ __forceinline__ int64_t integer_rest(int64_t a, int64_t b) {
+__device__ __forceinline__ int64_t integer_fmod(int64_t a, int64_t b) {
   return b == -1 || b == 0 ? 0 : a % b;
 }
-__device__ __forceinline__ int64_t integer_floor_divided(int64_t a, int64_t b) {
-  int64_t rest = integer_rest(a, b);
-  return integer_quotient(a, b) - (rest != 0 && (rest < 0) != (b < 0));
+__device__ __forceinline__ int64_t integer_floor_divide(int64_t a, int64_t b) {
+  int64_t rest = integer_fmod(a, b);
+  return integer_divide(a, b) - (rest != 0 && (rest < 0) != (b < 0));
 }
 __device__ __forceinline__ int64_t integer_remainder(int64_t a, int64_t b) {
-  int64_t rest = integer_rest(a, b);
+  int64_t rest = integer_fmod(a, b);
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 __device__ __forceinline__ int64_t integer_power(int64_t base, int64_t exponent) {

@@ -22,16 +22,16 @@ struct Multiply {
     return a * b;
   }
 };
-struct Larger {  // NaN wins
+struct Maximum {  // NaN wins
   template <class T>
   __device__ __forceinline__ T operator()(T a, T b) const {
-    return larger(a, b);
+    return maximum(a, b);
   }
 };
-struct Smaller {  // NaN wins
+struct Minimum {  // NaN wins
   template <class T>
   __device__ __forceinline__ T operator()(T a, T b) const {
-    return smaller(a, b);
+    return minimum(a, b);
   }
 };
 struct Merged {

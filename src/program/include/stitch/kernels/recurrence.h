@@ -72,12 +72,12 @@ __global__ void __launch_bounds__(recurrence_warps * 32) recurrence_step_kernel(
     const int64_t at = static_cast<int64_t>(sample) * s.hidden + unit;
     T value;
     if constexpr (kind == RecurrenceKind::lstm) {
-      T cell = logistic(x[1] + h[1]) * s.cell_before[at] + logistic(x[0] + h[0]) * tanh(x[2] + h[2]);
+      T cell = sigmoid(x[1] + h[1]) * s.cell_before[at] + sigmoid(x[0] + h[0]) * tanh(x[2] + h[2]);
       s.cell[at] = cell;
-      value = logistic(x[3] + h[3]) * tanh(cell);
+      value = sigmoid(x[3] + h[3]) * tanh(cell);
     } else if constexpr (kind == RecurrenceKind::gru) {
       // PyTorch's: the reset gate acts on the state's share after its product and bias.
-      T reset = logistic(x[0] + h[0]), update = logistic(x[1] + h[1]);
+      T reset = sigmoid(x[0] + h[0]), update = sigmoid(x[1] + h[1]);
       T fresh = tanh(x[2] + reset * h[2]);
       value = (T{1} - update) * fresh + update * s.state[sample * s.state_stride + unit];
     } else {

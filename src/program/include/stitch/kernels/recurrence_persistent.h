@@ -9,6 +9,7 @@
 #pragma once
 
 #include "stitch/kernels/recurrence.h"
+#include "stitch/kernels/shared_memory.h"
 
 namespace stitch {
 struct RecurrenceWeights {
@@ -37,7 +38,9 @@ struct PersistentSizes : Of {
   static constexpr int row = (quads % 2 ? quads : quads + 1) * 4;
   static constexpr int state_rows = up(hidden, slices) * slices;
   static constexpr int input_rows = up(input > width ? input : width, slices) * slices;
-  static constexpr int shared_bytes = 2 * (state_rows + input_rows) * row * 4;
+  static constexpr int shared_bytes =
+      shared_memory::persistent_recurrence(hidden, input > width ? input : width, samples, slices);
+  static_assert(shared_bytes == 2 * (state_rows + input_rows) * row * 4);
 
   static constexpr int compute_threads = up(up(units, units_each) * slices, 32) * 32;
   static constexpr int state_threads = state_warps * 32, input_threads = input_warps * 32;
@@ -318,10 +321,10 @@ struct Cell {
 
   __device__ __forceinline__ float next(const float (&sums)[S::sums]) {
     if constexpr (S::kind == RecurrenceKind::lstm) {
-      before = logistic(sums[1]) * before + logistic(sums[0]) * tanhf(sums[2]);
-      return logistic(sums[3]) * tanhf(before);
+      before = sigmoid(sums[1]) * before + sigmoid(sums[0]) * tanhf(sums[2]);
+      return sigmoid(sums[3]) * tanhf(before);
     } else if constexpr (S::kind == RecurrenceKind::gru) {
-      const float reset = logistic(sums[0]), update = logistic(sums[1]);
+      const float reset = sigmoid(sums[0]), update = sigmoid(sums[1]);
       const float fresh = tanhf(sums[2] + reset * sums[3]);
       before = (1.0f - update) * fresh + update * before;
       return before;

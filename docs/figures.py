@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""Writes the figures of the README and of docs/ from the results in docs/results/.
+
+  docs/figures.py           rewrites what stands between the markers
+  docs/figures.py --check   exits with 1 where that would change something
+
+A marker names what stands below it: <!-- figures: NAME --> … <!-- /figures -->
+"""
+import argparse
+import difflib
+import json
+import math
+import pathlib
+import re
+import statistics
+import sys
+
+MARKED = re.compile(r"(<!-- figures: ([\w-]+) -->\n).*?(<!-- /figures -->)", re.DOTALL)
+FILES = ["README.md", "docs/kernelbench-on-h200.md", "docs/kernelbench-on-h200-tasks.md"]
+LEVELS = (1, 2, 3)
+
+
+def table(header, rows):
+    lines = [header, ["---"] * len(header)] + rows
+    return "".join("| " + " | ".join(map(str, line)) + " |\n" for line in lines).replace("| --- ", "|---").replace(
+        "--- |", "---|")
+
+
+def speedup(row):
+    return row["best_pytorch_ms"] / row["ms"]
+
+
+def geometric_mean(values):
+    return math.exp(statistics.fmean(map(math.log, values)))
+
+
+class Level:
+    def __init__(self, rows):
+        self.rows = rows
+        passed = [row for row in rows if row["verdict"] == "passed"]
+        self.passed = len(passed)
+        self.speedups = [speedup(row) for row in passed]
+        self.faster = sum(one > 1 for one in self.speedups)
+        self.ties = sum(0.99 <= one <= 1 for one in self.speedups)
+        self.geomean = geometric_mean(self.speedups)
+        self.slowest = min(passed, key=speedup)
+        self.evaluated = [row["kernelbench"] for row in rows if "kernelbench" in row]
+        self.accepted = sum(one["correct"] for one in self.evaluated)
+
+
+def summary(levels):
+    """The README's first screen."""
+    passed, faster = sum(l.passed for l in levels.values()), sum(l.faster for l in levels.values())
+    ties = sum(l.ties for l in levels.values())
+    tasks = sum(len(l.rows) for l in levels.values())
+    text = (f"On an H200, **{passed} of {tasks}** KernelBench tasks pass every gate of the Verifier. {faster} are faster "
+            "than the best PyTorch (the fastest of eager mode, torch.compile, and both in a CUDA graph), "
+            f"{ties} within 1 % of it.\n\n")
+    rows = []
+    for number, level in levels.items():
+        evaluated = f"{level.accepted} of {len(level.evaluated)}" if level.evaluated else "not run"
+        rows.append([f"Level {number}", f"{level.passed} of {len(level.rows)}", level.faster, f"{level.geomean:.2f}x",
+                     evaluated])
+    return text + table(["KernelBench", "passed", "faster than the best PyTorch", "geomean speedup over it",
+                         "accepted by KernelBench's own evaluator"], rows)
+
+
+def faster_text(level):
+    slower = len(level.speedups) - level.faster - level.ties
+    return (f"{level.faster}" + (f", and {level.ties} within 1 %" if level.ties else "") +
+            (f", {slower} slower" if slower else ""))
+
+
+def levels_table(levels):
+    rows = []
+    for number, level in levels.items():
+        seconds = [row["seconds"] for row in level.rows]
+        slowest = speedup(level.slowest)
+        rows.append([number, f"{level.passed} of {len(level.rows)}", faster_text(level), f"{level.geomean:.2f}x",
+                     f"{level.slowest['task'].split('_')[0]} ({slowest:#.3g}x)",
+                     f"{math.ceil(statistics.median(seconds))}, {max(seconds)}"])
+    made = table(["level", "passed every gate", "faster than the best PyTorch", "geomean over it", "slowest",
+                  "seconds per task, median and most"], rows)
+    for number, level in levels.items():
+        if level.evaluated:
+            made += (f"\nKernelBench's own evaluator accepts {level.accepted} of the {len(level.evaluated)} programs of "
+                     f"Level {number}; [why it refuses the others](#kernelbenchs-own-evaluator). It was not run on the rest.\n")
+    return made
+
+
+def percent(value):
+    return "–" if value is None else f"{value} %"
+
+
+def tf32_text(row):
+    if not isinstance(row["tf32_ms"], float):
+        return row["tf32_ms"] or "–"
+    return f"{row['tf32_ms']:.4g}, {row['best_pytorch_ms'] / row['tf32_ms']:.2f}x"
+
+
+def kernelbench_text(answer):
+    return f"correct, {answer['ms']:.3g} ms" if answer["correct"] else f"differs by {answer['difference']}"
+
+
+def tasks_table(level):
+    mark = {"last run": "", "earlier run": " †", "quick run": " ‡"}
+    header = ["task", "wall ms", "ms by events", "best PyTorch", "speedup", "class tf32", "% of limit",
+              "memory vs PyTorch", "error", "PyTorch's", "seconds", "steps"]
+    rows = []
+    for row in level.rows:
+        rows.append([row["task"] + mark[row["times_from"]] + (" §" if row["changed_since"] else ""),
+                     f"{row['wall_ms']:.4g}", f"{row['ms']:.4g}", f"{row['best_pytorch_ms']:.4g}",
+                     f"{speedup(row):.2f}x", tf32_text(row), percent(row["percent_of_limit"]), percent(row["percent_of_memory"]),
+                     f"{row['error']:.1e}", f"{row['pytorch_error']:.1e}", row["seconds"], row["steps"]])
+        if level.evaluated:
+            rows[-1].append(kernelbench_text(row["kernelbench"]))
+    return table(header + (["KernelBench"] if level.evaluated else []), rows)
+
+
+def figures(root):
+    lines = (root / "docs/results/kernelbench-h200.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    levels = {number: Level([row for row in rows if row["level"] == number]) for number in LEVELS}
+    made = {"kernelbench-summary": summary(levels), "kernelbench-levels": levels_table(levels)}
+    for number, level in levels.items():
+        made[f"kernelbench-level-{number}"] = tasks_table(level)
+    return made
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent)
+    arguments = parser.parse_args()
+    made, used, stale = figures(arguments.root), set(), False
+    for name in FILES:
+        path = arguments.root / name
+        before = path.read_text(encoding="utf-8")
+        used.update(found[1] for found in MARKED.findall(before))
+        after = MARKED.sub(lambda found: found[1] + made[found[2]] + found[3], before)
+        if after == before:
+            continue
+        stale = True
+        if arguments.check:
+            sides = before.splitlines(True), after.splitlines(True)
+            sys.stdout.writelines(difflib.unified_diff(*sides, name, name, n=0))
+        else:
+            path.write_text(after, encoding="utf-8")
+    if missing := set(made) - used:
+        sys.exit(f"no marker for: {', '.join(sorted(missing))}")
+    if stale and arguments.check:
+        sys.exit("these figures are not those of docs/results: run docs/figures.py")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""The README's and the docs' figures are those of docs/results, and the check that says so can fail."""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def check(root=ROOT):
+    return subprocess.run([sys.executable, ROOT / "docs/figures.py", "--check", "--root", root],
+                          capture_output=True, text=True, check=False)
+
+
+class Figures(unittest.TestCase):
+    def test_are_those_of_the_results(self):
+        ran = check()
+        self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
+
+    def test_the_first_screen_has_what_matters(self):
+        first = "\n".join((ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:14])
+        for expected in ["**250 of 250**", "| Level 1 | 100 of 100 |", "| Level 3 | 50 of 50 |", "| 25 of 50 |",
+                         "are planned; there are none yet"]:
+            self.assertIn(expected, first)
+
+    def test_counts_are_those_of_the_sources(self):
+        readme = (ROOT / "README.md").read_text(encoding="utf-8")
+        ops = re.search(r"enum class Op[^{]*\{(.*?)\};", (ROOT / "src/graph/op.h").read_text(encoding="utf-8"), re.S)[1]
+        candidates = (ROOT / "src/verify/testdata/candidates").glob("*.cu")
+        bad = [one for one in candidates if not one.read_text(encoding="utf-8").startswith("// passed")]
+        for sentence, count in [(r"(\d+) ops that carry meaning", len(re.findall(r"\w+", re.sub("//.*", "", ops)))),
+                                (r"holds (\d+) of them", len(list((ROOT / "examples").glob("*.py")))),
+                                (r"(\d+) programs that cheat or break", len(bad))]:
+            self.assertEqual(re.search(sentence, readme)[1], str(count), sentence)
+
+    def test_a_figure_changed_by_hand_is_found(self):
+        for name, before, after in [("README.md", "| 100 of 100 | 89 |", "| 100 of 100 | 90 |"),
+                                    ("README.md", "<!-- figures: kernelbench-summary -->\n", ""),
+                                    ("docs/kernelbench-on-h200-tasks.md", "| 0.7926 |", "| 0.6926 |"),
+                                    ("docs/results/kernelbench-h200.jsonl", '"verdict": "passed"', '"verdict": ""')]:
+            with self.subTest(name=name), tempfile.TemporaryDirectory() as folder:
+                root = pathlib.Path(folder)
+                shutil.copy(ROOT / "README.md", root)
+                shutil.copytree(ROOT / "docs", root / "docs")
+                text = (root / name).read_text(encoding="utf-8")
+                self.assertIn(before, text)
+                (root / name).write_text(text.replace(before, after, 1), encoding="utf-8")
+                self.assertEqual(check(root).returncode, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

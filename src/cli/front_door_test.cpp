@@ -1,0 +1,124 @@
+// What a new user's second run meets: files in the output folder, a better program there, sizes that can't
+// fit.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "cli/run_cli.h"
+#include "device/gpu_detect.h"
+
+namespace stitch {
+namespace {
+
+constexpr const char* model = R"(import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x) * 2
+def get_inputs(): return [torch.randn({})]
+def get_init_inputs(): return []
+)";
+
+class FrontDoor : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto made = ScratchFolder::create("stitch-door");
+    ASSERT_TRUE(made);
+    scratch.emplace(*std::move(made));
+    task = scratch->path() / "model.py";
+    out = scratch->path() / "program";
+    set_shape("8, 16");
+  }
+  void set_shape(const std::string& shape) {
+    std::string text = model;
+    text.replace(text.find("{}"), 2, shape);
+    ASSERT_TRUE(write_file(task, text));
+  }
+  int run(std::vector<std::string> words) {
+    words.insert(words.begin(), "stitchcuda");
+    std::vector<const char*> arguments;
+    for (const std::string& word : words) arguments.push_back(word.c_str());
+    std::ostringstream output, errors;
+    int code = run_cli(static_cast<int>(arguments.size()), arguments.data(), output, errors);
+    said = output.str() + errors.str();
+    return code;
+  }
+  int optimize(std::vector<std::string> more = {}) {
+    std::vector<std::string> words = {"optimize", task, "-o", out, "--device", "emulated", "--first"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words);
+  }
+  bool said_it(std::string_view text) const { return said.find(text) != std::string::npos; }
+  std::string read(const std::string& name) {
+    auto text = read_file(fs::path(out) / name);
+    return text ? *text : "not there";
+  }
+  std::optional<ScratchFolder> scratch;
+  std::string task, out, said;
+};
+
+TEST_F(FrontDoor, TheSameFolderAgain) {
+  ASSERT_EQ(optimize(), 0) << said;
+  EXPECT_NE(read("report.html"), "not there");
+  EXPECT_EQ(optimize({"--quick"}), 2) << said;
+  EXPECT_TRUE(said_it("the program there is better: it passed every gate, and this one only the quick ones"))
+      << said;
+  EXPECT_EQ(optimize(), 0) << "nobody touched it: " << said;
+
+  ASSERT_TRUE(write_file(fs::path(out) / "NOTES.md", "mine"));
+  EXPECT_EQ(optimize(), 2);
+  EXPECT_TRUE(said_it("holds files that stitchcuda did not write: NOTES.md")) << said;
+  const std::string source = read("program.cu");
+  ASSERT_TRUE(write_file(fs::path(out) / "program.cu", "// edited"));
+  EXPECT_EQ(optimize(), 2);
+  EXPECT_TRUE(said_it("holds files that were edited since: program.cu")) << said;
+  EXPECT_EQ(read("program.cu"), "// edited");
+
+  EXPECT_EQ(optimize({"--quick", "--force"}), 0) << said;
+  EXPECT_TRUE(said_it("program.cu is now program.cu.edited")) << said;
+  EXPECT_EQ(read("NOTES.md"), "mine");
+  EXPECT_EQ(read("program.cu.edited"), "// edited");
+  EXPECT_EQ(read("program.cu"), source);
+  EXPECT_EQ(run({"verify", out, "--task", task, "--device", "emulated", "--quick"}), 0) << said;
+}
+
+TEST_F(FrontDoor, CodePackageAndImportAskToo) {
+  for (std::vector<std::string> words :
+       std::vector<std::vector<std::string>>{{"code", task, "-o", out},
+                                             {"import", task, "-o", out + ".graph"},
+                                             {"package", out, "-o", out + ".package"}}) {
+    SCOPED_TRACE(words[0]);
+    const fs::path folder = words.back();
+    ASSERT_EQ(run(words), 0) << said;
+    ASSERT_EQ(run(words), 0) << said;
+    ASSERT_TRUE(write_file(folder / "NOTES.md", "mine"));
+    EXPECT_EQ(run(words), 2);
+    EXPECT_TRUE(said_it("--force")) << said;
+    words.emplace_back("--force");
+    EXPECT_EQ(run(words), 0) << said;
+    EXPECT_EQ(*read_file(folder / "NOTES.md"), "mine");
+    fs::remove(folder / "NOTES.md");
+  }
+}
+
+TEST_F(FrontDoor, BaselinesWithoutAGpuSayWhatToDo) {
+  if (auto driver = detect_gpus(); driver && !driver->gpus.empty()) GTEST_SKIP() << "there is a GPU";
+  EXPECT_EQ(run({"baselines", task}), 2);
+  EXPECT_TRUE(said_it("fix: baselines are timed on a GPU: run this on a machine that has one")) << said;
+}
+
+TEST_F(FrontDoor, SizesThatCannotFitAreRefusedAtOnce) {
+  set_shape("100000000, 3072");  // 1.23 TB
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(optimize(), 2) << said;
+  EXPECT_TRUE(said_it("its tensors can't fit")) << said;
+  EXPECT_TRUE(said_it("1.23 TB")) << said;
+  EXPECT_FALSE(fs::exists(out));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
+}
+
+}  // namespace
+}  // namespace stitch

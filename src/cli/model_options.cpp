@@ -1,0 +1,46 @@
+#include "cli/model_options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/progress.h"
+
+namespace stitch {
+
+void add_mode(CLI::App& command, Mode& mode) {
+  auto* eval = command.add_flag_callback(
+      "--eval", [&mode] { mode = Mode::eval; },
+      "the model in eval mode: no dropout, batch norm by its running statistics (default: as the file leaves "
+      "it, in training as a rule)");
+  auto* train = command.add_flag_callback(
+      "--train", [&mode] { mode = Mode::train; },
+      "the model in training mode, even if the file calls eval()");
+  eval->excludes(train);
+}
+
+void Warnings::say_mode(const TaskFacts& facts) {
+  if (auto warning = mode_warning(facts)) say(*warning);
+}
+
+std::function<void(std::string_view)> Warnings::above(Progress& progress) {
+  return [this, &progress](std::string_view text) { take(std::string(text), &progress); };
+}
+
+void Warnings::take(const std::string& text, Progress* progress) {
+  if (std::ranges::find(said_, text) != said_.end()) return;
+  said_.push_back(text);
+  if (console_.json) return;
+  const std::string line =
+      std::string(styled("warning:", Style::warning, console_.err_terminal)) + " " + text;
+  if (progress)
+    progress->say(line);
+  else
+    console_.err << line << '\n';
+}
+
+void Warnings::add_to(Json& document) const {
+  if (!said_.empty()) document["warnings"] = said_;
+}
+
+}  // namespace stitch

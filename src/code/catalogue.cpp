@@ -1,0 +1,45 @@
+#include "code/catalogue.h"
+
+#include <array>
+
+#include "code/loops/techniques.h"
+#include "code/products/techniques.h"
+
+namespace stitch::code {
+
+const plan::Catalogue& catalogue() {
+  // Within a kind the Planner takes the first that accepts a region and suits it.
+  static const std::array<const plan::Technique*, 23> all = {
+      &matmul_vector(),          // a matrix times one to twelve vectors
+      &matmul_cublaslt(),        // products in general
+      &matmul_split_half(),      // FP32 products on fp16 tensor cores, in place of the library's
+      &matmul_plain(),           //
+      &conv_split_half(),        // few channels
+      &conv_transposed(),        // transposed, in FP32 or with few products
+      &conv_pointwise(),         // kernels of one pixel
+      &conv_vector(),            // … over a few pixels in all
+      &conv_depthwise(),         //
+      &conv_cudnn(),             // convolutions in general
+      &conv_plain(),             //
+      &attention_tensor_core(),  //
+      &attention_flash(),        // on the CUDA cores
+      &attention_plain(),        //
+      &rnn_persistent(),         // weights that fit into registers
+      &rnn_cudnn(),              //
+      &rnn_plain(),              //
+      &loops::loop(),            // everything else
+      &loops::batch_norm(),      //
+      &loops::row(),             //
+      &loops::scan(),            //
+      &loops::scatter(),         //
+      &loops::sort(),            //
+  };
+  static const plan::Catalogue catalogue{all};
+  return catalogue;
+}
+
+const Technique& technique_of(const plan::Region& region) {
+  return dynamic_cast<const Technique&>(*region.technique);
+}
+
+}  // namespace stitch::code

@@ -1,0 +1,129 @@
+#include "code/expression/expression.h"
+
+#include <algorithm>
+
+namespace stitch::code {
+
+Expression::Expression(int64_t integer)
+    : Expression(Node{.kind = Kind::integer, .integer = integer, .name = {}, .operands = {}}) {}
+
+bool Expression::is_simple() const {
+  switch (node_->kind) {
+    case Kind::number:
+    case Kind::integer:
+    case Kind::name: return true;
+    case Kind::member: return node_->operands[0].is_simple();
+    case Kind::element: return node_->operands[0].is_simple() && node_->operands[1].is_simple();
+    default: return false;
+  }
+}
+
+std::optional<double> Expression::constant() const {
+  if (empty()) return std::nullopt;
+  if (node_->kind == Kind::number) return node_->number;
+  if (node_->kind == Kind::integer) return static_cast<double>(node_->integer);
+  return std::nullopt;
+}
+
+std::string Expression::root() const {
+  if (node_->kind == Kind::element) return node_->operands[0].root();
+  return node_->kind == Kind::name ? node_->name : "";
+}
+
+void Expression::visit(const std::function<void(const Node&)>& see) const {
+  if (empty()) return;
+  see(*node_);
+  for (const Expression& operand : node_->operands) operand.visit(see);
+}
+
+bool Expression::has_effects() const {
+  bool found = false;
+  visit([&](const Node& node) { found |= node.collective; });
+  return found;
+}
+
+namespace {
+
+using Kind = Expression::Kind;
+
+Expression made(Kind kind, std::string name, Expressions operands) {
+  return Expression({.kind = kind, .name = std::move(name), .operands = std::move(operands)});
+}
+
+}  // namespace
+
+Expression number(double value, DType dtype) {
+  return Expression({.kind = Kind::number, .dtype = dtype, .number = value, .name = {}, .operands = {}});
+}
+Expression named(std::string name) { return made(Kind::name, std::move(name), {}); }
+Expression quoted(std::string text) { return made(Kind::text, std::move(text), {}); }
+Expression element(const Expression& array, const Expression& index) {
+  return made(Kind::element, {}, {array, index});
+}
+Expression element(const std::string& array, const Expression& index) { return element(named(array), index); }
+Expression member(const Expression& object, std::string name) {
+  return made(Kind::member, std::move(name), {object});
+}
+Expression unary(Operator op, const Expression& x) {
+  return Expression({.kind = Kind::unary, .op = op, .name = {}, .operands = {x}});
+}
+Expression binary(Operator op, const Expression& a, const Expression& b) {
+  return Expression({.kind = Kind::binary, .op = op, .name = {}, .operands = {a, b}});
+}
+Expression select(const Expression& condition, const Expression& a, const Expression& b) {
+  return made(Kind::conditional, {}, {condition, a, b});
+}
+Expression call(std::string function, Expressions arguments) {
+  return made(Kind::call, std::move(function), std::move(arguments));
+}
+Expression collective(std::string function, Expressions arguments) {
+  return Expression({.kind = Kind::call,
+                     .collective = true,
+                     .name = std::move(function),
+                     .operands = std::move(arguments)});
+}
+Expression method(const Expression& object, std::string name, Expressions arguments) {
+  arguments.insert(arguments.begin(), object);
+  return made(Kind::method, std::move(name), std::move(arguments));
+}
+Expression braced(std::string type, Expressions members) {
+  return made(Kind::braces, std::move(type), std::move(members));
+}
+Expression static_cast_to(const Type& type, const Expression& x) {
+  return call("static_cast<" + type.name + ">", {x});
+}
+
+Expression operator+(const Expression& a, const Expression& b) { return binary(Operator::add, a, b); }
+Expression operator-(const Expression& a, const Expression& b) { return binary(Operator::subtract, a, b); }
+Expression operator*(const Expression& a, const Expression& b) { return binary(Operator::multiply, a, b); }
+Expression operator/(const Expression& a, const Expression& b) { return binary(Operator::divide, a, b); }
+Expression operator%(const Expression& a, const Expression& b) { return binary(Operator::remainder, a, b); }
+Expression operator<(const Expression& a, const Expression& b) { return binary(Operator::less, a, b); }
+Expression operator<=(const Expression& a, const Expression& b) { return binary(Operator::less_equal, a, b); }
+Expression operator>(const Expression& a, const Expression& b) { return binary(Operator::greater, a, b); }
+Expression operator>=(const Expression& a, const Expression& b) {
+  return binary(Operator::greater_equal, a, b);
+}
+Expression operator==(const Expression& a, const Expression& b) { return binary(Operator::equal, a, b); }
+Expression operator!=(const Expression& a, const Expression& b) { return binary(Operator::not_equal, a, b); }
+
+Expression appended(const Expression& a, const Expression& b) {
+  const bool sum = b->kind == Kind::binary && (b->op == Operator::add || b->op == Operator::subtract);
+  return sum ? binary(b->op, appended(a, b->operands[0]), b->operands[1]) : a + b;
+}
+
+namespace {
+
+// Of one operator, from left to right: a && b && c.
+Expression chained(Operator op, const Expression& a, const Expression& b) {
+  if (a.empty() || b.empty()) return a.empty() ? b : a;
+  if (b->kind != Kind::binary || b->op != op) return binary(op, a, b);
+  return binary(op, chained(op, a, b->operands[0]), b->operands[1]);
+}
+
+}  // namespace
+
+Expression both(const Expression& a, const Expression& b) { return chained(Operator::logical_and, a, b); }
+Expression either(const Expression& a, const Expression& b) { return chained(Operator::logical_or, a, b); }
+
+}  // namespace stitch::code

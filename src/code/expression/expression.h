@@ -1,0 +1,122 @@
+// Expressions of generated C++ as trees. Nothing asks a text what it says: it asks the tree, which print.h
+// turns into text once.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "code/expression/type.h"
+
+namespace stitch::code {
+
+enum class Operator : uint8_t {
+  negate,
+  logical_not,
+  bitwise_not,
+  multiply,
+  divide,
+  remainder,
+  add,
+  subtract,
+  less,
+  less_equal,
+  greater,
+  greater_equal,
+  equal,
+  not_equal,
+  bitwise_and,
+  bitwise_xor,
+  bitwise_or,
+  logical_and,
+  logical_or,
+};
+
+class Expression {
+ public:
+  enum class Kind : uint8_t {
+    number,       // of a dtype
+    integer,      // of an index
+    name,         // a variable, a parameter, a constant of C
+    text,         // a string literal
+    element,      // operand 0 [operand 1]
+    member,       // operand 0 . name
+    unary,        // op operand 0
+    binary,       // operand 0 op operand 1
+    conditional,  // operand 0 ? operand 1 : operand 2
+    call,         // name(operands)
+    method,       // operand 0 . name(the other operands)
+    braces,       // name{operands}
+  };
+  struct Node {
+    Kind kind;
+    Operator op = Operator::add;
+    DType dtype = DType::f32;
+    bool collective = false;  // a call that all threads of a block, or several blocks, make together
+    double number = 0;
+    int64_t integer = 0;
+    std::string name;
+    std::vector<Expression> operands;
+  };
+
+  Expression() = default;  // none
+  Expression(int64_t integer);
+  Expression(int integer) : Expression(static_cast<int64_t>(integer)) {}
+  explicit Expression(Node node) : node_(std::make_shared<const Node>(std::move(node))) {}
+
+  bool empty() const { return node_ == nullptr; }
+  const Node& operator*() const { return *node_; }
+  const Node* operator->() const { return node_.get(); }
+
+  // A name, a number, or a part of a named thing at one of those: as short as the name it would get.
+  bool is_simple() const;
+  // The value of a number or an integer.
+  std::optional<double> constant() const;
+  // The variable that an assignment to this changes: x of x[i][j]; empty: none.
+  std::string root() const;
+  // Every node of the tree.
+  void visit(const std::function<void(const Node&)>& see) const;
+  // Does a call in it do more than give a value?
+  bool has_effects() const;
+
+ private:
+  std::shared_ptr<const Node> node_;
+};
+using Expressions = std::vector<Expression>;
+
+Expression number(double value, DType dtype);
+Expression named(std::string name);
+Expression quoted(std::string text);
+Expression element(const Expression& array, const Expression& index);
+Expression element(const std::string& array, const Expression& index);
+Expression member(const Expression& object, std::string name);
+Expression unary(Operator op, const Expression& x);
+Expression binary(Operator op, const Expression& a, const Expression& b);
+Expression select(const Expression& condition, const Expression& a, const Expression& b);
+Expression call(std::string function, Expressions arguments);
+// A call in which threads wait for each other, so that it stays even where nobody uses its value.
+Expression collective(std::string function, Expressions arguments);
+Expression method(const Expression& object, std::string name, Expressions arguments);
+Expression braced(std::string type, Expressions members);
+Expression static_cast_to(const Type& type, const Expression& x);
+
+Expression operator+(const Expression& a, const Expression& b);
+Expression operator-(const Expression& a, const Expression& b);
+Expression operator*(const Expression& a, const Expression& b);
+Expression operator/(const Expression& a, const Expression& b);
+Expression operator%(const Expression& a, const Expression& b);
+Expression operator<(const Expression& a, const Expression& b);
+Expression operator<=(const Expression& a, const Expression& b);
+Expression operator>(const Expression& a, const Expression& b);
+Expression operator>=(const Expression& a, const Expression& b);
+Expression operator==(const Expression& a, const Expression& b);
+Expression operator!=(const Expression& a, const Expression& b);
+// a + b, the terms of b one after the other: of an address and an index, say.
+Expression appended(const Expression& a, const Expression& b);
+// a && b and a || b. Without one of them, the other: conditions are gathered one by one.
+Expression both(const Expression& a, const Expression& b);
+Expression either(const Expression& a, const Expression& b);
+
+}  // namespace stitch::code

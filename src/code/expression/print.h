@@ -1,0 +1,13 @@
+// The one place where expressions and statements become text: parentheses only where they are needed or where
+// a reader would stop to think, lines of at most 110 columns.
+#pragma once
+
+#include "code/expression/statement.h"
+
+namespace stitch::code {
+
+std::string text_of(const Expression& expression);
+// Each line `indent` columns in; #pragmas at the margin.
+std::string text_of(const Block& block, size_t indent);
+
+}  // namespace stitch::code

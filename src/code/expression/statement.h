@@ -1,0 +1,80 @@
+// Statements of generated C++ as trees.
+#pragma once
+
+#include <set>
+#include <variant>
+
+#include "code/expression/expression.h"
+
+namespace stitch::code {
+
+struct Statement;
+using Block = std::vector<Statement>;
+
+struct Declare {
+  enum Storage : uint8_t {
+    variable,
+    constant,
+    shared,         // __shared__
+    dynamic_shared  // of the launch's shared memory, from byte `value` on
+  };
+  Storage storage = constant;
+  Type type;
+  std::string name;
+  Expression value;              // none: not initialised
+  std::vector<int64_t> extents;  // of an array
+};
+struct Assign {
+  Expression target, value;
+  std::optional<Operator> op;  // +=, *=
+};
+// A call for its effects.
+struct Evaluate {
+  Expression call;
+};
+struct If {
+  Expression condition;
+  Block body;
+  bool braces = true;  // or one statement on the same line
+};
+struct For {
+  static constexpr int whole = -1;
+  Type type;
+  std::string variable;
+  Expression begin, end;
+  Expression step = 1;
+  int unroll = 0;  // #pragma unroll so many times; `whole`: all
+  Block body = {};
+  bool braces = true;
+};
+struct While {
+  Expression condition;
+  Block body;
+};
+struct Return {
+  Expression value;
+};
+struct Barrier {};  // of a block's threads
+
+struct Statement {
+  std::variant<Declare, Assign, Evaluate, If, For, While, Return, Barrier> what;
+  std::string comment = {};  // behind it
+};
+
+Statement define_constant(Type type, std::string name, Expression value);
+Statement define_variable(Type type, std::string name, Expression value = {},
+                          std::vector<int64_t> extents = {});
+Statement define_shared(Type type, std::string name, std::vector<int64_t> extents);
+Statement assign(Expression target, Expression value, std::optional<Operator> op = {});
+Statement evaluate(Expression call);
+// The statement, under a condition if there is one.
+Statement only_if(const Expression& condition, Statement statement);
+
+// Names whose values are read; of an array that is only written to, the indices are, but not the array.
+std::set<std::string> names_read(const Block& block);
+// How much there is to do: nodes of all expressions.
+int64_t operations(const Block& block);
+// Without constants that nobody reads, and without variables and arrays that are only written to.
+void remove_unused(Block& block);
+
+}  // namespace stitch::code

@@ -1,0 +1,18 @@
+// The techniques whose kernels are made from expressions: everything but products, convolutions, attention
+// and recurrences.
+#pragma once
+
+#include "code/technique.h"
+
+namespace stitch::code::loops {
+
+const Technique& loop();
+const Technique& batch_norm();
+const Technique& row();
+const Technique& scan();
+const Technique& scatter();
+const Technique& sort();
+// Which of them takes a region first; an error says why none does.
+Result<const Technique*> classify(const plan::Context& context, const plan::Region& region);
+
+}  // namespace stitch::code::loops

@@ -1,0 +1,30 @@
+// Training or evaluation: which of a model's two functions a graph is, and what it says about itself.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/file.h"
+#include "base/json.h"
+
+namespace stitch {
+
+// as_written: as the constructor leaves the model, which is in training as a rule.
+enum class Mode : uint8_t { as_written, train, eval };
+std::string_view name(Mode mode);  // as-written, train, eval
+std::optional<Mode> parse_mode(std::string_view name);
+
+// What a task.json says about the model besides its graph; null: there is no such file.
+using TaskFacts = std::shared_ptr<const Json>;
+Result<TaskFacts> read_task_facts(const fs::path& folder);
+// "train" or "eval", or empty where `facts` do not say.
+std::string mode_in(const TaskFacts& facts);
+
+// Whether what is at hand ("this graph") has the mode that a flag asks for. The error names both.
+Result<void> check_mode(Mode asked, const TaskFacts& facts, std::string_view what);
+// Dropouts that drop, batch norms that use the batch's statistics: nobody wants these in a product unawares.
+std::optional<std::string> mode_warning(const TaskFacts& facts);
+
+}  // namespace stitch

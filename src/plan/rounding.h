@@ -1,0 +1,46 @@
+// Which convolutions may lose bits: those that lose them in PyTorch, too. The class is a budget that
+// PyTorch's own error sets, and fp16 has the ten bits of mantissa that TF32 has.
+#pragma once
+
+#include <map>
+#include <set>
+
+#include "graph/graph.h"
+#include "graph/numerics.h"
+
+namespace stitch::plan {
+
+// What PyTorch was seen to do with this graph.
+struct ReferenceFacts {
+  std::map<int32_t, bool> tf32;  // convolutions by node: TF32, or not
+};
+
+class Rounding {
+ public:
+  Rounding(const Graph& graph, Numerics numerics, const ReferenceFacts& torch);
+
+  // Does PyTorch multiply in TF32 here, if it may? As it was seen, or by a guess.
+  bool is_tf32_in_pytorch(int32_t convolution) const { return tf32_.contains(convolution); }
+  // PyTorch doesn't use TF32 there, and everybody can see it: the statistics of the batch norm behind it are
+  // results.
+  bool must_be_exact(int32_t convolution) const { return exact_.contains(convolution); }
+  // Convolutions that PyTorch does in TF32, and any other one before or behind such a one, whose error is in
+  // the result already. None in class strict, all in class half.
+  bool may_lose_bits(int32_t convolution) const { return ten_bits_.contains(convolution); }
+
+  const std::set<int32_t>& tf32_in_pytorch() const { return tf32_; }
+  const std::set<int32_t>& ten_bit_convolutions() const { return ten_bits_; }
+  // PyTorch may use TF32 in convolutions, and decides for itself where it does.
+  bool follows_pytorch() const { return follows_pytorch_; }
+
+ private:
+  std::set<int32_t> tf32_, exact_, ten_bits_;
+  bool follows_pytorch_;
+};
+
+bool is_convolution(Op op);
+// Of the weight: taps of a filter, and channels that one sum goes over.
+int64_t filter_taps(const Graph& graph, const Node& convolution);
+int64_t channels_per_group(const Graph& graph, const Node& convolution);
+
+}  // namespace stitch::plan

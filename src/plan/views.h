@@ -1,0 +1,16 @@
+// Views and constants that only one region reads, inside that region: a transpose is read where it lies, a
+// constant is a number in the code.
+#pragma once
+
+#include "plan/technique.h"
+
+namespace stitch::plan {
+
+// Into products and convolutions.
+Result<Plan> take_views(const Context& context, Plan plan);
+// Into attention: it reads heads where the product before it left them.
+Result<Plan> absorb_views(const Context& context, Plan plan, const Catalogue& catalogue);
+
+bool is_strided_view(Op op);  // one that strides can say, of a row-major value
+
+}  // namespace stitch::plan

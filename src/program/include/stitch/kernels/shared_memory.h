@@ -1,0 +1,49 @@
+// Bytes of shared memory that the hungriest kernels ask for, by their sizes. Plain C++: who chooses a kernel
+// for a GPU reads the same numbers as the kernel. GPUs have 227 KiB a block (sm_90, sm_100, sm_103), 163
+// (sm_80) or 99 (sm_86, sm_89, sm_120). The others stay below 64.
+#pragma once
+
+#include <cstdint>
+
+namespace stitch {
+namespace shared_memory {
+// What a kernel declares besides, at most: flags, sums of its warps.
+constexpr int64_t declared = 3 * 1024;
+
+constexpr int64_t divided_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
+constexpr int64_t rounded_up(int64_t count, int64_t by) { return divided_up(count, by) * by; }
+
+// attention_tensor_core.h: tiles of q, k and v, each number as `parts` numbers of fp16; rows: 16 · warps ·
+// row_tiles. Pitches are odd numbers of 16 bytes.
+constexpr int64_t tensor_core_attention(int64_t width, int64_t value_width, int64_t rows, int64_t key_tile,
+                                        int64_t parts) {
+  const int64_t pitch = rounded_up(width, 16) + 8, value_pitch = rounded_up(value_width, 16) + 8;
+  return 2 * parts * ((rows + key_tile) * pitch + key_tile * value_pitch);
+}
+
+// attention_wide_heads.h: two steps of 16 features of 64 queries and all keys, then weights of all keys and
+// two steps of 16 keys of v.
+constexpr int64_t wide_heads_attention(int64_t keys, int64_t value_width, int64_t parts) {
+  const int64_t rows = 64, warps = 8, step = 16;
+  const int64_t all_keys = warps * rounded_up(divided_up(keys, warps), 16);
+  const int64_t share = rounded_up(divided_up(value_width, warps), 16),
+                columns = warps * (share < 64 ? share : 64);
+  const int64_t scores = 2 * (rows + all_keys) * (step + 8);
+  const int64_t results = rows * (all_keys + 8) + 2 * step * (columns + 8);
+  return 2 * parts * (scores > results ? scores : results);
+}
+
+// attention_flash.h: q and k transposed, v, weights, in tiles of 64.
+constexpr int64_t flash_attention(int64_t width, int64_t value_width) {
+  const int64_t tile = 64;
+  return 4 * (2 * width * (tile + 1) + tile * rounded_up(value_width, 16) + tile * (tile + 1));
+}
+
+// recurrence_persistent.h: two steps of the state and of the input, a row of samples a feature; input: of the
+// widest layer.
+constexpr int64_t persistent_recurrence(int64_t hidden, int64_t input, int64_t samples, int64_t slices) {
+  const int64_t quads = divided_up(samples, 4), row = (quads % 2 ? quads : quads + 1) * 16;
+  return 2 * (rounded_up(hidden, slices) + rounded_up(input, slices)) * row;
+}
+}  // namespace shared_memory
+}  // namespace stitch

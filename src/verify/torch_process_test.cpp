@@ -1,0 +1,35 @@
+// What is said of a reference that ends before it answers.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "verify/torch_reference.h"
+
+namespace stitch::verifier {
+namespace {
+
+Error asked_of(const std::string& script) {
+  auto folder = ScratchFolder::create("stitch_torch_process");
+  EXPECT_TRUE(folder);
+  const fs::path python = folder->path() / "python";
+  EXPECT_TRUE(write_file(python, "#!/bin/sh\nread request\n" + script + "\n"));
+  fs::permissions(python, fs::perms::owner_all);
+  auto process = TorchProcess::start(python.string());
+  EXPECT_TRUE(process);
+  auto answer = process->ask({{"do", "load"}});
+  EXPECT_FALSE(answer);
+  return answer.error();
+}
+
+TEST(TorchProcess, OneThatWasKilledProbablyRanOutOfMemory) {
+  EXPECT_EQ(asked_of("kill -9 $$").message, "the PyTorch reference was killed, probably out of memory");
+}
+
+TEST(TorchProcess, OneThatEndsLeavesItsLastLine) {
+  EXPECT_NE(
+      asked_of("echo no such module >&2; exit 3").message.find("ended with exit code 3: no such module"),
+      std::string::npos);
+}
+
+}  // namespace
+}  // namespace stitch::verifier
