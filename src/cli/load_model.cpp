@@ -9,8 +9,12 @@ namespace stitch {
 Result<std::shared_ptr<const Task>> load_model(const fs::path& path, const TaskOptions& options,
                                                Console& console) {
   std::error_code ec;
-  // A graph is there at once.
-  if (!Task::is_python(path) || !fs::exists(path, ec)) return open_task(path, options);
+  if (!Task::is_python(path) || !fs::exists(path, ec)) {
+    // There at once, with weights that are only mapped: whether they fit is worth knowing.
+    TaskOptions whole = options;
+    whole.weights = true;
+    return open_task(path, whole);
+  }
   Progress progress(console.err, console.err_terminal, console.json, "importing");
   return open_task(path, options, [&](std::string_view text) { progress.detail(text); });
 }
