@@ -5,7 +5,7 @@
 
 #include "base/process.h"
 #include "graph/text.h"
-#include "import/import.h"
+#include "import/task.h"
 #include "import/python.h"
 #include "loaded_program.h"
 #include "oracle/interpreter.h"
@@ -26,11 +26,10 @@ Result<Example*> example(const std::string& name) {
   static auto* all = new std::map<std::string, Example>();
   if (auto found = all->find(name); found != all->end()) return &found->second;
   if (!*exporter) return exporter->error();
-  ImportRequest request;
-  request.task = examples / name / "task.py";
-  STITCH_TRY(Graph graph, import_graph(**exporter, request));
+  STITCH_TRY(std::shared_ptr<const Task> task,
+             open_task(**exporter, examples / name / "task.py", {.weights = false}));
   STITCH_TRY(LoadedProgram program, LoadedProgram::load(examples / name));
-  return &all->emplace(name, Example{std::move(graph), std::move(program)}).first->second;
+  return &all->emplace(name, Example{task->graph, std::move(program)}).first->second;
 }
 
 Tensor draw(const TensorType& type, uint64_t seed, bool positive) {

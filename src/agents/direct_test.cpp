@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "base/file.h"
-#include "code/technique.h"
+#include "code/catalogue.h"
 #include "device/gpu_spec.h"
-#include "import/import.h"
+#include "import/task.h"
 #include "plan/estimate.h"
 #include "plan/steps.h"
 
@@ -25,28 +25,28 @@ std::vector<fs::path> examples() {
 TEST(Direct, IsNeverSlowerThanTheDefaultByTheSameEstimates) {
   auto exporter = Exporter::start("");
   ASSERT_TRUE(exporter) << exporter.error().text();
-  const plan::Techniques techniques = code::techniques();
   const GpuSpec gpu = *find_gpu("H200");
   auto all = [](const plan::StepRule&) { return true; };
   int every_step_loses = 0;
   for (const fs::path& example : examples()) {
-    auto graph = import_graph(*exporter, {.task = example, .weights = false}, {});
-    ASSERT_TRUE(graph) << example << ": " << graph.error().text();
-    for (const char* numerics : {"strict", "default", "tf32", "half"}) {
-      SCOPED_TRACE(example.stem().string() + " " + numerics);
-      auto direct = plan::best_plan_of_steps(*graph, numerics, techniques, gpu, all);
-      auto stepwise = plan::make_plan(*graph, numerics, techniques, gpu);
+    auto task = open_task(*exporter, example, {.weights = false});
+    ASSERT_TRUE(task) << example << ": " << task.error().text();
+    for (Numerics numerics : {Numerics::strict, Numerics::standard, Numerics::tf32, Numerics::half}) {
+      SCOPED_TRACE(format("{} {}", example.stem().string(), name(numerics)));
+      const plan::Context context((*task)->graph, gpu, numerics);
+      auto direct = plan::best_plan_of_steps(context, code::catalogue(), all);
+      auto stepwise = plan::make_plan(context, code::catalogue());
       ASSERT_TRUE(direct && stepwise);
-      const double by_default = plan::estimate(*graph, *stepwise, gpu);
+      const double by_default = plan::estimate(context, *stepwise);
       EXPECT_LE(direct->seconds, by_default);
-      EXPECT_EQ(direct->seconds, plan::estimate(*graph, direct->plan, gpu));
+      EXPECT_EQ(direct->seconds, plan::estimate(context, direct->plan));
       for (const plan::Step& step : direct->left_out)
         EXPECT_TRUE(std::ranges::none_of(direct->plan.steps, [&](const plan::Step& each) {
           return each.title == step.title;
         })) << step.title;
-      auto every = plan::plan_of_steps(*graph, numerics, techniques, gpu, all);
+      auto every = plan::plan_of_steps(context, code::catalogue(), all);
       ASSERT_TRUE(every);
-      every_step_loses += plan::estimate(*graph, *every, gpu) > by_default;
+      every_step_loses += plan::estimate(context, *every) > by_default;
     }
   }
   EXPECT_GT(every_step_loses, 0) << "there is nothing here to be slower than";

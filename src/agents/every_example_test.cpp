@@ -42,8 +42,7 @@ std::vector<std::string> long_lines(const PackageContents& contents) {
 
 class EveryExample : public testing::TestWithParam<std::string> {
  protected:
-  static void judge(verifier::Verifier& verifier, const fs::path& task, Numerics numerics,
-                    bool plain, const fs::path& folder) {
+  static void judge(verifier::Verifier& verifier, Numerics numerics, bool plain, const fs::path& folder) {
     const Graph& graph = verifier.task().graph;
     SCOPED_TRACE(std::string(name(numerics)) + (plain ? ", plain" : ", every step"));
     const GpuSpec gpu = *find_gpu("H200");
@@ -56,7 +55,7 @@ class EveryExample : public testing::TestWithParam<std::string> {
     EXPECT_EQ(long_lines(*contents), std::vector<std::string>{});
     auto written = write_package(folder, *contents);
     ASSERT_TRUE(written) << written.error().text();
-    auto verdict = verifier.judge({.program = folder, .task = task, .numerics = numerics, .quick = true});
+    auto verdict = verifier.judge({.program = folder, .numerics = numerics, .quick = true});
     ASSERT_TRUE(verdict) << verdict.error().text();
     EXPECT_TRUE(verdict->passed()) << verdict->failure()->gate << ": " << verdict->failure()->summary;
   }
@@ -67,12 +66,14 @@ TEST_P(EveryExample, PassesPlainAndOptimised) {
   auto scratch = ScratchFolder::create("stitchcuda-example");
   ASSERT_TRUE(scratch);
   int number = 0;
+  auto opened = open_task(task, {});
+  ASSERT_TRUE(opened) << opened.error().text();
   for (auto numerics : {Numerics::strict, Numerics::standard}) {
-    auto verifier = verifier::Verifier::open({.task = task, .numerics = numerics});
+    auto verifier = verifier::Verifier::open({*opened, {}}, {.numerics = numerics});
     ASSERT_TRUE(verifier) << verifier.error().text();
     for (bool plain : {true, false})
       if (!plain || numerics == Numerics::strict)
-        judge(**verifier, task, numerics, plain, scratch->path() / std::to_string(number++));
+        judge(**verifier, numerics, plain, scratch->path() / std::to_string(number++));
   }
 }
 

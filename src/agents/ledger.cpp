@@ -7,47 +7,62 @@
 
 namespace stitch::agents {
 
+std::string reason(const LedgerEntry& entry) {
+  if (entry.kept()) return "";
+  if (!entry.note.empty()) return entry.note;
+  if (entry.report) return entry.report->gate + ": " + entry.report->summary;
+  if (entry.no_verdict) return entry.no_verdict->message;
+  return entry.outcome == Outcome::not_better ? "not faster" : std::string(name(entry.outcome));
+}
+
 std::string settings_text(const std::map<std::string, int64_t>& settings) {
   std::vector<std::string> each;
   for (const auto& [name, value] : settings) each.push_back(format("{} = {}", name, value));
   return join(each, ", ");
 }
 
+std::vector<std::string> cut_off(const Ledger& ledger) {
+  std::vector<std::string> out;
+  for (const LedgerEntry& entry : ledger.entries)
+    if (entry.outcome == Outcome::not_tried) out.push_back(entry.step);
+  return out;
+}
+
 namespace {
 
-std::string_view name(Fate fate) {
-  switch (fate) {
-    case Fate::tried: return "tried";
-    case Fate::left_out: return "left out";
-    case Fate::cut_off: return "not tried";
-  }
-  throw Bug("a fate without a name");
+bool was_tried(const LedgerEntry& entry) {
+  return entry.outcome != Outcome::not_tried && entry.outcome != Outcome::left_out;
 }
 
 }  // namespace
 
-std::vector<std::string> cut_off(const Ledger& ledger) {
-  std::vector<std::string> out;
-  for (const LedgerEntry& entry : ledger.entries)
-    if (entry.fate == Fate::cut_off) out.push_back(entry.step);
-  return out;
+Json to_json(const LedgerEntry& entry) {
+  Json one = {{"step", entry.step},
+              {"why", entry.why},
+              {"predicted_gain_seconds", entry.predicted_gain},
+              {"before_seconds", entry.before},
+              {"after_seconds", entry.after},
+              {"kept", entry.kept()},
+              {"outcome", name(entry.outcome)},
+              {"tries", entry.tries},
+              {"seconds", entry.seconds}};
+  if (std::string why = reason(entry); !why.empty()) one["reason"] = why;
+  if (!was_tried(entry)) one["fate"] = name(entry.outcome);
+  if (entry.report) {
+    one["gate"] = {{"gate", entry.report->gate},
+                   {"fault", name(entry.report->fault)},
+                   {"code", entry.report->code},
+                   {"summary", entry.report->summary}};
+    if (entry.report->evidence && !entry.report->evidence->empty())
+      one["gate"]["evidence"] = *entry.report->evidence;
+  }
+  if (!entry.settings.empty()) one["settings"] = entry.settings;
+  return one;
 }
 
 Json to_json(const Ledger& ledger) {
   Json json = {{"times", ledger.measured ? "measured" : "estimated"}, {"steps", Json::array()}};
-  for (const LedgerEntry& entry : ledger.entries) {
-    Json one = {{"step", entry.step},
-                {"why", entry.why},
-                {"predicted_gain_seconds", entry.predicted_gain},
-                {"before_seconds", entry.before},
-                {"after_seconds", entry.after},
-                {"kept", entry.kept},
-                {"seconds", entry.seconds}};
-    if (!entry.reason.empty()) one["reason"] = entry.reason;
-    if (entry.fate != Fate::tried) one["fate"] = name(entry.fate);
-    if (!entry.settings.empty()) one["settings"] = entry.settings;
-    json["steps"].push_back(std::move(one));
-  }
+  for (const LedgerEntry& entry : ledger.entries) json["steps"].push_back(to_json(entry));
   return json;
 }
 
@@ -64,11 +79,11 @@ std::string table(const Ledger& ledger, const Terminal& terminal) {
                   entry.after > 0 ? seconds_text(entry.after) : "–",
                   entry.before > 0 && entry.after > 0 ? format("{:.2f}x", entry.before / entry.after) : "",
                   entry.predicted_gain != 0 ? seconds_text(entry.predicted_gain) : "",
-                  {entry.kept                  ? "kept"
-                   : entry.fate == Fate::tried ? "rolled back"
-                                               : std::string(name(entry.fate)),
-                   entry.kept ? Style::good : Style::warning},
-                  {!entry.kept              ? entry.reason
+                  {entry.kept()       ? "kept"
+                   : was_tried(entry) ? "rolled back"
+                                      : std::string(name(entry.outcome)),
+                   entry.kept() ? Style::good : Style::warning},
+                  {!entry.kept()            ? reason(entry)
                    : entry.settings.empty() ? entry.why
                                             : settings_text(entry.settings),
                    Style::dim}});

@@ -1,27 +1,30 @@
-// Where the speed came from: each step's predicted and measured gain.
+// Where the speed came from: each step's predicted and measured gain, and what came back of it.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "agents/router.h"
 #include "base/json.h"
 #include "base/terminal.h"
 
 namespace stitch::agents {
 
-// Left out: predicted to lose. Cut off: the budget was spent before it could be tried.
-enum class Fate : uint8_t { tried, left_out, cut_off };
-
 struct LedgerEntry {
   std::string step, why;
   double predicted_gain = 0;     // seconds
   double before = 0, after = 0;  // seconds a call; measured, or estimated
-  bool kept = false;
-  std::string reason;                       // why it was rolled back
-  double seconds = 0;                       // that the step took us
-  std::map<std::string, int64_t> settings;  // of the program that it changed
-  Fate fate = Fate::tried;
+  Outcome outcome = Outcome::not_tried;
+  std::optional<verifier::GateReport> report;  // of the gate that said no
+  std::optional<Error> no_verdict;             // why there is none
+  int tries = 0;                               // programs that were judged
+  double seconds = 0;                          // that the step took us
+  std::map<std::string, int64_t> settings;     // of the program that it changed
+  std::string note;                            // for people: what the above does not say
+
+  bool kept() const { return outcome == Outcome::better; }
 };
 
 struct Ledger {
@@ -29,10 +32,13 @@ struct Ledger {
   std::vector<LedgerEntry> entries;
 };
 
-// "fc1_matmul.algorithm = 3, …": what a step says of settings.
-std::string settings_text(const std::map<std::string, int64_t>& settings);
 // Steps that were not tried because the budget was spent, by name.
 std::vector<std::string> cut_off(const Ledger& ledger);
+// Why a step was not kept, in words.
+std::string reason(const LedgerEntry& entry);
+// "fc1_matmul.algorithm = 3, …": what a step says of settings.
+std::string settings_text(const std::map<std::string, int64_t>& settings);
+Json to_json(const LedgerEntry& entry);
 Json to_json(const Ledger& ledger);
 std::string table(const Ledger& ledger, const Terminal& terminal);
 

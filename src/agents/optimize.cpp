@@ -1,445 +1,79 @@
 #include "agents/optimize.h"
 
-#include <algorithm>
-#include <map>
-#include <nlohmann/json.hpp>
-#include <set>
-
+#include "agents/loop.h"
 #include "agents/shipped_before.h"
-#include "agents/tune.h"
-#include "base/text.h"
 #include "code/catalogue.h"
-#include "code/write_program.h"
-#include "device/floor.h"
-#include "graph/cost.h"
 #include "plan/document.h"
-#include "plan/estimate.h"
-#include "plan/steps.h"
 
 namespace stitch::agents {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+// What PyTorch multiplies in is what its accuracy asks for. Without an answer the Planner guesses.
+plan::ReferenceFacts look_at_arithmetic(verifier::Verifier& verifier, const OptimizeOptions& options) {
+  const bool matters = options.numerics == Numerics::standard || options.numerics == Numerics::tf32;
+  if (!matters || options.device != runner::Device::cuda) return {};
+  auto seen = verifier.tf32_convolutions();
+  if (seen) return {*std::move(seen)};
+  if (options.events)
+    options.events->on(Doing{format("PyTorch's arithmetic was not seen: {}", seen.error().message)});
+  return {};
+}
 
-double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+template <class Told>
+std::function<void(std::string_view)> teller(EventSink* events) {
+  return [events](std::string_view text) {
+    if (events) events->on(Told{text});
+  };
+}
 
-enum class Judged : uint8_t { quickly, wholly };
+VerifierSetup setup_of(const OptimizeOptions& options) {
+  return {.numerics = options.numerics,
+          .device = options.device,
+          .baselines = options.baselines,
+          .quick = options.quick,
+          .timing = options.timing,
+          .on_progress = teller<Doing>(options.events)};
+}
 
-// A plan with the program made from it, and what a call of that takes.
-struct Attempt {
-  plan::Plan plan;
-  PackageContents contents;
-  verifier::Verdict verdict;
-  Judged judged = Judged::quickly;
-  double seconds = 0;
-};
-
-class Optimizer {
- public:
-  Optimizer(const OptimizeOptions& options, const fs::path& scratch)
-      : options_(options), scratch_(scratch), catalogue_(code::catalogue()) {
-    ledger_.measured = options.device == runner::Device::cuda && options.timing;
-  }
-
-  Result<Optimized> run() {
-    begin_ = Clock::now();
-    STITCH_CHECK(open_verifier());
-    look_at_arithmetic();
-    if (options_.direct) {
-      STITCH_CHECK(from_the_top());
-    } else {
-      STITCH_CHECK(step_by_step());
-    }
-    if (kept_.empty())
-      return work_error("optimize", "no program passed the gates: " + ledger_.entries.back().reason);
-    steps_end_with_budget_ = false;
-    if (options_.tune && !options_.first) tune_settings();
-    Optimized out;
-    STITCH_CHECK(ship(out));
-    STITCH_CHECK(publish(out));
-    out.tuning = std::move(tuning_);
-    out.ledger = std::move(ledger_);
-    out.floor = floor_of(graph(), cost(graph()), options_.gpu).seconds();
-    out.seconds = since(begin_);
-    return out;
-  }
-
- private:
-  const Graph& graph() const { return verifier_->task().graph; }
-  bool stopped() const { return options_.should_stop && options_.should_stop(); }
-
-  void say(std::string_view text) const {
-    if (options_.on_progress) options_.on_progress(text);
-  }
-
-  Result<void> open_verifier() {
-    verifier::VerifyOptions task{.task = options_.model,
-                                 .numerics = options_.numerics,
-                                 .device = options_.device,
-                                 .model_class = options_.model_class,
-                                 .mode = options_.mode,
-                                 .python = options_.python,
-                                 .on_progress = options_.on_progress,
-                                 .on_warning = options_.on_warning};
-    task.on_notice = verifier_ ? nullptr : options_.on_notice;
-    // The old one stays if there is no new one: the graph is its.
-    STITCH_TRY(verifier_, verifier::Verifier::open(task));
-    return {};
-  }
-
-  // What PyTorch multiplies in is what its accuracy asks for. Without an answer the Planner guesses.
-  void look_at_arithmetic() {
-    const bool matters = options_.numerics == Numerics::standard || options_.numerics == Numerics::tf32;
-    if (!matters || options_.device != runner::Device::cuda) return;
-    auto seen = verifier_->tf32_convolutions();
-    if (seen)
-      tf32_ = *std::move(seen);
-    else
-      say("PyTorch's arithmetic was not seen: " + seen.error().message);
-  }
-
-  bool late(double share = 1) const {
-    return stopped() || since(begin_) > share * static_cast<double>(options_.budget.count());
-  }
-  plan::Context context() const { return {graph(), options_.gpu, options_.numerics, {tf32_}}; }
-
-  Result<void> step_by_step() {
-    STITCH_TRY(plan::Plan start, plan::first_plan(context(), catalogue_));
-    take("plain", "one simple kernel a node: always right", std::move(start), Judged::quickly);
-    for (const plan::StepRule& rule : plan::all_steps()) {
-      if (stopped()) break;
-      // Without a program that is right, the next step starts from the plain plan all the same.
-      const plan::Plan& from = kept_.empty() ? start_of_next_ : kept_.back().plan;
-      auto next = rule.apply(context(), from, catalogue_);
-      if (!next || plan::changed_regions(from, *next).empty()) continue;
-      if (late()) {
-        cut_off(rule.name, rule.why, estimated(from) - estimated(*next));
-        continue;
-      }
-      // A step that rounds is judged on every kind of input, as what ships will be.
-      take(rule.name, rule.why, *std::move(next), rule.rounds ? Judged::wholly : Judged::quickly);
-    }
-    return {};
-  }
-
-  void cut_off(std::string_view step, std::string_view why, double predicted_gain) {
-    LedgerEntry entry{.step = std::string(step), .why = std::string(why), .predicted_gain = predicted_gain};
-    entry.reason = budget_spent();
-    entry.fate = Fate::cut_off;
-    ledger_.entries.push_back(std::move(entry));
-  }
-  std::string budget_spent() const { return format("the budget of {} s was spent", options_.budget.count()); }
-
-  Result<plan::BestSteps> plan_without(const std::set<std::string>& dropped) const {
-    return plan::best_plan_of_steps(context(), catalogue_, [&](const plan::StepRule& rule) {
-      return !dropped.contains(std::string(rule.name));
-    });
-  }
-
-  static bool same(const plan::Plan& a, const plan::Plan& b) {
-    return a.regions.size() == b.regions.size() && plan::changed_regions(a, b).empty();
-  }
-
-  // Of a plan whose program failed: after wrong results the last step that changes any, else the last one.
-  std::string suspect(const plan::Plan& plan) const {
-    auto changes_results = [](const plan::Step& step) {
-      return std::ranges::any_of(plan::all_steps(), [&](const plan::StepRule& rule) {
-        return rule.name == step.title && (rule.rounds || rule.approximates);
-      });
-    };
-    const bool wrong = ledger_.entries.back().reason.starts_with("correctness");
-    for (size_t i = plan.steps.size(); wrong && i-- > 0;)
-      if (changes_results(plan.steps[i])) return plan.steps[i].title;
-    return plan.steps.back().title;
-  }
-
-  Result<void> from_the_top() {
-    const Judged judged = options_.quick ? Judged::quickly : Judged::wholly;
-    std::set<std::string> dropped;
-    STITCH_TRY(plan::BestSteps best, plan_without(dropped));
-    for (const plan::Step& step : best.left_out) {
-      LedgerEntry entry{.step = step.title, .why = step.why, .predicted_gain = step.predicted_gain};
-      entry.reason = step.predicted_gain < 0 ? "predicted to be slower" : "predicted to gain nothing";
-      entry.fate = Fate::left_out;
-      ledger_.entries.push_back(std::move(entry));
-    }
-    plan::Plan plan = std::move(best.plan);
-    take("all steps", "the whole plan at once", plan, judged);
-    while (kept_.empty() && !plan.steps.empty() && !stopped()) {
-      const plan::Plan failed = plan;
-      const std::string first = suspect(plan);
-      do {
-        dropped.insert(suspect(plan));
-        STITCH_TRY(best, plan_without(dropped));
-        plan = std::move(best.plan);
-        // There must be a program in the end: when time is up, the one that is always right.
-      } while (!plan.steps.empty() && (late() || same(plan, failed)));
-      if (late())
-        for (const plan::Step& step : failed.steps)
-          if (step.title != first) cut_off(step.title, step.why, step.predicted_gain);
-      take(late() ? "plain" : "without " + first, "the program with it failed", plan, judged);
-    }
-    // Is the program better without one of its steps? Not without those that it lives by. A third of the time
-    // is the tuner's.
-    constexpr double hopeless = 1.5, share = 2.0 / 3;
-    for (; !options_.first && !kept_.empty() && !plan.steps.empty() && !stopped(); plan.steps.pop_back()) {
-      std::set<std::string> fewer = dropped;
-      fewer.insert(plan.steps.back().title);
-      STITCH_TRY(best, plan_without(fewer));
-      if (same(best.plan, plan) || best.seconds > hopeless * estimated(kept_.back().plan)) continue;
-      const std::string step = "without " + plan.steps.back().title,
-                        why = "is the program better without it?";
-      if (late(share))
-        cut_off(step, why, estimated(kept_.back().plan) - best.seconds);
-      else
-        take(step, why, std::move(best.plan), judged);
-    }
-    return {};
-  }
-
-  // The best program with values of its settings that the GPU likes better: a step like any other.
-  void tune_settings() {
-    const auto begin = Clock::now();
-    if (!ledger_.measured)
-      return say_of_tuning(
-          {{"skipped", options_.device == runner::Device::emulated ? "times on the emulated GPU mean nothing"
-                                                                   : "nothing is timed"}});
-    if (late()) {
-      if (!stopped()) cut_off("tune", "settings, tried on the GPU", 0);
-      return say_of_tuning({{"skipped", stopped() ? "stopped" : "the budget is spent"}});
-    }
-    std::vector<Tunable> tunables = tunables_of(context(), kept_.back().plan, kept_.back().contents.manifest);
-    if (tunables.empty()) return say_of_tuning({{"skipped", "the program has no settings that matter"}});
-    LedgerEntry entry{.step = "tune", .why = "settings, tried on the GPU", .before = kept_.back().seconds};
-    const Tuned tuned = search(tunables, entry.reason);
-    say_of_tuning(to_json(tuned));
-    if (tuned.settings.empty()) {
-      if (entry.reason.empty())
-        entry.reason = format("none of {} values tried is faster{}{}", tuned.tried,
-                              tuned.ended.empty() ? "" : "; ", tuned.ended);
-      ledger_.entries.push_back(std::move(entry));
-    } else {
-      const Judged judged = options_.direct && !options_.quick ? Judged::wholly : Judged::quickly;
-      take(entry.step, entry.why, kept_.back().plan, judged, tuned.settings);
-    }
-    ledger_.entries.back().seconds = since(begin);
-  }
-
-  void say_of_tuning(Json tuning) {
-    if (tuning.contains("skipped")) say("no tuning: " + tuning["skipped"].get<std::string>());
-    tuning_ = std::make_shared<const Json>(std::move(tuning));
-  }
-
-  // With what is left of the budget, at most a third of it. Whatever goes wrong costs the tuning and nothing
-  // else.
-  Tuned search(const std::vector<Tunable>& tunables, std::string& reason) {
-    const double budget = static_cast<double>(options_.budget.count()), left = budget - since(begin_);
-    const auto begin = Clock::now();
-    TuneOptions limits{.seconds_left = [&] { return std::min(left, budget / 3) - since(begin); },
-                       .should_stop = options_.should_stop,
-                       .on_progress = options_.on_progress};
-    verifier::VerifyOptions program = asked(scratch_ / "tune");
-    program.time_limit = std::chrono::seconds(20);  // a value that hangs costs no more than this
-    try {
-      auto clock = clock_for(program);
-      if (clock) return tune(tunables, **clock, TuningCache((*clock)->machine()), limits);
-      reason = clock.error().message;
-      recover(clock.error(), reason);
-    } catch (const std::exception& bug) {
-      reason = format("a bug of ours: {}", bug.what());
-    }
-    return Tuned{.ended = reason};
-  }
-
-  Result<std::unique_ptr<verifier::SettingsClock>> clock_for(const verifier::VerifyOptions& program) {
-    STITCH_CHECK(write_package(program.program, kept_.back().contents));
-    return verifier_->settings_clock(program);
-  }
-
-  double estimated(const plan::Plan& plan) const { return plan::estimate(context(), plan); }
-
-  // Codes and judges a plan; it stays if the whole program got better. Whatever goes wrong costs this step
-  // and nothing else.
-  void take(std::string_view step, std::string_view why, plan::Plan plan, Judged judged,
-            const runner::Settings& settings = {}) {
-    auto begin = Clock::now();
-    double best = kept_.empty() ? 0 : kept_.back().seconds;
-    LedgerEntry entry{
-        .step = std::string(step), .why = std::string(why), .before = best, .settings = settings};
-    if (!kept_.empty()) entry.predicted_gain = estimated(kept_.back().plan) - estimated(plan);
-    if (kept_.empty()) start_of_next_ = plan;
-    say(step);
-    if (std::optional<Attempt> attempt = attempt_at(std::move(plan), judged, entry)) {
-      entry.after = attempt->seconds;
-      entry.kept = kept_.empty() || entry.after < best;
-      if (entry.kept)
-        kept_.push_back(*std::move(attempt));
-      else
-        entry.reason = "not faster";
-    }
-    entry.seconds = since(begin);
-    ledger_.entries.push_back(std::move(entry));
-  }
-
-  // Once there is a program to ship, a step is given up where the budget ends.
-  bool cut_short() const { return steps_end_with_budget_ && !kept_.empty() && !stopped() && late(); }
-
-  std::optional<Attempt> attempt_at(plan::Plan plan, Judged judged, LedgerEntry& entry) {
-    try {
-      auto attempt = make(std::move(plan), judged, entry.settings);
-      if (attempt) return *std::move(attempt);
-      entry.reason = attempt.error().message;
-      recover(attempt.error(), entry.reason);
-      if (attempt.error().code == "stopped" && !stopped()) {
-        entry.reason = budget_spent();
-        entry.fate = Fate::cut_off;
-      }
-    } catch (const std::exception& bug) {
-      entry.reason = format("a bug of ours: {}", bug.what());
-    }
-    return std::nullopt;
-  }
-
-  // Trouble of our own, such as a reference that ran out of memory: the next step gets a new one.
-  void recover(const Error& error, std::string& reason) {
-    if (error.blame == Error::Blame::work && error.code != "stopped")
-      if (auto opened = open_verifier(); !opened) reason += "; " + opened.error().message;
-  }
-
-  Result<Attempt> make(plan::Plan plan, Judged judged, const runner::Settings& settings) {
-    STITCH_CHECK(plan::check(graph(), plan));
-    STITCH_TRY(PackageContents contents, code::write_program(context(), plan));
-    if (!settings.empty()) code::set_values(contents, settings);
-    fs::path folder = scratch_ / format("step{}", ledger_.entries.size());
-    STITCH_CHECK(write_package(folder, contents));
-    verifier::VerifyOptions options = asked(folder);
-    options.quick = judged == Judged::quickly;
-    if (judged_as_shipped(judged)) options.baselines = options_.baselines;
-    STITCH_TRY(verifier::Verdict verdict, verifier_->judge(options));
-    if (!verdict.passed())
-      return user_error("step", verdict.failure()->gate + ": " + verdict.failure()->summary);
-    double seconds = seconds_of(verdict, plan);
-    return Attempt{std::move(plan), std::move(contents), std::move(verdict), judged, seconds};
-  }
-
-  // What is likely to ship is judged once. By other seeds, the same gates may say otherwise of a program at
-  // the edge of its budget, when there is nothing left to fall back on.
-  bool judged_as_shipped(Judged judged) const {
-    return options_.direct && (judged == Judged::wholly || options_.quick);
-  }
-
-  double seconds_of(const verifier::Verdict& verdict, const plan::Plan& plan) const {
-    return verdict.timing ? verdict.timing->at("program").at("seconds").get<double>() : estimated(plan);
-  }
-
-  verifier::VerifyOptions asked(const fs::path& program) const {
-    verifier::VerifyOptions out{.program = program,
-                                .task = options_.model,
-                                .numerics = options_.numerics,
-                                .device = options_.device,
-                                .model_class = options_.model_class,
-                                .mode = options_.mode,
-                                .python = options_.python};
-    out.timing = options_.timing;
-    out.on_progress = options_.on_progress;
-    out.should_stop = [this] { return stopped() || cut_short(); };
-    return out;
-  }
-
-  // The best program that passes every gate, beside the baselines: should the best one fail one that the
-  // steps don't have, the one before it has its turn.
-  Result<void> ship(Optimized& out) {
-    if (const verifier::GateReport* profile = kept_.front().verdict.gate("profile"))
-      out.plain_profile = profile->evidence;
-    for (; !kept_.empty(); kept_.pop_back()) {
-      const Attempt& best = kept_.back();
-      STITCH_TRY(shipped_, contents_of(best));
-      STITCH_CHECK(write_package(to_ship(), shipped_));
-      out.judged_fully = best.judged == Judged::wholly;
-      out.seconds_a_call = best.seconds;
-      out.verdict = best.verdict;
-      out.regions =
-          std::make_shared<const Json>(plan::to_json(context(), best.plan).value("regions", Json::array()));
-      if (judged_as_shipped(best.judged)) return {};
-      verifier::VerifyOptions whole = asked(to_ship());
-      whole.baselines = options_.baselines;
-      whole.quick = options_.quick;
-      auto verdict = verifier_->judge(whole);
-      // The steps' verdict stands where there is no time for another, or something of ours broke.
-      if (!verdict) {
-        out.stopped = verdict.error().code == "stopped";
-        if (!out.stopped) out.verdict.notes.push_back("judged as a step only: " + verdict.error().message);
-        return {};
-      }
-      out.verdict = *std::move(verdict);
-      if (out.verdict.passed()) {
-        out.judged_fully = !options_.quick;
-        out.seconds_a_call = seconds_of(out.verdict, best.plan);
-        return {};
-      }
-      LedgerEntry entry{.step = "ship", .why = "every gate", .before = best.seconds};
-      entry.reason = out.verdict.failure()->gate + ": " + out.verdict.failure()->summary;
-      ledger_.entries.push_back(std::move(entry));
-    }
-    return {};
-  }
-
-  // Only now: whoever stops us earlier leaves the user's folder as it was.
-  Result<void> publish(Optimized& out) {
-    if (options_.device == runner::Device::cuda && out.verdict.passed())
-      shipped_.library = out.verdict.library;
-    shipped_.record = facts_of(options_, out.judged_fully);
-    if (out.verdict.passed())
-      shipped_.record["seconds"] = format("{}", out.seconds_a_call);
-    else
-      shipped_.record["judged"] = "failed";
-    std::string beside;
-    const auto there = read_record(options_.out);
-    if (there && options_.overwrite == Overwrite::refuse)
-      beside = out.verdict.passed() ? why_better(there->facts, shipped_.record) : "this one failed a gate";
-    STITCH_TRY(out.published, write_package(options_.out, shipped_, options_.overwrite,
-                                            beside.empty() ? "" : "the program there is kept: " + beside));
-    if (out.published.beside.empty()) out.published.folder = options_.out;
-    Json header = *out.verdict.header;
-    header["program"] = out.published.folder.string();
-    out.verdict.header = std::make_shared<const Json>(std::move(header));
-    return {};
-  }
-
-  fs::path to_ship() const { return scratch_ / "shipped"; }
-
-  // With its task and constants.
-  Result<PackageContents> contents_of(const Attempt& attempt) const {
-    PackageContents contents = attempt.contents;
-    STITCH_CHECK(add_task(contents, options_.model, options_.model_class, verifier_->task().facts));
-    for (const ManifestTensor& tensor : contents.manifest.signature.parameters)
-      if (tensor.role == "constant")
-        if (const TensorBytes* found = verifier_->task().weights->find(tensor.data))
-          contents.constants.emplace_back(tensor.data, *found);
-    return contents;
-  }
-
-  const OptimizeOptions& options_;
-  fs::path scratch_;
-  const plan::Catalogue& catalogue_;
-  std::unique_ptr<verifier::Verifier> verifier_;
-  Clock::time_point begin_;
-  bool steps_end_with_budget_ = true;
-  std::map<int32_t, bool> tf32_;  // as PyTorch was seen to do it
-  plan::Plan start_of_next_;      // until something is kept
-  std::vector<Attempt> kept_;     // each better than the one before it
-  Ledger ledger_;
-  PackageContents shipped_;
-  std::shared_ptr<const Json> tuning_;
-};
+Result<std::optional<plan::GivenPlan>> given_plan(const OptimizeOptions& options, const Graph& graph) {
+  if (!options.plan) return std::optional<plan::GivenPlan>();
+  auto given = plan::read_given_plan(*options.plan, graph, options.gpu, code::catalogue(), options.numerics);
+  if (!given) return within(options.plan_source, std::move(given).error());
+  return std::optional(*std::move(given));
+}
 
 }  // namespace
 
-Result<Optimized> optimize(const OptimizeOptions& options) {
+Result<Optimized> optimize(const OptimizeOptions& asked) {
+  const auto begin = Clock::now();
+  OptimizeOptions options = asked;
   STITCH_CHECK(check_place(options));
+  Brains brains;
+  STITCH_TRY(brains.planner, make_planner(options.brains.planner, options.strategy));
+  STITCH_TRY(brains.coder, make_coder(options.brains.coder));
+  STITCH_TRY(verifier::OpenedTask opened,
+             verifier::open_task_to_judge(options.model, options.task, teller<Doing>(options.events)));
+  const std::shared_ptr<const Task> task = opened.task;
+  STITCH_TRY(std::optional<plan::GivenPlan> given, given_plan(options, task->graph));
+  if (given) options.numerics = given->context.numerics;
+  STITCH_TRY(std::unique_ptr<verifier::Verifier> verifier,
+             verifier::Verifier::open(std::move(opened), {.numerics = options.numerics,
+                                                          .device = options.device,
+                                                          .on_warning = teller<Warning>(options.events),
+                                                          .on_notice = teller<Notice>(options.events)}));
+  if (given) brains.planner = given_plan_planner(std::move(given->plan));
+  const plan::Context context = given ? std::move(given->context)
+                                      : plan::Context(task->graph, options.gpu, options.numerics,
+                                                      look_at_arithmetic(*verifier, options));
+  STITCH_TRY(brains.verifier, make_verifier(options.brains.verifier, std::move(verifier), setup_of(options)));
+  return optimize(*task, context, brains, options, begin);
+}
+
+Result<Optimized> optimize(const Task& task, const plan::Context& context, Brains& brains,
+                           const OptimizeOptions& options, Clock::time_point begin) {
   STITCH_TRY(ScratchFolder scratch, ScratchFolder::create("stitchcuda-optimize"));
-  return Optimizer(options, scratch.path()).run();
+  return Loop(task, context, brains, options, scratch.path(), begin).run();
 }
 
 }  // namespace stitch::agents

@@ -1,34 +1,40 @@
-// The loop with the built-in engine: plan, code, verify, keep what is better, ship the best.
+// The loop: plan, code, verify, keep what is better, ship the best.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 
+#include "agents/brains.h"
+#include "agents/events.h"
 #include "agents/ledger.h"
-#include "device/gpu_spec.h"
-#include "verify/verify.h"
+#include "base/json.h"
+#include "base/output_folder.h"
 
 namespace stitch::agents {
 
 struct OptimizeOptions {
   fs::path model;  // a .py task
-  fs::path out;    // the program's folder
+  TaskOptions task;
+  fs::path out;  // the program's folder
   Overwrite overwrite = Overwrite::refuse;
-  verifier::Numerics numerics = verifier::Numerics::standard;
+  Numerics numerics = Numerics::standard;
   runner::Device device = runner::Device::emulated;
   GpuSpec gpu;  // for estimates, and what the package builds for
-  std::string model_class, python;
-  Mode mode = Mode::as_written;
+  // Judged as it stands, in place of the Planner's steps: plan::to_json's document. Its class counts.
+  std::shared_ptr<const Json> plan;
+  std::string plan_source;  // for errors: the file it was read from
   std::vector<std::string> baselines;
+  BrainNames brains;
+  Strategy strategy = Strategy::step_by_step;
   std::chrono::seconds budget{180};
-  // The whole plan first, and steps dropped while it fails: the best program soonest. Otherwise step by step.
-  bool direct = false;
-  bool first = false;  // of --direct: the first program that passes ships, nothing is tried to better it
-  bool tune = true;    // settings tried on the GPU after the steps, with at most a third of the budget
-  bool quick = false;  // what ships is judged as the steps are, not by every gate
-  bool timing = true;  // else only judged, and estimates decide
+  int tries = 3;              // of a step, as long as the Coder knows something else
+  double target_seconds = 0;  // a call: good enough; 0: as fast as it gets
+  bool tune = true;           // settings tried on the GPU after the steps, with at most a third of the budget
+  bool quick = false;         // what ships is judged as the steps are, not by every gate
+  bool timing = true;         // else only judged, and estimates decide
   std::function<bool()> should_stop;  // then the best so far ships as it is
-  std::function<void(std::string_view)> on_progress, on_notice, on_warning;
+  EventSink* events = nullptr;
 };
 
 struct Optimized {
@@ -41,11 +47,16 @@ struct Optimized {
   double seconds_a_call = 0;  // measured, or estimated: as the ledger says
   double floor = 0;           // seconds a call
   std::shared_ptr<const Json> regions;  // of what was shipped: name, technique, nodes, estimated seconds
-  std::shared_ptr<const Json> plain_profile;  // of the plain program, as the profile gate saw it
+  std::shared_ptr<const Json> plain_profile;  // of the first program, as the profile gate saw it
   std::shared_ptr<const Json> tuning;         // what the tuner tried, or why it did not
 };
 
-// An error only if there is no program at all to ship.
+using Clock = std::chrono::steady_clock;
+
+// Opens the task and puts the brains to work. An error only if there is no program at all to ship.
 Result<Optimized> optimize(const OptimizeOptions& options);
+// The same of a task that is open, with brains that are there. The budget counts from `begin`.
+Result<Optimized> optimize(const Task& task, const plan::Context& context, Brains& brains,
+                           const OptimizeOptions& options, Clock::time_point begin = Clock::now());
 
 }  // namespace stitch::agents

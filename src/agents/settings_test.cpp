@@ -44,8 +44,9 @@ class SettingsOfAProgram : public testing::Test {
     ASSERT_TRUE(write_safetensors(folder->path() / "weights.safetensors",
                                   {{"w", {{DType::f32, {32, 64}, {}}, bytes.first(32 * 64 * 4)}},
                                    {"k", {{DType::f32, {32, 32, 3, 3}, {}}, bytes}}}));
-    verifier::VerifyOptions task{.task = folder->path()};
-    auto opened = verifier::Verifier::open(task);
+    auto task = verifier::open_task_to_judge(folder->path(), {});
+    ASSERT_TRUE(task) << task.error().text();
+    auto opened = verifier::Verifier::open(*std::move(task), {});
     ASSERT_TRUE(opened) << opened.error().text();
     judge = opened->release();
     const Graph& graph = judge->task().graph;
@@ -67,7 +68,7 @@ class SettingsOfAProgram : public testing::Test {
   }
 
   static verifier::VerifyOptions asked(const char* program) {
-    return {.program = folder->path() / program, .task = folder->path(), .quick = true};
+    return {.program = folder->path() / program, .quick = true};
   }
   // The setting of the region that makes this value.
   static std::string setting(std::string_view value, std::string_view what) {

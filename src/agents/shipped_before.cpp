@@ -19,8 +19,9 @@ std::string fact(const ProgramFacts& facts, const char* name) {
 }
 
 bool comparable(const ProgramFacts& a, const ProgramFacts& b) {
-  return std::ranges::all_of(std::initializer_list<const char*>{"task", "class", "numerics", "times", "gpu"},
-                             [&](const char* name) { return fact(a, name) == fact(b, name); });
+  return std::ranges::all_of(
+      std::initializer_list<const char*>{"task", "class", "mode", "numerics", "times", "gpu"},
+      [&](const char* name) { return fact(a, name) == fact(b, name); });
 }
 
 }  // namespace
@@ -29,8 +30,9 @@ ProgramFacts facts_of(const OptimizeOptions& options, bool judged_fully) {
   auto source = sha256_of_file(options.model);
   const bool measured = options.device == runner::Device::cuda && options.timing;
   return {{"task", source ? *source : ""},
-          {"class", options.model_class},
-          {"numerics", std::string(verifier::name(options.numerics))},
+          {"class", options.task.model_class},
+          {"mode", std::string(name(options.task.mode))},
+          {"numerics", std::string(name(options.numerics))},
           {"times", measured ? "measured" : "estimated"},
           {"gpu", options.gpu.name},
           {"judged", judged_fully ? "fully" : "quickly"}};

@@ -23,6 +23,11 @@ Error at(std::string where, Error error) {
   return error;
 }
 
+Error within(const std::string& where, Error error) {
+  error.where = error.where.empty() ? where : where + ": " + error.where;
+  return error;
+}
+
 namespace {
 std::string describe(const std::string& message, const SourcePlace& place) {
   const char* slash = std::strrchr(place.file, '/');

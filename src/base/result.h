@@ -34,6 +34,8 @@ Error user_error(std::string code, std::string message, std::string fix = {});
 Error work_error(std::string code, std::string message, std::string fix = {});
 // The same error, said to be at `where` unless a place closer to it is known already.
 Error at(std::string where, Error error);
+// The same error, its place being one in `where`: "plan.json: regions.fc1".
+Error within(const std::string& where, Error error);
 
 template <class T>
 class [[nodiscard]] Result {

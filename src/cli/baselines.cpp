@@ -25,9 +25,10 @@ constexpr int64_t flush_bytes = int64_t{256} << 20;
 Result<std::vector<Samples>> measure(const std::string& task, const BaselinesCommand& command,
                                      Progress& progress) {
   STITCH_TRY(auto process, verifier::TorchProcess::start(command.python));
-  verifier::TaskGraph graph{.source = task, .mode = command.mode};
+  const Task only_its_file{.source = task, .options = {.mode = command.mode}};
+  verifier::TaskGraph graph(std::make_shared<const Task>(only_its_file));
   STITCH_TRY(const Numerics numerics, parse_numerics(command.numerics));
-  STITCH_TRY(auto torch, verifier::TorchReference::load(std::move(process), graph, "", numerics, "cuda"));
+  STITCH_TRY(auto torch, verifier::TorchReference::load(std::move(process), graph, numerics, "cuda"));
   STITCH_TRY(std::vector<std::string> kinds, baselines_named(command.baselines));
   std::vector<Samples> all;
   for (const std::string& kind : kinds) {

@@ -3,35 +3,21 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "agents/package_task.h"
 #include "base/json.h"
-#include "base/progress.h"
 #include "base/text.h"
 #include "cli/choose_gpu.h"
+#include "cli/load_model.h"
 #include "cli/model_options.h"
 #include "cli/output_place.h"
 #include "cli/plan_file.h"
 #include "code/catalogue.h"
 #include "code/write_program.h"
-#include "graph/folder.h"
-#include "import/import.h"
 #include "plan/steps.h"
 
 namespace stitch {
 
 namespace {
-
-// Weights are needed only for the constants among them.
-Result<void> add_constants(const GraphFolder& folder, PackageContents& contents) {
-  for (const ManifestTensor& tensor : contents.manifest.signature.parameters) {
-    if (tensor.role != "constant") continue;
-    const TensorBytes* found = folder.weights ? folder.weights->find(tensor.data) : nullptr;
-    if (!found)
-      return work_error("weights", format("the constant '{}' is not in the graph's weights", tensor.data),
-                        "import the model again, with weights");
-    contents.constants.emplace_back(tensor.data, *found);
-  }
-  return {};
-}
 
 // In the order of the plan, a step's name once.
 Result<void> check_steps(const std::vector<std::string>& names) {
@@ -49,39 +35,27 @@ Result<int> run_code(const CodeCommand& command, Console& console) {
   STITCH_TRY(const Numerics numerics, parse_numerics(command.numerics));
   STITCH_CHECK(check_steps(command.without));
   STITCH_CHECK(OutputFolder::check(command.out, overwrite_if(command.force)));
-  STITCH_TRY(ScratchFolder scratch, ScratchFolder::create("stitchcuda-code"));
-  fs::path folder = command.model;
-  if (folder.extension() == ".py") {
-    Progress progress(console.err, console.err_terminal, console.json, "importing");
-    STITCH_TRY(Exporter exporter, Exporter::start(command.python));
-    folder = scratch.path() / "graph";
-    ImportRequest request{
-        .task = command.model, .out = folder, .class_name = command.model_class, .mode = command.mode};
-    STITCH_CHECK(import_task(exporter, request, [&](std::string_view text) { progress.detail(text); }));
-  }
-  STITCH_TRY(GraphFolder loaded, load_graph_folder(folder));
-  const bool imported = fs::path(command.model).extension() == ".py";
-  if (auto same = check_mode(command.mode, loaded.task, "this graph"); !imported && !same)
-    return at(command.model, same.error());
+  const TaskOptions options{
+      .model_class = command.model_class, .mode = command.mode, .python = command.python};
+  STITCH_TRY(std::shared_ptr<const Task> task, load_model(command.model, options, console));
   Warnings warnings(console);
-  warnings.say_mode(loaded.task);
+  warnings.say_mode(task->facts);
   STITCH_TRY(GpuSpec gpu, choose_gpu(command.gpu));
   auto wanted = [&](const plan::StepRule& rule) {
     bool may_round = numerics == Numerics::half || command.rounding;
     return !command.plain && (may_round || !rule.rounds) &&
            std::ranges::find(command.without, rule.name) == command.without.end();
   };
-  auto planned = [&]() -> Result<GivenPlan> {
-    if (!command.plan.empty()) return read_plan_file(command.plan, loaded.graph, gpu, command.numerics);
-    plan::Context context(loaded.graph, gpu, numerics);
+  auto planned = [&]() -> Result<plan::GivenPlan> {
+    if (!command.plan.empty()) return read_plan_file(command.plan, task->graph, gpu, numerics);
+    plan::Context context(task->graph, gpu, numerics);
     STITCH_TRY(plan::Plan plan, plan::plan_of_steps(context, code::catalogue(), wanted));
-    return GivenPlan{std::move(context), std::move(plan)};
+    return plan::GivenPlan{std::move(context), std::move(plan)};
   };
-  STITCH_TRY(const GivenPlan made, planned());
+  STITCH_TRY(const plan::GivenPlan made, planned());
   const auto& [context, plan] = made;
   STITCH_TRY(PackageContents contents, code::write_program(context, plan));
-  STITCH_CHECK(add_constants(loaded, contents));
-  if (imported) STITCH_CHECK(add_task(contents, command.model, command.model_class, loaded.task));
+  STITCH_CHECK(agents::add_task(contents, *task));
   STITCH_TRY(Published published, write_package(command.out, contents, overwrite_if(command.force)));
   if (console.json) {
     Json document = {{"program", command.out}, {"regions", plan.regions.size()}};

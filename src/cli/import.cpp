@@ -80,7 +80,7 @@ Result<int> import_one(const ImportRequest& request, const std::string& python, 
   const Graph& graph = imported->graph;
   ImportOutcome outcome{.task = request.task,
                         .out = request.out,
-                        .facts = imported->task,
+                        .facts = imported->facts,
                         .aten_nodes = imported->aten_nodes,
                         .nodes = graph.nodes.size(),
                         .seconds = imported->seconds};
@@ -96,7 +96,7 @@ Result<int> import_one(const ImportRequest& request, const std::string& python, 
                         place_of(imported->published, request.out.string()), graph.nodes.size(),
                         imported->aten_nodes, si(static_cast<double>(cost(graph).parameters)),
                         imported->seconds);
-  Warnings(console).say_mode(imported->task);
+  Warnings(console).say_mode(imported->facts);
   return 0;
 }
 

@@ -1,27 +1,14 @@
-// Anything a user may call a model, as a graph: a .py task, a graph folder, or a graph.txt.
+// Opens whatever a user may call a model, and says on the console that it is at it.
 #pragma once
 
-#include <string>
+#include <memory>
 
 #include "cli/console.h"
-#include "graph/graph.h"
-#include "graph/mode.h"
+#include "import/task.h"
 
 namespace stitch {
 
-struct LoadOptions {
-  std::string model_class;  // empty: Model
-  Mode mode = Mode::as_written;
-  std::string python;  // empty: the usual one
-};
-
-struct Loaded {
-  Graph graph;
-  std::string source;  // what was loaded, as the user named it
-  TaskFacts task;
-};
-
-// Weights are not looked at, and not exported.
-Result<Loaded> load_model(const std::string& path, const LoadOptions& options, Console& console);
+Result<std::shared_ptr<const Task>> load_model(const fs::path& path, const TaskOptions& options,
+                                               Console& console);
 
 }  // namespace stitch

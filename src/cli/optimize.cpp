@@ -15,10 +15,26 @@
 #include "cli/model_options.h"
 #include "cli/optimize_page.h"
 #include "cli/output_place.h"
+#include "cli/plan_file.h"
 
 namespace stitch {
 
 namespace {
+
+class OnProgressLine final : public agents::EventSink {
+ public:
+  OnProgressLine(Progress& progress, Warnings& warnings)
+      : progress_(progress), warn_(warnings.above(progress)) {}
+  void on(const agents::Event& event) override {
+    if (auto text = progress_text(event)) progress_.detail(*text);
+    if (auto* warning = std::get_if<agents::Warning>(&event)) warn_(warning->text);
+    if (auto* notice = std::get_if<agents::Notice>(&event)) progress_.say(notice->text);
+  }
+
+ private:
+  Progress& progress_;
+  std::function<void(std::string_view)> warn_;
+};
 
 // What the budget cut off, and how to get it: a budget for all of it, at the pace of what was tried.
 Json cut_off_json(const agents::Optimized& optimized, int budget) {
@@ -57,12 +73,15 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   STITCH_TRY(options.gpu, choose_gpu(command.gpu));
   const std::string beside = cuda && !command.no_timing ? "all" : "none";
   STITCH_TRY(options.baselines, baselines_named(command.baselines == "auto" ? beside : command.baselines));
-  options.model_class = command.model_class;
-  options.mode = command.mode;
-  options.python = command.python;
+  options.task = {.model_class = command.model_class, .mode = command.mode, .python = command.python};
+  if (!command.plan.empty()) {
+    STITCH_TRY(Json document, load_plan_file(command.plan));
+    options.plan = std::make_shared<const Json>(std::move(document));
+    options.plan_source = command.plan;
+  }
   options.budget = std::chrono::seconds(command.budget);
-  options.direct = command.direct || command.first;
-  options.first = command.first;
+  if (command.direct) options.strategy = agents::Strategy::direct;
+  if (command.first) options.strategy = agents::Strategy::first;
   options.timing = !command.no_timing;
   options.quick = command.quick;
   options.tune = !command.no_tune;
@@ -72,9 +91,8 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   Result<agents::Optimized> optimized = work_error("", "");
   {
     Progress progress(console.err, console.err_terminal, console.json, "optimizing");
-    options.on_progress = [&](std::string_view text) { progress.detail(text); };
-    options.on_warning = warnings.above(progress);
-    options.on_notice = [&](std::string_view text) { progress.say(text); };
+    OnProgressLine line(progress, warnings);
+    options.events = &line;
     optimized = agents::optimize(options);
   }
   if (!optimized) return std::move(optimized).error();

@@ -15,6 +15,7 @@ struct OptimizeCommand {
   std::string numerics = "default";
   std::string device = "auto";
   std::string gpu;
+  std::string plan;  // a file; empty: the loop's own steps
   std::string baselines = "auto";
   std::string model_class;
   Mode mode = Mode::as_written;

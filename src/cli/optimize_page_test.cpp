@@ -17,7 +17,7 @@ Json run_with(Json tuning) {
                             .why = "settings, tried on the GPU",
                             .before = 2e-3,
                             .after = 1e-3,
-                            .kept = true,
+                            .outcome = agents::Outcome::better,
                             .settings = {{"fc1_matmul.algorithm", 3}, {"relu.threads", 128}}});
   return {{"ledger", to_json(ledger)},
           {"verdict", {{"verdict", "passed"}, {"class", "default"}, {"task", "model.py"}}},

@@ -23,12 +23,12 @@ std::string dump(const Json& document) {
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
-Result<GivenPlan> plan_for(const PlanCommand& command, const Graph& graph, const GpuSpec& gpu,
-                           Numerics numerics) {
-  if (!command.plan.empty()) return read_plan_file(command.plan, graph, gpu, command.numerics);
+Result<plan::GivenPlan> plan_for(const PlanCommand& command, const Graph& graph, const GpuSpec& gpu,
+                                 Numerics numerics) {
+  if (!command.plan.empty()) return read_plan_file(command.plan, graph, gpu, numerics);
   plan::Context context(graph, gpu, numerics);
   STITCH_TRY(plan::Plan plan, plan::make_plan(context, code::catalogue()));
-  return GivenPlan{std::move(context), std::move(plan)};
+  return plan::GivenPlan{std::move(context), std::move(plan)};
 }
 
 }  // namespace
@@ -44,11 +44,13 @@ Result<int> run_plan(const PlanCommand& command, Console& console) {
   STITCH_TRY(GpuSpec gpu, choose_gpu(command.gpu));
   for (const std::string& file : {command.html, command.out})
     if (!file.empty()) STITCH_CHECK(check_output_file(file, overwrite_if(command.force)));
-  STITCH_TRY(Loaded loaded,
-             load_model(command.model, {command.model_class, command.mode, command.python}, console));
+  const TaskOptions options{
+      .model_class = command.model_class, .mode = command.mode, .python = command.python, .weights = false};
+  STITCH_TRY(std::shared_ptr<const Task> task, load_model(command.model, options, console));
+  const Graph& graph = task->graph;
   Warnings warnings(console);
-  warnings.say_mode(loaded.task);
-  STITCH_TRY(const GivenPlan made, plan_for(command, loaded.graph, gpu, numerics));
+  warnings.say_mode(task->facts);
+  STITCH_TRY(const plan::GivenPlan made, plan_for(command, graph, gpu, numerics));
   const auto& [context, plan] = made;
   if (!command.plan.empty())
     STITCH_CHECK(code::write_program(context, plan));  // can every region be written?
@@ -56,8 +58,8 @@ Result<int> run_plan(const PlanCommand& command, Console& console) {
     STITCH_CHECK(
         write_output_file(command.out, dump(plan::to_json(context, plan)), overwrite_if(command.force)));
   if (!command.html.empty()) {
-    Report report = make_report(loaded.graph, loaded.source, gpu);
-    report.frames.resize(loaded.graph.nodes.size());
+    Report report = make_report(graph, command.model, gpu);
+    report.frames.resize(graph.nodes.size());
     for (const plan::Region& region : plan.regions)
       for (int32_t node : region.nodes)
         report.frames[static_cast<size_t>(node)] = format("{} · {}", region.name, region.technique->name());

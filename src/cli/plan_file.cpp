@@ -21,27 +21,11 @@ Result<Json> load_plan_file(const std::string& path) {
   return document;
 }
 
-Result<GivenPlan> given_plan(const Json& document, const Graph& graph, const GpuSpec& gpu) {
-  STITCH_TRY(plan::Premises premises, plan::read_premises(document, graph, gpu));
-  plan::Context context(graph, gpu, premises.numerics, std::move(premises.torch));
-  STITCH_TRY(plan::Plan plan, plan::read_plan(document, context, code::catalogue()));
-  return GivenPlan{std::move(context), std::move(plan)};
-}
-
-Result<GivenPlan> read_plan_file(const std::string& path, const Graph& graph, const GpuSpec& gpu,
-                                 const std::string& numerics) {
+Result<plan::GivenPlan> read_plan_file(const std::string& path, const Graph& graph, const GpuSpec& gpu,
+                                       Numerics numerics) {
   STITCH_TRY(Json document, load_plan_file(path));
-  auto given = given_plan(document, graph, gpu);
-  if (!given) {
-    Error error = std::move(given).error();
-    error.where = error.where.empty() ? path : path + ": " + error.where;
-    return error;
-  }
-  if (numerics != "default" && numerics != name(given->context.numerics))
-    return at(
-        path,
-        user_error("plan", format("the plan is of class {}, not {}", name(given->context.numerics), numerics),
-                   "leave --numerics out: the plan says it"));
+  auto given = plan::read_given_plan(document, graph, gpu, code::catalogue(), numerics);
+  if (!given) return within(path, std::move(given).error());
   return given;
 }
 

@@ -10,14 +10,8 @@ namespace stitch {
 // The document as it stands, not checked against a graph yet.
 Result<Json> load_plan_file(const std::string& path);
 
-struct GivenPlan {
-  plan::Context context;
-  plan::Plan plan;
-};
-// Errors name the file. `numerics`: as the user wrote it; the document's class counts, and another one is
-// refused.
-Result<GivenPlan> read_plan_file(const std::string& path, const Graph& graph, const GpuSpec& gpu,
-                                 const std::string& numerics);
-Result<GivenPlan> given_plan(const Json& document, const Graph& graph, const GpuSpec& gpu);
+// read_given_plan with errors that name the file.
+Result<plan::GivenPlan> read_plan_file(const std::string& path, const Graph& graph, const GpuSpec& gpu,
+                                       Numerics numerics);
 
 }  // namespace stitch

@@ -258,9 +258,14 @@ void add_optimize(CLI::App& app, Options& options) {
       .add_option("--html", optimize.html,
                   "where to write the report page (default: report.html in the output folder)")
       ->type_name("FILE");
-  command.add_flag("--direct", optimize.direct,
-                   "try all steps at once, and drop steps until the program passes");
-  command.add_flag("--first", optimize.first, "--direct, and stop at the first program that passes");
+  auto* plan = command.add_option("--plan", optimize.plan,
+                                  "verify and tune this plan instead of searching for one (see plan -o)");
+  plan->type_name("FILE");
+  command
+      .add_flag("--direct", optimize.direct, "try all steps at once, and drop steps until the program passes")
+      ->excludes(plan);
+  command.add_flag("--first", optimize.first, "--direct, and stop at the first program that passes")
+      ->excludes(plan);
   command.add_flag("--no-timing", optimize.no_timing, "verify without timing; choose by estimates");
   command.add_flag("--quick", optimize.quick, "check the final program with one seed and fewer gates");
   command.add_flag(
@@ -274,7 +279,7 @@ void add_optimize(CLI::App& app, Options& options) {
   add_json(command, options);
   command.footer(
       "stitchcuda optimize examples/lenet5.py -o lenet5/\nstitchcuda optimize model.py -o program/ "
-      "--numerics tf32 --budget 600");
+      "--numerics tf32 --budget 600\nstitchcuda optimize model.py --plan plan.json -o program/");
 }
 
 void add_bench(CLI::App& app, Options& options) {

@@ -18,11 +18,10 @@ Result<int> run_show(const ShowOptions& options, Console& console) {
   // Before the import, which may take a minute.
   if (!options.html.empty()) STITCH_CHECK(check_output_file(options.html, overwrite_if(options.force)));
   if (!options.gpu.empty()) STITCH_CHECK(find_gpu(options.gpu));
-  STITCH_TRY(Loaded model,
-             load_model(options.model,
-                        {.model_class = options.model_class, .mode = options.mode, .python = options.python},
-                        console));
-  return show_graph(model.graph, model.source, options, console, model.task);
+  const TaskOptions how{
+      .model_class = options.model_class, .mode = options.mode, .python = options.python, .weights = false};
+  STITCH_TRY(std::shared_ptr<const Task> task, load_model(options.model, how, console));
+  return show_graph(task->graph, options.model, options, console, task->facts);
 }
 
 Result<int> show_graph(const Graph& graph, const std::string& source, const ShowOptions& options,

@@ -30,7 +30,6 @@ Result<std::optional<uint64_t>> seed_of(const std::string& text) {
 Result<verifier::VerifyOptions> options_of(const VerifyCommand& command) {
   verifier::VerifyOptions options;
   options.program = command.program;
-  options.task = command.task;
   STITCH_TRY(options.numerics, parse_numerics(command.numerics));
   STITCH_TRY(options.device, choose_device(command.device));
 
@@ -44,9 +43,6 @@ Result<verifier::VerifyOptions> options_of(const VerifyCommand& command) {
     return user_error("compat", format("'{}' is nothing to be compatible with", command.compatible),
                       "kernelbench");
   options.kernelbench_compatible = !command.compatible.empty();
-  options.model_class = command.model_class;
-  options.mode = command.mode;
-  options.python = command.python;
   options.fresh_baselines = command.fresh_baselines;
   options.sanitizer = command.sanitizer || !command.receipt.empty();
   options.address_sanitizer = command.address_sanitizer;
@@ -73,7 +69,9 @@ Result<int> run_verify(const VerifyCommand& command, Console& console) {
     options.on_progress = [&](std::string_view text) { progress.detail(text); };
     options.on_warning = warnings.above(progress);
     options.on_notice = [&](std::string_view text) { progress.say(text); };
-    verdict = verifier::verify(options);
+    verdict = verifier::verify(
+        command.task, options,
+        {.model_class = command.model_class, .mode = command.mode, .python = command.python});
   }
   if (!verdict) return std::move(verdict).error();
   Json document = to_json(*verdict);

@@ -18,9 +18,24 @@ Result<Graph> load_graph(const fs::path& folder_or_file) {
   STITCH_TRY(std::string text, read_file(path));
   auto graph = parse_graph(text);
   if (graph) return graph;
-  Error error = std::move(graph).error();
-  error.where = error.where.empty() ? path.string() : format("{}: {}", path.string(), error.where);
-  return error;
+  return within(path.string(), std::move(graph).error());
+}
+
+Result<Safetensors> load_weights(const fs::path& file, const Graph& graph) {
+  STITCH_TRY(Safetensors weights, Safetensors::open(file));
+  for (const Value& value : graph.values) {
+    if (!value.has_data()) continue;
+    const TensorBytes* tensor = weights.find(value.data);
+    auto wrong = [&](std::string message) {
+      return at(file.string(), user_error("weights", std::move(message), "import the model again"));
+    };
+    if (!tensor)
+      return wrong(format("no tensor '{}' for the {} %{}", value.data, name(value.role), value.name));
+    if (tensor->type != value.type)
+      return wrong(
+          format("'{}' is {}, but the graph says {}", value.data, text(tensor->type), text(value.type)));
+  }
+  return weights;
 }
 
 Result<GraphFolder> load_graph_folder(const fs::path& folder) {
@@ -30,19 +45,7 @@ Result<GraphFolder> load_graph_folder(const fs::path& folder) {
   std::error_code ec;
   fs::path path = folder / weights_file;
   if (!fs::exists(path, ec)) return out;
-  STITCH_TRY(out.weights, Safetensors::open(path));
-  for (const Value& value : out.graph.values) {
-    if (!value.has_data()) continue;
-    const TensorBytes* tensor = out.weights->find(value.data);
-    auto wrong = [&](std::string message) {
-      return at(path.string(), user_error("weights", std::move(message), "import the model again"));
-    };
-    if (!tensor)
-      return wrong(format("no tensor '{}' for the {} %{}", value.data, name(value.role), value.name));
-    if (tensor->type != value.type)
-      return wrong(
-          format("'{}' is {}, but the graph says {}", value.data, text(tensor->type), text(value.type)));
-  }
+  STITCH_TRY(out.weights, load_weights(path, out.graph));
   return out;
 }
 

@@ -24,6 +24,8 @@ struct GraphFolder {
 // Reads and checks everything: the graph is valid, and every value with data finds it under its
 // key with its dtype and shape.
 Result<GraphFolder> load_graph_folder(const fs::path& folder);
+// A file of weights in which every value with data finds it.
+Result<Safetensors> load_weights(const fs::path& file, const Graph& graph);
 // Only graph.txt: no weights are looked at.
 Result<Graph> load_graph(const fs::path& folder_or_file);
 

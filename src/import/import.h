@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -24,7 +25,7 @@ struct ImportRequest {
 
 struct Imported {
   Graph graph;
-  TaskFacts task;
+  TaskFacts facts;  // what task.json says
   size_t aten_nodes = 0;
   double seconds = 0;
   Published published;
@@ -35,7 +36,8 @@ using OnProgress = std::function<void(std::string_view)>;
 // Writes request.out whole or not at all.
 Result<Imported> import_task(Exporter& exporter, const ImportRequest& request,
                              const OnProgress& on_progress = {});
-// The same without leaving a folder behind.
-Result<Imported> import_graph(Exporter& exporter, ImportRequest request, const OnProgress& on_progress = {});
+// The same where only the weights are wanted on disk: request.out is a folder that is there.
+Result<Imported> import_into(Exporter& exporter, const ImportRequest& request,
+                             const OnProgress& on_progress = {});
 
 }  // namespace stitch

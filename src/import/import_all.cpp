@@ -5,6 +5,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/contained.h"
 #include "base/parallel.h"
 
 namespace stitch {
@@ -45,19 +46,14 @@ class Worker {
       outcome.error = *failure_;
       return outcome;
     }
-    try {
-      auto imported = import_task(*exporter_, request);
-      if (imported) {
-        outcome.facts = imported->task;
-        outcome.aten_nodes = imported->aten_nodes;
-        outcome.nodes = imported->graph.nodes.size();
-        outcome.seconds = imported->seconds;
-      } else {
-        outcome.error = imported.error();
-      }
-    } catch (const std::exception& bug) {
-      // One task's bug must not take the others along.
-      outcome.error = work_error("bug", format("a bug of ours: {}", bug.what()));
+    auto imported = contained([&] { return import_task(*exporter_, request); });
+    if (imported) {
+      outcome.facts = imported->facts;
+      outcome.aten_nodes = imported->aten_nodes;
+      outcome.nodes = imported->graph.nodes.size();
+      outcome.seconds = imported->seconds;
+    } else {
+      outcome.error = imported.error();
     }
     if (outcome.error && outcome.error->code == "exporter") exporter_.reset();
     return outcome;

@@ -28,6 +28,15 @@ Result<Plan> read_plan(const Json& document, const Context& context, const Catal
 // are asked for, knobs and their values are legal, types can be stored.
 Result<void> check_whole(const Context& context, const Plan& plan);
 
+// A document with what it was decided under; `graph` and `gpu` outlive it.
+struct GivenPlan {
+  Context context;
+  Plan plan;
+};
+// `asked`: the class that the user names. The document's counts; another one than the default is refused.
+Result<GivenPlan> read_given_plan(const Json& document, const Graph& graph, const GpuSpec& gpu,
+                                  const Catalogue& catalogue, Numerics asked);
+
 // The JSON Schema of the document, made from the catalogue.
 Json plan_schema(const Catalogue& catalogue);
 

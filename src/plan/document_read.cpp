@@ -313,4 +313,15 @@ Result<Plan> read_plan(const Json& document, const Context& context, const Catal
   return plan;
 }
 
+Result<GivenPlan> read_given_plan(const Json& document, const Graph& graph, const GpuSpec& gpu,
+                                  const Catalogue& catalogue, Numerics asked) {
+  STITCH_TRY(Premises premises, read_premises(document, graph, gpu));
+  if (asked != Numerics::standard && asked != premises.numerics)
+    return user_error("plan", format("the plan is of class {}, not {}", name(premises.numerics), name(asked)),
+                      "leave --numerics out: the plan says it");
+  Context context(graph, gpu, premises.numerics, std::move(premises.torch));
+  STITCH_TRY(Plan plan, read_plan(document, context, catalogue));
+  return GivenPlan{std::move(context), std::move(plan)};
+}
+
 }  // namespace stitch::plan

@@ -119,7 +119,7 @@ Result<Attempt> Attempt::start_with(Session& session, Weights weights, const run
   std::string extra;
   if (session.python) {
     if (!session.torch) return work_error("torch", "a Python candidate needs a .py task and PyTorch");
-    STITCH_TRY(options.python, find_python(session.options.python));
+    STITCH_TRY(options.python, find_python(session.task.opened->options.python));
     STITCH_TRY(fs::path init, session.torch->init_inputs());
     options.readable.push_back(init.parent_path());
     STITCH_TRY(extra, extra_for(session, init));

@@ -17,8 +17,9 @@ fs::path file_of(const Session& session, const std::string& kind) {
   key.add_field("baseline 1");
   auto source = read_file(session.task.source);
   key.add_field(source ? *source : session.task.source.string());
-  key.add_field(session.options.model_class);
-  if (session.options.mode != Mode::as_written) key.add_field(stitch::name(session.options.mode));
+  const TaskOptions& how = session.task.opened->options;
+  key.add_field(how.model_class);
+  if (how.mode != Mode::as_written) key.add_field(stitch::name(how.mode));
   key.add_field(kind);
   key.add_field(name(session.options.numerics));
   Json about = session.reference.describe();

@@ -47,7 +47,7 @@ std::vector<std::string> expected_verdicts(const fs::path& file) {
 }
 
 VerifyOptions options_for(const fs::path& program) {
-  VerifyOptions options{.program = program, .task = testdata / "row_center/graph"};
+  VerifyOptions options{.program = program};
   options.device = on_gpu() ? runner::Device::cuda : runner::Device::emulated;
   options.time_limit = std::chrono::seconds(on_gpu() ? 10 : 5);
   options.build_time_limit = std::chrono::seconds(12);
@@ -67,7 +67,7 @@ class Candidates : public testing::TestWithParam<std::string> {};
 
 TEST_P(Candidates, GetTheirVerdict) {
   fs::path file = testdata / "candidates" / (GetParam() + ".cu");
-  auto verdict = verify(options_for(file));
+  auto verdict = verify(testdata / "row_center/graph", options_for(file));
   ASSERT_TRUE(verdict) << verdict.error().text();
   std::vector<std::string> expected = expected_verdicts(file);
   std::string got = verdict_in_words(*verdict);

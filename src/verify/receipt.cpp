@@ -9,6 +9,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "device/gpu_detect.h"
+#include "graph/folder.h"
 #include "verify/verify.h"
 
 namespace stitch::verifier {
@@ -60,11 +61,11 @@ Json machine() {
   return json;
 }
 
-Json options_of(const VerifyOptions& options) {
+Json options_of(const VerifyOptions& options, const Task& task) {
   return {{"class", name(options.numerics)},
           {"device", options.device == runner::Device::cuda ? "cuda" : "emulated"},
-          {"model_class", options.model_class},
-          {"mode", stitch::name(options.mode)},
+          {"model_class", task.options.model_class},
+          {"mode", stitch::name(task.options.mode)},
           {"baselines", options.baselines},
           {"sanitizer", options.sanitizer},
           {"quick", options.quick}};
@@ -102,14 +103,14 @@ void compare_hashes(std::string_view what, const Json& then, const Json& now,
 
 Result<void> write_receipt(const fs::path& path, const Session& session, const Verdict& verdict) {
   STITCH_TRY(Json program, hash_program(session.options.program));
-  STITCH_TRY(std::string task, hash_task(session.options.task));
+  STITCH_TRY(std::string task, hash_task(session.task.source));
   Json json = {{"stitch_receipt", receipt_version},
                {"program",
                 {{"path", fs::absolute(session.options.program).string()},
                  {"sha256", program},
                  {"library_sha256", session.built.hash}}},
-               {"task", {{"path", fs::absolute(session.options.task).string()}, {"sha256", task}}},
-               {"options", options_of(session.options)},
+               {"task", {{"path", fs::absolute(session.task.source).string()}, {"sha256", task}}},
+               {"options", options_of(session.options, *session.task.opened)},
                {"machine", machine()},
                {"verdict", to_json(verdict)}};
   json["sha256"] = sha256(json.dump());
@@ -120,24 +121,25 @@ Result<ReceiptCheck> check_receipt(const ReceiptOptions& options) {
   STITCH_TRY(Json receipt, read_receipt(options.receipt));
   ReceiptCheck out;
   try {
-    VerifyOptions again{
-        .program = options.program.empty() ? fs::path(receipt.at("program").at("path").get<std::string>())
-                                           : options.program,
-        .task =
-            options.task.empty() ? fs::path(receipt.at("task").at("path").get<std::string>()) : options.task};
+    auto now = [&](const fs::path& given, const char* what) {
+      return given.empty() ? fs::path(receipt.at(what).at("path").get<std::string>()) : given;
+    };
+    VerifyOptions again{.program = now(options.program, "program")};
+    const fs::path source = now(options.task, "task");
     STITCH_TRY(Json program, hash_program(again.program));
     compare_hashes("the program's file", receipt.at("program").at("sha256"), program, out.differences);
-    STITCH_TRY(std::string task, hash_task(again.task));
+    STITCH_TRY(std::string task, hash_task(source));
     if (task != receipt.at("task").at("sha256").get<std::string>())
       out.differences.push_back("the task has changed");
     if (!out.differences.empty()) return out;
     const Json& then = receipt.at("options");
     STITCH_TRY(again.numerics, parse_numerics(then.at("class").get<std::string>()));
     again.device = then.at("device") == "cuda" ? runner::Device::cuda : runner::Device::emulated;
-    again.model_class = then.at("model_class").get<std::string>();
     const std::string mode = then.value("mode", std::string(stitch::name(Mode::as_written)));
-    again.mode = parse_mode(mode).value_or(Mode::as_written);
-    if (options.mode != Mode::as_written && options.mode != again.mode)
+    const TaskOptions read{.model_class = then.at("model_class").get<std::string>(),
+                           .mode = parse_mode(mode).value_or(Mode::as_written),
+                           .python = options.python};
+    if (options.mode != Mode::as_written && options.mode != read.mode)
       return at(options.receipt.string(),
                 user_error("mode",
                            format("this receipt is of mode {}, --{} asks for {} mode", mode,
@@ -145,10 +147,9 @@ Result<ReceiptCheck> check_receipt(const ReceiptOptions& options) {
                            format("leave --{} out", stitch::name(options.mode))));
     again.sanitizer = then.at("sanitizer").get<bool>();
     again.quick = then.at("quick").get<bool>();
-    again.python = options.python;
     again.on_progress = options.on_progress;
     again.on_warning = options.on_warning;
-    STITCH_TRY(Verdict verdict, verify(again));
+    STITCH_TRY(Verdict verdict, verify(source, again, read));
     out.passed = verdict.passed();
     const Json& recorded = receipt.at("verdict");
     if (recorded.contains("timing")) {

@@ -7,21 +7,29 @@
 #include <vector>
 
 #include "base/json.h"
-#include "graph/folder.h"
+#include "import/task.h"
 #include "program/manifest.h"
 #include "verify/numerics.h"
 #include "verify/trial.h"
 
 namespace stitch::verifier {
 
-// The task, imported: what every reference starts from.
+// The task with the signature that every program of it has: what every reference starts from.
 struct TaskGraph {
-  fs::path source;  // the .py file, or the graph folder
-  Mode mode = Mode::as_written;
-  TaskFacts facts;
-  Graph graph;
+  explicit TaskGraph(std::shared_ptr<const Task> task)
+      : opened(std::move(task)),
+        source(opened->source),
+        facts(opened->facts),
+        graph(opened->graph),
+        weights(opened->weights),
+        signature(signature_of(graph)) {}
+
+  std::shared_ptr<const Task> opened;
+  const fs::path& source;  // the rest of it, by the names that are needed most
+  const TaskFacts& facts;
+  const Graph& graph;
+  const std::shared_ptr<const Safetensors>& weights;
   Signature signature;
-  std::shared_ptr<const Safetensors> weights;
 };
 
 class Reference {

@@ -18,6 +18,7 @@
 #include "verify/reference.h"
 #include "verify/timing.h"
 #include "verify/trial.h"
+#include "verify/verdict.h"
 
 namespace stitch::verifier {
 
@@ -29,12 +30,8 @@ inline constexpr int64_t largest_moved = int64_t{64} << 20;
 
 struct VerifyOptions {
   fs::path program;  // a program folder, a .cu file, or a .py file with ModelNew
-  fs::path task;     // a .py file or a graph folder
   Numerics numerics = Numerics::standard;
   runner::Device device = runner::Device::emulated;
-  std::string model_class;  // empty: Model
-  Mode mode = Mode::as_written;
-  std::string python;  // empty: the usual one
   std::vector<std::string> baselines;
   bool fresh_baselines = false;  // measured again although the cache has them
   bool sanitizer = false;        // compute-sanitizer's three tools
@@ -53,7 +50,7 @@ struct VerifyOptions {
   double few_above_flops = 1e12;
   std::function<void(std::string_view)> on_progress;
   std::function<void(std::string_view)> on_warning;  // about the task, once it is imported
-  std::function<void(std::string_view)> on_notice;  // worth a line that stays
+  std::function<void(std::string_view)> on_notice;   // worth a line that stays
   std::function<bool()> should_stop;  // asked before each gate; then judge() is an Error of code "stopped"
 };
 
@@ -112,6 +109,7 @@ struct Passed {
 inline Passed skipped(std::string why) { return {std::move(why), true}; }
 
 struct Gate {
+  GateId id;
   std::string_view name;
   std::string_view why;  // what it is for, and why it stands here
   Result<Passed> (*run)(Session& session, Json& evidence);

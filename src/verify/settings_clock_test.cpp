@@ -10,9 +10,11 @@ namespace {
 
 TEST(SettingsClock, OutlivesWhatItTimes) {
   const fs::path testdata = fs::path(STITCH_SOURCE_DIR) / "src/verify/testdata";
-  VerifyOptions options{.program = testdata / "candidates/moody.cu", .task = testdata / "row_center/graph"};
+  VerifyOptions options{.program = testdata / "candidates/moody.cu"};
   options.time_limit = std::chrono::seconds(2);
-  auto verifier = Verifier::open(options);
+  auto task = open_task_to_judge(testdata / "row_center/graph", {});
+  ASSERT_TRUE(task) << task.error().text();
+  auto verifier = Verifier::open(*std::move(task), options);
   ASSERT_TRUE(verifier) << verifier.error().text();
   auto clock = (*verifier)->settings_clock(options);
   ASSERT_TRUE(clock) << clock.error().text();

@@ -1,3 +1,5 @@
+#include "verify/torch_process.h"
+
 #include <csignal>
 #include <nlohmann/json.hpp>
 
@@ -6,7 +8,6 @@
 #include "base/text.h"
 #include "device/gpu_lock.h"
 #include "import/python.h"
-#include "verify/torch_reference.h"
 
 namespace stitch::verifier {
 
@@ -17,13 +18,13 @@ Result<TorchProcess> TorchProcess::start(const std::string& python) {
   return TorchProcess(std::move(child), std::move(program));
 }
 
-Result<void> TorchProcess::import_task(const ImportRequest& request,
-                                       const std::function<void(std::string_view)>& on_progress) {
+Result<std::shared_ptr<const Task>> TorchProcess::open_task(const fs::path& source,
+                                                            const TaskOptions& options,
+                                                            const OnProgress& on_progress) {
   Exporter exporter = Exporter::over(*std::exchange(child_, std::nullopt), python_);
-  auto imported = stitch::import_task(exporter, request, on_progress);
+  auto task = stitch::open_task(exporter, source, options, on_progress);
   child_.emplace(std::move(exporter).into_process());
-  if (!imported) return std::move(imported).error();
-  return {};
+  return task;
 }
 
 namespace {

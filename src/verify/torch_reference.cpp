@@ -65,15 +65,16 @@ TorchReference::TorchReference(TorchProcess process, const TaskGraph& task, Nume
     : process_(std::move(process)), task_(task), numerics_(numerics), scratch_(std::move(scratch)) {}
 
 Result<std::unique_ptr<TorchReference>> TorchReference::load(TorchProcess process, const TaskGraph& task,
-                                                             const std::string& model_class,
                                                              Numerics numerics, const std::string& device) {
   STITCH_TRY(ScratchFolder scratch, ScratchFolder::create_in_memory("stitchcuda-reference"));
   std::unique_ptr<TorchReference> out(
       new TorchReference(std::move(process), task, numerics, std::move(scratch)));
   out->on_gpu_ = device == "cuda";
   Json request = {{"do", "load"}, {"task", fs::absolute(task.source).string()}, {"device", device}};
+  const std::string& model_class = task.opened->options.model_class;
   if (!model_class.empty()) request["class"] = model_class;
-  if (task.mode != Mode::as_written) request["mode"] = stitch::name(task.mode);
+  if (const Mode mode = task.opened->options.mode; mode != Mode::as_written)
+    request["mode"] = stitch::name(mode);
   STITCH_TRY(Json about, out->process_.ask(request));
   about.erase("ok");
   about.erase("parameters");

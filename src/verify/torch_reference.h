@@ -9,11 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "base/process.h"
-#include "import/import.h"
 #include "runner/candidate.h"
 #include "verify/reference.h"
 #include "verify/timing.h"
+#include "verify/torch_process.h"
 
 namespace stitch::verifier {
 
@@ -21,30 +20,11 @@ inline constexpr uint64_t seed_mask = (uint64_t{1} << 62) - 1;  // what every la
 // The reference's name for an output of the signature.
 std::string key_of(const TaskGraph& task, size_t output);
 
-// A process that has begun to import PyTorch, which takes seconds: start it before it is needed.
-class TorchProcess {
- public:
-  static Result<TorchProcess> start(const std::string& python);
-  // The task as a graph folder, by the same process, before anything else is asked of it: the import of
-  // PyTorch is most of what a small task takes.
-  Result<void> import_task(const ImportRequest& request,
-                           const std::function<void(std::string_view)>& on_progress);
-  // One request, one answer; progress lines go to `on_progress`.
-  Result<Json> ask(Json request, const std::function<void(std::string_view)>& on_progress = {});
-
- private:
-  TorchProcess(Child child, fs::path python) : child_(std::move(child)), python_(std::move(python)) {}
-  std::optional<Child> child_;  // none only while it exports
-  fs::path python_;
-  bool on_gpu_ = false;
-};
-
 class TorchReference : public Reference {
  public:
   // `device`: where PyTorch runs, "cpu" or "cuda".
   static Result<std::unique_ptr<TorchReference>> load(TorchProcess process, const TaskGraph& task,
-                                                      const std::string& model_class, Numerics numerics,
-                                                      const std::string& device);
+                                                      Numerics numerics, const std::string& device);
 
   Result<Tensors> parameters(Weights weights) override;
   Result<Trial> ask(const Question& question) override;

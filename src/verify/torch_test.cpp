@@ -37,8 +37,8 @@ bool on_gpu() {
   return device && std::string_view(device) == "cuda";
 }
 
-VerifyOptions held_options(const fs::path& task) {
-  VerifyOptions options{.task = task};
+VerifyOptions held_options() {
+  VerifyOptions options;
   if (on_gpu()) options.device = runner::Device::cuda;
   options.hold_above = 0;
   return options;
@@ -51,7 +51,7 @@ class PythonCandidates : public testing::TestWithParam<std::string> {};
 
 TEST_P(ExamplePrograms, PassEveryGate) {
   fs::path folder = source / "examples/programs" / GetParam();
-  auto verdict = verify({.program = folder, .task = folder / "task.py"});
+  auto verdict = verify(folder / "task.py", {.program = folder});
   ASSERT_TRUE(verdict) << verdict.error().text();
   EXPECT_TRUE(verdict->passed()) << table(*verdict, {});
   for (const char* gate : {"correctness", "conduct", "thread order", "regions", "profile", "coverage"})
@@ -62,7 +62,9 @@ INSTANTIATE_TEST_SUITE_P(, ExamplePrograms, testing::ValuesIn(names_in(source / 
 
 // On a CPU, class default rounds what every convolution reads.
 TEST(Arithmetic, IsSeenConvolutionByConvolution) {
-  auto verifier = Verifier::open({.task = source / "examples/inception.py"});
+  auto task = open_task_to_judge(source / "examples/inception.py", {});
+  ASSERT_TRUE(task) << task.error().text();
+  auto verifier = Verifier::open(*std::move(task), {});
   ASSERT_TRUE(verifier) << verifier.error().text();
   auto seen = (*verifier)->tf32_convolutions();
   ASSERT_TRUE(seen) << seen.error().text();
@@ -75,7 +77,7 @@ TEST(Arithmetic, IsSeenConvolutionByConvolution) {
 
 TEST_P(PythonCandidates, GetTheirVerdict) {
   fs::path file = testdata / "model_new" / (GetParam() + ".py");
-  auto verdict = verify({.program = file, .task = testdata / "row_center/task.py", .quick = false});
+  auto verdict = verify(testdata / "row_center/task.py", {.program = file, .quick = false});
   ASSERT_TRUE(verdict) << verdict.error().text();
   std::string text = *read_file(file);
   EXPECT_EQ(in_words(*verdict), text.substr(3, text.find("\"\"\"", 3) - 3)) << table(*verdict, {});
@@ -87,10 +89,12 @@ INSTANTIATE_TEST_SUITE_P(, PythonCandidates, testing::ValuesIn(names_in(testdata
 // The same verdicts where every trial stays with PyTorch, outputs are judged from an arena (the device's, the
 // host's for Python), and as little is asked as of gigabytes.
 TEST(HeldTrials, ChangeNoVerdict) {
-  VerifyOptions options = held_options(testdata / "row_center/task.py");
+  VerifyOptions options = held_options();
   options.few_above = 0;
   options.timing = false;
-  auto verifier = Verifier::open(options);
+  auto task = open_task_to_judge(testdata / "row_center/task.py", {});
+  ASSERT_TRUE(task) << task.error().text();
+  auto verifier = Verifier::open(*std::move(task), options);
   ASSERT_TRUE(verifier) << verifier.error().text();
   for (const char* file :
        {"candidates/honest.cu", "candidates/wrong_in_one_element.cu", "candidates/returns_nan.cu",
@@ -121,9 +125,10 @@ TEST(HeldTrials, OfAHundredMegabytesCrossTheDevice) {
     for (size_t at; (at = text.find("37")) != std::string::npos;) text.replace(at, 2, "400000");
     ASSERT_TRUE(write_file(scratch->path() / fs::path(file).filename(), text));
   }
-  VerifyOptions options{.task = scratch->path() / "task.py"};
-  options.device = runner::Device::cuda;
-  auto verifier = Verifier::open(options);
+  VerifyOptions options{.device = runner::Device::cuda};
+  auto task = open_task_to_judge(scratch->path() / "task.py", {});
+  ASSERT_TRUE(task) << task.error().text();
+  auto verifier = Verifier::open(*std::move(task), options);
   ASSERT_TRUE(verifier) << verifier.error().text();
   for (auto [file, expected] : {std::pair{"honest.cu", "passed"},
                                 {"wrong_in_one_element.cu", "correctness: wrong"},
@@ -140,9 +145,9 @@ TEST(HeldTrials, OfAHundredMegabytesCrossTheDevice) {
 // A program with states and several outputs, with nothing but types on this side.
 TEST(HeldTrials, PassEveryGate) {
   fs::path folder = source / "examples/programs" / names_in(source / "examples/programs", "").front();
-  VerifyOptions options = held_options(folder / "task.py");
+  VerifyOptions options = held_options();
   options.program = folder;
-  auto verdict = verify(options);
+  auto verdict = verify(folder / "task.py", options);
   ASSERT_TRUE(verdict) << verdict.error().text();
   EXPECT_TRUE(verdict->passed()) << table(*verdict, {});
   for (const char* gate : {"correctness", "sensitivity", "conduct", "regions", "profile"})
@@ -155,7 +160,7 @@ TEST(Receipt, CanBeRepeatedAndNotBeForged) {
   fs::path program = scratch->path() / "program.cu", receipt = scratch->path() / "receipt.json";
   fs::copy_file(testdata / "candidates/honest.cu", program);
   fs::copy_file(testdata / "candidates/row_center.h", scratch->path() / "row_center.h");
-  auto verdict = verify({.program = program, .task = testdata / "row_center/graph", .receipt = receipt});
+  auto verdict = verify(testdata / "row_center/graph", {.program = program, .receipt = receipt});
   ASSERT_TRUE(verdict) << verdict.error().text();
   ASSERT_TRUE(verdict->passed()) << table(*verdict, {});
   auto check = check_receipt({.receipt = receipt});

@@ -6,6 +6,7 @@
 
 #include "base/table.h"
 #include "base/text.h"
+#include "runner/candidate.h"
 #include "verify/timing.h"
 
 namespace stitch::verifier {
@@ -22,6 +23,23 @@ Style style_of(Outcome outcome) {
 std::string_view name(Outcome outcome) {
   constexpr std::array<std::string_view, 3> names = {"passed", "failed", "skipped"};
   return names[static_cast<size_t>(outcome)];
+}
+
+std::string_view name(Fault fault) {
+  constexpr std::array<std::string_view, 5> names = {"none", "not built", "wrong", "crashed", "misbehaved"};
+  return names[static_cast<size_t>(fault)];
+}
+
+Fault fault_of(GateId gate, std::string_view code) {
+  for (auto kind = runner::FailureKind::refused;; kind = runner::FailureKind(static_cast<int>(kind) + 1)) {
+    if (code == runner::name(kind)) return Fault::crashed;
+    if (kind == runner::FailureKind::broken_protocol) break;
+  }
+  if (gate <= GateId::load) return Fault::not_built;
+  constexpr std::array<std::string_view, 4> wrong = {"wrong", "wrong_when_timed", "region_wrong",
+                                                     "kernelbench"};
+  const bool far_off = std::ranges::find(wrong, code) != wrong.end();
+  return far_off || gate == GateId::correctness ? Fault::wrong : Fault::misbehaved;
 }
 
 const GateReport* Verdict::failure() const {

@@ -14,11 +14,42 @@ namespace stitch::verifier {
 enum class Outcome : uint8_t { passed, failed, skipped };
 std::string_view name(Outcome outcome);
 
+// In the order in which a program meets them.
+enum class GateId : uint8_t {
+  screen,
+  build,
+  load,
+  correctness,
+  sensitivity,
+  conduct,
+  thread_order,
+  regions,
+  sanitizer,
+  profile,
+  coverage,
+  timing,
+  floor,
+};
+
+// What kind of failure a gate saw: for whoever decides what to do about it.
+enum class Fault : uint8_t {
+  none,
+  not_built,   // screened, not compiled, not loaded, another task's
+  wrong,       // results too far from float64
+  crashed,     // crashed, hung, out of memory, refused to run
+  misbehaved,  // anything else that no honest program does
+};
+std::string_view name(Fault fault);
+// Of a failure's code, as the gate gave it.
+Fault fault_of(GateId gate, std::string_view code);
+
 inline constexpr std::string_view not_reached = "not reached";  // behind a gate that failed
 
 struct GateReport {
   std::string gate;
+  GateId id = GateId::screen;
   Outcome outcome = Outcome::skipped;
+  Fault fault = Fault::none;
   std::string code;     // of a failure, for machines: "wrong", "crashed", "hung"
   std::string summary;  // one line for people: what was seen, why it failed, why it was skipped
   std::shared_ptr<const Json> evidence;

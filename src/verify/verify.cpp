@@ -8,7 +8,6 @@
 #include "device/floor.h"
 #include "device/gpu_detect.h"
 #include "graph/cost.h"
-#include "import/import.h"
 #include "sandbox/sandbox.h"
 #include "verify/clock.h"
 #include "verify/gates/gates.h"
@@ -26,38 +25,6 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// A task as a graph with weights: imported now, or a folder that somebody imported.
-struct Imported {
-  TaskGraph task;
-  std::optional<ScratchFolder> folder;
-};
-
-Result<TaskGraph> read_task(const fs::path& source, const fs::path& folder) {
-  STITCH_TRY(GraphFolder loaded, load_graph_folder(folder));
-  TaskGraph task{.source = source, .facts = std::move(loaded.task), .graph = std::move(loaded.graph)};
-  task.signature = signature_of(task.graph);
-  if (loaded.weights) task.weights = std::make_shared<const Safetensors>(*std::move(loaded.weights));
-  return task;
-}
-
-// `process` imports a .py task; a graph folder needs none.
-Result<Imported> import_task_graph(const VerifyOptions& options, std::optional<TorchProcess>& process) {
-  if (!process) {
-    STITCH_TRY(TaskGraph task, read_task(options.task, options.task));
-    if (auto same = check_mode(options.mode, task.facts, "this graph"); !same)
-      return at(options.task.string(), same.error());
-    return Imported{std::move(task), std::nullopt};
-  }
-  STITCH_TRY(ScratchFolder scratch, ScratchFolder::create_in_memory("stitchcuda-task"));
-  fs::path folder = scratch.path() / "graph";
-  ImportRequest request{
-      .task = options.task, .out = folder, .class_name = options.model_class, .mode = options.mode};
-  STITCH_CHECK(process->import_task(request, options.on_progress));
-  STITCH_TRY(TaskGraph task, read_task(options.task, folder));
-  task.mode = options.mode;
-  return Imported{std::move(task), std::move(scratch)};
-}
-
 // A program that was made from a model in one mode computes another function than the model in the other.
 Result<void> check_modes(const fs::path& program, const TaskGraph& task) {
   std::error_code ec;
@@ -71,15 +38,8 @@ Result<void> check_modes(const fs::path& program, const TaskGraph& task) {
                  format("verify it with --{}, or make it again with --{}", made, asked)));
 }
 
-Result<void> find_the_task(const fs::path& task) {
-  std::error_code ec;
-  if (fs::exists(task, ec)) return {};
-  return at(task.string(),
-            user_error("no_file", "no such file or folder", "name a .py task or a graph folder with --task"));
-}
-
 Result<GateReport> run_gate(const Gate& gate, Session& session) {
-  GateReport report{.gate = std::string(gate.name)};
+  GateReport report{.gate = std::string(gate.name), .id = gate.id};
   session.progress(gate.name);
   auto begin = Clock::now();
   Json evidence;
@@ -95,6 +55,7 @@ Result<GateReport> run_gate(const Gate& gate, Session& session) {
   const Error& error = passed.error();
   report.outcome = Outcome::failed;
   report.code = error.code;
+  report.fault = fault_of(gate.id, error.code);
   size_t line = error.message.find('\n');  // compilers go on
   report.summary = (error.where.empty() ? "" : error.where + ": ") + error.message.substr(0, line);
   if (line != std::string::npos) evidence["details"] = error.message.substr(line + 1);
@@ -106,7 +67,7 @@ Json header_of(const Session& session) {
   const VerifyOptions& options = session.options;
   bool cuda = options.device == runner::Device::cuda;
   Json json = {{"program", options.program.string()},
-               {"task", options.task.string()},
+               {"task", session.task.source.string()},
                {"class", name(options.numerics)},
                {"device", cuda ? (session.gpu ? session.gpu->name : "cuda") : "emulated"},
                {"trust", session.python ? "python" : "compiled"},
@@ -135,7 +96,6 @@ std::shared_ptr<const Json> timing_of(const Session& session) {
   return std::make_shared<const Json>(std::move(json));
 }
 
-// Before the import, which may take a minute.
 Result<void> find_the_program(const fs::path& program) {
   std::error_code ec;
   if (fs::exists(program, ec)) return {};
@@ -181,37 +141,33 @@ struct SharedDeviceMemory {
 
 class OpenVerifier final : public Verifier {
  public:
-  Result<void> prepare(const VerifyOptions& options) {
+  explicit OpenVerifier(std::shared_ptr<const Task> task) : task_(std::move(task)) {}
+
+  Result<void> prepare(std::optional<TorchProcess> process, const VerifyOptions& options) {
     STITCH_TRY(gpu_, spec_of_device(options));
     STITCH_TRY(runner::Arena arena, runner::Arena::create(int64_t{1} << 20));
     arena_.emplace(std::move(arena));
-    STITCH_CHECK(find_the_task(options.task));
-    std::optional<TorchProcess> process;
-    if (options.task.extension() == ".py") {
-      STITCH_TRY(TorchProcess started, TorchProcess::start(options.python));
+    if (auto warning = mode_warning(task_.facts); warning && options.on_warning) options.on_warning(*warning);
+    STITCH_CHECK(look_ahead(options));
+    if (!task_.weights && !task_.signature.parameters.empty())
+      return at(task_.source.string(), user_error("no_weights", "this graph was imported without weights",
+                                                  "import it again, with weights"));
+    if (!task_.opened->in_python()) {
+      reference_ = oracle_reference(task_, options.numerics);
+      return {};
+    }
+    if (!process) {
+      STITCH_TRY(TorchProcess started, TorchProcess::start(task_.opened->options.python));
       process.emplace(std::move(started));
     }
-    STITCH_TRY(Imported imported, import_task_graph(options, process));
-    imported_.emplace(std::move(imported));
-    if (auto warning = mode_warning(task().facts); warning && options.on_warning)
-      options.on_warning(*warning);
-    STITCH_CHECK(look_ahead(options));
-    if (!task().weights && !task().signature.parameters.empty())
-      return at(options.task.string(), user_error("no_weights", "this graph was imported without weights",
-                                                  "import it again, with weights"));
-    if (process) {
-      std::string where = options.device == runner::Device::cuda ? "cuda" : "cpu";
-      STITCH_TRY(auto loaded, TorchReference::load(*std::move(process), task(), options.model_class,
-                                                   options.numerics, where));
-      torch_ = loaded.get();
-      reference_ = std::move(loaded);
-    } else {
-      reference_ = oracle_reference(task(), options.numerics);
-    }
+    std::string where = options.device == runner::Device::cuda ? "cuda" : "cpu";
+    STITCH_TRY(auto loaded, TorchReference::load(*std::move(process), task_, options.numerics, where));
+    torch_ = loaded.get();
+    reference_ = std::move(loaded);
     return {};
   }
 
-  const TaskGraph& task() const override { return imported_->task; }
+  const TaskGraph& task() const override { return task_; }
 
   Result<std::map<int32_t, bool>> tf32_convolutions() override {
     if (!torch_) return std::map<int32_t, bool>();
@@ -220,12 +176,13 @@ class OpenVerifier final : public Verifier {
 
   Result<Verdict> judge(const VerifyOptions& options) override {
     SharedDeviceMemory until_all_is_judged{torch_};
-    Session session(options, task(), *reference_, *arena_);
+    Session session(options, task_, *reference_, *arena_);
     STITCH_CHECK(prepare(session));
     Verdict verdict;
     for (const Gate& gate : all_gates()) {
       if (verdict.failure()) {
-        verdict.gates.push_back({.gate = std::string(gate.name), .summary = std::string(not_reached)});
+        verdict.gates.push_back(
+            {.gate = std::string(gate.name), .id = gate.id, .summary = std::string(not_reached)});
         continue;
       }
       if (options.should_stop && options.should_stop()) return work_error("stopped", "stopped on request");
@@ -242,7 +199,7 @@ class OpenVerifier final : public Verifier {
   }
 
   Result<std::unique_ptr<SettingsClock>> settings_clock(const VerifyOptions& options) override {
-    auto session = std::make_unique<Session>(options, task(), *reference_, *arena_);
+    auto session = std::make_unique<Session>(options, task_, *reference_, *arena_);
     STITCH_CHECK(prepare(*session));
     return open_settings_clock(std::move(session));
   }
@@ -250,9 +207,9 @@ class OpenVerifier final : public Verifier {
  private:
   // What can't fit is refused now, not after minutes by a process that was killed.
   Result<void> look_ahead(const VerifyOptions& options) const {
-    const Needs needs = needs_of(task().graph);
-    if (auto fits = check_room(task().graph, needs, room_here(options.device)); !fits)
-      return at(options.task.string(), fits.error());
+    const Needs needs = needs_of(task_.graph);
+    if (auto fits = check_room(task_.graph, needs, room_here(options.device)); !fits)
+      return at(task_.source.string(), fits.error());
     constexpr double worth_a_word = 10;
     if (options.on_notice && options.device == runner::Device::emulated &&
         needs.emulated_seconds > worth_a_word)
@@ -270,13 +227,13 @@ class OpenVerifier final : public Verifier {
         options.seed ? *options.seed : (uint64_t{std::random_device{}()} << 32 | std::random_device{}());
     session.gpu = gpu_;
     STITCH_CHECK(find_the_program(options.program));
-    STITCH_CHECK(check_modes(options.program, task()));
+    STITCH_CHECK(check_modes(options.program, task_));
     session.python = options.program.extension() == ".py";
     return {};
   }
 
+  TaskGraph task_;
   std::optional<GpuSpec> gpu_;
-  std::optional<Imported> imported_;
   std::optional<runner::Arena> arena_;
   std::unique_ptr<Reference> reference_;
   TorchReference* torch_ = nullptr;
@@ -284,15 +241,29 @@ class OpenVerifier final : public Verifier {
 
 }  // namespace
 
-Result<std::unique_ptr<Verifier>> Verifier::open(const VerifyOptions& options) {
-  auto verifier = std::make_unique<OpenVerifier>();
-  STITCH_CHECK(verifier->prepare(options));
+Result<OpenedTask> open_task_to_judge(const fs::path& source, const TaskOptions& options,
+                                      const OnProgress& on_progress) {
+  std::error_code ec;
+  if (!Task::is_python(source) || !fs::exists(source, ec)) {
+    STITCH_TRY(std::shared_ptr<const Task> task, stitch::open_task(source, options, on_progress));
+    return OpenedTask{std::move(task), std::nullopt};
+  }
+  STITCH_TRY(TorchProcess process, TorchProcess::start(options.python));
+  STITCH_TRY(std::shared_ptr<const Task> task, process.open_task(source, options, on_progress));
+  return OpenedTask{std::move(task), std::move(process)};
+}
+
+Result<std::unique_ptr<Verifier>> Verifier::open(OpenedTask task, const VerifyOptions& options) {
+  auto verifier = std::make_unique<OpenVerifier>(std::move(task.task));
+  STITCH_CHECK(verifier->prepare(std::move(task.process), options));
   return Result<std::unique_ptr<Verifier>>(std::move(verifier));
 }
 
-Result<Verdict> verify(const VerifyOptions& options) {
+Result<Verdict> verify(const fs::path& task, const VerifyOptions& options, const TaskOptions& task_options) {
+  // Before the import, which may take a minute.
   STITCH_CHECK(find_the_program(options.program));
-  STITCH_TRY(std::unique_ptr<Verifier> verifier, Verifier::open(options));
+  STITCH_TRY(OpenedTask opened, open_task_to_judge(task, task_options, options.on_progress));
+  STITCH_TRY(std::unique_ptr<Verifier> verifier, Verifier::open(std::move(opened), options));
   return verifier->judge(options);
 }
 

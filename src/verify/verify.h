@@ -6,15 +6,25 @@
 
 #include "verify/session.h"
 #include "verify/settings_clock.h"
+#include "verify/torch_process.h"
 #include "verify/verdict.h"
 
 namespace stitch::verifier {
 
+struct OpenedTask {
+  std::shared_ptr<const Task> task;
+  std::optional<TorchProcess> process;  // that exported it; it can go on as the reference
+};
+// Opens a task that programs will be judged by.
+Result<OpenedTask> open_task_to_judge(const fs::path& source, const TaskOptions& options,
+                                      const OnProgress& on_progress = {});
+
 // A task with its reference at hand, before which programs come one after the other.
 class Verifier {
  public:
-  // Imports the task and starts the reference. `options.program` is not looked at.
-  static Result<std::unique_ptr<Verifier>> open(const VerifyOptions& options);
+  // Starts the reference, in a process of its own unless one is given. Of the options, numerics and device
+  // are looked at; warnings and notices about the task are given.
+  static Result<std::unique_ptr<Verifier>> open(OpenedTask task, const VerifyOptions& options);
   virtual ~Verifier() = default;
   // An Error is a mistake in the request or trouble of our own; whatever the candidate does is a verdict.
   virtual Result<Verdict> judge(const VerifyOptions& options) = 0;
@@ -26,6 +36,7 @@ class Verifier {
 };
 
 // One program, from beginning to end.
-Result<Verdict> verify(const VerifyOptions& options);
+Result<Verdict> verify(const fs::path& task, const VerifyOptions& options,
+                       const TaskOptions& task_options = {});
 
 }  // namespace stitch::verifier

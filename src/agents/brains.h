@@ -1,0 +1,44 @@
+// Which brain stands behind each role.
+#pragma once
+
+#include "agents/roles.h"
+#include "verify/verify.h"
+
+namespace stitch::agents {
+
+struct BrainNames {
+  std::string planner = "builtin", coder = "builtin", verifier = "builtin";
+};
+
+enum class Strategy : uint8_t {
+  step_by_step,  // plain first, then a step at a time
+  direct,        // the whole plan first, steps dropped while it fails; then, is it better without one?
+  first,         // of direct, the first program that passes
+};
+
+// Of the Verifier, the same for all programs of a run.
+struct VerifierSetup {
+  Numerics numerics = Numerics::standard;
+  runner::Device device = runner::Device::emulated;
+  std::vector<std::string> baselines;
+  bool quick = false;  // what ships is judged as the steps are
+  bool timing = true;
+  std::function<void(std::string_view)> on_progress;
+};
+
+// An Error names the brains there are.
+Result<std::unique_ptr<Planner>> make_planner(std::string_view brain, Strategy strategy);
+Result<std::unique_ptr<Coder>> make_coder(std::string_view brain);
+// Of a verifier that is open; another one is opened when it has to be renewed.
+Result<std::unique_ptr<Verifier>> make_verifier(std::string_view brain,
+                                                std::unique_ptr<verifier::Verifier> opened,
+                                                const VerifierSetup& setup);
+
+// The built-in ones.
+std::unique_ptr<Planner> step_by_step_planner();
+std::unique_ptr<Planner> direct_planner(bool first);
+std::unique_ptr<Planner> given_plan_planner(plan::Plan plan);  // the one step "plan"
+std::unique_ptr<Coder> builtin_coder();
+std::unique_ptr<Verifier> builtin_verifier(std::unique_ptr<verifier::Verifier> opened, VerifierSetup setup);
+
+}  // namespace stitch::agents

@@ -1,0 +1,60 @@
+// The built-in Verifier: the gates. What it says of a verdict is the report of the gate that matters.
+#include "agents/brains.h"
+
+namespace stitch::agents {
+
+namespace {
+
+class BuiltinVerifier final : public Verifier {
+ public:
+  BuiltinVerifier(std::unique_ptr<verifier::Verifier> opened, VerifierSetup setup)
+      : verifier_(std::move(opened)), setup_(std::move(setup)) {}
+
+  Result<verifier::Verdict> judge(const fs::path& program, Judging judging,
+                                  const std::function<bool()>& should_stop) override {
+    verifier::VerifyOptions options = asked(program);
+    options.quick = judging == Judging::quickly || (judging == Judging::as_shipped && setup_.quick);
+    if (judging == Judging::as_shipped) options.baselines = setup_.baselines;
+    options.should_stop = should_stop;
+    return verifier_->judge(options);
+  }
+
+  Result<Feedback> explain(Outcome outcome, const verifier::Verdict& verdict) override {
+    const verifier::GateReport* report = verdict.failure();
+    if (!report) report = verdict.gate("profile");
+    return Feedback{
+        .outcome = outcome, .report = report ? std::optional(*report) : std::nullopt, .suggestion = {}};
+  }
+
+  Result<void> renew() override {
+    // The old one stays if there is no new one.
+    STITCH_TRY(verifier_, verifier::Verifier::open({verifier_->task().opened, std::nullopt}, asked({})));
+    return {};
+  }
+
+  Result<std::unique_ptr<verifier::SettingsClock>> settings_clock(const fs::path& program) override {
+    timed_ = asked(program);
+    timed_.time_limit = std::chrono::seconds(20);  // a value that hangs costs no more than this
+    return verifier_->settings_clock(timed_);
+  }
+
+ private:
+  verifier::VerifyOptions asked(const fs::path& program) const {
+    verifier::VerifyOptions out{.program = program, .numerics = setup_.numerics, .device = setup_.device};
+    out.timing = setup_.timing;
+    out.on_progress = setup_.on_progress;
+    return out;
+  }
+
+  std::unique_ptr<verifier::Verifier> verifier_;
+  VerifierSetup setup_;
+  verifier::VerifyOptions timed_;  // of the clock, which keeps a reference to it
+};
+
+}  // namespace
+
+std::unique_ptr<Verifier> builtin_verifier(std::unique_ptr<verifier::Verifier> opened, VerifierSetup setup) {
+  return std::make_unique<BuiltinVerifier>(std::move(opened), std::move(setup));
+}
+
+}  // namespace stitch::agents

@@ -1,0 +1,62 @@
+// What happens in a run, for whoever watches it or writes it down.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <variant>
+
+#include "agents/ledger.h"
+#include "base/file.h"
+
+namespace stitch::agents {
+
+// What these point to lives while the event is told.
+struct StepStarted {
+  std::string_view step, why;
+  double predicted_gain = 0;  // seconds
+};
+struct AttemptJudged {
+  std::string_view step;
+  int attempt = 1;  // at this step
+  Outcome outcome;
+  const verifier::Verdict* verdict = nullptr;  // null: there is none
+  fs::path program;                            // empty: it was not written
+};
+struct StepEnded {
+  const LedgerEntry& entry;
+  Action action;  // commit, roll_back, drop or drop_with_new_reference
+};
+struct ReferenceRenewed {};
+struct Replanned {};
+struct TuningSkipped {
+  std::string_view why;
+};
+struct Shipped {
+  fs::path program;
+  const verifier::Verdict& verdict;
+};
+// About the task: what its user should know before using the program, and what is worth a line that stays.
+struct Warning {
+  std::string_view text;
+};
+struct Notice {
+  std::string_view text;
+};
+// What somebody is busy with at the moment: a gate, a compiler, PyTorch.
+struct Doing {
+  std::string_view what;
+};
+
+using Event = std::variant<StepStarted, AttemptJudged, StepEnded, ReferenceRenewed, Replanned, TuningSkipped,
+                           Shipped, Warning, Notice, Doing>;
+
+class EventSink {
+ public:
+  virtual ~EventSink() = default;
+  virtual void on(const Event& event) = 0;
+};
+
+// What a progress line says of it; nothing: what it said before still holds.
+std::optional<std::string> progress_text(const Event& event);
+
+}  // namespace stitch::agents

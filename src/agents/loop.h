@@ -1,0 +1,83 @@
+// One run of the loop, from the first proposal to what ships. The router says what comes next; this does it.
+#pragma once
+
+#include "agents/optimize.h"
+#include "agents/tune.h"
+
+namespace stitch::agents {
+
+class Loop {
+ public:
+  Loop(const Task& task, const plan::Context& context, Brains& brains, const OptimizeOptions& options,
+       fs::path scratch, Clock::time_point begin);
+  Result<Optimized> run();
+
+ private:
+  // What came of a program that was written, or was not.
+  struct Judged {
+    Outcome outcome = Outcome::better;
+    std::optional<verifier::Verdict> verdict;
+    std::optional<Error> no_verdict;
+    fs::path program;
+  };
+
+  // loop.cpp: steps until the router says ship
+  Result<void> take_steps();
+  Result<std::optional<Proposal>> propose();
+  Outcome state_before(const std::optional<Proposal>& proposal) const;
+  bool replan();
+  void name_what_was_not_tried(const std::optional<Proposal>& proposal);
+  void not_tried(const std::vector<plan::Step>& steps, Outcome outcome);
+  Action take(const Proposal& proposal);
+  Result<PackageContents> write(const Proposal& proposal);
+  Judged judge(const PackageContents& contents, const Proposal& proposal);
+  void record(Judged& judged, const Proposal& proposal, LedgerEntry& entry) const;
+  // Another program for the step; nothing: this was the last try.
+  std::optional<PackageContents> revise(const Proposal& proposal, const PackageContents& tried,
+                                        const Judged& judged);
+  bool renew();
+  void end(LedgerEntry entry, Action action, Clock::time_point begin);
+
+  // loop_tune.cpp: the best program with values of its settings that the GPU likes better
+  void tune_settings();
+  void skip_tuning(std::string why);
+  Tuned search(const std::vector<Tunable>& tunables, LedgerEntry& entry);
+
+  // loop_ship.cpp
+  Result<void> ship(Optimized& out);
+  Result<PackageContents> contents_of(const Program& program) const;
+  bool is_judged_fully(Judging judging) const;
+  Result<void> publish(Optimized& out);
+
+  Situation situation() const;
+  const Program* best() const { return kept_.empty() ? nullptr : &kept_.back(); }
+  bool stopped() const { return options_.should_stop && options_.should_stop(); }
+  double seconds_left(double share = 1) const;
+  bool spent(double share = 1) const { return seconds_left(share) <= 0; }
+  // Once there is a program to ship, a step is given up where the budget ends.
+  bool cut_short(const Proposal& proposal) const { return !proposal.needed && best() && spent(); }
+  std::string budget_spent() const;
+  void tell(const Event& event) const {
+    if (options_.events) options_.events->on(event);
+  }
+
+  const Task& task_;
+  const plan::Context& context_;
+  Brains& brains_;
+  const OptimizeOptions& options_;
+  const fs::path scratch_;
+  const Clock::time_point begin_;
+  const double floor_;  // seconds a call
+  Ledger ledger_;
+  std::vector<Program> kept_;       // each better than the one before it
+  std::optional<plan::Plan> plan_;  // proposed last
+  PackageContents shipped_;
+  std::shared_ptr<const Json> tuning_;
+  int programs_ = 0;  // written so far
+};
+
+double seconds_since(Clock::time_point begin);
+// Measured if it was, else as predicted.
+double seconds_of(const verifier::Verdict& verdict, double predicted);
+
+}  // namespace stitch::agents

@@ -1,0 +1,87 @@
+#include <nlohmann/json.hpp>
+
+#include "agents/loop.h"
+#include "agents/package_task.h"
+#include "agents/shipped_before.h"
+#include "base/contained.h"
+#include "plan/document.h"
+
+namespace stitch::agents {
+
+// The best program that passes every gate, beside the baselines: should the best one fail one that the steps
+// don't have, the one before it has its turn.
+Result<void> Loop::ship(Optimized& out) {
+  if (const verifier::GateReport* profile = kept_.front().verdict.gate("profile"))
+    out.plain_profile = profile->evidence;
+  const fs::path to_ship = scratch_ / "shipped";
+  for (; !kept_.empty(); kept_.pop_back()) {
+    const auto begin = Clock::now();
+    const Program& best = kept_.back();
+    STITCH_TRY(shipped_, contents_of(best));
+    STITCH_CHECK(write_package(to_ship, shipped_));
+    out.judged_fully = is_judged_fully(best.judging);
+    out.seconds_a_call = best.seconds;
+    out.verdict = best.verdict;
+    out.regions =
+        std::make_shared<const Json>(plan::to_json(context_, best.plan).value("regions", Json::array()));
+    if (best.judging == Judging::as_shipped) break;
+    auto verdict = contained(
+        [&] { return brains_.verifier->judge(to_ship, Judging::as_shipped, options_.should_stop); });
+    // The steps' verdict stands where there is no time for another, or something of ours broke.
+    if (!verdict) {
+      out.stopped = outcome_of(verdict.error()) == Outcome::interrupted;
+      if (!out.stopped) out.verdict.notes.push_back("judged as a step only: " + verdict.error().message);
+      break;
+    }
+    out.verdict = *std::move(verdict);
+    if (out.verdict.passed()) {
+      out.judged_fully = is_judged_fully(Judging::as_shipped);
+      out.seconds_a_call = seconds_of(out.verdict, best.predicted_seconds);
+      break;
+    }
+    const verifier::GateReport& failure = *out.verdict.failure();
+    end({.step = "ship",
+         .why = "every gate",
+         .before = best.seconds,
+         .outcome = outcome_of(failure),
+         .report = failure,
+         .tries = 1},
+        Action::drop, begin);
+  }
+  return {};
+}
+
+// Only now: whoever stops us earlier leaves the user's folder as it was.
+Result<void> Loop::publish(Optimized& out) {
+  if (options_.device == runner::Device::cuda && out.verdict.passed()) shipped_.library = out.verdict.library;
+  shipped.record = facts_of(options_, out.judged_fully);
+  if (out.verdict.passed())
+    shipped.record["seconds"] = format("{}", out.seconds_a_call);
+  else
+    shipped.record["judged"] = "failed";
+  std::string beside;
+  const auto there = read_record(options_.out);
+  if (there && options_.overwrite == Overwrite::refuse)
+    beside = out.verdict.passed() ? why_better(there->facts, shipped.record) : "this one failed a gate";
+  STITCH_TRY(out.published, write_package(options_.out, shipped_, options_.overwrite,
+                                          beside.empty() ? "" : "the program there is kept: " + beside));
+  if (out.published.beside.empty()) out.published.folder = options_.out;
+  if (!out.verdict.header) return {};
+  Json header = *out.verdict.header;
+  header["program"] = out.published.folder.string();
+  out.verdict.header = std::make_shared<const Json>(std::move(header));
+  return {};
+}
+
+bool Loop::is_judged_fully(Judging judging) const {
+  return judging == Judging::wholly || (judging == Judging::as_shipped && !options_.quick);
+}
+
+// With its task and constants.
+Result<PackageContents> Loop::contents_of(const Program& program) const {
+  PackageContents contents = program.contents;
+  STITCH_CHECK(add_task(contents, task_));
+  return contents;
+}
+
+}  // namespace stitch::agents

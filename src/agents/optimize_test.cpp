@@ -1,0 +1,353 @@
+// The loop with brains that follow a script: what is kept, what is rolled back, what ships.
+#include "agents/optimize.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "agents/scripted.h"
+#include "base/text.h"
+#include "plan/document.h"
+
+namespace stitch::agents {
+namespace {
+
+using namespace scripted;
+using verifier::GateId;
+
+class TheLoop : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto graph = parse_graph("graph \"tiny\"\ninput %x : f32[4]\n%y = relu(%x) : f32[4]\noutput %y\nend\n");
+    ASSERT_TRUE(graph) << graph.error().text();
+    task.graph = *std::move(graph);
+    auto made = ScratchFolder::create("stitch-loop");
+    ASSERT_TRUE(made);
+    scratch.emplace(*std::move(made));
+    options.out = scratch->path() / "out";
+    context.emplace(task.graph, gpu, Numerics::standard);
+  }
+
+  Result<Optimized> run(std::vector<std::string> steps, std::deque<Answer> answers) {
+    auto own_planner = std::make_unique<ScriptedPlanner>(std::move(steps));
+    auto own_verifier = std::make_unique<ScriptedVerifier>(std::move(answers));
+    own_planner->new_steps = new_steps;
+    planner = own_planner.get();
+    verifier = own_verifier.get();
+    brains.planner = std::move(own_planner);
+    brains.verifier = std::move(own_verifier);
+    if (!brains.coder) {
+      auto own_coder = std::make_unique<ScriptedCoder>();
+      own_coder->throws_at = throws_at;
+      own_coder->revisions = revisions;
+      coder = own_coder.get();
+      brains.coder = std::move(own_coder);
+    }
+    return optimize(task, *context, brains, options);
+  }
+
+  // "plain better, a wrong"
+  static std::string in_words(const Ledger& ledger) {
+    std::vector<std::string> each;
+    for (const LedgerEntry& entry : ledger.entries)
+      each.push_back(format("{} {}", entry.step, name(entry.outcome)));
+    return join(each, ", ");
+  }
+  // Who signed what lies in the out folder.
+  std::string shipped() const {
+    auto text = read_file(options.out / "program.cu");
+    if (!text) return text.error().text();
+    return trim(text->substr(text->rfind("// ") + 3));
+  }
+
+  Task task{.source = "tiny.py"};
+  const GpuSpec gpu = *find_gpu("H200");
+  std::optional<plan::Context> context;
+  OptimizeOptions options;
+  std::optional<ScratchFolder> scratch;
+  Brains brains;
+  ScriptedPlanner* planner = nullptr;
+  ScriptedVerifier* verifier = nullptr;
+  ScriptedCoder* coder = nullptr;
+  std::vector<std::string> new_steps;
+  std::string throws_at;
+  int revisions = 0;
+};
+
+TEST_F(TheLoop, KeepsWhatIsBetterAndRollsTheRestBack) {
+  auto run = this->run({"plain", "a", "b", "c"}, {passes(4), passes(3), passes(5), passes(2), passes(2.5)});
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(in_words(run->ledger), "plain better, a better, b not better, c better");
+  EXPECT_EQ(shipped(), "c 1");
+  EXPECT_EQ(run->seconds_a_call, 2.5);  // as what shipped was judged
+  EXPECT_EQ(verifier->asked.back(), Judging::as_shipped);
+  EXPECT_EQ(verifier->programs.back().filename(), "shipped");  // the user's folder is written once
+  const LedgerEntry& rolled_back = run->ledger.entries[2];
+  EXPECT_EQ(rolled_back.before, 3);
+  EXPECT_EQ(rolled_back.after, 5);
+  EXPECT_EQ(reason(rolled_back), "not faster");
+  EXPECT_NEAR(run->ledger.entries[3].predicted_gain, 1.0 / 2 - 1.0 / 4, 1e-12);  // over the best, not over b
+}
+
+TEST_F(TheLoop, KeepsTheReportOfTheGateThatSaidNo) {
+  auto run = this->run({"plain", "a"}, {passes(4), is_wrong(), passes(4)});
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(in_words(run->ledger), "plain better, a wrong");
+  EXPECT_EQ(shipped(), "plain 1");
+  const Json entry = to_json(run->ledger.entries[1]);
+  EXPECT_EQ(entry.at("kept"), false);
+  EXPECT_EQ(entry.at("reason"), "correctness: as the script says");
+  EXPECT_EQ(entry.at("gate").at("fault"), "wrong");
+  EXPECT_EQ(entry.at("gate").at("evidence").at("seen"), "wrong");
+}
+
+TEST_F(TheLoop, RepairsAStepWithTheFeedback) {
+  revisions = 1;
+  auto run = this->run({"plain", "a"}, {passes(4), is_wrong(), passes(3), passes(3)});
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(in_words(run->ledger), "plain better, a better");
+  EXPECT_EQ(run->ledger.entries[1].tries, 2);
+  EXPECT_FALSE(run->ledger.entries[1].report);
+  EXPECT_EQ(shipped(), "a 2");
+  ASSERT_EQ(coder->feedback.size(), 1u);
+  EXPECT_EQ(coder->feedback[0].outcome, Outcome::wrong);
+  EXPECT_EQ(coder->feedback[0].report->code, "wrong");
+}
+
+TEST_F(TheLoop, RevisesWhatIsNotFasterAndGivesUpAfterAFewTries) {
+  revisions = 100;
+  auto run =
+      this->run({"plain", "a", "b"}, {passes(4), passes(5), passes(5), is_wrong(), passes(3), passes(3)});
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(in_words(run->ledger), "plain better, a wrong, b better");
+  EXPECT_EQ(run->ledger.entries[1].tries, options.tries);
+  EXPECT_EQ(coder->feedback.size(), 2u);
+  EXPECT_EQ(coder->feedback[0].outcome, Outcome::not_better);
+}
+
+TEST_F(TheLoop, DropsAStepThatTheBuiltInCoderCannotRepair) {
+  brains.coder = builtin_coder();
+  auto run = this->run({"plain", "a"}, {passes(4), is_wrong(), passes(4)});
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(in_words(run->ledger), "plain better, a wrong");
+  EXPECT_EQ(run->ledger.entries[1].tries, 1);
+}
+
+TEST_F(TheLoop, ShipsTheSecondBestIfTheBestFailsAGateThatStepsDontHave) {
+  auto run = this->run(
+      {"plain", "a", "b"},
+      {passes(4), passes(3), passes(2), fails(GateId::sanitizer, "sanitizer", "out_of_bounds"), passes(3)});
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(in_words(run->ledger), "plain better, a better, b better, ship misbehaved");
+  EXPECT_EQ(shipped(), "a 1");
+  EXPECT_TRUE(run->verdict.passed());
+  EXPECT_EQ(run->seconds_a_call, 3);
+}
+
+TEST_F(TheLoop, JudgesOnceWhatWasJudgedAsShipped) {
+  brains.planner = direct_planner(true);
+  auto own = std::make_unique<ScriptedVerifier>(std::deque<Answer>{passes(4)});
+  verifier = own.get();
+  brains.verifier = std::move(own);
+  brains.coder = builtin_coder();
+  auto run = optimize(task, *context, brains, options);
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(verifier->asked, std::vector{Judging::as_shipped});
+}
+
+TEST_F(TheLoop, JudgesAGivenPlanAsItStands) {
+  auto plan = plan::make_plan(*context, code::catalogue());
+  ASSERT_TRUE(plan) << plan.error().text();
+  for (bool right : {true, false}) {
+    brains.planner = given_plan_planner(*plan);
+    auto own = std::make_unique<ScriptedVerifier>(std::deque<Answer>{right ? passes(4) : is_wrong()});
+    verifier = own.get();
+    brains.verifier = std::move(own);
+    brains.coder = builtin_coder();
+    auto run = optimize(task, *context, brains, options);
+    ASSERT_EQ(static_cast<bool>(run), right);
+    EXPECT_EQ(verifier->asked, std::vector{Judging::as_shipped});
+    if (!right) {
+      EXPECT_EQ(run.error().message, "no program passed the gates: correctness: as the script says");
+      continue;
+    }
+    EXPECT_EQ(in_words(run->ledger), "plan better");
+    EXPECT_EQ(run->ledger.entries[0].why, "as given");
+    EXPECT_TRUE(run->judged_fully);
+    EXPECT_TRUE(fs::exists(options.out / "program.cu"));
+  }
+}
+
+// Of a graph folder: no Python, and nothing gets as far as a compiler.
+TEST_F(TheLoop, RefusesAPlanThatDoesNotHoldBeforeAnythingIsJudged) {
+  options.model = scratch->path() / "graph";
+  options.gpu = gpu;
+  options.plan_source = "plan.json";
+  fs::create_directories(options.model);
+  ASSERT_TRUE(write_file(options.model / "graph.txt", print_graph(task.graph)));
+  auto plan = plan::make_plan(*context, code::catalogue());
+  ASSERT_TRUE(plan) << plan.error().text();
+  const Json good = plan::to_json(*context, *plan);
+  auto refused = [&](Json document) {
+    options.plan = std::make_shared<const Json>(std::move(document));
+    auto run = optimize(options);
+    EXPECT_FALSE(run);
+    if (run) return std::string();
+    EXPECT_EQ(run.error().exit_code(), 2);
+    EXPECT_TRUE(run.error().where.starts_with("plan.json")) << run.error().text();
+    return run.error().message;
+  };
+  Json other = good;
+  other["gpu"] = "another";
+  EXPECT_EQ(refused(other), "the plan is for another, not for " + gpu.name);
+  other = good;
+  other["graph"] = "another";
+  EXPECT_EQ(refused(other), "the plan is for another graph: the model has changed since, or is another one");
+  other = good;
+  other["regions"] = Json::array();
+  EXPECT_NE(refused(other), "");
+  options.numerics = Numerics::half;
+  EXPECT_EQ(refused(good), "the plan is of class default, not half");
+  EXPECT_FALSE(fs::exists(options.out));
+}
+
+TEST_F(TheLoop, KeepsAFasterProgramThatIsThere) {
+  ASSERT_TRUE(this->run({"plain", "a"}, {passes(4), passes(2), passes(2)}));
+  brains = {};
+  auto slower = this->run({"plain"}, {passes(4), passes(4)});
+  ASSERT_TRUE(slower) << slower.error().text();
+  EXPECT_EQ(shipped(), "a 1");
+  EXPECT_NE(slower->published.folder, options.out);
+  EXPECT_TRUE(fs::exists(slower->published.folder / "program.cu"));
+  options.overwrite = Overwrite::force;
+  brains = {};
+  ASSERT_TRUE(this->run({"plain"}, {passes(4), passes(4)}));
+  EXPECT_EQ(shipped(), "plain 1");
+}
+
+TEST_F(TheLoop, NamesWhatItDidNotTryForWantOfBudget) {
+  options.budget = std::chrono::seconds(0);
+  auto run = this->run({"plain", "a", "b"}, {passes(4), passes(4)});
+  ASSERT_TRUE(run) << run.error().text();
+  // Without the first one there would be nothing to ship.
+  EXPECT_EQ(in_words(run->ledger), "plain better, a not tried, b not tried");
+  EXPECT_EQ(cut_off(run->ledger), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(to_json(run->ledger.entries[2]).at("reason"), "the budget of 0 s was spent");
+  EXPECT_EQ(to_json(run->ledger.entries[2]).at("fate"), "not tried");
+  EXPECT_EQ(shipped(), "plain 1");
+}
+
+TEST_F(TheLoop, GivesAStepUpWhereTheBudgetEnds) {
+  options.budget = std::chrono::seconds(1);
+  auto too_long = []() -> Result<verifier::Verdict> {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+    return work_error("stopped", "stopped on request");
+  };
+  auto run = this->run({"plain", "a", "b"}, {passes(4), too_long, passes(4)});
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(in_words(run->ledger), "plain better, a not tried, b not tried");
+  EXPECT_FALSE(run->stopped);
+  EXPECT_EQ(shipped(), "plain 1");
+}
+
+TEST_F(TheLoop, ShipsTheBestSoFarAsItWasJudgedWhenInterrupted) {
+  bool stop = false;
+  options.should_stop = [&] { return stop; };
+  auto interrupted = [&]() -> Result<verifier::Verdict> {
+    stop = true;
+    return work_error("stopped", "stopped on request");
+  };
+  auto run = this->run({"plain", "a", "b"}, {passes(4), passes(3), interrupted});
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(in_words(run->ledger), "plain better, a better, b interrupted");
+  EXPECT_TRUE(run->stopped);
+  EXPECT_TRUE(run->verdict.passed());
+  EXPECT_EQ(run->seconds_a_call, 3);
+  EXPECT_EQ(shipped(), "a 1");
+  EXPECT_EQ(verifier->renewed, 0);
+}
+
+TEST_F(TheLoop, LosesOneStepToABugOfOurs) {
+  throws_at = "a";
+  auto run = this->run({"plain", "a", "b"}, {passes(4), passes(3), passes(3)});
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(in_words(run->ledger), "plain better, a our bug, b better");
+  EXPECT_TRUE(reason(run->ledger.entries[1]).starts_with("a bug of ours: the script throws"));
+  EXPECT_EQ(shipped(), "b 1");
+}
+
+TEST_F(TheLoop, JudgesAStepAgainAfterTroubleOfOurOwn) {
+  auto run = this->run({"plain", "a"}, {passes(4), errs("reference"), passes(3), passes(3)});
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(in_words(run->ledger), "plain better, a better");
+  EXPECT_EQ(verifier->renewed, 1);
+  EXPECT_EQ(shipped(), "a 1");
+}
+
+TEST_F(TheLoop, DropsAStepThatTroubleComesBackWith) {
+  auto run =
+      this->run({"plain", "a", "b"}, {passes(4), errs("reference"), errs("memory"), passes(3), errs("disk")});
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(in_words(run->ledger), "plain better, a our trouble, b better");
+  EXPECT_EQ(verifier->renewed, 2);  // b has one of its own
+  // Nothing judged it as what ships: the step's verdict stands, and says so.
+  EXPECT_TRUE(run->verdict.passed());
+  EXPECT_EQ(run->verdict.notes, std::vector<std::string>{"judged as a step only: as the script says"});
+}
+
+TEST_F(TheLoop, IsAnErrorWithoutAnyProgram) {
+  auto run = this->run({"plain", "a"}, {is_wrong(), fails(GateId::build, "build", "build_failed")});
+  ASSERT_FALSE(run);
+  EXPECT_EQ(run.error().message, "no program passed the gates: build: as the script says");
+  EXPECT_FALSE(fs::exists(options.out));
+}
+
+TEST_F(TheLoop, StopsAtTheTarget) {
+  options.target_seconds = 3;
+  auto run = this->run({"plain", "a", "b"}, {passes(4), passes(3), passes(3)});
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(in_words(run->ledger), "plain better, a better");
+}
+
+TEST_F(TheLoop, AsksForANewPlanWhileThereIsHeadroom) {
+  new_steps = {"b"};
+  auto run = this->run({"plain", "a"}, {passes(4), passes(3), passes(2), passes(2)});
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(in_words(run->ledger), "plain better, a better, b better");
+  EXPECT_EQ(planner->seen_by_replan, 3u);  // asked once more after b
+  // Nobody is faster than the floor: no new plan.
+  brains = {};
+  auto again = this->run({"plain", "a"}, {passes(1e-12), passes(1e-12), passes(1e-12)});
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_EQ(planner->seen_by_replan, 0u);
+}
+
+struct Heard final : EventSink {
+  void on(const Event& event) override {
+    if (auto* started = std::get_if<StepStarted>(&event)) words.push_back(format("start {}", started->step));
+    if (auto* judged = std::get_if<AttemptJudged>(&event))
+      words.push_back(format("{} {}", judged->attempt, name(judged->outcome)));
+    if (auto* ended = std::get_if<StepEnded>(&event)) words.emplace_back(name(ended->action));
+    if (std::holds_alternative<ReferenceRenewed>(event)) words.emplace_back("renewed");
+    if (std::holds_alternative<Shipped>(event)) words.emplace_back("shipped");
+    if (auto line = progress_text(event)) lines.push_back(*line);
+  }
+  std::vector<std::string> words, lines;
+};
+
+TEST_F(TheLoop, TellsWhatHappens) {
+  Heard heard;
+  options.events = &heard;
+  revisions = 1;
+  auto run = this->run({"plain", "a", "b"},
+                       {passes(4), is_wrong(), passes(3), errs("reference"), passes(5), passes(3)});
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ(join(heard.words, ", "),
+            "start plain, 1 better, commit, start a, 1 wrong, 2 better, commit, start b, 1 our trouble, "
+            "renewed, 2 not better, roll back, shipped");
+  EXPECT_EQ(join(heard.lines, ", "),
+            "plain, a, b, a new reference, no tuning: times on the emulated GPU mean nothing");
+}
+
+}  // namespace
+}  // namespace stitch::agents

@@ -1,0 +1,133 @@
+// Brains for tests that say what they are told to: no Python, no compiler.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "agents/optimize.h"
+#include "code/catalogue.h"
+#include "code/write_program.h"
+#include "graph/text.h"
+#include "plan/steps.h"
+
+namespace stitch::agents::scripted {
+
+using Answer = std::function<Result<verifier::Verdict>()>;
+
+inline verifier::Verdict verdict(verifier::GateReport report) {
+  verifier::Verdict out;
+  out.gates.push_back(std::move(report));
+  return out;
+}
+inline Answer passes(double seconds) {
+  return [=] {
+    verifier::Verdict out = verdict({.gate = "correctness", .outcome = verifier::Outcome::passed});
+    out.timing = std::make_shared<const Json>(Json{{"program", {{"seconds", seconds}}}});
+    return out;
+  };
+}
+inline Answer fails(verifier::GateId gate, std::string name, std::string code) {
+  return [=] {
+    return verdict({.gate = name,
+                    .id = gate,
+                    .outcome = verifier::Outcome::failed,
+                    .fault = verifier::fault_of(gate, code),
+                    .code = code,
+                    .summary = "as the script says",
+                    .evidence = std::make_shared<const Json>(Json{{"seen", code}})});
+  };
+}
+inline Answer is_wrong() { return fails(verifier::GateId::correctness, "correctness", "wrong"); }
+inline Answer errs(std::string code) {
+  return [=]() -> Result<verifier::Verdict> { return work_error(code, "as the script says"); };
+}
+
+class ScriptedVerifier final : public Verifier {
+ public:
+  explicit ScriptedVerifier(std::deque<Answer> script) : answers(std::move(script)) {}
+  Result<verifier::Verdict> judge(const fs::path& program, Judging judging,
+                                  const std::function<bool()>& should_stop) override {
+    if (should_stop && should_stop()) return work_error("stopped", "stopped on request");
+    asked.push_back(judging);
+    programs.push_back(program);
+    require(!answers.empty(), "the script has no more verdicts");
+    Answer answer = std::move(answers.front());
+    answers.pop_front();
+    return answer();
+  }
+  Result<Feedback> explain(Outcome outcome, const verifier::Verdict& verdict) override {
+    Feedback out{.outcome = outcome, .report = {}, .suggestion = "look again"};
+    if (verdict.failure()) out.report = *verdict.failure();
+    return out;
+  }
+  Result<void> renew() override {
+    ++renewed;
+    return {};
+  }
+  Result<std::unique_ptr<verifier::SettingsClock>> settings_clock(const fs::path&) override {
+    return work_error("clock", "the script has no clock");
+  }
+
+  std::deque<Answer> answers;
+  std::vector<Judging> asked;
+  std::vector<fs::path> programs;
+  int renewed = 0;
+};
+
+// The plain plan under other names.
+class ScriptedPlanner final : public Planner {
+ public:
+  explicit ScriptedPlanner(std::vector<std::string> names) : steps(std::move(names)) {}
+  Result<std::optional<Proposal>> propose(const Situation& now) override {
+    if (next == steps.size()) return std::optional<Proposal>();
+    STITCH_TRY(plan::Plan plan, plan::first_plan(now.context, code::catalogue()));
+    const bool first = next == 0;
+    return std::optional(Proposal{.step = steps[next++],
+                                  .why = "the script",
+                                  .plan = std::move(plan),
+                                  .predicted_seconds = 1.0 / static_cast<double>(next),
+                                  .needed = first});
+  }
+  Result<bool> replan(const Situation& now) override {
+    seen_by_replan = now.ledger.entries.size();
+    steps.insert(steps.end(), new_steps.begin(), new_steps.end());
+    return !std::exchange(new_steps, {}).empty();
+  }
+  std::vector<plan::Step> remaining(const Situation&) override {
+    std::vector<plan::Step> out;
+    for (; next < steps.size(); ++next) out.push_back({steps[next], "the script", {}, 0.5});
+    return out;
+  }
+
+  std::vector<std::string> steps, new_steps;
+  size_t next = 0, seen_by_replan = 0;
+};
+
+// The built-in one, its programs signed with the step and the try.
+class ScriptedCoder final : public Coder {
+ public:
+  Result<PackageContents> write(const Situation& now, const Proposal& step) override {
+    if (step.step == throws_at) throw Bug("the script throws");
+    return signed_by(now, step, 1);
+  }
+  Result<std::optional<PackageContents>> revise(const Situation& now, const Proposal& step) override {
+    feedback.push_back(*now.feedback);
+    if (std::ssize(feedback) > revisions) return std::optional<PackageContents>();
+    STITCH_TRY(PackageContents contents, signed_by(now, step, static_cast<int>(feedback.size()) + 1));
+    return std::optional(std::move(contents));
+  }
+
+  std::string throws_at;
+  int revisions = 0;
+  std::vector<Feedback> feedback;
+
+ private:
+  static Result<PackageContents> signed_by(const Situation& now, const Proposal& step, int attempt) {
+    STITCH_TRY(PackageContents contents, code::write_program(now.context, step.plan));
+    contents.sources["program.cu"] += format("// {} {}\n", step.step, attempt);
+    return contents;
+  }
+};
+
+}  // namespace stitch::agents::scripted
