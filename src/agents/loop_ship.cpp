@@ -54,15 +54,15 @@ Result<void> Loop::ship(Optimized& out) {
 // Only now: whoever stops us earlier leaves the user's folder as it was.
 Result<void> Loop::publish(Optimized& out) {
   if (options_.device == runner::Device::cuda && out.verdict.passed()) shipped_.library = out.verdict.library;
-  shipped.record = facts_of(options_, out.judged_fully);
+  shipped_.record = facts_of(options_, out.judged_fully);
   if (out.verdict.passed())
-    shipped.record["seconds"] = format("{}", out.seconds_a_call);
+    shipped_.record["seconds"] = format("{}", out.seconds_a_call);
   else
-    shipped.record["judged"] = "failed";
+    shipped_.record["judged"] = "failed";
   std::string beside;
   const auto there = read_record(options_.out);
   if (there && options_.overwrite == Overwrite::refuse)
-    beside = out.verdict.passed() ? why_better(there->facts, shipped.record) : "this one failed a gate";
+    beside = out.verdict.passed() ? why_better(there->facts, shipped_.record) : "this one failed a gate";
   STITCH_TRY(out.published, write_package(options_.out, shipped_, options_.overwrite,
                                           beside.empty() ? "" : "the program there is kept: " + beside));
   if (out.published.beside.empty()) out.published.folder = options_.out;
