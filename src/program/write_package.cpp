@@ -293,7 +293,7 @@ Result<Published> write_package(const fs::path& folder, const PackageContents& c
   Replacements replacements = {
       {"name", identifier(manifest.name)},
       {"libraries", cmake_libraries(manifest)},
-      {"tables", fold(tables(manifest.signature))},
+      {"tables", tables(manifest.signature)},
       {"class", std::string(name(manifest.numerics))},
       {"tensors", tensor_rows(manifest.signature)},
       {"regions", region_rows(contents)},
@@ -318,7 +318,8 @@ Result<Published> write_package(const fs::path& folder, const PackageContents& c
   for (const auto& [path, content] : contents.sources) texts.push_back(content);
   for (const char* name : {"CMakeLists.txt", "README.md", "example/main.cpp"}) {
     STITCH_TRY(std::string text, read_template(files, name));
-    texts.push_back(fill_in(text, replacements));
+    const std::string filled = fill_in(text, replacements);
+    texts.push_back(fs::path(name).extension() == ".cpp" ? fold(filled) : filled);
     STITCH_CHECK(write(out / name, texts.back()));
   }
   if (contents.facts || !contents.task.empty())
