@@ -16,13 +16,17 @@ const char* stitch_manifest(void) {
     {"name":"x","role":"input","dtype":"f32","shape":[4,8,17,15]},
     {"name":"norm.running_mean","role":"state","dtype":"f32","shape":[10],"data":"norm.running_mean"},
     {"name":"norm.running_var","role":"state","dtype":"f32","shape":[10],"data":"norm.running_var"},
-    {"name":"norm.num_batches_tracked","role":"state","dtype":"i64","shape":[],"data":"norm.num_batches_tracked"}
+    {"name":"norm.num_batches_tracked","role":"state","dtype":"i64","shape":[],
+         "data":"norm.num_batches_tracked"}
   ],
   "outputs": [
     {"name":"relu","role":"output","dtype":"f32","shape":[4,10,17,15]},
-    {"name":"batch_norm.batch_norm.1","role":"update","dtype":"f32","shape":[10],"data":"norm.running_mean","target":"norm.running_mean"},
-    {"name":"batch_norm.batch_norm.2","role":"update","dtype":"f32","shape":[10],"data":"norm.running_var","target":"norm.running_var"},
-    {"name":"add","role":"update","dtype":"i64","shape":[],"data":"norm.num_batches_tracked","target":"norm.num_batches_tracked"}
+    {"name":"batch_norm.batch_norm.1","role":"update","dtype":"f32","shape":[10],
+         "data":"norm.running_mean","target":"norm.running_mean"},
+    {"name":"batch_norm.batch_norm.2","role":"update","dtype":"f32","shape":[10],
+         "data":"norm.running_var","target":"norm.running_var"},
+    {"name":"add","role":"update","dtype":"i64","shape":[],"data":"norm.num_batches_tracked",
+         "target":"norm.num_batches_tracked"}
   ],
   "regions": [
     {
