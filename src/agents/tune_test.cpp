@@ -175,7 +175,8 @@ end
   plan::Plan plan = plan::empty_plan(*graph, Numerics::standard);
   Manifest manifest;
   for (int32_t n : {0, 1, 2}) {
-    plan::Region region{.name = format("fc{}", n), .technique = code::catalogue().find("matmul.cublaslt"), .nodes = {n}};
+    plan::Region region{
+        .name = format("fc{}", n), .technique = code::catalogue().find("matmul.cublaslt"), .nodes = {n}};
     plan::complete(*graph, region);
     plan.regions.push_back(region);
     manifest.regions.push_back({.name = region.name, .file = "program.cu"});

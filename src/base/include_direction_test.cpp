@@ -23,8 +23,10 @@ struct Folder {
 
 // Or single files.
 const std::vector<Folder>& folders() {
-  static const char* planner_tests = "the Planner with the Coder's own techniques: add_room_tests(plan ALSO …)";
-  static const std::set<std::string> coder = {"code", "plan", "program", "device", "sandbox", "graph", "base"};
+  static const char* planner_tests =
+      "the Planner with the Coder's own techniques: add_room_tests(plan ALSO …)";
+  static const std::set<std::string> coder = {"code",    "plan",  "program", "device",
+                                              "sandbox", "graph", "base"};
   static const std::vector<Folder> all = {
       {"code/loops/emulated/",
        "tests that cmake/code.cmake links with the import and the oracle",

@@ -111,16 +111,11 @@ Json facts(const Report& report) {
 
 Json floor_facts(const Report& report) {
   const Floor& floor = report.floor;
-  return {{"gpu", report.gpu.name},
-          {"text", seconds_text(floor.seconds())},
-          {"bound", bound_text(floor)},
-          {"memory", seconds_text(floor.memory)},
-          {"memory_seconds", floor.memory},
-          {"compute", seconds_text(floor.compute)},
-          {"compute_seconds", floor.compute},
-          {"launch", seconds_text(floor.launch)},
-          {"launch_seconds", floor.launch},
-          {"bandwidth", si(report.gpu.bandwidth, "B/s")},
+  return {{"gpu", report.gpu.name},           {"text", seconds_text(floor.seconds())},
+          {"bound", bound_text(floor)},       {"memory", seconds_text(floor.memory)},
+          {"memory_seconds", floor.memory},   {"compute", seconds_text(floor.compute)},
+          {"compute_seconds", floor.compute}, {"launch", seconds_text(floor.launch)},
+          {"launch_seconds", floor.launch},   {"bandwidth", si(report.gpu.bandwidth, "B/s")},
           {"source", name(report.gpu.source)}};
 }
 

@@ -16,7 +16,7 @@ struct PlanCommand {
   std::string model_class;
   Mode mode = Mode::as_written;
   std::string python;
-  std::string html;    // empty: no page
+  std::string html;  // empty: no page
   std::string out;   // the document; empty: none
   std::string plan;  // a document to read instead of planning
   bool schema = false;

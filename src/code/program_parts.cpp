@@ -27,7 +27,10 @@ std::vector<int64_t> stored_strides(const Shape& shape, const std::vector<int64_
 class Gatherer {
  public:
   Gatherer(const plan::Context& context, const plan::Plan& plan)
-      : context_(context), graph_(context.graph), plan_(plan), parts_{.context = context, .graph = context.graph, .plan = plan} {}
+      : context_(context),
+        graph_(context.graph),
+        plan_(plan),
+        parts_{.context = context, .graph = context.graph, .plan = plan} {}
 
   Result<ProgramParts> gather() {
     parts_.signature = signature_of(graph_);

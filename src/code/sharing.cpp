@@ -83,7 +83,8 @@ std::string structure_of(const RegionRequest& request) {
   const Graph& graph = request.graph;
   Numbers numbers;
   std::string out = std::string(request.region.technique->name()) + "\n";
-  out += format("{} {}\n", plan::name(request.region.offer.arithmetic), plan::name(request.region.offer.order));
+  out +=
+      format("{} {}\n", plan::name(request.region.offer.arithmetic), plan::name(request.region.offer.order));
   for (const auto& [knob, value] : request.region.choices) out += format("{}={}\n", knob, value);
   for (const auto* places : {&request.reads, &request.weights, &request.writes}) {
     out += format("{} places\n", places->size());

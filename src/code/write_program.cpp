@@ -106,8 +106,8 @@ std::string region_file(const ProgramParts& parts, size_t r) {
 PlanNotes notes_of(const ProgramParts& parts) {
   PlanNotes notes;
   for (const plan::Region& region : parts.plan.regions)
-    notes.regions.push_back({std::string(region.technique->idea()),
-                             model_words(parts.graph, region), model_line(parts.graph, region)});
+    notes.regions.push_back({std::string(region.technique->idea()), model_words(parts.graph, region),
+                             model_line(parts.graph, region)});
   notes.host = parts.starts_kernels_itself()
                    ? "Every run starts its kernels itself: they are too few for a CUDA graph."
                    : "The whole pass is one CUDA graph, captured at the first run and replayed.";
@@ -123,8 +123,7 @@ PlanNotes notes_of(const ProgramParts& parts) {
 
 Result<PackageContents> write_program(const plan::Context& context, const plan::Plan& plan) {
   STITCH_TRY(ProgramParts parts, gather_parts(context, plan));
-  PackageContents contents{
-      .manifest = manifest_of(parts), .notes = notes_of(parts), .gpu = context.gpu.name};
+  PackageContents contents{.manifest = manifest_of(parts), .notes = notes_of(parts), .gpu = context.gpu.name};
   for (size_t r = 0; r < parts.regions.size(); ++r)
     if (parts.source_of[r] == r) contents.sources[region_path(parts, r)] = region_file(parts, r);
   contents.sources["regions.h"] = region_header(parts);

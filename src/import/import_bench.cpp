@@ -15,7 +15,8 @@ Exporter& exporter() {
 void import_one(benchmark::State& state, const fs::path& task) {
   auto scratch = ScratchFolder::create("stitch_bench");
   for (auto _ : state) {
-    auto imported = import_task(exporter(), {.task = task, .out = scratch->path() / "out", .overwrite = Overwrite::force});
+    auto imported = import_task(
+        exporter(), {.task = task, .out = scratch->path() / "out", .overwrite = Overwrite::force});
     if (!imported) return state.SkipWithError(imported.error().message.c_str());
     state.counters["nodes"] = static_cast<double>(imported->graph.nodes.size());
   }

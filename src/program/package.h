@@ -44,7 +44,7 @@ struct PackageContents {
   std::string task, model_class = "Model";
   TaskFacts facts;  // task.json: mode, call and modules, as the import wrote them down; may be null
   std::map<std::string, std::string>
-      modules;  // files that the task imports from its folder, by their paths there
+      modules;               // files that the task imports from its folder, by their paths there
   std::string architecture;  // what CMake builds for unless told; empty: the manifest's, or sm_90a
   // The tensors of role constant that no constructor makes, by their keys.
   std::vector<std::pair<std::string, TensorBytes>> constants;
@@ -52,7 +52,8 @@ struct PackageContents {
   std::map<std::string, std::string> record;
   fs::path library;  // compiled from these sources: goes where model_new.py looks before it compiles
 };
-// Adds the task and the files it imports from its own folder. model_class: empty means the one in `facts`, or Model.
+// Adds the task and the files it imports from its own folder. model_class: empty means the one in `facts`, or
+// Model.
 Result<void> add_task(PackageContents& contents, const fs::path& task, const std::string& model_class,
                       const TaskFacts& facts);
 // Writes the folder whole or not at all: see base/output_folder.h for what may be there already. With a

@@ -7,9 +7,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include "base/json.h"
 #include "base/process.h"
-#include <algorithm>
 
 #include "base/text.h"
 

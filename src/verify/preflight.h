@@ -8,8 +8,8 @@
 namespace stitch::verifier {
 
 struct Needs {
-  double program = 0;    // bytes: weights, inputs, outputs and intermediate results
-  double reference = 0;  // bytes: the same in PyTorch, once in float64
+  double program = 0;           // bytes: weights, inputs, outputs and intermediate results
+  double reference = 0;         // bytes: the same in PyTorch, once in float64
   double emulated_seconds = 0;  // of judging one program on the emulated GPU, quickly: a rough estimate
 };
 Needs needs_of(const Graph& graph);

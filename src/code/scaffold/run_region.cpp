@@ -43,8 +43,8 @@ std::string one_region(const ProgramParts& parts, size_t r) {
         return format("stitch::data<{}>(writes[{}])", element_type(resident.place.dtype), i);
     return "program->" + name;
   };
-  std::string out = format("    case {}: {{  // {}, by {}\n", r, parts.region_names[r],
-                           region.technique->name());
+  std::string out =
+      format("    case {}: {{  // {}, by {}\n", r, parts.region_names[r], region.technique->name());
   out += format("      constexpr auto takes = {};\n", contracts_of(parts, region.reads));
   out += format("      constexpr auto gives = {};\n", contracts_of(parts, region.writes));
   out += "      auto enqueue = [&](Tensors reads, Tensors writes, cudaStream_t on) {\n";

@@ -11,8 +11,8 @@
 #include <set>
 
 #include "base/text.h"
-#include "code/names.h"
 #include "code/catalogue.h"
+#include "code/names.h"
 #include "cuda_runtime.h"
 #include "device/emulated/compile.h"
 #include "graph/text.h"

@@ -411,8 +411,10 @@ std::vector<Case> conv_cases() {
                  .offer = {plan::Arithmetic::half_exact_bias, plan::Order::channels_last},
                  .storage = {{"x", half_last}, {"z", half_last}},
                  .tolerance = 2e-3});
-  all.push_back(
-      {.name = "strict_depthwise", .technique = "conv.cudnn", .graph = depthwise, .numerics = Numerics::strict});
+  all.push_back({.name = "strict_depthwise",
+                 .technique = "conv.cudnn",
+                 .graph = depthwise,
+                 .numerics = Numerics::strict});
   all.push_back({.name = "half_depthwise",
                  .technique = "conv.cudnn",
                  .graph = depthwise,
