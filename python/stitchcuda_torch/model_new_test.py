@@ -112,7 +112,7 @@ def write_package(folder, task_file, document, call, modules, class_name):
         text = file.read()
     with open(task_file) as file:
         task = file.read()
-    for word, value in {"@name@": "program", "@name_literal@": '"program"', "@libraries@": "[]", "@model_class@": repr(class_name),
+    for word, value in {"@name@": "program", "@name_literal@": '"program"', "@libraries@": "[]", "@needs@": '""', "@model_class@": repr(class_name),
                         "@signature@": repr(json.dumps(signature)), "@call@": repr(json.dumps(call)), "@modules@": repr(modules),
                         "@mode@": '"eval"', "@task@": repr(task)}.items():
         text = text.replace(word, value)
