@@ -198,7 +198,7 @@ class ReferenceServerTest(unittest.TestCase):
         self.assertEqual(self.error("load", task="/nowhere.py")["kind"], "file")
         self.assertEqual(self.error("draw", seed=1, out=self.path("x"))["message"], "no task is loaded")
         for forward, kind in [("raise ValueError('no')", "forward"), ("import sys; sys.exit(3)", "forward"),
-                              ("torch.empty(1 << 55)", "memory"), ("input()", "forward")]:
+                              ("torch.empty(1 << 55)", "too_large"), ("input()", "forward")]:
             self.load_source(forward)
             self.ask("draw", seed=1, out=self.path("inputs"))
             error = self.error("evaluate", inputs=self.path("inputs"), mode="strict", out=self.path("result"))
