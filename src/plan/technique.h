@@ -59,7 +59,7 @@ class Technique {
  public:
   virtual ~Technique() = default;
 
-  virtual std::string_view name() const = 0;  // "conv.vector"
+  virtual std::string_view name() const = 0;  // "kind.idea"
   virtual std::string_view idea() const = 0;  // one line
   virtual Kind kind() const = 0;
   virtual Entry entry() const { return Entry::fast; }
