@@ -29,6 +29,7 @@ struct OptimizeOptions {
   Strategy strategy = Strategy::step_by_step;
   std::chrono::seconds budget{180};
   int tries = 3;              // of a step, as long as the Coder knows something else
+  int window = 4;             // steps in a row without a gain, then the Planner is asked for another list
   double target_seconds = 0;  // a call: good enough; 0: as fast as it gets
   bool tune = true;           // settings tried on the GPU after the steps, with at most a third of the budget
   bool quick = false;         // what ships is judged as the steps are, not by every gate
