@@ -107,6 +107,8 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   add_place(json, "program", optimized->published, command.out);
   warnings.add_to(json);
   if (optimized->regions) json["regions"] = *optimized->regions;
+  if (optimized->cost) json["cost"] = *optimized->cost;
+  json["predicted_seconds"] = optimized->predicted_seconds;
   if (optimized->plain_profile) json["plain_profile"] = *optimized->plain_profile;
   if (optimized->tuning) json["tuning"] = *optimized->tuning;
   const Json cut_off = cut_off_json(*optimized, command.budget);

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/baselines.h"
 #include "cli/bench.h"
+#include "cli/calibrate.h"
 #include "cli/code.h"
 #include "cli/doctor.h"
 #include "cli/import.h"
@@ -36,6 +37,7 @@ struct Options {
   PlanCommand plan;
   OptimizeCommand optimize;
   BenchCommand bench;
+  CalibrateCommand calibrate;
   bool json = false;  // read before the parse, so that its errors are JSON too
 };
 
@@ -282,6 +284,26 @@ void add_optimize(CLI::App& app, Options& options) {
       "--numerics tf32 --budget 600\nstitchcuda optimize model.py --plan plan.json -o program/");
 }
 
+void add_calibrate(CLI::App& app, Options& options) {
+  CalibrateCommand& calibrate = options.calibrate;
+  CLI::App& command =
+      *app.add_subcommand("calibrate", "Fit the cost model to a GPU from measured runs of bench");
+  command
+      .add_option("RUNS", calibrate.runs, "folders that bench wrote on the GPU, or their tasks.jsonl")
+      ->required();
+  command.add_option("--gpu", calibrate.gpu, "the GPU they ran on (default: this machine's GPU, else H200)")
+      ->type_name("NAME");
+  command
+      .add_option("-o,--out", calibrate.out,
+                  "the file to write (default: where plan, optimize and bench look for it)")
+      ->type_name("FILE");
+  add_force(command, calibrate.force);
+  add_json(command, options);
+  command.footer(
+      "stitchcuda bench KernelBench/level1 -o runs/ && stitchcuda calibrate runs/\n"
+      "stitchcuda calibrate runs/ --gpu H200 -o h200.json");
+}
+
 void add_bench(CLI::App& app, Options& options) {
   BenchCommand& bench = options.bench;
   CLI::App& command = *app.add_subcommand("bench", "Optimize many tasks and summarise");
@@ -379,6 +401,7 @@ Result<int> run_command(const std::string& name, const Options& options, Console
   if (name == "plan") return run_plan(options.plan, console);
   if (name == "optimize") return run_optimize(options.optimize, console);
   if (name == "bench") return run_bench(options.bench, console);
+  if (name == "calibrate") return run_calibrate(options.calibrate, console);
   if (name == "code") return run_code(options.code, console);
   if (name == "doctor") return run_doctor(console);
   throw Bug("a command without a body: " + name);
@@ -508,6 +531,7 @@ Result<int> parse_and_run(std::vector<std::string> words, Console& console) {
   add_code(app, options);
   add_optimize(app, options);
   add_bench(app, options);
+  add_calibrate(app, options);
   add_verify(app, options);
   add_receipt(app, options);
   add_package(app, options);
