@@ -41,6 +41,7 @@ struct Profile {
   std::optional<Price> price;          // else prices.json's, else unknown
   bool json_schema = false;            // the server takes the schema of the answer
   bool max_completion_tokens = false;  // what newer OpenAI models call max_tokens
+  bool cache_control = false;          // an OpenAI-compatible server takes caching hints (OpenRouter)
   bool stream = true;
   std::shared_ptr<const Json> extra;  // put into every request's body as it is
   std::string origin = "built in";    // or "FILE:LINE"

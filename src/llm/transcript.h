@@ -45,7 +45,6 @@ class Transcript {
 
  private:
   Transcript() = default;
-  struct Entry;
   std::mutex mutex_;
   std::map<Agent, std::deque<std::shared_ptr<const Json>>> next_;
   std::map<Agent, int> answered_;
