@@ -15,10 +15,13 @@
 #include "cli/code.h"
 #include "cli/doctor.h"
 #include "cli/import.h"
+#include "cli/mcp.h"
 #include "cli/model_options.h"
+#include "cli/notes.h"
 #include "cli/optimize.h"
 #include "cli/package.h"
 #include "cli/plan.h"
+#include "cli/prompts.h"
 #include "cli/show.h"
 #include "cli/verify.h"
 
@@ -38,6 +41,9 @@ struct Options {
   OptimizeCommand optimize;
   BenchCommand bench;
   CalibrateCommand calibrate;
+  NotesCommand notes;
+  PromptsCommand prompts;
+  McpCommand mcp;
   bool json = false;  // read before the parse, so that its errors are JSON too
 };
 
@@ -383,6 +389,54 @@ void add_code(CLI::App& app, Options& options) {
   command.footer("stitchcuda code model.py -o program/\nstitchcuda verify program/ --task model.py");
 }
 
+void add_notes(CLI::App& app, Options& options) {
+  NotesCommand& notes = options.notes;
+  CLI::App& command = *app.add_subcommand("notes", "Search notes on making CUDA kernels fast");
+  command.add_option("QUESTION", notes.question, "words to look for: bank conflicts, wgmma, slow LSTM");
+  command.add_option("--gpu", notes.gpu, "only notes for this GPU or architecture: H200, sm_90, ampere")
+      ->type_name("NAME");
+  command.add_option("-n", notes.most, "how many notes to print (default: 5)")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(1, 1000));
+  command.add_flag("--list", notes.list, "name all notes");
+  command.add_option("--show", notes.show, "print one note")->type_name("NAME");
+  command.add_option("--notes", notes.folder, "a folder of more notes, in the same form")
+      ->type_name("FOLDER");
+  add_json(command, options);
+  command.footer(
+      "stitchcuda notes bank conflicts\nstitchcuda notes pipelined loads --gpu A100 -n 2\n"
+      "stitchcuda notes --show cp-async");
+}
+
+void add_prompts(CLI::App& app, Options& options) {
+  PromptsCommand& prompts = options.prompts;
+  CLI::App& command = *app.add_subcommand("prompts", "Show or check the prompts of LLM brains");
+  command.add_option("ACTION", prompts.action, "list, show or check")->required();
+  command.add_option("NAME", prompts.name, "show: a prompt; check: a folder of prompts");
+  command
+      .add_option("--prompts", prompts.folder, "a folder whose prompts take the place of the built-in ones")
+      ->type_name("FOLDER");
+  add_json(command, options);
+  command.footer(
+      "stitchcuda prompts list\nstitchcuda prompts show coder_answer\nstitchcuda prompts check my_prompts/");
+}
+
+void add_mcp(CLI::App& app, Options& options) {
+  McpCommand& mcp = options.mcp;
+  CLI::App& command = *app.add_subcommand(
+      "mcp", "Serve StitchCUDA's tools to coding agents: the Model Context Protocol on stdio");
+  command
+      .add_option("--root", mcp.roots,
+                  "a folder that tools may read and write, besides the working directory; can be repeated")
+      ->type_name("FOLDER");
+  command.add_option("--python", mcp.python, "the Python to use for tasks")->type_name("PATH");
+  command.add_option("--notes", mcp.notes, "a folder of more notes")->type_name("FOLDER");
+  command.add_option("--prompts", mcp.prompts, "a folder whose prompts take the place of the built-in ones")
+      ->type_name("FOLDER");
+  command.footer(
+      "stitchcuda mcp\nclaude mcp add stitchcuda -- stitchcuda mcp --root ~/kernels\n(docs/mcp.md has more)");
+}
+
 void add_doctor(CLI::App& app, Options& options) {
   CLI::App& command = *app.add_subcommand("doctor", "Show what this machine has and what is missing");
   add_json(command, options);
@@ -403,6 +457,9 @@ Result<int> run_command(const std::string& name, const Options& options, Console
   if (name == "bench") return run_bench(options.bench, console);
   if (name == "calibrate") return run_calibrate(options.calibrate, console);
   if (name == "code") return run_code(options.code, console);
+  if (name == "notes") return run_notes(options.notes, console);
+  if (name == "prompts") return run_prompts(options.prompts, console);
+  if (name == "mcp") return run_mcp(options.mcp, console);
   if (name == "doctor") return run_doctor(console);
   throw Bug("a command without a body: " + name);
 }
@@ -536,6 +593,9 @@ Result<int> parse_and_run(std::vector<std::string> words, Console& console) {
   add_receipt(app, options);
   add_package(app, options);
   add_baselines(app, options);
+  add_notes(app, options);
+  add_prompts(app, options);
+  add_mcp(app, options);
   add_doctor(app, options);
   app.require_subcommand(0, 1);
   app.footer(
