@@ -8,6 +8,7 @@
 #include "agents/brains.h"
 #include "agents/events.h"
 #include "agents/ledger.h"
+#include "agents/llm_session.h"
 #include "base/json.h"
 #include "base/output_folder.h"
 
@@ -26,6 +27,7 @@ struct OptimizeOptions {
   std::string plan_source;  // for errors: the file it was read from
   std::vector<std::string> baselines;
   BrainNames brains;
+  LlmOptions llm;  // for those that are language models
   Strategy strategy = Strategy::step_by_step;
   std::chrono::seconds budget{180};
   int tries = 3;              // of a step, as long as the Coder knows something else
@@ -51,6 +53,7 @@ struct Optimized {
   std::shared_ptr<const Json> cost;     // measured regions beside the model's parts: plan::CostSample
   std::shared_ptr<const Json> regions;  // of what was shipped: name, technique, nodes, estimated seconds
   std::shared_ptr<const Json> plain_profile;  // of the first program, as the profile gate saw it
+  std::shared_ptr<const Json> llm;            // tokens, dollars, seconds by agent; null: nobody was asked
   std::shared_ptr<const Json> tuning;         // what the tuner tried, or why it did not
 };
 

@@ -239,6 +239,47 @@ void add_plan(CLI::App& app, Options& options) {
       "stitchcuda plan model.py -o plan.json\nstitchcuda code model.py --plan plan.json -o program/");
 }
 
+void add_llm(CLI::App& command, OptimizeCommand& optimize) {
+  constexpr const char* group = "Language models";
+  auto brain = [&](const char* flag, std::string& name, const char* about) {
+    command.add_option(flag, name, about)->type_name("BRAIN")->group(group);
+  };
+  brain("--planner", optimize.planner, "who plans: builtin, or llm:PROFILE[/MODEL] (default: builtin)");
+  brain("--coder", optimize.coder, "who writes: builtin, or llm:PROFILE[/MODEL] (default: builtin)");
+  brain("--verifier", optimize.verifier,
+        "who explains what the gates found: builtin, or llm:PROFILE[/MODEL] (default: builtin)");
+  command
+      .add_option("--coder-style", optimize.coder_style,
+                  "answer: one request a try; agent: with tools and turns (default: answer)")
+      ->type_name("STYLE")
+      ->group(group);
+  command
+      .add_option("--llm-regions", optimize.llm_regions,
+                  "how many regions an LLM Coder writes, most to gain first (default: 3)")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(1, 1000))
+      ->group(group);
+  command
+      .add_flag("--whole-program", optimize.whole_program, "an LLM Coder writes the whole pass as one source")
+      ->group(group);
+  command.add_option("--max-tokens", optimize.max_tokens, "tokens that all models may use together")
+      ->type_name("NUMBER")
+      ->check(CLI::PositiveNumber)
+      ->group(group);
+  command.add_option("--max-dollars", optimize.max_dollars, "dollars that all models may cost together")
+      ->type_name("NUMBER")
+      ->check(CLI::PositiveNumber)
+      ->group(group);
+  auto file = [&](const char* flag, std::string& path, const char* about, const char* type) {
+    command.add_option(flag, path, about)->type_name(type)->group(group);
+  };
+  file("--config", optimize.config, "profiles (default: ./stitchcuda.toml, then the user's config.toml)", "FILE");
+  file("--record", optimize.record, "append every request and answer to this file, never a key", "FILE");
+  file("--replay", optimize.replay, "answer from such a file instead of asking anybody", "FILE");
+  file("--prompts", optimize.prompts, "prompts of your own (see stitchcuda prompts)", "FOLDER");
+  file("--notes", optimize.notes, "notes of your own (see stitchcuda notes)", "FOLDER");
+}
+
 void add_optimize(CLI::App& app, Options& options) {
   OptimizeCommand& optimize = options.optimize;
   CLI::App& command = *app.add_subcommand("optimize", "Turn a model into a verified, faster CUDA program");
@@ -282,12 +323,14 @@ void add_optimize(CLI::App& app, Options& options) {
   command.add_option("--class", optimize.model_class, "the class to import, instead of Model")
       ->type_name("NAME");
   command.add_option("--python", optimize.python, "the Python to use for the task")->type_name("PATH");
+  add_llm(command, optimize);
   add_mode(command, optimize.mode);
   add_force(command, optimize.force);
   add_json(command, options);
   command.footer(
       "stitchcuda optimize examples/lenet5.py -o lenet5/\nstitchcuda optimize model.py -o program/ "
-      "--numerics tf32 --budget 600\nstitchcuda optimize model.py --plan plan.json -o program/");
+      "--numerics tf32 --budget 600\nstitchcuda optimize model.py --plan plan.json -o program/\n"
+      "stitchcuda optimize model.py -o program/ --coder llm:ollama/qwen2.5-coder --coder-style agent");
 }
 
 void add_calibrate(CLI::App& app, Options& options) {
