@@ -26,7 +26,15 @@ TEST(AnthropicWire, Body) {
         {"type": "text", "text": "Go on.", "cache_control": {"type": "ephemeral"}}]}],
     "tools": [{"name": "read", "description": "Reads a file.", "input_schema":
       {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"], "additionalProperties": false}}],
-    "temperature": 0.5, "stream": true})"));
+    "stream": true})"));
+}
+
+TEST(AnthropicWire, TemperaturesOnlyWhereTheProfileHasOne) {
+  Profile profile{.name = "p", .api = Api::anthropic, .model = "m", .temperature = 0.25};
+  EXPECT_EQ(anthropic_wire().body(profile, full_request())["temperature"], 0.5);
+  EXPECT_EQ(anthropic_wire().body(profile, request("?"))["temperature"], 0.25);
+  profile.temperature.reset();
+  EXPECT_FALSE(anthropic_wire().body(profile, full_request()).contains("temperature"));
 }
 
 TEST(AnthropicWire, WhatTheApiRefusesIsNotSent) {
@@ -62,7 +70,7 @@ Reply sample() {
   Reply reply{.text = "Grüße, here it is.", .reasoning = "let me see", .model = "m-1"};
   reply.tool_calls = {{"c1", "read", R"({"path":"a"})"}, {"c2", "list", "{}"}};
   reply.finish = Finish::tool_calls;
-  reply.usage = {.input = 120, .output = 30, .cached = 100, .cache_write = 5};
+  reply.usage = {.input = 120, .output = 30, .cached = 100, .cache_write = 5, .reasoning = 12};
   return reply;
 }
 
@@ -80,6 +88,7 @@ void expect_sample(const Result<Reply>& reply, const std::string& empty_call) {
   EXPECT_EQ(reply->usage.output, 30);
   EXPECT_EQ(reply->usage.cached, 100);
   EXPECT_EQ(reply->usage.cache_write, 5);
+  EXPECT_EQ(reply->usage.reasoning, 12);
   // As it came, to go back beside the calls.
   ASSERT_TRUE(reply->message().reasoning_blocks);
   EXPECT_EQ(*reply->message().reasoning_blocks,

@@ -42,6 +42,8 @@ TEST(OpenAiWire, TheProfileDecides) {
   EXPECT_FALSE(body.contains("max_tokens") || body.contains("stream") || body.contains("stream_options"));
   EXPECT_EQ(body["max_completion_tokens"], 77);
   EXPECT_EQ(body["temperature"], 0.25);
+  profile.temperature.reset();
+  EXPECT_FALSE(openai_wire().body(profile, full_request()).contains("temperature"));
   EXPECT_EQ(body["seed"], 7);
   EXPECT_EQ(body["response_format"]["json_schema"]["schema"], *ask.answer_schema);
   EXPECT_EQ(body["messages"][0]["content"][0]["cache_control"]["type"], "ephemeral");
