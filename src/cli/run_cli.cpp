@@ -16,6 +16,7 @@
 #include "cli/doctor.h"
 #include "cli/import.h"
 #include "cli/mcp.h"
+#include "cli/llm.h"
 #include "cli/model_options.h"
 #include "cli/notes.h"
 #include "cli/optimize.h"
@@ -44,6 +45,7 @@ struct Options {
   NotesCommand notes;
   PromptsCommand prompts;
   McpCommand mcp;
+  LlmCommand llm;
   bool json = false;  // read before the parse, so that its errors are JSON too
 };
 
@@ -478,6 +480,30 @@ void add_mcp(CLI::App& app, Options& options) {
       ->type_name("FOLDER");
   command.footer(
       "stitchcuda mcp\nclaude mcp add stitchcuda -- stitchcuda mcp --root ~/kernels\n(docs/mcp.md has more)");
+void add_llm(CLI::App& app, Options& options) {
+  LlmCommand& llm = options.llm;
+  CLI::App& command = *app.add_subcommand("llm", "List the LLM servers that are known, or ask one");
+  command
+      .add_option("ACTION", llm.action, "list: the profiles; ask: send a text, to see whether a server works")
+      ->required();
+  command.add_option("PROFILE", llm.profile, "of ask: PROFILE or PROFILE/MODEL");
+  command.add_option("TEXT", llm.text, "of ask: what to say");
+  command.add_option("--system", llm.system, "the system prompt")->type_name("TEXT");
+  command.add_flag("--stream", llm.stream, "print the answer as it comes");
+  command.add_option("--max-tokens", llm.max_tokens, "of the answer (default: the profile's)")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(1, 10000000));
+  command
+      .add_option("--config", llm.config,
+                  "the file with [llm.NAME] profiles (default: stitchcuda.toml, then the one in ~/.config)")
+      ->type_name("FILE");
+  command.add_option("--transcript", llm.transcript, "append the request and the answer as a line of JSON")
+      ->type_name("FILE");
+  add_json(command, options);
+  command.footer(
+      "stitchcuda llm list\n"
+      "stitchcuda llm ask ollama/qwen2.5-coder \"hello\" --stream\n"
+      "OPENAI_API_KEY=… stitchcuda llm ask openai/gpt-5-mini \"hello\" --json");
 }
 
 void add_doctor(CLI::App& app, Options& options) {
@@ -503,6 +529,7 @@ Result<int> run_command(const std::string& name, const Options& options, Console
   if (name == "notes") return run_notes(options.notes, console);
   if (name == "prompts") return run_prompts(options.prompts, console);
   if (name == "mcp") return run_mcp(options.mcp, console);
+  if (name == "llm") return run_llm(options.llm, console);
   if (name == "doctor") return run_doctor(console);
   throw Bug("a command without a body: " + name);
 }
@@ -639,6 +666,7 @@ Result<int> parse_and_run(std::vector<std::string> words, Console& console) {
   add_notes(app, options);
   add_prompts(app, options);
   add_mcp(app, options);
+  add_llm(app, options);
   add_doctor(app, options);
   app.require_subcommand(0, 1);
   app.footer(
