@@ -19,6 +19,7 @@ constexpr uintmax_t most_program_bytes = 64 << 20;
 Result<void> copy_program(const fs::path& from, const fs::path& to) {
   std::error_code ec;
   uintmax_t bytes = 0;
+  fs::create_directories(to, ec);
   fs::recursive_directory_iterator walk(from, ec);
   if (ec) return at(from.string(), work_error("read", ec.message()));
   for (const auto& entry : walk) {
