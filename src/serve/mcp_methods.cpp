@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "base/terminal.h"
@@ -46,6 +47,15 @@ Json resource_json(const Resource& resource) {
 const std::vector<std::string>& protocol_versions() {
   static const std::vector<std::string> all = {"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"};
   return all;
+}
+
+bool McpSession::is_known(std::string_view method) {
+  static constexpr std::array<std::string_view, 10> all = {"initialize",     "ping",
+                                                           "tools/list",     "tools/call",
+                                                           "resources/list", "resources/templates/list",
+                                                           "resources/read", "prompts/list",
+                                                           "prompts/get",    "logging/setLevel"};
+  return std::ranges::find(all, method) != all.end();
 }
 
 Result<Json> McpSession::answer(const std::string& method, const Json& params, int& code) {

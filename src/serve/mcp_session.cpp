@@ -87,7 +87,8 @@ void McpSession::take_message(const Json& message, const Reply& reply) {
     take_notification(method, params);
     return reply(nullptr);
   }
-  if (!greeted_ && method != "initialize" && method != "ping")
+  // Newer clients first ask for methods that we don't have, to see how old we are: those are answered below.
+  if (!greeted_ && is_known(method) && method != "initialize" && method != "ping")
     return refuse(id, rpc::invalid_request, "the session begins with initialize");
   if (method == "tools/call") return call_tool(id, params, reply);
   if (method == "logging/setLevel") {

@@ -44,6 +44,7 @@ class McpSession {
   void send(const Json& message) { out_.send(line_of(message)); }
 
   // mcp_methods.cpp: requests that are answered at once
+  static bool is_known(std::string_view method);
   Result<Json> answer(const std::string& method, const Json& params, int& code);
   Json initialize(const Json& params);
   Json list_tools() const;

@@ -90,6 +90,7 @@ TEST_F(Mcp, AgreesOnAVersion) {
 TEST_F(Mcp, BeginsWithInitialize) {
   EXPECT_TRUE(client.ask("ping").contains("result"));
   EXPECT_EQ(client.ask("tools/list")["error"]["message"], "the session begins with initialize");
+  EXPECT_EQ(client.ask("server/discover")["error"]["code"], -32601);
   EXPECT_EQ(client.ask("initialize")["error"]["code"], -32602);
 }
 
