@@ -70,6 +70,9 @@ Result<int> run_prompts(const PromptsCommand& command, Console& console) {
     if (command.name.empty())
       return user_error("usage", "a folder is required", "stitchcuda prompts check FOLDER");
     STITCH_TRY(const auto all, prompts::with_folder(command.name));
+    if (std::ranges::all_of(all, [](const prompts::Prompt& prompt) { return prompt.file.empty(); }))
+      return at(command.name, user_error("prompts", "there are no prompts in this folder",
+                                         "files such as coder_answer.md: stitchcuda prompts list"));
     report_check(all, command.name, console);
     return 0;
   }
