@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "code/expression/print.h"
 #include "code/lines.h"
+#include "code/loops/headers.h"
 #include "program/fold.h"
 
 namespace stitch::code::loops {
@@ -157,6 +158,21 @@ Block launches(const RegionRequest& request, const std::vector<Kernel>& kernels,
   return out;
 }
 
+std::string includes_of(const RegionRequest& request, const std::vector<Kernel>& kernels,
+                        const Block& launching) {
+  std::set<std::string> headers = headers_of(launching);
+  headers.insert("stitch/runtime/errors.h");
+  if (!kernels.empty()) headers.insert("stitch/kernels/loops_math.h");  // expf, INFINITY
+  for (const Kernel& kernel : kernels) headers.merge(headers_of(kernel.body));
+  for (const auto* places : {&request.reads, &request.weights, &request.writes})
+    for (const Place& place : *places)
+      if (place.dtype == DType::f16 || place.dtype == DType::bf16)
+        headers.insert("stitch/kernels/loops_vector.h");
+  std::string out;
+  for (const std::string& header : headers) out += format("#include \"{}\"\n", header);
+  return out;
+}
+
 }  // namespace
 
 int64_t divided_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
@@ -201,8 +217,8 @@ std::vector<size_t> joinable(const Shape& shape, int64_t width) {
   return out;
 }
 
-bool Attempt::better_than(const Attempt& other) const {
-  auto merit = [](const Attempt& each) {
+bool Draft::better_than(const Draft& other) const {
+  auto merit = [](const Draft& each) {
     return std::tuple(each.kernel.width > 1 ? each.loads.vectorised - each.loads.scattered : 0,
                       each.kernel.width, -each.loads.repeated, -operations(each.kernel.body));
   };
@@ -261,12 +277,6 @@ std::string traffic_text(const RegionRequest& request) {
 RegionCode assemble(const RegionRequest& request, const std::string& idea, const std::vector<Kernel>& kernels,
                     const Workspace& workspace) {
   RegionCode code;
-  code.includes =
-      "#include \"stitch/kernels/loops_math.h\"\n#include \"stitch/kernels/loops_vector.h\"\n"
-      "#include \"stitch/kernels/loops_random.h\"\n#include \"stitch/kernels/loops_reduce.h\"\n"
-      "#include \"stitch/kernels/loops_scan.h\"\n#include \"stitch/kernels/loops_sort.h\"\n"
-      "#include \"stitch/kernels/loops_team.h\"\n"
-      "#include \"stitch/runtime/launch.h\"\n#include \"stitch/runtime/tensors.h\"\n";
   std::set<const Place*> used;
   for (const Kernel& kernel : kernels) {
     used.insert(kernel.used.begin(), kernel.used.end());
@@ -296,14 +306,15 @@ RegionCode assemble(const RegionRequest& request, const std::string& idea, const
   const std::string function = "enqueue_" + request.name;
   code.declaration = function_head("StitchStatus", function, parameters, ");");
 
+  const Block launching = launches(request, kernels, workspace);
+  code.includes = includes_of(request, kernels, launching);
   code.source = comment(idea);
   if (!kernels.empty()) {
     code.source += "namespace {\n\n";
     for (const Kernel& kernel : kernels) code.source += kernel_text(request, kernel, workspace) + "\n";
     code.source += "}  // namespace\n\n";
   }
-  code.source += function_head("StitchStatus", function, parameters, ") {") +
-                 text_of(launches(request, kernels, workspace), 2) + "}\n";
+  code.source += function_head("StitchStatus", function, parameters, ") {") + text_of(launching, 2) + "}\n";
   return code;
 }
 
