@@ -14,7 +14,8 @@ int main(int count, char** words) {
   emulated::CompileOptions options;
   options.time_limit = std::chrono::hours(24);  // whoever started this holds the clock
   options.extra_flags = {"-fvisibility=hidden"};
-  fs::path source, out;
+  std::vector<fs::path> sources;
+  fs::path out;
   if (count > 1 && std::string_view(words[1]) == "object") options.extra_flags.emplace_back("-c");
   for (int i = 2; i < count; ++i) {
     const std::string_view word = words[i];
@@ -24,14 +25,14 @@ int main(int count, char** words) {
     else if (word == "--no-optimise")
       options.optimise = false;
     else {
-      if (word == "--source") source = value;
+      if (word == "--source") sources.emplace_back(value);
       if (word == "--out") out = value;
       if (word == "--include") options.include_dirs.emplace_back(value);
-      if (word == "--object") options.extra_flags.emplace_back(value);
+      if (word == "--object") options.objects.emplace_back(value);
       ++i;
     }
   }
-  auto built = emulated::compile_emulated({source}, out, options);
+  auto built = emulated::compile_emulated(sources, out, options);
   if (built) return 0;
   std::printf("\n%s\n", to_json(built.error()).dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
   return built.error().exit_code();
