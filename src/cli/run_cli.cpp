@@ -241,7 +241,7 @@ void add_plan(CLI::App& app, Options& options) {
       "stitchcuda plan model.py -o plan.json\nstitchcuda code model.py --plan plan.json -o program/");
 }
 
-void add_llm(CLI::App& command, OptimizeCommand& optimize) {
+void add_brains(CLI::App& command, OptimizeCommand& optimize) {
   constexpr const char* group = "Language models";
   auto brain = [&](const char* flag, std::string& name, const char* about) {
     command.add_option(flag, name, about)->type_name("BRAIN")->group(group);
@@ -325,7 +325,7 @@ void add_optimize(CLI::App& app, Options& options) {
   command.add_option("--class", optimize.model_class, "the class to import, instead of Model")
       ->type_name("NAME");
   command.add_option("--python", optimize.python, "the Python to use for the task")->type_name("PATH");
-  add_llm(command, optimize);
+  add_brains(command, optimize);
   add_mode(command, optimize.mode);
   add_force(command, optimize.force);
   add_json(command, options);
