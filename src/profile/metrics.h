@@ -58,8 +58,10 @@ enum class Metric : uint8_t {
   stores,
   shared_loads,
   shared_stores,
-  atomics,
-  barriers,  // of warps
+  atomics,      // of warps, as the four above
+  reductions,   // atomics whose value nobody reads
+  barriers,     // of blocks
+  spill_bytes,  // by ptxas: loads and stores
 };
 
 enum class Unit : uint8_t { seconds, percent, bytes, count, ratio };
@@ -68,7 +70,9 @@ struct MetricInfo {
   Metric metric;
   std::string_view name;  // in JSON: global_load_sectors
   Unit unit;
-  std::string_view counter;  // Nsight Compute's name for GH100; empty: it is derived or comes from elsewhere
+  std::string_view
+      counter;            // Nsight Compute's name for it; empty: it comes from the build or the emulated GPU
+  std::string_view over;  // a counter that it is divided by
   std::string_view meaning;
 };
 std::span<const MetricInfo> metric_table();
@@ -98,9 +102,11 @@ Result<KernelMetrics> metrics_from_json(const Json& json);
 KernelMetrics metrics_of_launch(const runner::Activity& launch, const device::KernelResources* built,
                                 const GpuSpec& gpu);
 
-// The comma-separated list that ncu --metrics takes, and its --csv --page raw output read back. Units are
-// converted, n/a left out, other lines ignored; a row a kernel's name, the mean of its launches.
-std::string ncu_metrics();
-Result<std::vector<KernelMetrics>> parse_ncu(std::string_view csv);
+// Names of all counters in the table, each once.
+std::vector<std::string> counter_names();
+// What the table makes of counters by their names, in base units (seconds, bytes, %).
+void add_counters(KernelMetrics& metrics, const std::map<std::string, double>& counters);
+// What the emulated GPU counted for an activity.
+void add_emulated(KernelMetrics& metrics, const std::map<std::string, double>& counters);
 
 }  // namespace stitch::profile

@@ -1,5 +1,5 @@
 // The rule engine: a timeline, counters where there are some, and what the work is, become one bottleneck
-// with its evidence and one suggestion. rules.cpp has the rules as one table.
+// with its evidence and one suggestion. kernel_rules.cpp and call_rules.cpp have the rules, a table each.
 #pragma once
 
 #include <optional>
@@ -63,6 +63,10 @@ struct Subject {
 // One subject, alone.
 Diagnosis diagnose(const Subject& subject, const GpuSpec& gpu);
 
+// The roofline's two times for work on a GPU.
+double memory_seconds(const Work& work, const GpuSpec& gpu);
+double compute_seconds(const Work& work, const GpuSpec& gpu);
+
 struct Diagnoses {
   Diagnosis whole;
   std::vector<Diagnosis> regions;  // longest first
@@ -71,12 +75,13 @@ struct Diagnoses {
 Diagnoses diagnose(const Timeline& timeline, const std::vector<Subject>& subjects, const GpuSpec& gpu);
 Json to_json(const Diagnoses& diagnoses);
 
-// The table, for documents and tests.
+// The tables, in the order in which rules are tried: those of a call, then those of a kernel.
 struct RuleInfo {
   std::string_view name;
   Bottleneck bottleneck;
   std::string_view when;
 };
-std::vector<RuleInfo> rule_table();
+std::vector<RuleInfo> call_rules();
+std::vector<RuleInfo> kernel_rules();
 
 }  // namespace stitch::profile

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <string_view>
 
 #include "base/json.h"
 #include "base/result.h"
@@ -33,6 +35,7 @@ struct Activity {
   int64_t shared_bytes = 0;
   int64_t correlation = 0;  // the same number: the call, and what it made the device do; 0: not known
   bool in_graph = false;    // a node of a CUDA graph
+  std::map<std::string, double> counters;  // the emulated GPU's, by their names in profile/metrics.h
 
   int64_t nanoseconds() const { return end_ns - start_ns; }
   bool operator==(const Activity&) const = default;

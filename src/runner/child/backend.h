@@ -54,8 +54,8 @@ class Backend {
   virtual void forbid(Address, int64_t) {}
   virtual void permit(Address, int64_t) {}
 
-  // What the device does between the two. Refused where nobody can tell.
-  virtual Result<void> start_profile() = 0;
+  // What the device does between the two, and with `host_calls` the CUDA API. Refused where nobody can tell.
+  virtual Result<void> start_profile(bool host_calls) = 0;
   virtual Result<std::vector<Activity>> end_profile() = 0;
 };
 

@@ -145,7 +145,7 @@ class CudaBackend final : public Backend {
     for (Address address : pieces) driver_.free(address);
   }
 
-  Result<void> start_profile() override { return start_cuda_profile(); }
+  Result<void> start_profile(bool host_calls) override { return start_cuda_profile(host_calls); }
   Result<std::vector<Activity>> end_profile() override { return end_cuda_profile(); }
 
  private:

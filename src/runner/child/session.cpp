@@ -466,19 +466,16 @@ Json Session::profile(const Json& request) {
   outputs_ = fresh_outputs(request.at("outputs"), 0, 0);
   std::vector<StitchTensor> in = as_arguments(set(request)), out = as_arguments(outputs_);
   sound(backend_->synchronise());
-  if (auto started = backend_->start_profile(); !started)
+  if (request.value("warm", false)) {
+    run(-1, in, out);
+    sound(backend_->synchronise());
+  }
+  if (auto started = backend_->start_profile(request.value("host_calls", false)); !started)
     throw Refusal{STITCH_UNSUPPORTED, started.error().message};
   run(-1, in, out);
   sound(backend_->synchronise());
   Json activities = Json::array();
-  for (const Activity& activity : sound(backend_->end_profile()))
-    activities.push_back({{"name", activity.name},
-                          {"start_ns", activity.start_ns},
-                          {"end_ns", activity.end_ns},
-                          {"grid", activity.grid},
-                          {"block", activity.block},
-                          {"registers", activity.registers},
-                          {"shared_bytes", activity.shared_bytes}});
+  for (const Activity& activity : sound(backend_->end_profile())) activities.push_back(to_json(activity));
   Json reply = yes();
   reply["activities"] = std::move(activities);
   return reply;
