@@ -1,9 +1,23 @@
 #include "profile/ncu.h"
 
+#include <cctype>
+
 #include "base/process.h"
 #include "base/text.h"
 
 namespace stitch::profile {
+
+namespace {
+
+// Names in a regular expression: whatever means something there stands for any character.
+std::vector<std::string> plain(std::vector<std::string> names) {
+  for (std::string& name : names)
+    for (char& c : name)
+      if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_') c = '.';
+  return names;
+}
+
+}  // namespace
 
 Result<std::vector<std::string>> ncu_words(const NcuOptions& options) {
   const auto program = find_program("ncu");
@@ -30,7 +44,7 @@ Result<std::vector<std::string>> ncu_words(const NcuOptions& options) {
                                     join(counter_names(), ",")};
   if (options.marked) words.insert(words.end(), {"--profile-from-start", "off"});
   if (!options.kernels.empty())
-    words.insert(words.end(), {"--kernel-name", "regex:^(" + join(options.kernels, "|") + ")$"});
+    words.insert(words.end(), {"--kernel-name", "regex:^(" + join(plain(options.kernels), "|") + ")$"});
   if (options.launches > 0) words.insert(words.end(), {"--launch-count", std::to_string(options.launches)});
   if (!options.log.empty()) words.insert(words.end(), {"--log-file", options.log.string()});
   return words;

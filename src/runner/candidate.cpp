@@ -188,7 +188,9 @@ Reply<std::monostate> Candidate::unshare() {
   return state_->ask({{"do", "unshare"}});
 }
 
-bool Candidate::can_share() const { return state_->options.python.empty() && state_->options.tool.empty(); }
+bool Candidate::can_share() const {
+  return state_->options.python.empty() && state_->options.tool.empty() && state_->options.around.empty();
+}
 
 Reply<int> Candidate::place(std::span<const TensorAt> inputs) {
   return state_->ask<int>({{"do", "place"}, {"inputs", to_wire(inputs)}},
@@ -265,6 +267,7 @@ Reply<std::vector<Activity>> Candidate::profile(int set, std::span<const TensorT
   Json request = {{"do", "profile"}, {"set", set}, {"outputs", to_wire(outputs)}};
   if (options.host_calls) request["host_calls"] = true;
   if (options.warm) request["warm"] = true;
+  if (options.outside) request["outside"] = true;
   return state_->ask<std::vector<Activity>>(std::move(request), [](const Json& json, const Answer&) {
     std::vector<Activity> out;
     for (const Json& item : json.at("activities")) {

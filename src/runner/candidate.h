@@ -42,6 +42,7 @@ struct Options {
   // compute-sanitizer's tool around it: memcheck, racecheck, initcheck. Such a tool needs freedoms that the
   // walls refuse, so only the limits stand: for programs that were found right behind the walls.
   std::string tool;
+  std::vector<std::string> around;  // the words of any other such tool, a profiler's: they come before ours
   // Folders it may read besides the system's. A program in one of them is loaded where it lies; any other is
   // copied into the candidate's scratch folder first.
   std::vector<fs::path> readable;
@@ -125,6 +126,7 @@ struct Called {
 struct ProfileOptions {
   bool host_calls = false;  // calls of the CUDA API too, where the profiler sees them
   bool warm = false;        // the same call once before: graphs captured, kernels loaded
+  bool outside = false;     // a profiler around the process records: nothing is told here
 };
 
 struct Range {

@@ -470,6 +470,15 @@ Json Session::profile(const Json& request) {
     run(-1, in, out);
     sound(backend_->synchronise());
   }
+  if (request.value("outside", false)) {
+    backend_->mark_profile(true);
+    run(-1, in, out);
+    sound(backend_->synchronise());
+    backend_->mark_profile(false);
+    Json reply = yes();
+    reply["activities"] = Json::array();
+    return reply;
+  }
   if (auto started = backend_->start_profile(request.value("host_calls", false)); !started)
     throw Refusal{STITCH_UNSUPPORTED, started.error().message};
   run(-1, in, out);
