@@ -18,6 +18,7 @@
 #include "cli/optimize.h"
 #include "cli/package.h"
 #include "cli/plan.h"
+#include "cli/profile.h"
 #include "cli/show.h"
 #include "cli/verify.h"
 
@@ -36,6 +37,7 @@ struct Options {
   PlanCommand plan;
   OptimizeCommand optimize;
   BenchCommand bench;
+  ProfileCommand profile;
   bool json = false;  // read before the parse, so that its errors are JSON too
 };
 
@@ -361,6 +363,50 @@ void add_code(CLI::App& app, Options& options) {
   command.footer("stitchcuda code model.py -o program/\nstitchcuda verify program/ --task model.py");
 }
 
+void add_profile(CLI::App& app, Options& options) {
+  ProfileCommand& profile = options.profile;
+  CLI::App& command = *app.add_subcommand(
+      "profile", "Show what a call does on the device, PyTorch's and a program's, and what limits it");
+  command.add_option("TARGET", profile.target, "a program folder, a .cu file, or a model's .py file")
+      ->required();
+  command.add_option("--task", profile.task, "the program's model: a .py file or a graph folder")
+      ->type_name("MODEL");
+  command.add_option("--program", profile.program, "the model's program: a folder or a .cu file")
+      ->type_name("PROGRAM");
+  command.add_option("--html", profile.html, "write a page with both timelines, to zoom and pan")
+      ->type_name("FILE");
+  command.add_option("--trace", profile.trace, "write a trace for chrome://tracing or Perfetto")
+      ->type_name("FILE");
+  command.add_flag("--counters", profile.counters,
+                   "read hardware counters of the hottest kernels with ncu; on the emulated GPU its own");
+  command
+      .add_option("--nsys", profile.nsys, "also write a report of Nsight Systems, where nsys is installed")
+      ->type_name("FILE");
+  command
+      .add_option("--baseline", profile.baseline,
+                  "PyTorch's side: eager, eager-graph, compile, compile-graph or none (default: eager)")
+      ->type_name("NAME");
+  command
+      .add_option("--numerics", profile.numerics,
+                  "numerics class of PyTorch's side: strict, default, tf32 or half (default: default)")
+      ->type_name("CLASS");
+  command.add_option("--device", profile.device, "cuda or emulated (default: cuda if there is a GPU)")
+      ->type_name("NAME");
+  command
+      .add_option("--gpu", profile.gpu, "the GPU to estimate for (default: this machine's GPU, else H200)")
+      ->type_name("NAME");
+  command.add_option("--class", profile.model_class, "the model's class, instead of Model")
+      ->type_name("NAME");
+  command.add_option("--python", profile.python, "the Python to use for the model")->type_name("PATH");
+  add_mode(command, profile.mode);
+  add_force(command, profile.force);
+  add_json(command, options);
+  command.footer(
+      "stitchcuda profile program/ --task model.py --html profile.html\n"
+      "stitchcuda profile program/ --counters --trace profile.json\n"
+      "stitchcuda profile model.py --baseline compile-graph");
+}
+
 void add_doctor(CLI::App& app, Options& options) {
   CLI::App& command = *app.add_subcommand("doctor", "Show what this machine has and what is missing");
   add_json(command, options);
@@ -380,6 +426,7 @@ Result<int> run_command(const std::string& name, const Options& options, Console
   if (name == "optimize") return run_optimize(options.optimize, console);
   if (name == "bench") return run_bench(options.bench, console);
   if (name == "code") return run_code(options.code, console);
+  if (name == "profile") return run_profile(options.profile, console);
   if (name == "doctor") return run_doctor(console);
   throw Bug("a command without a body: " + name);
 }
@@ -512,6 +559,7 @@ Result<int> parse_and_run(std::vector<std::string> words, Console& console) {
   add_receipt(app, options);
   add_package(app, options);
   add_baselines(app, options);
+  add_profile(app, options);
   add_doctor(app, options);
   app.require_subcommand(0, 1);
   app.footer(

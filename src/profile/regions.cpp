@@ -191,4 +191,23 @@ void estimate_times(Timeline& timeline, const Manifest& manifest, const Graph* g
   estimate_times(timeline, seconds);
 }
 
+Timeline estimate_pytorch(const Graph& graph, const GpuSpec& gpu) {
+  const GraphCost cost = stitch::cost(graph);
+  const Floor floor = floor_of(graph, cost, gpu);
+  std::vector<Activity> activities;
+  std::vector<double> seconds;
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    if (cost.nodes[n].bytes <= 0 && cost.nodes[n].flops <= 0) continue;  // a view
+    const Node& node = graph.nodes[n];
+    std::string title(info(node.op).name);
+    if (!node.module.empty()) title += " of " + node.module;
+    activities.push_back({.name = std::move(title)});
+    seconds.push_back(gpu.kernel_overhead + floor.nodes[n].seconds() / 0.85);
+  }
+  Timeline out = make_timeline(Side::pytorch, gpu.name, std::move(activities));
+  estimate_times(out, seconds);
+  out.note = "no GPU here: a kernel per operator, each with the cost model's estimate";
+  return out;
+}
+
 }  // namespace stitch::profile

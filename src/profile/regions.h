@@ -32,4 +32,8 @@ std::vector<Subject> subjects_of(const Timeline& timeline, const Manifest& manif
 // On the emulated GPU: each region's launches get the time that its work takes at what good kernels reach.
 void estimate_times(Timeline& timeline, const Manifest& manifest, const Graph* graph, const GpuSpec& gpu);
 
+// PyTorch's call where it can't be measured: a kernel a node, each as long as its traffic or arithmetic
+// takes.
+Timeline estimate_pytorch(const Graph& graph, const GpuSpec& gpu);
+
 }  // namespace stitch::profile
