@@ -71,8 +71,9 @@ class EmulatedToolchain final : public Toolchain {
     for (const std::string& part : {std::string("emulated/1"), version, tool, headers, processor()})
       sum.add_field(part);
     if (request.address_sanitizer) out->options_.emplace_back("--asan");
+    if (request.count_accesses) out->options_.emplace_back("--count-accesses");
     if (!request.optimise) out->options_.emplace_back("--no-optimise");
-    sum.add_field(format("{} {}", request.address_sanitizer, request.optimise));
+    sum.add_field(format("{} {} {}", request.address_sanitizer, request.optimise, request.count_accesses));
     // Where a library looks for the runtime is written into it.
     sum.add_field(out->installation_.runtime.string());
     out->identity_ = sum.hex();

@@ -149,9 +149,15 @@ Diagnoses diagnose(const Timeline& timeline, const std::vector<Subject>& subject
     if (whole > 0) out.regions.back().share = subject.seconds / whole;
   }
   std::ranges::stable_sort(out.regions, std::greater(), &Diagnosis::seconds);
-  if (timeline.times == Times::measured)
+  // Estimates have no gaps to look at; how short kernels are they know.
+  const auto holds = [&](const Rule& rule) {
+    const bool looks = timeline.times == Times::measured ||
+                       (timeline.times == Times::estimated && rule.find == many_short_kernels);
+    return looks ? rule.find(seen) : Found();
+  };
+  if (timeline.times != Times::none)
     for (const Rule& rule : rules)
-      if (Found found = rule.find(seen)) {
+      if (Found found = holds(rule)) {
         out.whole = {.subject = "program",
                      .bottleneck = rule.info.bottleneck,
                      .rule = std::string(rule.info.name),
@@ -160,7 +166,9 @@ Diagnoses diagnose(const Timeline& timeline, const std::vector<Subject>& subject
                      .evidence = std::move(found->evidence),
                      .suggestion = std::move(found->suggestion),
                      .expected_gain_seconds = std::clamp(found->gain, 0.0, whole)};
-        if (timeline.host.empty()) out.whole.missing = "the host's calls were not recorded";
+        out.whole.missing = timeline.times == Times::estimated ? "times are the cost model's estimates"
+                            : timeline.host.empty()            ? "the host's calls were not recorded"
+                                                               : "";
         return out;
       }
   if (out.regions.empty()) {
@@ -178,9 +186,9 @@ Diagnoses diagnose(const Timeline& timeline, const std::vector<Subject>& subject
   out.whole.seconds = whole;
   out.whole.share = 1;
   out.whole.suggestion = format("in {}: {}", chosen.subject, chosen.suggestion);
-  out.whole.evidence.insert(out.whole.evidence.begin(),
-                            {{"share_of_" + chosen.subject, 100 * chosen.share, "%"},
-                             {"idle_share", 100 * seen.summary.idle_share(), "%"}});
+  out.whole.evidence.insert(
+      out.whole.evidence.begin(),
+      {{"share_of_call", 100 * chosen.share, "%"}, {"idle_share", 100 * seen.summary.idle_share(), "%"}});
   if (timeline.times == Times::estimated)
     out.whole.missing =
         "times are the cost model's estimates" + (out.whole.missing.empty() ? "" : "; " + out.whole.missing);

@@ -179,6 +179,7 @@ Result<device::Built> build_it(const CollectOptions& options, const Package& pac
   const bool emulated = options.device == runner::Device::emulated;
   request.target = emulated ? device::Target::emulated : device::Target::cuda;
   request.needs = package.manifest.needs;
+  request.count_accesses = emulated && options.counters;
   if (!options.gpu.architecture.name.empty()) request.architecture = options.gpu.architecture.name;
   return device::build(request, options.on_progress);
 }

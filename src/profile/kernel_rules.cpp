@@ -88,7 +88,7 @@ std::vector<Figure> with_roofs(const Seen& seen, std::vector<Figure> evidence) {
 
 Found short_kernel(const Seen& seen) {
   constexpr double shortest = 3.5e-6;  // an empty kernel takes 2 us by CUPTI's clock
-  if (seen.subject.seconds <= 0 || seen.each() >= shortest || seen.blocks() <= 0) return {};
+  if (seen.subject.seconds <= 0 || seen.each() >= shortest) return {};
   if (!seen.counted() && std::max(seen.memory_share(), seen.compute_share()) >= reached) return {};
   return Finding{{{"seconds_each", seen.each(), "s"}, {"launches", double(seen.subject.launches), ""}},
                  "fuse it into the kernel before or behind it: its launch takes as long as its work",

@@ -187,7 +187,7 @@ KernelMetrics metrics_of_launch(const runner::Activity& launch, const device::Ke
   const int64_t threads = product(launch.block), blocks = product(launch.grid);
   const int per_thread = launch.registers ? launch.registers : built ? built->registers : 0;
   if (per_thread) out.values[Metric::registers] = per_thread;
-  out.values[Metric::shared_bytes] = static_cast<double>(launch.shared_bytes);
+  if (threads > 0) out.values[Metric::shared_bytes] = static_cast<double>(launch.shared_bytes);
   if (built) out.values[spill_bytes] = built->spill_bytes;
   if (threads > 0 && threads <= gpu.threads_per_sm && gpu.sms > 0) {
     const int64_t resident = resident_blocks(gpu, static_cast<int>(threads), per_thread, launch.shared_bytes);

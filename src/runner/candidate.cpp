@@ -122,6 +122,7 @@ Result<Candidate> Candidate::start(const Options& options, Arena& arena) {
                               : std::string(settled.order == ThreadOrder::reversed ? "reverse" : "forward")},
                 {"runtime", started.runtime.string()},
                 {"address_sanitizer", settled.address_sanitizer}};
+  if (!settled.around.empty()) hello["profiler"] = true;
   auto ready = candidate.state_->ask<int>(
       std::move(hello), [](const Json& json, const Answer&) { return json.at("protocol").get<int>(); });
   if (!ready.ok()) {
