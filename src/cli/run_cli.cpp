@@ -23,6 +23,7 @@
 #include "cli/package.h"
 #include "cli/plan.h"
 #include "cli/prompts.h"
+#include "cli/profile.h"
 #include "cli/show.h"
 #include "cli/verify.h"
 
@@ -46,6 +47,7 @@ struct Options {
   PromptsCommand prompts;
   McpCommand mcp;
   LlmCommand llm;
+  ProfileCommand profile;
   bool json = false;  // read before the parse, so that its errors are JSON too
 };
 
@@ -504,6 +506,48 @@ void add_llm(CLI::App& app, Options& options) {
       "stitchcuda llm list\n"
       "stitchcuda llm ask ollama/qwen2.5-coder \"hello\" --stream\n"
       "OPENAI_API_KEY=… stitchcuda llm ask openai/gpt-5-mini \"hello\" --json");
+void add_profile(CLI::App& app, Options& options) {
+  ProfileCommand& profile = options.profile;
+  CLI::App& command = *app.add_subcommand(
+      "profile", "Show what a call does on the device, PyTorch's and a program's, and what limits it");
+  command.add_option("TARGET", profile.target, "a program folder, a .cu file, or a model's .py file")
+      ->required();
+  command.add_option("--task", profile.task, "the program's model: a .py file or a graph folder")
+      ->type_name("MODEL");
+  command.add_option("--program", profile.program, "the model's program: a folder or a .cu file")
+      ->type_name("PROGRAM");
+  command.add_option("--html", profile.html, "write a page with both timelines, to zoom and pan")
+      ->type_name("FILE");
+  command.add_option("--trace", profile.trace, "write a trace for chrome://tracing or Perfetto")
+      ->type_name("FILE");
+  command.add_flag("--counters", profile.counters,
+                   "read hardware counters of the hottest kernels with ncu; on the emulated GPU its own");
+  command
+      .add_option("--nsys", profile.nsys, "also write a report of Nsight Systems, where nsys is installed")
+      ->type_name("FILE");
+  command
+      .add_option("--baseline", profile.baseline,
+                  "PyTorch's side: eager, eager-graph, compile, compile-graph or none (default: eager)")
+      ->type_name("NAME");
+  command
+      .add_option("--numerics", profile.numerics,
+                  "numerics class of PyTorch's side: strict, default, tf32 or half (default: default)")
+      ->type_name("CLASS");
+  command.add_option("--device", profile.device, "cuda or emulated (default: cuda if there is a GPU)")
+      ->type_name("NAME");
+  command
+      .add_option("--gpu", profile.gpu, "the GPU to estimate for (default: this machine's GPU, else H200)")
+      ->type_name("NAME");
+  command.add_option("--class", profile.model_class, "the model's class, instead of Model")
+      ->type_name("NAME");
+  command.add_option("--python", profile.python, "the Python to use for the model")->type_name("PATH");
+  add_mode(command, profile.mode);
+  add_force(command, profile.force);
+  add_json(command, options);
+  command.footer(
+      "stitchcuda profile program/ --task model.py --html profile.html\n"
+      "stitchcuda profile program/ --counters --trace profile.json\n"
+      "stitchcuda profile model.py --baseline compile-graph");
 }
 
 void add_doctor(CLI::App& app, Options& options) {
@@ -530,6 +574,7 @@ Result<int> run_command(const std::string& name, const Options& options, Console
   if (name == "prompts") return run_prompts(options.prompts, console);
   if (name == "mcp") return run_mcp(options.mcp, console);
   if (name == "llm") return run_llm(options.llm, console);
+  if (name == "profile") return run_profile(options.profile, console);
   if (name == "doctor") return run_doctor(console);
   throw Bug("a command without a body: " + name);
 }
@@ -667,6 +712,7 @@ Result<int> parse_and_run(std::vector<std::string> words, Console& console) {
   add_prompts(app, options);
   add_mcp(app, options);
   add_llm(app, options);
+  add_profile(app, options);
   add_doctor(app, options);
   app.require_subcommand(0, 1);
   app.footer(

@@ -71,7 +71,8 @@ class EmulatedToolchain final : public Toolchain {
     for (const std::string& part : {std::string("emulated/1"), version, tool, headers, processor()})
       sum.add_field(part);
     if (request.address_sanitizer) out->options_.emplace_back("--asan");
-    sum.add_field(format("{}", request.address_sanitizer));
+    if (request.count_accesses) out->options_.emplace_back("--count-accesses");
+    sum.add_field(format("{} {}", request.address_sanitizer, request.count_accesses));
     // Beside regions, the other sources are host code, which runs once: optimising it took half of a build.
     const std::set<fs::path> regions(request.shareable.begin(), request.shareable.end());
     for (const fs::path& source : request.sources)

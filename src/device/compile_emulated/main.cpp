@@ -16,12 +16,16 @@ int main(int count, char** words) {
   options.extra_flags = {"-fvisibility=hidden"};
   std::vector<fs::path> sources;
   fs::path out;
-  if (count > 1 && std::string_view(words[1]) == "object") options.extra_flags.emplace_back("-c");
+  const bool object = count > 1 && std::string_view(words[1]) == "object";
+  if (object) options.extra_flags.emplace_back("-c");
+  bool counted = false;
   for (int i = 2; i < count; ++i) {
     const std::string_view word = words[i];
     const char* value = i + 1 < count ? words[i + 1] : "";
     if (word == "--asan")
       options.asan = true;
+    else if (word == "--count-accesses")
+      counted = true;
     else if (word == "--no-optimise")
       options.optimise = false;
     else {
@@ -32,6 +36,9 @@ int main(int count, char** words) {
       ++i;
     }
   }
+  // The hooks are the runtime's (runtime/access_counters.h), so that nothing but objects is told of it.
+  if (object && counted)
+    options.extra_flags.insert(options.extra_flags.end(), {"-fsanitize=thread", "-fno-tree-vectorize"});
   auto built = emulated::compile_emulated(sources, out, options);
   if (built) return 0;
   std::printf("\n%s\n", to_json(built.error()).dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
