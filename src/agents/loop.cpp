@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "agents/replay.h"
 #include "base/contained.h"
 #include "device/floor.h"
 #include "graph/cost.h"
@@ -49,7 +50,8 @@ Result<Optimized> Loop::run() {
 }
 
 double Loop::seconds_left(double share) const {
-  return share * static_cast<double>(options_.budget.count()) - seconds_since(begin_);
+  const double elapsed = options_.replay ? options_.replay->elapsed() : seconds_since(begin_);
+  return share * static_cast<double>(options_.budget.count()) - elapsed;
 }
 
 Situation Loop::situation() const {
@@ -152,7 +154,7 @@ Action Loop::take(const Proposal& proposal) {
     entry.before = best()->seconds;
     entry.predicted_gain = best()->predicted_seconds - proposal.predicted_seconds;
   }
-  tell(StepStarted{entry.step, entry.why, entry.predicted_gain});
+  tell(StepStarted{entry.step, entry.why, entry.predicted_gain, &proposal, best() ? &best()->plan : nullptr});
   Circumstances now{.first_trouble = true};
   Result<PackageContents> contents = write(proposal);
   for (;;) {
@@ -160,7 +162,7 @@ Action Loop::take(const Proposal& proposal) {
                         ? judge(*contents, proposal)
                         : Judged{.outcome = outcome_of(contents.error()), .no_verdict = contents.error()};
     entry.tries += contents ? 1 : 0;
-    record(judged, proposal, entry);
+    record(judged, proposal, contents ? &*contents : nullptr, entry);
     now.tries_left = judged.verdict && entry.tries < options_.tries && !spent();
     now.first_trouble = now.first_trouble && contents && !spent();
     Action action = route(entry.outcome, now);
@@ -191,7 +193,8 @@ Action Loop::take(const Proposal& proposal) {
 }
 
 // What came back, as the ledger keeps it: of several tries, the last one.
-void Loop::record(Judged& judged, const Proposal& proposal, LedgerEntry& entry) const {
+void Loop::record(Judged& judged, const Proposal& proposal, const PackageContents* contents,
+                  LedgerEntry& entry) const {
   entry.report.reset();
   entry.no_verdict = judged.no_verdict;
   if (judged.verdict) {
@@ -205,7 +208,7 @@ void Loop::record(Judged& judged, const Proposal& proposal, LedgerEntry& entry) 
   entry.outcome = judged.outcome;
   if (entry.outcome == Outcome::not_tried) entry.note = budget_spent();
   tell(AttemptJudged{entry.step, entry.tries, entry.outcome, judged.verdict ? &*judged.verdict : nullptr,
-                     judged.program});
+                     judged.program, contents});
 }
 
 Result<PackageContents> Loop::write(const Proposal& proposal) {

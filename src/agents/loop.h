@@ -31,7 +31,8 @@ class Loop {
   Action take(const Proposal& proposal);
   Result<PackageContents> write(const Proposal& proposal);
   Judged judge(const PackageContents& contents, const Proposal& proposal);
-  void record(Judged& judged, const Proposal& proposal, LedgerEntry& entry) const;
+  void record(Judged& judged, const Proposal& proposal, const PackageContents* contents,
+              LedgerEntry& entry) const;
   // Another program for the step; nothing: this was the last try.
   std::optional<PackageContents> revise(const Proposal& proposal, const PackageContents& tried,
                                         const Judged& judged);

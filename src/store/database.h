@@ -63,6 +63,7 @@ struct Schema {
   int application = 0;  // tells our files from other programs'
   int version = 1;
   const char* tables = "";  // of a new file
+  int patience_ms = 5000;   // with another process that writes
 };
 
 class Database {

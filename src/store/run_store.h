@@ -91,6 +91,9 @@ class RunStore {
   std::unique_ptr<Database> database_;
 };
 
+// What somebody said in a run (verdicts, an LLM's answers) stays said, whatever becomes of the events beside
+// it.
+bool is_kept_by_rewind(std::string_view kind);
 // By which blobs are known: the SHA-256 of their bytes.
 std::string blob_hash(std::string_view bytes);
 // Where runs are kept unless told: $STITCHCUDA_STORE, $XDG_DATA_HOME/stitchcuda/runs.db,
