@@ -19,7 +19,7 @@ class RememberedVerifier final : public Verifier {
     STITCH_TRY(Verifier * verifier, opened());
     Replay::Answer answer = verifier->judge(program, judging, should_stop);
     // An interruption is no answer: it is asked again.
-    if (answer || answer.error().code != "stopped") replay_.answered(key, answer, program);
+    if (answer || answer.error().code != "stopped") replay_.answered(key, answer);
     return answer;
   }
 

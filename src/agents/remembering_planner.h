@@ -5,12 +5,12 @@
 
 #include "agents/events.h"
 #include "agents/roles.h"
-#include "store/memory.h"
+#include "store/run_store.h"
 
 namespace stitch::agents {
 
 struct Remembering {
-  store::Memory* memory = nullptr;
+  store::RunStore* store = nullptr;
   int64_t until = 0;  // observations after this one are not looked at: a resumed run knows what it knew
   std::string machine, version;
   Judging judging = Judging::wholly;  // of the remembered program

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "agents/tune.h"
-#include "base/file.h"
 #include "verify/verdict.h"
 
 namespace stitch::agents {
@@ -22,7 +21,7 @@ class Replay {
   virtual std::optional<Tuned> tuned() const = 0;
   // The next answer under this key that was not given yet; nothing: the Verifier has to be asked.
   virtual std::optional<Answer> answer(const std::string& key) = 0;
-  virtual void answered(const std::string& key, const Answer& answer, const fs::path& program) = 0;
+  virtual void answered(const std::string& key, const Answer& answer) = 0;
 };
 
 }  // namespace stitch::agents
