@@ -15,10 +15,17 @@ std::shared_ptr<const Json> shared(const Json& json) {
 }
 
 template <class Enum>
-Enum among(const Json& json, const char* key, Enum last) {
-  const int value = json.at(key).get<int>();
-  if (value < 0 || value > static_cast<int>(last)) throw std::out_of_range(key);
-  return static_cast<Enum>(value);
+Enum named(const Json& json, const char* key, Enum last) {
+  const std::string text = json.at(key).get<std::string>();
+  for (int value = 0; value <= static_cast<int>(last); ++value)
+    if (text == name(static_cast<Enum>(value))) return static_cast<Enum>(value);
+  throw std::out_of_range(key);
+}
+
+GateId gate_id(const Json& json) {
+  const int value = json.at("id").get<int>();
+  if (value < 0 || value > static_cast<int>(GateId::floor)) throw std::out_of_range("id");
+  return static_cast<GateId>(value);
 }
 
 }  // namespace
@@ -33,8 +40,8 @@ Json to_document(const Verdict& verdict) {
   for (const GateReport& gate : verdict.gates)
     json["gates"].push_back({{"gate", gate.gate},
                              {"id", static_cast<int>(gate.id)},
-                             {"outcome", static_cast<int>(gate.outcome)},
-                             {"fault", static_cast<int>(gate.fault)},
+                             {"outcome", name(gate.outcome)},
+                             {"fault", name(gate.fault)},
                              {"code", gate.code},
                              {"summary", gate.summary},
                              {"evidence", or_null(gate.evidence)},
@@ -53,9 +60,9 @@ Result<Verdict> read_verdict(const Json& document) {
                 .library = document.at("library").get<std::string>()};
     for (const Json& gate : document.at("gates"))
       out.gates.push_back({.gate = gate.at("gate").get<std::string>(),
-                           .id = among(gate, "id", GateId::floor),
-                           .outcome = among(gate, "outcome", Outcome::skipped),
-                           .fault = among(gate, "fault", Fault::misbehaved),
+                           .id = gate_id(gate),
+                           .outcome = named(gate, "outcome", Outcome::skipped),
+                           .fault = named(gate, "fault", Fault::misbehaved),
                            .code = gate.at("code").get<std::string>(),
                            .summary = gate.at("summary").get<std::string>(),
                            .evidence = shared(gate.at("evidence")),

@@ -39,7 +39,7 @@ TEST(VerdictDocument, RefusesWhatIsNone) {
   EXPECT_EQ(read_verdict(document).error().message, "the verdict is of another version");
   EXPECT_FALSE(read_verdict(Json::array()));
   document = to_document({.gates = {{.gate = "load"}}});
-  document["gates"][0]["fault"] = 99;
+  document["gates"][0]["fault"] = "nobody's";
   EXPECT_FALSE(read_verdict(document));
 }
 
