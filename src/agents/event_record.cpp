@@ -62,7 +62,7 @@ class Recorder {
     return made("not_tuned");
   }
   std::optional<EventRecord> operator()(const Shipped& event) {
-    body_ = {{"program", event.program.string()},
+    body_ = {{"program", fs::absolute(event.program).string()},
              {"verdict", keep(dumped(verifier::to_document(event.verdict)))}};
     return made("shipped");
   }
