@@ -132,7 +132,9 @@ class RememberingPlanner final : public Planner {
         ratios.push_back((*one.before - *one.after) / one.predicted_gain);
       if (one.outcome == name(Outcome::better)) return "";
       if (!is_refusal(one)) continue;
-      refusals += one.among == 1 ? often : 1;
+      // Slower in one program need not be slower in another.
+      const bool alone = one.among == 1 && one.outcome != name(Outcome::not_better);
+      refusals += alone ? often : 1;
       why = format("{} ({})", one.why, one.when.substr(0, 10));
     }
     return refusals >= often ? why : "";
