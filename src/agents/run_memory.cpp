@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "plan/document.h"
 #include "plan/document_names.h"
+#include "plan/estimate.h"
 #include "plan/signature.h"
 #include "plan/steps.h"
 #include "verify/clock.h"
@@ -55,10 +56,10 @@ std::string blamed(const LedgerEntry& entry) {
   return regions.empty() ? "" : word(regions.back(), "region");
 }
 
-void fill(store::Observation& out, const LedgerEntry& entry) {
+void fill(store::Observation& out, const LedgerEntry& entry, double predicted_gain) {
   out.outcome = name(entry.outcome);
   out.why = reason(entry);
-  out.predicted_gain = entry.predicted_gain;
+  out.predicted_gain = predicted_gain;
   if (entry.before > 0) out.before = entry.before;
   if (entry.after > 0) out.after = entry.after;
   out.tries = entry.tries;
@@ -112,7 +113,10 @@ std::vector<store::Observation> observe_step(const Observer& observer, const pla
   out.back().technique = entry.step;
   // Which plan it was, for a step whose name alone doesn't say.
   out.back().knobs = store::blob_hash(plan::to_json(context, plan).dump());
-  fill(out.back(), entry);
+  // The cost model's own word: the ledger's may be one that memory corrected already.
+  const double predicted =
+      base ? plan::estimate(context, *base) - plan::estimate(context, plan) : entry.predicted_gain;
+  fill(out.back(), entry, predicted);
   if (!base) return out;
   const auto regions = kinds_changed(context, plan, *base, entry);
   if (regions.size() > most_regions) return out;
@@ -122,7 +126,7 @@ std::vector<store::Observation> observe_step(const Observer& observer, const pla
     out.back().technique = technique_of(*region);
     out.back().knobs = knobs_of(*region);
     out.back().among = static_cast<int>(regions.size());
-    fill(out.back(), entry);
+    fill(out.back(), entry, predicted);
   }
   return out;
 }
