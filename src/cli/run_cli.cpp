@@ -17,6 +17,8 @@
 #include "cli/import.h"
 #include "cli/mcp.h"
 #include "cli/llm.h"
+#include "cli/init.h"
+#include "cli/memory.h"
 #include "cli/model_options.h"
 #include "cli/notes.h"
 #include "cli/optimize.h"
@@ -24,6 +26,7 @@
 #include "cli/plan.h"
 #include "cli/prompts.h"
 #include "cli/profile.h"
+#include "cli/runs.h"
 #include "cli/show.h"
 #include "cli/verify.h"
 
@@ -48,6 +51,9 @@ struct Options {
   McpCommand mcp;
   LlmCommand llm;
   ProfileCommand profile;
+  RunsCommand runs;
+  MemoryCommand memory;
+  InitCommand init;
   bool json = false;  // read before the parse, so that its errors are JSON too
 };
 
@@ -59,6 +65,14 @@ void add_force(CLI::App& command, bool& force) {
   command.add_flag("--force", force,
                    "write where there is something already: other files are kept, edited ones saved as "
                    "NAME.edited");
+}
+
+void add_store(CLI::App& command, std::string& store) {
+  command
+      .add_option("--store", store,
+                  "the file that runs are kept in; none: they are not (default: $STITCHCUDA_STORE, else "
+                  "~/.local/share/stitchcuda/runs.db)")
+      ->type_name("FILE");
 }
 
 void add_import(CLI::App& app, Options& options) {
@@ -324,6 +338,9 @@ void add_optimize(CLI::App& app, Options& options) {
   command.add_flag(
       "--no-tune", optimize.no_tune,
       "skip tuning settings on the GPU after the steps (tuning takes at most a third of the budget)");
+  command.add_flag("--no-memory", optimize.no_memory,
+                   "plan as if nothing had been tried before, whatever earlier runs found");
+  add_store(command, optimize.store);
   command.add_option("--class", optimize.model_class, "the class to import, instead of Model")
       ->type_name("NAME");
   command.add_option("--python", optimize.python, "the Python to use for the task")->type_name("PATH");
@@ -401,6 +418,9 @@ void add_bench(CLI::App& app, Options& options) {
   command.add_flag(
       "--no-tune", bench.no_tune,
       "skip tuning settings on the GPU after the steps (tuning takes at most a third of the budget)");
+  command.add_flag("--memory", bench.memory,
+                   "start each task's plan from what earlier runs found (default: as if there were none)");
+  add_store(command, bench.store);
   command.add_option("--python", bench.python, "the Python to use for the tasks")->type_name("PATH");
   add_mode(command, bench.mode);
   add_force(command, bench.force);
@@ -409,6 +429,51 @@ void add_bench(CLI::App& app, Options& options) {
       "stitchcuda bench examples -o build/bench\nstitchcuda bench KernelBench/level1 KernelBench/level2 -o "
       "out/ "
       "--jobs 8 --known-baselines earlier.jsonl");
+}
+
+void add_runs(CLI::App& app, Options& options) {
+  RunsCommand& runs = options.runs;
+  CLI::App& command = *app.add_subcommand("runs", "List, show, compare, resume and export runs of optimize");
+  command.add_option("ACTION", runs.action, "list, show, diff, resume, export, page or remove")->required();
+  command.add_option("RUN", runs.runs, "the run's id, or a beginning of it that no other run has");
+  command.add_option("-o,--out", runs.out, "export: the folder to write (default: run-ID); page: the file")
+      ->type_name("PATH");
+  command.add_option("--most", runs.most, "how many runs to list; 0: all of them (default: 30)")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(0, 1000000));
+  add_store(command, runs.store);
+  add_force(command, runs.force);
+  add_json(command, options);
+  command.footer(
+      "stitchcuda runs list\nstitchcuda runs show 1116-kmtz\nstitchcuda runs resume 1116-kmtz\n"
+      "stitchcuda runs diff 1116-k 1115-w\nstitchcuda runs page 1116-kmtz -o run.html");
+}
+
+void add_memory(CLI::App& app, Options& options) {
+  MemoryCommand& memory = options.memory;
+  CLI::App& command = *app.add_subcommand("memory", "Show, export, merge or forget what earlier runs found");
+  command.add_option("ACTION", memory.action, "show, export, merge or forget")->required();
+  command.add_option(
+      "WHAT", memory.what,
+      "merge: a file of an export; show and forget: the beginning of a graph's hash or of a kind "
+      "of region");
+  command.add_option("-o,--out", memory.out, "export: the file to write (default: standard output)")
+      ->type_name("FILE");
+  add_store(command, memory.store);
+  command.add_flag("--force", memory.force, "forget: all of it; export: over a file that is there");
+  add_json(command, options);
+  command.footer(
+      "stitchcuda memory show\nstitchcuda memory export -o memory.jsonl\nstitchcuda memory merge "
+      "memory.jsonl\n"
+      "stitchcuda memory forget \"conv relu\"");
+}
+
+void add_init(CLI::App& app, Options& options) {
+  CLI::App& command = *app.add_subcommand("init", "Write a commented stitchcuda.toml");
+  command.add_option("-o,--out", options.init.out, "the file to write (default: stitchcuda.toml)")
+      ->type_name("FILE");
+  add_json(command, options);
+  command.footer("stitchcuda init");
 }
 
 void add_code(CLI::App& app, Options& options) {
@@ -575,6 +640,9 @@ Result<int> run_command(const std::string& name, const Options& options, Console
   if (name == "mcp") return run_mcp(options.mcp, console);
   if (name == "llm") return run_llm(options.llm, console);
   if (name == "profile") return run_profile(options.profile, console);
+  if (name == "runs") return run_runs(options.runs, console);
+  if (name == "memory") return run_memory(options.memory, console);
+  if (name == "init") return run_init(options.init, console);
   if (name == "doctor") return run_doctor(console);
   throw Bug("a command without a body: " + name);
 }
@@ -704,6 +772,8 @@ Result<int> parse_and_run(std::vector<std::string> words, Console& console) {
   add_optimize(app, options);
   add_bench(app, options);
   add_calibrate(app, options);
+  add_runs(app, options);
+  add_memory(app, options);
   add_verify(app, options);
   add_receipt(app, options);
   add_package(app, options);
@@ -713,6 +783,7 @@ Result<int> parse_and_run(std::vector<std::string> words, Console& console) {
   add_mcp(app, options);
   add_llm(app, options);
   add_profile(app, options);
+  add_init(app, options);
   add_doctor(app, options);
   app.require_subcommand(0, 1);
   app.footer(
