@@ -92,7 +92,7 @@ class Remembering : public testing::Test {
     options.strategy = strategy;
     options.tune = false;
     Brains brains;
-    brains.planner = *make_planner("builtin", strategy);
+    brains.planner = *make_planner({}, strategy, nullptr);
     brains.coder = builtin_coder();
     brains.verifier = std::make_unique<ByStep>(std::move(answers), heard);
     auto record = RecordedRun::open({.store = scratch->path() / "runs.db",

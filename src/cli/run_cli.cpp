@@ -547,6 +547,8 @@ void add_mcp(CLI::App& app, Options& options) {
       ->type_name("FOLDER");
   command.footer(
       "stitchcuda mcp\nclaude mcp add stitchcuda -- stitchcuda mcp --root ~/kernels\n(docs/mcp.md has more)");
+}
+
 void add_llm(CLI::App& app, Options& options) {
   LlmCommand& llm = options.llm;
   CLI::App& command = *app.add_subcommand("llm", "List the LLM servers that are known, or ask one");
@@ -571,6 +573,8 @@ void add_llm(CLI::App& app, Options& options) {
       "stitchcuda llm list\n"
       "stitchcuda llm ask ollama/qwen2.5-coder \"hello\" --stream\n"
       "OPENAI_API_KEY=… stitchcuda llm ask openai/gpt-5-mini \"hello\" --json");
+}
+
 void add_profile(CLI::App& app, Options& options) {
   ProfileCommand& profile = options.profile;
   CLI::App& command = *app.add_subcommand(
