@@ -15,9 +15,9 @@ namespace {
 std::shared_ptr<const Json> cost_samples(const plan::Context& context, const plan::Plan& plan,
                                          const verifier::Verdict& verdict) {
   const verifier::GateReport* profile = verdict.gate("profile");
-  if (!profile || !profile->evidence || !profile->evidence->contains("regions")) return nullptr;
+  if (!profile || !profile->evidence || !profile->evidence->contains("region_times")) return nullptr;
   std::map<std::string, double> measured;
-  for (const Json& each : profile->evidence->at("regions"))
+  for (const Json& each : profile->evidence->at("region_times"))
     measured[each.value("name", std::string())] = each.value("nanoseconds", 0.0) * 1e-9;
   Json out = Json::array();
   for (const plan::Region& region : plan.regions)

@@ -70,6 +70,26 @@ class Costs {
   std::map<std::string, size_t> names_;
 };
 
+// Every kernel is the next one of the first region that waits for it: regions run in their order, and those
+// that run side by side take turns. Nothing where one of the kernels is nobody's.
+std::optional<std::vector<int>> matched_regions(const Timeline& timeline, const RegionKernels& known) {
+  if (known.empty()) return std::nullopt;
+  std::vector<size_t> next(known.size());
+  std::vector<int> out;
+  int current = -1;  // a region that is not done goes on before another one begins
+  for (const Activity& activity : timeline.activities) {
+    int owner = -1;
+    auto waits = [&](size_t r) { return next[r] < known[r].size() && known[r][next[r]] == activity.name; };
+    if (current >= 0 && waits(static_cast<size_t>(current))) owner = current;
+    for (size_t r = 0; r < known.size() && owner < 0; ++r)
+      if (waits(r)) owner = static_cast<int>(r);
+    if (owner < 0 && activity.kind == ActivityKind::kernel) return std::nullopt;
+    if (owner >= 0) ++next[static_cast<size_t>(owner)], current = owner;
+    out.push_back(owner);
+  }
+  return out;
+}
+
 // "folder/model.py:83, in forward: x = …" as "model.py:83: x = …".
 std::string short_place(const std::string& where) {
   const size_t function = where.find(", in "), code = where.find(": ", function);
@@ -80,7 +100,8 @@ std::string short_place(const std::string& where) {
 
 }  // namespace
 
-std::vector<int> regions_of(const Timeline& timeline, const Manifest& manifest) {
+std::vector<int> regions_of(const Timeline& timeline, const Manifest& manifest, const RegionKernels& known) {
+  if (auto matched = matched_regions(timeline, known)) return *std::move(matched);
   const auto& regions = manifest.regions;
   std::vector<int> out;
   std::set<int> named;
@@ -138,10 +159,10 @@ std::vector<std::string> lines_of(const Graph& graph, const ManifestRegion& regi
 
 std::vector<Subject> subjects_of(const Timeline& timeline, const Manifest& manifest,
                                  const std::map<std::string, KernelMetrics>& metrics, const Graph* graph,
-                                 const GpuSpec& gpu) {
-  const std::vector<int> owners = regions_of(timeline, manifest);
+                                 const GpuSpec& gpu, const RegionKernels& known) {
+  const std::vector<int> owners = regions_of(timeline, manifest, known);
   std::vector<Subject> out;
-  std::map<std::string, size_t> known;
+  std::map<std::string, size_t> seen;
   std::optional<Costs> costs;
   if (graph) costs.emplace(*graph, gpu);
   for (size_t i = 0; i < timeline.activities.size(); ++i) {
@@ -149,7 +170,7 @@ std::vector<Subject> subjects_of(const Timeline& timeline, const Manifest& manif
     if (activity.kind != ActivityKind::kernel) continue;
     const int owner = owners[i];
     const std::string name = owner >= 0 ? manifest.regions[static_cast<size_t>(owner)].name : activity.name;
-    auto [found, first] = known.try_emplace(name, out.size());
+    auto [found, first] = seen.try_emplace(name, out.size());
     if (first) {
       Subject subject{.name = owner >= 0 ? name : short_name(name), .launches = 0};
       if (owner >= 0 && costs) subject.work = costs->of(manifest.regions[static_cast<size_t>(owner)]);

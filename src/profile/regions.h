@@ -11,9 +11,14 @@
 
 namespace stitch::profile {
 
-// For each activity of the timeline the number of its region in the manifest; -1: none. Kernels carry the
-// names of their regions; a library's kernel belongs to the region in whose turn it ran.
-std::vector<int> regions_of(const Timeline& timeline, const Manifest& manifest);
+// What each region of a manifest starts when it runs alone, by name and in order; empty: not known.
+using RegionKernels = std::vector<std::vector<std::string>>;
+
+// For each activity of the timeline the number of its region in the manifest; -1: none. Where it is known
+// what regions start, by that. Else kernels carry the names of their regions (one that several regions share
+// has the first one's), and a library's kernel belongs to the region in whose turn it ran.
+std::vector<int> regions_of(const Timeline& timeline, const Manifest& manifest,
+                            const RegionKernels& known = {});
 
 // The work of a region: what it reads and writes and the weights it needs, each once, and its arithmetic.
 Work work_of(const Graph& graph, const ManifestRegion& region, const GpuSpec& gpu);
@@ -27,7 +32,7 @@ std::vector<std::string> lines_of(const Graph& graph, const ManifestRegion& regi
 // null.
 std::vector<Subject> subjects_of(const Timeline& timeline, const Manifest& manifest,
                                  const std::map<std::string, KernelMetrics>& metrics, const Graph* graph,
-                                 const GpuSpec& gpu);
+                                 const GpuSpec& gpu, const RegionKernels& known = {});
 
 // On the emulated GPU: each region's launches get the time that its work takes at what good kernels reach.
 void estimate_times(Timeline& timeline, const Manifest& manifest, const Graph* graph, const GpuSpec& gpu);

@@ -263,23 +263,38 @@ Reply<int64_t> Candidate::burst(std::span<const int> sets, std::span<const Tenso
                               [](const Json&, const Answer& answer) { return answer.round_trip_ns; });
 }
 
+namespace {
+
+std::vector<Activity> activities_of(const Json& json, const Answer&) {
+  std::vector<Activity> out;
+  for (const Json& item : json.at("activities")) {
+    auto activity = activity_from_json(item);
+    // As nlohmann says it of other fields: `ask` makes a broken protocol of it.
+    if (!activity) throw Json::other_error::create(0, activity.error().message, nullptr);
+    activity->name = words(activity->name);
+    out.push_back(*std::move(activity));
+  }
+  return out;
+}
+
+}  // namespace
+
 Reply<std::vector<Activity>> Candidate::profile(int set, std::span<const TensorType> outputs,
                                                 const ProfileOptions& options) {
   Json request = {{"do", "profile"}, {"set", set}, {"outputs", to_wire(outputs)}};
   if (options.host_calls) request["host_calls"] = true;
   if (options.warm) request["warm"] = true;
   if (options.outside) request["outside"] = true;
-  return state_->ask<std::vector<Activity>>(std::move(request), [](const Json& json, const Answer&) {
-    std::vector<Activity> out;
-    for (const Json& item : json.at("activities")) {
-      auto activity = activity_from_json(item);
-      // As nlohmann says it of other fields: `ask` makes a broken protocol of it.
-      if (!activity) throw Json::other_error::create(0, activity.error().message, nullptr);
-      activity->name = words(activity->name);
-      out.push_back(*std::move(activity));
-    }
-    return out;
-  });
+  return state_->ask<std::vector<Activity>>(std::move(request), activities_of);
+}
+
+Reply<std::vector<Activity>> Candidate::profile_region(int region, std::span<const TensorType> inputs,
+                                                       std::span<const TensorType> outputs) {
+  return state_->ask<std::vector<Activity>>({{"do", "profile_region"},
+                                             {"region", region},
+                                             {"inputs", to_wire(inputs)},
+                                             {"outputs", to_wire(outputs)}},
+                                            activities_of);
 }
 
 Reply<int> Candidate::call_with(std::span<const TensorAt> inputs, std::span<const TensorType> outputs) {

@@ -178,6 +178,9 @@ class Candidate {
   // What one call made the device do. Refused where no profiler is there.
   Reply<std::vector<Activity>> profile(int set, std::span<const TensorType> outputs,
                                        const ProfileOptions& options = {});
+  // The same of one region alone, on contents that mean nothing.
+  Reply<std::vector<Activity>> profile_region(int region, std::span<const TensorType> inputs,
+                                              std::span<const TensorType> outputs);
   Reply<std::monostate> destroy();
 
   // Raw calls of the ABI with whatever arguments: how a program answers to wrong ones.

@@ -9,6 +9,7 @@
 #include "verify/agreed.h"
 #include "verify/attempt.h"
 #include "verify/gates/gates.h"
+#include "verify/layout.h"
 #include "verify/torch_reference.h"
 
 namespace stitch::verifier {
@@ -71,8 +72,50 @@ void list(Json& evidence, const profile::Timeline& timeline, const profile::Summ
   }
 }
 
+// What each region starts: each is run alone. Regions that read weights alone ran when the program was
+// created.
+profile::RegionKernels kernels_of_regions(Session& session, Attempt& attempt) {
+  constexpr double most_seconds = 3;  // others wait for the GPU
+  constexpr int64_t most_bytes = int64_t{16} << 30;
+  const auto begin = std::chrono::steady_clock::now();
+  profile::RegionKernels out;
+  for (size_t r = 0; r < session.manifest.regions.size(); ++r) {
+    const ManifestRegion& region = session.manifest.regions[r];
+    out.emplace_back();
+    if (region.reads.empty()) continue;
+    std::vector<TensorType> inputs, outputs;
+    int64_t bytes = 0;
+    for (const Slot& slot : region.reads) inputs.push_back(stored_type(slot)), bytes += inputs.back().bytes();
+    for (const Slot& slot : region.writes)
+      outputs.push_back(stored_type(slot)), bytes += outputs.back().bytes();
+    const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - begin;
+    if (bytes > most_bytes || gone.count() > most_seconds) return {};
+    auto reply = attempt.candidate().profile_region(static_cast<int>(r), inputs, outputs);
+    if (reply.failure) return {};
+    for (const runner::Activity& activity : reply.value) out.back().push_back(activity.name);
+  }
+  return out;
+}
+
+// Seconds on the device, region by region.
+void list_regions(Json& evidence, const Manifest& manifest, const profile::Timeline& timeline,
+                  const profile::RegionKernels& known) {
+  const std::vector<int> owners = profile::regions_of(timeline, manifest, known);
+  std::map<int, std::pair<int64_t, int>> sums;
+  for (size_t i = 0; i < owners.size(); ++i)
+    if (owners[i] >= 0) {
+      sums[owners[i]].first += timeline.activities[i].nanoseconds();
+      ++sums[owners[i]].second;
+    }
+  for (const auto& [region, sum] : sums)
+    evidence["region_times"].push_back({{"name", manifest.regions[static_cast<size_t>(region)].name},
+                                        {"nanoseconds", sum.first},
+                                        {"launches", sum.second}});
+}
+
 // By the timeline, the build and the graph's costs: counters take seconds, and a step has none to give.
-profile::Diagnoses diagnose(const Session& session, const profile::Timeline& timeline) {
+profile::Diagnoses diagnose(const Session& session, const profile::Timeline& timeline,
+                            const profile::RegionKernels& known) {
   std::map<std::string, profile::KernelMetrics> metrics;
   for (const profile::Activity& activity : timeline.activities) {
     if (activity.kind != profile::ActivityKind::kernel || metrics.contains(activity.name)) continue;
@@ -81,7 +124,7 @@ profile::Diagnoses diagnose(const Session& session, const profile::Timeline& tim
         activity, built == session.built.resources.end() ? nullptr : &*built, *session.gpu);
   }
   const auto subjects =
-      profile::subjects_of(timeline, session.manifest, metrics, &session.task.graph, *session.gpu);
+      profile::subjects_of(timeline, session.manifest, metrics, &session.task.graph, *session.gpu, known);
   return profile::diagnose(timeline, subjects, *session.gpu);
 }
 
@@ -107,6 +150,8 @@ Result<Passed> profile(Session& session, Json& evidence) {
   if (reply.failure && reply.failure->kind == runner::FailureKind::refused)
     return skipped(reply.failure->message);
   STITCH_TRY(auto activities, or_found(std::move(reply), "it was profiled"));
+  const profile::RegionKernels known =
+      cuda && !session.python ? kernels_of_regions(session, attempt) : profile::RegionKernels();
   alone.reset();
   const profile::Timeline timeline = profile::make_timeline(
       profile::Side::program, cuda && session.gpu ? session.gpu->name : "emulated GPU", std::move(activities));
@@ -119,7 +164,8 @@ Result<Passed> profile(Session& session, Json& evidence) {
     summary += format(", {} busy of {}", seconds_text(static_cast<double>(summed.busy_ns) * 1e-9),
                       seconds_text(static_cast<double>(summed.span_ns) * 1e-9));
   if (cuda && session.gpu && summed.span_ns > 0) {
-    const profile::Diagnoses diagnoses = diagnose(session, timeline);
+    if (!known.empty()) list_regions(evidence, session.manifest, timeline, known);
+    const profile::Diagnoses diagnoses = diagnose(session, timeline, known);
     evidence["diagnosis"] = to_json(diagnoses.whole);
     for (const profile::Diagnosis& region : diagnoses.regions) {
       if (evidence["regions"].size() == most_diagnosed) break;
