@@ -14,7 +14,7 @@ namespace stitch {
 
 namespace {
 
-std::string dump(const Json& document) {
+std::string llm_text(const Json& document) {
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
@@ -48,7 +48,8 @@ Result<int> run_list(const llm::Config& config, Console& console) {
       one["origin"] = profile.origin;
       profiles.push_back(std::move(one));
     }
-    console.out << dump({{"profiles", profiles}, {"warnings", config.warnings}, {"http", llm::has_http()}});
+    console.out << llm_text(
+        {{"profiles", profiles}, {"warnings", config.warnings}, {"http", llm::has_http()}});
     return 0;
   }
   Table table({{"profile"}, {"api"}, {"url"}, {"model"}, {"key"}, {"from"}});
@@ -68,14 +69,14 @@ Result<int> run_list(const llm::Config& config, Console& console) {
   return 0;
 }
 
-void report(const llm::Reply& reply, const llm::Profile& profile, const llm::Spent& spent,
-            const std::optional<double>& dollars, bool shown, Console& console) {
+void print_reply(const llm::Reply& reply, const llm::Profile& profile, const llm::Spent& spent,
+                 const std::optional<double>& dollars, bool shown, Console& console) {
   if (console.json) {
     Json document = llm::to_json(reply);
     document["profile"] = profile.name;
     document["requests"] = spent.requests;
     document["dollars"] = dollars ? Json(*dollars) : Json();
-    console.out << dump(document);
+    console.out << llm_text(document);
     return;
   }
   if (!shown) console.out << printable_lines(reply.text);
@@ -122,7 +123,7 @@ Result<int> run_ask(const LlmCommand& command, const llm::Config& config, Consol
   const llm::Spent spent = account.total();
   std::optional<double> dollars;
   if (spent.unpriced == 0) dollars = spent.dollars;
-  report(answer, profile, spent, dollars, show, console);
+  print_reply(answer, profile, spent, dollars, show, console);
   return 0;
 }
 

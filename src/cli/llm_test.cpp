@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "cli/run_cli.h"
 #include "llm/config_file.h"
+#include "llm/scripted_server.h"
 
 namespace stitch {
 namespace {
@@ -86,6 +87,36 @@ TEST_F(LlmCommandTest, AServerThatIsNotThere) {
   const Json error = Json::parse(ran.out)["error"];
   EXPECT_TRUE(error["code"] == "llm_unreachable" || error["code"] == "llm_no_http") << error;
 }
+
+#ifdef STITCH_HAVE_HTTPLIB
+TEST_F(LlmCommandTest, AsksAndShowsTheAnswerEscaped) {
+  auto server = llm::ScriptedServer::start();
+  ASSERT_TRUE(server) << server.error().text();
+  (*server)->otherwise(llm::says("two\nlines\x1b[2J", 4));
+  ASSERT_TRUE(write_file(config, "[llm.near]\nurl = \"" + (*server)->url() +
+                                     "\"\nmodel = \"m\"\nprice = {input = 10, output = 50}\n"));
+  const std::string record = (folder->path() / "chat.jsonl").string();
+  for (bool stream : {false, true}) {
+    std::vector<const char*> words = {"llm",      "ask",          "near",     "hello",
+                                      "--config", config.c_str(), "--system", "Be brief."};
+    if (stream) words.push_back("--stream");
+    Ran ran = run(words);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(ran.out, "two\nlines?[2J\n");
+    EXPECT_NE(ran.err.find("scripted-model: 100 tokens in, 10 out, "), std::string::npos) << ran.err;
+    EXPECT_NE(ran.err.find(", $0.0015, stop\n"), std::string::npos) << ran.err;
+  }
+  Ran ran = run({"llm", "ask", "near/other", "hello", "--json", "--transcript", record.c_str(), "--config",
+                 config.c_str()});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  const Json document = Json::parse(ran.out);
+  EXPECT_EQ(document["usage"]["input"], 100);
+  EXPECT_TRUE(document["dollars"].is_null());  // the price was the other model's
+  EXPECT_EQ((*server)->asked()[0].body->at("messages").size(), 2u);
+  EXPECT_EQ((*server)->asked()[2].body->at("model"), "other");
+  EXPECT_NE(read_file(record)->find("\"hello\""), std::string::npos);
+}
+#endif
 
 }  // namespace
 }  // namespace stitch

@@ -39,6 +39,7 @@ struct Exchange {
   httplib::Error error = httplib::Error::Success;
   long certificate = 0;  // OpenSSL's verdict
   Descriptor socket;     // a duplicate: shutting it down ends the connection
+  std::string via;       // " through the proxy HOST:PORT"
 };
 
 bool take_head(Exchange& exchange, const httplib::Response& response) {
@@ -143,6 +144,7 @@ class HttpTransport final : public Transport {
       return user_error("llm_unreachable", "the proxy in the environment is no http:// address",
                         "HTTPS_PROXY=http://HOST:PORT");
     client.set_proxy(place->host, place->port);
+    exchange->via = format(" through the proxy {}:{}", place->host, place->port);
     if (const size_t colon = place->user.find(':'); !place->user.empty())
       client.set_proxy_basic_auth(place->user.substr(0, colon),
                                   colon == std::string::npos ? "" : place->user.substr(colon + 1));
@@ -181,17 +183,21 @@ class HttpTransport final : public Transport {
 
   static Result<HttpHead> finished(Exchange& exchange, const Url& url, const HttpOptions& options) {
     std::lock_guard lock(exchange.mutex);
-    const std::string who = url.origin();
+    const std::string who = url.origin() + exchange.via;
+    const std::string running =
+        exchange.via.empty()
+            ? format("is a server running at {}? Is a proxy needed (HTTPS_PROXY)?", url.origin())
+            : "check HTTPS_PROXY and HTTP_PROXY, or name the host in NO_PROXY";
     switch (exchange.error) {
       case httplib::Error::Success: return exchange.head;
       case httplib::Error::Connection:
-        return work_error("llm_unreachable", format("no connection to {}", who),
-                          format("is a server running at {}? Is a proxy needed (HTTPS_PROXY)?", who));
+        return work_error("llm_unreachable", format("no connection to {}", who), running);
       case httplib::Error::ConnectionTimeout:
         return work_error("llm_unreachable",
                           format("no connection to {} within {}", who, seconds_text(options.connect_timeout)),
-                          format("is a server running at {}? Is a proxy needed (HTTPS_PROXY)?", who));
+                          running);
       case httplib::Error::SSLConnection:
+        if (!exchange.via.empty()) return work_error("llm_unreachable", format("no TLS to {}", who), running);
         return work_error("llm_certificate", format("{} does not speak TLS that we understand", who),
                           "http:// in the profile's url if it is a local server without TLS");
       case httplib::Error::SSLLoadingCerts:

@@ -18,7 +18,7 @@ std::string damaged(std::string text, std::minstd_rand& random) {
   constexpr std::string_view spices[] = {"\"",       "{",    "}",          "[",     "null", "-1",
                                          "1e999",    "\n\n", "data: ",     "```",   "\xFF", "<think>",
                                          "</think>", "\\",   "\"error\":", "[DONE]"};
-  const int edits = 1 + random() % 6;
+  const int edits = 1 + random() % 3;  // more leave little that still is an answer
   for (int i = 0; i < edits && !text.empty(); ++i) {
     const size_t at = random() % text.size(), length = random() % 20;
     switch (random() % 5) {
