@@ -1,5 +1,7 @@
 #include "agents/optimize.h"
 
+#include <nlohmann/json.hpp>
+
 #include "agents/loop.h"
 #include "agents/shipped_before.h"
 #include "code/catalogue.h"
@@ -49,9 +51,14 @@ Result<Optimized> optimize(const OptimizeOptions& asked) {
   const auto begin = Clock::now();
   OptimizeOptions options = asked;
   STITCH_CHECK(check_place(options));
+  std::shared_ptr<LlmSession> session;
+  if (is_llm(options.brains.planner) || is_llm(options.brains.coder) || is_llm(options.brains.verifier)) {
+    STITCH_TRY(session, LlmSession::open(options.llm, teller<Doing>(options.events)));
+  }
+  STITCH_CHECK(check_brains(options.brains, session.get()));
   Brains brains;
-  STITCH_TRY(brains.planner, make_planner(options.brains.planner, options.strategy));
-  STITCH_TRY(brains.coder, make_coder(options.brains.coder));
+  STITCH_TRY(brains.planner, make_planner(options.brains, options.strategy, session.get()));
+  STITCH_TRY(brains.coder, make_coder(options.brains, session.get()));
   STITCH_TRY(verifier::OpenedTask opened,
              verifier::open_task_to_judge(options.model, options.task, teller<Doing>(options.events)));
   const std::shared_ptr<const Task> task = opened.task;
@@ -66,8 +73,11 @@ Result<Optimized> optimize(const OptimizeOptions& asked) {
   const plan::Context context = given ? std::move(given->context)
                                       : plan::Context(task->graph, options.gpu, options.numerics,
                                                       look_at_arithmetic(*verifier, options));
-  STITCH_TRY(brains.verifier, make_verifier(options.brains.verifier, std::move(verifier), setup_of(options)));
-  return optimize(*task, context, brains, options, begin);
+  STITCH_TRY(brains.verifier,
+             make_verifier(options.brains, std::move(verifier), setup_of(options), session.get()));
+  STITCH_TRY(Optimized out, optimize(*task, context, brains, options, begin));
+  if (session) out.llm = std::make_shared<const Json>(session->account().to_json());
+  return out;
 }
 
 Result<Optimized> optimize(const Task& task, const plan::Context& context, Brains& brains,

@@ -8,6 +8,7 @@
 #include "agents/brains.h"
 #include "agents/events.h"
 #include "agents/ledger.h"
+#include "agents/llm_session.h"
 #include "base/json.h"
 #include "base/output_folder.h"
 
@@ -26,9 +27,11 @@ struct OptimizeOptions {
   std::string plan_source;  // for errors: the file it was read from
   std::vector<std::string> baselines;
   BrainNames brains;
+  LlmOptions llm;  // for those that are language models
   Strategy strategy = Strategy::step_by_step;
   std::chrono::seconds budget{180};
   int tries = 3;              // of a step, as long as the Coder knows something else
+  int window = 4;             // steps in a row without a gain, then the Planner is asked for another list
   double target_seconds = 0;  // a call: good enough; 0: as fast as it gets
   bool tune = true;           // settings tried on the GPU after the steps, with at most a third of the budget
   bool quick = false;         // what ships is judged as the steps are, not by every gate
@@ -46,8 +49,11 @@ struct Optimized {
   double seconds = 0;         // that all of it took us
   double seconds_a_call = 0;  // measured, or estimated: as the ledger says
   double floor = 0;           // seconds a call
+  double predicted_seconds = 0;         // a call, by the cost model
+  std::shared_ptr<const Json> cost;     // measured regions beside the model's parts: plan::CostSample
   std::shared_ptr<const Json> regions;  // of what was shipped: name, technique, nodes, estimated seconds
   std::shared_ptr<const Json> plain_profile;  // of the first program, as the profile gate saw it
+  std::shared_ptr<const Json> llm;            // tokens, dollars, seconds by agent; null: nobody was asked
   std::shared_ptr<const Json> tuning;         // what the tuner tried, or why it did not
 };
 

@@ -22,6 +22,13 @@ struct OptimizeCommand {
   std::string python;
   std::string html;  // empty: report.html in the program's folder
   int budget = 180;  // seconds
+  std::string planner = "builtin", coder = "builtin", verifier = "builtin";
+  std::string coder_style = "answer";
+  int llm_regions = 3;
+  bool whole_program = false;
+  int64_t max_tokens = 0;  // 0: no limit
+  double max_dollars = 0;  // 0: no limit
+  std::string config, record, replay, prompts, notes;
   bool direct = false;
   bool first = false;
   bool no_timing = false;

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/baselines.h"
 #include "cli/bench.h"
+#include "cli/calibrate.h"
 #include "cli/code.h"
 #include "cli/doctor.h"
 #include "cli/import.h"
@@ -39,6 +40,7 @@ struct Options {
   PlanCommand plan;
   OptimizeCommand optimize;
   BenchCommand bench;
+  CalibrateCommand calibrate;
   NotesCommand notes;
   PromptsCommand prompts;
   McpCommand mcp;
@@ -237,6 +239,47 @@ void add_plan(CLI::App& app, Options& options) {
       "stitchcuda plan model.py -o plan.json\nstitchcuda code model.py --plan plan.json -o program/");
 }
 
+void add_llm(CLI::App& command, OptimizeCommand& optimize) {
+  constexpr const char* group = "Language models";
+  auto brain = [&](const char* flag, std::string& name, const char* about) {
+    command.add_option(flag, name, about)->type_name("BRAIN")->group(group);
+  };
+  brain("--planner", optimize.planner, "who plans: builtin, or llm:PROFILE[/MODEL] (default: builtin)");
+  brain("--coder", optimize.coder, "who writes: builtin, or llm:PROFILE[/MODEL] (default: builtin)");
+  brain("--verifier", optimize.verifier,
+        "who explains what the gates found: builtin, or llm:PROFILE[/MODEL] (default: builtin)");
+  command
+      .add_option("--coder-style", optimize.coder_style,
+                  "answer: one request a try; agent: with tools and turns (default: answer)")
+      ->type_name("STYLE")
+      ->group(group);
+  command
+      .add_option("--llm-regions", optimize.llm_regions,
+                  "how many regions an LLM Coder writes, most to gain first (default: 3)")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(1, 1000))
+      ->group(group);
+  command
+      .add_flag("--whole-program", optimize.whole_program, "an LLM Coder writes the whole pass as one source")
+      ->group(group);
+  command.add_option("--max-tokens", optimize.max_tokens, "tokens that all models may use together")
+      ->type_name("NUMBER")
+      ->check(CLI::PositiveNumber)
+      ->group(group);
+  command.add_option("--max-dollars", optimize.max_dollars, "dollars that all models may cost together")
+      ->type_name("NUMBER")
+      ->check(CLI::PositiveNumber)
+      ->group(group);
+  auto file = [&](const char* flag, std::string& path, const char* about, const char* type) {
+    command.add_option(flag, path, about)->type_name(type)->group(group);
+  };
+  file("--config", optimize.config, "profiles (default: ./stitchcuda.toml, then the user's config.toml)", "FILE");
+  file("--record", optimize.record, "append every request and answer to this file, never a key", "FILE");
+  file("--replay", optimize.replay, "answer from such a file instead of asking anybody", "FILE");
+  file("--prompts", optimize.prompts, "prompts of your own (see stitchcuda prompts)", "FOLDER");
+  file("--notes", optimize.notes, "notes of your own (see stitchcuda notes)", "FOLDER");
+}
+
 void add_optimize(CLI::App& app, Options& options) {
   OptimizeCommand& optimize = options.optimize;
   CLI::App& command = *app.add_subcommand("optimize", "Turn a model into a verified, faster CUDA program");
@@ -280,12 +323,34 @@ void add_optimize(CLI::App& app, Options& options) {
   command.add_option("--class", optimize.model_class, "the class to import, instead of Model")
       ->type_name("NAME");
   command.add_option("--python", optimize.python, "the Python to use for the task")->type_name("PATH");
+  add_llm(command, optimize);
   add_mode(command, optimize.mode);
   add_force(command, optimize.force);
   add_json(command, options);
   command.footer(
       "stitchcuda optimize examples/lenet5.py -o lenet5/\nstitchcuda optimize model.py -o program/ "
-      "--numerics tf32 --budget 600\nstitchcuda optimize model.py --plan plan.json -o program/");
+      "--numerics tf32 --budget 600\nstitchcuda optimize model.py --plan plan.json -o program/\n"
+      "stitchcuda optimize model.py -o program/ --coder llm:ollama/qwen2.5-coder --coder-style agent");
+}
+
+void add_calibrate(CLI::App& app, Options& options) {
+  CalibrateCommand& calibrate = options.calibrate;
+  CLI::App& command =
+      *app.add_subcommand("calibrate", "Fit the cost model to a GPU from measured runs of bench");
+  command
+      .add_option("RUNS", calibrate.runs, "folders that bench wrote on the GPU, or their tasks.jsonl")
+      ->required();
+  command.add_option("--gpu", calibrate.gpu, "the GPU they ran on (default: this machine's GPU, else H200)")
+      ->type_name("NAME");
+  command
+      .add_option("-o,--out", calibrate.out,
+                  "the file to write (default: where plan, optimize and bench look for it)")
+      ->type_name("FILE");
+  add_force(command, calibrate.force);
+  add_json(command, options);
+  command.footer(
+      "stitchcuda bench KernelBench/level1 -o runs/ && stitchcuda calibrate runs/\n"
+      "stitchcuda calibrate runs/ --gpu H200 -o h200.json");
 }
 
 void add_bench(CLI::App& app, Options& options) {
@@ -433,6 +498,7 @@ Result<int> run_command(const std::string& name, const Options& options, Console
   if (name == "plan") return run_plan(options.plan, console);
   if (name == "optimize") return run_optimize(options.optimize, console);
   if (name == "bench") return run_bench(options.bench, console);
+  if (name == "calibrate") return run_calibrate(options.calibrate, console);
   if (name == "code") return run_code(options.code, console);
   if (name == "notes") return run_notes(options.notes, console);
   if (name == "prompts") return run_prompts(options.prompts, console);
@@ -565,6 +631,7 @@ Result<int> parse_and_run(std::vector<std::string> words, Console& console) {
   add_code(app, options);
   add_optimize(app, options);
   add_bench(app, options);
+  add_calibrate(app, options);
   add_verify(app, options);
   add_receipt(app, options);
   add_package(app, options);

@@ -22,15 +22,15 @@ struct Row {
 };
 constexpr Row rows[] = {
     {"planner", "a plan document from graph, timeline and ledger",
-     "graph timeline hardware catalogue ledger memory schema budget"},
+     "graph plan timeline hardware numerics catalogue ledger memory schema budget"},
     {"coder_answer", "one region's CUDA source in one answer",
      "contract subgraph_pytorch subgraph_text builtin_source builtin_time notes feedback siblings "
-     "function_signature hardware numerics"},
+     "function_signature hardware numerics idea"},
     {"coder_agent", "one region's CUDA source with tools in a folder",
      "contract subgraph_pytorch subgraph_text builtin_source builtin_time notes feedback siblings "
-     "function_signature hardware numerics tools turns tokens"},
+     "function_signature hardware numerics idea turns"},
     {"coder_repair", "a region's source that failed, mended",
-     "contract function_signature source feedback hardware numerics notes"},
+     "contract subgraph_pytorch function_signature siblings feedback hardware numerics notes"},
     {"coder_program", "a whole program in one source",
      "task graph abi manifest hardware numerics notes siblings feedback"},
     {"coder_model_new", "a KernelBench ModelNew in one Python file",

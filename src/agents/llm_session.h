@@ -1,0 +1,54 @@
+// What the LLM brains of one run share: profiles, budget, transcript, prompts, notes.
+#pragma once
+
+#include "agents/llm_brains.h"
+#include "llm/account.h"
+#include "llm/connect.h"
+
+namespace stitch::agents {
+
+enum class CoderStyle : uint8_t {
+  answer,  // one request, one source
+  agent,   // with tools and turns
+};
+Result<CoderStyle> parse_coder_style(std::string_view name);
+
+struct LlmOptions {
+  fs::path config;  // empty: where load_config looks
+  CoderStyle style = CoderStyle::answer;
+  int regions = 3;     // that the Coder is asked to write
+  bool whole = false;  // instead, the whole pass as one source
+  int max_turns = 24;  // of an agent, for one region
+  llm::Budget budget;
+  fs::path record, replay;  // transcripts; empty: none
+  fs::path prompts, notes;  // folders of the user's own; empty: what is built in
+  llm::TranscriptSink sink;                     // gets every exchange too; empty: nobody
+  std::shared_ptr<llm::Transport> transport;    // null: HTTP
+};
+
+// "llm:PROFILE[/MODEL]"
+bool is_llm(std::string_view brain);
+
+class LlmSession {
+ public:
+  static Result<std::shared_ptr<LlmSession>> open(LlmOptions options,
+                                                  std::function<void(std::string_view)> on_progress);
+  // An error where the profile or its key is missing: before any work is done.
+  Result<LlmBrain> brain(std::string_view words, llm::Agent agent);
+  const LlmOptions& options() const { return options_; }
+  const llm::Account& account() const { return account_; }
+
+ private:
+  explicit LlmSession(LlmOptions options) : options_(std::move(options)), account_(options_.budget) {}
+
+  LlmOptions options_;
+  llm::Config config_;
+  llm::Account account_;
+  llm::TranscriptSink sink_;
+  std::shared_ptr<llm::Transcript> replay_;
+  Prompts prompts_;
+  notes::Collection notes_;
+  std::function<void(std::string_view)> on_progress_;
+};
+
+}  // namespace stitch::agents

@@ -1,0 +1,70 @@
+#include "llm/code_answer.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "base/text.h"
+#include "llm/fences.h"
+#include "llm/repair.h"
+
+namespace stitch::llm {
+
+namespace {
+
+constexpr std::array<std::string_view, 9> languages = {"",  "cuda", "cu",     "cpp",  "c++",
+                                                       "c", "cc",   "cuda-c", "cudac"};
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+// As a whole word.
+bool holds(std::string_view text, std::string_view name) {
+  if (name.empty()) return false;
+  for (size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
+    const size_t end = at + name.size();
+    if ((at == 0 || !is_word(text[at - 1])) && (end == text.size() || !is_word(text[end]))) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<std::string> code_from_answer(std::string_view text, std::string_view function) {
+  if (trim(text).empty()) return work_error("llm_answer", "the answer is empty");
+  const std::vector<Fence> fences = fences_in(text);
+  const Fence* best = nullptr;
+  auto rank = [&](const Fence& fence) { return std::pair(holds(fence.text, function), fence.text.size()); };
+  for (const Fence& fence : fences) {
+    if (std::ranges::find(languages, fence.language) == languages.end() || trim(fence.text).empty()) continue;
+    if (!best || rank(*best) < rank(fence)) best = &fence;
+  }
+  if (best && !best->closed)
+    return work_error("llm_answer", "the answer's code is cut off: its fence never ends");
+  if (best) return best->text;
+  if (fences.empty() && holds(text, function) && text.find('{') != std::string_view::npos)
+    return trim(text) + "\n";
+  return work_error("llm_answer", fences.empty() ? "the answer holds no fenced code"
+                                                 : "none of the answer's fences is C++ or CUDA");
+}
+
+Result<CodeAnswer> ask_code(Chat& chat, Request request, std::string_view function, const AskOptions& options,
+                            const CodeCheck& check) {
+  CodeAnswer out;
+  auto read = [&](const Reply& reply) -> Result<void> {
+    STITCH_TRY(std::string source, code_from_answer(reply.text, function));
+    if (!function.empty() && !holds(source, function))
+      return work_error("llm_answer", format("the code has no function {}", function));
+    if (check) STITCH_CHECK(check(source));
+    out.source = std::move(source);
+    return {};
+  };
+  STITCH_TRY(Repaired asked,
+             ask_with_repair(chat, std::move(request), options, read,
+                             "Answer again with the whole corrected source in one ```cuda fence."));
+  out.reply = std::move(asked.reply);
+  out.conversation = std::move(asked.conversation);
+  out.repaired = asked.repaired;
+  return out;
+}
+
+}  // namespace stitch::llm

@@ -1,0 +1,26 @@
+// A CUDA source out of what a model said.
+#pragma once
+
+#include "llm/chat.h"
+
+namespace stitch::llm {
+
+// The fenced block (cuda, cu, cpp, c++, c, or without a label) that holds `function`, the longest of those;
+// where no block holds it, the longest; the whole text where there is no fence and it holds `function`. Only
+// the answer is looked at, never the reasoning. "llm_answer" where there is no code.
+Result<std::string> code_from_answer(std::string_view text, std::string_view function);
+
+struct CodeAnswer {
+  std::string source;
+  Reply reply;                        // the last one
+  std::vector<Message> conversation;  // the request's messages and all that followed, the reply included
+  bool repaired = false;
+};
+// What is wrong with the source, in words for the model.
+using CodeCheck = std::function<Result<void>(const std::string& source)>;
+
+// Asks and reads, with one repair round as in ask_json().
+Result<CodeAnswer> ask_code(Chat& chat, Request request, std::string_view function,
+                            const AskOptions& options = {}, const CodeCheck& check = {});
+
+}  // namespace stitch::llm

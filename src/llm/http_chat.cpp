@@ -1,0 +1,129 @@
+#include "llm/http_chat.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/terminal.h"
+#include "base/text.h"
+#include "llm/account.h"
+#include "llm/wire.h"
+
+namespace stitch::llm {
+
+namespace {
+
+constexpr size_t longest_error = 64 << 10;
+constexpr size_t overhead = 64;  // bytes of JSON around each few bytes of a streamed answer
+
+// The body of a 200: a stream, or one JSON document from a server that doesn't stream. What it is shows in
+// its first byte; the content type is often wrong.
+class Body {
+ public:
+  Body(ReplyReader& reader, size_t limit)
+      : reader_(reader),
+        limit_(limit),
+        parser_([this](const SseEvent& event) { return reader_.event(event); }, limit * 2) {}
+
+  Result<void> feed(std::string_view bytes) {
+    received_ += bytes.size();
+    if (received_ > limit_ * overhead || text_.size() > limit_ * 2)
+      return work_error("llm_too_large", format("the model's answer is larger than {} bytes", limit_));
+    if (kind_ == Kind::unknown) {
+      const size_t first = bytes.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
+      if (first == std::string_view::npos) return {};
+      bytes.remove_prefix(first);
+      kind_ = bytes.front() == '{' || bytes.front() == '<' ? Kind::whole : Kind::stream;
+    }
+    if (kind_ == Kind::stream) return parser_.feed(bytes);
+    text_ += bytes;
+    return {};
+  }
+
+  Result<Reply> end() {
+    if (kind_ == Kind::unknown) return work_error("llm_dropped", "the server's answer was empty");
+    if (kind_ == Kind::whole) {
+      auto body = parse_json(text_);
+      if (!body && text_.starts_with('{')) return work_error("llm_dropped", "the server's JSON was cut off");
+      if (!body || !body->is_object())
+        return work_error("llm_format",
+                          format("the answer is neither a stream nor JSON; it begins with: {}",
+                                 shorten(printable(text_.substr(0, 400)), 80)),
+                          "is the profile's url that of an API?");
+      STITCH_CHECK(reader_.whole(*body));
+    }
+    return reader_.end();
+  }
+
+ private:
+  enum class Kind { unknown, stream, whole };
+  ReplyReader& reader_;
+  const size_t limit_;
+  SseParser parser_;
+  Kind kind_ = Kind::unknown;
+  size_t received_ = 0;
+  std::string text_;
+};
+
+std::string without_slash(std::string url) {
+  while (url.ends_with('/')) url.pop_back();
+  return url;
+}
+
+// A server may repeat the key in what it says.
+std::string hide(std::string text, const std::string& key) {
+  for (size_t at; key.size() > 3 && (at = text.find(key)) != std::string::npos;)
+    text.replace(at, key.size(), "[key]");
+  return text;
+}
+
+void estimate_usage(Reply& reply, const Request& request) {
+  if (reply.usage.total() > 0) return;
+  size_t bytes = reply.text.size() + reply.reasoning.size();
+  for (const ToolCall& call : reply.tool_calls) bytes += call.name.size() + call.arguments.size();
+  reply.usage = {
+      .input = estimated_tokens(request), .output = static_cast<int64_t>(bytes / 3), .estimated = true};
+}
+
+}  // namespace
+
+HttpChat::HttpChat(Profile profile, std::string key, std::shared_ptr<Transport> transport, size_t limit)
+    : profile_(std::move(profile)), key_(std::move(key)), transport_(std::move(transport)), limit_(limit) {}
+
+Result<Reply> HttpChat::ask(const Request& request, const AskOptions& options) {
+  auto reply = ask_once(request, options);
+  if (reply) return reply;
+  Error error = std::move(reply).error();
+  error.message = hide(error.message, key_);
+  return error;
+}
+
+Result<Reply> HttpChat::ask_once(const Request& request, const AskOptions& options) {
+  const Wire& wire = wire_of(profile_.api);
+  HttpRequest post{.url = without_slash(profile_.url) + wire.path(),
+                   .headers = wire.headers(key_),
+                   .body = wire.body(profile_, request).dump(-1, ' ', false, Json::error_handler_t::replace)};
+  post.headers.emplace_back("Content-Type", "application/json");
+  post.headers.emplace_back("Accept", profile_.stream ? "text/event-stream" : "application/json");
+  const HttpOptions limits{
+      .read_timeout = profile_.timeout, .deadline = options.deadline, .should_stop = options.should_stop};
+  const auto reader = wire.reader(options, limit_);
+  Body body(*reader, limit_);
+  std::string refusal;
+  const auto start = Clock::now();
+  STITCH_TRY(const HttpHead head,
+             transport_->post(post, limits, [&](const HttpHead& so_far, std::string_view bytes) {
+               if (so_far.status == 200) return body.feed(bytes);
+               if (refusal.size() < longest_error) refusal += bytes;
+               return Result<void>();
+             }));
+  if (head.status != 200) {
+    if (auto wait = retry_after(head); wait && options.on_retry_after) options.on_retry_after(*wait);
+    return status_error(profile_, head.status, refusal);
+  }
+  STITCH_TRY(Reply reply, body.end());
+  reply.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  if (reply.model.empty()) reply.model = profile_.model;
+  estimate_usage(reply, request);
+  return reply;
+}
+
+}  // namespace stitch::llm
