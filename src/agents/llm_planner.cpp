@@ -93,7 +93,8 @@ class LlmPlanner final : public Planner {
              {"ledger", llm::quoted("what was tried", to_json(now.ledger).dump(1), "json", 20000)},
              {"memory", "none\n"},
              {"schema", schema.dump(1)},
-             {"budget", format("{:.0f} s", now.seconds_left)}}));
+             // No clock: a conversation that is replayed asks the same.
+             {"budget", format("{} more plans may be asked for after this one", most_lists - lists_)}}));
     if (brain_.on_progress) brain_.on_progress(brain_.author + " plans");
     auto holds = [&](const Json& answer) -> Result<void> {
       STITCH_CHECK(proposals_of(answer, now.context, base, code::catalogue()));

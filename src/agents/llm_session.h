@@ -22,7 +22,6 @@ struct LlmOptions {
   llm::Budget budget;
   fs::path record, replay;  // transcripts; empty: none
   fs::path prompts, notes;  // folders of the user's own; empty: what is built in
-  llm::TranscriptSink sink;                     // gets every exchange too; empty: nobody
   std::shared_ptr<llm::Transport> transport;    // null: HTTP
 };
 
@@ -35,6 +34,8 @@ class LlmSession {
                                                   std::function<void(std::string_view)> on_progress);
   // An error where the profile or its key is missing: before any work is done.
   Result<LlmBrain> brain(std::string_view words, llm::Agent agent);
+  // A run that is kept: what was said before it was killed answers first, and all that follows is told.
+  Result<void> go_on(const std::vector<std::string>& conversation, std::function<void(std::string_view)> tell);
   const LlmOptions& options() const { return options_; }
   const llm::Account& account() const { return account_; }
 
@@ -42,9 +43,14 @@ class LlmSession {
   explicit LlmSession(LlmOptions options) : options_(std::move(options)), account_(options_.budget) {}
 
   LlmOptions options_;
+  Result<void> keep(const Json& exchange) const;
+  class GoingOn;
+
   llm::Config config_;
   llm::Account account_;
-  llm::TranscriptSink sink_;
+  llm::TranscriptSink file_;                    // empty: none
+  std::function<void(std::string_view)> tell_;  // empty: nobody
+  std::shared_ptr<llm::Transcript> earlier_;    // null: nothing was said before
   std::shared_ptr<llm::Transcript> replay_;
   Prompts prompts_;
   notes::Collection notes_;

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "agents/replay.h"
 #include "base/contained.h"
 #include "device/floor.h"
 #include "graph/cost.h"
@@ -49,7 +50,8 @@ Result<Optimized> Loop::run() {
 }
 
 double Loop::seconds_left(double share) const {
-  return share * static_cast<double>(options_.budget.count()) - seconds_since(begin_);
+  const double elapsed = options_.replay ? options_.replay->elapsed() : seconds_since(begin_);
+  return share * static_cast<double>(options_.budget.count()) - elapsed;
 }
 
 Situation Loop::situation() {

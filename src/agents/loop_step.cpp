@@ -16,7 +16,7 @@ Action Loop::take(const Proposal& proposal) {
     entry.before = best()->seconds;
     entry.predicted_gain = best()->predicted_seconds - proposal.predicted_seconds;
   }
-  tell(StepStarted{entry.step, entry.why, entry.predicted_gain});
+  tell(StepStarted{entry.step, entry.why, entry.predicted_gain, &proposal, best() ? &best()->plan : nullptr});
   siblings_.clear();
   base_ = -1;
   Circumstances now{.first_trouble = true};
@@ -79,7 +79,7 @@ void Loop::record(Judged& judged, const Draft* draft, const Proposal& proposal, 
                         .author = draft ? draft->author : "",
                         .why = reason(entry)});
   tell(AttemptJudged{entry.step, entry.tries, entry.outcome, judged.verdict ? &*judged.verdict : nullptr,
-                     judged.program});
+                     judged.program, draft ? &draft->contents : nullptr});
 }
 
 // Where nothing is timed, of a program with somebody else's kernels: as predicted, and what it starts more

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "agents/brains.h"
@@ -13,6 +14,17 @@
 #include "base/output_folder.h"
 
 namespace stitch::agents {
+
+class Replay;
+
+// Where a run is written down.
+struct Recording {
+  fs::path store;
+  std::string resume;   // a run that goes on; empty: a new one
+  std::string options;  // JSON, for whoever starts it again
+  std::string version;  // of stitchcuda
+  bool memory = true;   // the plan starts from what earlier runs came to
+};
 
 struct OptimizeOptions {
   fs::path model;  // a .py task
@@ -38,6 +50,8 @@ struct OptimizeOptions {
   bool timing = true;         // else only judged, and estimates decide
   std::function<bool()> should_stop;  // then the best so far ships as it is
   EventSink* events = nullptr;
+  std::optional<Recording> recording;  // nothing: the run is not kept
+  Replay* replay = nullptr;            // of a run that goes on: set by whoever opened its record
 };
 
 struct Optimized {
@@ -55,6 +69,7 @@ struct Optimized {
   std::shared_ptr<const Json> plain_profile;  // of the first program, as the profile gate saw it
   std::shared_ptr<const Json> llm;            // tokens, dollars, seconds by agent; null: nobody was asked
   std::shared_ptr<const Json> tuning;         // what the tuner tried, or why it did not
+  std::string run;                            // its id in the store; empty: it is not kept
 };
 
 using Clock = std::chrono::steady_clock;

@@ -14,8 +14,10 @@
 #include "cli/choose_gpu.h"
 #include "cli/model_options.h"
 #include "cli/optimize_page.h"
+#include "cli/optimize_record.h"
 #include "cli/output_place.h"
 #include "cli/plan_file.h"
+#include "cli/runs.h"
 
 namespace stitch {
 
@@ -87,6 +89,16 @@ Result<void> write_page(const OptimizeCommand& command, const Published& publish
   return add_to_record(published.folder, "report.html");
 }
 
+std::optional<agents::Recording> recording_of(const OptimizeCommand& command) {
+  const fs::path store = store_file(command.store);
+  if (store.empty()) return std::nullopt;
+  return agents::Recording{.store = store,
+                           .resume = command.resume,
+                           .options = record_of(command),
+                           .version = STITCH_VERSION,
+                           .memory = !command.no_memory};
+}
+
 }  // namespace
 
 Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
@@ -116,6 +128,7 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   options.timing = !command.no_timing;
   options.quick = command.quick;
   options.tune = !command.no_tune;
+  options.recording = recording_of(command);
   StopPolitely polite;
   options.should_stop = stop_requested;
   Warnings warnings(console);
@@ -143,6 +156,7 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   if (optimized->llm) json["llm"] = *optimized->llm;
   if (optimized->plain_profile) json["plain_profile"] = *optimized->plain_profile;
   if (optimized->tuning) json["tuning"] = *optimized->tuning;
+  if (!optimized->run.empty()) json["run"] = optimized->run;
   const Json cut_off = cut_off_json(*optimized, command.budget);
   if (!cut_off.is_null()) json["cut_off"] = cut_off;
   STITCH_CHECK(write_page(command, optimized->published, optimize_page(json)));
@@ -156,9 +170,13 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
     if (!cut_off.is_null()) console.out << cut_off_text(cut_off);
     if (optimized->llm) console.out << llm_text(*optimized->llm);
     if (optimized->stopped) console.out << "Interrupted: saved the best program; quick checks only.\n";
+    if (optimized->stopped && !optimized->run.empty())
+      console.out << format("To go on: stitchcuda runs resume {}\n", optimized->run);
     console.out << said_of(optimized->published, command.out)
                 << format("{}: done in {}\n", place_of(optimized->published, command.out),
                           seconds_text(optimized->seconds));
+    if (!optimized->run.empty())
+      console.out << format("run {0} (stitchcuda runs show {0})\n", optimized->run);
   }
   return optimized->verdict.passed() ? 0 : 1;
 }

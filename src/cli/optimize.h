@@ -34,6 +34,9 @@ struct OptimizeCommand {
   bool no_timing = false;
   bool quick = false;
   bool no_tune = false;
+  bool no_memory = false;
+  std::string store;   // a file; empty: where runs are kept; "none": not at all
+  std::string resume;  // a run of the store that goes on
 };
 
 Result<int> run_optimize(const OptimizeCommand& command, Console& console);

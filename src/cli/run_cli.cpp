@@ -16,12 +16,17 @@
 #include "cli/doctor.h"
 #include "cli/import.h"
 #include "cli/mcp.h"
+#include "cli/llm.h"
+#include "cli/init.h"
+#include "cli/memory.h"
 #include "cli/model_options.h"
 #include "cli/notes.h"
 #include "cli/optimize.h"
 #include "cli/package.h"
 #include "cli/plan.h"
 #include "cli/prompts.h"
+#include "cli/profile.h"
+#include "cli/runs.h"
 #include "cli/show.h"
 #include "cli/verify.h"
 
@@ -44,6 +49,11 @@ struct Options {
   NotesCommand notes;
   PromptsCommand prompts;
   McpCommand mcp;
+  LlmCommand llm;
+  ProfileCommand profile;
+  RunsCommand runs;
+  MemoryCommand memory;
+  InitCommand init;
   bool json = false;  // read before the parse, so that its errors are JSON too
 };
 
@@ -55,6 +65,14 @@ void add_force(CLI::App& command, bool& force) {
   command.add_flag("--force", force,
                    "write where there is something already: other files are kept, edited ones saved as "
                    "NAME.edited");
+}
+
+void add_store(CLI::App& command, std::string& store) {
+  command
+      .add_option("--store", store,
+                  "the file that runs are kept in; none: they are not (default: $STITCHCUDA_STORE, else "
+                  "~/.local/share/stitchcuda/runs.db)")
+      ->type_name("FILE");
 }
 
 void add_import(CLI::App& app, Options& options) {
@@ -239,7 +257,7 @@ void add_plan(CLI::App& app, Options& options) {
       "stitchcuda plan model.py -o plan.json\nstitchcuda code model.py --plan plan.json -o program/");
 }
 
-void add_llm(CLI::App& command, OptimizeCommand& optimize) {
+void add_brains(CLI::App& command, OptimizeCommand& optimize) {
   constexpr const char* group = "Language models";
   auto brain = [&](const char* flag, std::string& name, const char* about) {
     command.add_option(flag, name, about)->type_name("BRAIN")->group(group);
@@ -321,10 +339,13 @@ void add_optimize(CLI::App& app, Options& options) {
   command.add_flag(
       "--no-tune", optimize.no_tune,
       "skip tuning settings on the GPU after the steps (tuning takes at most a third of the budget)");
+  command.add_flag("--no-memory", optimize.no_memory,
+                   "plan as if nothing had been tried before, whatever earlier runs found");
+  add_store(command, optimize.store);
   command.add_option("--class", optimize.model_class, "the class to import, instead of Model")
       ->type_name("NAME");
   command.add_option("--python", optimize.python, "the Python to use for the task")->type_name("PATH");
-  add_llm(command, optimize);
+  add_brains(command, optimize);
   add_mode(command, optimize.mode);
   add_force(command, optimize.force);
   add_json(command, options);
@@ -397,6 +418,9 @@ void add_bench(CLI::App& app, Options& options) {
   command.add_flag(
       "--no-tune", bench.no_tune,
       "skip tuning settings on the GPU after the steps (tuning takes at most a third of the budget)");
+  command.add_flag("--memory", bench.memory,
+                   "start each task's plan from what earlier runs found (default: as if there were none)");
+  add_store(command, bench.store);
   command.add_option("--python", bench.python, "the Python to use for the tasks")->type_name("PATH");
   add_mode(command, bench.mode);
   add_force(command, bench.force);
@@ -405,6 +429,51 @@ void add_bench(CLI::App& app, Options& options) {
       "stitchcuda bench examples -o build/bench\nstitchcuda bench KernelBench/level1 KernelBench/level2 -o "
       "out/ "
       "--jobs 8 --known-baselines earlier.jsonl");
+}
+
+void add_runs(CLI::App& app, Options& options) {
+  RunsCommand& runs = options.runs;
+  CLI::App& command = *app.add_subcommand("runs", "List, show, compare, resume and export runs of optimize");
+  command.add_option("ACTION", runs.action, "list, show, diff, resume, export, page or remove")->required();
+  command.add_option("RUN", runs.runs, "the run's id, or a beginning of it that no other run has");
+  command.add_option("-o,--out", runs.out, "export: the folder to write (default: run-ID); page: the file")
+      ->type_name("PATH");
+  command.add_option("--most", runs.most, "how many runs to list; 0: all of them (default: 30)")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(0, 1000000));
+  add_store(command, runs.store);
+  add_force(command, runs.force);
+  add_json(command, options);
+  command.footer(
+      "stitchcuda runs list\nstitchcuda runs show 1116-kmtz\nstitchcuda runs resume 1116-kmtz\n"
+      "stitchcuda runs diff 1116-k 1115-w\nstitchcuda runs page 1116-kmtz -o run.html");
+}
+
+void add_memory(CLI::App& app, Options& options) {
+  MemoryCommand& memory = options.memory;
+  CLI::App& command = *app.add_subcommand("memory", "Show, export, merge or forget what earlier runs found");
+  command.add_option("ACTION", memory.action, "show, export, merge or forget")->required();
+  command.add_option(
+      "WHAT", memory.what,
+      "merge: a file of an export; show and forget: the beginning of a graph's hash or of a kind "
+      "of region");
+  command.add_option("-o,--out", memory.out, "export: the file to write (default: standard output)")
+      ->type_name("FILE");
+  add_store(command, memory.store);
+  command.add_flag("--force", memory.force, "forget: all of it; export: over a file that is there");
+  add_json(command, options);
+  command.footer(
+      "stitchcuda memory show\nstitchcuda memory export -o memory.jsonl\nstitchcuda memory merge "
+      "memory.jsonl\n"
+      "stitchcuda memory forget \"conv relu\"");
+}
+
+void add_init(CLI::App& app, Options& options) {
+  CLI::App& command = *app.add_subcommand("init", "Write a commented stitchcuda.toml");
+  command.add_option("-o,--out", options.init.out, "the file to write (default: stitchcuda.toml)")
+      ->type_name("FILE");
+  add_json(command, options);
+  command.footer("stitchcuda init");
 }
 
 void add_code(CLI::App& app, Options& options) {
@@ -480,6 +549,76 @@ void add_mcp(CLI::App& app, Options& options) {
       "stitchcuda mcp\nclaude mcp add stitchcuda -- stitchcuda mcp --root ~/kernels\n(docs/mcp.md has more)");
 }
 
+void add_llm(CLI::App& app, Options& options) {
+  LlmCommand& llm = options.llm;
+  CLI::App& command = *app.add_subcommand("llm", "List the LLM servers that are known, or ask one");
+  command
+      .add_option("ACTION", llm.action, "list: the profiles; ask: send a text, to see whether a server works")
+      ->required();
+  command.add_option("PROFILE", llm.profile, "of ask: PROFILE or PROFILE/MODEL");
+  command.add_option("TEXT", llm.text, "of ask: what to say");
+  command.add_option("--system", llm.system, "the system prompt")->type_name("TEXT");
+  command.add_flag("--stream", llm.stream, "print the answer as it comes");
+  command.add_option("--max-tokens", llm.max_tokens, "of the answer (default: the profile's)")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(1, 10000000));
+  command
+      .add_option("--config", llm.config,
+                  "the file with [llm.NAME] profiles (default: stitchcuda.toml, then the one in ~/.config)")
+      ->type_name("FILE");
+  command.add_option("--transcript", llm.transcript, "append the request and the answer as a line of JSON")
+      ->type_name("FILE");
+  add_json(command, options);
+  command.footer(
+      "stitchcuda llm list\n"
+      "stitchcuda llm ask ollama/qwen2.5-coder \"hello\" --stream\n"
+      "OPENAI_API_KEY=… stitchcuda llm ask openai/gpt-5-mini \"hello\" --json");
+}
+
+void add_profile(CLI::App& app, Options& options) {
+  ProfileCommand& profile = options.profile;
+  CLI::App& command = *app.add_subcommand(
+      "profile", "Show what a call does on the device, PyTorch's and a program's, and what limits it");
+  command.add_option("TARGET", profile.target, "a program folder, a .cu file, or a model's .py file")
+      ->required();
+  command.add_option("--task", profile.task, "the program's model: a .py file or a graph folder")
+      ->type_name("MODEL");
+  command.add_option("--program", profile.program, "the model's program: a folder or a .cu file")
+      ->type_name("PROGRAM");
+  command.add_option("--html", profile.html, "write a page with both timelines, to zoom and pan")
+      ->type_name("FILE");
+  command.add_option("--trace", profile.trace, "write a trace for chrome://tracing or Perfetto")
+      ->type_name("FILE");
+  command.add_flag("--counters", profile.counters,
+                   "read hardware counters of the hottest kernels with ncu; on the emulated GPU its own");
+  command
+      .add_option("--nsys", profile.nsys, "also write a report of Nsight Systems, where nsys is installed")
+      ->type_name("FILE");
+  command
+      .add_option("--baseline", profile.baseline,
+                  "PyTorch's side: eager, eager-graph, compile, compile-graph or none (default: eager)")
+      ->type_name("NAME");
+  command
+      .add_option("--numerics", profile.numerics,
+                  "numerics class of PyTorch's side: strict, default, tf32 or half (default: default)")
+      ->type_name("CLASS");
+  command.add_option("--device", profile.device, "cuda or emulated (default: cuda if there is a GPU)")
+      ->type_name("NAME");
+  command
+      .add_option("--gpu", profile.gpu, "the GPU to estimate for (default: this machine's GPU, else H200)")
+      ->type_name("NAME");
+  command.add_option("--class", profile.model_class, "the model's class, instead of Model")
+      ->type_name("NAME");
+  command.add_option("--python", profile.python, "the Python to use for the model")->type_name("PATH");
+  add_mode(command, profile.mode);
+  add_force(command, profile.force);
+  add_json(command, options);
+  command.footer(
+      "stitchcuda profile program/ --task model.py --html profile.html\n"
+      "stitchcuda profile program/ --counters --trace profile.json\n"
+      "stitchcuda profile model.py --baseline compile-graph");
+}
+
 void add_doctor(CLI::App& app, Options& options) {
   CLI::App& command = *app.add_subcommand("doctor", "Show what this machine has and what is missing");
   add_json(command, options);
@@ -503,6 +642,11 @@ Result<int> run_command(const std::string& name, const Options& options, Console
   if (name == "notes") return run_notes(options.notes, console);
   if (name == "prompts") return run_prompts(options.prompts, console);
   if (name == "mcp") return run_mcp(options.mcp, console);
+  if (name == "llm") return run_llm(options.llm, console);
+  if (name == "profile") return run_profile(options.profile, console);
+  if (name == "runs") return run_runs(options.runs, console);
+  if (name == "memory") return run_memory(options.memory, console);
+  if (name == "init") return run_init(options.init, console);
   if (name == "doctor") return run_doctor(console);
   throw Bug("a command without a body: " + name);
 }
@@ -632,6 +776,8 @@ Result<int> parse_and_run(std::vector<std::string> words, Console& console) {
   add_optimize(app, options);
   add_bench(app, options);
   add_calibrate(app, options);
+  add_runs(app, options);
+  add_memory(app, options);
   add_verify(app, options);
   add_receipt(app, options);
   add_package(app, options);
@@ -639,6 +785,9 @@ Result<int> parse_and_run(std::vector<std::string> words, Console& console) {
   add_notes(app, options);
   add_prompts(app, options);
   add_mcp(app, options);
+  add_llm(app, options);
+  add_profile(app, options);
+  add_init(app, options);
   add_doctor(app, options);
   app.require_subcommand(0, 1);
   app.footer(

@@ -63,7 +63,7 @@ TEST(RunCli, UsageShowsWhatIsRequired) {
 
 TEST(RunCli, HelpSpeaksAsOtherToolsDo) {
   for (const char* command : {"import", "show", "plan", "code", "optimize", "bench", "verify", "receipt",
-                              "package", "baselines", "doctor"}) {
+                              "package", "baselines", "llm", "doctor"}) {
     std::string help = run({command, "--help"}).out;
     EXPECT_NE(help.find("show this help"), std::string::npos) << command;
     for (const char* odd : {"unless told", "several too", "say w", "Say ", "comes to", "soonest", "judged"})
@@ -83,7 +83,7 @@ TEST(RunCli, NoCommandIsAMistake) {
   EXPECT_EQ(ran.out, "");
   EXPECT_NE(ran.err.find("error: no command is named\nfix: one of: import, show, plan, code, optimize, "
                          "bench, verify, receipt, "
-                         "package, baselines, doctor\n"),
+                         "package, baselines, llm, doctor\n"),
             std::string::npos)
       << ran.err;
 }

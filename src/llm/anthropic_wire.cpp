@@ -136,7 +136,10 @@ class AnthropicReader final : public ReplyReader {
       out.cache_write = count_at(usage, "cache_creation_input_tokens");
       out.input = count_at(usage, "input_tokens") + out.cached + out.cache_write;
     }
-    if (usage.contains("output_tokens")) out.output = count_at(usage, "output_tokens");
+    if (usage.contains("output_tokens")) {
+      out.output = count_at(usage, "output_tokens");
+      out.reasoning = count_at(object_at(usage, "output_tokens_details"), "thinking_tokens");
+    }
   }
 
   void take_reason(const std::string& reason) {
@@ -194,8 +197,7 @@ class AnthropicWire final : public Wire {
     for (const ToolSpec& tool : request.tools)
       out["tools"].push_back(
           {{"name", tool.name}, {"description", tool.description}, {"input_schema", *tool.schema}});
-    if (auto temperature = request.temperature ? request.temperature : profile.temperature)
-      out["temperature"] = *temperature;
+    if (auto temperature = allowed_temperature(profile, request)) out["temperature"] = *temperature;
     if (request.answer_schema && profile.json_schema)
       out["output_config"] = {{"format", {{"type", "json_schema"}, {"schema", *request.answer_schema}}}};
     if (profile.stream) out["stream"] = true;

@@ -46,7 +46,8 @@ struct Request {
   std::vector<Message> messages;
   std::vector<ToolSpec> tools;
   std::optional<int64_t> max_tokens;  // of the answer, reasoning included; else the profile's
-  std::optional<double> temperature;  // else the profile's, else the server's
+  // Else the profile's, else the server's. Not sent where servers refuse one (allowed_temperature()).
+  std::optional<double> temperature;
   // JSON Schema of the answer, sent to servers that can hold the model to it. Others ignore it: see
   // ask_json().
   std::shared_ptr<const Json> answer_schema;

@@ -12,6 +12,7 @@ namespace stitch::llm {
 namespace {
 
 constexpr size_t longest_error = 64 << 10;
+constexpr size_t escapes = 2;
 constexpr size_t overhead = 64;  // bytes of JSON around each few bytes of a streamed answer
 
 // The body of a 200: a stream, or one JSON document from a server that doesn't stream. What it is shows in
@@ -25,14 +26,13 @@ class Body {
 
   Result<void> feed(std::string_view bytes) {
     received_ += bytes.size();
-    if (received_ > limit_ * overhead || text_.size() > limit_ * 2)
-      return work_error("llm_too_large", format("the model's answer is larger than {} bytes", limit_));
     if (kind_ == Kind::unknown) {
-      const size_t first = bytes.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
-      if (first == std::string_view::npos) return {};
-      bytes.remove_prefix(first);
-      kind_ = bytes.front() == '{' || bytes.front() == '<' ? Kind::whole : Kind::stream;
+      bytes.remove_prefix(std::min(bytes.find_first_not_of(" \t\r\n\xEF\xBB\xBF"), bytes.size()));
+      if (!bytes.empty()) kind_ = bytes.front() == '{' || bytes.front() == '<' ? Kind::whole : Kind::stream;
     }
+    // JSON's escapes make a document larger than its text; events are much larger.
+    if (received_ > limit_ * (kind_ == Kind::whole ? escapes : overhead))
+      return work_error("llm_too_large", format("the model's answer is larger than {} bytes", limit_));
     if (kind_ == Kind::stream) return parser_.feed(bytes);
     text_ += bytes;
     return {};

@@ -14,6 +14,8 @@ namespace stitch::llm {
 namespace {
 
 constexpr size_t most_candidates = 64;
+constexpr size_t most_scanned =
+    64 << 20;  // bytes, over all candidates: no answer takes longer than half a second
 
 // The end of the object or list that begins at `text`'s front, by its brackets; npos where it has none.
 size_t end_of_value(std::string_view text) {
@@ -63,11 +65,13 @@ Found candidates_in(std::string_view answer) {
   for (const Fence& fence : fences_in(answer))
     if (fence.language.empty() || fence.language.starts_with("json")) out.try_text(fence.text);
   std::string_view rest = answer;
-  for (size_t tried = 0; tried < most_candidates; ++tried) {
+  size_t scanned = 0;
+  for (size_t tried = 0; tried < most_candidates && scanned < most_scanned; ++tried) {
     const size_t begin = rest.find_first_of("{[");
     if (begin == std::string_view::npos) break;
     rest.remove_prefix(begin);
     const size_t end = end_of_value(rest);
+    scanned += std::min(end, rest.size());
     if (end == std::string_view::npos) {
       if (rest.size() > 1 && !std::exchange(out.looked_like, true)) out.complaint = "its JSON is cut off";
       rest.remove_prefix(1);

@@ -161,8 +161,7 @@ class OpenAiWire final : public Wire {
             {{"name", tool.name}, {"description", tool.description}, {"parameters", *tool.schema}}}});
     out[profile.max_completion_tokens ? "max_completion_tokens" : "max_tokens"] =
         allowed_tokens(profile, request);
-    if (auto temperature = request.temperature ? request.temperature : profile.temperature)
-      out["temperature"] = *temperature;
+    if (auto temperature = allowed_temperature(profile, request)) out["temperature"] = *temperature;
     if (request.answer_schema && profile.json_schema)
       out["response_format"] = {{"type", "json_schema"},
                                 {"json_schema", {{"name", "answer"}, {"schema", *request.answer_schema}}}};

@@ -37,7 +37,8 @@ Json anthropic_usage(const Usage& usage) {
   return {{"input_tokens", usage.input - usage.cached - usage.cache_write},
           {"cache_read_input_tokens", usage.cached},
           {"cache_creation_input_tokens", usage.cache_write},
-          {"output_tokens", usage.output}};
+          {"output_tokens", usage.output},
+          {"output_tokens_details", {{"thinking_tokens", usage.reasoning}}}};
 }
 
 std::string openai_reason(Finish finish) {
@@ -164,7 +165,7 @@ std::vector<std::string> anthropic_events(const Reply& reply, int pieces) {
           "input_json_delta", "partial_json", call.arguments);
   out.push_back(anthropic_event({{"type", "message_delta"},
                                  {"delta", {{"stop_reason", anthropic_reason(reply.finish)}}},
-                                 {"usage", {{"output_tokens", reply.usage.output}}}}));
+                                 {"usage", anthropic_usage(reply.usage)}}));
   out.push_back(anthropic_event({{"type", "message_stop"}}));
   return out;
 }

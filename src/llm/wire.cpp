@@ -21,6 +21,12 @@ int64_t allowed_tokens(const Profile& profile, const Request& request) {
   return tokens;
 }
 
+std::optional<double> allowed_temperature(const Profile& profile, const Request& request) {
+  const bool refused = profile.api == Api::anthropic || profile.max_completion_tokens;
+  if (refused && !profile.temperature) return std::nullopt;
+  return request.temperature ? request.temperature : profile.temperature;
+}
+
 void add_extra(Json& body, const Profile& profile) {
   if (!profile.extra) return;
   for (const auto& [key, value] : profile.extra->items()) body[key] = value;

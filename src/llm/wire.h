@@ -36,6 +36,8 @@ const Wire& wire_of(Api api);
 
 // What both have in common.
 int64_t allowed_tokens(const Profile& profile, const Request& request);
+// Anthropic's API and OpenAI's newer models refuse a temperature: there only profiles that have one send any.
+std::optional<double> allowed_temperature(const Profile& profile, const Request& request);
 void add_extra(Json& body, const Profile& profile);
 // The count under `key`, 0 for anything that isn't one.
 int64_t count_at(const Json& object, const char* key);

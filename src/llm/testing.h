@@ -1,0 +1,99 @@
+// What the tests of this room share: Chats and Transports that say what they are told to.
+#pragma once
+
+#include <deque>
+#include <nlohmann/json.hpp>
+
+#include "llm/chat.h"
+#include "llm/transport.h"
+#include "llm/wire.h"
+
+namespace stitch::llm::testing {
+
+using Outcome = std::function<Result<Reply>(const Request&, const AskOptions&)>;
+
+class FakeChat final : public Chat {
+ public:
+  explicit FakeChat(std::deque<Outcome> outcomes) : outcomes_(std::move(outcomes)) {}
+  Result<Reply> ask(const Request& request, const AskOptions& options) override {
+    asked.push_back(request);
+    require(!outcomes_.empty(), "the script has no more answers");
+    Outcome outcome = std::move(outcomes_.front());
+    outcomes_.pop_front();
+    return outcome(request, options);
+  }
+  std::vector<Request> asked;
+
+ private:
+  std::deque<Outcome> outcomes_;
+};
+
+inline Outcome replies(Reply reply) {
+  return [=](const Request&, const AskOptions& options) -> Result<Reply> {
+    if (options.on_text) options.on_text(reply.text);
+    return reply;
+  };
+}
+inline Outcome replies(std::string text) {
+  return replies(Reply{.text = std::move(text), .finish = Finish::stop, .usage = {.input = 10, .output = 5}});
+}
+inline Outcome errs(std::string code) {
+  return [=](const Request&, const AskOptions&) -> Result<Reply> { return work_error(code, "as scripted"); };
+}
+
+inline Request request(std::string text) { return {.messages = {user_message(std::move(text))}}; }
+
+// Everything a wire's request can hold.
+inline Request full_request() {
+  auto schema = std::make_shared<const Json>(Json::parse(
+      R"({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"], "additionalProperties": false})"));
+  Request out;
+  out.messages = {system_message("Be brief."), user_message("Read a.txt and b.txt.")};
+  out.messages[0].cache = true;
+  Message calls{.role = Role::assistant, .text = "Reading."};
+  calls.tool_calls = {{"call_a", "read", R"({"path": "a.txt"})"}, {"call_b", "read", R"({"path": "b.txt"})"}};
+  calls.reasoning_blocks = std::make_shared<const Json>(
+      Json::parse(R"([{"type": "thinking", "thinking": "two files", "signature": "signed"}])"));
+  out.messages.push_back(calls);
+  out.messages.push_back(tool_message(calls.tool_calls[0], "alpha"));
+  out.messages.push_back(tool_message(calls.tool_calls[1], "no such file", true));
+  out.messages.push_back(user_message("Go on."));
+  out.messages.back().cache = true;
+  out.tools = {{"read", "Reads a file.", schema}};
+  out.max_tokens = 500;
+  out.temperature = 0.5;
+  out.answer_schema = schema;
+  return out;
+}
+
+// What a wire makes of a stream.
+inline Result<Reply> read_stream(const Wire& wire, std::string_view bytes, const AskOptions& options = {},
+                                 size_t limit = 1 << 20) {
+  auto reader = wire.reader(options, limit);
+  SseParser parser([&](const SseEvent& event) { return reader->event(event); }, limit);
+  STITCH_CHECK(parser.feed(bytes));
+  return reader->end();
+}
+inline Result<Reply> read_whole(const Wire& wire, std::string_view document) {
+  const AskOptions options;
+  auto reader = wire.reader(options, 1 << 20);
+  STITCH_CHECK(reader->whole(Json::parse(document)));
+  return reader->end();
+}
+
+// An answer without a network.
+class FakeTransport final : public Transport {
+ public:
+  Result<HttpHead> post(const HttpRequest& request, const HttpOptions&, const Receive& receive) override {
+    posted.push_back(request);
+    for (const std::string& piece : pieces) STITCH_CHECK(receive(head, piece));
+    if (error) return *error;
+    return head;
+  }
+  HttpHead head{.status = 200, .headers = {}};
+  std::vector<std::string> pieces;
+  std::optional<Error> error;
+  std::vector<HttpRequest> posted;
+};
+
+}  // namespace stitch::llm::testing
