@@ -82,6 +82,14 @@ async def try_tools(s, folder):
     broken = await s.call("write_region", source="no CUDA at all", **arguments)
     check("write_region, does not compile", broken.structured_content["failure"]["gate"] == "build")
 
+    name = planned.structured_content["regions"][0]["name"]
+    needs = await s.call("region", model="graph", region=name, gpu="H200")
+    check("region", "StitchStatus" in needs.structured_content["signature"])
+    empty = f"{needs.structured_content['signature']} {{ return STITCH_OK; }}"
+    lazy = await s.call("write_region", task="graph", region=name, gpu="H200", device=s.device, source=empty)
+    check("write_region in a plan, writes nothing", lazy.structured_content.get("passed") is False,
+          lazy.structured_content["failure"]["summary"])
+
     optimized = await s.call("optimize", model=task, out="best", device=s.device, strategy="first", quick=True)
     check("optimize", not optimized.is_error and (folder / "best" / "program.cu").exists())
     notes = await s.call("notes", question="bank conflicts", gpu="H200")

@@ -20,9 +20,8 @@ serve::Tool show_tool(serve::Shared workshop) {
   return {.name = "show",
           .title = "What a model costs",
           .description =
-              "A model's graph, FLOPs, bytes and peak memory, its heaviest ops, and the theoretical limit on "
-              "a GPU: what "
-              "no program can beat.",
+              "A model's graph, FLOPs, bytes and peak memory, its heaviest ops, and the theoretical limit on"
+              " a GPU: what no program can beat.",
           .schema = serve::schema_of({serve::model_argument(), serve::gpu_argument(), serve::mode_argument(),
                                       serve::class_argument()}),
           .run = [workshop](const Json& arguments, serve::Call& call) -> Result<serve::Answer> {
@@ -43,8 +42,7 @@ serve::Tool doctor_tool() {
           .title = "What this machine has",
           .description =
               "GPU, driver, CUDA toolkit, libraries, Python and PyTorch, compilers, sandbox: what is there, "
-              "what is "
-              "missing and what that costs.",
+              "what is missing and what that costs.",
           .schema = serve::schema_of({}),
           .run = [](const Json&, serve::Call& call) -> Result<serve::Answer> {
             call.progress("looking at the machine");

@@ -35,7 +35,9 @@ Json to_json(const notes::Note& note) {
   return json;
 }
 
-std::string dump(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+void print_json(const Json& json, Console& console) {
+  console.out << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+}
 
 // What a user's folder says goes to the terminal line by line, without control characters.
 std::string printable_lines(const std::string& text) {
@@ -48,7 +50,7 @@ int show_list(const std::vector<const notes::Note*>& listed, Console& console) {
   if (console.json) {
     Json list = Json::array();
     for (const notes::Note* note : listed) list.push_back(to_json(*note));
-    console.out << dump({{"notes", std::move(list)}});
+    print_json({{"notes", std::move(list)}}, console);
     return 0;
   }
   Table table({{.header = "note"}, {.header = "when", .least = 30}});
@@ -61,7 +63,7 @@ int show_note(const notes::Note& note, Console& console) {
   if (console.json) {
     Json json = to_json(note);
     json["text"] = note.body;
-    console.out << dump(json);
+    print_json(json, console);
   } else {
     console.out << printable_lines(trim(notes::text_of(note)));
   }
@@ -99,7 +101,7 @@ Result<int> run_notes(const NotesCommand& command, Console& console) {
       json["text"] = hit.note->body;
       list.push_back(std::move(json));
     }
-    console.out << dump({{"question", question}, {"notes", std::move(list)}});
+    print_json({{"question", question}, {"notes", std::move(list)}}, console);
     return 0;
   }
   if (hits.empty()) {

@@ -18,13 +18,15 @@ Json to_json(const prompts::Prompt& prompt) {
   return json;
 }
 
-std::string dump(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+void say_json(const Json& json, Console& console) {
+  console.out << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+}
 
-void list(const std::vector<prompts::Prompt>& all, Console& console) {
+void list_prompts(const std::vector<prompts::Prompt>& all, Console& console) {
   if (console.json) {
     Json rows = Json::array();
     for (const prompts::Prompt& prompt : all) rows.push_back(to_json(prompt));
-    console.out << dump({{"prompts", std::move(rows)}});
+    say_json({{"prompts", std::move(rows)}}, console);
     return;
   }
   Table table({{.header = "prompt"},
@@ -37,11 +39,11 @@ void list(const std::vector<prompts::Prompt>& all, Console& console) {
   console.out << table.render(console.out_terminal);
 }
 
-void show(const prompts::Prompt& prompt, Console& console) {
+void show_prompt(const prompts::Prompt& prompt, Console& console) {
   if (console.json) {
     Json json = to_json(prompt);
     json["text"] = prompt.text;
-    console.out << dump(json);
+    say_json(json, console);
     return;
   }
   for (const std::string& line : split(trim(prompt.text), '\n')) console.out << printable(line) << '\n';
@@ -58,7 +60,7 @@ void report_check(const std::vector<prompts::Prompt>& all, const std::string& fo
                   << " does without " << join(left_out, ", ") << '\n';
   }
   if (console.json)
-    console.out << dump({{"folder", folder}, {"prompts", std::move(rows)}});
+    say_json({{"folder", folder}, {"prompts", std::move(rows)}}, console);
   else
     console.out << format("{}: {} of {} prompts, all fine\n", printable(folder), rows.size(), all.size());
 }
@@ -81,14 +83,14 @@ Result<int> run_prompts(const PromptsCommand& command, Console& console) {
     STITCH_TRY(all, prompts::with_folder(command.folder));
   }
   if (command.action == "list") {
-    list(all, console);
+    list_prompts(all, console);
     return 0;
   }
   if (command.action == "show") {
     if (command.name.empty())
       return user_error("usage", "the name of a prompt is required", "stitchcuda prompts show planner");
     STITCH_TRY(const prompts::Prompt prompt, prompts::find(all, command.name));
-    show(prompt, console);
+    show_prompt(prompt, console);
     return 0;
   }
   return user_error("prompts", format("prompts can't be asked to '{}'", command.action),

@@ -291,7 +291,8 @@ void add_brains(CLI::App& command, OptimizeCommand& optimize) {
   auto file = [&](const char* flag, std::string& path, const char* about, const char* type) {
     command.add_option(flag, path, about)->type_name(type)->group(group);
   };
-  file("--config", optimize.config, "profiles (default: ./stitchcuda.toml, then the user's config.toml)", "FILE");
+  file("--config", optimize.config, "profiles (default: ./stitchcuda.toml, then the user's config.toml)",
+       "FILE");
   file("--record", optimize.record, "append every request and answer to this file, never a key", "FILE");
   file("--replay", optimize.replay, "answer from such a file instead of asking anybody", "FILE");
   file("--prompts", optimize.prompts, "prompts of your own (see stitchcuda prompts)", "FOLDER");
@@ -358,8 +359,7 @@ void add_calibrate(CLI::App& app, Options& options) {
   CalibrateCommand& calibrate = options.calibrate;
   CLI::App& command =
       *app.add_subcommand("calibrate", "Fit the cost model to a GPU from measured runs of bench");
-  command
-      .add_option("RUNS", calibrate.runs, "folders that bench wrote on the GPU, or their tasks.jsonl")
+  command.add_option("RUNS", calibrate.runs, "folders that bench wrote on the GPU, or their tasks.jsonl")
       ->required();
   command.add_option("--gpu", calibrate.gpu, "the GPU they ran on (default: this machine's GPU, else H200)")
       ->type_name("NAME");

@@ -1,5 +1,4 @@
-// The prompts of the LLM brains: which there are, which values each may use, and where a user's take their
-// place.
+// The prompts of the LLM brains: which there are, which values each may use, and a user's in their place.
 #pragma once
 
 #include <string>

@@ -12,15 +12,11 @@ namespace {
 
 constexpr std::string_view instructions =
     "StitchCUDA turns a PyTorch model into a verified CUDA program, and verifies CUDA that you wrote: "
-    "against float64, "
-    "with secret inputs, beside PyTorch's best baselines. Start with doctor (is there a GPU?) and show. "
-    "optimize does "
-    "everything by itself; or plan, code, then write_region with a kernel of your own for one region, which "
-    "is built "
-    "and checked at once. verify is the judge of any program folder, .cu file or KernelBench ModelNew. notes "
-    "answers "
-    "questions on CUDA techniques. Without a GPU everything runs on an emulated one, and times are "
-    "estimates.";
+    "against float64, with secret inputs, beside PyTorch's best baselines. Start with doctor (is there a "
+    "GPU?) and show. optimize does everything by itself; or plan, code, then write_region with a kernel of "
+    "your own for one region, which is built and checked at once. verify is the judge of any program folder,"
+    " .cu file or KernelBench ModelNew. notes answers questions on CUDA techniques. Without a GPU everything"
+    " runs on an emulated one, and times are estimates.";
 
 // The one that MCP clients offer to people.
 constexpr std::string_view task_prompt =

@@ -1,5 +1,4 @@
-// What a client may ask for: a name, a schema of arguments, and what is done. Tools know nothing of the
-// protocol.
+// What a client may ask for: a name, a schema of arguments, what is done. Tools know no protocol.
 #pragma once
 
 #include <functional>

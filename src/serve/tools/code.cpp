@@ -46,10 +46,8 @@ Tool code_tool(Shared workshop) {
           .title = "Write a program",
           .description =
               "Write the CUDA program of a plan (the built-in Planner's, or a given one) into a folder: "
-              "program.cu, one "
-              "file a region, manifest. It is not verified: use verify. The files of its regions are what "
-              "write_region "
-              "replaces.",
+              "program.cu, one file a region, manifest. It is not verified: use verify. The files of its "
+              "regions are what write_region replaces.",
           .schema = schema_of({model_argument(),
                                {.name = "out", .description = "the program's folder", .required = true},
                                numerics_argument(),

@@ -76,10 +76,8 @@ Tool import_tool(Shared workshop) {
           .title = "Import a model",
           .description =
               "Import a PyTorch model (KernelBench's form: Model, get_inputs, get_init_inputs) as a tensor "
-              "graph with "
-              "exact meaning. Returns its inputs, outputs, nodes and costs; with 'out' it also writes a "
-              "graph folder "
-              "that the other tools take instead of the .py file.",
+              "graph with exact meaning. Returns its inputs, outputs, nodes and costs; with 'out' it also "
+              "writes a graph folder that the other tools take instead of the .py file.",
           .schema = schema_of({model_argument(),
                                {.name = "out", .description = "a graph folder to write (default: none)"},
                                mode_argument(),

@@ -3,9 +3,12 @@
 #pragma once
 
 #include "serve/tools/workshop.h"
+#include "verify/session.h"
 
 namespace stitch::serve {
 
+// Of everything but the program. They tell `call`, which outlives them.
+Result<verifier::VerifyOptions> verify_options(const Json& arguments, bool quick, Call& call);
 Result<verifier::Verdict> judge(const Workshop& workshop, const fs::path& program, const Json& arguments,
                                 bool quick, Call& call);
 

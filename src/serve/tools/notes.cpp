@@ -52,11 +52,9 @@ Tool notes_tool(Shared workshop) {
   return {.name = "notes",
           .title = "Search technique notes",
           .description =
-              "Search short notes on CUDA techniques for Ampere, Hopper and Blackwell: memory, tensor cores, "
-              "reductions, "
-              "launches, fusion, libraries, numerics, debugging, traps; with what was measured on an H200. "
-              "Without a "
-              "question all notes are listed.",
+              "Search short notes on CUDA techniques for Ampere, Hopper and Blackwell: memory, tensor cores,"
+              " reductions, launches, fusion, libraries, numerics, debugging, traps; with what was measured "
+              "on an H200. Without a question all notes are listed.",
           .schema = schema_of(
               {{.name = "question", .description = "words to look for: bank conflicts, wgmma, split-K"},
                {.name = "name", .description = "one note, by its name"},

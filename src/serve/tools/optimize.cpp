@@ -81,10 +81,8 @@ Tool optimize_tool(Shared workshop) {
           .title = "Optimize a model",
           .description =
               "Turn a PyTorch model into a verified, faster CUDA program: plan, write and verify step by "
-              "step, keep "
-              "what is better, write the best into a folder. Takes minutes; progress is reported. Cancelled, "
-              "the best "
-              "so far may still be written.",
+              "step, keep what is better, write the best into a folder. Takes minutes; progress is reported."
+              " Cancelled, the best so far may still be written.",
           .schema = schema_of(
               {model_argument(),
                {.name = "out", .description = "the program's folder", .required = true},

@@ -8,6 +8,7 @@ namespace stitch::serve {
 Tool import_tool(Shared workshop);
 Tool plan_tool(Shared workshop);
 Tool code_tool(Shared workshop);
+Tool region_tool(Shared workshop);
 Tool write_region_tool(Shared workshop);
 Tool verify_tool(Shared workshop);
 Tool optimize_tool(Shared workshop);

@@ -101,8 +101,8 @@ TEST_F(Tools, WriteVerifyAndImproveAProgram) {
   Json verified = client->answer_to(id)["result"];
   ASSERT_EQ(verified["isError"], false) << Client::said(verified);
   ASSERT_EQ(verified["structuredContent"]["passed"], true) << Client::said(verified);
-  Json whole = client->ask(
-      "resources/read", {{"uri", verified["structuredContent"]["verdict"]}})["result"]["contents"][0];
+  Json whole = client->ask("resources/read",
+                           {{"uri", verified["structuredContent"]["verdict"]}})["result"]["contents"][0];
   auto verdict = parse_json(whole["text"].get<std::string>());
   ASSERT_TRUE(verdict);
   EXPECT_EQ((*verdict)["verdict"], "passed");
@@ -134,15 +134,51 @@ TEST_F(Tools, WriteVerifyAndImproveAProgram) {
             std::string::npos);
 
   Json optimized = client->tool("optimize", {{"model", task},
-                                                   {"out", path("best")},
-                                                   {"device", "emulated"},
-                                                   {"strategy", "first"},
-                                                   {"quick", true}});
+                                             {"out", path("best")},
+                                             {"device", "emulated"},
+                                             {"strategy", "first"},
+                                             {"quick", true}});
   ASSERT_EQ(optimized["isError"], false) << Client::said(optimized);
   EXPECT_EQ(optimized["structuredContent"]["verdict"]["passed"], true);
   EXPECT_EQ(optimized["structuredContent"]["measured"], false);
   EXPECT_TRUE(fs::exists(path("best/program.cu")));
   EXPECT_LT(optimized.dump().size(), size_t{200} << 10);
+}
+
+// The same in a plan: the answer has the plan with the source in it, and a program can be written of that.
+TEST_F(Tools, WriteARegionOfAPlan) {
+  const std::string task = path("tiny.txt");
+  Json planned = client->tool("plan", {{"model", task}});
+  const Json name = planned["structuredContent"]["regions"][0]["name"];
+  Json region = client->tool("region", {{"model", task}, {"region", name}});
+  ASSERT_EQ(region["isError"], false) << Client::said(region);
+  const auto signature = region["structuredContent"]["signature"].get<std::string>();
+  EXPECT_NE(signature.find("StitchStatus enqueue_"), std::string::npos) << signature;
+  EXPECT_NE(region["structuredContent"]["graph"].get<std::string>().find("neg(%y)"), std::string::npos);
+  EXPECT_NE(
+      Client::said(client->tool("region", {{"model", task}, {"region", "z"}})).find("has no region 'z'"),
+      std::string::npos);
+
+  const std::string source =
+      "#include <cuda_runtime.h>\n__global__ void mine(const float* in, float* out) {\n"
+      "  out[threadIdx.x] = in[threadIdx.x] > 0 ? -in[threadIdx.x] : -0.0f;\n}\n" +
+      signature + " {\n  mine<<<1, 256, 0, stream>>>(x, " + name.get<std::string>() +
+      "_out);\n  return STITCH_OK;\n}\n";
+  Json arguments = {
+      {"task", task}, {"region", name}, {"source", source}, {"device", "emulated"}, {"out", path("mine")}};
+  Json written = client->tool("write_region", arguments);
+  ASSERT_EQ(written["isError"], false) << Client::said(written);
+  ASSERT_EQ(written["structuredContent"]["passed"], true) << Client::said(written) << source;
+  EXPECT_TRUE(fs::exists(path("mine/program.cu")));
+  const Json kept = client->ask("resources/read", {{"uri", written["structuredContent"]["plan"]}});
+  auto plan = parse_json(kept["result"]["contents"][0]["text"].get<std::string>());
+  ASSERT_TRUE(plan);
+  Json checked = client->tool("plan", {{"model", task}, {"plan", *plan}});
+  EXPECT_EQ(checked["structuredContent"]["regions"][0]["technique"], "written") << Client::said(checked);
+
+  arguments["source"] = "int nothing;";
+  arguments.erase("out");
+  EXPECT_NE(Client::said(client->tool("write_region", arguments)).find("doesn't define"), std::string::npos);
 }
 
 TEST_F(Tools, NotesAndPrompts) {

@@ -8,11 +8,8 @@
 
 namespace stitch::serve {
 
-Result<verifier::Verdict> judge(const Workshop& workshop, const fs::path& program, const Json& arguments,
-                                bool quick, Call& call) {
-  STITCH_TRY(const fs::path task, workshop.roots.resolve("task", text(arguments, "task")));
+Result<verifier::VerifyOptions> verify_options(const Json& arguments, bool quick, Call& call) {
   verifier::VerifyOptions options;
-  options.program = program;
   STITCH_TRY(options.numerics, numerics_of(arguments));
   STITCH_TRY(options.device, device_of(arguments));
   const bool cuda = options.device == runner::Device::cuda;
@@ -20,9 +17,17 @@ Result<verifier::Verdict> judge(const Workshop& workshop, const fs::path& progra
   if (!arguments.contains("baselines") && cuda) options.baselines = {"eager", "eager-graph"};
   options.quick = quick;
   options.timing = flag(arguments, "timing", true);
-  options.on_progress = [&](std::string_view what) { call.progress(what); };
+  options.on_progress = [&call](std::string_view what) { call.progress(what); };
   options.on_warning = options.on_notice = options.on_progress;
-  options.should_stop = [&] { return call.stopped(); };
+  options.should_stop = [&call] { return call.stopped(); };
+  return options;
+}
+
+Result<verifier::Verdict> judge(const Workshop& workshop, const fs::path& program, const Json& arguments,
+                                bool quick, Call& call) {
+  STITCH_TRY(const fs::path task, workshop.roots.resolve("task", text(arguments, "task")));
+  STITCH_TRY(verifier::VerifyOptions options, verify_options(arguments, quick, call));
+  options.program = program;
   return verifier::verify(task, options, task_options_of(workshop, arguments));
 }
 
@@ -31,12 +36,9 @@ Tool verify_tool(Shared workshop) {
           .title = "Verify a program",
           .description =
               "Judge a program folder, a .cu file or a KernelBench ModelNew (.py) for a task: screened, "
-              "built in a "
-              "sandbox, checked against float64 on secret inputs and other weights, region by region, and "
-              "timed beside "
-              "PyTorch on a GPU. The verdict has a gate-by-gate report; the first failing gate says why. "
-              "'quick' has "
-              "fewer inputs and gates: for inner loops.",
+              "built in a sandbox, checked against float64 on secret inputs and other weights, region by "
+              "region, and timed beside PyTorch on a GPU. The verdict has a gate-by-gate report; the first "
+              "failing gate says why. 'quick' has fewer inputs and gates: for inner loops.",
           .schema = schema_of(
               {{.name = "program",
                 .description = "a program folder, a .cu file, or a .py file with ModelNew",

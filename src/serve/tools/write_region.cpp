@@ -1,115 +1,135 @@
-// write_region: somebody's CUDA for one region, put into a copy of a program and judged with it.
-#include <algorithm>
+// write_region: somebody's CUDA for one region, judged with the whole program. Either in a plan, as the
+// technique 'written' that holds its source, or in a copy of a program's folder.
 #include <nlohmann/json.hpp>
 
+#include "agents/llm_source.h"
+#include "agents/package_task.h"
 #include "base/output_folder.h"
-#include "base/terminal.h"
 #include "base/text.h"
-#include "program/package.h"
+#include "code/write_program.h"
 #include "serve/tools/judge.h"
+#include "serve/tools/region_in_copy.h"
+#include "serve/tools/regions.h"
 #include "serve/tools/tools.h"
+#include "verify/verify.h"
 
 namespace stitch::serve {
 
 namespace {
 
-constexpr uintmax_t most_program_bytes = 64 << 20;
-
-// Files and folders, no links: what a link points to may lie anywhere.
-Result<void> copy_program(const fs::path& from, const fs::path& to) {
-  std::error_code ec;
-  uintmax_t bytes = 0;
-  fs::create_directories(to, ec);
-  fs::recursive_directory_iterator walk(from, ec);
-  if (ec) return at(from.string(), work_error("read", ec.message()));
-  for (const auto& entry : walk) {
-    const fs::path target = to / entry.path().lexically_relative(from);
-    if (entry.is_symlink(ec)) continue;
-    if (entry.is_directory(ec)) {
-      if (entry.path().filename() == "build") walk.disable_recursion_pending();
-      fs::create_directories(target, ec);
-    } else if (entry.is_regular_file(ec) && entry.path().filename() != ".stitchcuda") {
-      bytes += entry.file_size(ec);
-      if (bytes > most_program_bytes)
-        return at(from.string(), user_error("program", "it is too large to be a generated program"));
-      fs::copy_file(entry.path(), target, fs::copy_options::overwrite_existing, ec);
+// Where the program is written before it is judged: beside `out`, or nowhere that lasts.
+class Draft {
+ public:
+  static Result<Draft> create(const Workshop& workshop, const Json& arguments) {
+    Draft draft;
+    const std::string out = text(arguments, "out");
+    if (out.empty()) {
+      STITCH_TRY(ScratchFolder scratch, ScratchFolder::create("stitch-region"));
+      draft.scratch_.emplace(std::move(scratch));
+      return draft;
     }
-    if (ec) return at(entry.path().string(), work_error("copy", ec.message()));
+    STITCH_TRY(const fs::path target, workshop.roots.resolve("out", out));
+    STITCH_TRY(
+        OutputFolder folder,
+        OutputFolder::create(target, flag(arguments, "overwrite") ? Overwrite::force : Overwrite::refuse));
+    draft.folder_.emplace(std::move(folder));
+    return draft;
   }
-  return {};
-}
-
-Result<const ManifestRegion*> find_region(const Manifest& manifest, const std::string& name) {
-  std::vector<std::string> names;
-  for (const ManifestRegion& region : manifest.regions) {
-    if (region.name == name) return &region;
-    names.push_back(region.name);
+  fs::path path() const { return folder_ ? folder_->path() : scratch_->path() / "program"; }
+  // The folder's name if the program stays; empty: it doesn't.
+  Result<std::string> keep(bool wanted) {
+    if (!folder_ || !wanted) return std::string();
+    STITCH_TRY(const Published published, folder_->publish());
+    return published.folder.string();
   }
-  auto near = nearest(name, names);
-  return user_error("region", format("the program has no region '{}'", printable(shorten(name, 60))),
-                    near ? format("did you mean '{}'?", *near) : "one of: " + join(names, ", "));
-}
 
-struct Place {
-  fs::path folder;                // the copy
-  std::string file;               // that was replaced
-  std::vector<std::string> also;  // other regions in that file
+ private:
+  std::optional<ScratchFolder> scratch_;
+  std::optional<OutputFolder> folder_;
 };
 
-Result<Place> put(const Package& package, const Json& arguments, const fs::path& copy) {
-  STITCH_TRY(const ManifestRegion* region, find_region(package.manifest, text(arguments, "region")));
-  Place place{copy, region->file, {}};
-  if (!region->file.starts_with("regions/") || region->file.find("..") != std::string::npos)
-    return user_error(
-        "region", format("the region '{}' has no file of its own: it is in {}", region->name, region->file));
-  for (const ManifestRegion& other : package.manifest.regions)
-    if (other.file == region->file && other.name != region->name) place.also.push_back(other.name);
-  STITCH_CHECK(copy_program(package.folder, copy));
-  STITCH_CHECK(write_file(copy / region->file, text(arguments, "source") + "\n"));
-  return place;
-}
-
-Answer with_place(Answer answer, const Place& place, const std::string& kept) {
+Answer with(Answer answer, const std::string& said, const Json& more) {
   Json structured = *answer.structured;
-  structured["file"] = place.file;
-  if (!kept.empty()) structured["program"] = kept;
-  std::string said = format("{} was replaced", place.file);
-  if (!place.also.empty()) {
-    structured["also_replaces"] = place.also;
-    said += ", which is also the code of " + join(place.also, ", ");
-  }
-  answer.text = said + (kept.empty() ? "" : " in " + kept) + ".\n\n" + answer.text;
+  structured.update(more);
+  answer.text = said + "\n\n" + answer.text;
   answer.structured = std::make_shared<const Json>(std::move(structured));
   return answer;
 }
 
-Result<Answer> run(const Workshop& workshop, const Json& arguments, Call& call) {
+Result<Answer> in_a_copy(const Workshop& workshop, const Json& arguments, Call& call) {
   STITCH_TRY(const fs::path program, workshop.roots.resolve("program", text(arguments, "program")));
   std::error_code ec;
   if (!fs::is_directory(program, ec))
     return user_error("program", "'program' has to be a folder that code, optimize or write_region wrote");
-  STITCH_TRY(const Package package, load_package(program));
-  const bool quick = flag(arguments, "quick", true);
-  const std::string out = text(arguments, "out");
-  if (out.empty()) {
-    STITCH_TRY(const ScratchFolder scratch, ScratchFolder::create("stitch-region"));
-    STITCH_TRY(const Place place, put(package, arguments, scratch.path() / "program"));
-    STITCH_TRY(const verifier::Verdict verdict, judge(workshop, place.folder, arguments, quick, call));
-    return with_place(answer_of(verdict, call), place, {});
+  if (const std::string out = text(arguments, "out"); !out.empty()) {
+    STITCH_TRY(const fs::path target, workshop.roots.resolve("out", out));
+    if (target == program) return user_error("arguments", "'out' has to be another folder than 'program'");
   }
-  STITCH_TRY(const fs::path target, workshop.roots.resolve("out", out));
-  if (target == program) return user_error("arguments", "'out' has to be another folder than 'program'");
-  STITCH_TRY(
-      OutputFolder folder,
-      OutputFolder::create(target, flag(arguments, "overwrite") ? Overwrite::force : Overwrite::refuse));
-  STITCH_TRY(const Place place, put(package, arguments, folder.path()));
-  STITCH_TRY(const verifier::Verdict verdict, judge(workshop, place.folder, arguments, quick, call));
+  STITCH_TRY(const Package package, load_package(program));
+  STITCH_TRY(Draft draft, Draft::create(workshop, arguments));
+  STITCH_TRY(const ReplacedRegion replaced,
+             put_into_copy(package, text(arguments, "region"), text(arguments, "source"), draft.path()));
+  STITCH_TRY(const verifier::Verdict verdict,
+             judge(workshop, replaced.folder, arguments, flag(arguments, "quick", true), call));
+  STITCH_TRY(const std::string kept, draft.keep(verdict.passed() || flag(arguments, "keep_failed")));
+  Json more = {{"file", replaced.file}};
+  std::string said = format("{} was replaced", replaced.file);
+  if (!replaced.also.empty()) {
+    more["also_replaces"] = replaced.also;
+    said += ", which is also the code of " + join(replaced.also, ", ");
+  }
+  if (!kept.empty()) {
+    more["program"] = kept;
+    said += " in " + kept;
+  }
+  return with(answer_of(verdict, call), said + ".", more);
+}
+
+Result<Answer> in_a_plan(const Workshop& workshop, const Json& arguments, Call& call) {
+  STITCH_TRY(const fs::path source, workshop.roots.resolve("task", text(arguments, "task")));
+  STITCH_TRY(const GpuSpec gpu, gpu_of(arguments));
+  STITCH_TRY(verifier::VerifyOptions options,
+             verify_options(arguments, flag(arguments, "quick", true), call));
+  const Overwrite overwrite = flag(arguments, "overwrite") ? Overwrite::force : Overwrite::refuse;
+  fs::path out;
+  if (const std::string folder = text(arguments, "out"); !folder.empty()) {
+    STITCH_TRY(out, workshop.roots.resolve("out", folder));
+    STITCH_CHECK(OutputFolder::check(out, overwrite));
+  }
+  call.progress("importing");
+  STITCH_TRY(verifier::OpenedTask opened,
+             verifier::open_task_to_judge(source, task_options_of(workshop, arguments), options.on_progress));
+  const std::shared_ptr<const Task> task = opened.task;
+  STITCH_TRY(const plan::GivenPlan given, plan_of(workshop, arguments, task->graph, gpu));
+  STITCH_TRY(const RegionNeeds needs, needs_of(given, text(arguments, "region")));
+  STITCH_TRY(const plan::Plan plan,
+             code::with_source(
+                 given.context, given.plan, needs.region,
+                 agents::source_from({.region = needs.region, .function = needs.function, .values = {}},
+                                     text(arguments, "source"), "an MCP client")));
+  STITCH_TRY(PackageContents contents, code::write_program(given.context, plan));
+  STITCH_CHECK(agents::add_task(contents, *task));
+  STITCH_TRY(const ScratchFolder scratch, ScratchFolder::create("stitch-region"));
+  STITCH_TRY(const Published tried, write_package(scratch.path() / "program", contents));
+  options.program = tried.folder;
+  STITCH_TRY(const auto verifier, verifier::Verifier::open(std::move(opened), options));
+  STITCH_TRY(const verifier::Verdict verdict, verifier->judge(options));
   std::string kept;
-  if (verdict.passed() || flag(arguments, "keep_failed")) {
-    STITCH_TRY(const Published published, folder.publish());
+  if (!out.empty() && (verdict.passed() || flag(arguments, "keep_failed"))) {
+    STITCH_TRY(const Published published, write_package(out, contents, overwrite));
     kept = published.folder.string();
   }
-  return with_place(answer_of(verdict, call), place, kept);
+  const std::string document = dump(plan::to_json(given.context, plan)),
+                    uri =
+                        call.keep("plan", task->graph.name + " with " + needs.region + " written", document);
+  Json more = {{"plan", uri}};
+  if (!kept.empty()) more["program"] = kept;
+  Answer answer =
+      with(answer_of(verdict, call),
+           format("{} is yours in the plan {}{}.", needs.region, uri, kept.empty() ? "" : " and in " + kept),
+           more);
+  answer.resources.push_back(uri);
+  return answer;
 }
 
 }  // namespace
@@ -119,20 +139,21 @@ Tool write_region_tool(Shared workshop) {
       .name = "write_region",
       .title = "Try a kernel for one region",
       .description =
-          "Put your CUDA source for one region into a copy of a generated program, build it and verify it: "
-          "the "
-          "region alone and the whole program. The source replaces the region's file (see code's answer) and "
-          "has "
-          "to define the same StitchStatus enqueue_… function; read that file first. With 'out' a program "
-          "that "
-          "passed is kept there, to build on.",
+          "Put your CUDA source in the place of one region, build the program and verify it: the region "
+          "alone and the whole. The source has to define the function that the tool region names. Without "
+          "'program' the region is one of the plan (the built-in Planner's, or 'plan', 'plan_file'), and the"
+          " answer has the plan with your source in it, to go on from; a line '// workspace: BYTES' asks for"
+          " scratch memory. With 'program' the region's file is replaced in a copy of that folder, and must "
+          "define what that file defined. With 'out' a program that passed is kept there.",
       .schema = schema_of(
-          {{.name = "program",
-            .description = "a program folder that code or optimize wrote",
-            .required = true},
-           {.name = "region", .description = "the region's name in the manifest", .required = true},
+          {task_argument(),
+           {.name = "region", .description = "the region's name", .required = true},
            {.name = "source", .description = "the whole CUDA file", .required = true, .most_bytes = 1 << 20},
-           task_argument(),
+           {.name = "program",
+            .description = "a program folder that code or optimize wrote (default: the plan's)"},
+           plan_argument(),
+           {.name = "plan_file", .description = "a file with a plan document"},
+           gpu_argument(),
            {.name = "out", .description = "a folder for the new program if it passes (default: none)"},
            {.name = "keep_failed",
             .kind = Kind::flag,
@@ -145,7 +166,10 @@ Tool write_region_tool(Shared workshop) {
            class_argument(),
            overwrite_argument()}),
       .writes_files = true,
-      .run = [workshop](const Json& arguments, Call& call) { return run(*workshop, arguments, call); }};
+      .run = [workshop](const Json& arguments, Call& call) {
+        return arguments.contains("program") ? in_a_copy(*workshop, arguments, call)
+                                             : in_a_plan(*workshop, arguments, call);
+      }};
 }
 
 }  // namespace stitch::serve

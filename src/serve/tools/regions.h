@@ -1,0 +1,22 @@
+// What somebody who writes a region of a plan has to know.
+#pragma once
+
+#include <string>
+
+#include "plan/document.h"
+
+namespace stitch::serve {
+
+struct RegionNeeds {
+  std::string region;
+  std::string function;              // that a source has to define, by name
+  std::string signature;             // and whole, with shapes
+  std::string places;                // how its arguments lie in memory
+  std::string in_pytorch, in_graph;  // what it computes
+  std::string technique;             // that the plan has for it
+};
+
+// An error names the regions that there are.
+Result<RegionNeeds> needs_of(const plan::GivenPlan& given, const std::string& region);
+
+}  // namespace stitch::serve
