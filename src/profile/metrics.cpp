@@ -12,7 +12,8 @@ namespace {
 
 using enum Metric;
 
-// Every name was held against CUPTI's own list for GH100 (cupti_test.cpp does it again where CUPTI is).
+// Every name was held against CUPTI's own list for GH100 (counter_names_test.cpp does it again where CUPTI
+// is).
 constexpr MetricInfo table[] = {
     {duration, "duration", Unit::seconds, "gpu__time_duration.sum", "", "time on the device"},
     {sm_throughput, "sm_throughput", Unit::percent, "sm__throughput.avg.pct_of_peak_sustained_elapsed", "",
