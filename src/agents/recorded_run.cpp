@@ -83,6 +83,8 @@ Result<void> RecordedRun::load() {
     }
   }
   live_ = false;
+  // Counted anew while the events come again.
+  before_ = std::exchange(run_.summary, {.elapsed = run_.summary.elapsed, .measured = run_.summary.measured});
   return {};
 }
 
@@ -234,6 +236,11 @@ std::optional<int64_t> RecordedRun::append(const std::string& kind, const std::s
   if (broken_) return std::nullopt;
   store::RunSummary summary = run_.summary;
   summary.elapsed = std::max(summary.elapsed, elapsed());
+  if (!known_events_.empty()) {
+    summary.attempts = std::max(summary.attempts, before_.attempts);
+    summary.kept = std::max(summary.kept, before_.kept);
+    summary.seconds_a_call = before_.seconds_a_call;
+  }
   auto sequence = store_.append(run_, {.elapsed = elapsed(), .kind = kind, .body = body}, summary, blobs);
   if (sequence) return *sequence;
   give_up(sequence.error());

@@ -83,6 +83,7 @@ class RecordedRun final : public EventSink, public Replay {
   bool finished_ = false;
 
   // Of a run that goes on.
+  store::RunSummary before_;
   std::deque<KnownEvent> known_events_;
   std::map<std::string, std::deque<KnownAnswer>> answers_;
   std::vector<std::string> conversation_;

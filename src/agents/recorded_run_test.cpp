@@ -185,6 +185,7 @@ TEST_F(ARecordedRun, KilledAnywhereAndResumedShipsTheSameProgram) {
     ASSERT_TRUE(resumed) << resumed.error().text();
     EXPECT_EQ(resumed->program, whole->program);
     EXPECT_EQ(resumed->ledger, whole->ledger);
+    EXPECT_EQ(store::RunStore::open(folder / "runs.db")->list()->front().summary.kept, 4);
     // Whatever was being judged in the moment is judged again, and nothing else.
     int more = 0;
     for (const auto& [program, times] : judged(folder)) {

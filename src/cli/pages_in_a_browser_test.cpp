@@ -7,12 +7,15 @@
 
 #include "base/process.h"
 #include "cli/bench.h"
+#include "cli/html.h"
 #include "cli/optimize_page.h"
 #include "cli/page.h"
 #include "cli/plan.h"
+#include "cli/run_page.h"
 #include "cli/testdata/sample_graphs.h"
 #include "cli/testdata/sample_profile.h"
 #include "cli/testdata/sample_runs.h"
+#include "cli/testdata/sample_store.h"
 #include "graph/text.h"
 
 namespace stitch {
@@ -60,6 +63,18 @@ class PagesInABrowser : public testing::Test {
     auto text = read_file(page);
     return text ? *text : "";
   }
+  // A run with everything open that a reader may open; none in a build without a store.
+  std::string recorded() {
+    auto store = store::RunStore::open(scratch->path() / "runs.db");
+    if (!store) return html_page("run", "<p>built without SQLite</p>");
+    auto run = store->find(add_sample_run(*store));
+    auto page = run ? run_page(*store, *run) : Result<std::string>(run.error());
+    EXPECT_TRUE(page) << page.error().text();
+    std::string text = page ? *page : "";
+    for (size_t at = 0; (at = text.find("<details", at)) != std::string::npos; at += 13)
+      text.insert(at + 8, " open");
+    return text;
+  }
   std::optional<ScratchFolder> scratch;
   fs::path kept;
 };
@@ -78,6 +93,7 @@ TEST_F(PagesInABrowser, NothingOverlapsOrIsCutOffAndKeysReachEverything) {
                write("optimize-emulated.html", optimize_page(samples::optimized(false))),
                write("profile.html", profile_page(samples::profiled(true), samples::profiled_sources())),
                write("profile-emulated.html", profile_page(samples::profiled(false), {})),
+               write("run.html", recorded()),
                write("bench.html", bench_page(*summary))},
               kept);
   if (looked.code == 77) GTEST_SKIP() << "there is no Chromium: pages were not looked at";

@@ -62,6 +62,7 @@ Result<int> list(const RunsCommand& command, store::RunStore& store, Console& co
 }
 
 Result<int> resume(const RunsCommand& command, const store::Run& run, Console& console) {
+  STITCH_CHECK(check_resumable(run));
   STITCH_TRY(OptimizeCommand again, read_command(run.start.options));
   again.store = command.store;
   again.resume = run.id;

@@ -160,14 +160,19 @@ Result<Run> RunStore::begin(const RunStart& start) {
   return work_error("store", "no run id is left for today");
 }
 
-Result<Run> RunStore::resume(const std::string& id) {
-  STITCH_TRY(Run run, find(id));
+Result<void> check_resumable(const Run& run) {
   if (run.state == RunState::shipped)
     return user_error("run_finished",
                       format("the run {} came to its end: there is nothing to resume", run.id),
                       format("see: stitchcuda runs show {}", run.id));
   if (run.state == RunState::running)
     return user_error("run_running", format("the run {} is still running", run.id));
+  return {};
+}
+
+Result<Run> RunStore::resume(const std::string& id) {
+  STITCH_TRY(Run run, find(id));
+  STITCH_CHECK(check_resumable(run));
   STITCH_TRY(Statement update,
              database_->prepare("UPDATE runs SET state = 'running', process = ? WHERE number = ?"));
   STITCH_CHECK(update.bind(this_process(), run.number).run());

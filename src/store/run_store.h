@@ -58,6 +58,9 @@ struct StoredEvent {
   std::string body;  // JSON
 };
 
+// Neither running nor at its end.
+Result<void> check_resumable(const Run& run);
+
 class RunStore {
  public:
   enum class Access : uint8_t { read, write };
