@@ -9,8 +9,8 @@
 //     static constexpr bool causal;
 //     static constexpr stitch::Weights weights;
 //     static constexpr stitch::Masking masking;
-//     __device__ static Index q(Index head, Index query, Index i);  // also k, v, out, and position in the
-//     result
+//     // Also k, v, out, and position in the result.
+//     __device__ static Index q(Index head, Index query, Index i);
 //     __device__ static Index mask(Index head, Index query, Index key);
 //   };
 #pragma once

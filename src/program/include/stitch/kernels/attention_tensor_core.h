@@ -8,13 +8,13 @@
 // scaled by 2^15 for the same reason. Classes that allow it take one product of rounded numbers (parts = 1).
 // Tiles of keys that a bool mask drops altogether are skipped. Besides what attention_heads.h asks for:
 //     static constexpr int warps, row_tiles, key_tile, parts;
-//     static constexpr bool quads;  // four neighbours of a row of q, k, v lie side by side, at 16 bytes if
-//     they do static constexpr bool out_pairs;  // the same for two of the result, at 8 bytes static
-//     constexpr bool mask_runs;  // the same for 16 of a bool mask
+//     static constexpr bool quads;      // four neighbours in a row of q, k, v lie side by side, at 16 bytes
+//     static constexpr bool out_pairs;  // two of the result (attention_result.h)
+//     static constexpr bool mask_runs;  // 16 of a bool mask
 // Moves q and the result once, k and v once for every block of queries, mostly out of L2.
 #pragma once
 
-#include "stitch/kernels/attention_heads.h"
+#include "stitch/kernels/attention_result.h"
 #include "stitch/kernels/matmul.h"
 #include "stitch/kernels/shared_memory.h"
 #include "stitch/kernels/split_tile.h"
@@ -254,10 +254,10 @@ __global__ void __launch_bounds__(H::warps * 32)
           const float2 rounded = float_pair(high[n][m].parts[p]);
           if constexpr (split) low[n][m].parts[p] = half_pair(two[0] - rounded.x, two[1] - rounded.y);
         }
-        // Tensor cores cut off what they add to: a tile's sums start at zero, and the long sums over tiles
-        // are rounded.
 #pragma unroll
     for (int d = 0; d < value_tiles; d += 2) {
+      // Tensor cores cut off what they add to: a tile's sums start at zero, and the long sums over tiles are
+      // rounded.
       float part[row_tiles][2][4] = {};
 #pragma unroll
       for (int n = 0; n < key_tiles / 2; ++n) {
@@ -297,26 +297,7 @@ __global__ void __launch_bounds__(H::warps * 32)
       }
       const Index query = query0 + warp_row + m * 16 + r * 8 + group;
       if (query >= H::queries) continue;
-      // The sums of a row that keeps nothing are zero: times 1 / 0 they are NaN.
-      const bool nothing = H::weights != Weights::softmax && all == 0.0f;
-      const float inverse = nothing ? 0.0f : 1.0f / all, v_unit = 1.0f / v_scale;
-#pragma unroll
-      for (int n = 0; n < value_tiles; ++n) {
-        const int i = n * 8 + 2 * pair;
-        Pack<typename H::Out, 2> two;
-#pragma unroll
-        for (int e = 0; e < 2; ++e)
-          if (i + e < H::value_width)
-            two[e] = static_cast<typename H::Out>(
-                epilogue(sums[m][n][2 * r + e] * inverse * v_unit, H::position(head, query, i + e)));
-        if constexpr (H::out_pairs && vectors) {
-          if (i < H::value_width) store<2>(out + H::out(head, query, i), 0, two);
-        } else {
-#pragma unroll
-          for (int e = 0; e < 2; ++e)
-            if (i + e < H::value_width) out[H::out(head, query, i + e)] = two[e];
-        }
-      }
+      store_attention_row<H, vectors>(sums[m], r, all, 1.0f / v_scale, head, query, 2 * pair, out, epilogue);
     }
 }
 

@@ -10,7 +10,7 @@
 // L2.
 #pragma once
 
-#include "stitch/kernels/attention_heads.h"
+#include "stitch/kernels/attention_result.h"
 #include "stitch/kernels/matmul.h"
 #include "stitch/kernels/shared_memory.h"
 #include "stitch/kernels/split_tile.h"
@@ -291,26 +291,8 @@ __global__ void __launch_bounds__(256, 1)
       for (int r = 0; r < 2; ++r) {
         const Index query = query0 + m * 16 + r * 8 + group;
         if (query >= H::queries) continue;
-        // The sums of a row that keeps nothing are zero: times 1 / 0 they are NaN.
-        const bool nothing = H::weights != Weights::softmax && total[m][r] == 0.0f;
-        const float inverse = nothing ? 0.0f : 1.0f / total[m][r];
-#pragma unroll
-        for (int n = 0; n < value_tiles; ++n) {
-          const int i = column0 + warp * S::value_share + n * 8 + 2 * pair;
-          Pack<typename H::Out, 2> two;
-#pragma unroll
-          for (int e = 0; e < 2; ++e)
-            if (i + e < H::value_width)
-              two[e] = static_cast<typename H::Out>(
-                  epilogue(sums[m][n][2 * r + e] * inverse * v_unit, H::position(head, query, i + e)));
-          if constexpr (H::out_pairs && vectors) {
-            if (i < H::value_width) store<2>(out + H::out(head, query, i), 0, two);
-          } else {
-#pragma unroll
-            for (int e = 0; e < 2; ++e)
-              if (i + e < H::value_width) out[H::out(head, query, i + e)] = two[e];
-          }
-        }
+        store_attention_row<H, vectors>(sums[m], r, total[m][r], v_unit, head, query,
+                                        column0 + warp * S::value_share + 2 * pair, out, epilogue);
       }
   }
 }

@@ -1,0 +1,42 @@
+#include "stitch/kernels/matmul.h"
+
+// y (1, 4, 6, 6) = x (1, 3, 8, 8) * conv_weight (4, 3, 3, 3), then bias, relu
+// A product that gathers x, on the CUDA cores, exact; kernels/matmul.h has the kernel.
+struct GoldenProduct {  // y (1, 4, 6, 6) = x (1, 3, 8, 8) * conv_weight (4, 3, 3, 3)
+  using Left = float;
+  using Right = float;
+  using Out = float;
+  using Sum = float;
+  using Index = int;
+  // Filters, positions of all samples, channels and taps; a batch is a group.
+  static constexpr Index batches = 1, rows = 4, columns = 36, depth = 27;
+  static constexpr bool left_by_depth = true, right_by_depth = false, has_right = true, padded = true;
+  __device__ static Index left(Index, Index row, Index k) { return k + row * 27; }
+  __device__ static Index right(Index, Index k, Index column) {
+    const Index tap_x = k % 3, tap_y = k / 3 % 3;
+    const Index out_x = column % 6, out_y = column / 6 % 6;
+    const Index y = out_y + tap_y;
+    const Index x = out_x + tap_x;
+    return y * 8 + x + k / 9 * 64;
+  }
+  __device__ static Index out(Index, Index row, Index column) { return column + row * 36; }
+  __device__ static Index position(Index, Index row, Index column) { return column + row * 36; }
+};
+
+struct GoldenEpilogue {
+  const float* conv_bias;  // (4)
+  __device__ float operator()(float value, int position) const {
+    value += static_cast<float>(conv_bias[position / 36]);
+    const float relu_value_1 = stitch::relu(value);
+    return relu_value_1;
+  }
+};
+
+StitchStatus enqueue_golden(const float* x,            // (1, 3, 8, 8)
+                            const float* conv_weight,  // (4, 3, 3, 3)
+                            const float* conv_bias,    // (4)
+                            float* y,                  // (1, 4, 6, 6)
+                            cudaStream_t stream) {
+  return stitch::enqueue_product<GoldenProduct>(
+      "golden", conv_weight, x, y, GoldenEpilogue{conv_bias}, stream);
+}

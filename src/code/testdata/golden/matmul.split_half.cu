@@ -1,0 +1,63 @@
+#include "stitch/runtime/cublaslt.h"
+#include "stitch/kernels/matmul_arrange.h"
+#include "stitch/kernels/split_half.h"
+
+// y (256, 256) = x (256, 512) · fc_weight (256, 512), then bias, relu
+// Each side split into two fp16 matrices, one deep product on tensor cores with FP32 sums.
+struct GoldenProduct {  // y (256, 256) = x (256, 512) · fc_weight (256, 512)
+  using Left = float;
+  using Right = float;
+  using Out = float;
+  using Sum = float;
+  using Index = int;
+  static constexpr Index batches = 1, rows = 256, columns = 256, depth = 512;
+  static constexpr bool left_by_depth = true, right_by_depth = true, has_right = true, padded = false;
+  __device__ static Index left(Index, Index row, Index k) { return k + row * 512; }
+  __device__ static Index right(Index, Index k, Index column) { return column * 512 + k; }
+  __device__ static Index out(Index, Index row, Index column) { return column + row * 256; }
+  __device__ static Index position(Index, Index row, Index column) { return column + row * 256; }
+};
+
+using GoldenLeft = stitch::SplitOperand<GoldenProduct, true, true, 3, 512, false>;  // of x
+using GoldenRight = stitch::SplitOperand<GoldenProduct, false, true, 3, 512, true>;  // of fc_weight
+
+StitchStatus pack_golden_fc_weight(const float* fc_weight,  // (256, 512)
+                                   stitch::SplitScales* scales,
+                                   float* largest,          // (1056)
+                                   __half* packed,          // (1, 256, 1, 3, 512)
+                                   cudaStream_t stream) {
+  return stitch::split_operand<GoldenRight, false, true>(
+      fc_weight, packed, largest, scales, 1.0f, stream, 792);
+}
+
+StitchStatus enqueue_golden(const float* x,                        // (256, 512)
+                            stitch::SplitScales* golden_scales,
+                            float* golden_largest,                 // (1056)
+                            const __half* golden_fc_weight_split,  // (1, 256, 1, 3, 512)
+                            int golden_blocks,                     // of a pass that splits
+                            const stitch::Matmul& golden_matmul,
+                            float* y,                              // (256, 256)
+                            void* workspace,
+                            cudaStream_t stream) {
+  auto* left_split = reinterpret_cast<__half*>(static_cast<char*>(workspace) + 0);  // (1, 256, 1, 3, 512)
+  STITCH_OK_OR_RETURN((stitch::split_operand<GoldenLeft, true, true>(
+      x, left_split, golden_largest, golden_scales, 1.0f, stream, golden_blocks)));
+  STITCH_OK_OR_RETURN(golden_matmul.enqueue(left_split, golden_fc_weight_split, y, stream));
+  return STITCH_OK;
+}
+
+// When the program is created:
+stitch::Matmul golden_matmul;
+{
+  stitch::MatmulSpec spec{256, 256, 1536};  // rows, columns, depth
+  spec.left_row_stride = 1536;
+  spec.right_transposed = true;
+  spec.right_row_stride = 1536;
+  spec.type = CUDA_R_16F;
+  spec.result_type = CUDA_R_32F;
+  spec.epilogue = CUBLASLT_EPILOGUE_RELU_BIAS;
+  spec.bias = fc_bias;
+  spec.algorithm = golden_matmul_algorithm;
+  spec.factors = golden_scales->first;
+  STITCH_OK_OR_RETURN(golden_matmul.create(cublas, spec));
+}
