@@ -51,7 +51,8 @@ function(add_room_tests room)
     if(room STREQUAL cli)
       set(alone ENVIRONMENT_MODIFICATION STITCHCUDA_TORCH_LENDER=unset:)
     endif()
-    gtest_discover_tests(${room}_test TEST_PREFIX ${room}. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600 ${alone})
+    gtest_discover_tests(${room}_test TEST_PREFIX ${room}. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600
+                         ENVIRONMENT STITCHCUDA_STORE=none ${alone})
   endif()
 endfunction()
 

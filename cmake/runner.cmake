@@ -13,7 +13,8 @@ target_precompile_headers(stitch-compile-emulated REUSE_FROM stitch_headers)
 define_for(src/device/emulated_toolchain.cpp STITCH_COMPILE_EMULATED="$<TARGET_FILE:stitch-compile-emulated>")
 
 file(GLOB runner_child CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/runner/child/*.cpp)
-add_executable(stitch-runner ${runner_child} ${CMAKE_SOURCE_DIR}/src/runner/wire.cpp)
+add_executable(stitch-runner ${runner_child} ${CMAKE_SOURCE_DIR}/src/runner/wire.cpp
+               ${CMAKE_SOURCE_DIR}/src/runner/activity.cpp)
 target_include_directories(stitch-runner PRIVATE ${CMAKE_SOURCE_DIR}/src/program/include)
 target_link_libraries(stitch-runner PRIVATE stitch_graph stitch_sandbox ${CMAKE_DL_LIBS})
 target_precompile_headers(stitch-runner REUSE_FROM stitch_headers)

@@ -1,4 +1,4 @@
-"""What one call made the GPU do: kernels, copies and fills, as PyTorch's profiler saw them."""
+"""What one call made the GPU and the host's CUDA API do, as PyTorch's profiler saw it: src/runner/activity.h as JSON."""
 
 import json
 import os
@@ -6,12 +6,14 @@ import tempfile
 
 import torch
 
-KINDS = ("kernel", "gpu_memcpy", "gpu_memset")
+KINDS = {"kernel": "kernel", "gpu_memcpy": "copy", "gpu_memset": "fill"}
+HOST = ("cuda_runtime", "cuda_driver")
 
 
-def record(call):
-    """[{"name", "start_ns", "end_ns", "grid", "block", "registers", "shared_bytes"}], by start, the first at 0."""
+def record(call, host_calls=False):
+    """[{"name", "kind", "start_ns", "end_ns", "stream", …}], by start, the first at 0."""
     wanted = [torch.profiler.ProfilerActivity.CUDA]
+    torch.cuda.synchronize()  # what was asked before is not this call's
     with torch.profiler.profile(activities=wanted) as profile:
         call()
         torch.cuda.synchronize()
@@ -19,18 +21,45 @@ def record(call):
         path = os.path.join(folder, "trace.json")
         profile.export_chrome_trace(path)
         with open(path) as file:
-            return read(json.load(file))
+            return read(json.load(file), host_calls)
 
 
-def read(trace):
-    events = [event for event in trace["traceEvents"] if event.get("cat") in KINDS and "dur" in event]
+def read(trace, host_calls=False):
+    """From a Chrome trace of PyTorch's profiler."""
+    wanted = (*KINDS, *HOST) if host_calls else tuple(KINDS)
+    events = [event for event in trace["traceEvents"] if event.get("cat") in wanted and "dur" in event]
     events.sort(key=lambda event: event["ts"])
     return [activity(event, events[0]["ts"]) for event in events]
 
 
 def activity(event, origin):
     facts = event.get("args", {})
-    return {"name": event["name"], "start_ns": round((event["ts"] - origin) * 1000),
-            "end_ns": round((event["ts"] - origin + event["dur"]) * 1000),
-            "grid": list(facts.get("grid", [0, 0, 0])), "block": list(facts.get("block", [0, 0, 0])),
-            "registers": facts.get("registers per thread", 0), "shared_bytes": facts.get("shared memory", 0)}
+    start = round((event["ts"] - origin) * 1000)
+    out = {"name": event["name"], "kind": kind_of(event), "start_ns": start,
+           "end_ns": start + max(0, round(event["dur"] * 1000))}
+    if event["cat"] in HOST:
+        out["stream"] = whole(event.get("tid"))
+    else:
+        out.update(stream=whole(facts.get("stream")), grid=triple(facts.get("grid")), block=triple(facts.get("block")),
+                   registers=whole(facts.get("registers per thread")), shared_bytes=whole(facts.get("shared memory")),
+                   bytes=whole(facts.get("bytes")), in_graph=bool(facts.get("graph node id") or facts.get("graph id")))
+    out["correlation"] = whole(facts.get("correlation"))
+    return out
+
+
+def kind_of(event):
+    if event["cat"] in KINDS:
+        return KINDS[event["cat"]]
+    return "graph launch" if "GraphLaunch" in event["name"] else "host call"
+
+
+def whole(value):
+    """A number that PyTorch may write as text, or leave out."""
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        return 0
+
+
+def triple(value):
+    return [int(size) for size in value] if isinstance(value, list) and len(value) == 3 else [0, 0, 0]

@@ -55,7 +55,7 @@ class Answers:
         "let_go": {"trials": (list, NEEDED)},
         "baseline": {"kind": (KINDS, NEEDED), "numerics": (numerics.CLASSES, "default"), "half": (HALVES, "fp16"), "seed": (int, 42)},
         "time": {"kind": (KINDS, NEEDED), "count": (int, NEEDED), "flush": (int, 0), "seed": (int, None), "warm": (int, 1)},
-        "profile": {"kind": (KINDS, NEEDED)},
+        "profile": {"kind": (KINDS, NEEDED), "host_calls": (bool, False)},
         "memory": {"seed": (int, 42)},
         "release": {},
     }
@@ -277,12 +277,12 @@ class Answers:
         wall, event = baseline.time(count, self.sets_of(self.sets_seed if seed is None else seed), flush, warm)
         return {"wall_ns": wall, "event_ns": event, "seconds": seconds_since(start)}
 
-    def profile(self, kind):
+    def profile(self, kind, host_calls):
         baseline = self.prepared(kind)
         if self.loaded.device.type != "cuda":
             return {"unavailable": "there is no profiler for the CPU"}
         with baseline.ready():
-            return {"activities": activities.record(baseline.call)}
+            return {"activities": activities.record(baseline.call, host_calls)}
 
     def memory(self, seed):
         loaded = self.need()

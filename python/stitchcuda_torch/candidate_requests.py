@@ -234,7 +234,7 @@ class CandidateRequests:
             raise Refused("there is no profiler for the CPU", status=4)
         forward = self.prepared(request["set"])
         with self.watched():
-            return {"activities": activities.record(forward)}
+            return {"activities": activities.record(forward, request.get("host_calls", False))}
 
     def call_with(self, request):
         tensors = [None if entry["offset"] < 0 else self.arena.upload(entry, self.device) for entry in request["inputs"]]

@@ -219,6 +219,8 @@ Json record_of(const BenchTask& task, const Json& answer) {
     steps.push_back({{"step", word(step, "step")}, {"kept", step.value("kept", false)}});
   record["steps"] = std::move(steps);
   record["kernels"] = heaviest_kernels(answer);
+  if (answer.contains("cost")) record["cost"] = answer["cost"];
+  record["predicted_seconds"] = answer.value("predicted_seconds", 0.0);
   record["gates"] = Json::object();  // seconds
   for (const Json& gate : verdict.value("gates", Json::array())) {
     record["gates"][word(gate, "gate")] = gate.value("seconds", 0.0);

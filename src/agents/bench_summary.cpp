@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "plan/cost_fit.h"
 
 namespace stitch::agents {
 
@@ -176,6 +177,32 @@ void add_known(const KnownBaselines& known, Json& record) {
       record["known_baselines"][kind] = seconds;
 }
 
+namespace {
+
+Json error_json(const std::vector<std::pair<double, double>>& predicted_and_measured) {
+  const plan::CostError error = plan::error_of(predicted_and_measured);
+  return {{"samples", error.samples}, {"median_ratio", error.median}, {"within_2x", error.within_double}};
+}
+
+// How far the cost model's predictions are from what was measured: of whole calls, and of regions.
+Json model_error(const std::vector<std::shared_ptr<const Json>>& records) {
+  std::vector<std::pair<double, double>> calls, regions;
+  for (const auto& record : records) {
+    if (!record || word(*record, "times") != "measured") continue;
+    const double predicted = record->value("predicted_seconds", 0.0), seconds = record->value("seconds_a_call", 0.0);
+    if (predicted > 0 && seconds > 0) calls.emplace_back(predicted, seconds);
+    for (const Json& each : record->value("cost", Json::array()))
+      if (auto sample = plan::read_sample(each); sample && each.contains("predicted"))
+        regions.emplace_back(each["predicted"].get<double>(), sample->measured);
+  }
+  Json out = Json::object();
+  if (!calls.empty()) out["calls"] = error_json(calls);
+  if (!regions.empty()) out["regions"] = error_json(regions);
+  return out;
+}
+
+}  // namespace
+
 Json summarise(const std::vector<std::shared_ptr<const Json>>& records) {
   Json out = {{"all", Json::object()},
               {"groups", Json::object()},
@@ -203,6 +230,7 @@ Json summarise(const std::vector<std::shared_ptr<const Json>>& records) {
   for (const auto& [code, count] : failures) out["failures"][code] = count;
   out["not_done"] = not_done;
   out["furthest"] = furthest_from_floor(out["tasks"]);
+  if (Json error = model_error(records); !error.empty()) out["cost_model"] = std::move(error);
   return out;
 }
 

@@ -1,32 +1,57 @@
 #include "agents/brains.h"
 
+#include "agents/llm_session.h"
+
 namespace stitch::agents {
 
 namespace {
 
-Result<void> check(std::string_view role, std::string_view brain) {
+Result<void> check(std::string_view role, std::string_view brain, llm::Agent agent, LlmSession* session) {
   if (brain == "builtin") return {};
-  return user_error("brain", format("there is no {} '{}'", role, brain), "one of: builtin");
+  if (!is_llm(brain))
+    return user_error("brain", format("there is no {} '{}'", role, brain),
+                      "builtin, or llm:PROFILE[/MODEL]: stitchcuda llm list shows the profiles");
+  require(session != nullptr, "an LLM brain has a session");
+  STITCH_CHECK(session->brain(brain, agent));
+  return {};
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Planner>> make_planner(std::string_view brain, Strategy strategy) {
-  STITCH_CHECK(check("Planner", brain));
-  return strategy == Strategy::step_by_step ? step_by_step_planner()
-                                            : direct_planner(strategy == Strategy::first);
+Result<void> check_brains(const BrainNames& names, LlmSession* session) {
+  STITCH_CHECK(check("Planner", names.planner, llm::Agent::planner, session));
+  STITCH_CHECK(check("Coder", names.coder, llm::Agent::coder, session));
+  return check("Verifier", names.verifier, llm::Agent::verifier, session);
 }
 
-Result<std::unique_ptr<Coder>> make_coder(std::string_view brain) {
-  STITCH_CHECK(check("Coder", brain));
-  return builtin_coder();
+Result<std::unique_ptr<Planner>> make_planner(const BrainNames& names, Strategy strategy,
+                                              LlmSession* session) {
+  std::unique_ptr<Planner> out = strategy == Strategy::step_by_step
+                                     ? step_by_step_planner()
+                                     : direct_planner(strategy == Strategy::first);
+  if (is_llm(names.planner)) {
+    STITCH_TRY(LlmBrain brain, session->brain(names.planner, llm::Agent::planner));
+    out = llm_planner(std::move(brain), std::move(out));
+  }
+  if (is_llm(names.coder))
+    out = writing_planner(std::move(out), session->options().regions, session->options().whole);
+  return out;
 }
 
-Result<std::unique_ptr<Verifier>> make_verifier(std::string_view brain,
+Result<std::unique_ptr<Coder>> make_coder(const BrainNames& names, LlmSession* session) {
+  if (!is_llm(names.coder)) return builtin_coder();
+  STITCH_TRY(LlmBrain brain, session->brain(names.coder, llm::Agent::coder));
+  return session->options().style == CoderStyle::agent ? llm_agent_coder(std::move(brain))
+                                                       : llm_answer_coder(std::move(brain));
+}
+
+Result<std::unique_ptr<Verifier>> make_verifier(const BrainNames& names,
                                                 std::unique_ptr<verifier::Verifier> opened,
-                                                const VerifierSetup& setup) {
-  STITCH_CHECK(check("Verifier", brain));
-  return builtin_verifier(std::move(opened), setup);
+                                                const VerifierSetup& setup, LlmSession* session) {
+  std::unique_ptr<Verifier> gates = builtin_verifier(std::move(opened), setup);
+  if (!is_llm(names.verifier)) return gates;
+  STITCH_TRY(LlmBrain brain, session->brain(names.verifier, llm::Agent::verifier));
+  return llm_verifier(std::move(brain), std::move(gates));
 }
 
 }  // namespace stitch::agents

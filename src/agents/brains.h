@@ -26,13 +26,18 @@ struct VerifierSetup {
   std::function<void(std::string_view)> on_progress;
 };
 
-// An Error names the brains there are.
-Result<std::unique_ptr<Planner>> make_planner(std::string_view brain, Strategy strategy);
-Result<std::unique_ptr<Coder>> make_coder(std::string_view brain);
+class LlmSession;
+
+// By the names: "builtin", or "llm:PROFILE[/MODEL]". `session` may be null where none of them is an LLM. An
+// error says what there is.
+Result<std::unique_ptr<Planner>> make_planner(const BrainNames& names, Strategy strategy, LlmSession* session);
+Result<std::unique_ptr<Coder>> make_coder(const BrainNames& names, LlmSession* session);
 // Of a verifier that is open; another one is opened when it has to be renewed.
-Result<std::unique_ptr<Verifier>> make_verifier(std::string_view brain,
+Result<std::unique_ptr<Verifier>> make_verifier(const BrainNames& names,
                                                 std::unique_ptr<verifier::Verifier> opened,
-                                                const VerifierSetup& setup);
+                                                const VerifierSetup& setup, LlmSession* session);
+// Known, and with a key where one is needed: said before any work is done.
+Result<void> check_brains(const BrainNames& names, LlmSession* session);
 
 // The built-in ones.
 std::unique_ptr<Planner> step_by_step_planner();

@@ -8,14 +8,14 @@ namespace {
 
 class BuiltinCoder final : public Coder {
  public:
-  Result<PackageContents> write(const Situation& now, const Proposal& step) override {
+  Result<Draft> write(const Situation& now, const Proposal& step) override {
     STITCH_TRY(PackageContents contents, code::write_program(now.context, step.plan));
     if (!step.settings.empty()) code::set_values(contents, step.settings);
-    return contents;
+    return Draft{step.plan, std::move(contents), {}};
   }
 
-  Result<std::optional<PackageContents>> revise(const Situation&, const Proposal&) override {
-    return std::optional<PackageContents>();
+  Result<std::optional<Draft>> revise(const Situation&, const Proposal&) override {
+    return std::optional<Draft>();
   }
 };
 

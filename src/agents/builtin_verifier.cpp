@@ -1,9 +1,20 @@
 // The built-in Verifier: the gates. What it says of a verdict is the report of the gate that matters.
+#include <nlohmann/json.hpp>
+
 #include "agents/brains.h"
+#include "profile/rules.h"
 
 namespace stitch::agents {
 
 namespace {
+
+// The one bottleneck and the one suggestion of the profile's rules; empty where nothing was measured.
+std::string suggestion_of(const verifier::Verdict& verdict) {
+  const verifier::GateReport* profile = verdict.gate("profile");
+  if (!profile || !profile->evidence || !profile->evidence->contains("diagnosis")) return "";
+  auto diagnosis = profile::diagnosis_from_json(profile->evidence->at("diagnosis"));
+  return diagnosis ? profile::text(*diagnosis) : "";
+}
 
 class BuiltinVerifier final : public Verifier {
  public:
@@ -22,8 +33,10 @@ class BuiltinVerifier final : public Verifier {
   Result<Feedback> explain(Outcome outcome, const verifier::Verdict& verdict) override {
     const verifier::GateReport* report = verdict.failure();
     if (!report) report = verdict.gate("profile");
-    return Feedback{
+    Feedback out{
         .outcome = outcome, .report = report ? std::optional(*report) : std::nullopt, .suggestion = {}};
+    if (outcome == Outcome::not_better) out.suggestion = suggestion_of(verdict);
+    return out;
   }
 
   Result<void> renew() override {

@@ -9,6 +9,9 @@ struct Text {
   std::optional<std::string> operator()(const Doing& event) const { return std::string(event.what); }
   std::optional<std::string> operator()(const ReferenceRenewed&) const { return "a new reference"; }
   std::optional<std::string> operator()(const Replanned&) const { return "a new plan"; }
+  std::optional<std::string> operator()(const RefusedBefore& event) const {
+    return format("not again: {}", event.step);
+  }
   std::optional<std::string> operator()(const TuningSkipped& event) const {
     return format("no tuning: {}", event.why);
   }

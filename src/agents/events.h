@@ -7,13 +7,23 @@
 
 #include "agents/ledger.h"
 #include "base/file.h"
+#include "plan/plan.h"
+
+namespace stitch {
+struct PackageContents;
+}
 
 namespace stitch::agents {
+
+struct Proposal;
+struct Tuned;
 
 // What these point to lives while the event is told.
 struct StepStarted {
   std::string_view step, why;
-  double predicted_gain = 0;  // seconds
+  double predicted_gain = 0;           // seconds
+  const Proposal* proposal = nullptr;  // null: nobody proposed it
+  const plan::Plan* base = nullptr;    // of the best program so far; null: none
 };
 struct AttemptJudged {
   std::string_view step;
@@ -21,6 +31,7 @@ struct AttemptJudged {
   Outcome outcome;
   const verifier::Verdict* verdict = nullptr;  // null: there is none
   fs::path program;                            // empty: it was not written
+  const PackageContents* contents = nullptr;   // null: it was not written
 };
 struct StepEnded {
   const LedgerEntry& entry;
@@ -28,6 +39,13 @@ struct StepEnded {
 };
 struct ReferenceRenewed {};
 struct Replanned {};
+// A step that the Planner does not propose, because of what came of it in earlier runs.
+struct RefusedBefore {
+  std::string_view step, why;
+};
+struct TuningEnded {
+  const Tuned& tuned;
+};
 struct TuningSkipped {
   std::string_view why;
 };
@@ -47,8 +65,8 @@ struct Doing {
   std::string_view what;
 };
 
-using Event = std::variant<StepStarted, AttemptJudged, StepEnded, ReferenceRenewed, Replanned, TuningSkipped,
-                           Shipped, Warning, Notice, Doing>;
+using Event = std::variant<StepStarted, AttemptJudged, StepEnded, ReferenceRenewed, Replanned, RefusedBefore,
+                           TuningEnded, TuningSkipped, Shipped, Warning, Notice, Doing>;
 
 class EventSink {
  public:

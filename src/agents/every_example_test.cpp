@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <set>
 
 #include "base/text.h"
 #include "code/catalogue.h"
@@ -24,19 +23,12 @@ std::vector<std::string> examples() {
   return names;
 }
 
-// Kernels of loops break their lines themselves; where an expression has no place to break, it stays long.
-constexpr bool loop_kernels_may_be_longer = true;
-
 // Lines that a person has to scroll for, as FILE: LINE.
 std::vector<std::string> long_lines(const PackageContents& contents) {
-  std::set<std::string> exempt;
-  for (const ManifestRegion& region : contents.manifest.regions)
-    if (loop_kernels_may_be_longer && region.technique.find('.') == std::string::npos)
-      exempt.insert(region.file);
   std::vector<std::string> out;
   for (const auto& [path, text] : contents.sources)
     for (const std::string& line : split(text, '\n'))
-      if (line.size() > generated_columns && !exempt.contains(path)) out.push_back(path + ": " + line);
+      if (line.size() > generated_columns) out.push_back(path + ": " + line);
   return out;
 }
 

@@ -57,6 +57,14 @@ Json to_json(const LedgerEntry& entry) {
       one["gate"]["evidence"] = *entry.report->evidence;
   }
   if (!entry.settings.empty()) one["settings"] = entry.settings;
+  // A step with one try by the built-in techniques is told by the above.
+  if (entry.tree.size() > 1 || (!entry.tree.empty() && !entry.tree[0].author.empty()))
+    for (const LedgerTry& each : entry.tree)
+      one["tree"].push_back({{"outcome", name(each.outcome)},
+                             {"seconds", each.seconds},
+                             {"base", each.base},
+                             {"author", each.author},
+                             {"why", each.why}});
   return one;
 }
 

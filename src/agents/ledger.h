@@ -12,6 +12,15 @@
 
 namespace stitch::agents {
 
+// One try at a step.
+struct LedgerTry {
+  Outcome outcome = Outcome::not_tried;
+  double seconds = 0;  // a call; 0: it was not right
+  int base = -1;       // the try that it revised; -1: none
+  std::string author;  // empty: the built-in techniques
+  std::string why;     // it was not kept, in a line
+};
+
 struct LedgerEntry {
   std::string step, why;
   double predicted_gain = 0;     // seconds
@@ -20,6 +29,7 @@ struct LedgerEntry {
   std::optional<verifier::GateReport> report;  // of the gate that said no
   std::optional<Error> no_verdict;             // why there is none
   int tries = 0;                               // programs that were judged
+  std::vector<LedgerTry> tree;                 // the tries, answers that were no program included
   double seconds = 0;                          // that the step took us
   std::map<std::string, int64_t> settings;     // of the program that it changed
   std::string note;                            // for people: what the above does not say

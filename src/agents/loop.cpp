@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "agents/replay.h"
 #include "base/contained.h"
 #include "device/floor.h"
 #include "graph/cost.h"
@@ -49,15 +50,20 @@ Result<Optimized> Loop::run() {
 }
 
 double Loop::seconds_left(double share) const {
-  return share * static_cast<double>(options_.budget.count()) - seconds_since(begin_);
+  const double elapsed = options_.replay ? options_.replay->elapsed() : seconds_since(begin_);
+  return share * static_cast<double>(options_.budget.count()) - elapsed;
 }
 
-Situation Loop::situation() const {
+Situation Loop::situation() {
   return {.task = task_,
           .context = context_,
           .ledger = ledger_,
           .best = best(),
           .plan = plan_ ? &*plan_ : nullptr,
+          .siblings = siblings_,
+          .base = base_of_revision(),
+          .bench = this,
+          .should_stop = [this] { return stopped() || (best() && spent()); },
           .seconds_left = seconds_left()};
 }
 
@@ -67,7 +73,8 @@ Result<void> Loop::take_steps() {
     STITCH_TRY(std::optional<Proposal> proposal, propose());
     const Outcome state = state_before(proposal);
     const Circumstances now{.needed = proposal && proposal->needed,
-                            .headroom = best() && best()->seconds > floor_ && !spent()};
+                            .headroom = best() && best()->seconds > floor_ && !spent(),
+                            .stalled = !new_list && without_gain_ >= options_.window};
     switch (route(state, now)) {
       case Action::next_step:
         new_list = false;
@@ -77,6 +84,12 @@ Result<void> Loop::take_steps() {
         if (take(*proposal) == Action::ship) return {};
         break;
       case Action::replan:
+        if (state == Outcome::ready) {
+          // A Planner that knows nothing else goes on with its list.
+          without_gain_ = 0;
+          held_ = replan() ? std::nullopt : std::move(proposal);
+          break;
+        }
         if (new_list || !replan()) return {};
         new_list = true;
         break;
@@ -91,6 +104,7 @@ Result<void> Loop::take_steps() {
 // an error only if there is nothing to ship.
 Result<std::optional<Proposal>> Loop::propose() {
   if (stopped() || (best() && spent())) return std::optional<Proposal>();
+  if (held_) return std::exchange(held_, std::nullopt);
   const auto begin = Clock::now();
   auto proposal = contained([&] { return brains_.planner->propose(situation()); });
   if (proposal || !best()) return proposal;
@@ -113,6 +127,7 @@ Outcome Loop::state_before(const std::optional<Proposal>& proposal) const {
 bool Loop::replan() {
   auto replanned = contained([&] { return brains_.planner->replan(situation()); });
   if (!replanned || !*replanned) return false;
+  without_gain_ = 0;
   tell(Replanned{});
   return true;
 }
@@ -143,118 +158,8 @@ std::string Loop::budget_spent() const {
   return format("the budget of {} s was spent", options_.budget.count());
 }
 
-// A step is written and judged until it is kept or given up. Whatever goes wrong costs this step and nothing
-// else.
-Action Loop::take(const Proposal& proposal) {
-  const auto begin = Clock::now();
-  LedgerEntry entry{.step = proposal.step, .why = proposal.why, .settings = proposal.settings};
-  if (best()) {
-    entry.before = best()->seconds;
-    entry.predicted_gain = best()->predicted_seconds - proposal.predicted_seconds;
-  }
-  tell(StepStarted{entry.step, entry.why, entry.predicted_gain});
-  Circumstances now{.first_trouble = true};
-  Result<PackageContents> contents = write(proposal);
-  for (;;) {
-    Judged judged = contents
-                        ? judge(*contents, proposal)
-                        : Judged{.outcome = outcome_of(contents.error()), .no_verdict = contents.error()};
-    entry.tries += contents ? 1 : 0;
-    record(judged, proposal, entry);
-    now.tries_left = judged.verdict && entry.tries < options_.tries && !spent();
-    now.first_trouble = now.first_trouble && contents && !spent();
-    Action action = route(entry.outcome, now);
-    if (action == Action::revise) {
-      if (auto other = revise(proposal, *contents, judged)) {
-        contents = *std::move(other);
-        continue;
-      }
-      now.tries_left = false;
-      action = route(entry.outcome, now);
-    }
-    if (action == Action::retry_with_new_reference) {
-      now.first_trouble = false;
-      if (renew()) continue;
-      action = Action::drop;  // there is no new one
-    }
-    if (action == Action::drop_with_new_reference) renew();
-    if (action == Action::commit)
-      kept_.push_back({.plan = proposal.plan,
-                       .contents = *std::move(contents),
-                       .verdict = *std::move(judged.verdict),
-                       .judging = proposal.judging,
-                       .seconds = entry.after,
-                       .predicted_seconds = proposal.predicted_seconds});
-    end(std::move(entry), action, begin);
-    return action;
-  }
-}
-
-// What came back, as the ledger keeps it: of several tries, the last one.
-void Loop::record(Judged& judged, const Proposal& proposal, LedgerEntry& entry) const {
-  entry.report.reset();
-  entry.no_verdict = judged.no_verdict;
-  if (judged.verdict) {
-    if (const verifier::GateReport* failure = judged.verdict->failure()) {
-      entry.report = *failure;
-    } else {
-      entry.after = seconds_of(*judged.verdict, proposal.predicted_seconds);
-      if (best() && entry.after >= best()->seconds) judged.outcome = Outcome::not_better;
-    }
-  }
-  entry.outcome = judged.outcome;
-  if (entry.outcome == Outcome::not_tried) entry.note = budget_spent();
-  tell(AttemptJudged{entry.step, entry.tries, entry.outcome, judged.verdict ? &*judged.verdict : nullptr,
-                     judged.program});
-}
-
-Result<PackageContents> Loop::write(const Proposal& proposal) {
-  return contained([&]() -> Result<PackageContents> {
-    STITCH_CHECK(plan::check(task_.graph, proposal.plan));
-    return brains_.coder->write(situation(), proposal);
-  });
-}
-
-Loop::Judged Loop::judge(const PackageContents& contents, const Proposal& proposal) {
-  Judged out{.program = scratch_ / format("program{}", programs_++)};
-  auto verdict = contained([&]() -> Result<verifier::Verdict> {
-    STITCH_CHECK(write_package(out.program, contents));
-    STITCH_TRY(verifier::Verdict given, brains_.verifier->judge(out.program, proposal.judging, [&] {
-      return stopped() || cut_short(proposal);
-    }));
-    require(!given.gates.empty(), "a verdict has gates");
-    return given;
-  });
-  if (!verdict) {
-    out.outcome = outcome_of(verdict.error());
-    if (out.outcome == Outcome::interrupted && !stopped()) out.outcome = Outcome::not_tried;
-    out.no_verdict = std::move(verdict).error();
-    return out;
-  }
-  if (const verifier::GateReport* failure = verdict->failure()) out.outcome = outcome_of(*failure);
-  out.verdict = *std::move(verdict);
-  return out;
-}
-
-std::optional<PackageContents> Loop::revise(const Proposal& proposal, const PackageContents& tried,
-                                            const Judged& judged) {
-  auto revised = contained([&]() -> Result<std::optional<PackageContents>> {
-    STITCH_TRY(Feedback feedback, brains_.verifier->explain(judged.outcome, *judged.verdict));
-    Situation now = situation();
-    now.tried = &tried;
-    now.feedback = &feedback;
-    return brains_.coder->revise(now, proposal);
-  });
-  return revised ? *std::move(revised) : std::nullopt;
-}
-
-bool Loop::renew() {
-  auto renewed = contained([&] { return brains_.verifier->renew(); });
-  if (renewed) tell(ReferenceRenewed{});
-  return static_cast<bool>(renewed);
-}
-
 void Loop::end(LedgerEntry entry, Action action, Clock::time_point begin) {
+  if (entry.outcome != Outcome::left_out) without_gain_ = action == Action::commit ? 0 : without_gain_ + 1;
   entry.seconds = seconds_since(begin);
   ledger_.entries.push_back(std::move(entry));
   tell(StepEnded{ledger_.entries.back(), action});

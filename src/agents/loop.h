@@ -6,7 +6,7 @@
 
 namespace stitch::agents {
 
-class Loop {
+class Loop final : private Workbench {
  public:
   Loop(const Task& task, const plan::Context& context, Brains& brains, const OptimizeOptions& options,
        fs::path scratch, Clock::time_point begin);
@@ -28,14 +28,22 @@ class Loop {
   bool replan();
   void name_what_was_not_tried(const std::optional<Proposal>& proposal);
   void not_tried(const std::vector<plan::Step>& steps, Outcome outcome);
+
+  // loop_step.cpp: the tries of one step
   Action take(const Proposal& proposal);
-  Result<PackageContents> write(const Proposal& proposal);
-  Judged judge(const PackageContents& contents, const Proposal& proposal);
-  void record(Judged& judged, const Proposal& proposal, LedgerEntry& entry) const;
-  // Another program for the step; nothing: this was the last try.
-  std::optional<PackageContents> revise(const Proposal& proposal, const PackageContents& tried,
-                                        const Judged& judged);
+  Result<Draft> write(const Proposal& proposal);
+  Judged judge(const Draft& draft, const Proposal& proposal);
+  void record(Judged& judged, const Draft* draft, const Proposal& proposal, LedgerEntry& entry) const;
+  // Another draft for the step; nothing: the Coder knows no better.
+  std::optional<Result<Draft>> revise(const Proposal& proposal);
+  void remember(const Judged& judged, const LedgerEntry& entry, std::shared_ptr<const Draft> draft);
+  int base_of_revision() const;
+  double seconds_without_clock(const Draft& draft, const verifier::Verdict& verdict, double predicted) const;
   bool renew();
+
+  // Workbench
+  Result<verifier::Verdict> try_out(const Draft& draft) override;
+  Result<Feedback> explain(const verifier::Verdict& verdict) override;
   void end(LedgerEntry entry, Action action, Clock::time_point begin);
 
   // loop_tune.cpp: the best program with values of its settings that the GPU likes better
@@ -49,7 +57,7 @@ class Loop {
   bool is_judged_fully(Judging judging) const;
   Result<void> publish(Optimized& out);
 
-  Situation situation() const;
+  Situation situation();
   const Program* best() const { return kept_.empty() ? nullptr : &kept_.back(); }
   bool stopped() const { return options_.should_stop && options_.should_stop(); }
   double seconds_left(double share = 1) const;
@@ -73,7 +81,11 @@ class Loop {
   std::optional<plan::Plan> plan_;  // proposed last
   PackageContents shipped_;
   std::shared_ptr<const Json> tuning_;
-  int programs_ = 0;  // written so far
+  std::optional<Proposal> held_;    // proposed, and not taken yet
+  std::vector<Sibling> siblings_;   // at the step that is being taken
+  int base_ = -1;                   // of the try that is being made
+  int without_gain_ = 0;            // steps in a row, since the list was new
+  int programs_ = 0;                // written so far
 };
 
 double seconds_since(Clock::time_point begin);

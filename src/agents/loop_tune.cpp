@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agents/loop.h"
+#include "agents/replay.h"
 #include "base/contained.h"
 
 namespace stitch::agents {
@@ -24,7 +25,9 @@ void Loop::tune_settings() {
                     .why = "settings, tried on the GPU",
                     .before = best.seconds,
                     .outcome = Outcome::not_better};
-  const Tuned tuned = search(tunables, entry);
+  const std::optional<Tuned> before = options_.replay ? options_.replay->tuned() : std::nullopt;
+  const Tuned tuned = before ? *before : search(tunables, entry);
+  if (!entry.no_verdict && !stopped()) tell(TuningEnded{tuned});
   tuning_ = std::make_shared<const Json>(to_json(tuned));
   if (tuned.settings.empty()) {
     if (!entry.no_verdict)

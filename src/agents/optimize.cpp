@@ -1,9 +1,13 @@
 #include "agents/optimize.h"
 
+#include <nlohmann/json.hpp>
+
 #include "agents/loop.h"
+#include "agents/recorded_run.h"
 #include "agents/shipped_before.h"
 #include "code/catalogue.h"
 #include "plan/document.h"
+#include "plan/document_names.h"
 
 namespace stitch::agents {
 
@@ -43,31 +47,86 @@ Result<std::optional<plan::GivenPlan>> given_plan(const OptimizeOptions& options
   return std::optional(*std::move(given));
 }
 
+std::string brains_text(const BrainNames& brains) {
+  if (brains.planner == brains.coder && brains.coder == brains.verifier) return brains.planner;
+  return format("{}, {}, {}", brains.planner, brains.coder, brains.verifier);
+}
+
+// Null: the run is not kept. One that shall go on has to be.
+Result<std::unique_ptr<RecordedRun>> open_record(const OptimizeOptions& options, const Graph& graph) {
+  if (!options.recording) return std::unique_ptr<RecordedRun>();
+  auto record = RecordedRun::open(*options.recording,
+                                  {.task = options.model.stem().string(),
+                                   .graph = plan::graph_hash(graph),
+                                   .numerics = std::string(name(options.numerics)),
+                                   .gpu = options.gpu.name,
+                                   .device = options.device == runner::Device::cuda ? "cuda" : "emulated",
+                                   .brains = brains_text(options.brains),
+                                   .options = options.recording->options,
+                                   .version = options.recording->version},
+                                  options.events);
+  if (record || !options.recording->resume.empty()) return record;
+  const std::string text = format("this run is not kept: {}", record.error().text());
+  if (options.events) options.events->on(Warning{text});
+  return std::unique_ptr<RecordedRun>();
+}
+
 }  // namespace
 
 Result<Optimized> optimize(const OptimizeOptions& asked) {
   const auto begin = Clock::now();
   OptimizeOptions options = asked;
   STITCH_CHECK(check_place(options));
+  std::shared_ptr<LlmSession> session;
+  if (is_llm(options.brains.planner) || is_llm(options.brains.coder) || is_llm(options.brains.verifier)) {
+    STITCH_TRY(session, LlmSession::open(options.llm, teller<Doing>(options.events)));
+  }
+  STITCH_CHECK(check_brains(options.brains, session.get()));
   Brains brains;
-  STITCH_TRY(brains.planner, make_planner(options.brains.planner, options.strategy));
-  STITCH_TRY(brains.coder, make_coder(options.brains.coder));
+  STITCH_TRY(brains.planner, make_planner(options.brains, options.strategy, session.get()));
+  STITCH_TRY(brains.coder, make_coder(options.brains, session.get()));
   STITCH_TRY(verifier::OpenedTask opened,
              verifier::open_task_to_judge(options.model, options.task, teller<Doing>(options.events)));
   const std::shared_ptr<const Task> task = opened.task;
   STITCH_TRY(std::optional<plan::GivenPlan> given, given_plan(options, task->graph));
   if (given) options.numerics = given->context.numerics;
-  STITCH_TRY(std::unique_ptr<verifier::Verifier> verifier,
-             verifier::Verifier::open(std::move(opened), {.numerics = options.numerics,
-                                                          .device = options.device,
-                                                          .on_warning = teller<Warning>(options.events),
-                                                          .on_notice = teller<Notice>(options.events)}));
+  STITCH_TRY(std::unique_ptr<RecordedRun> record, open_record(options, task->graph));
+  if (session && record)
+    STITCH_CHECK(session->go_on(record->conversation(),
+                                [&](std::string_view line) { record->add_to_conversation(line); }));
+  auto open = [&]() -> Result<std::unique_ptr<verifier::Verifier>> {
+    return verifier::Verifier::open(std::move(opened), {.numerics = options.numerics,
+                                                        .device = options.device,
+                                                        .on_warning = teller<Warning>(options.events),
+                                                        .on_notice = teller<Notice>(options.events)});
+  };
+  auto make = [&](std::unique_ptr<verifier::Verifier> verifier) {
+    return make_verifier(options.brains, std::move(verifier), setup_of(options), session.get());
+  };
+  // A run that goes on may need nobody to judge anything: its reference starts when it is asked.
+  std::optional<plan::ReferenceFacts> facts = record ? record->reference_facts(task->graph) : std::nullopt;
+  if (!facts) {
+    STITCH_TRY(std::unique_ptr<verifier::Verifier> verifier, open());
+    facts = look_at_arithmetic(*verifier, options);
+    STITCH_TRY(brains.verifier, make(std::move(verifier)));
+  }
   if (given) brains.planner = given_plan_planner(std::move(given->plan));
-  const plan::Context context = given ? std::move(given->context)
-                                      : plan::Context(task->graph, options.gpu, options.numerics,
-                                                      look_at_arithmetic(*verifier, options));
-  STITCH_TRY(brains.verifier, make_verifier(options.brains.verifier, std::move(verifier), setup_of(options)));
-  return optimize(*task, context, brains, options, begin);
+  const plan::Context context =
+      given ? std::move(given->context)
+            : plan::Context(task->graph, options.gpu, options.numerics, *std::move(facts));
+  auto with_account = [&](Result<Optimized> made) {
+    if (made && session) made->llm = std::make_shared<const Json>(session->account().to_json());
+    return made;
+  };
+  if (!record) return with_account(optimize(*task, context, brains, options, begin));
+  record->attach(context, brains, options, begin, [&]() -> Result<std::unique_ptr<Verifier>> {
+    STITCH_TRY(std::unique_ptr<verifier::Verifier> verifier, open());
+    return make(std::move(verifier));
+  });
+  Result<Optimized> out = with_account(optimize(*task, context, brains, options, begin));
+  record->finish(out);
+  if (out) out->run = record->id();
+  return out;
 }
 
 Result<Optimized> optimize(const Task& task, const plan::Context& context, Brains& brains,

@@ -125,6 +125,32 @@ TEST_F(TheLoop, RevisesWhatIsNotFasterAndGivesUpAfterAFewTries) {
   EXPECT_EQ(coder->feedback[0].outcome, Outcome::not_better);
 }
 
+TEST_F(TheLoop, StartsARevisionFromTheFastestTryThatWasRight) {
+  revisions = 100;
+  options.tries = 4;
+  auto run = this->run({"plain", "a"}, {passes(4), is_wrong(), passes(5), passes(6), passes(3), passes(3)});
+  ASSERT_TRUE(run) << run.error().text();
+  const LedgerEntry& entry = run->ledger.entries[1];
+  ASSERT_EQ(entry.tree.size(), 4u);
+  EXPECT_EQ(coder->bases, (std::vector<int>{0, 1, 1}));  // wrong for want of another; never the regression
+  EXPECT_EQ(entry.tree[3].base, 1);
+  EXPECT_EQ(entry.tree[2].seconds, 6);
+  EXPECT_EQ(entry.tree[0].why, "correctness: as the script says");
+  EXPECT_EQ(to_json(entry).at("tree").size(), 4u);
+  EXPECT_TRUE(entry.kept());
+}
+
+TEST_F(TheLoop, AsksForANewListAfterManyStepsWithoutAGainAndStartsCountingAnew) {
+  options.window = 2;
+  new_steps = {"d", "e", "f"};
+  auto run = this->run({"plain", "a", "b", "c"},
+                       {passes(4), passes(5), passes(5), passes(3), passes(5), passes(5), passes(3)});
+  ASSERT_TRUE(run) << run.error().text();
+  // c is of the old list; two more without a gain, and nobody knows another list.
+  EXPECT_EQ(in_words(run->ledger),
+            "plain better, a not better, b not better, d better, e not better, f not better");
+}
+
 TEST_F(TheLoop, DropsAStepThatTheBuiltInCoderCannotRepair) {
   brains.coder = builtin_coder();
   auto run = this->run({"plain", "a"}, {passes(4), is_wrong(), passes(4)});

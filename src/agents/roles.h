@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "agents/ledger.h"
@@ -32,8 +33,17 @@ struct Proposal {
   Judging judging = Judging::quickly;
   bool needed = false;      // tried to the end although the budget is spent: there may be nothing to ship
   double budget_share = 1;  // of the budget, in which it may begin
+  std::vector<std::string> to_write;  // regions whose code the Coder is asked to write itself
+  std::string idea;                   // for those: how, where the Planner has one
   std::vector<plan::Step> left_out;   // predicted to lose, so that the plan does without them
   std::vector<plan::Step> not_tried;  // there was no time for a plan with them
+};
+
+// What a Coder made of a proposal: the program, and its plan with the sources of regions that it wrote itself.
+struct Draft {
+  plan::Plan plan;
+  PackageContents contents;
+  std::string author;  // empty: the built-in techniques
 };
 
 // A program that was found right, and what a call of it takes.
@@ -53,6 +63,22 @@ struct Feedback {
   std::string suggestion;                      // empty: the evidence has to speak for itself
 };
 
+// An earlier try at the same step and what came of it. Tries are a tree: each revises another one, or none.
+struct Sibling {
+  std::shared_ptr<const Draft> draft;  // null: nothing was written
+  int base = -1;                       // the sibling that it revised; -1: written from the proposal
+  double seconds = 0;                  // a call, measured or estimated; 0: it was not right
+  Feedback feedback;
+};
+
+// Tries a draft on the side, as a Coder that works with tools does. It counts for no step.
+class Workbench {
+ public:
+  virtual ~Workbench() = default;
+  virtual Result<verifier::Verdict> try_out(const Draft& draft) = 0;
+  virtual Result<Feedback> explain(const verifier::Verdict& verdict) = 0;
+};
+
 // What a brain knows when it is asked.
 struct Situation {
   const Task& task;
@@ -60,9 +86,12 @@ struct Situation {
   const Ledger& ledger;
   const Program* best = nullptr;           // null: none yet
   const plan::Plan* plan = nullptr;        // proposed last; null: none yet
-  const PackageContents* tried = nullptr;  // of a revision: what did not do
-  const Feedback* feedback = nullptr;      // of a revision: why
-  double seconds_left = 0;                 // of the budget; at most zero when it is spent
+  std::span<const Sibling> siblings = {};  // at this step, in order; the last one's feedback is the newest
+  // Of a revision: the sibling to start from, the fastest that was right, else the last. -1: there is none.
+  int base = -1;
+  Workbench* bench = nullptr;             // of a Coder; null: there is none
+  std::function<bool()> should_stop = {};
+  double seconds_left = 0;  // of the budget; at most zero when it is spent
 };
 
 class Planner {
@@ -80,9 +109,9 @@ class Coder {
  public:
   virtual ~Coder() = default;
   // The program of a plan that was checked.
-  virtual Result<PackageContents> write(const Situation& situation, const Proposal& step) = 0;
-  // Another try, by what was tried and the feedback to it; nothing: it knows no better.
-  virtual Result<std::optional<PackageContents>> revise(const Situation& situation, const Proposal& step) = 0;
+  virtual Result<Draft> write(const Situation& situation, const Proposal& step) = 0;
+  // Another try, by its siblings and the feedback to them; nothing: it knows no better.
+  virtual Result<std::optional<Draft>> revise(const Situation& situation, const Proposal& step) = 0;
 };
 
 class Verifier {

@@ -12,6 +12,9 @@ constexpr std::array table = {
     Row{Outcome::not_better, Condition::tries_left, Action::revise},
     Row{Outcome::not_better, Condition::always, Action::roll_back},
     Row{Outcome::not_written, Condition::always, Action::drop},
+    Row{Outcome::no_answer, Condition::tries_left, Action::revise},
+    Row{Outcome::no_answer, Condition::always, Action::drop},
+    Row{Outcome::away, Condition::always, Action::drop},
     Row{Outcome::not_built, Condition::tries_left, Action::revise},
     Row{Outcome::not_built, Condition::always, Action::drop},
     Row{Outcome::wrong, Condition::tries_left, Action::revise},
@@ -31,6 +34,7 @@ constexpr std::array table = {
     Row{Outcome::budget_spent, Condition::always, Action::ship},
     Row{Outcome::steps_done, Condition::headroom, Action::replan},
     Row{Outcome::steps_done, Condition::always, Action::ship},
+    Row{Outcome::ready, Condition::stalled, Action::replan},
     Row{Outcome::ready, Condition::always, Action::next_step},
 };
 
@@ -41,6 +45,7 @@ bool holds(Condition condition, const Circumstances& circumstances) {
     case Condition::first_trouble: return circumstances.first_trouble;
     case Condition::needed: return circumstances.needed;
     case Condition::headroom: return circumstances.headroom;
+    case Condition::stalled: return circumstances.stalled;
   }
   return false;
 }
@@ -69,14 +74,16 @@ Outcome outcome_of(const verifier::GateReport& failure) {
 Outcome outcome_of(const Error& no_verdict) {
   if (no_verdict.code == "stopped") return Outcome::interrupted;
   if (no_verdict.code == "bug") return Outcome::our_bug;
+  if (no_verdict.code == "llm_answer") return Outcome::no_answer;
+  if (no_verdict.code.starts_with("llm_")) return Outcome::away;
   return no_verdict.blame == Error::Blame::work ? Outcome::our_trouble : Outcome::not_written;
 }
 
 std::string_view name(Outcome outcome) {
-  constexpr std::array<std::string_view, 16> names = {
-      "better",     "not better",  "not written", "not built",   "wrong",     "crashed",
-      "misbehaved", "our trouble", "our bug",     "interrupted", "not tried", "left out",
-      "ready",      "steps done",  "target met",  "budget spent"};
+  constexpr std::array<std::string_view, 18> names = {
+      "better",  "not better", "not written", "no answer",   "away",      "not built",
+      "wrong",   "crashed",    "misbehaved",  "our trouble", "our bug",   "interrupted",
+      "not tried", "left out",   "ready",       "steps done",  "target met", "budget spent"};
   return names[static_cast<size_t>(outcome)];
 }
 
@@ -88,8 +95,8 @@ std::string_view name(Action action) {
 }
 
 std::string_view name(Condition condition) {
-  constexpr std::array<std::string_view, 5> names = {"always", "tries left", "first trouble", "needed",
-                                                     "headroom"};
+  constexpr std::array<std::string_view, 6> names = {"always", "tries left", "first trouble",
+                                                     "needed", "headroom",   "stalled"};
   return names[static_cast<size_t>(condition)];
 }
 

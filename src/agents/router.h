@@ -15,6 +15,8 @@ enum class Outcome : uint8_t {
   better,       // right, and a call of the whole program got shorter; or the first program that is right
   not_better,   // right, and not shorter
   not_written,  // the plan does not hold, or the Coder can't write it
+  no_answer,    // a language model answered, but with nothing that can be used
+  away,         // there is no language model to ask: not reached, or its budget is spent
   not_built,    // screened, not compiled, not loaded
   wrong,        // results too far off
   crashed,      // crashed, hung, out of memory
@@ -52,6 +54,7 @@ enum class Condition : uint8_t {
   first_trouble,  // of this step, and there is budget left
   needed,         // without this step there may be nothing to ship
   headroom,       // the best program is slower than the floor, and there is budget left
+  stalled,        // many steps in a row gained nothing, and the list is not new
 };
 std::string_view name(Condition condition);
 
@@ -63,7 +66,7 @@ struct Row {
 std::span<const Row> router_table();
 
 struct Circumstances {
-  bool tries_left = false, first_trouble = false, needed = false, headroom = false;
+  bool tries_left = false, first_trouble = false, needed = false, headroom = false, stalled = false;
 };
 // The first row that fits. Every outcome has one, except left_out, which nobody waits for.
 Action route(Outcome came_back, const Circumstances& circumstances);

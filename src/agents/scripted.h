@@ -107,26 +107,28 @@ class ScriptedPlanner final : public Planner {
 // The built-in one, its programs signed with the step and the try.
 class ScriptedCoder final : public Coder {
  public:
-  Result<PackageContents> write(const Situation& now, const Proposal& step) override {
+  Result<Draft> write(const Situation& now, const Proposal& step) override {
     if (step.step == throws_at) throw Bug("the script throws");
     return signed_by(now, step, 1);
   }
-  Result<std::optional<PackageContents>> revise(const Situation& now, const Proposal& step) override {
-    feedback.push_back(*now.feedback);
-    if (std::ssize(feedback) > revisions) return std::optional<PackageContents>();
-    STITCH_TRY(PackageContents contents, signed_by(now, step, static_cast<int>(feedback.size()) + 1));
-    return std::optional(std::move(contents));
+  Result<std::optional<Draft>> revise(const Situation& now, const Proposal& step) override {
+    feedback.push_back(now.siblings.back().feedback);
+    bases.push_back(now.base);
+    if (std::ssize(feedback) > revisions) return std::optional<Draft>();
+    STITCH_TRY(Draft draft, signed_by(now, step, static_cast<int>(feedback.size()) + 1));
+    return std::optional(std::move(draft));
   }
 
   std::string throws_at;
   int revisions = 0;
   std::vector<Feedback> feedback;
+  std::vector<int> bases;
 
  private:
-  static Result<PackageContents> signed_by(const Situation& now, const Proposal& step, int attempt) {
+  static Result<Draft> signed_by(const Situation& now, const Proposal& step, int attempt) {
     STITCH_TRY(PackageContents contents, code::write_program(now.context, step.plan));
     contents.sources["program.cu"] += format("// {} {}\n", step.step, attempt);
-    return contents;
+    return Draft{step.plan, std::move(contents), {}};
   }
 };
 

@@ -203,4 +203,21 @@ Json to_json(const Tuned& tuned) {
   return json;
 }
 
+Result<Tuned> read_tuned(const Json& json) {
+  try {
+    Tuned out{.settings = json.at("settings").get<runner::Settings>(),
+              .gain = json.at("gain").get<double>(),
+              .tried = json.at("tried").get<int>(),
+              .kept = json.at("kept").get<int>(),
+              .known = json.at("known").get<int>(),
+              .dropped = {},
+              .ended = word(json, "ended")};
+    for (const Json& one : json.at("dropped"))
+      out.dropped.push_back({word(one, "name"), one.at("value").get<int64_t>(), word(one, "reason")});
+    return out;
+  } catch (const std::exception& error) {
+    return work_error("tuning", format("this is no tuning: {}", error.what()));
+  }
+}
+
 }  // namespace stitch::agents

@@ -45,6 +45,7 @@ struct Tuned {
   std::string ended;  // why it ended before everything was tried; empty: it did not
 };
 Json to_json(const Tuned& tuned);
+Result<Tuned> read_tuned(const Json& json);
 
 struct TuneOptions {
   std::function<double()> seconds_left;  // of the budget

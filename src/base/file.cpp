@@ -180,8 +180,9 @@ std::string process_space() {
   return ::stat("/proc/self/ns/pid", &info) == 0 ? std::to_string(info.st_ino) : "0";
 }
 
-// SPACE-PID-START.
-std::string this_owner() {
+}  // namespace
+
+std::string this_process() {
   const std::string pid = std::to_string(::getpid());
   return format("{}-{}-{}", process_space(), pid, start_of(pid));
 }
@@ -195,8 +196,6 @@ bool is_gone(std::string_view owner) {
   };
   return number(pid) && number(start) && owner.substr(0, first) == process_space() && start_of(pid) != start;
 }
-
-}  // namespace
 
 // PREFIX.OWNER.XXXXXX
 void remove_scratch_of_the_dead(const fs::path& base) {
@@ -216,7 +215,7 @@ void remove_scratch_of_the_dead(const fs::path& base) {
 Result<ScratchFolder> ScratchFolder::create_below(const fs::path& base, std::string_view prefix) {
   static std::once_flag swept_on_disk, swept_in_memory;
   std::call_once(base == memory_folder ? swept_in_memory : swept_on_disk, remove_scratch_of_the_dead, base);
-  std::string pattern = (base / format("{}.{}.XXXXXX", prefix, this_owner())).string();
+  std::string pattern = (base / format("{}.{}.XXXXXX", prefix, this_process())).string();
   if (!::mkdtemp(pattern.data())) return system_error("create a folder in", base, errno);
   ScratchFolder folder;
   folder.path_ = pattern;

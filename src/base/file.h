@@ -57,6 +57,11 @@ class ScratchFolder {
   fs::path path_;
 };
 
+// SPACE-PID-START: tells a process from every other one of this machine, also from a later one of its number.
+std::string this_process();
+// Known to be: of another machine's, or another container's, nobody knows.
+bool is_gone(std::string_view process);
+
 // Removes scratch folders below `base` whose owner, told by its process number and the time it started, is
 // gone.
 void remove_scratch_of_the_dead(const fs::path& base);

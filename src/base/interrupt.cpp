@@ -16,6 +16,8 @@ namespace {
 std::mutex lock;
 std::atomic<int> polite = 0;
 std::atomic<bool> requested = false;
+std::mutex children_lock;
+std::function<bool()> children_wanted_gone;  // under the lock
 std::set<std::filesystem::path>& folders() {
   static auto* all = new std::set<std::filesystem::path>;  // outlives every static destructor
   return *all;
@@ -64,6 +66,23 @@ void clean_up_on_interrupts() {
 StopPolitely::StopPolitely() { ++polite; }
 StopPolitely::~StopPolitely() { --polite; }
 bool stop_requested() { return requested; }
+
+EndChildrenWhen::EndChildrenWhen(std::function<bool()> wanted) {
+  std::lock_guard hold(children_lock);
+  children_wanted_gone = std::move(wanted);
+}
+EndChildrenWhen::~EndChildrenWhen() {
+  std::lock_guard hold(children_lock);
+  children_wanted_gone = nullptr;
+}
+bool children_are_watched() {
+  std::lock_guard hold(children_lock);
+  return children_wanted_gone != nullptr;
+}
+bool children_should_end() {
+  std::lock_guard hold(children_lock);
+  return children_wanted_gone && children_wanted_gone();
+}
 
 void remove_if_interrupted(const std::filesystem::path& folder) {
   std::lock_guard hold(lock);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 
 namespace stitch {
 
@@ -22,5 +23,18 @@ class StopPolitely {
   ~StopPolitely();
 };
 bool stop_requested();
+
+// While one of these lives, whoever waits for a child process (base/process.h) asks `wanted` a few times a
+// second; once it says so the child is ended, and waiting for it is an Error of code "stopped". For a server
+// whose client gave a request up. At most one at a time: it counts for every thread.
+class EndChildrenWhen {
+ public:
+  explicit EndChildrenWhen(std::function<bool()> wanted);
+  EndChildrenWhen(const EndChildrenWhen&) = delete;
+  EndChildrenWhen& operator=(const EndChildrenWhen&) = delete;
+  ~EndChildrenWhen();
+};
+bool children_are_watched();  // somebody has such an object
+bool children_should_end();
 
 }  // namespace stitch

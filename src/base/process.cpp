@@ -13,6 +13,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/interrupt.h"
 #include "base/text.h"
 
 extern char** environ;
@@ -23,6 +24,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr size_t error_tail_limit = 64 * 1024;
+
+Error stopped_on_request() { return work_error("stopped", "stopped on request"); }
 
 std::vector<std::string> environment_with(const std::map<std::string, std::string>& extra) {
   std::vector<std::string> out;
@@ -173,6 +176,14 @@ Result<std::string> Child::read_line() {
       }
       wait_ms = static_cast<int>(std::min<long long>(left, 1 << 30));
     }
+    if (children_are_watched()) {
+      if (children_should_end()) {
+        ::kill(-pid_, SIGKILL);
+        return stopped_on_request();
+      }
+      constexpr int look_ms = 200;
+      wait_ms = wait_ms < 0 ? look_ms : std::min(wait_ms, look_ms);
+    }
     pollfd ready[2] = {{out_, POLLIN, 0}, {err_, POLLIN, 0}};
     if (::poll(ready, 2, wait_ms) < 0 && errno != EINTR)
       return work_error("process", format("poll: {}", std::strerror(errno)));
@@ -216,7 +227,9 @@ Result<Finished> run(const Command& command, const std::function<void(std::strin
   child.close_input();
   while (auto line = child.read_line())
     if (on_line) on_line(*line);
-  return child.wait();
+  Finished finished = child.wait();
+  if (children_should_end()) return stopped_on_request();
+  return finished;
 }
 
 std::optional<fs::path> find_program(std::string_view name) {

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
+#include "base/interrupt.h"
+
 namespace stitch {
 namespace {
 
@@ -26,6 +31,21 @@ TEST(Process, ATimeLimitEndsTheWholeGroup) {
   ASSERT_TRUE(finished);
   EXPECT_TRUE(finished->timed_out);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+}
+
+TEST(Process, IsEndedSoonAfterSomebodyAsksForIt) {
+  std::atomic<bool> enough = false;
+  EndChildrenWhen given_up([&] { return enough.load(); });
+  std::thread asker([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    enough = true;
+  });
+  const auto begin = std::chrono::steady_clock::now();
+  auto finished = run({.words = {"sh", "-c", "sleep 60"}, .extra_environment = {}});
+  asker.join();
+  ASSERT_FALSE(finished);
+  EXPECT_EQ(finished.error().code, "stopped");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
 
 TEST(Process, AChildThatIsGoneIsAnError) {

@@ -131,6 +131,8 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
   if (command.no_timing) options.flags.emplace_back("--no-timing");
   if (command.quick) options.flags.emplace_back("--quick");
   if (command.no_tune) options.flags.emplace_back("--no-tune");
+  if (!command.memory) options.flags.emplace_back("--no-memory");
+  if (!command.store.empty()) options.flags.insert(options.flags.end(), {"--store", command.store});
   if (!command.python.empty()) options.flags.insert(options.flags.end(), {"--python", command.python});
   STITCH_TRY(std::string executable, sha256_of_file(executable_folder() / "stitchcuda"));
   options.identity = executable + " " + gpu.name;

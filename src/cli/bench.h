@@ -28,6 +28,8 @@ struct BenchCommand {
   bool no_timing = false;
   bool quick = false;
   bool no_tune = false;
+  bool memory = false;
+  std::string store;
 };
 
 Result<int> run_bench(const BenchCommand& command, Console& console);

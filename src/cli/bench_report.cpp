@@ -75,10 +75,22 @@ std::string bottleneck(const Json& far) {
   return join(kernels, ", ");
 }
 
+// "Cost model: …" for people; empty where nothing was measured.
+std::string model_note(const Json& summary) {
+  std::vector<std::string> each;
+  const Json errors = summary.value("cost_model", Json::object());
+  for (const char* of : {"calls", "regions"})
+    if (errors.contains(of))
+      each.push_back(format("{} {}: median error {:.2f}x, {:.0f} % within 2x", errors[of]["samples"].dump(), of,
+                            errors[of]["median_ratio"].get<double>(),
+                            100 * errors[of]["within_2x"].get<double>()));
+  return each.empty() ? "" : "Cost model: " + join(each, "; ") + ". ";
+}
+
 std::string times_note(const Json& summary) {
-  std::string out;
+  std::string out = model_note(summary);
   if (word(summary, "times") == "estimated")
-    out =
+    out +=
         format("Times are the Planner's estimates for a {}, not measurements. ", word(summary["run"], "gpu"));
   if (!word(summary["run"], "known_baselines").empty())
     out +=

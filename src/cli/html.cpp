@@ -46,13 +46,13 @@ std::string html_facts(const std::vector<std::pair<std::string, std::string>>& f
   return out + "</div>\n";
 }
 
-std::string html_page(std::string_view title, std::string_view body) {
+std::string html_page(std::string_view title, std::string_view body, std::string_view css) {
   return format(
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
       "content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light "
-      "dark\">\n<title>{0}</title>\n<style>\n{1}\n{2}\n</style></head><body>\n"
+      "dark\">\n<title>{0}</title>\n<style>\n{1}\n{2}\n{4}\n</style></head><body>\n"
       "<h1>{0}</h1>\n{3}</body></html>\n",
-      escaped(title), embedded_base_css, embedded_report_css, body);
+      escaped(title), embedded_base_css, embedded_report_css, body, css);
 }
 
 }  // namespace stitch

@@ -20,6 +20,7 @@ std::string html_table(const std::vector<std::string>& header,
                        const std::vector<std::vector<HtmlCell>>& rows);
 // Boxes with a figure and what it is.
 std::string html_facts(const std::vector<std::pair<std::string, std::string>>& facts);
-std::string html_page(std::string_view title, std::string_view body);
+// `css`: of this page alone.
+std::string html_page(std::string_view title, std::string_view body, std::string_view css = "");
 
 }  // namespace stitch

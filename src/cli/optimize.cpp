@@ -14,8 +14,10 @@
 #include "cli/choose_gpu.h"
 #include "cli/model_options.h"
 #include "cli/optimize_page.h"
+#include "cli/optimize_record.h"
 #include "cli/output_place.h"
 #include "cli/plan_file.h"
+#include "cli/runs.h"
 
 namespace stitch {
 
@@ -52,10 +54,49 @@ std::string cut_off_text(const Json& cut_off) {
                 cut_off["try_budget"].get<int>());
 }
 
+Result<agents::LlmOptions> llm_options(const OptimizeCommand& command) {
+  agents::LlmOptions out;
+  out.config = command.config;
+  STITCH_TRY(out.style, agents::parse_coder_style(command.coder_style));
+  out.regions = command.llm_regions;
+  out.whole = command.whole_program;
+  if (command.max_tokens > 0) out.budget.tokens = command.max_tokens;
+  if (command.max_dollars > 0) out.budget.dollars = command.max_dollars;
+  out.record = command.record;
+  out.replay = command.replay;
+  out.prompts = command.prompts;
+  out.notes = command.notes;
+  return out;
+}
+
+// "coder: 3 requests, 41,000 tokens, $0.12": a line for people.
+std::string llm_text(const Json& llm) {
+  std::string out;
+  for (const auto& [agent, spent] : llm.items()) {
+    if (agent == "total") continue;
+    const Json usage = spent.value("usage", Json::object());
+    out += format("{}: {} requests, {} tokens", agent, spent.value("requests", 0),
+                  usage.value("input", 0) + usage.value("output", 0));
+    if (const double dollars = spent.value("dollars", 0.0); dollars > 0) out += format(", ${:.2f}", dollars);
+    out += '\n';
+  }
+  return out;
+}
+
 Result<void> write_page(const OptimizeCommand& command, const Published& published, const std::string& page) {
   if (!command.html.empty()) return write_output_file(command.html, page, overwrite_if(command.force));
   STITCH_CHECK(write_file(published.folder / "report.html", page));
   return add_to_record(published.folder, "report.html");
+}
+
+std::optional<agents::Recording> recording_of(const OptimizeCommand& command) {
+  const fs::path store = store_file(command.store);
+  if (store.empty()) return std::nullopt;
+  return agents::Recording{.store = store,
+                           .resume = command.resume,
+                           .options = record_of(command),
+                           .version = STITCH_VERSION,
+                           .memory = !command.no_memory};
 }
 
 }  // namespace
@@ -80,11 +121,14 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
     options.plan_source = command.plan;
   }
   options.budget = std::chrono::seconds(command.budget);
+  options.brains = {command.planner, command.coder, command.verifier};
+  STITCH_TRY(options.llm, llm_options(command));
   if (command.direct) options.strategy = agents::Strategy::direct;
   if (command.first) options.strategy = agents::Strategy::first;
   options.timing = !command.no_timing;
   options.quick = command.quick;
   options.tune = !command.no_tune;
+  options.recording = recording_of(command);
   StopPolitely polite;
   options.should_stop = stop_requested;
   Warnings warnings(console);
@@ -107,8 +151,12 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   add_place(json, "program", optimized->published, command.out);
   warnings.add_to(json);
   if (optimized->regions) json["regions"] = *optimized->regions;
+  if (optimized->cost) json["cost"] = *optimized->cost;
+  json["predicted_seconds"] = optimized->predicted_seconds;
+  if (optimized->llm) json["llm"] = *optimized->llm;
   if (optimized->plain_profile) json["plain_profile"] = *optimized->plain_profile;
   if (optimized->tuning) json["tuning"] = *optimized->tuning;
+  if (!optimized->run.empty()) json["run"] = optimized->run;
   const Json cut_off = cut_off_json(*optimized, command.budget);
   if (!cut_off.is_null()) json["cut_off"] = cut_off;
   STITCH_CHECK(write_page(command, optimized->published, optimize_page(json)));
@@ -120,10 +168,15 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
     if (!cuda)
       console.out << format("Times are estimates for a {}: this machine has no GPU.\n", options.gpu.name);
     if (!cut_off.is_null()) console.out << cut_off_text(cut_off);
+    if (optimized->llm) console.out << llm_text(*optimized->llm);
     if (optimized->stopped) console.out << "Interrupted: saved the best program; quick checks only.\n";
+    if (optimized->stopped && !optimized->run.empty())
+      console.out << format("To go on: stitchcuda runs resume {}\n", optimized->run);
     console.out << said_of(optimized->published, command.out)
                 << format("{}: done in {}\n", place_of(optimized->published, command.out),
                           seconds_text(optimized->seconds));
+    if (!optimized->run.empty())
+      console.out << format("run {0} (stitchcuda runs show {0})\n", optimized->run);
   }
   return optimized->verdict.passed() ? 0 : 1;
 }

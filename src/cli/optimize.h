@@ -22,11 +22,21 @@ struct OptimizeCommand {
   std::string python;
   std::string html;  // empty: report.html in the program's folder
   int budget = 180;  // seconds
+  std::string planner = "builtin", coder = "builtin", verifier = "builtin";
+  std::string coder_style = "answer";
+  int llm_regions = 3;
+  bool whole_program = false;
+  int64_t max_tokens = 0;  // 0: no limit
+  double max_dollars = 0;  // 0: no limit
+  std::string config, record, replay, prompts, notes;
   bool direct = false;
   bool first = false;
   bool no_timing = false;
   bool quick = false;
   bool no_tune = false;
+  bool no_memory = false;
+  std::string store;   // a file; empty: where runs are kept; "none": not at all
+  std::string resume;  // a run of the store that goes on
 };
 
 Result<int> run_optimize(const OptimizeCommand& command, Console& console);

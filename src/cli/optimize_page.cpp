@@ -11,14 +11,14 @@
 
 namespace stitch {
 
-namespace {
-
 const Json* evidence_of(const Json& verdict, std::string_view gate) {
   if (auto gates = verdict.find("gates"); gates != verdict.end())
     for (const Json& one : *gates)
       if (word(one, "gate") == gate && one.contains("evidence")) return &one["evidence"];
   return nullptr;
 }
+
+namespace {
 
 // What a step changed of the program's settings, behind why it was taken.
 std::string why_kept(const Json& step) {
@@ -32,6 +32,8 @@ std::string why_kept(const Json& step) {
 std::string signed_seconds(double seconds) {
   return (seconds < 0 ? "−" : "") + seconds_text(std::abs(seconds));
 }
+
+}  // namespace
 
 std::string ledger_part(const Json& ledger) {
   std::vector<std::vector<HtmlCell>> rows;
@@ -54,6 +56,8 @@ std::string ledger_part(const Json& ledger) {
                                          "time saved", "predicted", "result", "why"},
                                         rows);
 }
+
+namespace {
 
 std::string tuning_part(const Json& run) {
   const Json tuning = run.value("tuning", Json::object());
@@ -99,6 +103,8 @@ std::string lane(const Json& profile, const std::string& title, double span) {
   return out + "</svg></div>\n";
 }
 
+}  // namespace
+
 std::string timeline_part(const Json& run) {
   const Json* shipped = evidence_of(run.at("verdict"), "profile");
   const Json plain = run.value("plain_profile", Json::object());
@@ -114,6 +120,8 @@ std::string timeline_part(const Json& run) {
                       : "Launches in order: the emulated GPU has no meaningful times.") +
          lane(plain, "plain program", span) + lane(*shipped, "final program", span);
 }
+
+namespace {
 
 // Kernels carry the names of their regions; a library's don't, and are listed by themselves.
 std::string regions_part(const Json& run) {

@@ -11,6 +11,7 @@
 #include "cli/page.h"
 #include "cli/plan.h"
 #include "cli/testdata/sample_graphs.h"
+#include "cli/testdata/sample_profile.h"
 #include "cli/testdata/sample_runs.h"
 #include "graph/text.h"
 
@@ -69,13 +70,16 @@ TEST_F(PagesInABrowser, NothingOverlapsOrIsCutOffAndKeysReachEverything) {
   };
   auto summary = samples::bench_summary(source / "docs/results/kernelbench-h200.jsonl");
   ASSERT_TRUE(summary);
-  Looked looked = look_at({write("show.html", shown(samples::resnet18())),
-                           write("show-large.html", shown(samples::transformer(96))),
-                           write("plan.html", planned(samples::resnet18())),
-                           write("optimize.html", optimize_page(samples::optimized(true))),
-                           write("optimize-emulated.html", optimize_page(samples::optimized(false))),
-                           write("bench.html", bench_page(*summary))},
-                          kept);
+  Looked looked =
+      look_at({write("show.html", shown(samples::resnet18())),
+               write("show-large.html", shown(samples::transformer(96))),
+               write("plan.html", planned(samples::resnet18())),
+               write("optimize.html", optimize_page(samples::optimized(true))),
+               write("optimize-emulated.html", optimize_page(samples::optimized(false))),
+               write("profile.html", profile_page(samples::profiled(true), samples::profiled_sources())),
+               write("profile-emulated.html", profile_page(samples::profiled(false), {})),
+               write("bench.html", bench_page(*summary))},
+              kept);
   if (looked.code == 77) GTEST_SKIP() << "there is no Chromium: pages were not looked at";
   EXPECT_EQ(looked.code, 0) << looked.findings;
 }

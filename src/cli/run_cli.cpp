@@ -11,14 +11,22 @@
 #include "base/text.h"
 #include "cli/baselines.h"
 #include "cli/bench.h"
+#include "cli/calibrate.h"
 #include "cli/code.h"
 #include "cli/doctor.h"
 #include "cli/import.h"
+#include "cli/mcp.h"
 #include "cli/llm.h"
+#include "cli/init.h"
+#include "cli/memory.h"
 #include "cli/model_options.h"
+#include "cli/notes.h"
 #include "cli/optimize.h"
 #include "cli/package.h"
 #include "cli/plan.h"
+#include "cli/prompts.h"
+#include "cli/profile.h"
+#include "cli/runs.h"
 #include "cli/show.h"
 #include "cli/verify.h"
 
@@ -37,7 +45,15 @@ struct Options {
   PlanCommand plan;
   OptimizeCommand optimize;
   BenchCommand bench;
+  CalibrateCommand calibrate;
+  NotesCommand notes;
+  PromptsCommand prompts;
+  McpCommand mcp;
   LlmCommand llm;
+  ProfileCommand profile;
+  RunsCommand runs;
+  MemoryCommand memory;
+  InitCommand init;
   bool json = false;  // read before the parse, so that its errors are JSON too
 };
 
@@ -49,6 +65,14 @@ void add_force(CLI::App& command, bool& force) {
   command.add_flag("--force", force,
                    "write where there is something already: other files are kept, edited ones saved as "
                    "NAME.edited");
+}
+
+void add_store(CLI::App& command, std::string& store) {
+  command
+      .add_option("--store", store,
+                  "the file that runs are kept in; none: they are not (default: $STITCHCUDA_STORE, else "
+                  "~/.local/share/stitchcuda/runs.db)")
+      ->type_name("FILE");
 }
 
 void add_import(CLI::App& app, Options& options) {
@@ -233,6 +257,47 @@ void add_plan(CLI::App& app, Options& options) {
       "stitchcuda plan model.py -o plan.json\nstitchcuda code model.py --plan plan.json -o program/");
 }
 
+void add_brains(CLI::App& command, OptimizeCommand& optimize) {
+  constexpr const char* group = "Language models";
+  auto brain = [&](const char* flag, std::string& name, const char* about) {
+    command.add_option(flag, name, about)->type_name("BRAIN")->group(group);
+  };
+  brain("--planner", optimize.planner, "who plans: builtin, or llm:PROFILE[/MODEL] (default: builtin)");
+  brain("--coder", optimize.coder, "who writes: builtin, or llm:PROFILE[/MODEL] (default: builtin)");
+  brain("--verifier", optimize.verifier,
+        "who explains what the gates found: builtin, or llm:PROFILE[/MODEL] (default: builtin)");
+  command
+      .add_option("--coder-style", optimize.coder_style,
+                  "answer: one request a try; agent: with tools and turns (default: answer)")
+      ->type_name("STYLE")
+      ->group(group);
+  command
+      .add_option("--llm-regions", optimize.llm_regions,
+                  "how many regions an LLM Coder writes, most to gain first (default: 3)")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(1, 1000))
+      ->group(group);
+  command
+      .add_flag("--whole-program", optimize.whole_program, "an LLM Coder writes the whole pass as one source")
+      ->group(group);
+  command.add_option("--max-tokens", optimize.max_tokens, "tokens that all models may use together")
+      ->type_name("NUMBER")
+      ->check(CLI::PositiveNumber)
+      ->group(group);
+  command.add_option("--max-dollars", optimize.max_dollars, "dollars that all models may cost together")
+      ->type_name("NUMBER")
+      ->check(CLI::PositiveNumber)
+      ->group(group);
+  auto file = [&](const char* flag, std::string& path, const char* about, const char* type) {
+    command.add_option(flag, path, about)->type_name(type)->group(group);
+  };
+  file("--config", optimize.config, "profiles (default: ./stitchcuda.toml, then the user's config.toml)", "FILE");
+  file("--record", optimize.record, "append every request and answer to this file, never a key", "FILE");
+  file("--replay", optimize.replay, "answer from such a file instead of asking anybody", "FILE");
+  file("--prompts", optimize.prompts, "prompts of your own (see stitchcuda prompts)", "FOLDER");
+  file("--notes", optimize.notes, "notes of your own (see stitchcuda notes)", "FOLDER");
+}
+
 void add_optimize(CLI::App& app, Options& options) {
   OptimizeCommand& optimize = options.optimize;
   CLI::App& command = *app.add_subcommand("optimize", "Turn a model into a verified, faster CUDA program");
@@ -273,15 +338,40 @@ void add_optimize(CLI::App& app, Options& options) {
   command.add_flag(
       "--no-tune", optimize.no_tune,
       "skip tuning settings on the GPU after the steps (tuning takes at most a third of the budget)");
+  command.add_flag("--no-memory", optimize.no_memory,
+                   "plan as if nothing had been tried before, whatever earlier runs found");
+  add_store(command, optimize.store);
   command.add_option("--class", optimize.model_class, "the class to import, instead of Model")
       ->type_name("NAME");
   command.add_option("--python", optimize.python, "the Python to use for the task")->type_name("PATH");
+  add_brains(command, optimize);
   add_mode(command, optimize.mode);
   add_force(command, optimize.force);
   add_json(command, options);
   command.footer(
       "stitchcuda optimize examples/lenet5.py -o lenet5/\nstitchcuda optimize model.py -o program/ "
-      "--numerics tf32 --budget 600\nstitchcuda optimize model.py --plan plan.json -o program/");
+      "--numerics tf32 --budget 600\nstitchcuda optimize model.py --plan plan.json -o program/\n"
+      "stitchcuda optimize model.py -o program/ --coder llm:ollama/qwen2.5-coder --coder-style agent");
+}
+
+void add_calibrate(CLI::App& app, Options& options) {
+  CalibrateCommand& calibrate = options.calibrate;
+  CLI::App& command =
+      *app.add_subcommand("calibrate", "Fit the cost model to a GPU from measured runs of bench");
+  command
+      .add_option("RUNS", calibrate.runs, "folders that bench wrote on the GPU, or their tasks.jsonl")
+      ->required();
+  command.add_option("--gpu", calibrate.gpu, "the GPU they ran on (default: this machine's GPU, else H200)")
+      ->type_name("NAME");
+  command
+      .add_option("-o,--out", calibrate.out,
+                  "the file to write (default: where plan, optimize and bench look for it)")
+      ->type_name("FILE");
+  add_force(command, calibrate.force);
+  add_json(command, options);
+  command.footer(
+      "stitchcuda bench KernelBench/level1 -o runs/ && stitchcuda calibrate runs/\n"
+      "stitchcuda calibrate runs/ --gpu H200 -o h200.json");
 }
 
 void add_bench(CLI::App& app, Options& options) {
@@ -328,6 +418,9 @@ void add_bench(CLI::App& app, Options& options) {
   command.add_flag(
       "--no-tune", bench.no_tune,
       "skip tuning settings on the GPU after the steps (tuning takes at most a third of the budget)");
+  command.add_flag("--memory", bench.memory,
+                   "start each task's plan from what earlier runs found (default: as if there were none)");
+  add_store(command, bench.store);
   command.add_option("--python", bench.python, "the Python to use for the tasks")->type_name("PATH");
   add_mode(command, bench.mode);
   add_force(command, bench.force);
@@ -336,6 +429,51 @@ void add_bench(CLI::App& app, Options& options) {
       "stitchcuda bench examples -o build/bench\nstitchcuda bench KernelBench/level1 KernelBench/level2 -o "
       "out/ "
       "--jobs 8 --known-baselines earlier.jsonl");
+}
+
+void add_runs(CLI::App& app, Options& options) {
+  RunsCommand& runs = options.runs;
+  CLI::App& command = *app.add_subcommand("runs", "List, show, compare, resume and export runs of optimize");
+  command.add_option("ACTION", runs.action, "list, show, diff, resume, export, page or remove")->required();
+  command.add_option("RUN", runs.runs, "the run's id, or a beginning of it that no other run has");
+  command.add_option("-o,--out", runs.out, "export: the folder to write (default: run-ID); page: the file")
+      ->type_name("PATH");
+  command.add_option("--most", runs.most, "how many runs to list; 0: all of them (default: 30)")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(0, 1000000));
+  add_store(command, runs.store);
+  add_force(command, runs.force);
+  add_json(command, options);
+  command.footer(
+      "stitchcuda runs list\nstitchcuda runs show 1116-kmtz\nstitchcuda runs resume 1116-kmtz\n"
+      "stitchcuda runs diff 1116-k 1115-w\nstitchcuda runs page 1116-kmtz -o run.html");
+}
+
+void add_memory(CLI::App& app, Options& options) {
+  MemoryCommand& memory = options.memory;
+  CLI::App& command = *app.add_subcommand("memory", "Show, export, merge or forget what earlier runs found");
+  command.add_option("ACTION", memory.action, "show, export, merge or forget")->required();
+  command.add_option(
+      "WHAT", memory.what,
+      "merge: a file of an export; show and forget: the beginning of a graph's hash or of a kind "
+      "of region");
+  command.add_option("-o,--out", memory.out, "export: the file to write (default: standard output)")
+      ->type_name("FILE");
+  add_store(command, memory.store);
+  command.add_flag("--force", memory.force, "forget: all of it; export: over a file that is there");
+  add_json(command, options);
+  command.footer(
+      "stitchcuda memory show\nstitchcuda memory export -o memory.jsonl\nstitchcuda memory merge "
+      "memory.jsonl\n"
+      "stitchcuda memory forget \"conv relu\"");
+}
+
+void add_init(CLI::App& app, Options& options) {
+  CLI::App& command = *app.add_subcommand("init", "Write a commented stitchcuda.toml");
+  command.add_option("-o,--out", options.init.out, "the file to write (default: stitchcuda.toml)")
+      ->type_name("FILE");
+  add_json(command, options);
+  command.footer("stitchcuda init");
 }
 
 void add_code(CLI::App& app, Options& options) {
@@ -361,6 +499,54 @@ void add_code(CLI::App& app, Options& options) {
   add_force(command, code.force);
   add_json(command, options);
   command.footer("stitchcuda code model.py -o program/\nstitchcuda verify program/ --task model.py");
+}
+
+void add_notes(CLI::App& app, Options& options) {
+  NotesCommand& notes = options.notes;
+  CLI::App& command = *app.add_subcommand("notes", "Search notes on making CUDA kernels fast");
+  command.add_option("QUESTION", notes.question, "words to look for: bank conflicts, wgmma, slow LSTM");
+  command.add_option("--gpu", notes.gpu, "only notes for this GPU or architecture: H200, sm_90, ampere")
+      ->type_name("NAME");
+  command.add_option("-n", notes.most, "how many notes to print (default: 5)")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(1, 1000));
+  command.add_flag("--list", notes.list, "name all notes");
+  command.add_option("--show", notes.show, "print one note")->type_name("NAME");
+  command.add_option("--notes", notes.folder, "a folder of more notes, in the same form")
+      ->type_name("FOLDER");
+  add_json(command, options);
+  command.footer(
+      "stitchcuda notes bank conflicts\nstitchcuda notes pipelined loads --gpu A100 -n 2\n"
+      "stitchcuda notes --show cp-async");
+}
+
+void add_prompts(CLI::App& app, Options& options) {
+  PromptsCommand& prompts = options.prompts;
+  CLI::App& command = *app.add_subcommand("prompts", "Show or check the prompts of LLM brains");
+  command.add_option("ACTION", prompts.action, "list, show or check")->required();
+  command.add_option("NAME", prompts.name, "show: a prompt; check: a folder of prompts");
+  command
+      .add_option("--prompts", prompts.folder, "a folder whose prompts take the place of the built-in ones")
+      ->type_name("FOLDER");
+  add_json(command, options);
+  command.footer(
+      "stitchcuda prompts list\nstitchcuda prompts show coder_answer\nstitchcuda prompts check my_prompts/");
+}
+
+void add_mcp(CLI::App& app, Options& options) {
+  McpCommand& mcp = options.mcp;
+  CLI::App& command = *app.add_subcommand(
+      "mcp", "Serve StitchCUDA's tools to coding agents: the Model Context Protocol on stdio");
+  command
+      .add_option("--root", mcp.roots,
+                  "a folder that tools may read and write, besides the working directory; can be repeated")
+      ->type_name("FOLDER");
+  command.add_option("--python", mcp.python, "the Python to use for tasks")->type_name("PATH");
+  command.add_option("--notes", mcp.notes, "a folder of more notes")->type_name("FOLDER");
+  command.add_option("--prompts", mcp.prompts, "a folder whose prompts take the place of the built-in ones")
+      ->type_name("FOLDER");
+  command.footer(
+      "stitchcuda mcp\nclaude mcp add stitchcuda -- stitchcuda mcp --root ~/kernels\n(docs/mcp.md has more)");
 }
 
 void add_llm(CLI::App& app, Options& options) {
@@ -389,6 +575,50 @@ void add_llm(CLI::App& app, Options& options) {
       "OPENAI_API_KEY=… stitchcuda llm ask openai/gpt-5-mini \"hello\" --json");
 }
 
+void add_profile(CLI::App& app, Options& options) {
+  ProfileCommand& profile = options.profile;
+  CLI::App& command = *app.add_subcommand(
+      "profile", "Show what a call does on the device, PyTorch's and a program's, and what limits it");
+  command.add_option("TARGET", profile.target, "a program folder, a .cu file, or a model's .py file")
+      ->required();
+  command.add_option("--task", profile.task, "the program's model: a .py file or a graph folder")
+      ->type_name("MODEL");
+  command.add_option("--program", profile.program, "the model's program: a folder or a .cu file")
+      ->type_name("PROGRAM");
+  command.add_option("--html", profile.html, "write a page with both timelines, to zoom and pan")
+      ->type_name("FILE");
+  command.add_option("--trace", profile.trace, "write a trace for chrome://tracing or Perfetto")
+      ->type_name("FILE");
+  command.add_flag("--counters", profile.counters,
+                   "read hardware counters of the hottest kernels with ncu; on the emulated GPU its own");
+  command
+      .add_option("--nsys", profile.nsys, "also write a report of Nsight Systems, where nsys is installed")
+      ->type_name("FILE");
+  command
+      .add_option("--baseline", profile.baseline,
+                  "PyTorch's side: eager, eager-graph, compile, compile-graph or none (default: eager)")
+      ->type_name("NAME");
+  command
+      .add_option("--numerics", profile.numerics,
+                  "numerics class of PyTorch's side: strict, default, tf32 or half (default: default)")
+      ->type_name("CLASS");
+  command.add_option("--device", profile.device, "cuda or emulated (default: cuda if there is a GPU)")
+      ->type_name("NAME");
+  command
+      .add_option("--gpu", profile.gpu, "the GPU to estimate for (default: this machine's GPU, else H200)")
+      ->type_name("NAME");
+  command.add_option("--class", profile.model_class, "the model's class, instead of Model")
+      ->type_name("NAME");
+  command.add_option("--python", profile.python, "the Python to use for the model")->type_name("PATH");
+  add_mode(command, profile.mode);
+  add_force(command, profile.force);
+  add_json(command, options);
+  command.footer(
+      "stitchcuda profile program/ --task model.py --html profile.html\n"
+      "stitchcuda profile program/ --counters --trace profile.json\n"
+      "stitchcuda profile model.py --baseline compile-graph");
+}
+
 void add_doctor(CLI::App& app, Options& options) {
   CLI::App& command = *app.add_subcommand("doctor", "Show what this machine has and what is missing");
   add_json(command, options);
@@ -407,8 +637,16 @@ Result<int> run_command(const std::string& name, const Options& options, Console
   if (name == "plan") return run_plan(options.plan, console);
   if (name == "optimize") return run_optimize(options.optimize, console);
   if (name == "bench") return run_bench(options.bench, console);
+  if (name == "calibrate") return run_calibrate(options.calibrate, console);
   if (name == "code") return run_code(options.code, console);
+  if (name == "notes") return run_notes(options.notes, console);
+  if (name == "prompts") return run_prompts(options.prompts, console);
+  if (name == "mcp") return run_mcp(options.mcp, console);
   if (name == "llm") return run_llm(options.llm, console);
+  if (name == "profile") return run_profile(options.profile, console);
+  if (name == "runs") return run_runs(options.runs, console);
+  if (name == "memory") return run_memory(options.memory, console);
+  if (name == "init") return run_init(options.init, console);
   if (name == "doctor") return run_doctor(console);
   throw Bug("a command without a body: " + name);
 }
@@ -537,11 +775,19 @@ Result<int> parse_and_run(std::vector<std::string> words, Console& console) {
   add_code(app, options);
   add_optimize(app, options);
   add_bench(app, options);
+  add_calibrate(app, options);
+  add_runs(app, options);
+  add_memory(app, options);
   add_verify(app, options);
   add_receipt(app, options);
   add_package(app, options);
   add_baselines(app, options);
+  add_notes(app, options);
+  add_prompts(app, options);
+  add_mcp(app, options);
   add_llm(app, options);
+  add_profile(app, options);
+  add_init(app, options);
   add_doctor(app, options);
   app.require_subcommand(0, 1);
   app.footer(

@@ -4,6 +4,7 @@
 
 #include "code/loops/techniques.h"
 #include "code/products/techniques.h"
+#include "code/written.h"
 
 namespace stitch::code {
 
@@ -34,6 +35,7 @@ const plan::Catalogue& catalogue() {
       &loops::scan(),            //
       &loops::scatter(),         //
       &loops::sort(),            //
+      &written(),                // a source of somebody else's
   });
   static const plan::Catalogue catalogue{all};
   return catalogue;

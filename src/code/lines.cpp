@@ -4,6 +4,13 @@
 
 namespace stitch::code {
 
+namespace {
+
+// Of its last line.
+size_t width_of(const std::string& code) { return code.size() - (code.rfind('\n') + 1); }
+
+}  // namespace
+
 void Lines::add(std::string code, std::string comment) {
   lines_.push_back({std::move(code), std::move(comment)});
 }
@@ -11,14 +18,15 @@ void Lines::add(std::string code, std::string comment) {
 size_t Lines::code_width() const {
   size_t widest = 0;
   for (const Line& line : lines_)
-    if (!line.comment.empty()) widest = std::max(widest, line.code.size() - (line.code.rfind('\n') + 1));
+    if (!line.comment.empty()) widest = std::max(widest, width_of(line.code));
   return widest;
 }
 
 size_t Lines::widest() const {
   size_t most = 0;
   for (const Line& line : lines_)
-    most = std::max(most, line.comment.empty() ? line.code.size() : code_width() + 5 + line.comment.size());
+    most =
+        std::max(most, line.comment.empty() ? width_of(line.code) : code_width() + 5 + line.comment.size());
   return most;
 }
 
@@ -27,7 +35,7 @@ std::string Lines::text() const {
   std::string out;
   for (const Line& line : lines_) {
     out += line.code;
-    const size_t width = line.code.size() - (line.code.rfind('\n') + 1);
+    const size_t width = width_of(line.code);
     if (!line.comment.empty()) out += std::string(widest - width + 2, ' ') + "// " + line.comment;
     out += '\n';
   }

@@ -33,17 +33,30 @@ class Gatherer {
         parts_{.context = context, .graph = context.graph, .plan = plan} {}
 
   Result<ProgramParts> gather() {
+    STITCH_CHECK(settle_all());
+    lay_out_scratch();
+    return std::move(parts_);
+  }
+
+  Result<std::vector<RegionRequest>> requests() {
+    sources_may_miss_ = true;
+    STITCH_CHECK(settle_all());
+    std::vector<RegionRequest> out;
+    for (size_t r = 0; r < plan_.regions.size(); ++r) out.push_back(request_of(r));
+    return out;
+  }
+
+ private:
+  Result<void> settle_all() {
     parts_.signature = signature_of(graph_);
     parts_.constant = plan::constant_regions(graph_, plan_);
     name_results();
     settle_leaves();
     settle_results();
     for (size_t r = 0; r < plan_.regions.size(); ++r) STITCH_CHECK(write_region(r));
-    lay_out_scratch();
-    return std::move(parts_);
+    return {};
   }
 
- private:
   // A region has the plan's name, and what it writes is called after it; a new state after the old one.
   void name_results() {
     for (const Update& update : graph_.updates)
@@ -106,12 +119,13 @@ class Gatherer {
   }
 
   // The region that alone reads a state may write its successor over it, if it reads an element before it
-  // writes that one. Anybody else would see the new value too early.
+  // writes that one. Anybody else would see the new value too early, and of somebody else's source nobody
+  // knows the order.
   bool may_write_in_place(const Update& update) const {
     return std::ranges::all_of(plan_.regions, [&](const plan::Region& region) {
       bool reads = std::ranges::find(region.reads, update.target) != region.reads.end();
       bool writes = std::ranges::find(region.writes, update.value) != region.writes.end();
-      return !reads || (writes && made_in_place(region, update.target));
+      return !reads || (writes && !region.source && made_in_place(region, update.target));
     });
   }
 
@@ -178,13 +192,18 @@ class Gatherer {
   Result<void> write_region(size_t r) {
     const plan::Region& region = plan_.regions[r];
     const Technique& technique = technique_of(region);
-    STITCH_CHECK(technique.accepts(context_, region));
     RegionRequest request = request_of(r);
+    if (sources_may_miss_ && technique.takes_source() && !region.source) return add(r, request, {});
+    STITCH_CHECK(technique.accepts(context_, region));
     STITCH_TRY(RegionCode code, technique.write(request));
     while (!takes_names(code)) {
       request.name = parts_.region_names[r] = names_.unique(region.name);
       STITCH_TRY(code, technique.write(request));
     }
+    return add(r, request, std::move(code));
+  }
+
+  Result<void> add(size_t r, const RegionRequest& request, RegionCode code) {
     parts_.source_of.push_back(shared_.find(request, r, code).value_or(r));
     parts_.dtypes.push_back(dtypes_of(request));
     parts_.regions.push_back(std::move(code));
@@ -232,6 +251,7 @@ class Gatherer {
   Names names_;
   std::map<ValueId, std::string> result_names_;
   SharedKernels shared_;
+  bool sources_may_miss_ = false;  // somebody asks what to write
   ProgramParts parts_;
 };
 
@@ -269,6 +289,10 @@ std::string handle_of_branch(const std::string& handle, int branch) {
 
 Result<ProgramParts> gather_parts(const plan::Context& context, const plan::Plan& plan) {
   return Gatherer(context, plan).gather();
+}
+
+Result<std::vector<RegionRequest>> requests_of(const plan::Context& context, const plan::Plan& plan) {
+  return Gatherer(context, plan).requests();
 }
 
 }  // namespace stitch::code

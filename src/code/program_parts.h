@@ -56,6 +56,10 @@ struct ProgramParts {
 // A library's handle has one workspace, so every branch has handles of its own: cublas, cublas_2, …
 std::string handle_of_branch(const std::string& handle, int branch);
 
+// What each region's technique is asked, for whoever writes a region in its place; context and plan outlive
+// it.
+Result<std::vector<RegionRequest>> requests_of(const plan::Context& context, const plan::Plan& plan);
+
 Result<ProgramParts> gather_parts(const plan::Context& context, const plan::Plan& plan);
 
 }  // namespace stitch::code

@@ -71,6 +71,7 @@ struct RegionCode {
   std::string includes;     // of the region's file, besides its own header
   std::string declaration;  // StitchStatus enqueue_NAME(const float* x, …, cudaStream_t stream);
   std::string source;       // kernels and the definition of enqueue_NAME
+  bool verbatim = false;    // somebody else's source: its lines stay as they are
   // What enqueue_NAME is called with, in order: C names of places, packed memory, members, settings,
   // "workspace".
   std::vector<std::string> arguments;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/sha256.h"
 #include "base/text.h"
 #include "plan/technique.h"
 
@@ -85,6 +86,7 @@ std::string structure_of(const RegionRequest& request) {
   std::string out = std::string(request.region.technique->name()) + "\n";
   out +=
       format("{} {}\n", plan::name(request.region.offer.arithmetic), plan::name(request.region.offer.order));
+  if (request.region.source) out += sha256(request.region.source->text) + "\n";
   for (const auto& [knob, value] : request.region.choices) out += format("{}={}\n", knob, value);
   for (const auto* places : {&request.reads, &request.weights, &request.writes}) {
     out += format("{} places\n", places->size());

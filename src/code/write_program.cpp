@@ -100,7 +100,7 @@ std::string region_file(const ProgramParts& parts, size_t r) {
                                   : "#include \"stitch/runtime/cublaslt.h\"");
   std::string out = region_comment(parts, r) + cuda_includes(parts.dtypes[r]) + "#include <cstdint>\n\n";
   for (const std::string& line : own) out += line + "\n";
-  return fold(out + "\n" + region.source);
+  return region.verbatim ? fold(out + "\n") + region.source : fold(out + "\n" + region.source);
 }
 
 PlanNotes notes_of(const ProgramParts& parts) {

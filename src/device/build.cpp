@@ -150,7 +150,8 @@ Result<Built> build_absolute(const BuildRequest& request, const Progress& on_pro
   std::vector<std::string> keys;
   for (const fs::path& source : request.sources) {
     STITCH_TRY(std::string text, reader.hash(source));
-    keys.push_back(key_of({"object", toolchain->identity(), source.filename().string(), text}));
+    keys.push_back(key_of(
+        {"object", toolchain->identity(), toolchain->flags_of(source), source.filename().string(), text}));
   }
   STITCH_TRY(std::vector<Unit> units, arrange_units(request, keys, cache));
   STITCH_TRY(Objects objects,

@@ -26,6 +26,7 @@ struct BuildRequest {
   std::string needs;                    // cuda: the least architecture, "sm_80"; empty: nobody said
   std::vector<std::string> libraries;   // of cublasLt, cudnn
   bool address_sanitizer = false;       // emulated
+  bool count_accesses = false;          // emulated: the launch log has what kernels did to memory
   bool optimise = true;
   std::chrono::milliseconds time_limit{300'000};
 };

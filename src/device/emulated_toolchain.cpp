@@ -71,8 +71,13 @@ class EmulatedToolchain final : public Toolchain {
     for (const std::string& part : {std::string("emulated/1"), version, tool, headers, processor()})
       sum.add_field(part);
     if (request.address_sanitizer) out->options_.emplace_back("--asan");
-    if (!request.optimise) out->options_.emplace_back("--no-optimise");
-    sum.add_field(format("{} {}", request.address_sanitizer, request.optimise));
+    if (request.count_accesses) out->options_.emplace_back("--count-accesses");
+    sum.add_field(format("{} {}", request.address_sanitizer, request.count_accesses));
+    // Beside regions, the other sources are host code, which runs once: optimising it took half of a build.
+    const std::set<fs::path> regions(request.shareable.begin(), request.shareable.end());
+    for (const fs::path& source : request.sources)
+      if (!request.optimise || (!regions.empty() && !regions.contains(source)))
+        out->not_optimised_.insert(source);
     // Where a library looks for the runtime is written into it.
     sum.add_field(out->installation_.runtime.string());
     out->identity_ = sum.hex();
@@ -80,19 +85,21 @@ class EmulatedToolchain final : public Toolchain {
   }
 
   std::string identity() const override { return identity_; }
+  std::string flags_of(const fs::path& source) const override {
+    return not_optimised_.contains(source) ? "--no-optimise" : "";
+  }
 
   Result<std::string> compile(const fs::path& source, const fs::path& object,
                               const Work& work) const override {
-    STITCH_CHECK(run_tool({"object", "--source", source.string(), "--out", object.string()}, work));
+    std::vector<std::string> words = {"object", "--source", source.string(), "--out", object.string()};
+    if (std::string flag = flags_of(source); !flag.empty()) words.push_back(std::move(flag));
+    STITCH_CHECK(run_tool(std::move(words), work));
     return std::string();
   }
 
   Result<void> link(const std::vector<fs::path>& objects, const fs::path& library,
                     const Work& work) const override {
-    // The compiler wants a source of its own beside the objects.
-    const fs::path nothing = work.scratch / "nothing.cpp";
-    STITCH_CHECK(write_file(nothing, "\n"));
-    std::vector<std::string> words = {"library", "--source", nothing.string(), "--out", library.string()};
+    std::vector<std::string> words = {"library", "--out", library.string()};
     for (const fs::path& object : objects) words.insert(words.end(), {"--object", object.string()});
     return run_tool(std::move(words), work);
   }
@@ -124,6 +131,7 @@ class EmulatedToolchain final : public Toolchain {
   fs::path tool_;
   emulated::Installation installation_;
   std::vector<std::string> options_;
+  std::set<fs::path> not_optimised_;
   std::string identity_;
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 
 #include "base/result.h"
 #include "device/architecture.h"
+#include "device/calibration.h"
 
 namespace stitch {
 
@@ -47,6 +49,9 @@ struct GpuSpec {
 
   double launch_overhead = 0;  // of a CUDA graph
   double kernel_overhead = 0;  // of each kernel inside a CUDA graph
+
+  // What techniques were measured to take on it; null: nobody has.
+  std::shared_ptr<const Calibration> calibration;
 
   enum class Source : uint8_t { data_sheet, measured, driver };
   Source source = Source::data_sheet;

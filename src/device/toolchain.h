@@ -21,6 +21,8 @@ class Toolchain {
   virtual ~Toolchain() = default;
   // Everything that changes an object besides its source: versions, flags, the compiler's own headers.
   virtual std::string identity() const = 0;
+  // What this one source is compiled with besides.
+  virtual std::string flags_of(const fs::path& /*source*/) const { return {}; }
   // What the compiler said, if it said yes.
   virtual Result<std::string> compile(const fs::path& source, const fs::path& object,
                                       const Work& work) const = 0;

@@ -27,15 +27,16 @@ class Together {
 
 bool is_same(const Region& a, const Region& b) {
   return a.nodes == b.nodes && a.technique == b.technique && a.offer == b.offer && a.choices == b.choices &&
-         a.section == b.section && a.branch == b.branch;
+         a.has_same_source(b) && a.section == b.section && a.branch == b.branch;
 }
 
 bool is_in(const Plan& plan, const Region& region) {
   return std::ranges::any_of(plan.regions, [&](const Region& each) { return is_same(each, region); });
 }
 
-// Regions in an order that runs, as near to their own as that can be.
-Result<std::vector<Region>> sorted(const Graph& graph, std::vector<Region> regions) {
+}  // namespace
+
+Result<std::vector<Region>> in_running_order(const Graph& graph, std::vector<Region> regions) {
   std::map<ValueId, size_t> writer;
   for (size_t r = 0; r < regions.size(); ++r)
     for (ValueId id : regions[r].writes) writer[id] = r;
@@ -58,8 +59,6 @@ Result<std::vector<Region>> sorted(const Graph& graph, std::vector<Region> regio
                            "take or drop it together with its neighbours"));
   return out;
 }
-
-}  // namespace
 
 std::vector<Change> difference(const Graph& graph, const Plan& before, const Plan& after) {
   Together together(graph.nodes.size());
@@ -112,7 +111,7 @@ Result<Plan> take_changes(const Graph& graph, const Plan& before, const Plan& af
     }
   for (Region& region : out.regions) region.section = region.branch = 0;
   std::ranges::stable_sort(out.regions, {}, [](const Region& region) { return region.nodes.front(); });
-  STITCH_TRY(out.regions, sorted(graph, std::move(out.regions)));
+  STITCH_TRY(out.regions, in_running_order(graph, std::move(out.regions)));
   STITCH_CHECK(check(graph, out));
   return out;
 }

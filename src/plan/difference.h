@@ -25,4 +25,8 @@ std::vector<Change> difference(const Graph& graph, const Plan& before, const Pla
 Result<Plan> take_changes(const Graph& graph, const Plan& before, const Plan& after,
                           const std::vector<Change>& taken);
 
+// Regions in an order that runs, as near to their own as that can be. An error names one that waits for
+// itself.
+Result<std::vector<Region>> in_running_order(const Graph& graph, std::vector<Region> regions);
+
 }  // namespace stitch::plan

@@ -64,6 +64,11 @@ Json region_json(const Context& context, const Plan& plan, const Region& region)
               {"reads", slots(graph, plan, region.reads)},
               {"writes", slots(graph, plan, region.writes)}};
   if (out["choices"].is_null()) out["choices"] = Json::object();
+  if (region.source)
+    out["source"] = {{"function", region.source->function},
+                     {"text", region.source->text},
+                     {"author", region.source->author},
+                     {"workspace_bytes", region.source->workspace_bytes}};
   if (region.section > 0) out.update(Json{{"section", region.section}, {"branch", region.branch}});
   out.update(Json{{"knobs", knobs_of(context, region)},
                   {"estimated_seconds", cost.seconds()},

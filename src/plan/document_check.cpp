@@ -66,8 +66,11 @@ Result<void> check_whole(const Context& context, const Plan& plan) {
   STITCH_CHECK(check(context.graph, plan));
   for (const Region& region : plan.regions) {
     const Technique& technique = *region.technique;
-    if (technique.kind() != kind_of(context.graph, region))
+    if (technique.kind() != Kind::any && technique.kind() != kind_of(context.graph, region))
       return at_region(region, format("{} is for other nodes than these", technique.name()));
+    if (region.source && !technique.takes_source())
+      return at_region(region, format("{} writes its code itself", technique.name()),
+                       "remove the source, or name a technique that takes one");
     if (auto accepted = technique.accepts(context, region); !accepted)
       return at_region(region, accepted.error().message, "another technique, or other nodes");
     STITCH_CHECK(check_offer(context, region));
@@ -105,12 +108,19 @@ Json plan_schema(const Catalogue& catalogue) {
       {"type", "object"},
       {"description", "knobs whose value isn't the technique's own; `knobs` lists the legal ones"},
       {"additionalProperties", integer}};
+  const Json source =
+      object({{"function", text("that the text defines, with the region's contract")},
+              {"text", text("CUDA C++")},
+              {"author", text("")},
+              {"workspace_bytes", integer}},
+             {"function", "text"});
   const Json region =
       object({{"name", text("unique in the plan")},
               {"technique", {{"oneOf", techniques}}},
               {"arithmetic", words("how it multiplies", {"by_class", "exact", "half", "half_exact_bias"})},
               {"order", words("in which it takes images", {"row_major", "channels_last"})},
               {"choices", choices},
+              {"source", source},
               {"nodes", list_of(text("a node, by its first result"))},
               {"reads", list_of(slot)},
               {"writes", list_of(slot)},

@@ -149,7 +149,7 @@ class Reader {
     STITCH_TRY(Fields fields, Fields::of(value, format("region '{}'", shorten(printable(region.name), 60))));
     STITCH_CHECK(
         fields.allow({"name", "technique", "arithmetic", "order", "choices", "nodes", "reads", "writes",
-                      "section", "branch", "knobs", "estimated_seconds", "bytes", "flops"}));
+                      "section", "branch", "source", "knobs", "estimated_seconds", "bytes", "flops"}));
     STITCH_TRY(std::string technique, fields.text("technique"));
     region.technique = catalogue_.find(technique);
     if (!region.technique)
@@ -163,6 +163,9 @@ class Reader {
       if (!chosen.is_number_integer())
         return wrong(fields.at("choices." + printable(knob)), "a whole number is expected here");
       region.choices[knob] = chosen.get<int64_t>();
+    }
+    if (const Json* source = fields.find("source")) {
+      STITCH_TRY(region.source, read_source(*source, fields.at("source")));
     }
     STITCH_TRY(std::vector<std::string> nodes, fields.texts("nodes"));
     for (const std::string& each : nodes) {
@@ -180,6 +183,21 @@ class Reader {
     region.branch = static_cast<int>(branch);
     complete(graph_, region);
     return region;
+  }
+
+  static Result<std::shared_ptr<const Source>> read_source(const Json& value, const std::string& where) {
+    STITCH_TRY(Fields fields, Fields::of(value, where));
+    STITCH_CHECK(fields.allow({"function", "text", "author", "workspace_bytes"}));
+    Source out;
+    STITCH_TRY(out.function, fields.text("function"));
+    STITCH_TRY(out.text, fields.text("text"));
+    if (fields.find("author")) {
+      STITCH_TRY(out.author, fields.text("author"));
+    }
+    STITCH_TRY(out.workspace_bytes, fields.integer("workspace_bytes", 0));
+    if (out.text.size() > most_source_bytes)
+      return wrong(where, format("a source of at most {} bytes is expected here", most_source_bytes));
+    return std::make_shared<const Source>(std::move(out));
   }
 
   static std::string names_of(const Catalogue& catalogue) {

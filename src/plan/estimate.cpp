@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include "plan/cost_fit.h"
+
 namespace stitch::plan {
 
 Work work_of(const Graph& graph, const Plan& plan, const Region& region) {
@@ -30,7 +32,24 @@ double seconds_of(const GpuSpec& gpu, const Traffic& traffic) {
   return traffic.bytes / gpu.bandwidth + traffic.kernels * gpu.kernel_overhead;
 }
 
+double seconds_of(const RegionEstimate& parts, const Calibrated* calibrated) {
+  if (!calibrated) return parts.seconds();
+  return std::max(parts.memory * calibrated->memory, parts.compute * calibrated->compute) + parts.rearranging +
+         parts.launch + calibrated->seconds;
+}
+
 RegionEstimate estimate(const Context& context, const Plan& plan, const Region& region) {
+  RegionEstimate out = estimate_without_calibration(context, plan, region);
+  if (!context.gpu.calibration) return out;
+  if (const Calibrated* calibrated = context.gpu.calibration->find(way_of(region))) {
+    out.memory *= calibrated->memory;
+    out.compute *= calibrated->compute;
+    out.launch += calibrated->seconds;
+  }
+  return out;
+}
+
+RegionEstimate estimate_without_calibration(const Context& context, const Plan& plan, const Region& region) {
   const Graph& graph = context.graph;
   const GpuSpec& gpu = context.gpu;
   const Work work = work_of(graph, plan, region);

@@ -2,6 +2,7 @@
 // always called one.
 #pragma once
 
+#include "device/calibration.h"
 #include "plan/technique.h"
 
 namespace stitch::plan {
@@ -28,7 +29,12 @@ struct RegionEstimate {
   double launch = 0;       // seconds of latency that nothing hides
   double seconds() const { return (memory > compute ? memory : compute) + rearranging + launch; }
 };
+// With what a technique was measured to take over it; null: as it is.
+double seconds_of(const RegionEstimate& parts, const Calibrated* calibrated);
 
+// From the technique's own rates, without a calibration.
+RegionEstimate estimate_without_calibration(const Context& context, const Plan& plan, const Region& region);
+// Its parts calibrated, where the GPU has a calibration.
 RegionEstimate estimate(const Context& context, const Plan& plan, const Region& region);
 // The whole pass: regions one after the other, but for sections, whose branches share the machine.
 double estimate(const Context& context, const Plan& plan);

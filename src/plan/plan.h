@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,17 @@ std::string_view name(Order order);
 
 class Technique;
 
+// CUDA that somebody wrote for one region: a person, a language model.
+struct Source {
+  std::string function;  // that it defines, as the region's contract has it
+  std::string text;
+  std::string author;
+  int64_t workspace_bytes = 0;  // scratch memory that the function is given behind its results
+
+  bool operator==(const Source&) const = default;
+};
+inline constexpr size_t most_source_bytes = 1 << 20;
+
 // A connected piece of the graph implemented as one unit.
 struct Region {
   std::string name;  // a C identifier made from the model's own names
@@ -51,12 +63,16 @@ struct Region {
   std::vector<ValueId> writes;  // what outputs, updates or other regions need
   Offer offer;                  // of the technique's
   std::map<std::string, int64_t> choices;  // of its knobs' values, where one isn't the technique's own
+  std::shared_ptr<const Source> source;    // of a technique that takes one
   // Neighbours with the same section run side by side, those of a branch one after the other; 0: alone.
   int section = 0, branch = 0;
 
   int64_t choice(const std::string& knob, int64_t otherwise) const {
     auto found = choices.find(knob);
     return found == choices.end() ? otherwise : found->second;
+  }
+  bool has_same_source(const Region& other) const {
+    return source == other.source || (source && other.source && *source == *other.source);
   }
 };
 

@@ -15,7 +15,14 @@ namespace stitch::plan {
 
 // What a region is about: its one product, convolution, attention or recurrence; else everything that is
 // made of loops over elements.
-enum class Kind : uint8_t { product, convolution, attention, recurrence, loop };
+enum class Kind : uint8_t {
+  product,
+  convolution,
+  attention,
+  recurrence,
+  loop,
+  any,  // of a technique alone: it is for all of these
+};
 Kind kind_of(const Graph& graph, const Region& region);
 
 // Which step of the to-do list brings a technique in.
@@ -23,6 +30,7 @@ enum class Entry : uint8_t {
   plain,        // the first plan: always right
   fast,         // the step "libraries": the first in the catalogue that accepts the region and suits it
   approximate,  // the step "tensor cores": in place of another one that gives way, where it suits
+  given,        // no step: whoever writes the plan asks for it
 };
 
 // A number that may be chosen freely among `values`: by the cost model, a tuner, a person or an LLM.
@@ -75,6 +83,8 @@ class Technique {
   // Has it FP32's accuracy this way?
   virtual bool is_exact(const Offer& offer) const { return offer.arithmetic == Arithmetic::exact; }
   virtual std::vector<Knob> knobs(const Context&, const Region&) const { return {}; }
+  // Is its code the region's own source? Only then a region may have one.
+  virtual bool takes_source() const { return false; }
   // Can it, with values stored as the plan has them?
   virtual Result<void> accepts_storage(const Context&, const Plan&, const Region&) const { return {}; }
 

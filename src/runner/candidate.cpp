@@ -122,6 +122,7 @@ Result<Candidate> Candidate::start(const Options& options, Arena& arena) {
                               : std::string(settled.order == ThreadOrder::reversed ? "reverse" : "forward")},
                 {"runtime", started.runtime.string()},
                 {"address_sanitizer", settled.address_sanitizer}};
+  if (!settled.around.empty()) hello["profiler"] = true;
   auto ready = candidate.state_->ask<int>(
       std::move(hello), [](const Json& json, const Answer&) { return json.at("protocol").get<int>(); });
   if (!ready.ok()) {
@@ -188,7 +189,9 @@ Reply<std::monostate> Candidate::unshare() {
   return state_->ask({{"do", "unshare"}});
 }
 
-bool Candidate::can_share() const { return state_->options.python.empty() && state_->options.tool.empty(); }
+bool Candidate::can_share() const {
+  return state_->options.python.empty() && state_->options.tool.empty() && state_->options.around.empty();
+}
 
 Reply<int> Candidate::place(std::span<const TensorAt> inputs) {
   return state_->ask<int>({{"do", "place"}, {"inputs", to_wire(inputs)}},
@@ -260,25 +263,38 @@ Reply<int64_t> Candidate::burst(std::span<const int> sets, std::span<const Tenso
                               [](const Json&, const Answer& answer) { return answer.round_trip_ns; });
 }
 
-Reply<std::vector<Activity>> Candidate::profile(int set, std::span<const TensorType> outputs) {
+namespace {
+
+std::vector<Activity> activities_of(const Json& json, const Answer&) {
+  std::vector<Activity> out;
+  for (const Json& item : json.at("activities")) {
+    auto activity = activity_from_json(item);
+    // As nlohmann says it of other fields: `ask` makes a broken protocol of it.
+    if (!activity) throw Json::other_error::create(0, activity.error().message, nullptr);
+    activity->name = words(activity->name);
+    out.push_back(*std::move(activity));
+  }
+  return out;
+}
+
+}  // namespace
+
+Reply<std::vector<Activity>> Candidate::profile(int set, std::span<const TensorType> outputs,
+                                                const ProfileOptions& options) {
   Json request = {{"do", "profile"}, {"set", set}, {"outputs", to_wire(outputs)}};
-  return state_->ask<std::vector<Activity>>(std::move(request), [](const Json& json, const Answer&) {
-    std::vector<Activity> out;
-    for (const Json& item : json.at("activities")) {
-      Activity activity;
-      activity.name = words(item.at("name"));
-      activity.start_ns = item.at("start_ns").get<int64_t>();
-      activity.end_ns = item.at("end_ns").get<int64_t>();
-      for (size_t i = 0; i < 3; ++i) {
-        activity.grid[i] = item.at("grid").at(i).get<int>();
-        activity.block[i] = item.at("block").at(i).get<int>();
-      }
-      activity.registers = item.at("registers").get<int>();
-      activity.shared_bytes = item.at("shared_bytes").get<int64_t>();
-      out.push_back(std::move(activity));
-    }
-    return out;
-  });
+  if (options.host_calls) request["host_calls"] = true;
+  if (options.warm) request["warm"] = true;
+  if (options.outside) request["outside"] = true;
+  return state_->ask<std::vector<Activity>>(std::move(request), activities_of);
+}
+
+Reply<std::vector<Activity>> Candidate::profile_region(int region, std::span<const TensorType> inputs,
+                                                       std::span<const TensorType> outputs) {
+  return state_->ask<std::vector<Activity>>({{"do", "profile_region"},
+                                             {"region", region},
+                                             {"inputs", to_wire(inputs)},
+                                             {"outputs", to_wire(outputs)}},
+                                            activities_of);
 }
 
 Reply<int> Candidate::call_with(std::span<const TensorAt> inputs, std::span<const TensorType> outputs) {

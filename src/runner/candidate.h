@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "base/process.h"
 #include "graph/type.h"
+#include "runner/activity.h"
 #include "runner/arena.h"
 #include "runner/device_arena.h"
 
@@ -41,6 +42,7 @@ struct Options {
   // compute-sanitizer's tool around it: memcheck, racecheck, initcheck. Such a tool needs freedoms that the
   // walls refuse, so only the limits stand: for programs that were found right behind the walls.
   std::string tool;
+  std::vector<std::string> around;  // the words of any other such tool, a profiler's: they come before ours
   // Folders it may read besides the system's. A program in one of them is loaded where it lies; any other is
   // copied into the candidate's scratch folder first.
   std::vector<fs::path> readable;
@@ -121,13 +123,10 @@ struct Called {
   int64_t device_bytes = 0;  // peak device memory seen after the call, where it is known
 };
 
-// One kernel or copy that a call made the device do.
-struct Activity {
-  std::string name;
-  int64_t start_ns = 0, end_ns = 0;  // 0 on the emulated GPU
-  int grid[3] = {0, 0, 0}, block[3] = {0, 0, 0};
-  int registers = 0;
-  int64_t shared_bytes = 0;
+struct ProfileOptions {
+  bool host_calls = false;  // calls of the CUDA API too, where the profiler sees them
+  bool warm = false;        // the same call once before: graphs captured, kernels loaded
+  bool outside = false;     // a profiler around the process records: nothing is told here
 };
 
 struct Range {
@@ -177,7 +176,11 @@ class Candidate {
   // `count` untimed calls back to back over the given sets; this side holds the watch.
   Reply<int64_t> burst(std::span<const int> sets, std::span<const TensorType> outputs, int count);
   // What one call made the device do. Refused where no profiler is there.
-  Reply<std::vector<Activity>> profile(int set, std::span<const TensorType> outputs);
+  Reply<std::vector<Activity>> profile(int set, std::span<const TensorType> outputs,
+                                       const ProfileOptions& options = {});
+  // The same of one region alone, on contents that mean nothing.
+  Reply<std::vector<Activity>> profile_region(int region, std::span<const TensorType> inputs,
+                                              std::span<const TensorType> outputs);
   Reply<std::monostate> destroy();
 
   // Raw calls of the ABI with whatever arguments: how a program answers to wrong ones.

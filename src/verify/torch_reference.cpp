@@ -243,6 +243,18 @@ Result<void> TorchReference::time_baseline(Samples& samples, int count, int64_t 
   return {};
 }
 
+Result<profile::Timeline> TorchReference::profile_baseline(const std::string& kind, const std::string& gpu) {
+  STITCH_TRY(Json answer, process_.ask({{"do", "profile"}, {"kind", kind}, {"host_calls", true}}));
+  if (answer.contains("unavailable"))
+    return work_error("no_profiler", answer["unavailable"].get<std::string>());
+  std::vector<runner::Activity> activities;
+  for (const Json& one : answer["activities"]) {
+    STITCH_TRY(runner::Activity activity, runner::activity_from_json(one));
+    activities.push_back(std::move(activity));
+  }
+  return profile::make_timeline(profile::Side::pytorch, gpu, std::move(activities));
+}
+
 Result<int64_t> TorchReference::peak_bytes() {
   STITCH_TRY(Json answer, process_.ask({{"do", "memory"}}));
   return answer.value("peak_bytes", int64_t{0});

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "profile/timeline.h"
 #include "runner/candidate.h"
 #include "verify/reference.h"
 #include "verify/timing.h"
@@ -66,6 +67,8 @@ class TorchReference : public Reference {
   // Gets a baseline ready. Samples::unavailable says why it can't be had.
   Result<Samples> prepare_baseline(const std::string& kind, uint64_t seed);
   Result<void> time_baseline(Samples& samples, int count, int64_t flush_bytes, uint64_t seed);
+  // One call of a baseline that is ready, as PyTorch's profiler sees it.
+  Result<profile::Timeline> profile_baseline(const std::string& kind, const std::string& gpu);
   Result<int64_t> peak_bytes();
   // Which of the task's convolutions PyTorch does in TF32 on its device, by node; those it can't say are left
   // out.

@@ -80,6 +80,32 @@ TEST(Statements, PrintAsClangFormatWould) {
             "  }\n");
 }
 
+// What is too long for a line breaks where clang-format breaks it.
+TEST(Statements, LongOnesAreFolded) {
+  const std::string wide(40, 'w');
+  auto name = [&](const char* start) { return named(start + wide); };
+  const Expression last = name("c");
+  EXPECT_EQ(text_of(Block{define_constant(int_type, "x",
+                                          select(a < 3, name("p"), select(b < 40, name("q"), last)))},
+                    2),
+            "  const int x =\n"
+            "      a < 3    ? p" +
+                wide +
+                "\n"
+                "      : b < 40 ? q" +
+                wide +
+                "\n"
+                "               : c" +
+                wide + ";\n");
+  EXPECT_EQ(text_of(Block{assign(named("y"), name("p") + name("q") * last)}, 0),
+            "y =\n    p" + wide + " +\n    q" + wide + " * c" + wide + ";\n");
+  EXPECT_EQ(text_of(Block{evaluate(call("f" + wide + wide, {name("p"), b}))}, 0),
+            "f" + wide + wide + "(\n    p" + wide + ", b);\n");
+  const For loop{.type = int_type, .variable = "i", .begin = name("p"), .end = name("q") + 1, .body = {}};
+  EXPECT_EQ(text_of(Block{{loop}}, 0),
+            "for (int i = p" + wide + "; i < q" + wide + " + 1;\n     ++i) {\n}\n");
+}
+
 std::string tidied(Block block) {
   remove_unused(block);
   return text_of(block, 0);

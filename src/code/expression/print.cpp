@@ -4,6 +4,7 @@
 
 #include "base/format.h"
 #include "base/text.h"
+#include "program/fold.h"
 
 namespace stitch::code {
 
@@ -11,7 +12,7 @@ namespace {
 
 using Kind = Expression::Kind;
 
-constexpr size_t columns = 110;
+constexpr size_t columns = generated_columns;
 
 enum Precedence : int {
   of_conditional,
@@ -80,15 +81,14 @@ bool confusing(Operator outer, const Expression& left) {
   return own == of_equality && (inner == of_comparison || inner == of_equality);
 }
 
-std::string left_of(const Expression& x) {
+bool left_in_parentheses(const Expression& x) {
   const Expression& left = x->operands[0];
-  return in_parentheses(left, precedence_of(left) < spelling_of(x->op).precedence || confusing(x->op, left));
+  return precedence_of(left) < spelling_of(x->op).precedence || confusing(x->op, left);
 }
-std::string right_of(const Expression& x) {
+bool right_in_parentheses(const Expression& x) {
   const Expression& right = x->operands[1];
   const bool negative = precedence_of(right) == of_unary;  // x - -1
-  return in_parentheses(
-      right, !negative && (precedence_of(right) <= spelling_of(x->op).precedence || confusing(x->op, right)));
+  return !negative && (precedence_of(right) <= spelling_of(x->op).precedence || confusing(x->op, right));
 }
 
 std::string arguments_of(const Expression& x, size_t first) {
@@ -125,44 +125,114 @@ bool is_chain(Operator op) {
          op == Operator::subtract || op == Operator::multiply;
 }
 
-// a + b + c as its parts, each with the operator behind it.
-void add_parts(const Expression& x, Precedence precedence, std::vector<std::string>& out) {
-  const Expression& left = x->operands[0];
+// Does the text end within the columns, with `behind` more behind its last line?
+bool fits(std::string_view text, size_t column, size_t behind) {
+  for (size_t at = 0;; column = 0) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    const bool last = end == text.size();
+    if (column + end - at + (last ? behind : 0) > columns) return false;
+    if (last) return true;
+    at = end + 1;
+  }
+}
+
+std::string folded(const Expression& x, size_t column, size_t behind);
+
+std::string folded_in_parentheses(const Expression& x, bool needed, size_t column, size_t behind) {
+  return needed ? "(" + folded(x, column + 1, behind + 1) + ")" : folded(x, column, behind);
+}
+
+// a + b + c as its parts, each with the operator behind it; a part too long for a line is folded.
+void add_parts(const Expression& x, Precedence precedence, size_t column, size_t behind,
+               std::vector<std::string>& out) {
+  const Expression &left = x->operands[0], &right = x->operands[1];
   if (left->kind == Kind::binary && spelling_of(left->op).precedence == precedence && is_chain(left->op))
-    add_parts(left, precedence, out);
+    add_parts(left, precedence, column, 3, out);
   else
-    out.push_back(left_of(x));
+    out.push_back(folded_in_parentheses(left, left_in_parentheses(x), column, 3));
   out.back() += format(" {}", spelling_of(x->op).text);
-  out.push_back(right_of(x));
+  out.push_back(folded_in_parentheses(right, right_in_parentheses(x), column, behind));
+}
+
+// a ? x : b ? y : z as clang-format has it, the question marks below each other:
+//   a   ? x
+//   : b ? y
+//       : z
+// or, where values have no room there, each on a line of its own.
+std::string folded_conditional(const Expression& x, size_t column, size_t behind) {
+  std::vector<std::pair<Expression, Expression>> choices;
+  Expression rest = x;
+  for (; rest->kind == Kind::conditional; rest = rest->operands[2])
+    choices.emplace_back(rest->operands[0], rest->operands[1]);
+  std::vector<std::string> conditions;
+  size_t widest = 0;
+  for (const auto& [condition, value] : choices) {
+    conditions.push_back(in_parentheses(condition, precedence_of(condition) == of_conditional));
+    widest = std::max(widest, conditions.back().size() + (conditions.size() > 1 ? 2 : 0));
+  }
+  auto value_at = [&](size_t i, size_t at) {
+    const Expression& value = choices[i].second;
+    return folded_in_parentheses(value, precedence_of(value) == of_conditional, at, 0);
+  };
+  const std::string margin = "\n" + std::string(column, ' ');
+  if (choices.size() > 1) {
+    std::string out;
+    for (size_t i = 0; i < choices.size(); ++i) {
+      const std::string head = (i > 0 ? ": " : "") + conditions[i];
+      out += (i > 0 ? margin : "") + head + std::string(widest - head.size(), ' ') + " ? ";
+      out += value_at(i, column + widest + 3);
+    }
+    out += margin + std::string(widest, ' ') + " : " + folded(rest, column + widest + 3, behind);
+    if (fits(out, column, behind)) return out;
+  }
+  std::string out;
+  for (size_t i = 0; i < choices.size(); ++i) {
+    const Expression& condition = choices[i].first;
+    out += i > 0 ? margin + "    : " : "";
+    out += folded_in_parentheses(condition, precedence_of(condition) == of_conditional,
+                                 column + (i > 0 ? 6 : 0), 0);
+    out += margin + "    ? " + value_at(i, column + 6);
+  }
+  return out + margin + "    : " + folded(rest, column + 6, behind);
+}
+
+// `head` and a bracket, then the operands from `first` on: below each other's first, or further left where
+// they have no room there.
+std::string folded_list(const std::string& head, const Expression& x, size_t first, char close, size_t column,
+                        size_t behind) {
+  if (x->operands.size() == first) return head + close;
+  auto from = [&](size_t inner) {
+    std::vector<std::string> parts;
+    for (size_t i = first; i < x->operands.size(); ++i) {
+      const bool last = i + 1 == x->operands.size();
+      parts.push_back(folded(x->operands[i], inner, last ? behind + 1 : 1) + (last ? close : ','));
+    }
+    return filled(parts, inner, inner, behind);
+  };
+  const size_t inner = column + head.size();
+  std::string out = head + from(inner);
+  if (fits(out, column, behind) || head.size() <= 4) return out;
+  return head + "\n" + std::string(column + 4, ' ') + from(column + 4);
 }
 
 // The expression from `column` on, over several lines if it must be; `behind` columns follow it.
 std::string folded(const Expression& x, size_t column, size_t behind) {
   std::string flat = text_of(x);
   if (column + flat.size() + behind <= columns) return flat;
-  if (x->kind == Kind::binary && is_chain(x->op)) {
-    std::vector<std::string> parts;
-    add_parts(x, spelling_of(x->op).precedence, parts);
-    return filled(parts, column, column, behind);
-  }
-  if (x->kind == Kind::conditional) {
-    const Expression &condition = x->operands[0], &a = x->operands[1], &b = x->operands[2];
-    std::string margin = "\n" + std::string(column + 4, ' ');
-    return folded(condition, column, 0) + margin + "? " + folded(a, column + 6, 0) + margin + ": " +
-           folded(b, column + 6, behind);
-  }
-  if (x->kind == Kind::call || x->kind == Kind::method) {
-    const size_t first = x->kind == Kind::method;
-    std::string head = first ? primary(x->operands[0]) + "." + x->name + "(" : x->name + "(";
-    const size_t inner = column + head.size();
-    std::vector<std::string> parts;
-    for (size_t i = first; i < x->operands.size(); ++i) {
-      const bool last = i + 1 == x->operands.size();
-      parts.push_back(folded(x->operands[i], inner, last ? behind + 1 : 1) + (last ? ")" : ","));
+  switch (x->kind) {
+    case Kind::binary: {
+      if (!is_chain(x->op)) return flat;
+      std::vector<std::string> parts;
+      add_parts(x, spelling_of(x->op).precedence, column, behind, parts);
+      return filled(parts, column, column, behind);
     }
-    if (!parts.empty()) return head + filled(parts, inner, inner, behind);
+    case Kind::conditional: return folded_conditional(x, column, behind);
+    case Kind::call: return folded_list(x->name + "(", x, 0, ')', column, behind);
+    case Kind::braces: return folded_list(x->name + "{", x, 0, '}', column, behind);
+    case Kind::method:
+      return folded_list(primary(x->operands[0]) + "." + x->name + "(", x, 1, ')', column, behind);
+    default: return flat;
   }
-  return flat;
 }
 
 class Printer {
@@ -234,9 +304,11 @@ class Printer {
     if (each.unroll > 0) out_ += format("#pragma unroll {}\n", each.unroll);
     const bool one = each.step->kind == Kind::integer && each.step->integer == 1;
     std::string step = one ? "++" + each.variable : format("{} += {}", each.variable, text_of(each.step));
-    body(format("{}for ({} {} = {}; {} < {}; {})", margin, each.type.name, each.variable, text_of(each.begin),
-                each.variable, text_of(each.end), step),
-         each.body, each.braces, indent, comment);
+    const std::vector<std::string> parts = {
+        format("{} {} = {};", each.type.name, each.variable, text_of(each.begin)),
+        format("{} < {};", each.variable, text_of(each.end)), step + ")"};
+    body(margin + "for (" + filled(parts, indent + 5, indent + 5, 2), each.body, each.braces, indent,
+         comment);
   }
   // One statement goes behind its header where it fits there.
   void body(const std::string& header, const Block& block, bool braces, size_t indent,
@@ -276,7 +348,9 @@ std::string text_of(const Expression& x) {
     case Kind::unary:
       return spelling_of(x->op).text +
              in_parentheses(x->operands[0], precedence_of(x->operands[0]) <= of_unary);
-    case Kind::binary: return format("{} {} {}", left_of(x), spelling_of(x->op).text, right_of(x));
+    case Kind::binary:
+      return format("{} {} {}", in_parentheses(x->operands[0], left_in_parentheses(x)),
+                    spelling_of(x->op).text, in_parentheses(x->operands[1], right_in_parentheses(x)));
     case Kind::conditional:
       return format("{} ? {} : {}",
                     in_parentheses(x->operands[0], precedence_of(x->operands[0]) == of_conditional),

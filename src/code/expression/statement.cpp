@@ -30,24 +30,6 @@ Block* body_of(Statement& statement) {
   if (auto* loop = std::get_if<While>(&statement.what)) return &loop->body;
   return nullptr;
 }
-const Block* body_of(const Statement& statement) { return body_of(const_cast<Statement&>(statement)); }
-
-// The expressions of a statement itself, not of its body.
-Expressions expressions_of(const Statement& statement) {
-  return std::visit(Overloaded{[](const Declare& each) { return Expressions{each.value}; },
-                               [](const Assign& each) {
-                                 return Expressions{each.target, each.value};
-                               },
-                               [](const Evaluate& each) { return Expressions{each.call}; },
-                               [](const If& each) { return Expressions{each.condition}; },
-                               [](const For& each) {
-                                 return Expressions{each.begin, each.end, each.step};
-                               },
-                               [](const While& each) { return Expressions{each.condition}; },
-                               [](const Return& each) { return Expressions{each.value}; },
-                               [](const Barrier&) { return Expressions{}; }},
-                    statement.what);
-}
 
 void add_reads(const Statement& statement, std::set<std::string>& names) {
   if (const auto* assignment = std::get_if<Assign>(&statement.what);
@@ -111,6 +93,24 @@ bool sweep(Block& block) {
 }
 
 }  // namespace
+
+const Block* body_of(const Statement& statement) { return body_of(const_cast<Statement&>(statement)); }
+
+Expressions expressions_of(const Statement& statement) {
+  return std::visit(Overloaded{[](const Declare& each) { return Expressions{each.value}; },
+                               [](const Assign& each) {
+                                 return Expressions{each.target, each.value};
+                               },
+                               [](const Evaluate& each) { return Expressions{each.call}; },
+                               [](const If& each) { return Expressions{each.condition}; },
+                               [](const For& each) {
+                                 return Expressions{each.begin, each.end, each.step};
+                               },
+                               [](const While& each) { return Expressions{each.condition}; },
+                               [](const Return& each) { return Expressions{each.value}; },
+                               [](const Barrier&) { return Expressions{}; }},
+                    statement.what);
+}
 
 Statement define_constant(Type type, std::string name, Expression value) {
   return {Declare{Declare::constant, std::move(type), std::move(name), std::move(value), {}}};

@@ -70,6 +70,10 @@ Statement evaluate(Expression call);
 // The statement, under a condition if there is one.
 Statement only_if(const Expression& condition, Statement statement);
 
+// The statements that a loop or a condition holds; none: neither.
+const Block* body_of(const Statement& statement);
+// The expressions of a statement itself, not of its body; some may be empty.
+Expressions expressions_of(const Statement& statement);
 // Names whose values are read; of an array that is only written to, the indices are, but not the array.
 std::set<std::string> names_read(const Block& block);
 // How much there is to do: nodes of all expressions.

@@ -193,7 +193,7 @@ class Joined {
       bases.push_back(base(part));
     }
     Scopes& scopes = emitter_.scopes();
-    std::string key = "part|" + key_of(id_, at_);
+    const Key key = key_of(Key::part, id_, 0, at_);
     if (!scopes.find(key)) {
       Scopes::Outside outside(scopes, scopes.outermost(bases));
       std::string name = unique("_part");

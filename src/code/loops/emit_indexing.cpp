@@ -27,7 +27,7 @@ Index from_start(Emitter& emitter, ValueId index, const Indices& at, int64_t siz
   Scopes::Outside outside(scopes, scopes.outermost(at));
   Expression found = emitter.value(index, at);
   if (size <= 1) return 0;
-  std::string key = format("index|{}|{}|{}", index_of(index), size, key_of(index, at));
+  const Key key = key_of(Key::gathered, index, size, at);
   if (!scopes.find(key))
     scopes.remember(key, emitter.declare_index(emitter.graph()[index].name + "_at",
                                                select(found < 0, found + size, found), size));

@@ -21,8 +21,8 @@ bool looks_again(const Graph& graph, const Reduction& reduction) {
          }).passes.size() > 1;
 }
 
-std::string held_key(const Reduction& reduction, const Indices& kept) {
-  return format("row|{}|{}", reduction.node, key_of(reduction.operand, kept));
+Key held_key(const Reduction& reduction, const Indices& kept) {
+  return key_of(Key::held_row, reduction.operand, reduction.node, kept);
 }
 
 bool has_operand(const Node& node, size_t i) {
@@ -39,11 +39,10 @@ Expression weight(Emitter& emitter, const Node& node, size_t i, const Indices& a
 }  // namespace
 
 Expressions Emitter::statistics(const Reduction& reduction, const Indices& kept) {
-  std::string key = format("found|{}|{}", reduction.node, key_of(reduction.operand, kept));
   size_t count = statistic_types(graph(), reduction).size();
   Expressions out;
   for (size_t i = 0; i < count; ++i)
-    if (const Expression* known = scopes_.find(format("{}|{}", key, i))) out.push_back(*known);
+    if (const Expression* known = scopes_.find(statistic_key(reduction, kept, i))) out.push_back(*known);
   if (out.size() == count) return out;
 
   // Outside of a vector's lanes, nothing that is done for all of them is in the vector.
@@ -75,7 +74,8 @@ Expressions Emitter::statistics(const Reduction& reduction, const Indices& kept)
       for (const Pass::Statistic& each : pass.finish(accumulator))
         add(define_constant(each.type, each.name, each.value));
     }
-    for (size_t i = 0; i < count; ++i) scopes_.remember(format("{}|{}", key, i), scheme.statistics[i]);
+    for (size_t i = 0; i < count; ++i)
+      scopes_.remember(statistic_key(reduction, kept, i), scheme.statistics[i]);
     out = scheme.statistics;
   }
   if (for_all_lanes) {
@@ -165,7 +165,7 @@ Expression batch_norm_element(Emitter& emitter, const Node& node, const Indices&
   const Indices channel = {at[1]};
   auto of_channel = [&](size_t i) { return weight(emitter, node, i, channel); };
   Scopes& scopes = emitter.scopes();
-  std::string key = format("channel|{}|{}", index_of(node.results[0]), channel[0].text());
+  const Key key = key_of(Key::channel_scale, node.results[0], 0, channel);
   if (!scopes.find(key)) {
     Scopes::Outside outside(scopes, scopes.outermost(channel));
     Expression inverse =

@@ -18,9 +18,9 @@ const std::set<std::string_view>& own_names() {
   return words;
 }
 
-std::string key_of(ValueId id, const Indices& at) {
-  std::string key = std::to_string(index_of(id));
-  for (const Index& index : at) key += "|" + index.text();
+Key statistic_key(const Reduction& reduction, const Indices& kept, size_t which) {
+  Key key = key_of(Key::statistic, reduction.operand, reduction.node, kept);
+  key.which = which;
   return key;
 }
 
@@ -65,7 +65,7 @@ int32_t Emitter::producer_of(ValueId id) const {
 }
 
 Expression Emitter::value(ValueId id, const Indices& at) {
-  std::string key = key_of(id, at);
+  const Key key = key_of(id, at);
   if (const Expression* known = scopes_.find(key)) return *known;
   if (std::optional<Expression> held = held_element(id, at)) return *held;
   Scopes::Outside outside(scopes_, scopes_.outermost(at));
@@ -127,7 +127,7 @@ Expression Emitter::load(ValueId id, const Place& place, const Indices& at) {
     std::optional<Index> start = start_of_vector(where);
     if (element_count(place.shape) < 65536) ++loads.shared;
     if (start) {
-      std::string key = format("vector|{}|{}", place.pointer, start->text());
+      const Key key = key_of(Key::vector, place.pointer, *start);
       if (!scopes_.find(key)) {
         Scopes::Outside outside(scopes_, scopes_.outermost({*start}));
         scopes_.remember(
@@ -217,7 +217,7 @@ Index Emitter::declare_index(std::string_view name, const Expression& value, int
 Index Emitter::settled(const Index& index, int64_t extent) {
   if (!index.descends()) return index;
   if (extent <= 1) return 0;
-  std::string key = "index|" + index.text();
+  const Key key = key_of(Key::settled, "", index);
   if (!scopes_.find(key)) {
     Index declared = declare_index("position", index, extent);
     scopes_.remember(key, declared);

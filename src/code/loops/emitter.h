@@ -100,7 +100,7 @@ class Emitter {
 
  protected:
   // A value was read from memory, and is known by its key from here on.
-  virtual void loaded(ValueId, const std::string&, const Indices&) {}
+  virtual void loaded(ValueId, const Key&, const Indices&) {}
 
   Expression compute(ValueId id, const Node& node, size_t result, const Indices& at);
   Expression load(ValueId id, const Place& place, const Indices& at);
@@ -155,7 +155,7 @@ class Emitter::BeforeLanes {
 
 // Words that kernels use themselves: a pointer of such a name gets another one inside the region.
 const std::set<std::string_view>& own_names();
-std::string key_of(ValueId id, const Indices& at);
+Key statistic_key(const Reduction& reduction, const Indices& kept, size_t which);
 // Can indices of this region be int?
 bool needs_wide_indices(const RegionRequest& request);
 

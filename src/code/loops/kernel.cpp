@@ -7,6 +7,9 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "code/expression/print.h"
+#include "code/lines.h"
+#include "code/loops/headers.h"
+#include "program/fold.h"
 
 namespace stitch::code::loops {
 
@@ -17,7 +20,7 @@ std::string comment(const std::string& text) {
   std::istringstream words(text);
   std::string out, line = "//", word;
   while (words >> word) {
-    if (line.size() + word.size() + 1 > 110) {
+    if (line.size() + word.size() + 1 > generated_columns) {
       out += line + "\n";
       line = "//";
     }
@@ -30,22 +33,25 @@ struct Parameter {
   std::string declaration, note;
 };
 
-// Parameters one a line, with their shapes behind them.
-std::string parameter_list(const std::vector<Parameter>& parameters, size_t indent, std::string_view end) {
-  size_t widest = 0;
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    size_t behind = i + 1 < parameters.size() ? 1 : end.size();
-    if (!parameters[i].note.empty()) widest = std::max(widest, parameters[i].declaration.size() + behind);
-  }
-  std::string out;
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    std::string text = parameters[i].declaration + (i + 1 < parameters.size() ? "," : std::string(end));
-    if (i > 0) out += std::string(indent, ' ');
-    if (!parameters[i].note.empty())
-      text += std::string(widest - text.size() + 2, ' ') + "// " + parameters[i].note;
-    out += text + "\n";
-  }
-  return out;
+// A function's head up to `end`: its parameters one a line, with their shapes behind them. They stand below
+// the first one where they fit there, if need be with the name on a line of its own; else four columns in.
+std::string function_head(const std::string& type, const std::string& name,
+                          const std::vector<Parameter>& parameters, const std::string& end) {
+  auto written = [&](const std::string& first, size_t indent) {
+    Lines lines;
+    for (size_t i = 0; i < parameters.size(); ++i)
+      lines.add((i == 0 ? first : std::string(indent, ' ')) + parameters[i].declaration +
+                    (i + 1 < parameters.size() ? "," : end),
+                parameters[i].note);
+    return lines;
+  };
+  const std::string together = type + " " + name + "(", apart = type + "\n    " + name + "(";
+  Lines lines = written(together, together.size());
+  if (lines.widest() > generated_columns) lines = written(apart, name.size() + 5);
+  if (lines.widest() > generated_columns)
+    lines = together.size() <= generated_columns ? written(together + "\n    ", 4)
+                                                 : written(apart + "\n        ", 8);
+  return lines.text();
 }
 
 bool is_write(const RegionRequest& request, const Place* place) {
@@ -87,17 +93,7 @@ std::string kernel_text(const RegionRequest& request, const Kernel& kernel, cons
   std::string bounds = std::to_string(kernel.free_threads.in_all > 0 ? FreeThreads::most : kernel.threads);
   if (kernel.resident > 0) bounds += format(", {}", kernel.resident);
   std::string head = format("__global__ void __launch_bounds__({})", bounds);
-  size_t widest = 0, notes = 0;
-  for (const Parameter& each : parameters) {
-    widest = std::max(widest, each.declaration.size());
-    notes = std::max(notes, each.note.size());
-  }
-  if (head.size() + kernel.name.size() + widest + notes + 10 <= 110)
-    out += head + " " + kernel.name + "(" +
-           parameter_list(parameters, head.size() + kernel.name.size() + 2, ") {");
-  else
-    out += head + "\n    " + kernel.name + "(" + parameter_list(parameters, kernel.name.size() + 5, ") {");
-  return out + text_of(kernel.body, 2) + "}\n";
+  return out + function_head(head, kernel.name, parameters, ") {") + text_of(kernel.body, 2) + "}\n";
 }
 
 // Whether vectors of all these can be moved at once, as the launcher finds out.
@@ -162,6 +158,21 @@ Block launches(const RegionRequest& request, const std::vector<Kernel>& kernels,
   return out;
 }
 
+std::string includes_of(const RegionRequest& request, const std::vector<Kernel>& kernels,
+                        const Block& launching) {
+  std::set<std::string> headers = headers_of(launching);
+  headers.insert("stitch/runtime/errors.h");
+  if (!kernels.empty()) headers.insert("stitch/kernels/loops_math.h");  // expf, INFINITY
+  for (const Kernel& kernel : kernels) headers.merge(headers_of(kernel.body));
+  for (const auto* places : {&request.reads, &request.weights, &request.writes})
+    for (const Place& place : *places)
+      if (place.dtype == DType::f16 || place.dtype == DType::bf16)
+        headers.insert("stitch/kernels/loops_vector.h");
+  std::string out;
+  for (const std::string& header : headers) out += format("#include \"{}\"\n", header);
+  return out;
+}
+
 }  // namespace
 
 int64_t divided_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
@@ -206,8 +217,8 @@ std::vector<size_t> joinable(const Shape& shape, int64_t width) {
   return out;
 }
 
-bool Attempt::better_than(const Attempt& other) const {
-  auto merit = [](const Attempt& each) {
+bool Draft::better_than(const Draft& other) const {
+  auto merit = [](const Draft& each) {
     return std::tuple(each.kernel.width > 1 ? each.loads.vectorised - each.loads.scattered : 0,
                       each.kernel.width, -each.loads.repeated, -operations(each.kernel.body));
   };
@@ -266,12 +277,6 @@ std::string traffic_text(const RegionRequest& request) {
 RegionCode assemble(const RegionRequest& request, const std::string& idea, const std::vector<Kernel>& kernels,
                     const Workspace& workspace) {
   RegionCode code;
-  code.includes =
-      "#include \"stitch/kernels/loops_math.h\"\n#include \"stitch/kernels/loops_vector.h\"\n"
-      "#include \"stitch/kernels/loops_random.h\"\n#include \"stitch/kernels/loops_reduce.h\"\n"
-      "#include \"stitch/kernels/loops_scan.h\"\n#include \"stitch/kernels/loops_sort.h\"\n"
-      "#include \"stitch/kernels/loops_team.h\"\n"
-      "#include \"stitch/runtime/launch.h\"\n#include \"stitch/runtime/tensors.h\"\n";
   std::set<const Place*> used;
   for (const Kernel& kernel : kernels) {
     used.insert(kernel.used.begin(), kernel.used.end());
@@ -298,17 +303,18 @@ RegionCode assemble(const RegionRequest& request, const std::string& idea, const
     code.arguments.push_back("workspace");
   }
   parameters.push_back({"cudaStream_t stream", {}});
-  std::string head = format("StitchStatus enqueue_{}(", request.name);
-  code.declaration = head + parameter_list(parameters, head.size(), ");");
+  const std::string function = "enqueue_" + request.name;
+  code.declaration = function_head("StitchStatus", function, parameters, ");");
 
+  const Block launching = launches(request, kernels, workspace);
+  code.includes = includes_of(request, kernels, launching);
   code.source = comment(idea);
   if (!kernels.empty()) {
     code.source += "namespace {\n\n";
     for (const Kernel& kernel : kernels) code.source += kernel_text(request, kernel, workspace) + "\n";
     code.source += "}  // namespace\n\n";
   }
-  code.source += head + parameter_list(parameters, head.size(), ") {") +
-                 text_of(launches(request, kernels, workspace), 2) + "}\n";
+  code.source += function_head("StitchStatus", function, parameters, ") {") + text_of(launching, 2) + "}\n";
   return code;
 }
 

@@ -80,7 +80,7 @@ Indices vector_element(const Index& vector, const Index& lane, int64_t width, co
 std::vector<size_t> joinable(const Shape& shape, int64_t width);
 
 // One way to write a kernel, and what its loads are like.
-struct Attempt {
+struct Draft {
   Kernel kernel;
   Loads loads;
 
@@ -88,7 +88,7 @@ struct Attempt {
   bool pays() const {
     return kernel.width == 1 || (loads.vectorised >= loads.scattered && !kernel.vectorised.empty());
   }
-  bool better_than(const Attempt& other) const;
+  bool better_than(const Draft& other) const;
 };
 
 }  // namespace stitch::code::loops

@@ -37,8 +37,8 @@ struct ItemsPerThread {
 };
 
 // `together`: lanes are neighbours in memory.
-Attempt attempt(const std::vector<const Place*>& writes, const std::string& name, const MakeEmitter& make,
-                int64_t width, const Locate& locate, bool together = true, const ItemsPerThread& items = {}) {
+Draft draft(const std::vector<const Place*>& writes, const std::string& name, const MakeEmitter& make,
+            int64_t width, const Locate& locate, bool together = true, const ItemsPerThread& items = {}) {
   const Place& first = *writes[0];
   int64_t count = element_count(first.shape) / width / items.count;
 
@@ -69,7 +69,7 @@ Attempt attempt(const std::vector<const Place*>& writes, const std::string& name
   emitter->close_vector();
   if (items.count > 1) emitter->close();
 
-  Attempt out{kernel_of(*emitter, name, threads, {}), emitter->loads};
+  Draft out{kernel_of(*emitter, name, threads, {}), emitter->loads};
   out.kernel.free_threads = {count, {64, 128, 256}};
   out.kernel.width = together ? width : 1;
   out.kernel.scratch = emitter->scratch;
@@ -231,18 +231,18 @@ Kernel loop_kernel(const RegionRequest& request, const std::vector<const Place*>
 
   Shape walked;
   for (size_t d : order) walked.push_back(first.shape[d]);
-  std::optional<Attempt> best;
+  std::optional<Draft> best;
   constexpr int64_t much_shared = 3;
   if (auto crossing = crossing_of(request, first)) {
     if (writes.size() == 1 && crossing->dim == 1 && innermost(first) != 1)
       if (auto transposed = transposed_kernel(request, first, name, crossing->width, make))
         return *transposed;
-    Attempt made = attempt(writes, name, make, crossing->width, across(first, *crossing));
+    Draft made = draft(writes, name, make, crossing->width, across(first, *crossing));
     if (!made.kernel.vectorised.empty()) {
       auto by_channel = items_by_channel(first, count / crossing->width, gpu);
       if (made.loads.shared < much_shared || !by_channel) return made.kernel;
-      return attempt(writes, name, make, crossing->width, across(share_of(first, *by_channel), *crossing),
-                     true, *by_channel)
+      return draft(writes, name, make, crossing->width, across(share_of(first, *by_channel), *crossing), true,
+                   *by_channel)
           .kernel;
     }
   }
@@ -251,21 +251,21 @@ Kernel loop_kernel(const RegionRequest& request, const std::vector<const Place*>
   while (count / items.count % widest != 0) widest /= 2;
   for (int64_t width = widest; width >= 1; width /= 2)
     for (size_t joined : joinable(walked, width)) {
-      Attempt next = attempt(writes, name, make, width, along_result(first, width, joined), true, items);
+      Draft next = draft(writes, name, make, width, along_result(first, width, joined), true, items);
       if (next.pays() && (!best || next.better_than(*best))) best = std::move(next);
     }
   if (int64_t width = best->kernel.width; width > 1 && best->loads.shared >= much_shared &&
                                           items.count == 1 && innermost(first) == 1 &&
                                           first.shape[1] % width == 0)
     if (auto by_channel = items_by_channel(first, count / width, gpu)) {
-      Attempt next = attempt(writes, name, make, width, along_result(share_of(first, *by_channel), width, 1),
-                             true, *by_channel);
+      Draft next = draft(writes, name, make, width, along_result(share_of(first, *by_channel), width, 1),
+                         true, *by_channel);
       if (next.loads.vectorised >= best->loads.vectorised) best = std::move(next);
     }
   const int64_t enough_threads = int64_t{64} * gpu.sms;
   if (std::optional<size_t> dim = shared_rows(request, first))
     if (int64_t width = first.shape[*dim]; count / width >= enough_threads) {
-      Attempt next = attempt(writes, name, make, width, along_others(first, *dim), false);
+      Draft next = draft(writes, name, make, width, along_others(first, *dim), false);
       if (next.loads.inlined * 2 <= best->loads.inlined) return next.kernel;
     }
   return best->kernel;

@@ -110,12 +110,9 @@ std::optional<RegionCode> write_pool_strips(const RegionRequest& request, const 
   Kernel kernel = writer.write();
   std::string idea = format(
       "{}: a warp holds {} neighbours of a row, {} a lane, and makes {} results by shifting them from lane "
-      "to "
-      "lane. {} moved.",
+      "to lane. {} moved.",
       ops_text(request), strip, held, writer.results(), traffic_text(request));
-  RegionCode code = assemble(request, idea, {std::move(kernel)}, {});
-  code.includes += "#include \"stitch/kernels/loops_window.h\"\n";
-  return code;
+  return assemble(request, idea, {std::move(kernel)}, {});
 }
 
 }  // namespace stitch::code::loops

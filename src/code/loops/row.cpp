@@ -64,9 +64,9 @@ void add_team(Kernel& kernel, Workspace& workspace, const RowEmitter& emitter) {
 // Everything in one kernel. Statements are written twice: the first time says which statistics are needed and
 // in which order, so that the second time each pass can use what those before it hold in registers. A team's
 // memory is scarcer: a third time holds only what the second one read again.
-std::optional<Attempt> fused(const RegionRequest& request, const RowPlan& plan, Workspace& workspace) {
+std::optional<Draft> fused(const RegionRequest& request, const RowPlan& plan, Workspace& workspace) {
   std::vector<std::pair<Reduction, Indices>> asked;
-  std::optional<std::set<std::string>> keep;
+  std::optional<std::set<Key>> keep;
   const int times = plan.team() ? 3 : 2;
   for (int time = 1; time <= times; ++time) {
     RowEmitter emitter(request, plan);
@@ -126,7 +126,7 @@ std::optional<Attempt> fused(const RegionRequest& request, const RowPlan& plan, 
         if (read.contains(each.array)) keep->insert(key);
     }
     if (time < times) continue;
-    Attempt out{kernel_of(emitter, request.name, plan.threads(), {plan.blocks()}), emitter.loads};
+    Draft out{kernel_of(emitter, request.name, plan.threads(), {plan.blocks()}), emitter.loads};
     out.kernel.free_threads = free_threads(plan);
     out.kernel.width = plan.width;
     // Rows that nobody holds are read again by every loop over them.
@@ -204,8 +204,8 @@ bool by_team(const RegionRequest& request, const RowPlan& plan) {
 }
 
 // By lanes, a block or a team a row, whichever suits: the plan then says so.
-std::optional<Attempt> fused_as_suits(const RegionRequest& request, RowPlan& plan, bool rewrites, bool across,
-                                      Workspace& workspace) {
+std::optional<Draft> fused_as_suits(const RegionRequest& request, RowPlan& plan, bool rewrites, bool across,
+                                    Workspace& workspace) {
   const GpuSpec& gpu = request.context.gpu;
   plan_fused(plan, gpu);
   if (across && plan_transposed(plan)) return fused(request, plan, workspace);
@@ -214,7 +214,7 @@ std::optional<Attempt> fused_as_suits(const RegionRequest& request, RowPlan& pla
     for (int64_t values = 1; values <= 3; ++values) {
       RowPlan team = plan;
       if (!plan_team(team, 4 * values, gpu) || !by_team(request, team)) continue;
-      if (std::optional<Attempt> made = fused(request, team, workspace)) {
+      if (std::optional<Draft> made = fused(request, team, workspace)) {
         plan = team;
         return made;
       }
@@ -235,7 +235,7 @@ std::optional<RegionCode> write_fused(const RegionRequest& request) {
                                   [&](const Place& write) { return size_of_write(write, plan).has_value(); });
   bool rewrites = std::ranges::any_of(
       request.writes, [&](const Place& write) { return size_of_write(write, plan) == Size::whole; });
-  std::optional<Attempt> best;
+  std::optional<Draft> best;
   Workspace workspace;
   std::string how;
   const bool across = fits && lies_across(request, plan);
@@ -247,7 +247,7 @@ std::optional<RegionCode> write_fused(const RegionRequest& request) {
   for (int64_t width = plan.length < 64 ? 1 : 16 / largest; fits && width >= 1; width /= 2)
     for (RowPlan& next : with_width(plan, width)) {
       Workspace for_team;
-      std::optional<Attempt> made = fused_as_suits(request, next, rewrites, across, for_team);
+      std::optional<Draft> made = fused_as_suits(request, next, rewrites, across, for_team);
       if (!made || !made->pays() || (best && !made->better_than(*best))) continue;
       best = std::move(made);
       workspace = std::move(for_team);

@@ -165,7 +165,7 @@ Expression RowEmitter::element_of_held(const std::string& array) const {
 }
 
 // Keeps the value for the loops that follow.
-void RowEmitter::hold(const std::string& key, ValueId id) {
+void RowEmitter::hold(const Key& key, ValueId id) {
   if (!holding_ || held_.contains(key) || (keep && !keep->contains(key))) return;
   const std::string array = names_.unique(graph()[id].name + "_held");
   const Expression current = *scopes_.find(key);
@@ -188,7 +188,7 @@ int64_t RowEmitter::shared_bytes() const {
 }
 
 // What memory gave is as good to hold as what was made of it: whichever the loops that follow ask for.
-void RowEmitter::loaded(ValueId id, const std::string& key, const Indices& at) {
+void RowEmitter::loaded(ValueId id, const Key& key, const Indices& at) {
   if (scopes_.depth() == elements_depth_ &&
       std::ranges::any_of(at, [](const Index& index) { return index.appears("index"); }))
     hold(key, id);
@@ -213,11 +213,10 @@ Expression RowEmitter::joined(const Pass& pass, const Expression& accumulator) {
 
 Expressions RowEmitter::statistics(const Reduction& reduction, const Indices& kept) {
   if (!collective) return LoopEmitter::statistics(reduction, kept);
-  std::string key = format("found|{}|{}", reduction.node, key_of(reduction.operand, kept));
   size_t count = statistic_types(graph(), reduction).size();
   Expressions known;
   for (size_t i = 0; i < count; ++i)
-    if (const Expression* found = scopes_.find(format("{}|{}", key, i))) known.push_back(*found);
+    if (const Expression* found = scopes_.find(statistic_key(reduction, kept, i))) known.push_back(*found);
   if (known.size() == count) return known;
 
   Shape shape = reduction.kept_shape();
@@ -260,7 +259,8 @@ Expressions RowEmitter::statistics(const Reduction& reduction, const Indices& ke
     for (const Pass::Statistic& each : pass.finish(accumulator))
       add(define_constant(each.type, each.name, each.value));
   }
-  for (size_t i = 0; i < count; ++i) scopes_.remember(format("{}|{}", key, i), scheme.statistics[i]);
+  for (size_t i = 0; i < count; ++i)
+    scopes_.remember(statistic_key(reduction, kept, i), scheme.statistics[i]);
   vector_ = vector_before;
   store_condition_ = condition_before;
   holding_ = holding_before;

@@ -31,13 +31,13 @@ class RowEmitter : public LoopEmitter {
   bool collective = false;
   bool failed = false;  // a long reduction that can't be
   // Of what loops come by, a team holds only this; everything until it is known.
-  std::optional<std::set<std::string>> keep;
+  std::optional<std::set<Key>> keep;
   // What loops could hold, by key: the array.
   struct Held {
     std::string array;
     Type type;
   };
-  const std::map<std::string, Held>& held() const { return held_; }
+  const std::map<Key, Held>& held() const { return held_; }
   // Memory of a team: a value a block and pass, in the workspace.
   struct TeamParts {
     Type type;
@@ -52,18 +52,18 @@ class RowEmitter : public LoopEmitter {
   const RowPlan& plan() const { return plan_; }
 
  protected:
-  void loaded(ValueId id, const std::string& key, const Indices& at) override;
+  void loaded(ValueId id, const Key& key, const Indices& at) override;
 
  private:
   bool same_rows(const Reduction& reduction) const;
-  void hold(const std::string& key, ValueId id);
+  void hold(const Key& key, ValueId id);
   Expression element_of_held(const std::string& array) const;
   void declare_vector(const Expression& number, int64_t reach, int64_t vectors);
 
   RowPlan plan_;
-  std::map<std::string, Held> held_;  // what a value at an element is called: the array that keeps it
-  size_t elements_depth_ = 0;         // of the scope in which the loop's elements are
-  bool holding_ = false;              // the loop that is open is over the plan's own rows, unrolled
+  std::map<Key, Held> held_;   // what a value at an element is called: the array that keeps it
+  size_t elements_depth_ = 0;  // of the scope in which the loop's elements are
+  bool holding_ = false;       // the loop that is open is over the plan's own rows, unrolled
 };
 
 }  // namespace stitch::code::loops

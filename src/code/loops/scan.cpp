@@ -173,8 +173,8 @@ std::optional<Kernel> kernel_by_threads(const RegionRequest& request, const Rows
 
 // A block along each row: each thread scans neighbouring elements, the block scans their totals, and the
 // carry goes on to the next chunk.
-std::optional<Attempt> kernel_by_block(const RegionRequest& request, const Rows& rows, Walk walk,
-                                       int64_t width) {
+std::optional<Draft> kernel_by_block(const RegionRequest& request, const Rows& rows, Walk walk,
+                                     int64_t width) {
   const RowPlan& plan = rows.plan;
   const Node& node = request.graph.nodes[static_cast<size_t>(rows.reduction.node)];
   Running running = running_of(request.graph, node);
@@ -254,7 +254,7 @@ std::optional<Attempt> kernel_by_block(const RegionRequest& request, const Rows&
   });
   emitter.close();
   if (emitter.failed) return std::nullopt;
-  Attempt out{kernel_of(emitter, request.name, threads, {plan.rows}), emitter.loads};
+  Draft out{kernel_of(emitter, request.name, threads, {plan.rows}), emitter.loads};
   out.kernel.width = width;
   return out;
 }
@@ -301,9 +301,9 @@ Result<RegionCode> write_scan(const RegionRequest& request) {
     if (by_thread) {
       kernel = kernel_by_threads(request, rows, walk);
     } else {
-      std::optional<Attempt> best;
+      std::optional<Draft> best;
       for (int64_t width = std::min<int64_t>(16 / largest, 4); width >= 1; width /= 2) {
-        std::optional<Attempt> next = kernel_by_block(request, rows, walk, width);
+        std::optional<Draft> next = kernel_by_block(request, rows, walk, width);
         if (next && next->pays() && (!best || next->better_than(*best))) best = std::move(next);
       }
       if (best) kernel = std::move(best->kernel);

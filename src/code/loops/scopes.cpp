@@ -11,8 +11,18 @@ struct Scope {
   std::vector<std::string> variables;
   bool guard = false;
   Block statements;
-  std::map<std::string, Expression> known;
+  std::map<Key, Expression> known;
 };
+
+Key key_of(Key::What what, ValueId id, int64_t number, const Indices& at) {
+  Key key{what, id, number, 0, {}, {}};
+  for (const Index& index : at) key.at.push_back(index.text());
+  return key;
+}
+Key key_of(ValueId id, const Indices& at) { return key_of(Key::element, id, 0, at); }
+Key key_of(Key::What what, const std::string& name, const Index& at) {
+  return {what, ValueId::none, 0, 0, name, {at.text()}};
+}
 
 Scopes::Scopes() {
   all_.push_back(std::make_unique<Scope>());
@@ -44,11 +54,9 @@ void Scopes::close() {
 
 void Scopes::introduce(std::string variable) { chain_.back()->variables.push_back(std::move(variable)); }
 
-void Scopes::remember(const std::string& key, Expression value) {
-  chain_.back()->known[key] = std::move(value);
-}
+void Scopes::remember(const Key& key, Expression value) { chain_.back()->known[key] = std::move(value); }
 
-const Expression* Scopes::find(const std::string& key) const {
+const Expression* Scopes::find(const Key& key) const {
   for (size_t i = chain_.size(); i-- > 0;)
     if (auto found = chain_[i]->known.find(key); found != chain_[i]->known.end()) return &found->second;
   return nullptr;

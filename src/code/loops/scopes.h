@@ -9,8 +9,35 @@
 
 #include "code/expression/statement.h"
 #include "code/index.h"
+#include "graph/graph.h"
 
 namespace stitch::code::loops {
+
+// What a scope can know, and where: equal keys are the same thing.
+struct Key {
+  enum What : uint8_t {
+    element,        // of `value`
+    part,           // of a concatenation: the place that an element comes from
+    gathered,       // an index read from `value`, of `number` rows
+    settled,        // a variable for an index
+    held_row,       // of the reduction `number` of `value`, in registers
+    statistic,      // number `which` of the reduction `number` of `value`
+    channel_scale,  // of the batch norm that makes `value`
+    vector,         // loaded through the pointer `name`
+    stage,          // an element of the scratch array `name`
+  };
+  What what;
+  ValueId value = ValueId::none;
+  int64_t number = 0;
+  size_t which = 0;
+  std::string name;
+  std::vector<std::string> at;  // texts, since indices are equal if their texts are
+
+  auto operator<=>(const Key&) const = default;
+};
+Key key_of(ValueId id, const Indices& at);  // of an element
+Key key_of(Key::What what, ValueId id, int64_t number, const Indices& at);
+Key key_of(Key::What what, const std::string& name, const Index& at);
 
 struct Scope;
 
@@ -29,8 +56,8 @@ class Scopes {
   // A variable of the current scope that indices may mention.
   void introduce(std::string variable);
 
-  const Expression* find(const std::string& key) const;
-  void remember(const std::string& key, Expression value);
+  const Expression* find(const Key& key) const;
+  void remember(const Key& key, Expression value);
 
   // The outermost scope in which these indices can be used, counted from 0. With `past_guards`, guards are no
   // border: for indices that are in range whatever the guards say.

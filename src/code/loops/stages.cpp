@@ -27,7 +27,7 @@ void conclude(LoopEmitter& emitter, const Scheme& scheme, const Expression& all,
     emitter.add(define_constant(each.type, each.name, each.value));
   for (size_t i = 0; i < arrays.size(); ++i) {
     emitter.add(assign(element(arrays[i], row), scheme.statistics[i]));
-    emitter.scopes().remember(format("stage|{}|{}", arrays[i], row.text()), scheme.statistics[i]);
+    emitter.scopes().remember(key_of(Key::stage, arrays[i], row), scheme.statistics[i]);
   }
   for (const Place* write : renewed) emitter.store(*write, {row}, emitter.value(write->value, {row}));
   std::erase_if(emitter.scratch,
@@ -35,10 +35,10 @@ void conclude(LoopEmitter& emitter, const Scheme& scheme, const Expression& all,
 }
 
 // The kernel of a stage, from what was emitted for it.
-Attempt attempted(RowEmitter& emitter, const RowPlan& plan, const std::string& name, int64_t width) {
+Draft drafted(RowEmitter& emitter, const RowPlan& plan, const std::string& name, int64_t width) {
   std::vector<int64_t> blocks = {plan.blocks()};
   if (plan.parts() > 1) blocks.push_back(plan.parts());
-  Attempt out{kernel_of(emitter, name, plan.threads(), std::move(blocks)), emitter.loads};
+  Draft out{kernel_of(emitter, name, plan.threads(), std::move(blocks)), emitter.loads};
   out.kernel.width = width;
   out.kernel.scratch = emitter.scratch;
   return out;
@@ -57,8 +57,8 @@ Expression writer_of(const RowPlan& plan) {
 }
 
 // Each thread over its share of a row, or of a part of one, for all reductions of these rows.
-Attempt partial(const RegionRequest& request, Stages& stages, const RowPlan& plan, const std::string& name,
-                const std::vector<Staged>& group) {
+Draft partial(const RegionRequest& request, Stages& stages, const RowPlan& plan, const std::string& name,
+              const std::vector<Staged>& group) {
   RowEmitter emitter(request, plan);
   emitter.stages = &stages;
   Indices kept = emitter.open_row();
@@ -96,12 +96,12 @@ Attempt partial(const RegionRequest& request, Stages& stages, const RowPlan& pla
   }
   if (!writer.empty()) emitter.close();
 
-  return attempted(emitter, plan, name, plan.width);
+  return drafted(emitter, plan, name, plan.width);
 }
 
 // The same where rows stand side by side in memory: each thread over its share of a vector of them.
-Attempt partial_across(const RegionRequest& request, Stages& stages, const RowPlan& plan,
-                       const std::string& name, const std::vector<Staged>& group) {
+Draft partial_across(const RegionRequest& request, Stages& stages, const RowPlan& plan,
+                     const std::string& name, const std::vector<Staged>& group) {
   RowEmitter emitter(request, plan);
   emitter.stages = &stages;
   emitter.open_row();
@@ -146,7 +146,7 @@ Attempt partial_across(const RegionRequest& request, Stages& stages, const RowPl
   emitter.close_vector();
   if (!writer.empty()) emitter.close();
 
-  return attempted(emitter, plan, name, plan.across());
+  return drafted(emitter, plan, name, plan.across());
 }
 
 // The smallest elements of what a reduction mostly reads: vectors of them fill 16 bytes.
@@ -254,13 +254,13 @@ const std::vector<std::string>& Stages::arrays_of(const Reduction& reduction) {
   }
   RowPlan plan = plan_rows(request_, reduction);
   for (const Staged& each : group) orders_[each.reduction.node] = plan.kept_order;
-  std::optional<Attempt> best;
+  std::optional<Draft> best;
   int64_t parts = 1;
   // The accumulators of a vector of rows are registers: of two reductions, but not of many.
   if (group.size() <= 2 && reduction.length() > 0)
     for (int64_t across = 16 / element_bytes(request_, reduction); across > 1 && !best; across /= 2)
       if (RowPlan next = plan; plan_parts_across(next, across, request_.context.gpu)) {
-        Attempt made = partial_across(request_, *this, next, name, group);
+        Draft made = partial_across(request_, *this, next, name, group);
         if (made.kernel.vectorised.empty() || made.loads.vectorised < made.loads.scattered) continue;
         best = std::move(made);
         parts = next.parts();
@@ -268,7 +268,7 @@ const std::vector<std::string>& Stages::arrays_of(const Reduction& reduction) {
   for (int64_t width = best ? 0 : widest; width >= 1; width /= 2)
     for (RowPlan& next : with_width(plan, width)) {
       plan_parts(next, request_.context.gpu);
-      Attempt made = partial(request_, *this, next, name, group);
+      Draft made = partial(request_, *this, next, name, group);
       if (!made.pays() || (best && !made.better_than(*best))) continue;
       best = std::move(made);
       parts = next.parts();
@@ -325,7 +325,7 @@ Expressions LoopEmitter::statistics(const Reduction& reduction, const Indices& k
   const Index row = stages->row_of(reduction, kept);
   const std::optional<Index> start = start_of_vector(row);
   for (size_t i = 0; i < arrays.size(); ++i) {
-    std::string key = format("stage|{}|{}", arrays[i], row.text());
+    const Key key = key_of(Key::stage, arrays[i], row);
     if (!scopes().find(key)) {
       std::string name = names().unique(stages->statistic_of(arrays[i]));
       Expression read = element(arrays[i], row);

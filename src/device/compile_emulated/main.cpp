@@ -14,24 +14,32 @@ int main(int count, char** words) {
   emulated::CompileOptions options;
   options.time_limit = std::chrono::hours(24);  // whoever started this holds the clock
   options.extra_flags = {"-fvisibility=hidden"};
-  fs::path source, out;
-  if (count > 1 && std::string_view(words[1]) == "object") options.extra_flags.emplace_back("-c");
+  std::vector<fs::path> sources;
+  fs::path out;
+  const bool object = count > 1 && std::string_view(words[1]) == "object";
+  if (object) options.extra_flags.emplace_back("-c");
+  bool counted = false;
   for (int i = 2; i < count; ++i) {
     const std::string_view word = words[i];
     const char* value = i + 1 < count ? words[i + 1] : "";
     if (word == "--asan")
       options.asan = true;
+    else if (word == "--count-accesses")
+      counted = true;
     else if (word == "--no-optimise")
       options.optimise = false;
     else {
-      if (word == "--source") source = value;
+      if (word == "--source") sources.emplace_back(value);
       if (word == "--out") out = value;
       if (word == "--include") options.include_dirs.emplace_back(value);
-      if (word == "--object") options.extra_flags.emplace_back(value);
+      if (word == "--object") options.objects.emplace_back(value);
       ++i;
     }
   }
-  auto built = emulated::compile_emulated({source}, out, options);
+  // The hooks are the runtime's (runtime/access_counters.h), so that nothing but objects is told of it.
+  if (object && counted)
+    options.extra_flags.insert(options.extra_flags.end(), {"-fsanitize=thread", "-fno-tree-vectorize"});
+  auto built = emulated::compile_emulated(sources, out, options);
   if (built) return 0;
   std::printf("\n%s\n", to_json(built.error()).dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
   return built.error().exit_code();

@@ -13,10 +13,11 @@ namespace stitch::emulated {
 struct CompileOptions {
   bool asan = false;        // AddressSanitizer: the process that loads the library must have it too
   bool executable = false;  // a program with a main() instead of a library
-  bool optimise = true;
+  bool optimise = true;     // kernels; host code is called once, and compiled more often than that
   std::vector<std::string> extra_flags;
   std::vector<fs::path> include_dirs;
-  std::string compiler;  // empty: g++, else clang++
+  std::vector<fs::path> objects;  // linked too; with some, there may be no sources
+  std::string compiler;           // empty: g++, else clang++
   std::chrono::milliseconds time_limit{120'000};
 };
 

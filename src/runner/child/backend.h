@@ -54,9 +54,11 @@ class Backend {
   virtual void forbid(Address, int64_t) {}
   virtual void permit(Address, int64_t) {}
 
-  // What the device does between the two. Refused where nobody can tell.
-  virtual Result<void> start_profile() = 0;
+  // What the device does between the two, and with `host_calls` the CUDA API. Refused where nobody can tell.
+  virtual Result<void> start_profile(bool host_calls) = 0;
   virtual Result<std::vector<Activity>> end_profile() = 0;
+  // The same for a profiler outside of this process, which only wants to know where to begin and to end.
+  virtual void mark_profile(bool) {}
 };
 
 Result<std::unique_ptr<Backend>> start_emulated(const fs::path& runtime, const std::string& order);

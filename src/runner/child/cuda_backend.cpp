@@ -145,8 +145,9 @@ class CudaBackend final : public Backend {
     for (Address address : pieces) driver_.free(address);
   }
 
-  Result<void> start_profile() override { return start_cuda_profile(); }
+  Result<void> start_profile(bool host_calls) override { return start_cuda_profile(host_calls); }
   Result<std::vector<Activity>> end_profile() override { return end_cuda_profile(); }
+  void mark_profile(bool on) override { on ? driver_.profiler_start() : driver_.profiler_stop(); }
 
  private:
   Result<void> checked(int code) const {

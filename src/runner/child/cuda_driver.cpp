@@ -40,6 +40,8 @@ Result<CudaDriver> CudaDriver::load() {
   find(out.event_create, "cuEventCreate");
   find(out.event_record, "cuEventRecord");
   find(out.event_elapsed, "cuEventElapsedTime");
+  find(out.profiler_start, "cuProfilerStart");
+  find(out.profiler_stop, "cuProfilerStop");
   find(out.error_name, "cuGetErrorName");
   find(out.error_text, "cuGetErrorString");
   if (!missing.empty())

@@ -44,6 +44,8 @@ struct CudaDriver {
   Status (*event_create)(Handle*, unsigned) = nullptr;
   Status (*event_record)(Handle, Handle) = nullptr;
   Status (*event_elapsed)(float*, Handle, Handle) = nullptr;
+  Status (*profiler_start)() = nullptr;
+  Status (*profiler_stop)() = nullptr;
   Status (*error_name)(Status, const char**) = nullptr;
   Status (*error_text)(Status, const char**) = nullptr;
 

@@ -113,7 +113,7 @@ class EmulatedBackend final : public Backend {
 
   void poison_fresh_memory(uint64_t poison) override { set_poison_(poison % 2 ? 0x7f : 0xff); }
 
-  Result<void> start_profile() override {
+  Result<void> start_profile(bool) override {
     log_start_();
     return {};
   }
@@ -123,7 +123,14 @@ class EmulatedBackend final : public Backend {
     for (const Json& entry : log) {
       Activity activity;
       activity.name = entry.at("name").get<std::string>();
-      for (size_t i = 0; entry.at("kind") == "kernel" && i < 3; ++i) {
+      const std::string kind = entry.at("kind").get<std::string>();
+      activity.kind = kind == "memcpy"   ? ActivityKind::copy
+                      : kind == "memset" ? ActivityKind::fill
+                                         : ActivityKind::kernel;
+      activity.in_graph = entry.value("graph", false);
+      activity.bytes = entry.value("bytes", int64_t{0});
+      activity.counters = entry.value("counters", std::map<std::string, double>());
+      for (size_t i = 0; kind == "kernel" && i < 3; ++i) {
         activity.grid[i] = entry.at("grid").at(i).get<int>();
         activity.block[i] = entry.at("block").at(i).get<int>();
       }

@@ -8,7 +8,7 @@
 
 namespace stitch::runner {
 
-Result<void> start_cuda_profile();
+Result<void> start_cuda_profile(bool host_calls);
 Result<std::vector<Activity>> end_cuda_profile();
 
 }  // namespace stitch::runner

@@ -51,6 +51,7 @@ class Session {
   Json prepare_burst(const Json& request);
   Json burst(const Json& request);
   Json profile(const Json& request);
+  Json profile_region(const Json& request);
   Json call_with(const Json& request);
   Json destroy();
 

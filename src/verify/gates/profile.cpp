@@ -5,16 +5,19 @@
 
 #include "base/text.h"
 #include "device/gpu_lock.h"
+#include "profile/regions.h"
 #include "verify/agreed.h"
 #include "verify/attempt.h"
 #include "verify/gates/gates.h"
+#include "verify/layout.h"
 #include "verify/torch_reference.h"
 
 namespace stitch::verifier {
 
 namespace {
 
-constexpr size_t most_listed = 2000;  // kernels one by one: name, start, nanoseconds
+constexpr size_t most_diagnosed = 12;  // regions, longest first
+constexpr size_t most_listed = 2000;   // kernels one by one: name, start, nanoseconds
 
 // What the program itself takes on the device. Only the whole GPU's memory can be seen, and processes that
 // end give theirs back whenever they do: it is packed again until two in a row say the same. The first time
@@ -46,6 +49,85 @@ std::string memory_text(const Json& memory) {
   return memory.contains("pytorch_bytes") ? out + " (PyTorch " + text("pytorch_bytes") + ")" : out;
 }
 
+// What reports read: kernels one by one, and their sums.
+void list(Json& evidence, const profile::Timeline& timeline, const profile::Summary& summed) {
+  const int64_t first = timeline.activities.front().start_ns;
+  for (size_t i = 0; i < std::min(timeline.activities.size(), most_listed); ++i) {
+    const profile::Activity& activity = timeline.activities[i];
+    evidence["activities"].push_back({activity.name, activity.start_ns - first, activity.nanoseconds()});
+  }
+  for (const profile::KernelSum& sum : summed.by_name)
+    evidence["kernels"].push_back(
+        {{"name", sum.name}, {"count", sum.count}, {"nanoseconds", sum.nanoseconds}});
+  if (summed.span_ns <= 0) return;
+  evidence["span_ns"] = summed.span_ns;
+  evidence["busy_ns"] = summed.busy_ns;
+  evidence["idle_share"] = summed.idle_share();
+  if (!timeline.host.empty()) {
+    evidence["host_calls"] = summed.host_calls;
+    evidence["host_ns"] = summed.host_ns;
+    evidence["launching_ns"] = summed.launching_ns;
+    evidence["waiting_ns"] = summed.waiting_ns;
+    evidence["graph_launches"] = summed.graph_launches;
+  }
+}
+
+// What each region starts: each is run alone. Regions that read weights alone ran when the program was
+// created.
+profile::RegionKernels kernels_of_regions(Session& session, Attempt& attempt) {
+  constexpr double most_seconds = 3;  // others wait for the GPU
+  constexpr int64_t most_bytes = int64_t{16} << 30;
+  const auto begin = std::chrono::steady_clock::now();
+  profile::RegionKernels out;
+  for (size_t r = 0; r < session.manifest.regions.size(); ++r) {
+    const ManifestRegion& region = session.manifest.regions[r];
+    out.emplace_back();
+    if (region.reads.empty()) continue;
+    std::vector<TensorType> inputs, outputs;
+    int64_t bytes = 0;
+    for (const Slot& slot : region.reads) inputs.push_back(stored_type(slot)), bytes += inputs.back().bytes();
+    for (const Slot& slot : region.writes)
+      outputs.push_back(stored_type(slot)), bytes += outputs.back().bytes();
+    const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - begin;
+    if (bytes > most_bytes || gone.count() > most_seconds) return {};
+    auto reply = attempt.candidate().profile_region(static_cast<int>(r), inputs, outputs);
+    if (reply.failure) return {};
+    for (const runner::Activity& activity : reply.value) out.back().push_back(activity.name);
+  }
+  return out;
+}
+
+// Seconds on the device, region by region.
+void list_regions(Json& evidence, const Manifest& manifest, const profile::Timeline& timeline,
+                  const profile::RegionKernels& known) {
+  const std::vector<int> owners = profile::regions_of(timeline, manifest, known);
+  std::map<int, std::pair<int64_t, int>> sums;
+  for (size_t i = 0; i < owners.size(); ++i)
+    if (owners[i] >= 0) {
+      sums[owners[i]].first += timeline.activities[i].nanoseconds();
+      ++sums[owners[i]].second;
+    }
+  for (const auto& [region, sum] : sums)
+    evidence["region_times"].push_back({{"name", manifest.regions[static_cast<size_t>(region)].name},
+                                        {"nanoseconds", sum.first},
+                                        {"launches", sum.second}});
+}
+
+// By the timeline, the build and the graph's costs: counters take seconds, and a step has none to give.
+profile::Diagnoses diagnose(const Session& session, const profile::Timeline& timeline,
+                            const profile::RegionKernels& known) {
+  std::map<std::string, profile::KernelMetrics> metrics;
+  for (const profile::Activity& activity : timeline.activities) {
+    if (activity.kind != profile::ActivityKind::kernel || metrics.contains(activity.name)) continue;
+    auto built = std::ranges::find(session.built.resources, activity.name, &device::KernelResources::kernel);
+    metrics[activity.name] = profile::metrics_of_launch(
+        activity, built == session.built.resources.end() ? nullptr : &*built, *session.gpu);
+  }
+  const auto subjects =
+      profile::subjects_of(timeline, session.manifest, metrics, &session.task.graph, *session.gpu, known);
+  return profile::diagnose(timeline, subjects, *session.gpu);
+}
+
 }  // namespace
 
 Result<Passed> profile(Session& session, Json& evidence) {
@@ -62,41 +144,34 @@ Result<Passed> profile(Session& session, Json& evidence) {
     STITCH_TRY(packed, packed_bytes(attempt));
   }
   STITCH_TRY(int set, attempt.place(session.trials[0]));
-  auto reply = attempt.candidate().profile(set, attempt.output_types());
+  const bool cuda = session.options.device == runner::Device::cuda;
+  auto reply = attempt.candidate().profile(
+      set, attempt.output_types(), {.host_calls = cuda && !session.python, .warm = cuda && !session.python});
   if (reply.failure && reply.failure->kind == runner::FailureKind::refused)
     return skipped(reply.failure->message);
-  STITCH_TRY(session.activities, or_found(std::move(reply), "it was profiled"));
+  STITCH_TRY(auto activities, or_found(std::move(reply), "it was profiled"));
+  const profile::RegionKernels known =
+      cuda && !session.python ? kernels_of_regions(session, attempt) : profile::RegionKernels();
   alone.reset();
+  const profile::Timeline timeline = profile::make_timeline(
+      profile::Side::program, cuda && session.gpu ? session.gpu->name : "emulated GPU", std::move(activities));
+  session.activities = timeline.activities;
   if (session.activities.empty()) return found("no_work", "a call makes the device do nothing at all");
-  struct Sum {
-    int count = 0;
-    int64_t nanoseconds = 0;
-  };
-  std::map<std::string, Sum> sums;
-  std::ranges::stable_sort(session.activities, {}, &runner::Activity::start_ns);
-  const int64_t first = session.activities.front().start_ns;
-  int64_t last = first, busy = 0;
-  for (const runner::Activity& activity : session.activities) {
-    Sum& sum = sums[activity.name];
-    ++sum.count;
-    sum.nanoseconds += activity.end_ns - activity.start_ns;
-    // What runs side by side keeps the device busy once.
-    busy += std::max<int64_t>(0, activity.end_ns - std::max(activity.start_ns, last));
-    last = std::max(last, activity.end_ns);
-  }
-  for (size_t i = 0; i < std::min(session.activities.size(), most_listed); ++i) {
-    const runner::Activity& activity = session.activities[i];
-    evidence["activities"].push_back(
-        {activity.name, activity.start_ns - first, activity.end_ns - activity.start_ns});
-  }
-  for (const auto& [kernel, sum] : sums)
-    evidence["kernels"].push_back({{"name", kernel}, {"count", sum.count}, {"nanoseconds", sum.nanoseconds}});
-  std::string summary = format("{} launches of {} kernels", session.activities.size(), sums.size());
-  if (last > first) {
-    evidence["span_ns"] = last - first;
-    evidence["busy_ns"] = busy;
-    summary += format(", {} busy of {}", seconds_text(static_cast<double>(busy) * 1e-9),
-                      seconds_text(static_cast<double>(last - first) * 1e-9));
+  const profile::Summary summed = profile::summarise(timeline);
+  list(evidence, timeline, summed);
+  std::string summary = format("{} launches of {} kernels", session.activities.size(), summed.by_name.size());
+  if (summed.span_ns > 0)
+    summary += format(", {} busy of {}", seconds_text(static_cast<double>(summed.busy_ns) * 1e-9),
+                      seconds_text(static_cast<double>(summed.span_ns) * 1e-9));
+  if (cuda && session.gpu && summed.span_ns > 0) {
+    if (!known.empty()) list_regions(evidence, session.manifest, timeline, known);
+    const profile::Diagnoses diagnoses = diagnose(session, timeline, known);
+    evidence["diagnosis"] = to_json(diagnoses.whole);
+    for (const profile::Diagnosis& region : diagnoses.regions) {
+      if (evidence["regions"].size() == most_diagnosed) break;
+      evidence["regions"].push_back(to_json(region));
+    }
+    summary += format(", {}-bound", name(diagnoses.whole.bottleneck));
   }
   if (packed) {
     evidence["memory"] = memory(session, *packed);

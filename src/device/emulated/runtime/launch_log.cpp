@@ -8,6 +8,7 @@
 #include <mutex>
 #include <vector>
 
+#include "access_counters.h"
 #include "stitch_emulated.h"
 
 namespace stitch_emulated {
@@ -70,10 +71,12 @@ bool is_logging() { return logging.load(std::memory_order_relaxed); }
 
 void log_kernel(const Kernel& kernel, const LaunchConfig& config, unsigned static_shared_bytes) {
   if (!is_logging()) return;
+  const std::string counters = take_counters();
   add("kernel", name_of(kernel),
       ",\"grid\":" + triple(config.grid) + ",\"block\":" + triple(config.block) + ",\"shared_static\":" +
           std::to_string(static_shared_bytes) + ",\"shared_dynamic\":" + std::to_string(config.shared_bytes) +
-          ",\"cooperative\":" + (config.cooperative ? "true" : "false"));
+          ",\"cooperative\":" + (config.cooperative ? "true" : "false") +
+          (counters.empty() ? "" : ",\"counters\":" + counters));
 }
 
 void log_library(const std::string& name) {

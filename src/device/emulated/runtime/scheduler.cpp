@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 
+#include "access_counters.h"
 #include "stitch/host_types.h"
 
 __thread uint3 threadIdx, blockIdx;
@@ -96,11 +97,13 @@ void Worker::run_block(LaunchState& launch, uint64_t block_number) {
     gridDim = view_.grid;
   }
   start_block(block_number);
+  begin_counting(launch, block_number);
   Fiber* first = fibers_.take();
   if (!first) return launch.fail(cudaErrorMemoryAllocation, "no memory for the stacks of CUDA threads");
   failed_ = false;
   switch_context(home_, first->context);
   current = nullptr;
+  end_counting();
   launch.static_shared_bytes.store(view_.static_shared_bytes, std::memory_order_relaxed);
   if (failed_) fibers_.reset();
 }
@@ -221,6 +224,7 @@ void Worker::release(Queue& queue) {
 }
 
 void Worker::release_block_barrier() {
+  count_barrier();
   vote_result_ = vote_count_;
   vote_arrived_ = static_cast<int>(at_barrier_count_);
   vote_count_ = 0;

@@ -2,6 +2,7 @@
 // nothing of a meeting outlives it, and lanes may be several meetings apart.
 #include <algorithm>
 
+#include "access_counters.h"
 #include "scheduler.h"
 #include "stitch/host_types.h"
 
@@ -95,6 +96,7 @@ bool Worker::complete(Warp& warp, Thread* first, unsigned mask) {
   if (first->finish) {
     void* all[32] = {};
     for_lanes(wanted, [&](uint32_t lane) { all[lane] = lanes[lane].mine; });
+    const NotCounted paused;
     first->finish(all, wanted);
   } else {
     settle(first->kind, lanes, wanted);

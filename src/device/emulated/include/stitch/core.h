@@ -84,6 +84,9 @@ inline void count_spin() {
     yield_thread();
 }
 
+// Where static shared memory lies, for whoever counts accesses (runtime/access_counters.h).
+void note_shared(const void* address, size_t bytes);
+
 // A block finds nothing in particular in its shared memory: NaNs, and not what the block before it left
 // there, which would hide a missing barrier. The first thread of a block that comes by does it.
 template <class T>
@@ -92,6 +95,7 @@ inline void freshen(T& variable, unsigned& epoch) {
     return;
   epoch = current->block->epoch;
   current->block->static_shared_bytes += sizeof variable;
+  note_shared(const_cast<const void*>(static_cast<const volatile void*>(&variable)), sizeof variable);
   if constexpr (std::is_trivially_default_constructible_v<std::remove_all_extents_t<T>>)
     __builtin_memset(const_cast<void*>(static_cast<const volatile void*>(&variable)), current->block->poison,
                      sizeof variable);

@@ -1,0 +1,187 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "agents/loop.h"
+#include "base/contained.h"
+#include "base/text.h"
+
+namespace stitch::agents {
+
+// A step is written and judged until it is kept or given up. Whatever goes wrong costs this step and nothing
+// else.
+Action Loop::take(const Proposal& proposal) {
+  const auto begin = Clock::now();
+  LedgerEntry entry{.step = proposal.step, .why = proposal.why, .settings = proposal.settings};
+  if (best()) {
+    entry.before = best()->seconds;
+    entry.predicted_gain = best()->predicted_seconds - proposal.predicted_seconds;
+  }
+  tell(StepStarted{entry.step, entry.why, entry.predicted_gain, &proposal, best() ? &best()->plan : nullptr});
+  siblings_.clear();
+  base_ = -1;
+  Circumstances now{.first_trouble = true};
+  Result<Draft> draft = write(proposal);
+  for (;;) {
+    Judged judged = draft ? judge(*draft, proposal)
+                          : Judged{.outcome = outcome_of(draft.error()), .no_verdict = draft.error()};
+    entry.tries += draft ? 1 : 0;
+    record(judged, draft ? &*draft : nullptr, proposal, entry);
+    now.first_trouble = now.first_trouble && draft && !spent();
+    now.tries_left = (judged.verdict || entry.outcome == Outcome::no_answer) &&
+                     std::ssize(entry.tree) < options_.tries && !spent();
+    Action action = route(entry.outcome, now);
+    if (action == Action::revise) {
+      remember(judged, entry, draft ? std::make_shared<const Draft>(*draft) : nullptr);
+      if (auto other = revise(proposal)) {
+        draft = *std::move(other);
+        continue;
+      }
+      now.tries_left = false;
+      action = route(entry.outcome, now);
+    }
+    if (action == Action::retry_with_new_reference) {
+      now.first_trouble = false;
+      if (renew()) continue;
+      action = Action::drop;  // there is no new one
+    }
+    if (action == Action::drop_with_new_reference) renew();
+    if (action == Action::commit)
+      kept_.push_back({.plan = std::move(draft->plan),
+                       .contents = std::move(draft->contents),
+                       .verdict = *std::move(judged.verdict),
+                       .judging = proposal.judging,
+                       .seconds = entry.after,
+                       .predicted_seconds = proposal.predicted_seconds});
+    siblings_.clear();
+    end(std::move(entry), action, begin);
+    return action;
+  }
+}
+
+// What came back, as the ledger keeps it: of several tries, the last one.
+void Loop::record(Judged& judged, const Draft* draft, const Proposal& proposal, LedgerEntry& entry) const {
+  entry.report.reset();
+  entry.no_verdict = judged.no_verdict;
+  double seconds = 0;
+  if (judged.verdict) {
+    if (const verifier::GateReport* failure = judged.verdict->failure()) {
+      entry.report = *failure;
+    } else {
+      entry.after = seconds = seconds_without_clock(*draft, *judged.verdict, proposal.predicted_seconds);
+      if (best() && entry.after >= best()->seconds) judged.outcome = Outcome::not_better;
+    }
+  }
+  entry.outcome = judged.outcome;
+  if (entry.outcome == Outcome::not_tried) entry.note = budget_spent();
+  entry.tree.push_back({.outcome = entry.outcome,
+                        .seconds = seconds,
+                        .base = base_,
+                        .author = draft ? draft->author : "",
+                        .why = reason(entry)});
+  tell(AttemptJudged{entry.step, entry.tries, entry.outcome, judged.verdict ? &*judged.verdict : nullptr,
+                     judged.program, draft ? &draft->contents : nullptr});
+}
+
+// Where nothing is timed, of a program with somebody else's kernels: as predicted, and what it starts more
+// often than the best one did.
+double Loop::seconds_without_clock(const Draft& draft, const verifier::Verdict& verdict,
+                                   double predicted) const {
+  if (verdict.timing || draft.author.empty() || !best()) return seconds_of(verdict, predicted);
+  auto launches = [](const verifier::Verdict& of) {
+    double out = 0;
+    const verifier::GateReport* profile = of.gate("profile");
+    if (profile && profile->evidence && profile->evidence->contains("kernels"))
+      for (const Json& kernel : profile->evidence->at("kernels")) out += kernel.value("count", 0.0);
+    return out;
+  };
+  return predicted +
+         std::max(0.0, launches(verdict) - launches(best()->verdict)) * context_.gpu.kernel_overhead;
+}
+
+Result<Draft> Loop::write(const Proposal& proposal) {
+  return contained([&]() -> Result<Draft> {
+    STITCH_CHECK(plan::check(task_.graph, proposal.plan));
+    return brains_.coder->write(situation(), proposal);
+  });
+}
+
+Loop::Judged Loop::judge(const Draft& draft, const Proposal& proposal) {
+  Judged out{.program = scratch_ / format("program{}", programs_++)};
+  auto verdict = contained([&]() -> Result<verifier::Verdict> {
+    STITCH_CHECK(write_package(out.program, draft.contents));
+    STITCH_TRY(verifier::Verdict given, brains_.verifier->judge(out.program, proposal.judging, [&] {
+      return stopped() || cut_short(proposal);
+    }));
+    require(!given.gates.empty(), "a verdict has gates");
+    return given;
+  });
+  if (!verdict) {
+    out.outcome = outcome_of(verdict.error());
+    if (out.outcome == Outcome::interrupted && !stopped()) out.outcome = Outcome::not_tried;
+    out.no_verdict = std::move(verdict).error();
+    return out;
+  }
+  if (const verifier::GateReport* failure = verdict->failure()) out.outcome = outcome_of(*failure);
+  out.verdict = *std::move(verdict);
+  return out;
+}
+
+// A try that did not do, with what the Verifier says of it: the Coder's next one starts from the best of them.
+void Loop::remember(const Judged& judged, const LedgerEntry& entry, std::shared_ptr<const Draft> draft) {
+  Sibling sibling{.draft = std::move(draft), .base = base_, .seconds = entry.tree.back().seconds};
+  sibling.feedback = {.outcome = entry.outcome, .report = entry.report, .suggestion = {}};
+  if (judged.verdict) {
+    auto explained =
+        contained([&] { return brains_.verifier->explain(entry.outcome, *judged.verdict); });
+    if (explained) sibling.feedback = *std::move(explained);
+  } else if (judged.no_verdict) {
+    sibling.feedback.suggestion = judged.no_verdict->message;
+  }
+  siblings_.push_back(std::move(sibling));
+}
+
+// The fastest that was right; a regression is no base, unless there is nothing else.
+int Loop::base_of_revision() const {
+  int out = -1;
+  for (int i = 0; i < std::ssize(siblings_); ++i) {
+    const Sibling& each = siblings_[static_cast<size_t>(i)];
+    if (!each.draft) continue;
+    const double fastest = out < 0 ? 0 : siblings_[static_cast<size_t>(out)].seconds;
+    if (each.seconds > 0 ? fastest == 0 || each.seconds < fastest : fastest == 0) out = i;
+  }
+  return out;
+}
+
+std::optional<Result<Draft>> Loop::revise(const Proposal& proposal) {
+  base_ = base_of_revision();
+  if (base_ < 0) return write(proposal);  // nothing was written yet
+  auto revised = contained([&] { return brains_.coder->revise(situation(), proposal); });
+  if (!revised) {
+    const Outcome outcome = outcome_of(revised.error());
+    if (outcome == Outcome::no_answer || outcome == Outcome::away) return Result<Draft>(revised.error());
+    return std::nullopt;
+  }
+  if (!*revised) return std::nullopt;
+  return Result<Draft>(**std::move(revised));
+}
+
+Result<verifier::Verdict> Loop::try_out(const Draft& draft) {
+  return contained([&]() -> Result<verifier::Verdict> {
+    const fs::path program = scratch_ / format("program{}", programs_++);
+    STITCH_CHECK(write_package(program, draft.contents));
+    return brains_.verifier->judge(program, Judging::quickly, [&] { return stopped() || (best() && spent()); });
+  });
+}
+
+Result<Feedback> Loop::explain(const verifier::Verdict& verdict) {
+  const verifier::GateReport* failure = verdict.failure();
+  return brains_.verifier->explain(failure ? outcome_of(*failure) : Outcome::not_better, verdict);
+}
+
+bool Loop::renew() {
+  auto renewed = contained([&] { return brains_.verifier->renew(); });
+  if (renewed) tell(ReferenceRenewed{});
+  return static_cast<bool>(renewed);
+}
+
+}  // namespace stitch::agents

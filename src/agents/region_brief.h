@@ -1,0 +1,30 @@
+// What a Coder that is no technique has to know of a region: contract, meaning, what is there already.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "agents/llm_brains.h"
+#include "code/region_code.h"
+
+namespace stitch::agents {
+
+struct RegionBrief {
+  std::string region;
+  std::string function;  // that the source has to define
+  PromptValues values;   // of the Coder's prompts
+};
+
+Result<RegionBrief> brief_of(const Situation& now, const plan::Plan& plan, const std::string& region,
+                             const Proposal& step, const LlmBrain& brain);
+
+// The region as PyTorch would compute it, a line a node.
+std::string region_in_pytorch(const Graph& graph, const plan::Region& region);
+// What the Verifier found, as quoted material: the gate, its evidence, the suggestion.
+std::string feedback_text(const Feedback& feedback);
+// Tries at this step with their scores, and the source of this region in the best of them.
+std::string siblings_text(const Situation& now, const std::string& region);
+std::string hardware_text(const GpuSpec& gpu);
+std::string numerics_text(Numerics numerics);
+
+}  // namespace stitch::agents

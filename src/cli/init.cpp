@@ -1,0 +1,62 @@
+#include "cli/init.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/json.h"
+
+namespace stitch {
+
+namespace {
+
+constexpr std::string_view commented =
+    R"toml(# stitchcuda.toml: which LLMs stitchcuda may use, and how. Everything works without it: the built-in
+# engine needs no model, no key and no network. A line that begins with # is a comment.
+#
+# A section [llm.NAME] is a profile. It is used by its name:
+#   stitchcuda optimize model.py -o program/ --coder llm:NAME
+# Keys never stand in this file: key_env is the name of an environment variable that holds one.
+
+# A server of your own (vLLM, SGLang, llama.cpp, Ollama): OpenAI's chat completions without a key.
+# [llm.local]
+# api = "openai"                         # openai: chat completions; anthropic: messages
+# url = "http://localhost:8000/v1"
+# model = "Qwen/Qwen3-Coder-30B-A3B-Instruct"
+# max_tokens = 16384                     # of one answer
+# temperature = 0.7
+
+# A hosted model behind OpenAI's chat completions.
+# [llm.openai]
+# api = "openai"
+# url = "https://api.openai.com/v1"
+# model = "gpt-5"
+# key_env = "OPENAI_API_KEY"
+# max_tokens = 32768
+# price = { input = 1.25, output = 10.0 }   # dollars per million tokens: budgets in dollars need it
+
+# Anthropic's messages API.
+# [llm.claude]
+# api = "anthropic"
+# url = "https://api.anthropic.com"
+# model = "claude-sonnet-4-5"
+# key_env = "ANTHROPIC_API_KEY"
+# max_tokens = 32768
+# price = { input = 3.0, output = 15.0 }
+)toml";
+
+}  // namespace
+
+Result<int> run_init(const InitCommand& command, Console& console) {
+  std::error_code ec;
+  if (fs::exists(fs::symlink_status(command.out, ec)))
+    return at(command.out, user_error("exists", "is there already, and stays as it is",
+                                      "move it away, or name another file with -o"));
+  STITCH_CHECK(write_file(command.out, commented));
+  if (console.json)
+    console.out << Json{{"file", command.out}}.dump(2) << '\n';
+  else
+    console.out << command.out << ": every setting as a comment; take the # away from those you want\n";
+  return 0;
+}
+
+}  // namespace stitch

@@ -1,0 +1,68 @@
+#include "cli/optimize_record.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/json.h"
+
+namespace stitch {
+
+namespace {
+
+std::string absolute(const std::string& path) {
+  std::error_code ec;
+  const fs::path whole = fs::absolute(path, ec);
+  return path.empty() || ec ? path : whole.lexically_normal().string();
+}
+
+// Every member that a run depends on, once: written and read by the same list.
+template <class Command, class Visit>
+void each_member(Command& command, const Visit& visit) {
+  visit("model", command.model);
+  visit("out", command.out);
+  visit("force", command.force);
+  visit("numerics", command.numerics);
+  visit("device", command.device);
+  visit("gpu", command.gpu);
+  visit("plan", command.plan);
+  visit("baselines", command.baselines);
+  visit("class", command.model_class);
+  visit("python", command.python);
+  visit("html", command.html);
+  visit("budget", command.budget);
+  visit("direct", command.direct);
+  visit("first", command.first);
+  visit("no_timing", command.no_timing);
+  visit("quick", command.quick);
+  visit("no_tune", command.no_tune);
+  visit("no_memory", command.no_memory);
+}
+
+}  // namespace
+
+std::string record_of(const OptimizeCommand& given) {
+  OptimizeCommand command = given;
+  for (std::string* path : {&command.model, &command.out, &command.plan, &command.html})
+    *path = absolute(*path);
+  Json json = {{"mode", name(command.mode)}};
+  each_member(command, [&](const char* key, const auto& value) { json[key] = value; });
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Result<OptimizeCommand> read_command(const std::string& record) {
+  STITCH_TRY(Json json, parse_json(record));
+  OptimizeCommand out;
+  try {
+    each_member(out, [&](const char* key, auto& value) {
+      if (auto found = json.find(key); found != json.end()) found->get_to(value);
+    });
+  } catch (const std::exception& error) {
+    return work_error("store_damaged",
+                      format("what the run was started with can't be read: {}", error.what()));
+  }
+  if (auto mode = parse_mode(word(json, "mode"))) out.mode = *mode;
+  if (out.model.empty()) return work_error("store_damaged", "the run does not say which model it was of");
+  return out;
+}
+
+}  // namespace stitch

@@ -1,0 +1,179 @@
+#include "cli/profile_document.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/table.h"
+#include "base/text.h"
+
+namespace stitch {
+
+namespace {
+
+using profile::Summary;
+
+// One side, with its sums and what the rules say of it.
+Json side_json(const profile::Timeline& timeline, const std::string& title,
+               const profile::Diagnoses& diagnoses) {
+  return {{"side", name(timeline.side)},
+          {"title", title},
+          {"device", timeline.device},
+          {"times", name(timeline.times)},
+          {"note", timeline.note},
+          {"summary", to_json(summarise(timeline))},
+          {"diagnosis", to_json(diagnoses.whole)},
+          {"timeline", to_json(timeline)}};
+}
+
+Json pytorch_json(const ProfileRun& run) {
+  const profile::Timeline& timeline = *run.pytorch;
+  auto subjects = profile::subjects_of(timeline, {}, {}, nullptr, run.gpu);
+  return side_json(timeline, run.baseline, diagnose(timeline, subjects, run.gpu));
+}
+
+Json region_json(const ProfileRun& run, const ManifestRegion& region, const profile::Subject& subject,
+                 const profile::Diagnosis& diagnosis) {
+  Json out = {{"name", region.name},
+              {"file", region.file},
+              {"technique", region.technique},
+              {"lines", run.graph ? profile::lines_of(*run.graph, region) : std::vector<std::string>()},
+              {"launches", subject.launches},
+              {"seconds", subject.seconds},
+              {"bytes", subject.work.bytes},
+              {"flops", subject.work.flops},
+              {"diagnosis", to_json(diagnosis)}};
+  return out;
+}
+
+Json program_json(const ProfileRun& run) {
+  const profile::Collected& collected = *run.collected;
+  const profile::Timeline& timeline = collected.timeline;
+  const auto subjects =
+      profile::subjects_of(timeline, collected.manifest, collected.metrics, run.graph, run.gpu);
+  const profile::Diagnoses diagnoses = diagnose(timeline, subjects, run.gpu);
+  Json out = side_json(timeline, collected.manifest.name, diagnoses);
+  out["owners"] = profile::regions_of(timeline, collected.manifest);
+  out["regions"] = Json::array();
+  // By number, as owners have them; those that launched nothing stay, without a time.
+  for (const ManifestRegion& region : collected.manifest.regions) {
+    Json entry;
+    for (const profile::Subject& subject : subjects)
+      if (subject.name == region.name)
+        for (const profile::Diagnosis& diagnosis : diagnoses.regions)
+          if (diagnosis.subject == region.name) entry = region_json(run, region, subject, diagnosis);
+    if (entry.is_null())
+      entry = {{"name", region.name}, {"file", region.file}, {"technique", region.technique}};
+    out["regions"].push_back(std::move(entry));
+  }
+  out["others"] = Json::array();  // kernels of no region
+  for (const profile::Diagnosis& diagnosis : diagnoses.regions) {
+    bool known = false;
+    for (const ManifestRegion& region : collected.manifest.regions) known |= region.name == diagnosis.subject;
+    if (!known) out["others"].push_back(to_json(diagnosis));
+  }
+  out["metrics"] = Json::array();
+  for (const auto& [kernel, metrics] : collected.metrics) out["metrics"].push_back(to_json(metrics));
+  if (!collected.missing.empty()) out["counters_missing"] = collected.missing;
+  return out;
+}
+
+std::string times_word(const Json& side) {
+  const std::string times = word(side, "times");
+  return times == "measured" ? "" : times == "estimated" ? ", estimated" : ", no times";
+}
+
+void print_side(std::string& out, const Json& side, const Terminal& terminal) {
+  const Json& summary = side.at("summary");
+  const double span = summary.at("span_ns").get<double>() * 1e-9,
+               busy = summary.at("busy_ns").get<double>() * 1e-9;
+  out += styled(format("{} ({})", word(side, "side"), printable(word(side, "title"))), Style::bold, terminal);
+  out += format(": {} kernels, {} copies and fills", summary.at("kernels").get<int>(),
+                summary.at("copies").get<int>() + summary.at("fills").get<int>());
+  if (span > 0)
+    out += format(", {} from the first to the last, {} busy, idle {:.0f} %", seconds_text(span),
+                  seconds_text(busy), 100 * summary.at("idle_share").get<double>());
+  if (const int calls = summary.at("host_calls").get<int>())
+    out += format("; {} CUDA calls, {}", calls, seconds_text(summary.at("host_ns").get<double>() * 1e-9));
+  out += times_word(side) + "\n";
+  if (std::string note = word(side, "note"); !note.empty()) out += "  " + printable(note) + "\n";
+}
+
+void print_kernels(std::string& out, const Json& summary, const Terminal& terminal) {
+  Table table({{.header = "kernel", .least = 24},
+               {.header = "launches", .align = Column::Align::right},
+               {.header = "time", .align = Column::Align::right},
+               {.header = "share", .align = Column::Align::right}});
+  const double total =
+      std::max(1.0, summary.at("kernel_ns").get<double>() + summary.at("copy_ns").get<double>());
+  size_t listed = 0;
+  for (const Json& sum : summary.at("by_name")) {
+    if (listed++ == 10) break;
+    const double spent = sum.at("nanoseconds").get<double>();
+    table.add_row({printable(word(sum, "short_name")), std::to_string(sum.at("count").get<int>()),
+                   spent > 0 ? seconds_text(spent * 1e-9) : "–",
+                   spent > 0 ? format("{:.0f} %", 100 * spent / total) : ""});
+  }
+  if (!table.empty()) out += table.render(terminal, 2);
+  if (summary.at("by_name").size() > 10)
+    out += format("  … and {} more\n", summary.at("by_name").size() - 10);
+}
+
+void print_regions(std::string& out, const Json& side, const Terminal& terminal) {
+  std::vector<const Json*> regions;
+  for (const Json& region : side.at("regions"))
+    if (region.contains("diagnosis")) regions.push_back(&region);
+  std::ranges::stable_sort(regions, std::greater(),
+                           [](const Json* one) { return one->value("seconds", 0.0); });
+  Table table({{.header = "region", .least = 20},
+               {.header = "time", .align = Column::Align::right},
+               {.header = "share", .align = Column::Align::right},
+               {.header = "bound by"},
+               {.header = "gain", .align = Column::Align::right, .optional = 2},
+               {.header = "suggestion", .least = 30, .optional = 1},
+               {.header = "model", .least = 16, .optional = 3}});
+  for (size_t i = 0; i < std::min<size_t>(regions.size(), 15); ++i) {
+    const Json& region = *regions[i];
+    const Json& diagnosis = region.at("diagnosis");
+    const double seconds = region.at("seconds").get<double>(),
+                 gain = diagnosis.at("expected_gain_seconds").get<double>();
+    const Json& lines = region.at("lines");
+    table.add_row({printable(word(region, "name")), seconds > 0 ? seconds_text(seconds) : "–",
+                   format("{:.0f} %", 100 * diagnosis.at("share").get<double>()),
+                   word(diagnosis, "bottleneck"), gain > 0 ? seconds_text(gain) : "",
+                   word(diagnosis, "suggestion"),
+                   lines.empty() ? "" : printable(lines[0].get<std::string>())});
+  }
+  if (!table.empty()) out += table.render(terminal, 2);
+  if (regions.size() > 15) out += format("  … and {} more\n", regions.size() - 15);
+}
+
+}  // namespace
+
+Json profile_json(const ProfileRun& run) {
+  Json out = {{"model", run.model}, {"program", run.program}, {"device", run.device}, {"gpu", run.gpu.name}};
+  out["sides"] = Json::array();
+  if (run.pytorch) out["sides"].push_back(pytorch_json(run));
+  if (run.collected) out["sides"].push_back(program_json(run));
+  out["notes"] = run.notes;
+  return out;
+}
+
+std::string profile_text(const Json& document, const Terminal& terminal) {
+  std::string out;
+  for (const Json& side : document.at("sides")) {
+    if (!out.empty()) out += '\n';
+    print_side(out, side, terminal);
+    if (side.contains("regions") && !side["regions"].empty())
+      print_regions(out, side, terminal);
+    else
+      print_kernels(out, side.at("summary"), terminal);
+    if (auto diagnosis = profile::diagnosis_from_json(side.at("diagnosis")))
+      out += "  " + styled("bottleneck", Style::bold, terminal) + ": " +
+             printable(profile::text(*diagnosis)) + "\n";
+    if (std::string missing = word(side, "counters_missing"); !missing.empty())
+      out += "  counters: " + printable(missing) + "\n";
+  }
+  for (const Json& note : document.at("notes")) out += "note: " + printable(note.get<std::string>()) + "\n";
+  return out;
+}
+
+}  // namespace stitch

@@ -1,0 +1,30 @@
+// What `profile` found, as the one document that the table, the page and --json are made from.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/terminal.h"
+#include "profile/regions.h"
+
+namespace stitch {
+
+struct ProfileRun {
+  std::string model, program;  // as the user wrote them; may be empty
+  std::string device;          // cuda, emulated
+  GpuSpec gpu;
+  std::string baseline;  // of PyTorch
+  std::optional<profile::Timeline> pytorch;
+  std::optional<profile::Collected> collected;  // of the program
+  const Graph* graph = nullptr;
+  std::vector<std::string> notes;
+};
+
+Json profile_json(const ProfileRun& run);
+// For people: both sides, their kernels or regions, what limits them.
+std::string profile_text(const Json& document, const Terminal& terminal);
+// One self-contained page. `sources`: the program's files, by the names that regions give them.
+std::string profile_page(const Json& document, const std::map<std::string, std::string>& sources);
+
+}  // namespace stitch

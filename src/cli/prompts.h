@@ -1,0 +1,19 @@
+// stitchcuda prompts: what LLM brains are told, and whether a folder of other prompts would do.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "cli/console.h"
+
+namespace stitch {
+
+struct PromptsCommand {
+  std::string action;  // list, show, check
+  std::string name;    // of a prompt; check: a folder
+  std::string folder;  // whose prompts take the place of the built-in ones
+};
+
+Result<int> run_prompts(const PromptsCommand& command, Console& console);
+
+}  // namespace stitch

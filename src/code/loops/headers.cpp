@@ -1,0 +1,93 @@
+#include "code/loops/headers.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string_view>
+
+namespace stitch::code::loops {
+
+namespace {
+
+struct Row {
+  std::string_view name, header;
+};
+
+// What kernels use of namespace stitch, and who has it. The rest is loops_math.h's: functions of numbers.
+constexpr std::string_view reduce = "stitch/kernels/loops_reduce.h", random = "stitch/kernels/loops_random.h",
+                           scan = "stitch/kernels/loops_scan.h", sort = "stitch/kernels/loops_sort.h",
+                           team = "stitch/kernels/loops_team.h", vector = "stitch/kernels/loops_vector.h",
+                           window = "stitch/kernels/loops_window.h", math = "stitch/kernels/loops_math.h",
+                           launch = "stitch/runtime/launch.h", tensors = "stitch/runtime/tensors.h";
+constexpr auto table = std::to_array<Row>({
+    {"Add", reduce},
+    {"Awaited", team},
+    {"ExpSum", reduce},
+    {"Extreme", reduce},
+    {"Latest", scan},
+    {"LogAddExp", scan},
+    {"Maximum", reduce},
+    {"Merged", reduce},
+    {"Minimum", reduce},
+    {"Moments", reduce},
+    {"Multiply", reduce},
+    {"Pack", vector},
+    {"SortItem", sort},
+    {"SortsBefore", sort},
+    {"is_aligned", tensors},
+    {"launch", launch},
+    {"launch_team", team},
+    {"load_vector", vector},
+    {"narrowed", vector},
+    {"random_bernoulli", random},
+    {"random_bits", random},
+    {"random_integer", random},
+    {"random_normal", random},
+    {"random_uniform", random},
+    {"reduce_block", reduce},
+    {"reduce_columns", reduce},
+    {"reduce_columns_of", reduce},
+    {"reduce_lanes", reduce},
+    {"reduce_team", team},
+    {"scan_block", scan},
+    {"shared_row", team},
+    {"sort_block", sort},
+    {"sort_rows", sort},
+    {"spread", launch},
+    {"store_vector", vector},
+    {"take_ticket", team},
+    {"take_windows", window},
+    {"widened", vector},
+});
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+// A name or a type may have others among its arguments: stitch::Merged<stitch::Moments>.
+void add(std::string_view name, std::set<std::string>& out) {
+  constexpr std::string_view ours = "stitch::";
+  for (size_t at = name.find(ours); at != name.npos; at = name.find(ours, at)) {
+    at += ours.size();
+    size_t end = at;
+    while (end < name.size() && is_word(name[end])) ++end;
+    const auto* row = std::ranges::find(table, name.substr(at, end - at), &Row::name);
+    out.insert(std::string(row == table.end() ? math : row->header));
+  }
+}
+
+}  // namespace
+
+std::set<std::string> headers_of(const Block& block) {
+  std::set<std::string> out;
+  for (const Statement& statement : block) {
+    for (const Expression& each : expressions_of(statement))
+      if (!each.empty()) each.visit([&](const Expression::Node& node) { add(node.name, out); });
+    if (const auto* declared = std::get_if<Declare>(&statement.what)) {
+      add(declared->type.name, out);
+      if (declared->storage == Declare::dynamic_shared) out.insert(std::string(team));
+    }
+    if (const Block* body = body_of(statement)) out.merge(headers_of(*body));
+  }
+  return out;
+}
+
+}  // namespace stitch::code::loops

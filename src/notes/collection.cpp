@@ -1,0 +1,70 @@
+#include "notes/collection.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "base/text.h"
+
+namespace stitch {
+extern const std::span<const std::pair<std::string_view, std::string_view>> embedded_notes;
+}
+
+namespace stitch::notes {
+
+namespace {
+
+constexpr size_t most_notes = 10'000;
+constexpr uintmax_t most_note_bytes = 64 << 10;
+
+}  // namespace
+
+const Collection& built_in() {
+  static const Collection all = [] {
+    Collection notes;
+    for (const auto& [name, text] : embedded_notes) {
+      auto note = parse_note(std::string(name), text);
+      if (!note) throw Bug("notes/" + note.error().text());
+      notes.push_back(*std::move(note));
+    }
+    return notes;
+  }();
+  return all;
+}
+
+Result<Collection> with_folder(const fs::path& folder, Collection others) {
+  std::error_code ec;
+  if (!fs::is_directory(folder, ec))
+    return at(folder.string(), user_error("notes", "no such folder of notes", "name a folder of .md files"));
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder, ec))
+    if (entry.path().extension() == ".md" && entry.path().stem() != "README" && entry.is_regular_file(ec))
+      files.push_back(entry.path());
+  if (files.size() > most_notes)
+    return at(folder.string(), user_error("notes", format("more than {} notes", most_notes)));
+  std::ranges::sort(files);
+  for (const fs::path& file : files) {
+    if (fs::file_size(file, ec) > most_note_bytes)
+      return at(file.string(), user_error("note", "it is too large for a note"));
+    STITCH_TRY(std::string text, read_file(file));
+    auto note = parse_note(file.stem().string(), text);
+    if (!note) return within(folder.string(), std::move(note).error());
+    std::erase_if(others, [&](const Note& other) { return other.name == note->name; });
+    others.push_back(*std::move(note));
+  }
+  std::ranges::sort(others, {}, &Note::name);
+  return others;
+}
+
+Result<Note> find(const Collection& all, std::string_view name) {
+  std::vector<std::string> names;
+  for (const Note& note : all) {
+    if (note.name == name || note.title == name) return note;
+    names.push_back(note.name);
+  }
+  auto near = nearest(name, names);
+  return user_error("note", format("there is no note '{}'", name),
+                    near ? format("did you mean {}?", *near) : "all of them: stitchcuda notes --list");
+}
+
+}  // namespace stitch::notes

@@ -1,0 +1,22 @@
+// All notes that there are: those inside the program, and those of a user's folder.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "base/file.h"
+#include "notes/note.h"
+
+namespace stitch::notes {
+
+using Collection = std::vector<Note>;  // by name
+
+// Those of notes/ in the repository.
+const Collection& built_in();
+// Every .md file of a folder; its notes come on top of `others`, and take the place of those of the same
+// name.
+Result<Collection> with_folder(const fs::path& folder, Collection others = built_in());
+// By its name, else by its title; the error names the nearest.
+Result<Note> find(const Collection& all, std::string_view name);
+
+}  // namespace stitch::notes

@@ -1,0 +1,240 @@
+#include "profile/collect.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "base/text.h"
+#include "device/gpu_lock.h"
+#include "profile/ncu.h"
+
+namespace stitch::profile {
+
+namespace {
+
+template <class T>
+Result<T> done(runner::Reply<T> reply, std::string_view doing) {
+  if (!reply.failure) return std::move(reply.value);
+  std::string message = format("the program {} while it was {}: {}", runner::name(reply.failure->kind), doing,
+                               reply.failure->message);
+  return work_error("program", std::move(message), "stitchcuda verify says more");
+}
+
+// Not zeros, which some units are faster with, and small enough that no sum overflows. As half-precision bit
+// patterns where two bytes are all there is.
+void draw(std::span<std::byte> bytes, DType dtype, uint64_t seed) {
+  std::minstd_rand random(static_cast<unsigned>(seed + 1));
+  auto fill = [&](auto value_of) {
+    using Value = decltype(value_of(0.0F));
+    for (size_t at = 0; at + sizeof(Value) <= bytes.size(); at += sizeof(Value)) {
+      // The sum of two uniform numbers is near enough to a normal one.
+      const float x = static_cast<float>(random() % 20001 + random() % 20001) * 5e-5F - 1;
+      const Value value = value_of(x);
+      std::memcpy(bytes.data() + at, &value, sizeof value);
+    }
+  };
+  switch (dtype) {
+    case DType::f32: fill([](float x) { return x; }); break;
+    case DType::f64: fill([](float x) { return static_cast<double>(x); }); break;
+    case DType::bf16:
+      fill([](float x) { return static_cast<uint16_t>(std::bit_cast<uint32_t>(x) >> 16); });
+      break;
+    case DType::f16:  // 0.5 … 1, either sign
+      fill([](float x) {
+        const auto mantissa = static_cast<uint16_t>(std::abs(x) * 1023);
+        return static_cast<uint16_t>((x < 0 ? 0x8000 : 0) | 0x3800 | (mantissa & 0x3ff));
+      });
+      break;
+    default: std::ranges::fill(bytes, std::byte{0});
+  }
+}
+
+Result<std::vector<runner::TensorAt>> in_arena(runner::Arena& arena,
+                                               const std::vector<ManifestTensor>& tensors,
+                                               const Safetensors* weights) {
+  std::vector<runner::TensorAt> out;
+  for (const ManifestTensor& tensor : tensors) {
+    const int64_t bytes = tensor.type.bytes();
+    STITCH_TRY(const int64_t offset, arena.allocate(bytes));
+    const std::span<std::byte> place = arena.bytes(offset, bytes);
+    const TensorBytes* known = weights && !tensor.data.empty() ? weights->find(tensor.data) : nullptr;
+    if (known && static_cast<int64_t>(known->bytes.size()) == bytes)
+      std::ranges::copy(known->bytes, place.begin());
+    else
+      draw(place, tensor.type.dtype, out.size());
+    out.push_back({tensor.type, offset});
+  }
+  return out;
+}
+
+std::vector<TensorType> types_of(const std::vector<ManifestTensor>& tensors) {
+  std::vector<TensorType> out;
+  for (const ManifestTensor& tensor : tensors) out.push_back({tensor.type.dtype, tensor.type.shape, {}});
+  return out;
+}
+
+// A process that holds the program with weights and inputs in it.
+struct Ready {
+  runner::Candidate candidate;
+  Manifest manifest;
+  std::vector<TensorType> outputs;
+  int set = 0;
+};
+
+Result<Ready> start(const CollectOptions& options, const device::Built& built, runner::Arena& arena,
+                    std::vector<std::string> around) {
+  runner::Options settled{.device = options.device, .time_limit = options.time_limit};
+  settled.around = std::move(around);
+  STITCH_TRY(runner::Candidate candidate, runner::Candidate::start(settled, arena));
+  STITCH_TRY(runner::Loaded loaded, done(candidate.load(built.library), "loaded"));
+  STITCH_TRY(Manifest manifest, parse_manifest(loaded.manifest));
+  const int64_t mark = arena.mark();
+  STITCH_TRY(auto parameters, in_arena(arena, manifest.signature.parameters, options.weights));
+  STITCH_CHECK(done(candidate.create(parameters), "created"));
+  arena.release_to(mark);
+  STITCH_TRY(auto inputs, in_arena(arena, manifest.signature.inputs, options.weights));
+  STITCH_TRY(const int set, done(candidate.place(inputs), "given its inputs"));
+  arena.release_to(mark);
+  std::vector<TensorType> outputs = types_of(manifest.signature.outputs);
+  return Ready{std::move(candidate), std::move(manifest), std::move(outputs), set};
+}
+
+std::vector<std::string> hottest_kernels(const Timeline& timeline, int count) {
+  std::vector<std::string> out;
+  for (const KernelSum& sum : summarise(timeline).by_name)
+    if (sum.kind == ActivityKind::kernel && std::ssize(out) < count &&
+        std::ranges::find(out, sum.short_name) == out.end())
+      out.push_back(sum.short_name);
+  return out;
+}
+
+// The same call in another process with ncu around it, which replays each kernel for its passes.
+Result<std::vector<KernelMetrics>> count_with_ncu(const CollectOptions& options, const Collected& collected,
+                                                  runner::Arena& arena) {
+  STITCH_TRY(ScratchFolder scratch, ScratchFolder::create("stitch-ncu"));
+  const fs::path log = scratch.path() / "ncu.csv";
+  constexpr int launches_each = 4;
+  NcuOptions asked{.kernels = hottest_kernels(collected.timeline, options.hottest),
+                   .launches = launches_each * options.hottest,
+                   .marked = true,
+                   .log = log};
+  STITCH_TRY(std::vector<std::string> words, ncu_words(asked));
+  if (options.on_progress) options.on_progress("reading hardware counters with ncu");
+  CollectOptions patient = options;
+  patient.time_limit *= 5;
+  std::string printed;
+  auto ready = start(patient, collected.built, arena, std::move(words));
+  if (!ready) return work_error("no_counters", "ncu does not start the program: " + ready.error().message);
+  auto reply = ready->candidate.profile(ready->set, ready->outputs, {.warm = true, .outside = true});
+  printed = ready->candidate.finish();
+  auto text = read_file(log);
+  auto metrics = parse_ncu(text ? *text : printed);
+  if (!metrics && reply.failure)
+    return work_error("no_counters", format("{} ({})", metrics.error().message, reply.failure->message),
+                      metrics.error().fix);
+  return metrics;
+}
+
+void add_counted(Collected& collected, const std::vector<KernelMetrics>& counted) {
+  for (auto& [kernel, known] : collected.metrics)
+    for (const KernelMetrics& one : counted)
+      if (one.kernel == kernel ||
+          (short_name(one.kernel) == short_name(kernel) && !collected.metrics.contains(one.kernel))) {
+        known.values.insert(one.values.begin(), one.values.end());
+        known.sources.insert(known.sources.end(), one.sources.begin(), one.sources.end());
+        break;
+      }
+}
+
+const device::KernelResources* built_as(const device::Built& built, const std::string& kernel) {
+  auto found = std::ranges::find(built.resources, kernel, &device::KernelResources::kernel);
+  return found == built.resources.end() ? nullptr : &*found;
+}
+
+// What the build and the launches tell of each kernel, by its longest launch.
+void add_launches(Collected& collected, const GpuSpec& gpu) {
+  std::map<std::string, const Activity*> longest;
+  std::map<std::string, int> launches;
+  for (const Activity& one : collected.timeline.activities) {
+    if (one.kind != ActivityKind::kernel) continue;
+    const Activity*& known = longest[one.name];
+    ++launches[one.name];
+    if (!known || one.nanoseconds() > known->nanoseconds()) known = &one;
+  }
+  for (const auto& [kernel, launch] : longest) {
+    KernelMetrics metrics = metrics_of_launch(*launch, built_as(collected.built, kernel), gpu);
+    metrics.launches = launches[kernel];
+    if (launch->nanoseconds() > 0 && collected.timeline.times == Times::measured)
+      metrics.values[Metric::duration] = static_cast<double>(launch->nanoseconds()) * 1e-9;
+    collected.metrics[kernel] = std::move(metrics);
+  }
+}
+
+Result<device::Built> build_it(const CollectOptions& options, const Package& package) {
+  device::BuildRequest request{
+      .sources = package.sources, .include_dirs = package.include_dirs, .libraries = package.libraries};
+  for (const fs::path& source : package.sources)
+    if (source.parent_path().filename() == "regions") request.shareable.push_back(source);
+  const bool emulated = options.device == runner::Device::emulated;
+  request.target = emulated ? device::Target::emulated : device::Target::cuda;
+  request.needs = package.manifest.needs;
+  request.count_accesses = emulated && options.counters;
+  if (!options.gpu.architecture.name.empty()) request.architecture = options.gpu.architecture.name;
+  return device::build(request, options.on_progress);
+}
+
+}  // namespace
+
+Result<Collected> collect(const CollectOptions& options) {
+  Collected out;
+  STITCH_TRY(out.package, load_package(options.program));
+  STITCH_TRY(out.built, build_it(options, out.package));
+  STITCH_TRY(runner::Arena arena, runner::Arena::create(int64_t{1} << 20));
+  const bool cuda = options.device == runner::Device::cuda;
+  {
+    std::optional<device::GpuLock> alone;
+    STITCH_TRY(Ready ready, start(options, out.built, arena, {}));
+    if (cuda) {
+      if (options.on_progress) options.on_progress("waiting for the GPU");
+      STITCH_TRY(device::GpuLock lock, device::GpuLock::take());
+      alone.emplace(std::move(lock));
+    }
+    if (options.on_progress) options.on_progress("recording one call");
+    STITCH_TRY(auto activities,
+               done(ready.candidate.profile(ready.set, ready.outputs, {.host_calls = cuda, .warm = cuda}),
+                    "profiled"));
+    out.manifest = std::move(ready.manifest);
+    out.timeline =
+        make_timeline(Side::program, cuda ? options.gpu.name : "emulated GPU", std::move(activities));
+  }
+  if (!cuda) out.missing = "the emulated GPU has no hardware counters";
+  add_launches(out, options.gpu);
+  if (cuda && options.counters) {
+    STITCH_TRY(device::GpuLock alone, device::GpuLock::take());
+    auto counted = count_with_ncu(options, out, arena);
+    if (counted)
+      add_counted(out, *counted);
+    else
+      out.missing = counted.error().message;
+  } else if (cuda) {
+    out.missing = "hardware counters were not asked for";
+  }
+  if (!options.nsys_report.empty()) {
+    auto words = nsys_words(options.nsys_report);
+    if (!words) {
+      out.notes.push_back(words.error().message + ": no " + options.nsys_report.string());
+    } else if (auto ready = start(options, out.built, arena, *std::move(words)); ready) {
+      ready->candidate.profile(ready->set, ready->outputs, {.warm = true, .outside = true});
+      ready->candidate.finish();
+    } else {
+      out.notes.push_back("Nsight Systems does not start the program: " + ready.error().message);
+    }
+  }
+  for (auto& [kernel, metrics] : out.metrics)
+    if (!metrics.counted())
+      metrics.missing = out.missing.empty() ? "not among the hottest kernels" : out.missing;
+  return out;
+}
+
+}  // namespace stitch::profile

@@ -1,0 +1,45 @@
+// A program at work under the profilers: builds it, calls it on the device, and tells what that did.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "device/build.h"
+#include "device/gpu_spec.h"
+#include "graph/safetensors.h"
+#include "profile/metrics.h"
+#include "profile/timeline.h"
+#include "program/package.h"
+#include "runner/candidate.h"
+
+namespace stitch::profile {
+
+struct CollectOptions {
+  fs::path program;  // a program folder or a .cu file
+  runner::Device device = runner::Device::emulated;
+  GpuSpec gpu;           // what it is built for, or estimated for
+  bool counters = true;  // hardware counters of the hottest kernels; on the emulated GPU its own
+  int hottest = 3;       // kernels that counters are read for
+  fs::path nsys_report;  // written by Nsight Systems; empty: none
+  const Safetensors* weights = nullptr;           // of the model; null: random numbers
+  std::chrono::milliseconds time_limit{120'000};  // for one request to the program
+  std::function<void(std::string_view)> on_progress;
+};
+
+struct Collected {
+  Package package;
+  Manifest manifest;  // as the library says it
+  device::Built built;
+  Timeline timeline;
+  std::map<std::string, KernelMetrics> metrics;  // by the kernel's whole name
+  std::string missing;                           // why there are no hardware counters; empty: there are
+  std::vector<std::string> notes;
+};
+
+// Inputs and weights without data of their own are drawn: normal floats, zeros for integers.
+Result<Collected> collect(const CollectOptions& options);
+
+}  // namespace stitch::profile

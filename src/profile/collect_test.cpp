@@ -1,0 +1,47 @@
+// Programs with a known bottleneck on the emulated GPU, which has no times but knows what ran.
+#include "profile/collect.h"
+
+#include <gtest/gtest.h>
+
+#include "profile/regions.h"
+
+namespace stitch::profile {
+namespace {
+
+Result<Collected> collected(const std::string& program) {
+  return collect({.program = fs::path(STITCH_SOURCE_DIR) / "tools/known_bottlenecks" / program,
+                  .gpu = *find_gpu("H200")});
+}
+
+TEST(Collect, TellsWhatRan) {
+  auto copies = collected("copies_to_host.cu");
+  ASSERT_TRUE(copies) << copies.error().text();
+  ASSERT_EQ(copies->timeline.activities.size(), 4u);
+  EXPECT_EQ(copies->timeline.activities[0].name, "halve");
+  EXPECT_EQ(copies->timeline.activities[1].kind, ActivityKind::copy);
+  EXPECT_EQ(copies->timeline.activities[1].bytes, 4 << 12);
+  EXPECT_EQ(copies->timeline.times, Times::none);
+  EXPECT_EQ(copies->metrics.at("halve").launches, 2);
+  EXPECT_FALSE(copies->missing.empty());
+}
+
+TEST(Collect, RefusesWhatIsNoProgram) {
+  auto nothing = collected("missing.cu");
+  ASSERT_FALSE(nothing);
+  EXPECT_EQ(nothing.error().blame, Error::Blame::user);
+}
+
+TEST(Regions, KernelsFindTheirs) {
+  Manifest manifest;
+  manifest.regions = {
+      {.name = "conv1"}, {.name = "fc1_matmul"}, {.name = "fc1_matmul_relu"}, {.name = "fc2"}};
+  auto ran = [](std::string name) { return Activity{.name = std::move(name)}; };
+  const Timeline timeline =
+      make_timeline(Side::program, "emulated",
+                    {ran("conv1_kernel()"), ran("sm90_xmma_gemm"), ran("fc1_matmul_relu(float*)"),
+                     ran("nvjet"), ran("splitK_reduce")});
+  EXPECT_EQ(regions_of(timeline, manifest), (std::vector<int>{0, 1, 2, 3, 3}));
+}
+
+}  // namespace
+}  // namespace stitch::profile

@@ -1,0 +1,129 @@
+#include "prompts/templates.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "base/text.h"
+
+namespace stitch {
+extern const std::span<const std::pair<std::string_view, std::string_view>> embedded_prompts;
+}
+
+namespace stitch::prompts {
+
+namespace {
+
+constexpr uintmax_t most_prompt_bytes = 1 << 20;
+
+// The one table: a prompt, what it is for, and the values that it is given.
+struct Row {
+  const char *name, *purpose, *values;
+};
+constexpr Row rows[] = {
+    {"planner", "a plan document from graph, timeline and ledger",
+     "graph plan timeline hardware numerics catalogue ledger memory schema budget"},
+    {"coder_answer", "one region's CUDA source in one answer",
+     "contract subgraph_pytorch subgraph_text builtin_source builtin_time notes feedback siblings "
+     "function_signature hardware numerics idea"},
+    {"coder_agent", "one region's CUDA source with tools in a folder",
+     "contract subgraph_pytorch subgraph_text builtin_source builtin_time notes feedback siblings "
+     "function_signature hardware numerics idea turns"},
+    {"coder_repair", "a region's source that failed, mended",
+     "contract subgraph_pytorch function_signature siblings feedback hardware numerics notes"},
+    {"coder_program", "a whole program in one source",
+     "task graph abi manifest hardware numerics notes siblings feedback"},
+    {"coder_model_new", "a KernelBench ModelNew in one Python file",
+     "task hardware numerics notes siblings feedback"},
+    {"verifier", "why an attempt failed, or what limits it",
+     "outcome build_log mismatch profile source schema"},
+    {"judge", "an attempt graded by a rubric", "contract source verdict rubric schema"},
+};
+
+Result<void> check_names(const Prompt& prompt) {
+  STITCH_TRY(std::vector<std::string> used, names_in(prompt.text));
+  for (const std::string& name : used) {
+    if (std::ranges::find(prompt.values, name) != prompt.values.end()) continue;
+    auto near = nearest(name, prompt.values);
+    return user_error(
+        "template", format("there is no value {{{{{}}}}}", name),
+        near ? format("did you mean {{{{{}}}}}?", *near) : "one of: " + join(prompt.values, ", "));
+  }
+  return {};
+}
+
+std::vector<std::string> names_of(const std::vector<Prompt>& all) {
+  std::vector<std::string> names;
+  for (const Prompt& prompt : all) names.push_back(prompt.name);
+  return names;
+}
+
+}  // namespace
+
+const std::vector<Prompt>& built_in() {
+  static const std::vector<Prompt> all = [] {
+    std::vector<Prompt> prompts;
+    for (const Row& row : rows) {
+      auto text = std::ranges::find(embedded_prompts, std::string_view(row.name),
+                                    &std::pair<std::string_view, std::string_view>::first);
+      if (text == embedded_prompts.end()) throw Bug(format("prompts/{}.md is missing", row.name));
+      Prompt prompt{row.name, row.purpose, split(row.values, ' '), std::string(text->second), {}};
+      if (auto good = check_names(prompt); !good) throw Bug(prompt.name + ".md: " + good.error().text());
+      prompts.push_back(std::move(prompt));
+    }
+    return prompts;
+  }();
+  return all;
+}
+
+Result<std::vector<Prompt>> with_folder(const fs::path& folder) {
+  std::error_code ec;
+  if (!fs::is_directory(folder, ec))
+    return at(folder.string(),
+              user_error("prompts", "no such folder of prompts", "name a folder of .md files"));
+  std::vector<Prompt> all = built_in();
+  for (const auto& entry : fs::directory_iterator(folder, ec)) {
+    const fs::path& file = entry.path();
+    if (file.extension() != ".md" || file.stem() == "README") continue;
+    auto prompt = std::ranges::find(all, file.stem().string(), &Prompt::name);
+    if (prompt == all.end()) {
+      auto near = nearest(file.stem().string(), names_of(all));
+      return at(file.string(), user_error("prompts", format("there is no prompt '{}'", file.stem().string()),
+                                          near ? format("did you mean {}.md?", *near)
+                                               : "one of: " + join(names_of(all), ", ")));
+    }
+    if (fs::file_size(file, ec) > most_prompt_bytes)
+      return at(file.string(), user_error("prompts", "it is too large for a prompt"));
+    STITCH_TRY(prompt->text, read_file(file));
+    prompt->file = file;
+    if (auto good = check_names(*prompt); !good) return at(file.string(), good.error());
+  }
+  return all;
+}
+
+Result<Prompt> find(const std::vector<Prompt>& all, std::string_view name) {
+  auto found = std::ranges::find(all, name, &Prompt::name);
+  if (found != all.end()) return *found;
+  auto near = nearest(name, names_of(all));
+  return user_error("prompts", format("there is no prompt '{}'", name),
+                    near ? format("did you mean {}?", *near) : "one of: " + join(names_of(all), ", "));
+}
+
+Result<std::string> fill(const Prompt& prompt, const Values& values) {
+  for (const std::string& name : prompt.values)
+    if (!values.contains(name)) throw Bug(format("{}: no value for '{}'", prompt.name, name));
+  for (const auto& [name, value] : values)
+    if (std::ranges::find(prompt.values, name) == prompt.values.end())
+      throw Bug(format("{} has no value '{}'", prompt.name, name));
+  return fill(prompt.text, values);
+}
+
+std::vector<std::string> unused(const Prompt& prompt) {
+  auto used = names_in(prompt.text);
+  std::vector<std::string> out;
+  for (const std::string& name : prompt.values)
+    if (!used || std::ranges::find(*used, name) == used->end()) out.push_back(name);
+  return out;
+}
+
+}  // namespace stitch::prompts

@@ -1,0 +1,48 @@
+#include "serve/roots.h"
+
+#include <algorithm>
+
+#include "base/terminal.h"
+#include "base/text.h"
+
+namespace stitch::serve {
+
+namespace {
+
+bool is_within(const fs::path& path, const fs::path& folder) {
+  auto [at_folder, at_path] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
+  return at_folder == folder.end();
+}
+
+}  // namespace
+
+Result<Roots> Roots::create(const std::vector<std::string>& more) {
+  Roots roots;
+  std::vector<std::string> all = {"."};
+  all.insert(all.end(), more.begin(), more.end());
+  for (const std::string& folder : all) {
+    std::error_code ec;
+    fs::path whole = fs::canonical(folder, ec);
+    if (ec || !fs::is_directory(whole, ec))
+      return at(folder, user_error("root", "no such folder", "--root takes a folder that is there"));
+    roots.folders_.push_back(std::move(whole));
+  }
+  return roots;
+}
+
+Result<fs::path> Roots::resolve(const std::string& argument, const std::string& path) const {
+  const std::string shown = printable(shorten(path, 200));
+  if (path.empty() || path.find('\0') != std::string::npos)
+    return user_error("path", format("'{}' is no path: '{}'", argument, shown));
+  std::error_code ec;
+  fs::path whole = fs::weakly_canonical(folders_.front() / path, ec);
+  if (ec) return user_error("path", format("'{}': {} can't be looked up: {}", argument, shown, ec.message()));
+  if (std::ranges::any_of(folders_, [&](const fs::path& folder) { return is_within(whole, folder); }))
+    return whole;
+  std::vector<std::string> names;
+  for (const fs::path& folder : folders_) names.push_back(folder.string());
+  return user_error("path", format("'{}': {} lies outside of the folders that may be used", argument, shown),
+                    format("use a path below {}, or start the server with --root FOLDER", join(names, ", ")));
+}
+
+}  // namespace stitch::serve

@@ -1,0 +1,38 @@
+// Schemas of tools' arguments, and whether arguments are as they say. A small part of JSON Schema: objects of
+// texts, numbers, flags, lists of texts and nested objects that are not looked into.
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+
+namespace stitch::serve {
+
+enum class Kind : uint8_t { text, flag, integer, texts, object };
+
+struct Argument {
+  std::string name;
+  Kind kind = Kind::text;
+  std::string description;
+  bool required = false;
+  std::vector<std::string> values = {};  // of a text, or of each of several; empty: any
+  int64_t least = 0, most = 0;           // of an integer
+  size_t most_bytes = 4096;              // of a text
+};
+
+std::shared_ptr<const Json> schema_of(std::initializer_list<Argument> arguments);
+
+// Errors name the argument, and the one that was probably meant.
+Result<void> check_arguments(const Json& schema, const Json& arguments);
+
+// Of arguments that were checked.
+std::string text(const Json& arguments, const char* name, std::string otherwise = {});
+bool flag(const Json& arguments, const char* name, bool otherwise = false);
+int64_t integer(const Json& arguments, const char* name, int64_t otherwise);
+std::vector<std::string> texts(const Json& arguments, const char* name);
+
+}  // namespace stitch::serve

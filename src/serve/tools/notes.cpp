@@ -1,0 +1,73 @@
+// notes: what is known about making kernels fast.
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "notes/search.h"
+#include "serve/tools/tools.h"
+
+namespace stitch::serve {
+
+namespace {
+
+Json to_json(const notes::Note& note) {
+  Json json = {
+      {"name", note.name}, {"title", note.title}, {"applies_to", note.applies_to}, {"when", note.when}};
+  if (!note.measured.empty()) json["measured"] = note.measured;
+  return json;
+}
+
+Result<Answer> run(const Workshop& workshop, const Json& arguments) {
+  if (const std::string name = text(arguments, "name"); !name.empty()) {
+    STITCH_TRY(const notes::Note note, notes::find(workshop.notes, name));
+    return Answer{notes::text_of(note), std::make_shared<const Json>(Json{{"notes", {to_json(note)}}}), {}};
+  }
+  std::string architecture;
+  if (const std::string gpu = text(arguments, "gpu"); !gpu.empty()) {
+    auto spec = find_gpu(gpu);
+    STITCH_TRY(architecture, notes::architecture_named(spec ? spec->architecture.name : gpu));
+  }
+  const std::string question = text(arguments, "question");
+  Json list = Json::array();
+  std::string said;
+  if (trim(question).empty()) {
+    for (const notes::Note& note : workshop.notes) {
+      if (!architecture.empty() && !note.applies(architecture)) continue;
+      list.push_back({{"name", note.name}, {"title", note.title}});
+      said += format("{}: {}\n", note.name, note.title);
+    }
+  } else {
+    const auto most = static_cast<size_t>(integer(arguments, "most", 4));
+    for (const notes::Hit& hit : notes::search(workshop.notes, question, most, architecture)) {
+      list.push_back(to_json(*hit.note));
+      said += format("# {} ({})\n{}\n\n", hit.note->title, hit.note->name, notes::text_of(*hit.note));
+    }
+    if (list.empty()) said = "No note shares a word with that. Without 'question' all are listed.\n";
+  }
+  return Answer{std::move(said), std::make_shared<const Json>(Json{{"notes", std::move(list)}}), {}};
+}
+
+}  // namespace
+
+Tool notes_tool(Shared workshop) {
+  return {.name = "notes",
+          .title = "Search technique notes",
+          .description =
+              "Search short notes on CUDA techniques for Ampere, Hopper and Blackwell: memory, tensor cores, "
+              "reductions, "
+              "launches, fusion, libraries, numerics, debugging, traps; with what was measured on an H200. "
+              "Without a "
+              "question all notes are listed.",
+          .schema = schema_of(
+              {{.name = "question", .description = "words to look for: bank conflicts, wgmma, split-K"},
+               {.name = "name", .description = "one note, by its name"},
+               {.name = "gpu", .description = "only notes for this GPU or architecture"},
+               {.name = "most",
+                .kind = Kind::integer,
+                .description = "how many notes (default: 4)",
+                .least = 1,
+                .most = 20}}),
+          .quick = true,
+          .run = [workshop](const Json& arguments, Call&) { return run(*workshop, arguments); }};
+}
+
+}  // namespace stitch::serve

@@ -1,0 +1,120 @@
+// optimize: the whole loop, with its events as progress.
+#include "agents/optimize.h"
+
+#include <nlohmann/json.hpp>
+
+#include "serve/tools/tools.h"
+
+namespace stitch::serve {
+
+namespace {
+
+class Telling final : public agents::EventSink {
+ public:
+  explicit Telling(Call& call) : call_(call) {}
+  void on(const agents::Event& event) override {
+    if (auto text = progress_text(event)) call_.progress(*text);
+    if (auto* warning = std::get_if<agents::Warning>(&event)) warnings.emplace_back(warning->text);
+  }
+  std::vector<std::string> warnings;
+
+ private:
+  Call& call_;
+};
+
+agents::Strategy strategy_named(const std::string& name) {
+  if (name == "direct") return agents::Strategy::direct;
+  if (name == "first") return agents::Strategy::first;
+  return agents::Strategy::step_by_step;
+}
+
+Answer answer_of(const agents::Optimized& optimized, const GpuSpec& gpu, const Telling& told, Call& call) {
+  Answer verdict = answer_of(optimized.verdict, call);
+  const std::string folder = optimized.published.folder.string();
+  Json structured = {{"program", folder},
+                     {"gpu", gpu.name},
+                     {"measured", optimized.ledger.measured},
+                     {"seconds_a_call", optimized.seconds_a_call},
+                     {"floor_seconds", optimized.floor},
+                     {"seconds", optimized.seconds},
+                     {"stopped", optimized.stopped},
+                     {"ledger", to_json(optimized.ledger)},
+                     {"verdict", *verdict.structured}};
+  if (optimized.regions) structured["regions"] = *optimized.regions;
+  if (!told.warnings.empty()) structured["warnings"] = told.warnings;
+  std::string text = table(optimized.ledger, Terminal{}) + "\n" + verdict.text;
+  if (!optimized.ledger.measured) text += "Times are estimates for a " + gpu.name + ".\n";
+  text += "The program: " + folder + "\n";
+  return {std::move(text), std::make_shared<const Json>(std::move(structured)), std::move(verdict.resources)};
+}
+
+Result<Answer> run(const Workshop& workshop, const Json& arguments, Call& call) {
+  agents::OptimizeOptions options;
+  STITCH_TRY(options.model, workshop.roots.resolve("model", text(arguments, "model")));
+  STITCH_TRY(options.out, workshop.roots.resolve("out", text(arguments, "out")));
+  options.overwrite = flag(arguments, "overwrite") ? Overwrite::force : Overwrite::refuse;
+  STITCH_CHECK(OutputFolder::check(options.out, options.overwrite));
+  options.task = task_options_of(workshop, arguments);
+  STITCH_TRY(options.numerics, numerics_of(arguments));
+  STITCH_TRY(options.device, device_of(arguments));
+  STITCH_TRY(options.gpu, gpu_of(arguments));
+  STITCH_TRY(options.plan, plan_document_of(workshop, arguments));
+  options.plan_source = text(arguments, "plan_file", "plan");
+  options.timing = flag(arguments, "timing", true);
+  if (options.device == runner::Device::cuda && options.timing)
+    options.baselines = {"eager", "eager-graph", "compile", "compile-graph"};
+  options.strategy = strategy_named(text(arguments, "strategy"));
+  options.budget = std::chrono::seconds(integer(arguments, "budget_seconds", 180));
+  options.quick = flag(arguments, "quick");
+  options.tune = flag(arguments, "tune", true);
+  options.should_stop = [&] { return call.stopped(); };
+  Telling told(call);
+  options.events = &told;
+  STITCH_TRY(const agents::Optimized optimized, agents::optimize(options));
+  return answer_of(optimized, options.gpu, told, call);
+}
+
+}  // namespace
+
+Tool optimize_tool(Shared workshop) {
+  return {.name = "optimize",
+          .title = "Optimize a model",
+          .description =
+              "Turn a PyTorch model into a verified, faster CUDA program: plan, write and verify step by "
+              "step, keep "
+              "what is better, write the best into a folder. Takes minutes; progress is reported. Cancelled, "
+              "the best "
+              "so far may still be written.",
+          .schema = schema_of(
+              {model_argument(),
+               {.name = "out", .description = "the program's folder", .required = true},
+               numerics_argument(),
+               device_argument(),
+               gpu_argument(),
+               {.name = "budget_seconds",
+                .kind = Kind::integer,
+                .description = "no new step is started after this (default: 180)",
+                .least = 1,
+                .most = 86400},
+               {.name = "strategy",
+                .description =
+                    "step_by_step: plain first, then a step at a time; direct: all steps at once; first: of "
+                    "direct, the first program that passes (default: step_by_step)",
+                .values = {"step_by_step", "direct", "first"}},
+               plan_argument(),
+               {.name = "plan_file", .description = "a file with a plan document"},
+               {.name = "quick",
+                .kind = Kind::flag,
+                .description = "fewer checks of the result (default: false)"},
+               {.name = "timing", .kind = Kind::flag, .description = "time on a GPU (default: true)"},
+               {.name = "tune",
+                .kind = Kind::flag,
+                .description = "tune settings on a GPU at the end (default: true)"},
+               mode_argument(),
+               class_argument(),
+               overwrite_argument()}),
+          .writes_files = true,
+          .run = [workshop](const Json& arguments, Call& call) { return run(*workshop, arguments, call); }};
+}
+
+}  // namespace stitch::serve

@@ -1,0 +1,163 @@
+// Every tool, on the smallest graph there is and the emulated GPU. No Python is needed.
+#include "serve/tools/tools.h"
+
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+#include "serve/testdata/client.h"
+
+namespace stitch::serve {
+namespace {
+
+constexpr const char* tiny = R"(graph "tiny"
+input %x : f32[4,64]
+
+%y = relu(%x) : f32[4,64]
+%z = neg(%y) : f32[4,64]
+
+output %z
+end
+)";
+
+class Tools : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto made = ScratchFolder::create("stitch-tools");
+    ASSERT_TRUE(made);
+    scratch.emplace(*std::move(made));
+    ASSERT_TRUE(write_file(path("tiny.txt"), tiny));
+    auto roots = Roots::create({scratch->path().string()});
+    ASSERT_TRUE(roots) << roots.error().text();
+    auto workshop = std::make_shared<const Workshop>(
+        Workshop{*std::move(roots), "", notes::built_in(), prompts::built_in()});
+    options.tools = all_tools(workshop);
+    client.emplace(options);
+    client->hello();
+  }
+  std::string path(const std::string& name) const { return (scratch->path() / name).string(); }
+
+  std::optional<ScratchFolder> scratch;
+  McpOptions options;
+  std::optional<Client> client;
+};
+
+TEST_F(Tools, ImportSumsUpAGraph) {
+  Json result = client->tool("import", {{"model", path("tiny.txt")}});
+  ASSERT_EQ(result["isError"], false) << Client::said(result);
+  const Json& sum = result["structuredContent"];
+  EXPECT_EQ(sum["nodes"], 2);
+  EXPECT_EQ(sum["inputs"][0]["type"], "f32[4,64]");
+  EXPECT_NE(Client::said(result).find("%z = neg(%y)"), std::string::npos);
+  const Json graph = client->ask("resources/read", {{"uri", sum["graph"]}})["result"]["contents"][0];
+  EXPECT_EQ(graph["text"].get<std::string>(), tiny);
+  EXPECT_EQ(graph["mimeType"], "text/plain");
+}
+
+TEST_F(Tools, PlansAreMadeAndChecked) {
+  Json made = client->tool("plan", {{"model", path("tiny.txt")}, {"gpu", "H100"}});
+  ASSERT_EQ(made["isError"], false) << Client::said(made);
+  EXPECT_EQ(made["structuredContent"]["regions"].size(), 1u);
+  Json plan = made["structuredContent"]["plan"];
+  Json again = client->tool("plan", {{"model", path("tiny.txt")}, {"gpu", "H100"}, {"plan", plan}});
+  ASSERT_EQ(again["isError"], false) << Client::said(again);
+  EXPECT_EQ(again["structuredContent"]["plan"], plan);
+  plan["regions"] = Json::array();
+  Json bad = client->tool("plan", {{"model", path("tiny.txt")}, {"gpu", "H100"}, {"plan", plan}});
+  EXPECT_EQ(bad["isError"], true);
+  EXPECT_EQ(client->tool("plan", {{"model", path("tiny.txt")}, {"gpu", "nothing"}})["isError"], true);
+}
+
+TEST_F(Tools, PathsStayInTheirFolders) {
+  auto complaint = [&](const char* tool, Json arguments) {
+    Json result = client->tool(tool, std::move(arguments));
+    EXPECT_EQ(result["isError"], true) << tool;
+    return Client::said(result);
+  };
+  const std::string outside = "lies outside of the folders that may be used";
+  EXPECT_NE(complaint("import", {{"model", "/etc/passwd"}}).find(outside), std::string::npos);
+  EXPECT_NE(complaint("verify", {{"program", path("../x")}, {"task", path("tiny.txt")}}).find(outside),
+            std::string::npos);
+  EXPECT_NE(
+      complaint("optimize", {{"model", path("tiny.txt")}, {"out", "/tmp"}}).find("'out': /tmp " + outside),
+      std::string::npos);
+  std::error_code ec;
+  fs::create_directory_symlink("/", scratch->path() / "link", ec);
+  ASSERT_FALSE(ec);
+  EXPECT_NE(complaint("import", {{"model", path("link/etc/passwd")}}).find(outside), std::string::npos);
+  EXPECT_NE(complaint("import", {{"model", path("missing.txt")}}).find("missing.txt"), std::string::npos);
+}
+
+// One program through code, verify, write_region and optimize: what was compiled is compiled once.
+TEST_F(Tools, WriteVerifyAndImproveAProgram) {
+  const std::string task = path("tiny.txt"), program = path("program");
+  Json coded = client->tool("code", {{"model", task}, {"out", program}});
+  ASSERT_EQ(coded["isError"], false) << Client::said(coded);
+  const Json region = coded["structuredContent"]["regions"][0];
+  EXPECT_EQ(client->tool("code", {{"model", task}, {"out", task}})["isError"], true);  // a file is there
+
+  const int id =
+      client->start_tool("verify", {{"program", program}, {"task", task}, {"device", "emulated"}}, "v");
+  EXPECT_FALSE(client->notified("notifications/progress").is_null());
+  Json verified = client->answer_to(id)["result"];
+  ASSERT_EQ(verified["isError"], false) << Client::said(verified);
+  ASSERT_EQ(verified["structuredContent"]["passed"], true) << Client::said(verified);
+  Json whole = client->ask(
+      "resources/read", {{"uri", verified["structuredContent"]["verdict"]}})["result"]["contents"][0];
+  auto verdict = parse_json(whole["text"].get<std::string>());
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ((*verdict)["verdict"], "passed");
+
+  // The region's own source, with a mistake, and with a comment.
+  auto source = read_file(scratch->path() / "program" / region["file"].get<std::string>());
+  ASSERT_TRUE(source);
+  std::string wrong = *source;
+  ASSERT_NE(wrong.find("= -y;"), std::string::npos) << wrong;
+  wrong.replace(wrong.find("= -y;"), 5, "= y;");
+  Json arguments = {{"program", program}, {"task", task},       {"region", region["name"]},
+                    {"source", wrong},    {"out", path("new")}, {"device", "emulated"}};
+  Json refused = client->tool("write_region", arguments);
+  ASSERT_EQ(refused["isError"], false) << Client::said(refused);
+  EXPECT_EQ(refused["structuredContent"]["passed"], false);
+  EXPECT_EQ(refused["structuredContent"]["failure"]["gate"], "correctness");
+  EXPECT_FALSE(fs::exists(path("new")));
+  arguments["source"] = "// Mine.\n" + *source;
+  Json accepted = client->tool("write_region", arguments);
+  EXPECT_EQ(accepted["structuredContent"]["passed"], true) << Client::said(accepted);
+  EXPECT_TRUE(
+      read_file(scratch->path() / "new" / region["file"].get<std::string>())->starts_with("// Mine."));
+  arguments["source"] = "this is no CUDA";
+  arguments.erase("out");
+  Json broken = client->tool("write_region", arguments);
+  EXPECT_EQ(broken["structuredContent"]["failure"]["gate"], "build") << Client::said(broken);
+  arguments["region"] = "nothing";
+  EXPECT_NE(Client::said(client->tool("write_region", arguments)).find("has no region 'nothing'"),
+            std::string::npos);
+
+  Json optimized = client->tool("optimize", {{"model", task},
+                                                   {"out", path("best")},
+                                                   {"device", "emulated"},
+                                                   {"strategy", "first"},
+                                                   {"quick", true}});
+  ASSERT_EQ(optimized["isError"], false) << Client::said(optimized);
+  EXPECT_EQ(optimized["structuredContent"]["verdict"]["passed"], true);
+  EXPECT_EQ(optimized["structuredContent"]["measured"], false);
+  EXPECT_TRUE(fs::exists(path("best/program.cu")));
+  EXPECT_LT(optimized.dump().size(), size_t{200} << 10);
+}
+
+TEST_F(Tools, NotesAndPrompts) {
+  Json found = client->tool("notes", {{"question", "bank conflicts"}, {"gpu", "H200"}, {"most", 2}});
+  EXPECT_EQ(found["structuredContent"]["notes"][0]["name"], "shared-memory-banks");
+  EXPECT_EQ(found["structuredContent"]["notes"].size(), 2u);
+  EXPECT_GE(client->tool("notes")["structuredContent"]["notes"].size(), 64u);
+  EXPECT_NE(Client::said(client->tool("notes", {{"name", "wgmma"}})).find("title: wgmma"), std::string::npos);
+  EXPECT_EQ(client->tool("notes", {{"name", "nothing"}})["isError"], true);
+  EXPECT_EQ(client->tool("notes", {{"question", "x"}, {"gpu", "volta"}})["isError"], true);
+  EXPECT_EQ(client->tool("prompts")["structuredContent"]["prompts"].size(), 8u);
+  EXPECT_NE(Client::said(client->tool("prompts", {{"name", "planner"}})).find("{{graph}}"),
+            std::string::npos);
+  EXPECT_EQ(client->tool("prompts", {{"name", "x"}})["isError"], true);
+}
+
+}  // namespace
+}  // namespace stitch::serve

@@ -1,0 +1,64 @@
+// verify: is a program right, how fast is it, and the evidence.
+#include "verify/verify.h"
+
+#include <nlohmann/json.hpp>
+
+#include "serve/tools/judge.h"
+#include "serve/tools/tools.h"
+
+namespace stitch::serve {
+
+Result<verifier::Verdict> judge(const Workshop& workshop, const fs::path& program, const Json& arguments,
+                                bool quick, Call& call) {
+  STITCH_TRY(const fs::path task, workshop.roots.resolve("task", text(arguments, "task")));
+  verifier::VerifyOptions options;
+  options.program = program;
+  STITCH_TRY(options.numerics, numerics_of(arguments));
+  STITCH_TRY(options.device, device_of(arguments));
+  const bool cuda = options.device == runner::Device::cuda;
+  options.baselines = texts(arguments, "baselines");
+  if (!arguments.contains("baselines") && cuda) options.baselines = {"eager", "eager-graph"};
+  options.quick = quick;
+  options.timing = flag(arguments, "timing", true);
+  options.on_progress = [&](std::string_view what) { call.progress(what); };
+  options.on_warning = options.on_notice = options.on_progress;
+  options.should_stop = [&] { return call.stopped(); };
+  return verifier::verify(task, options, task_options_of(workshop, arguments));
+}
+
+Tool verify_tool(Shared workshop) {
+  return {.name = "verify",
+          .title = "Verify a program",
+          .description =
+              "Judge a program folder, a .cu file or a KernelBench ModelNew (.py) for a task: screened, "
+              "built in a "
+              "sandbox, checked against float64 on secret inputs and other weights, region by region, and "
+              "timed beside "
+              "PyTorch on a GPU. The verdict has a gate-by-gate report; the first failing gate says why. "
+              "'quick' has "
+              "fewer inputs and gates: for inner loops.",
+          .schema = schema_of(
+              {{.name = "program",
+                .description = "a program folder, a .cu file, or a .py file with ModelNew",
+                .required = true},
+               task_argument(),
+               numerics_argument(),
+               device_argument(),
+               {.name = "quick", .kind = Kind::flag, .description = "fewer checks (default: false)"},
+               {.name = "timing", .kind = Kind::flag, .description = "time it on a GPU (default: true)"},
+               {.name = "baselines",
+                .kind = Kind::texts,
+                .description = "PyTorch baselines to time beside it (default on a GPU: eager, eager-graph)",
+                .values = {"eager", "eager-graph", "compile", "compile-graph"}},
+               mode_argument(),
+               class_argument()}),
+          .run = [workshop](const Json& arguments, Call& call) -> Result<Answer> {
+            STITCH_TRY(const fs::path program,
+                       workshop->roots.resolve("program", text(arguments, "program")));
+            STITCH_TRY(const verifier::Verdict verdict,
+                       judge(*workshop, program, arguments, flag(arguments, "quick"), call));
+            return answer_of(verdict, call);
+          }};
+}
+
+}  // namespace stitch::serve

@@ -1,0 +1,59 @@
+// What all tools share: where they may read and write, and how they understand the arguments that many of
+// them take.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "device/gpu_spec.h"
+#include "graph/numerics.h"
+#include "import/task.h"
+#include "notes/collection.h"
+#include "plan/document.h"
+#include "prompts/templates.h"
+#include "runner/candidate.h"
+#include "serve/roots.h"
+#include "serve/schema.h"
+#include "serve/tool.h"
+#include "verify/verdict.h"
+
+namespace stitch::serve {
+
+struct Workshop {
+  Roots roots;
+  std::string python;  // empty: the usual one
+  notes::Collection notes;
+  std::vector<prompts::Prompt> prompts;
+};
+using Shared = std::shared_ptr<const Workshop>;
+
+// Arguments that several tools have.
+Argument model_argument();
+Argument task_argument();
+Argument numerics_argument();
+Argument gpu_argument();
+Argument device_argument();
+Argument mode_argument();
+Argument class_argument();
+Argument plan_argument();
+Argument overwrite_argument();
+
+// What they mean.
+Result<Numerics> numerics_of(const Json& arguments);
+Result<GpuSpec> gpu_of(const Json& arguments);  // this machine's unless named, or an H200
+Result<runner::Device> device_of(const Json& arguments);
+TaskOptions task_options_of(const Workshop& workshop, const Json& arguments);
+Result<std::shared_ptr<const Task>> open_model(const Workshop& workshop, const Json& arguments, bool weights,
+                                               Call& call);
+// The built-in Planner's plan, or the one that was given, checked. `graph` and `gpu` outlive it.
+Result<plan::GivenPlan> plan_of(const Workshop& workshop, const Json& arguments, const Graph& graph,
+                                const GpuSpec& gpu);
+// The document of the argument `plan`, an object or a file; null: there is none.
+Result<std::shared_ptr<const Json>> plan_document_of(const Workshop& workshop, const Json& arguments);
+
+// Text of two spaces an indent, broken UTF-8 replaced.
+std::string dump(const Json& document);
+// A verdict in an answer: gates, the failure's evidence, times; the whole is kept.
+Answer answer_of(const verifier::Verdict& verdict, Call& call);
+
+}  // namespace stitch::serve
