@@ -39,6 +39,10 @@ void wait_for_interrupt(sigset_t signals) {
   ::raise(number);
 }
 
+// Threads that a library started before main (OpenBLAS does) don't block the signals, and get them first.
+pthread_t waiter;
+void pass_on(int number) { ::pthread_kill(waiter, number); }
+
 }  // namespace
 
 void clean_up_on_interrupts() {
@@ -46,7 +50,17 @@ void clean_up_on_interrupts() {
   ::sigemptyset(&signals);
   for (int number : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&signals, number);
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  std::thread(wait_for_interrupt, signals).detach();
+  std::thread waiting(wait_for_interrupt, signals);
+  waiter = waiting.native_handle();
+  waiting.detach();
+  for (int number : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before {
+    }, ours{};
+    ours.sa_handler = pass_on;
+    ours.sa_flags = SA_RESTART;
+    if (::sigaction(number, nullptr, &before) == 0 && before.sa_handler == SIG_DFL)
+      ::sigaction(number, &ours, nullptr);
+  }
 }
 
 StopPolitely::StopPolitely() { ++polite; }
