@@ -92,6 +92,11 @@ async def try_tools(s, folder):
 
     optimized = await s.call("optimize", model=task, out="best", device=s.device, strategy="first", quick=True)
     check("optimize", not optimized.is_error and (folder / "best" / "program.cu").exists())
+    profiled = await s.call("profile", target="best", task=task, device=s.device)
+    check("profile", not profiled.is_error and profiled.structured_content["sides"][-1].get("diagnosis") is not None)
+    runs = await s.call("runs")
+    check("runs", runs.is_error or any("mlp" in str(run) for run in runs.structured_content["runs"]),
+          runs.content[0].text[:60] if runs.is_error else f"{runs.structured_content['count']} runs")
     notes = await s.call("notes", question="bank conflicts", gpu="H200")
     check("notes", notes.structured_content["notes"][0]["name"] == "shared-memory-banks")
     prompts = await s.call("prompts", name="coder_answer")

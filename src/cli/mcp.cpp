@@ -6,51 +6,15 @@
 #include <nlohmann/json.hpp>
 
 #include "base/descriptor.h"
-#include "cli/doctor.h"
-#include "cli/report.h"
+#include "cli/mcp_tools.h"
+#include "cli/optimize_record.h"
+#include "cli/runs.h"
 #include "code/catalogue.h"
-#include "graph/text.h"
 #include "serve/tools/tools.h"
 
 namespace stitch {
 
 namespace {
-
-serve::Tool show_tool(serve::Shared workshop) {
-  return {.name = "show",
-          .title = "What a model costs",
-          .description =
-              "A model's graph, FLOPs, bytes and peak memory, its heaviest ops, and the theoretical limit on"
-              " a GPU: what no program can beat.",
-          .schema = serve::schema_of({serve::model_argument(), serve::gpu_argument(), serve::mode_argument(),
-                                      serve::class_argument()}),
-          .run = [workshop](const Json& arguments, serve::Call& call) -> Result<serve::Answer> {
-            STITCH_TRY(const GpuSpec gpu, serve::gpu_of(arguments));
-            STITCH_TRY(const auto task, serve::open_model(*workshop, arguments, false, call));
-            const Report report = make_report(task->graph, serve::text(arguments, "model"), gpu);
-            const std::string uri = call.keep("graph", task->graph.name, print_graph(task->graph));
-            Json structured = report_json(report);
-            structured["graph"] = uri;
-            return serve::Answer{report_text(report, Terminal{}, false) + "\nThe graph: " + uri + "\n",
-                                 std::make_shared<const Json>(std::move(structured)),
-                                 {uri}};
-          }};
-}
-
-serve::Tool doctor_tool() {
-  return {.name = "doctor",
-          .title = "What this machine has",
-          .description =
-              "GPU, driver, CUDA toolkit, libraries, Python and PyTorch, compilers, sandbox: what is there, "
-              "what is missing and what that costs.",
-          .schema = serve::schema_of({}),
-          .run = [](const Json&, serve::Call& call) -> Result<serve::Answer> {
-            call.progress("looking at the machine");
-            const std::vector<Check> checks = examine_machine();
-            return serve::Answer{
-                doctor_text(checks, Terminal{}), std::make_shared<const Json>(doctor_json(checks)), {}};
-          }};
-}
 
 // What was stdin and stdout, for the protocol alone: children and stray prints get /dev/null and stderr
 // instead.
@@ -80,11 +44,32 @@ Result<serve::McpOptions> mcp_options(const McpCommand& command) {
   if (!command.prompts.empty()) {
     STITCH_TRY(prompts, prompts::with_folder(command.prompts));
   }
+  // As `optimize` of the command line would be recorded, so that `runs` shows and resumes it.
+  auto recording = [](const agents::OptimizeOptions& options) -> std::optional<agents::Recording> {
+    const fs::path store = store_file({});
+    if (store.empty() || options.plan) return std::nullopt;
+    const OptimizeCommand as_command{.model = options.model.string(),
+                                     .out = options.out.string(),
+                                     .force = options.overwrite == Overwrite::force,
+                                     .numerics = std::string(name(options.numerics)),
+                                     .device = options.device == runner::Device::cuda ? "cuda" : "emulated",
+                                     .gpu = options.gpu.name,
+                                     .model_class = options.task.model_class,
+                                     .mode = options.task.mode,
+                                     .python = options.task.python,
+                                     .budget = static_cast<int>(options.budget.count()),
+                                     .direct = options.strategy == agents::Strategy::direct,
+                                     .first = options.strategy == agents::Strategy::first,
+                                     .no_timing = !options.timing,
+                                     .quick = options.quick,
+                                     .no_tune = !options.tune};
+    return agents::Recording{.store = store, .options = record_of(as_command), .version = STITCH_VERSION};
+  };
   const auto workshop = std::make_shared<const serve::Workshop>(
-      serve::Workshop{std::move(roots), command.python, notes, prompts});
+      serve::Workshop{std::move(roots), command.python, notes, prompts, recording});
   std::vector<serve::Tool> tools = serve::all_tools(workshop);
   tools.insert(tools.begin() + 1, show_tool(workshop));
-  tools.push_back(doctor_tool());
+  for (const serve::Tool& tool : {profile_tool(workshop), runs_tool(), doctor_tool()}) tools.push_back(tool);
   return serve::McpOptions{.version = STITCH_VERSION,
                            .tools = std::move(tools),
                            .plan_schema = std::make_shared<const Json>(plan::plan_schema(code::catalogue())),

@@ -19,8 +19,9 @@ TEST(McpCommand, HasEveryTool) {
     EXPECT_TRUE(names.insert(tool.name).second) << tool.name;
     EXPECT_GT(tool.description.size(), 40u) << tool.name;
   }
-  EXPECT_EQ(names, (std::set<std::string>{"import", "show", "plan", "code", "region", "write_region",
-                                          "verify", "optimize", "notes", "prompts", "doctor"}));
+  EXPECT_EQ(names,
+            (std::set<std::string>{"import", "show", "plan", "code", "region", "write_region", "verify",
+                                   "optimize", "notes", "prompts", "profile", "runs", "doctor"}));
 }
 
 TEST(McpCommand, ShowsAModel) {

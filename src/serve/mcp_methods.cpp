@@ -116,6 +116,7 @@ Json McpSession::list_resource_templates() const {
   };
   add("verdict/{id}", "a verdict of this session, with all evidence", "application/json");
   add("plan/{id}", "a plan document of this session", "application/json");
+  add("profile/{id}", "a profile of this session, with its timelines", "application/json");
   add("graph/{id}", "a graph of this session, as text", "text/plain");
   add("answer/{id}", "an answer that was too long", "application/json");
   add("notes/{name}", "a technique note", "text/markdown");

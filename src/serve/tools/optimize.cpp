@@ -68,6 +68,7 @@ Result<Answer> run(const Workshop& workshop, const Json& arguments, Call& call) 
   options.quick = flag(arguments, "quick");
   options.tune = flag(arguments, "tune", true);
   options.should_stop = [&] { return call.stopped(); };
+  if (workshop.recording) options.recording = workshop.recording(options);
   Telling told(call);
   options.events = &told;
   STITCH_TRY(const agents::Optimized optimized, agents::optimize(options));

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "agents/optimize.h"
 #include "device/gpu_spec.h"
 #include "graph/numerics.h"
 #include "import/task.h"
@@ -24,6 +25,8 @@ struct Workshop {
   std::string python;  // empty: the usual one
   notes::Collection notes;
   std::vector<prompts::Prompt> prompts;
+  // Where a run of optimize is written down; null: nowhere.
+  std::function<std::optional<agents::Recording>(const agents::OptimizeOptions& options)> recording = nullptr;
 };
 using Shared = std::shared_ptr<const Workshop>;
 

@@ -1,0 +1,160 @@
+#include "cli/mcp_tools.h"
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/doctor.h"
+#include "cli/profile.h"
+#include "cli/profile_document.h"
+#include "cli/report.h"
+#include "cli/runs.h"
+#include "graph/text.h"
+
+namespace stitch {
+
+namespace {
+
+// A command's JSON document, as --json would print it.
+template <class Run, class Command>
+Result<Json> document_of(Run run, const Command& command) {
+  std::ostringstream out, err;
+  Console console{out, err, {}, {}, true};
+  STITCH_CHECK(run(command, console));
+  return parse_json(out.str());
+}
+
+// Timelines are for a page; what they come to is enough here.
+Json without_timelines(Json document) {
+  constexpr size_t most_bytes = 12 << 10;
+  for (Json& side : document["sides"]) {
+    std::vector<std::string> long_ones;
+    for (const auto& [key, value] : side.items())
+      if (key != "regions" && key != "diagnosis" &&
+          value.dump(-1, ' ', false, Json::error_handler_t::replace).size() > most_bytes)
+        long_ones.push_back(key);
+    for (const std::string& key : long_ones) side.erase(key);
+  }
+  return document;
+}
+
+Result<serve::Answer> run_profile_tool(const serve::Workshop& workshop, const Json& arguments,
+                                       serve::Call& call) {
+  ProfileCommand command;
+  STITCH_TRY(const fs::path target, workshop.roots.resolve("target", serve::text(arguments, "target")));
+  command.target = target.string();
+  if (const std::string task = serve::text(arguments, "task"); !task.empty()) {
+    STITCH_TRY(const fs::path path, workshop.roots.resolve("task", task));
+    command.task = path.string();
+  }
+  command.device = serve::text(arguments, "device", "auto");
+  command.gpu = serve::text(arguments, "gpu");
+  command.baseline = serve::text(arguments, "baseline", "eager");
+  command.numerics = serve::text(arguments, "numerics", "default");
+  command.counters = serve::flag(arguments, "counters");
+  const TaskOptions how = serve::task_options_of(workshop, arguments);
+  command.model_class = how.model_class;
+  command.mode = how.mode;
+  command.python = how.python;
+  call.progress("profiling");
+  STITCH_TRY(Json document, document_of(run_profile, command));
+  const std::string uri =
+      call.keep("profile", "profile of " + target.filename().string(), serve::dump(document));
+  std::string text = profile_text(document, Terminal{}) + "With its timelines: " + uri + "\n";
+  document = without_timelines(std::move(document));
+  document["profile"] = uri;
+  return serve::Answer{std::move(text), std::make_shared<const Json>(std::move(document)), {uri}};
+}
+
+}  // namespace
+
+serve::Tool show_tool(serve::Shared workshop) {
+  return {.name = "show",
+          .title = "What a model costs",
+          .description =
+              "A model's graph, FLOPs, bytes and peak memory, its heaviest ops, and the theoretical limit on"
+              " a GPU: what no program can beat.",
+          .schema = serve::schema_of({serve::model_argument(), serve::gpu_argument(), serve::mode_argument(),
+                                      serve::class_argument()}),
+          .run = [workshop](const Json& arguments, serve::Call& call) -> Result<serve::Answer> {
+            STITCH_TRY(const GpuSpec gpu, serve::gpu_of(arguments));
+            STITCH_TRY(const auto task, serve::open_model(*workshop, arguments, false, call));
+            const Report report = make_report(task->graph, serve::text(arguments, "model"), gpu);
+            const std::string uri = call.keep("graph", task->graph.name, print_graph(task->graph));
+            Json structured = report_json(report);
+            structured["graph"] = uri;
+            return serve::Answer{report_text(report, Terminal{}, false) + "\nThe graph: " + uri + "\n",
+                                 std::make_shared<const Json>(std::move(structured)),
+                                 {uri}};
+          }};
+}
+
+serve::Tool doctor_tool() {
+  return {.name = "doctor",
+          .title = "What this machine has",
+          .description =
+              "GPU, driver, CUDA toolkit, libraries, Python and PyTorch, compilers, sandbox: what is there, "
+              "what is missing and what that costs.",
+          .schema = serve::schema_of({}),
+          .run = [](const Json&, serve::Call& call) -> Result<serve::Answer> {
+            call.progress("looking at the machine");
+            const std::vector<Check> checks = examine_machine();
+            return serve::Answer{
+                doctor_text(checks, Terminal{}), std::make_shared<const Json>(doctor_json(checks)), {}};
+          }};
+}
+
+serve::Tool profile_tool(serve::Shared workshop) {
+  return {
+      .name = "profile",
+      .title = "Profile a program or a model",
+      .description =
+          "One call of a program, of PyTorch's model, or of both: kernels, copies, launches and gaps, each "
+          "region's share, and the one bottleneck with a suggestion. On the emulated GPU: counted accesses "
+          "and estimates.",
+      .schema = serve::schema_of(
+          {{.name = "target", .description = "a program folder, a .cu file, or a model", .required = true},
+           {.name = "task",
+            .description = "of a program: its model, for PyTorch's side and the regions' work"},
+           {.name = "baseline",
+            .description = "PyTorch's side (default: eager)",
+            .values = {"none", "eager", "eager-graph", "compile", "compile-graph"}},
+           {.name = "counters",
+            .kind = serve::Kind::flag,
+            .description = "hardware counters of the hottest kernels (default: false)"},
+           serve::device_argument(),
+           serve::gpu_argument(),
+           serve::numerics_argument(),
+           serve::mode_argument(),
+           serve::class_argument()}),
+      .run = [workshop](const Json& arguments, serve::Call& call) {
+        return run_profile_tool(*workshop, arguments, call);
+      }};
+}
+
+serve::Tool runs_tool() {
+  return {.name = "runs",
+          .title = "Earlier runs",
+          .description =
+              "What earlier runs of optimize did on this machine: all of them, the attempts of one, or how "
+              "two differ.",
+          .schema = serve::schema_of({{.name = "action",
+                                       .description = "list, show or diff (default: list)",
+                                       .values = {"list", "show", "diff"}},
+                                      {.name = "runs",
+                                       .kind = serve::Kind::texts,
+                                       .description = "the run to show, or the two to compare, by their ids"},
+                                      {.name = "most",
+                                       .kind = serve::Kind::integer,
+                                       .description = "how many runs to list (default: 30)",
+                                       .least = 1,
+                                       .most = 1000}}),
+          .run = [](const Json& arguments, serve::Call&) -> Result<serve::Answer> {
+            const RunsCommand command{.action = serve::text(arguments, "action", "list"),
+                                      .runs = serve::texts(arguments, "runs"),
+                                      .most = static_cast<int>(serve::integer(arguments, "most", 30))};
+            STITCH_TRY(const Json document, document_of(run_runs, command));
+            return serve::Answer{serve::dump(document), std::make_shared<const Json>(document), {}};
+          }};
+}
+
+}  // namespace stitch
