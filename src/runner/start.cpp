@@ -10,19 +10,6 @@ namespace stitch::runner {
 
 namespace {
 
-Result<fs::path> find_runner() {
-  std::vector<fs::path> places = {executable_folder() / "stitch-runner",
-                                  executable_folder() / "../libexec/stitchcuda/stitch-runner"};
-#ifdef STITCH_RUNNER
-  places.emplace_back(STITCH_RUNNER);
-#endif
-  for (const fs::path& place : places)
-    if (auto program = find_program(place.string())) return *program;
-  return work_error("runner",
-                    format("the program stitch-runner is not beside this one ({})", places.front().string()),
-                    "build or install StitchCUDA again, whole");
-}
-
 // The project's own Python package; its interpreter comes from the options.
 fs::path python_package() {
   std::error_code ignored;
@@ -49,6 +36,19 @@ Result<std::string> sanitizer_library() {
 }
 
 }  // namespace
+
+Result<fs::path> find_runner() {
+  std::vector<fs::path> places = {executable_folder() / "stitch-runner",
+                                  executable_folder() / "../libexec/stitchcuda/stitch-runner"};
+#ifdef STITCH_RUNNER
+  places.emplace_back(STITCH_RUNNER);
+#endif
+  for (const fs::path& place : places)
+    if (auto program = find_program(place.string())) return *program;
+  return work_error("runner",
+                    format("the program stitch-runner is not beside this one ({})", places.front().string()),
+                    "build or install StitchCUDA again, whole");
+}
 
 Result<Started> start_process(const Options& options, const fs::path& scratch, const Arena& arena) {
   Command command;
