@@ -83,7 +83,7 @@ TEST(RunCli, NoCommandIsAMistake) {
   EXPECT_EQ(ran.out, "");
   EXPECT_NE(ran.err.find("error: no command is named\nfix: one of: import, show, plan, code, optimize, "
                          "bench, verify, receipt, "
-                         "package, baselines, doctor\n"),
+                         "package, baselines, profile, doctor\n"),
             std::string::npos)
       << ran.err;
 }

@@ -88,11 +88,10 @@ Result<Started> start_process(const Options& options, const fs::path& scratch, c
     command.extra_environment["LD_PRELOAD"] = library;
     command.extra_environment["ASAN_OPTIONS"] = "detect_leaks=0:abort_on_error=1";
   }
-  if (options.tool.empty() && options.around.empty()) {
+  if (options.tool.empty()) {
     STITCH_TRY(command, sandbox::confine(std::move(command), policy));
   } else {
-    std::vector<std::string> around = options.around;
-    if (around.empty()) around = {"compute-sanitizer", "--tool", options.tool, "--launch-timeout", "60"};
+    std::vector<std::string> around = {"compute-sanitizer", "--tool", options.tool, "--launch-timeout", "60"};
     command.words.insert(command.words.begin(), around.begin(), around.end());
   }
   ProcessLimits limits;
