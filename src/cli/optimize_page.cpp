@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/html.h"
+#include "profile/rules.h"
 
 namespace stitch {
 
@@ -103,6 +104,13 @@ std::string lane(const Json& profile, const std::string& title, double span) {
   return out + "</svg></div>\n";
 }
 
+// What the profile's rules say limits it, where it was measured.
+std::string limited_by(const Json& evidence, const std::string& title) {
+  if (!evidence.contains("diagnosis")) return "";
+  auto diagnosis = profile::diagnosis_from_json(evidence["diagnosis"]);
+  return diagnosis ? format("<p class=\"note\">{}: {}</p>\n", title, escaped(profile::text(*diagnosis))) : "";
+}
+
 }  // namespace
 
 std::string timeline_part(const Json& run) {
@@ -118,7 +126,8 @@ std::string timeline_part(const Json& run) {
   return format("<h2>One call, before and after</h2><p class=\"note\">{}</p>\n",
                 timed ? "Kernels as the profiler saw them; both lanes on one scale."
                       : "Launches in order: the emulated GPU has no meaningful times.") +
-         lane(plain, "plain program", span) + lane(*shipped, "final program", span);
+         lane(plain, "plain program", span) + lane(*shipped, "final program", span) +
+         limited_by(plain, "Plain program") + limited_by(*shipped, "Final program");
 }
 
 namespace {

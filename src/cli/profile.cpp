@@ -72,8 +72,6 @@ std::map<std::string, std::string> sources_of(const Package& package) {
   return out;
 }
 
-std::string dump(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
-
 }  // namespace
 
 Result<int> run_profile(const ProfileCommand& command, Console& console) {
@@ -158,7 +156,7 @@ Result<int> run_profile(const ProfileCommand& command, Console& console) {
   }
   warnings.add_to(document);
   if (console.json) {
-    console.out << dump(document);
+    console.out << document.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
     return 0;
   }
   console.out << profile_text(document, console.out_terminal);

@@ -67,7 +67,7 @@ Json data_of(const Json& document, const std::map<std::string, std::string>& sou
 }
 
 // Inside a script element: no text of others may end it.
-std::string inside_script(const Json& data) {
+std::string as_script_data(const Json& data) {
   std::string out;
   for (char c : data.dump(-1, ' ', true, Json::error_handler_t::replace))
     if (c == '<')
@@ -95,7 +95,7 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Json& document) 
   return out;
 }
 
-std::string cell(const std::string& column, std::string_view look, const std::string& html) {
+std::string profiled_cell(const std::string& column, std::string_view look, const std::string& html) {
   return format("<td class=\"{}\" data-column=\"{}\">{}</td>", look, escaped(column), html);
 }
 
@@ -114,21 +114,23 @@ std::string region_rows(const Json& side, const std::map<std::string, std::strin
       lines.push_back(escaped(line.get<std::string>()));
     const Json diagnosis = region.value("diagnosis", Json::object());
     const double seconds = region.value("seconds", 0.0), gain = diagnosis.value("expected_gain_seconds", 0.0);
-    out +=
-        format("<tr id=\"region-{}\">", i) + cell("region", "text", escaped(word(region, "name"))) +
-        cell("time", "n", seconds > 0 ? seconds_text(seconds) : "–") +
-        cell("share", "n", diagnosis.empty() ? "" : format("{:.0f} %", 100 * diagnosis.value("share", 0.0))) +
-        cell("launches", "n", std::to_string(region.value("launches", 0))) +
-        cell("bound by", "", escaped(word(diagnosis, "bottleneck"))) +
-        cell("suggestion", "long", escaped(word(diagnosis, "suggestion"))) +
-        cell("gain", "n", gain > 0 ? seconds_text(gain) : "") +
-        cell("technique", "text", escaped(word(region, "technique"))) + cell("source", "text", place) +
-        cell("model", "text", join(lines, "<br>")) + "</tr>\n";
+    out += format("<tr id=\"region-{}\">", i) +
+           profiled_cell("region", "text", escaped(word(region, "name"))) +
+           profiled_cell("time", "n", seconds > 0 ? seconds_text(seconds) : "–") +
+           profiled_cell("share", "n",
+                         diagnosis.empty() ? "" : format("{:.0f} %", 100 * diagnosis.value("share", 0.0))) +
+           profiled_cell("launches", "n", std::to_string(region.value("launches", 0))) +
+           profiled_cell("bound by", "", escaped(word(diagnosis, "bottleneck"))) +
+           profiled_cell("suggestion", "long", escaped(word(diagnosis, "suggestion"))) +
+           profiled_cell("gain", "n", gain > 0 ? seconds_text(gain) : "") +
+           profiled_cell("technique", "text", escaped(word(region, "technique"))) +
+           profiled_cell("source", "text", place) + profiled_cell("model", "text", join(lines, "<br>")) +
+           "</tr>\n";
   }
   return out;
 }
 
-std::string regions_part(const Json& side, const std::map<std::string, std::string>& sources) {
+std::string profiled_regions(const Json& side, const std::map<std::string, std::string>& sources) {
   std::string out = "<h2>Regions of the program</h2><div class=\"scroll\"><table><thead><tr>";
   for (auto [title, look] : {std::pair{"region", ""},
                              {"time", "n"},
@@ -203,7 +205,7 @@ std::string profile_page(const Json& document, const std::map<std::string, std::
   std::string tables;
   for (const Json& side : document.at("sides")) {
     body += diagnosis_part(side);
-    if (side.contains("regions") && !side["regions"].empty()) tables += regions_part(side, sources);
+    if (side.contains("regions") && !side["regions"].empty()) tables += profiled_regions(side, sources);
     tables += kernels_part(side) + metrics_part(side);
   }
   for (const Json& note : document.value("notes", Json::array()))
@@ -216,7 +218,7 @@ std::string profile_page(const Json& document, const std::map<std::string, std::
         "<details id=\"source-{}\"><summary><code>{}</code></summary><pre><code>{}</code></pre></details>\n",
         number++, escaped(file), escaped(source));
   body += format("<script type=\"application/json\" id=\"data\">{}</script>\n<script>\n{}\n</script>\n",
-                 inside_script(data_of(document, sources)), embedded_profile_js);
+                 as_script_data(data_of(document, sources)), embedded_profile_js);
   return html_page("Profile of " + (place.has_filename() ? place : place.parent_path()).filename().string(),
                    body);
 }

@@ -1,13 +1,21 @@
 #include "profile/collect.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <random>
 
+#include "base/process.h"
 #include "base/text.h"
+#include "device/emulated/compile.h"
 #include "device/gpu_lock.h"
 #include "profile/ncu.h"
+#include "runner/start.h"
+#include "runner/wire.h"
 
 namespace stitch::profile {
 
@@ -23,7 +31,10 @@ Result<T> done(runner::Reply<T> reply, std::string_view doing) {
 
 // Not zeros, which some units are faster with, and small enough that no sum overflows. As half-precision bit
 // patterns where two bytes are all there is.
-void draw(std::span<std::byte> bytes, DType dtype, uint64_t seed) {
+void draw(std::span<std::byte> all, DType dtype, uint64_t seed) {
+  // The rest repeats the first megabyte or so: an odd number of elements, so that no row is like the next.
+  constexpr size_t drawn = 8 * 131'071;
+  const std::span<std::byte> bytes = all.first(std::min(all.size(), drawn));
   std::minstd_rand random(static_cast<unsigned>(seed + 1));
   auto fill = [&](auto value_of) {
     using Value = decltype(value_of(0.0F));
@@ -48,6 +59,8 @@ void draw(std::span<std::byte> bytes, DType dtype, uint64_t seed) {
       break;
     default: std::ranges::fill(bytes, std::byte{0});
   }
+  for (size_t at = drawn; at < all.size(); at += drawn)
+    std::memcpy(all.data() + at, all.data(), std::min(drawn, all.size() - at));
 }
 
 Result<std::vector<runner::TensorAt>> in_arena(runner::Arena& arena,
@@ -82,11 +95,9 @@ struct Ready {
   int set = 0;
 };
 
-Result<Ready> start(const CollectOptions& options, const device::Built& built, runner::Arena& arena,
-                    std::vector<std::string> around) {
-  runner::Options settled{.device = options.device, .time_limit = options.time_limit};
-  settled.around = std::move(around);
-  STITCH_TRY(runner::Candidate candidate, runner::Candidate::start(settled, arena));
+Result<Ready> start(const CollectOptions& options, const device::Built& built, runner::Arena& arena) {
+  STITCH_TRY(runner::Candidate candidate,
+             runner::Candidate::start({.device = options.device, .time_limit = options.time_limit}, arena));
   STITCH_TRY(runner::Loaded loaded, done(candidate.load(built.library), "loaded"));
   STITCH_TRY(Manifest manifest, parse_manifest(loaded.manifest));
   const int64_t mark = arena.mark();
@@ -109,31 +120,70 @@ std::vector<std::string> hottest_kernels(const Timeline& timeline, int count) {
   return out;
 }
 
+// The same call as a script for a process that a profiler starts: stitch-runner --script.
+struct Script {
+  ScratchFolder folder;
+  std::vector<std::string> command;
+};
+
+Result<Script> script_of(const CollectOptions& options, const Collected& collected, runner::Arena& arena) {
+  STITCH_TRY(ScratchFolder folder, ScratchFolder::create("stitch-profile"));
+  STITCH_TRY(fs::path runner, runner::find_runner());
+  fs::path runtime;
+  if (options.device == runner::Device::emulated) {
+    STITCH_TRY(emulated::Installation installation, emulated::find_installation());
+    runtime = installation.runtime;
+  }
+  const Signature& signature = collected.manifest.signature;
+  STITCH_TRY(auto parameters, in_arena(arena, signature.parameters, options.weights));
+  STITCH_TRY(auto inputs, in_arena(arena, signature.inputs, options.weights));
+  const std::vector<TensorType> outputs = types_of(signature.outputs);
+  auto wire = [](const auto& list) { return runner::to_wire(std::span(list.data(), list.size())); };
+  const Json requests[] = {
+      {{"do", "hello"},
+       {"protocol", runner::protocol_version},
+       {"device", options.device == runner::Device::cuda ? "cuda" : "emulated"},
+       {"order", "forward"},
+       {"runtime", runtime.string()},
+       {"profiler", true}},
+      {{"do", "load"}, {"program", collected.built.library.string()}},
+      {{"do", "create"}, {"parameters", wire(parameters)}},
+      {{"do", "place"}, {"inputs", wire(inputs)}},
+      {{"do", "profile"}, {"set", 0}, {"outputs", wire(outputs)}, {"warm", true}, {"outside", true}}};
+  std::string text;
+  for (const Json& request : requests) text += request.dump() + "\n";
+  const fs::path file = folder.path() / "requests.jsonl";
+  STITCH_CHECK(write_file(file, text));
+  const std::string memory = format("/proc/{}/fd/{}", ::getpid(), arena.descriptor());
+  return Script{std::move(folder), {runner.string(), "--script", file.string(), memory}};
+}
+
 // The same call in another process with ncu around it, which replays each kernel for its passes.
 Result<std::vector<KernelMetrics>> count_with_ncu(const CollectOptions& options, const Collected& collected,
                                                   runner::Arena& arena) {
-  STITCH_TRY(ScratchFolder scratch, ScratchFolder::create("stitch-ncu"));
-  const fs::path log = scratch.path() / "ncu.csv";
   constexpr int launches_each = 4;
   NcuOptions asked{.kernels = hottest_kernels(collected.timeline, options.hottest),
                    .launches = launches_each * options.hottest,
-                   .marked = true,
-                   .log = log};
-  STITCH_TRY(std::vector<std::string> words, ncu_words(asked));
+                   .marked = true};
+  const int64_t mark = arena.mark();
+  STITCH_TRY(Script script, script_of(options, collected, arena));
   if (options.on_progress) options.on_progress("reading hardware counters with ncu");
-  CollectOptions patient = options;
-  patient.time_limit *= 5;
-  std::string printed;
-  auto ready = start(patient, collected.built, arena, std::move(words));
-  if (!ready) return work_error("no_counters", "ncu does not start the program: " + ready.error().message);
-  auto reply = ready->candidate.profile(ready->set, ready->outputs, {.warm = true, .outside = true});
-  printed = ready->candidate.finish();
-  auto text = read_file(log);
-  auto metrics = parse_ncu(text ? *text : printed);
-  if (!metrics && reply.failure)
-    return work_error("no_counters", format("{} ({})", metrics.error().message, reply.failure->message),
-                      metrics.error().fix);
+  auto metrics = run_ncu(script.command, asked, 5 * options.time_limit);
+  arena.release_to(mark);
   return metrics;
+}
+
+// Nsight Systems' own report of the same call; why there is none otherwise.
+Result<void> record_with_nsys(const CollectOptions& options, const Collected& collected,
+                              runner::Arena& arena) {
+  STITCH_TRY(std::vector<std::string> words, nsys_words(options.nsys_report));
+  STITCH_TRY(Script script, script_of(options, collected, arena));
+  words.insert(words.end(), script.command.begin(), script.command.end());
+  if (options.on_progress) options.on_progress("recording one call with Nsight Systems");
+  STITCH_TRY(Finished finished, run({words, {}, options.time_limit}));
+  if (finished.exit_code != 0)
+    return work_error("nsys", "nsys failed: " + trim(finished.error_tail).substr(0, 300));
+  return {};
 }
 
 void add_counted(Collected& collected, const std::vector<KernelMetrics>& counted) {
@@ -194,7 +244,7 @@ Result<Collected> collect(const CollectOptions& options) {
   const bool cuda = options.device == runner::Device::cuda;
   {
     std::optional<device::GpuLock> alone;
-    STITCH_TRY(Ready ready, start(options, out.built, arena, {}));
+    STITCH_TRY(Ready ready, start(options, out.built, arena));
     if (cuda) {
       if (options.on_progress) options.on_progress("waiting for the GPU");
       STITCH_TRY(device::GpuLock lock, device::GpuLock::take());
@@ -221,15 +271,8 @@ Result<Collected> collect(const CollectOptions& options) {
     out.missing = "hardware counters were not asked for";
   }
   if (!options.nsys_report.empty()) {
-    auto words = nsys_words(options.nsys_report);
-    if (!words) {
-      out.notes.push_back(words.error().message + ": no " + options.nsys_report.string());
-    } else if (auto ready = start(options, out.built, arena, *std::move(words)); ready) {
-      ready->candidate.profile(ready->set, ready->outputs, {.warm = true, .outside = true});
-      ready->candidate.finish();
-    } else {
-      out.notes.push_back("Nsight Systems does not start the program: " + ready.error().message);
-    }
+    if (auto recorded = record_with_nsys(options, out, arena); !recorded)
+      out.notes.push_back(format("no {}: {}", options.nsys_report.string(), recorded.error().message));
   }
   for (auto& [kernel, metrics] : out.metrics)
     if (!metrics.counted())

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/process.h"
 #include "profile/regions.h"
 
 namespace stitch::profile {
@@ -23,6 +24,33 @@ TEST(Collect, TellsWhatRan) {
   EXPECT_EQ(copies->timeline.times, Times::none);
   EXPECT_EQ(copies->metrics.at("halve").launches, 2);
   EXPECT_FALSE(copies->missing.empty());
+}
+
+// A profiler that starts the process itself: a script stands in for nsys, and the call runs from a file of
+// requests.
+TEST(Collect, RunsTheCallUnderOtherProfilers) {
+  auto folder = ScratchFolder::create("stitch_nsys_test");
+  ASSERT_TRUE(folder);
+  const fs::path fake = folder->path() / "nsys", report = folder->path() / "call.nsys-rep";
+  ASSERT_TRUE(write_file(fake, "#!/bin/sh\nreport=$7\nshift 7\n\"$@\" && echo fine >\"$report\"\n"));
+  fs::permissions(fake, fs::perms::owner_all);
+  const std::string path = std::getenv("PATH");
+  const CollectOptions options{
+      .program = fs::path(STITCH_SOURCE_DIR) / "tools/known_bottlenecks/copies_to_host.cu",
+      .gpu = *find_gpu("H200"),
+      .nsys_report = report};
+  auto without = collect(options);
+  ::setenv("PATH", (folder->path().string() + ":" + path).c_str(), 1);
+  auto with = collect(options);
+  ::setenv("PATH", path.c_str(), 1);
+  ASSERT_TRUE(with) << with.error().text();
+  EXPECT_TRUE(with->notes.empty()) << with->notes[0];
+  EXPECT_EQ(*read_file(report), "fine\n");
+  ASSERT_TRUE(without);
+  if (!find_program("nsys")) {
+    ASSERT_EQ(without->notes.size(), 1u);
+    EXPECT_NE(without->notes[0].find("not installed"), std::string::npos) << without->notes[0];
+  }
 }
 
 TEST(Collect, RefusesWhatIsNoProgram) {

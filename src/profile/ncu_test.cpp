@@ -55,6 +55,38 @@ TEST(Ncu, SaysWhyThereAreNoCounters) {
   EXPECT_FALSE(parse_ncu("\"a\",\"b\"\n\"c\"\n\"Kernel Name\"\n\"unit\"\n"));
 }
 
+// What run_ncu asks of ncu, by a script in its place: it writes a table where it is told to.
+TEST(Ncu, RunsAroundACommand) {
+  auto folder = ScratchFolder::create("stitch_ncu_test");
+  ASSERT_TRUE(folder);
+  const fs::path fake = folder->path() / "ncu";
+  ASSERT_TRUE(write_file(fake, R"(#!/bin/sh
+echo "$@" >"$(dirname "$0")/words"
+while [ $# -gt 0 ]; do
+  [ "$1" = --log-file ] && log=$2
+  shift
+done
+[ -n "$NCU_REFUSES" ] && { echo "==ERROR== ERR_NVGPUCTRPERM no" >"$log"; exit 1; }
+printf '"ID","Kernel Name","sm__throughput.avg.pct_of_peak_sustained_elapsed"\n"","","%%"\n"0","f","50"\n' >"$log"
+)"));
+  fs::permissions(fake, fs::perms::owner_all);
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", (folder->path().string() + ":" + path).c_str(), 1);
+  auto metrics =
+      run_ncu({"program", "--flag"}, {.kernels = {"f", "operator()"}, .launches = 3, .marked = true},
+              std::chrono::seconds(20));
+  ::setenv("NCU_REFUSES", "1", 1);
+  auto refused = run_ncu({"program"}, {}, std::chrono::seconds(20));
+  ::unsetenv("NCU_REFUSES");
+  ::setenv("PATH", path.c_str(), 1);
+  ASSERT_TRUE(metrics) << metrics.error().text();
+  EXPECT_EQ((*metrics)[0].get(Metric::sm_throughput), 50);
+  auto words = read_file(folder->path() / "words");
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("may not read"), std::string::npos) << refused.error().message;
+  ASSERT_TRUE(words);
+}
+
 TEST(Metrics, ComeFromTheBuildAlone) {
   auto gpu = find_gpu("H200");
   ASSERT_TRUE(gpu);

@@ -122,7 +122,6 @@ Result<Candidate> Candidate::start(const Options& options, Arena& arena) {
                               : std::string(settled.order == ThreadOrder::reversed ? "reverse" : "forward")},
                 {"runtime", started.runtime.string()},
                 {"address_sanitizer", settled.address_sanitizer}};
-  if (!settled.around.empty()) hello["profiler"] = true;
   auto ready = candidate.state_->ask<int>(
       std::move(hello), [](const Json& json, const Answer&) { return json.at("protocol").get<int>(); });
   if (!ready.ok()) {
@@ -189,9 +188,7 @@ Reply<std::monostate> Candidate::unshare() {
   return state_->ask({{"do", "unshare"}});
 }
 
-bool Candidate::can_share() const {
-  return state_->options.python.empty() && state_->options.tool.empty() && state_->options.around.empty();
-}
+bool Candidate::can_share() const { return state_->options.python.empty() && state_->options.tool.empty(); }
 
 Reply<int> Candidate::place(std::span<const TensorAt> inputs) {
   return state_->ask<int>({{"do", "place"}, {"inputs", to_wire(inputs)}},

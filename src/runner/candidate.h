@@ -42,7 +42,6 @@ struct Options {
   // compute-sanitizer's tool around it: memcheck, racecheck, initcheck. Such a tool needs freedoms that the
   // walls refuse, so only the limits stand: for programs that were found right behind the walls.
   std::string tool;
-  std::vector<std::string> around;  // the words of any other such tool, a profiler's: they come before ours
   // Folders it may read besides the system's. A program in one of them is loaded where it lies; any other is
   // copied into the candidate's scratch folder first.
   std::vector<fs::path> readable;

@@ -10,19 +10,6 @@ namespace stitch::runner {
 
 namespace {
 
-Result<fs::path> find_runner() {
-  std::vector<fs::path> places = {executable_folder() / "stitch-runner",
-                                  executable_folder() / "../libexec/stitchcuda/stitch-runner"};
-#ifdef STITCH_RUNNER
-  places.emplace_back(STITCH_RUNNER);
-#endif
-  for (const fs::path& place : places)
-    if (auto program = find_program(place.string())) return *program;
-  return work_error("runner",
-                    format("the program stitch-runner is not beside this one ({})", places.front().string()),
-                    "build or install StitchCUDA again, whole");
-}
-
 // The project's own Python package; its interpreter comes from the options.
 fs::path python_package() {
   std::error_code ignored;
@@ -49,6 +36,19 @@ Result<std::string> sanitizer_library() {
 }
 
 }  // namespace
+
+Result<fs::path> find_runner() {
+  std::vector<fs::path> places = {executable_folder() / "stitch-runner",
+                                  executable_folder() / "../libexec/stitchcuda/stitch-runner"};
+#ifdef STITCH_RUNNER
+  places.emplace_back(STITCH_RUNNER);
+#endif
+  for (const fs::path& place : places)
+    if (auto program = find_program(place.string())) return *program;
+  return work_error("runner",
+                    format("the program stitch-runner is not beside this one ({})", places.front().string()),
+                    "build or install StitchCUDA again, whole");
+}
 
 Result<Started> start_process(const Options& options, const fs::path& scratch, const Arena& arena) {
   Command command;
@@ -88,11 +88,10 @@ Result<Started> start_process(const Options& options, const fs::path& scratch, c
     command.extra_environment["LD_PRELOAD"] = library;
     command.extra_environment["ASAN_OPTIONS"] = "detect_leaks=0:abort_on_error=1";
   }
-  if (options.tool.empty() && options.around.empty()) {
+  if (options.tool.empty()) {
     STITCH_TRY(command, sandbox::confine(std::move(command), policy));
   } else {
-    std::vector<std::string> around = options.around;
-    if (around.empty()) around = {"compute-sanitizer", "--tool", options.tool, "--launch-timeout", "60"};
+    std::vector<std::string> around = {"compute-sanitizer", "--tool", options.tool, "--launch-timeout", "60"};
     command.words.insert(command.words.begin(), around.begin(), around.end());
   }
   ProcessLimits limits;

@@ -11,6 +11,9 @@ struct Started {
   fs::path runtime;  // the emulated GPU's library; empty for cuda
 };
 
+// The executable of the child.
+Result<fs::path> find_runner();
+
 Result<Started> start_process(const Options& options, const fs::path& scratch, const Arena& arena);
 
 }  // namespace stitch::runner

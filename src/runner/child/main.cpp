@@ -1,10 +1,14 @@
 // stitch-runner: holds one candidate and does what the orchestrator asks (../README.md).
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/file.h"
+#include "base/text.h"
 #include "runner/child/session.h"
 #include "runner/wire.h"
 
@@ -63,7 +67,34 @@ int serve() {
   ::_exit(0);
 }
 
+// stitch-runner --script REQUESTS ARENA: the same requests from a file, for profilers that start the process
+// themselves and may not hand descriptors on. The first answer that is no yes ends it.
+int follow(const char* script, const char* arena) {
+  auto text = read_file(script);
+  const int opened = ::open(arena, O_RDWR | O_CLOEXEC);
+  if (!text || opened < 0 || ::dup2(opened, arena_descriptor) < 0) {
+    std::fprintf(stderr, "stitch-runner: cannot read %s or %s\n", script, arena);
+    return 2;
+  }
+  Session session;
+  for (const std::string& line : split(*text, '\n')) {
+    if (line.empty()) continue;
+    auto request = parse_json(line);
+    if (!request) return 2;
+    const Json answer = session.answer(*request);
+    if (answer.value("ok", false)) continue;
+    std::fprintf(stderr, "stitch-runner: %s\n",
+                 answer.dump(-1, ' ', true, Json::error_handler_t::replace).c_str());
+    return 1;
+  }
+  return 0;
+}
+
 }  // namespace
 }  // namespace stitch::runner
 
-int main() { return stitch::runner::serve(); }
+int main(int count, char** words) {
+  using namespace stitch::runner;
+  if (count == 4 && std::string_view(words[1]) == "--script") return follow(words[2], words[3]);
+  return serve();
+}

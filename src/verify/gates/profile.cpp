@@ -50,7 +50,7 @@ std::string memory_text(const Json& memory) {
 }
 
 // What reports read: kernels one by one, and their sums.
-void list(Json& evidence, const profile::Timeline& timeline, const profile::Summary& summed) {
+void list_kernels(Json& evidence, const profile::Timeline& timeline, const profile::Summary& summed) {
   const int64_t first = timeline.activities.front().start_ns;
   for (size_t i = 0; i < std::min(timeline.activities.size(), most_listed); ++i) {
     const profile::Activity& activity = timeline.activities[i];
@@ -153,12 +153,13 @@ Result<Passed> profile(Session& session, Json& evidence) {
   const profile::RegionKernels known =
       cuda && !session.python ? kernels_of_regions(session, attempt) : profile::RegionKernels();
   alone.reset();
-  const profile::Timeline timeline = profile::make_timeline(
-      profile::Side::program, cuda && session.gpu ? session.gpu->name : "emulated GPU", std::move(activities));
+  const profile::Timeline timeline =
+      profile::make_timeline(profile::Side::program, cuda && session.gpu ? session.gpu->name : "emulated GPU",
+                             std::move(activities));
   session.activities = timeline.activities;
   if (session.activities.empty()) return found("no_work", "a call makes the device do nothing at all");
   const profile::Summary summed = profile::summarise(timeline);
-  list(evidence, timeline, summed);
+  list_kernels(evidence, timeline, summed);
   std::string summary = format("{} launches of {} kernels", session.activities.size(), summed.by_name.size());
   if (summed.span_ns > 0)
     summary += format(", {} busy of {}", seconds_text(static_cast<double>(summed.busy_ns) * 1e-9),
