@@ -6,6 +6,7 @@
 #include "agents/recorded_run.h"
 #include "agents/shipped_before.h"
 #include "code/catalogue.h"
+#include "device/gpu_lock.h"
 #include "plan/document.h"
 #include "plan/document_names.h"
 
@@ -71,6 +72,18 @@ Result<std::unique_ptr<RecordedRun>> open_record(const OptimizeOptions& options,
   return std::unique_ptr<RecordedRun>();
 }
 
+// Says who has the GPU while this run waits for it.
+class GpuQueue {
+ public:
+  explicit GpuQueue(EventSink* events) { device::GpuLock::when_waiting(teller<Doing>(events)); }
+  GpuQueue(const GpuQueue&) = delete;
+  GpuQueue& operator=(const GpuQueue&) = delete;
+  ~GpuQueue() {
+    device::GpuLock::when_waiting({});
+    device::GpuLock::introduce("");
+  }
+};
+
 }  // namespace
 
 Result<Optimized> optimize(const OptimizeOptions& asked) {
@@ -94,6 +107,8 @@ Result<Optimized> optimize(const OptimizeOptions& asked) {
   if (session && record)
     STITCH_CHECK(session->go_on(record->conversation(),
                                 [&](std::string_view line) { record->add_to_conversation(line); }));
+  const GpuQueue queue(options.events);
+  if (record) device::GpuLock::introduce("run " + record->id());
   auto open = [&]() -> Result<std::unique_ptr<verifier::Verifier>> {
     return verifier::Verifier::open(std::move(opened), {.numerics = options.numerics,
                                                         .device = options.device,

@@ -45,12 +45,23 @@ Result<FileLock> FileLock::wait(const std::string& name, Kind kind) {
   return file;
 }
 
-Result<std::optional<FileLock>> FileLock::if_free(const std::string& name) {
+Result<std::optional<FileLock>> FileLock::if_free(const std::string& name, Kind kind) {
   STITCH_TRY(FileLock file, open(name));
-  const int why = lock(file.descriptor_, LOCK_EX | LOCK_NB);
+  const int why = lock(file.descriptor_, (kind == Kind::alone ? LOCK_EX : LOCK_SH) | LOCK_NB);
   if (why == EWOULDBLOCK) return std::optional<FileLock>();
   if (why) return cannot_lock(name, why);
   return std::optional<FileLock>(std::move(file));
+}
+
+// A note that can't be written or read is no trouble: the lock holds all the same.
+void FileLock::note(std::string_view holder) const {
+  if (::ftruncate(descriptor_, 0) != 0) return;
+  [[maybe_unused]] const auto written = ::pwrite(descriptor_, holder.data(), holder.size(), 0);
+}
+
+std::string FileLock::noted(const std::string& name) {
+  auto text = read_file(cache_folder() / name);
+  return text && text->size() < 200 ? *std::move(text) : "";
 }
 
 FileLock::~FileLock() {

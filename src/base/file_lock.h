@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/result.h"
@@ -15,8 +16,11 @@ class FileLock {
  public:
   enum class Kind : uint8_t { alone, beside_others };
   static Result<FileLock> wait(const std::string& name, Kind kind = Kind::alone);
-  // Alone, or nothing if somebody has it.
-  static Result<std::optional<FileLock>> if_free(const std::string& name);
+  // Nothing if somebody is in the way.
+  static Result<std::optional<FileLock>> if_free(const std::string& name, Kind kind = Kind::alone);
+  // Who has it, for those who wait; in the file until somebody writes something else.
+  void note(std::string_view holder) const;
+  static std::string noted(const std::string& name);
   FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
   FileLock& operator=(FileLock&&) = delete;
   ~FileLock();

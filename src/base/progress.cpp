@@ -1,7 +1,11 @@
 #include "base/progress.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <iostream>
 
 #include "base/format.h"
 
@@ -27,7 +31,32 @@ std::string bar(double share, bool utf8) {
   return out;
 }
 
+// Escape sequences take no room.
+int columns_of(std::string_view line) {
+  std::string plain;
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '\x1b') {
+      while (i < line.size() && !std::isalpha(static_cast<unsigned char>(line[i]))) ++i;
+      continue;
+    }
+    plain += line[i];
+  }
+  return display_width(plain);
+}
+
+std::string back_to_start(const std::vector<std::string>& drawn, int width) {
+  const int up = rows_of(drawn, width) - 1;
+  return up > 0 ? format("\x1b[{}A\r", up) : "\r";
+}
+
 }  // namespace
+
+int rows_of(const std::vector<std::string>& lines, int width) {
+  int rows = 0;
+  for (const std::string& line : lines)
+    rows += std::max(1, (columns_of(line) + width - 1) / std::max(width, 1));
+  return rows;
+}
 
 std::string progress_line(const ProgressState& state, const Terminal& terminal) {
   constexpr std::array<const char*, 10> dots = {"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"};
@@ -79,17 +108,35 @@ void Progress::watch() {
 void Progress::draw() {
   state_.seconds = std::chrono::duration<double>(Clock::now() - start_).count();
   ++state_.frame;
-  std::string line = progress_line(state_, terminal_);
-  if (terminal_.interactive)
-    out_ << '\r' << line << "\x1b[K" << std::flush;
-  else
-    out_ << line << '\n' << std::flush;
-  drawn_ = true;
+  Terminal now = terminal_;
+  // Whoever watches may have resized it.
+  if (now.interactive && &out_ == &std::cerr) now.width = terminal_of(STDERR_FILENO).width;
+  std::vector<std::string> lines = {progress_line(state_, now)};
+  if (!terminal_.interactive) {
+    out_ << lines[0] << '\n' << std::flush;
+    return;
+  }
+  if (below_)
+    for (std::string& line : below_(now)) lines.push_back(std::move(line));
+  // One write: a screen between two pictures flickers.
+  std::string picture = back_to_start(drawn_, now.width) + lines[0] + "\x1b[K";
+  for (size_t i = 1; i < lines.size(); ++i) picture += '\n' + lines[i] + "\x1b[K";
+  if (lines.size() < drawn_.size()) picture += "\x1b[J";
+  out_ << picture << std::flush;
+  drawn_ = std::move(lines);
 }
 
 void Progress::erase() {
-  if (drawn_ && terminal_.interactive) out_ << "\r\x1b[K" << std::flush;
-  drawn_ = false;
+  if (!drawn_.empty()) {
+    const int width = &out_ == &std::cerr ? terminal_of(STDERR_FILENO).width : terminal_.width;
+    out_ << back_to_start(drawn_, width) << (drawn_.size() > 1 ? "\x1b[J" : "\x1b[K") << std::flush;
+  }
+  drawn_.clear();
+}
+
+void Progress::show_below(Below below) {
+  std::lock_guard lock(mutex_);
+  below_ = std::move(below);
 }
 
 void Progress::detail(std::string_view text) {

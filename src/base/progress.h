@@ -1,14 +1,17 @@
-// One line that says what is going on. On a terminal it is redrawn in place, and gone at the end;
-// elsewhere a plain line appears at most every 10 seconds; when quiet, nothing does.
+// One line that says what is going on, and more below it where somebody has more to say. On a terminal they
+// are redrawn in place, and gone at the end; elsewhere the plain line alone appears at most every 10 seconds;
+// when quiet, nothing does.
 #pragma once
 
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <ostream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/terminal.h"
 
@@ -24,6 +27,8 @@ struct ProgressState {
 };
 // The line for a state, without colours, no wider than the terminal.
 std::string progress_line(const ProgressState& state, const Terminal& terminal);
+// Rows of the screen that lines take once it is `width` columns wide: wider ones are wrapped there.
+int rows_of(const std::vector<std::string>& lines, int width);
 
 class Progress {
  public:
@@ -36,6 +41,10 @@ class Progress {
   void advance(int64_t count = 1);
   // A line of its own that stays, above the updating one.
   void say(std::string_view line);
+  // Lines below the updating one, for a terminal of this width; asked for at every redraw, from another
+  // thread. They may have colours.
+  using Below = std::function<std::vector<std::string>(const Terminal&)>;
+  void show_below(Below below);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -48,7 +57,9 @@ class Progress {
   const bool quiet_;
   const Clock::time_point start_ = Clock::now();
   ProgressState state_;
-  bool drawn_ = false, finished_ = false;
+  Below below_;
+  std::vector<std::string> drawn_;  // on the screen now
+  bool finished_ = false;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::thread watcher_;

@@ -47,5 +47,25 @@ TEST(Progress, SaidLinesStay) {
   EXPECT_EQ(out.str(), "done: a.py\n");
 }
 
+TEST(Progress, LinesBelowAreRedrawnInPlaceAndGoneAtTheEnd) {
+  std::ostringstream out;
+  {
+    Progress progress(out, {.interactive = true, .width = 40}, false, "working");
+    progress.show_below([](const Terminal& terminal) {
+      return std::vector<std::string>{"  \x1b[32mstep\x1b[0m one", format("  width {}", terminal.width)};
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(350));
+  }
+  EXPECT_NE(out.str().find("\n  \x1b[32mstep\x1b[0m one\x1b[K\n  width 40\x1b[K"), std::string::npos);
+  EXPECT_NE(out.str().find("\x1b[2A\r"), std::string::npos);         // over the picture before
+  EXPECT_TRUE(out.str().ends_with("\x1b[2A\r\x1b[J")) << out.str();  // and nothing is left
+}
+
+TEST(Progress, KnowsHowATerminalThatBecameNarrowerWraps) {
+  EXPECT_EQ(rows_of({"12345678", "", "\x1b[32m1234\x1b[0m"}, 80), 3);
+  EXPECT_EQ(rows_of({"12345678", "", "\x1b[32m1234\x1b[0m"}, 4), 4);
+  EXPECT_EQ(rows_of({"123456789"}, 4), 3);
+}
+
 }  // namespace
 }  // namespace stitch

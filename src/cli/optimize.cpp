@@ -15,6 +15,7 @@
 #include "cli/model_options.h"
 #include "cli/optimize_page.h"
 #include "cli/optimize_record.h"
+#include "cli/optimize_view.h"
 #include "cli/output_place.h"
 #include "cli/plan_file.h"
 #include "cli/runs.h"
@@ -22,21 +23,6 @@
 namespace stitch {
 
 namespace {
-
-class OnProgressLine final : public agents::EventSink {
- public:
-  OnProgressLine(Progress& progress, Warnings& warnings)
-      : progress_(progress), warn_(warnings.above(progress)) {}
-  void on(const agents::Event& event) override {
-    if (auto text = progress_text(event)) progress_.detail(*text);
-    if (auto* warning = std::get_if<agents::Warning>(&event)) warn_(warning->text);
-    if (auto* notice = std::get_if<agents::Notice>(&event)) progress_.say(notice->text);
-  }
-
- private:
-  Progress& progress_;
-  std::function<void(std::string_view)> warn_;
-};
 
 // What the budget cut off, and how to get it: a budget for all of it, at the pace of what was tried.
 Json cut_off_json(const agents::Optimized& optimized, int budget) {
@@ -135,8 +121,8 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   Result<agents::Optimized> optimized = work_error("", "");
   {
     Progress progress(console.err, console.err_terminal, console.json, "optimizing");
-    OnProgressLine line(progress, warnings);
-    options.events = &line;
+    OptimizeView view(progress, warnings, options.budget);
+    options.events = &view;
     optimized = agents::optimize(options);
   }
   if (!optimized) return std::move(optimized).error();

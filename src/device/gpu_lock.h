@@ -1,7 +1,10 @@
 // Timing alone on the GPU: processes that prepare, check and compile side by side make room for the clock.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/file_lock.h"
@@ -17,14 +20,24 @@ class GpuLock {
   // of them. Nothing to wait for if this process has the GPU already.
   static Result<GpuLock> share();
   static bool is_held();  // by this process, alone or beside others
-  GpuLock(GpuLock&& other) noexcept : room_(std::move(other.room_)) { other.room_.reset(); }
+
+  // For others who wait meanwhile: what this process is doing, such as "run 1116-kmtz".
+  static void introduce(std::string who);
+  // Told "waiting for the GPU (held by pid 4711, run 1116-kmtz)" whenever this process has to.
+  static void when_waiting(std::function<void(std::string_view)> told);
+  GpuLock(GpuLock&& other) noexcept : room_(std::move(other.room_)), alone_(other.alone_) {
+    other.room_.reset();
+  }
   GpuLock& operator=(GpuLock&&) = delete;
   ~GpuLock();
 
  private:
-  explicit GpuLock(std::optional<FileLock> room) : room_(std::move(room)) {}
+  explicit GpuLock(std::optional<FileLock> room, bool alone = false)
+      : room_(std::move(room)), alone_(alone) {}
   static Result<GpuLock> enter(FileLock::Kind kind);
+  static Result<FileLock> wait_for(const std::string& name, FileLock::Kind kind);
   std::optional<FileLock> room_;  // none of its own: this process has the GPU already
+  bool alone_;
 };
 
 }  // namespace stitch::device

@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <cstdlib>
+#include <mutex>
+#include <thread>
 
 #include "base/file.h"
 
@@ -31,6 +35,37 @@ TEST(GpuLock, IsGivenBackAndTakenOnceAProcess) {
     EXPECT_TRUE(FileLock::wait("gpu.lock", FileLock::Kind::beside_others));
   }
   EXPECT_TRUE(is_free());
+  before ? ::setenv("STITCHCUDA_CACHE", kept.c_str(), 1) : ::unsetenv("STITCHCUDA_CACHE");
+}
+
+TEST(GpuLock, TellsWhoeverWaitsWhoHasIt) {
+  auto scratch = ScratchFolder::create("stitchcuda-gpu-lock");
+  ASSERT_TRUE(scratch);
+  const char* before = std::getenv("STITCHCUDA_CACHE");
+  const std::string kept = before ? before : "";
+  ::setenv("STITCHCUDA_CACHE", scratch->path().c_str(), 1);
+  std::mutex mutex;
+  std::vector<std::string> told;
+  GpuLock::introduce("run 1116-kmtz");
+  GpuLock::when_waiting([&](std::string_view text) {
+    std::lock_guard hold(mutex);
+    told.emplace_back(text);
+  });
+  auto count = [&] {
+    std::lock_guard hold(mutex);
+    return told.size();
+  };
+  std::optional<GpuLock> first(*GpuLock::take());
+  EXPECT_EQ(count(), 0u);
+  std::thread second([] { EXPECT_TRUE(GpuLock::take()); });
+  while (count() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  first.reset();
+  second.join();
+  EXPECT_EQ(told, std::vector<std::string>{
+                      format("waiting for the GPU (held by pid {}, run 1116-kmtz)", ::getpid())});
+  EXPECT_EQ(FileLock::noted("gpu.lock"), "");
+  GpuLock::introduce("");
+  GpuLock::when_waiting({});
   before ? ::setenv("STITCHCUDA_CACHE", kept.c_str(), 1) : ::unsetenv("STITCHCUDA_CACHE");
 }
 
