@@ -1,6 +1,7 @@
 // The two kinds of failure, as two types.
 //   Error: something expected to go wrong (a user's mistake, a disk that is full). Travels in Result<T>.
-//   Bug:   something that can't happen. Thrown, never caught below main (or a test).
+//   Bug:   something that can't happen. Thrown, and caught in main (or a test), or by contained()
+//          (base/contained.h) where one piece of work must not take the others along.
 #pragma once
 
 #include <optional>

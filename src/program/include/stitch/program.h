@@ -62,8 +62,8 @@ STITCH_EXPORT const char* stitch_last_error(void);
 
 /* Optional: one region alone, by its index in the manifest, on tensors in the region's own contract. Only for
  * checking: stitch_run never calls it. A shipped program has it all the same, because a Verifier checks
- * regions alone in the very library that was measured and is delivered. A manifest that names regions promises
- * it; a program without it has an empty list of regions. */
+ * regions alone in the very library that was measured and is delivered. A manifest that names regions
+ * promises it; a program without it has an empty list of regions. */
 STITCH_EXPORT int stitch_run_region(StitchProgram*, int region, const StitchTensor* in, int n_in,
                                     StitchTensor* out, int n_out, void* stream);
 
