@@ -82,8 +82,8 @@ TEST(RunCli, NoCommandIsAMistake) {
   EXPECT_EQ(ran.code, 2);
   EXPECT_EQ(ran.out, "");
   EXPECT_NE(ran.err.find("error: no command is named\nfix: one of: import, show, plan, code, optimize, "
-                         "bench, verify, receipt, "
-                         "package, baselines, llm, doctor\n"),
+                         "bench, calibrate, runs, memory, verify, receipt, package, baselines, notes, "
+                         "prompts, mcp, llm, profile, init, doctor\n"),
             std::string::npos)
       << ran.err;
 }
