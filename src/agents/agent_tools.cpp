@@ -30,7 +30,7 @@ struct AgentTools::Row {
   Tool tool;
 };
 
-const std::vector<AgentTools::Row>& AgentTools::table() {
+const std::vector<AgentTools::Row>& AgentTools::rows_of_tools() {
   const Json none = Json::object();
   static const std::vector<Row> rows = {
       {{"list_files", "The files there are.", schema(none, {})}, &AgentTools::list_files},
@@ -55,7 +55,7 @@ const std::vector<AgentTools::Row>& AgentTools::table() {
 const std::vector<llm::ToolSpec>& AgentTools::specs() {
   static const std::vector<llm::ToolSpec> all = [] {
     std::vector<llm::ToolSpec> out;
-    for (const Row& row : table()) out.push_back(row.spec);
+    for (const Row& row : rows_of_tools()) out.push_back(row.spec);
     return out;
   }();
   return all;
@@ -75,7 +75,7 @@ std::optional<std::string> AgentTools::written() const {
 
 Result<std::string> AgentTools::call(const llm::ToolCall& call) {
   STITCH_TRY(Json arguments, llm::tool_arguments(call, specs()));
-  for (const Row& row : table())
+  for (const Row& row : rows_of_tools())
     if (row.spec.name == call.name) return (this->*row.tool)(arguments);
   return work_error("llm_answer", "there is no such tool");
 }

@@ -26,7 +26,7 @@ class AgentTools {
  private:
   using Tool = Result<std::string> (AgentTools::*)(const Json& arguments);
   struct Row;
-  static const std::vector<Row>& table();
+  static const std::vector<Row>& rows_of_tools();
 
   Result<std::string> list_files(const Json& arguments);
   Result<std::string> read_file(const Json& arguments);

@@ -13,8 +13,6 @@ namespace stitch::agents {
 
 namespace {
 
-std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
 std::string_view name_of(Judging judging) {
   constexpr std::array<std::string_view, 3> names = {"quickly", "wholly", "as shipped"};
   return names[static_cast<size_t>(judging)];
@@ -31,7 +29,7 @@ class Recorder {
       body_["predicted_seconds"] = proposal->predicted_seconds;
       body_["judging"] = name_of(proposal->judging);
       if (!proposal->settings.empty()) body_["settings"] = proposal->settings;
-      body_["plan"] = keep(dumped(plan::to_json(context_, proposal->plan)));
+      body_["plan"] = keep(line_text(plan::to_json(context_, proposal->plan)));
     }
     return made("step");
   }
@@ -39,7 +37,7 @@ class Recorder {
     body_ = {{"step", event.step}, {"attempt", event.attempt}, {"outcome", name(event.outcome)}};
     if (event.contents)
       for (const auto& [path, text] : event.contents->sources) body_["sources"][path] = keep(text);
-    if (event.verdict) body_["verdict"] = keep(dumped(verifier::to_document(*event.verdict)));
+    if (event.verdict) body_["verdict"] = keep(line_text(verifier::to_document(*event.verdict)));
     return made("attempt");
   }
   std::optional<EventRecord> operator()(const StepEnded& event) {
@@ -63,7 +61,7 @@ class Recorder {
   }
   std::optional<EventRecord> operator()(const Shipped& event) {
     body_ = {{"program", fs::absolute(event.program).string()},
-             {"verdict", keep(dumped(verifier::to_document(event.verdict)))}};
+             {"verdict", keep(line_text(verifier::to_document(event.verdict)))}};
     return made("shipped");
   }
   std::optional<EventRecord> operator()(const Warning& event) {
@@ -83,7 +81,7 @@ class Recorder {
     return hash;
   }
   std::optional<EventRecord> made(const char* kind) {
-    return EventRecord{kind, dumped(body_), std::move(blobs_)};
+    return EventRecord{kind, line_text(body_), std::move(blobs_)};
   }
 
   const plan::Context& context_;
@@ -102,7 +100,7 @@ std::string identity_of(const std::string& kind, const std::string& body) {
   if (!json || !json->is_object()) return kind;
   std::string out = kind;
   for (const char* key : {"step", "attempt", "outcome", "plan", "sources", "text"})
-    if (auto found = json->find(key); found != json->end()) out += '\n' + dumped(*found);
+    if (auto found = json->find(key); found != json->end()) out += '\n' + line_text(*found);
   return out;
 }
 

@@ -16,5 +16,9 @@ Result<Json> parse_json(std::string_view text);
 Json to_json(const Error& error);
 // The text under `key` of an object, empty if there is none.
 std::string word(const Json& object, const char* key);
+// Indented, with a newline at the end; broken UTF-8 is replaced. For files and for --json.
+std::string document_text(const Json& json);
+// The same in one line, without a newline.
+std::string line_text(const Json& json);
 
 }  // namespace stitch

@@ -96,7 +96,8 @@ Result<int> run_calibrate(const CalibrateCommand& command, Console& console) {
                {.header = "compute", .align = Column::Align::right, .optional = 1},
                {.header = "on top", .align = Column::Align::right, .optional = 1}});
   for (const auto& [way, own] : ways) {
-    const Calibrated* fitted = calibration.find(way);
+    auto found = calibration.techniques.find(way);
+    const Calibrated* fitted = found == calibration.techniques.end() ? nullptr : &found->second;
     table.add_row({way, std::to_string(own.size()), error_text(plan::error_of(own, nullptr)),
                    fitted ? error_text(plan::error_of(own, &calibration)) : "too few",
                    fitted ? format("{:.2f}", fitted->memory) : "", fitted ? format("{:.2f}", fitted->compute) : "",

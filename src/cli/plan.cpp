@@ -19,10 +19,6 @@ namespace stitch {
 
 namespace {
 
-std::string dump(const Json& document) {
-  return document.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
-}
-
 Result<plan::GivenPlan> plan_for(const PlanCommand& command, const Graph& graph, const GpuSpec& gpu,
                                  Numerics numerics) {
   if (!command.plan.empty()) return read_plan_file(command.plan, graph, gpu, numerics);
@@ -35,7 +31,7 @@ Result<plan::GivenPlan> plan_for(const PlanCommand& command, const Graph& graph,
 
 Result<int> run_plan(const PlanCommand& command, Console& console) {
   if (command.schema) {
-    console.out << dump(plan::plan_schema(code::catalogue()));
+    console.out << document_text(plan::plan_schema(code::catalogue()));
     return 0;
   }
   if (command.model.empty())
@@ -56,7 +52,7 @@ Result<int> run_plan(const PlanCommand& command, Console& console) {
     STITCH_CHECK(code::write_program(context, plan));  // can every region be written?
   if (!command.out.empty())
     STITCH_CHECK(
-        write_output_file(command.out, dump(plan::to_json(context, plan)), overwrite_if(command.force)));
+        write_output_file(command.out, document_text(plan::to_json(context, plan)), overwrite_if(command.force)));
   if (!command.html.empty()) {
     Report report = make_report(graph, command.model, gpu);
     report.frames.resize(graph.nodes.size());
@@ -68,7 +64,7 @@ Result<int> run_plan(const PlanCommand& command, Console& console) {
   if (console.json) {
     Json document = plan::to_json(context, plan);
     warnings.add_to(document);
-    console.out << dump(document);
+    console.out << document_text(document);
   } else {
     console.out << plan::text(context, plan, console.out_terminal);
   }

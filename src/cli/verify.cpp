@@ -53,8 +53,6 @@ Result<verifier::VerifyOptions> options_of(const VerifyCommand& command) {
   return options;
 }
 
-std::string dump(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
-
 }  // namespace
 
 Result<int> run_verify(const VerifyCommand& command, Console& console) {
@@ -77,9 +75,9 @@ Result<int> run_verify(const VerifyCommand& command, Console& console) {
   Json document = to_json(*verdict);
   warnings.add_to(document);
   if (!command.receipt.empty() && verdict->passed()) remember_output_file(command.receipt);
-  if (!command.out.empty()) STITCH_CHECK(write_output_file(command.out, dump(document), overwrite));
+  if (!command.out.empty()) STITCH_CHECK(write_output_file(command.out, document_text(document), overwrite));
   if (console.json)
-    console.out << dump(document);
+    console.out << document_text(document);
   else
     console.out << table(*verdict, console.out_terminal);
   return verdict->passed() ? 0 : 1;
@@ -107,7 +105,7 @@ Result<int> run_receipt(const ReceiptCommand& command, Console& console) {
     Json json = {{"passed", check->passed}, {"differences", check->differences}};
     if (check->verdict) json["verdict"] = to_json(*check->verdict);
     warnings.add_to(json);
-    console.out << dump(json);
+    console.out << document_text(json);
   } else {
     if (check->verdict) console.out << table(*check->verdict, console.out_terminal) << '\n';
     for (const std::string& difference : check->differences) console.out << "differs: " << difference << '\n';

@@ -16,6 +16,12 @@ Error wrong(const std::string& where, std::string what) {
 
 }  // namespace
 
+const Calibrated* Calibration::find(std::string_view way) const {
+  for (std::string_view each : {way, way.substr(0, way.find(' ')), std::string_view("all")})
+    if (auto found = techniques.find(each); found != techniques.end()) return &found->second;
+  return nullptr;
+}
+
 Json to_json(const Calibration& calibration) {
   Json techniques = Json::object();
   for (const auto& [way, each] : calibration.techniques)

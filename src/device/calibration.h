@@ -24,10 +24,9 @@ struct Calibration {
   std::string made;  // the day, and from what: for people
   std::map<std::string, Calibrated, std::less<>> techniques;
 
-  const Calibrated* find(std::string_view way) const {
-    auto found = techniques.find(way);
-    return found == techniques.end() ? nullptr : &found->second;
-  }
+  // A way that nobody measured is taken for the technique's others, and a technique for all of them: else
+  // what was never tried would look cheaper than what was. Null: nothing was measured.
+  const Calibrated* find(std::string_view way) const;
 };
 
 Json to_json(const Calibration& calibration);

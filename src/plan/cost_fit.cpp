@@ -14,6 +14,9 @@ double off(double predicted, double measured) {
   return std::abs(std::log(predicted / measured));
 }
 
+// Three digits: more than was measured, and a file that people can read.
+double to_digits(double value) { return std::stod(format("{:.3g}", value)); }
+
 // Steps of an eighth, which is finer than the measurements agree.
 std::vector<double> factors() {
   std::vector<double> out;
@@ -53,6 +56,9 @@ Calibrated fit_way(std::span<const CostSample* const> samples) {
     better |= try_all(&Calibrated::seconds, additions());
     if (!better) break;
   }
+  best.memory = to_digits(best.memory);
+  best.compute = to_digits(best.compute);
+  best.seconds = to_digits(best.seconds);
   return best;
 }
 
@@ -91,7 +97,9 @@ CostError error_of(std::span<const CostSample> samples, const Calibration* calib
 Calibration fit(std::span<const CostSample> samples, std::string gpu, std::string made) {
   std::map<std::string, std::vector<const CostSample*>> ways;
   for (const CostSample& each : samples)
-    if (each.measured > 0) ways[each.way].push_back(&each);
+    if (each.measured > 0)
+      for (std::string way : {each.way, each.way.substr(0, each.way.find(' ')), std::string("all")})
+        ways[way].push_back(&each);
   Calibration out{std::move(gpu), std::move(made), {}};
   for (const auto& [way, own] : ways)
     if (std::ssize(own) >= least_samples) out.techniques[way] = fit_way(own);
