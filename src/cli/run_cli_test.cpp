@@ -62,8 +62,8 @@ TEST(RunCli, UsageShowsWhatIsRequired) {
 }
 
 TEST(RunCli, HelpSpeaksAsOtherToolsDo) {
-  for (const char* command : {"import", "show", "plan", "code", "optimize", "bench", "verify", "receipt",
-                              "package", "baselines", "doctor"}) {
+  for (const char* command : {"import", "show", "plan", "code", "optimize", "bench", "runs", "memory",
+                              "verify", "receipt", "package", "baselines", "init", "doctor"}) {
     std::string help = run({command, "--help"}).out;
     EXPECT_NE(help.find("show this help"), std::string::npos) << command;
     for (const char* odd : {"unless told", "several too", "say w", "Say ", "comes to", "soonest", "judged"})
@@ -82,8 +82,8 @@ TEST(RunCli, NoCommandIsAMistake) {
   EXPECT_EQ(ran.code, 2);
   EXPECT_EQ(ran.out, "");
   EXPECT_NE(ran.err.find("error: no command is named\nfix: one of: import, show, plan, code, optimize, "
-                         "bench, verify, receipt, "
-                         "package, baselines, doctor\n"),
+                         "bench, runs, memory, verify, receipt, "
+                         "package, baselines, init, doctor\n"),
             std::string::npos)
       << ran.err;
 }
