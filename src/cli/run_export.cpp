@@ -8,10 +8,6 @@
 
 namespace stitch {
 
-namespace {
-
-}  // namespace
-
 // Each attempt's sources, plan and verdict as files: for other tools, and for whoever wants to look.
 Result<int> export_run(const RunsCommand& command, const store::RunStore& store, const store::Run& run,
                        Console& console) {

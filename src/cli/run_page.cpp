@@ -20,7 +20,7 @@ namespace {
 constexpr size_t most_lines = 400;  // of a file's difference
 
 std::string diff_html(const std::vector<DiffLine>& lines) {
-  std::string out = "<pre class=\"diff\" tabindex=\"0\">";
+  std::string out = "<pre class=\"diff\">";
   for (size_t i = 0; i < lines.size() && i < most_lines; ++i) {
     const DiffLine& line = lines[i];
     const char* look = line.kind == DiffLine::Kind::added     ? "ins"

@@ -16,8 +16,6 @@ namespace stitch {
 
 namespace {
 
-constexpr auto no_throw = Json::error_handler_t::replace;
-
 Result<int> list(const RunsCommand& command, store::RunStore& store, Console& console) {
   STITCH_TRY(std::vector<store::Run> runs, store.list());
   const size_t all = runs.size();
