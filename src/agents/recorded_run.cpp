@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t observations_an_event = 1000;
 
-std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string one_line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 Json document_of(const Error& error) {
   return {{"message", error.message},
@@ -132,7 +132,7 @@ void RecordedRun::attach(const plan::Context& context, Brains& brains, OptimizeO
   } else {
     if (recording_.memory)
       if (auto last = memory.last()) until = *last;
-    append("begin", dumped({{"pytorch_tf32", facts_of(context)}, {"memory", until}}));
+    append("begin", one_line({{"pytorch_tf32", facts_of(context)}, {"memory", until}}));
   }
   const bool once = options.strategy != Strategy::step_by_step;
   if (until > 0 && !options.plan)
@@ -186,17 +186,17 @@ void RecordedRun::answered(const std::string& key, const Answer& answer) {
   Json body = {{"key", key}};
   std::vector<std::string> blobs;
   if (answer) {
-    blobs.push_back(dumped(verifier::to_document(*answer)));
+    blobs.push_back(one_line(verifier::to_document(*answer)));
     body["verdict"] = store::blob_hash(blobs.back());
   } else {
     body["error"] = document_of(answer.error());
   }
-  append("answer", dumped(body), blobs);
+  append("answer", one_line(body), blobs);
 }
 
 void RecordedRun::add_to_conversation(std::string_view line) {
   conversation_.emplace_back(line);
-  append("conversation", dumped({{"line", store::blob_hash(line)}}), {conversation_.back()});
+  append("conversation", one_line({{"line", store::blob_hash(line)}}), {conversation_.back()});
 }
 
 void RecordedRun::on(const Event& event) {

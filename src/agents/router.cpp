@@ -6,7 +6,7 @@ namespace stitch::agents {
 
 namespace {
 
-constexpr std::array table = {
+constexpr std::array rows = {
     // of a step: what came back, if, what is next
     Row{Outcome::better, Condition::always, Action::commit},
     Row{Outcome::not_better, Condition::tries_left, Action::revise},
@@ -47,10 +47,10 @@ bool holds(Condition condition, const Circumstances& circumstances) {
 
 }  // namespace
 
-std::span<const Row> router_table() { return table; }
+std::span<const Row> router_table() { return rows; }
 
 Action route(Outcome came_back, const Circumstances& circumstances) {
-  for (const Row& row : table)
+  for (const Row& row : rows)
     if (row.came_back == came_back && holds(row.when, circumstances)) return row.next;
   throw Bug("nobody asks what comes after a step that was left out");
 }

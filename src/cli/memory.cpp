@@ -13,7 +13,7 @@ namespace stitch {
 
 namespace {
 
-std::string dumped(const Json& json) {
+std::string memory_text(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
@@ -57,7 +57,7 @@ Result<int> show(const MemoryCommand& command, const store::Memory& memory, Cons
       if (kind.best > 0) one["best_seconds"] = kind.best;
       json["kinds"].push_back(std::move(one));
     }
-    console.out << dumped(json);
+    console.out << memory_text(json);
     return 0;
   }
   if (kinds.empty()) {
@@ -99,7 +99,7 @@ Result<int> export_lines(const MemoryCommand& command, const store::Memory& memo
   }
   STITCH_CHECK(write_output_file(command.out, lines, overwrite_if(command.force)));
   if (console.json)
-    console.out << dumped({{"file", command.out}, {"observations", count}});
+    console.out << memory_text({{"file", command.out}, {"observations", count}});
   else
     console.out << format("{}: {} observations\n", command.out, count);
   return 0;
@@ -110,7 +110,7 @@ Result<int> merge(const MemoryCommand& command, store::Memory& memory, Console& 
   auto merged = memory.merge(lines);
   if (!merged) return within(command.what, std::move(merged).error());
   if (console.json)
-    console.out << dumped({{"added", merged->added}, {"known", merged->known}});
+    console.out << memory_text({{"added", merged->added}, {"known", merged->known}});
   else
     console.out << format("{} observations added, {} were known\n", merged->added, merged->known);
   return 0;
@@ -122,7 +122,7 @@ Result<int> forget(const MemoryCommand& command, store::Memory& memory, Console&
                       "name a graph or a kind of region, or add --force");
   STITCH_TRY(int64_t forgotten, memory.forget(command.what));
   if (console.json)
-    console.out << dumped({{"forgotten", forgotten}});
+    console.out << memory_text({{"forgotten", forgotten}});
   else
     console.out << format("{} observations forgotten\n", forgotten);
   return 0;

@@ -10,7 +10,7 @@ namespace stitch {
 
 namespace {
 
-std::string dumped(const Json& json) {
+std::string export_text(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
@@ -57,12 +57,12 @@ Result<int> export_run(const RunsCommand& command, const store::RunStore& store,
     conversation += line + '\n';
   }
   if (!conversation.empty()) STITCH_CHECK(write("conversation.jsonl", conversation));
-  STITCH_CHECK(write("run.json", dumped(json)));
+  STITCH_CHECK(write("run.json", export_text(json)));
   STITCH_TRY(Published published, folder.publish());
   if (console.json) {
     Json said = {{"run", run.id}, {"attempts", number}};
     add_place(said, "folder", published, out.string());
-    console.out << dumped(said);
+    console.out << export_text(said);
   } else {
     console.out << said_of(published, out.string())
                 << format("{}: {} attempts of the run {}\n", place_of(published, out.string()), number,

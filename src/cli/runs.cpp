@@ -16,9 +16,9 @@ namespace stitch {
 
 namespace {
 
-constexpr auto no_throw = Json::error_handler_t::replace;
+constexpr auto no_runs_throw = Json::error_handler_t::replace;
 
-std::string dumped(const Json& json) { return json.dump(2, ' ', false, no_throw) + '\n'; }
+std::string runs_text(const Json& json) { return json.dump(2, ' ', false, no_runs_throw) + '\n'; }
 
 Result<int> list(const RunsCommand& command, store::RunStore& store, Console& console) {
   STITCH_TRY(std::vector<store::Run> runs, store.list());
@@ -28,7 +28,7 @@ Result<int> list(const RunsCommand& command, store::RunStore& store, Console& co
   if (console.json) {
     Json json = {{"store", store.file().string()}, {"count", all}, {"runs", Json::array()}};
     for (const store::Run& run : runs) json["runs"].push_back(json_of(run));
-    console.out << dumped(json);
+    console.out << runs_text(json);
     return 0;
   }
   Table table({{.header = "run"},
@@ -72,7 +72,7 @@ Result<int> resume(const RunsCommand& command, const store::Run& run, Console& c
 Result<int> remove(store::RunStore& store, const store::Run& run, Console& console) {
   STITCH_CHECK(store.remove(run));
   if (console.json)
-    console.out << dumped({{"removed", run.id}});
+    console.out << runs_text({{"removed", run.id}});
   else
     console.out << format("removed {}\n", run.id);
   return 0;
