@@ -32,7 +32,7 @@ struct Slot {
   std::vector<int> up, down;
 };
 
-struct Column {
+struct LayerColumn {
   int first = 0, last = 0;  // rows, both included
   double left = 0, right = 0, bottom = 0;
 };
@@ -46,7 +46,7 @@ class Layered {
     make_slots();
     order_rows();
     cut_columns();
-    for (const Column& column : columns_) place(column);
+    for (const LayerColumn& column : columns_) place(column);
     return result();
   }
 
@@ -268,7 +268,7 @@ class Layered {
 
   // Where a slot would like to be: under its sources, or above its users. A box with one box before it
   // follows that one, whatever else passes: or every residual would push the rest of the model aside.
-  double wish(int s, const Column& column, bool downwards) {
+  double wish(int s, const LayerColumn& column, bool downwards) {
     auto mean = [&](const std::vector<int>& neighbours) -> std::optional<double> {
       double sum = 0, count = 0, box_x = 0;
       int boxes = 0;
@@ -287,7 +287,7 @@ class Layered {
     return mean(downwards ? slot(s).down : slot(s).up).value_or(slot(s).x);
   }
 
-  void place(const Column& column) {
+  void place(const LayerColumn& column) {
     for (int r = column.first; r <= column.last; ++r) {
       double x = 0;
       for (size_t i = 0; i < row(r).size(); ++i) {
@@ -312,7 +312,7 @@ class Layered {
   }
 
   // An arrow that passes several rows does so in one straight line, where the boxes leave room for one.
-  void straighten(const Column& column) {
+  void straighten(const LayerColumn& column) {
     std::map<int, std::vector<int>> passing;  // by source, downwards
     for (int r = column.first; r <= column.last; ++r)
       for (int s : row(r))
@@ -354,7 +354,7 @@ class Layered {
     std::vector<double> row_top(rows_.size());
     double left = frame_padding, lowest = 0;
     for (size_t c = 0; c < columns_.size(); ++c) {
-      Column& column = columns_[c];
+      LayerColumn& column = columns_[c];
       double low = 0, high = 0, y = top;
       bool any = false;
       for (int r = column.first; r <= column.last; ++r) {
@@ -470,7 +470,7 @@ class Layered {
   std::vector<std::vector<int>> rows_;
   std::vector<std::vector<int>> routes_;  // each arrow's slots; empty: too long to route
   std::vector<int> position_;
-  std::vector<Column> columns_;
+  std::vector<LayerColumn> columns_;
 };
 
 }  // namespace

@@ -36,13 +36,26 @@ void each_member(Command& command, const Visit& visit) {
   visit("quick", command.quick);
   visit("no_tune", command.no_tune);
   visit("no_memory", command.no_memory);
+  visit("planner", command.planner);
+  visit("coder", command.coder);
+  visit("verifier", command.verifier);
+  visit("coder_style", command.coder_style);
+  visit("llm_regions", command.llm_regions);
+  visit("whole_program", command.whole_program);
+  visit("max_tokens", command.max_tokens);
+  visit("max_dollars", command.max_dollars);
+  visit("config", command.config);
+  visit("replay", command.replay);
+  visit("prompts", command.prompts);
+  visit("notes", command.notes);
 }
 
 }  // namespace
 
 std::string record_of(const OptimizeCommand& given) {
   OptimizeCommand command = given;
-  for (std::string* path : {&command.model, &command.out, &command.plan, &command.html})
+  for (std::string* path : {&command.model, &command.out, &command.plan, &command.html, &command.config,
+                            &command.replay, &command.prompts, &command.notes})
     *path = absolute(*path);
   Json json = {{"mode", name(command.mode)}};
   each_member(command, [&](const char* key, const auto& value) { json[key] = value; });
