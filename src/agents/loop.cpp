@@ -43,6 +43,7 @@ Result<Optimized> Loop::run() {
   STITCH_CHECK(publish(out));
   tell(Shipped{out.published.folder, out.verdict});
   out.tuning = std::move(tuning_);
+  out.cost = std::move(costs_);
   out.ledger = std::move(ledger_);
   out.floor = floor_;
   out.seconds = seconds_since(begin_);

@@ -40,6 +40,8 @@ class Loop final : private Workbench {
   int base_of_revision() const;
   double seconds_without_clock(const Draft& draft, const verifier::Verdict& verdict, double predicted) const;
   bool renew();
+  void keep_costs(const std::string& step, const plan::Plan& plan,
+                  const verifier::Verdict& verdict);  // loop_costs.cpp
 
   // Workbench
   Result<verifier::Verdict> try_out(const Draft& draft) override;
@@ -81,6 +83,7 @@ class Loop final : private Workbench {
   std::optional<plan::Plan> plan_;  // proposed last
   PackageContents shipped_;
   std::shared_ptr<const Json> tuning_;
+  std::shared_ptr<Json> costs_;  // null: nothing was measured
   std::optional<Proposal> held_;    // proposed, and not taken yet
   std::vector<Sibling> siblings_;   // at the step that is being taken
   int base_ = -1;                   // of the try that is being made

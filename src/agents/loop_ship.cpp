@@ -4,36 +4,9 @@
 #include "agents/package_task.h"
 #include "agents/shipped_before.h"
 #include "base/contained.h"
-#include "plan/cost_fit.h"
 #include "plan/document.h"
 
 namespace stitch::agents {
-
-namespace {
-
-// Regions whose kernels the profile gate measured, for calibrations; null: none.
-std::shared_ptr<const Json> cost_samples(const plan::Context& context, const plan::Plan& plan,
-                                         const verifier::Verdict& verdict) {
-  const verifier::GateReport* profile = verdict.gate("profile");
-  if (!profile || !profile->evidence || !profile->evidence->contains("region_times")) return nullptr;
-  std::map<std::string, double> measured;
-  for (const Json& each : profile->evidence->at("region_times"))
-    measured[each.value("name", std::string())] = each.value("nanoseconds", 0.0) * 1e-9;
-  Json out = Json::array();
-  for (const plan::Region& region : plan.regions)
-    if (auto found = measured.find(region.name); found != measured.end() && found->second > 0) {
-      Json sample = plan::to_json(
-          plan::CostSample{.region = region.name,
-                           .way = plan::way_of(region),
-                           .parts = plan::estimate_without_calibration(context, plan, region),
-                           .measured = found->second});
-      sample["predicted"] = plan::estimate(context, plan, region).seconds();
-      out.push_back(std::move(sample));
-    }
-  return std::make_shared<const Json>(std::move(out));
-}
-
-}  // namespace
 
 // The best program that passes every gate, beside the baselines: should the best one fail one that the steps
 // don't have, the one before it has its turn.
@@ -49,7 +22,6 @@ Result<void> Loop::ship(Optimized& out) {
     out.judged_fully = is_judged_fully(best.judging);
     out.seconds_a_call = best.seconds;
     out.verdict = best.verdict;
-    out.cost = cost_samples(context_, best.plan, best.verdict);
     out.predicted_seconds = best.predicted_seconds;
     out.regions =
         std::make_shared<const Json>(plan::to_json(context_, best.plan).value("regions", Json::array()));
@@ -63,7 +35,7 @@ Result<void> Loop::ship(Optimized& out) {
       break;
     }
     out.verdict = *std::move(verdict);
-    out.cost = cost_samples(context_, best.plan, out.verdict);
+    keep_costs("ship", best.plan, out.verdict);
     if (out.verdict.passed()) {
       out.judged_fully = is_judged_fully(Judging::as_shipped);
       out.seconds_a_call = seconds_of(out.verdict, best.predicted_seconds);

@@ -26,6 +26,7 @@ Action Loop::take(const Proposal& proposal) {
                           : Judged{.outcome = outcome_of(draft.error()), .no_verdict = draft.error()};
     entry.tries += draft ? 1 : 0;
     record(judged, draft ? &*draft : nullptr, proposal, entry);
+    if (judged.verdict && judged.verdict->passed()) keep_costs(proposal.step, draft->plan, *judged.verdict);
     now.first_trouble = now.first_trouble && draft && !spent();
     now.tries_left = (judged.verdict || entry.outcome == Outcome::no_answer) &&
                      std::ssize(entry.tree) < options_.tries && !spent();
