@@ -125,7 +125,11 @@ Result<Optimized> optimize(const OptimizeOptions& asked) {
     facts = look_at_arithmetic(*verifier, options);
     STITCH_TRY(brains.verifier, make(std::move(verifier)));
   }
-  if (given) brains.planner = given_plan_planner(std::move(given->plan));
+  if (given) {
+    brains.planner = given_plan_planner(std::move(given->plan));
+    if (is_llm(options.brains.coder))
+      brains.planner = writing_planner(std::move(brains.planner), options.llm.regions, options.llm.whole);
+  }
   const plan::Context context =
       given ? std::move(given->context)
             : plan::Context(task->graph, options.gpu, options.numerics, *std::move(facts));

@@ -11,7 +11,6 @@
 namespace stitch {
 
 extern const std::string_view embedded_gpus_json;  // made from gpus.json by cmake/embed.cmake
-extern const std::string_view embedded_calibration_h200_json;  // … from calibration/
 
 namespace {
 
@@ -62,15 +61,6 @@ std::vector<GpuSpec> read_all() {
   require(bool(document), "gpus.json is valid JSON");
   std::vector<GpuSpec> out;
   for (const Json& entry : document->at("gpus")) out.push_back(read(entry));
-  for (std::string_view text : {embedded_calibration_h200_json}) {
-    auto parsed = parse_json(text);
-    require(bool(parsed), "calibrations are valid JSON");
-    auto calibration = read_calibration(*parsed);
-    require(bool(calibration), "calibrations are what `calibrate` writes");
-    auto gpu = std::ranges::find(out, calibration->gpu, &GpuSpec::name);
-    require(gpu != out.end(), "calibrations are of GPUs that are known");
-    gpu->calibration = std::make_shared<const Calibration>(*std::move(calibration));
-  }
   return out;
 }
 

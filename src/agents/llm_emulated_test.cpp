@@ -1,0 +1,133 @@
+// Regions written by a language model, judged for real on the emulated GPU: a correct fast one is accepted, a
+// correct slow one rolled back, a wrong one repaired, one that cheats refused; by answers and with tools.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "agents/optimize.h"
+#include "base/text.h"
+#include "code/catalogue.h"
+#include "graph/text.h"
+#include "llm/scripted_server.h"
+#include "plan/document.h"
+#include "plan/steps.h"
+
+#ifdef STITCH_HAVE_HTTPLIB  // else there is no server to speak to
+
+namespace stitch::agents {
+namespace {
+
+constexpr const char* four_nodes =
+    "graph \"four\"\ninput %x : f32[300]\n%fast = relu(%x) : f32[300]\n%slow = sigmoid(%fast) : f32[300]\n"
+    "%wrong = exp(%slow) : f32[300]\n%cheat = tanh(%wrong) : f32[300]\noutput %cheat\nend\n";
+
+// A kernel that makes `value` of v, launched `launches` times over parts of the tensor.
+std::string source(const std::string& region, const std::string& value, int launches,
+                   const std::string& extra = "") {
+  return format(
+      "namespace {{\n__global__ void part(const float* x, float* y, int begin, int end) {{\n"
+      "  const int i = begin + blockIdx.x * blockDim.x + threadIdx.x;\n  if (i >= end) return;\n"
+      "  const float v = x[i];\n  y[i] = {};\n}}\n}}  // namespace\n"
+      "StitchStatus enqueue_{}(const float* x, float* y, cudaStream_t stream) {{\n  {}\n"
+      "  constexpr int launches = {}, each = (300 + launches - 1) / launches;\n"
+      "  for (int begin = 0; begin < 300; begin += each) {{\n"
+      "    const int end = begin + each < 300 ? begin + each : 300;\n"
+      "    STITCH_OK_OR_RETURN(stitch::launch(\"part\", part, stitch::spread(end - begin, 128), stream, x, y, begin, "
+      "end));\n  }}\n  return STITCH_OK;\n}}\n",
+      value, region, extra, launches);
+}
+
+std::string written_for(const std::string& region, int tries) {
+  if (region == "fast") return source(region, "v > 0 ? v : 0", 1);
+  if (region == "slow") return source(region, "1 / (1 + expf(-v))", 300);
+  if (region == "wrong") return source(region, tries == 0 ? "1 + v" : "expf(v)", 1);
+  return source(region, "tanhf(v)", 1, "(void)system(\"true\");");
+}
+
+std::string region_asked_for(const std::string& prompt) {
+  for (const char* region : {"fast", "slow", "wrong", "cheat"})
+    if (prompt.find(std::string("StitchStatus enqueue_") + region + "(") != std::string::npos) return region;
+  return "nobody";
+}
+
+class OnTheEmulatedGpu : public testing::TestWithParam<CoderStyle> {};
+
+TEST_P(OnTheEmulatedGpu, AcceptsRollsBackRepairsAndRefuses) {
+  auto scratch = ScratchFolder::create("stitch-llm-emulated");
+  ASSERT_TRUE(scratch);
+  auto graph = parse_graph(four_nodes);
+  ASSERT_TRUE(graph) << graph.error().text();
+  OptimizeOptions options;
+  options.gpu = *find_gpu("H200");
+  options.model = scratch->path() / "graph";
+  options.out = scratch->path() / "out";
+  options.tries = 2;
+  options.quick = true;
+  fs::create_directories(options.model);
+  ASSERT_TRUE(write_file(options.model / "graph.txt", four_nodes));
+  const plan::Context context(*graph, options.gpu, Numerics::standard);
+  auto plain = plan::first_plan(context, code::catalogue());
+  ASSERT_TRUE(plain) << plain.error().text();
+  ASSERT_EQ(plain->regions.size(), 4u);
+  options.plan = std::make_shared<const Json>(plan::to_json(context, *plain));
+
+  auto server = llm::ScriptedServer::start();
+  ASSERT_TRUE(server) << server.error().text();
+  std::map<std::string, int> tries;
+  (*server)->otherwise([&](const llm::Asked& asked) {
+    const std::string prompt = asked.body->at("messages").dump();
+    const std::string region = region_asked_for(prompt);
+    if (GetParam() == CoderStyle::answer) {
+      const std::string text = written_for(region, tries[region]++);
+      return llm::says("```cuda\n" + text + "```\n")(asked);
+    }
+    // An agent writes, then submits: two turns.
+    if (asked.body->at("messages").size() == 1)
+      return llm::calls_tool("write_file", Json{{"path", "region.cu"},
+                                                {"text", written_for(region, tries[region]++)}}
+                                               .dump())(asked);
+    return llm::calls_tool("submit", "{}")(asked);
+  });
+  options.llm.config = scratch->path() / "config.toml";
+  ASSERT_TRUE(write_file(options.llm.config,
+                         format("[llm.test]\napi = \"openai\"\nurl = \"{}\"\nmodel = \"scripted\"\n",
+                                (*server)->url())));
+  options.llm.style = GetParam();
+  options.llm.regions = 4;
+  options.brains.coder = "llm:test";
+
+  auto run = optimize(options);
+  ASSERT_TRUE(run) << run.error().text();
+  std::map<std::string, const LedgerEntry*> steps;
+  for (const LedgerEntry& entry : run->ledger.entries) steps[entry.step] = &entry;
+  for (const char* step : {"plan", "write fast", "write slow", "write wrong", "write cheat"})
+    ASSERT_TRUE(steps.contains(step)) << step;
+  EXPECT_EQ(steps["write fast"]->outcome, Outcome::better);
+  EXPECT_EQ(steps["write slow"]->outcome, Outcome::not_better) << reason(*steps["write slow"]);
+  EXPECT_EQ(steps["write wrong"]->outcome, Outcome::better) << reason(*steps["write wrong"]);
+  ASSERT_EQ(steps["write wrong"]->tree.size(), 2u);
+  EXPECT_EQ(steps["write wrong"]->tree[0].outcome, Outcome::wrong);
+  EXPECT_EQ(steps["write cheat"]->outcome, Outcome::not_built);
+  EXPECT_EQ(steps["write cheat"]->report->gate, "screen");
+  EXPECT_TRUE(run->verdict.passed());
+  auto shipped = [&](const char* region) {
+    auto text = read_file(options.out / "regions" / (std::string(region) + ".cu"));
+    return text && text->find("StitchStatus enqueue_") != std::string::npos &&
+           text->find("constexpr int launches") != std::string::npos;
+  };
+  EXPECT_TRUE(shipped("fast"));
+  EXPECT_TRUE(shipped("wrong"));
+  EXPECT_FALSE(shipped("slow"));
+  EXPECT_FALSE(shipped("cheat"));
+}
+
+INSTANTIATE_TEST_SUITE_P(InStyle, OnTheEmulatedGpu, testing::Values(CoderStyle::answer, CoderStyle::agent),
+                         [](const auto& each) {
+                           return each.param == CoderStyle::answer ? std::string("answer") : std::string("agent");
+                         });
+
+}  // namespace
+}  // namespace stitch::agents
+
+#endif
