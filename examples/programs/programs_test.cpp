@@ -5,8 +5,8 @@
 
 #include "base/process.h"
 #include "graph/text.h"
-#include "import/task.h"
 #include "import/python.h"
+#include "import/task.h"
 #include "loaded_program.h"
 #include "oracle/interpreter.h"
 

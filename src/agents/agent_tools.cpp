@@ -45,7 +45,8 @@ const std::vector<AgentTools::Row>& AgentTools::rows_of_tools() {
        &AgentTools::check},
       {{"profile", "What the last program that was checked made the device do.", schema(none, {})},
        &AgentTools::profile},
-      {{"search_notes", "Notes on CUDA techniques.", schema({{"query", text_field("a few words")}}, {"query"})},
+      {{"search_notes", "Notes on CUDA techniques.",
+        schema({{"query", text_field("a few words")}}, {"query"})},
        &AgentTools::search_notes},
       {{"submit", "Hands region.cu in and ends the work.", schema(none, {})}, &AgentTools::submit},
   };
@@ -120,8 +121,8 @@ Result<std::string> AgentTools::check(const Json&) {
   if (last_->passed()) {
     std::string out = "Every gate passed.";
     if (last_->timing)
-      out += format(" A call takes {}.",
-                    seconds_text(last_->timing->at("program").at("seconds").get<double>()));
+      out +=
+          format(" A call takes {}.", seconds_text(last_->timing->at("program").at("seconds").get<double>()));
     if (now_.best) out += format(" The best program so far takes {}.", seconds_text(now_.best->seconds));
     return out;
   }

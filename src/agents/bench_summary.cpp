@@ -189,7 +189,8 @@ Json model_error(const std::vector<std::shared_ptr<const Json>>& records) {
   std::vector<std::pair<double, double>> calls, regions;
   for (const auto& record : records) {
     if (!record || word(*record, "times") != "measured") continue;
-    const double predicted = record->value("predicted_seconds", 0.0), seconds = record->value("seconds_a_call", 0.0);
+    const double predicted = record->value("predicted_seconds", 0.0),
+                 seconds = record->value("seconds_a_call", 0.0);
     if (predicted > 0 && seconds > 0) calls.emplace_back(predicted, seconds);
     for (const Json& each : record->value("cost", Json::array()))
       if (auto sample = plan::read_sample(each); sample && each.contains("predicted"))

@@ -30,7 +30,8 @@ class LlmSession;
 
 // By the names: "builtin", or "llm:PROFILE[/MODEL]". `session` may be null where none of them is an LLM. An
 // error says what there is.
-Result<std::unique_ptr<Planner>> make_planner(const BrainNames& names, Strategy strategy, LlmSession* session);
+Result<std::unique_ptr<Planner>> make_planner(const BrainNames& names, Strategy strategy,
+                                              LlmSession* session);
 Result<std::unique_ptr<Coder>> make_coder(const BrainNames& names, LlmSession* session);
 // Of a verifier that is open; another one is opened when it has to be renewed.
 Result<std::unique_ptr<Verifier>> make_verifier(const BrainNames& names,

@@ -40,8 +40,8 @@ class LlmAgentCoder final : public Coder {
     int idle = 0;  // answers in a row that call no tool
     for (int64_t turn = 0; turn < brain_.max_turns; ++turn) {
       if (brain_.on_progress)
-        brain_.on_progress(format("{} works on {}, turn {} of {}", brain_.author, brief.region, turn + 1,
-                                  brain_.max_turns));
+        brain_.on_progress(
+            format("{} works on {}, turn {} of {}", brain_.author, brief.region, turn + 1, brain_.max_turns));
       STITCH_TRY(llm::Reply reply, brain_.chat->ask(request, ask_options(now)));
       request.messages.push_back(reply.message());
       if (reply.tool_calls.empty()) {
@@ -54,7 +54,8 @@ class LlmAgentCoder final : public Coder {
       for (const llm::ToolCall& call : reply.tool_calls) {
         auto answer = tools.call(call);
         if (!answer && answer.error().code == "stopped") return answer.error();
-        request.messages.push_back(llm::tool_message(call, answer ? *answer : answer.error().text(), !answer));
+        request.messages.push_back(
+            llm::tool_message(call, answer ? *answer : answer.error().text(), !answer));
       }
       if (tools.submitted()) return *tools.submitted();
     }

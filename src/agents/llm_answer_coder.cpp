@@ -34,8 +34,8 @@ class LlmAnswerCoder final : public Coder {
         STITCH_CHECK(code::with_source(now.context, plan, region, source_from(brief, source, brain_.author)));
         return {};
       };
-      STITCH_TRY(llm::CodeAnswer answer, llm::ask_code(*brain_.chat, std::move(request), brief.function,
-                                                       ask_options(now), usable));
+      STITCH_TRY(llm::CodeAnswer answer,
+                 llm::ask_code(*brain_.chat, std::move(request), brief.function, ask_options(now), usable));
       STITCH_TRY(plan, code::with_source(now.context, plan, region,
                                          source_from(brief, answer.source, brain_.author)));
     }

@@ -20,7 +20,8 @@ using llm::Api;
 // The source of the tiny graph's one region, with something to tell it by.
 std::string kernel(const std::string& sign) {
   return "Here it is.\n```cuda\n// " + sign +
-         "\nStitchStatus enqueue_y(const float* x, float* y_out, cudaStream_t stream) { return STITCH_OK; }\n```\n";
+         "\nStitchStatus enqueue_y(const float* x, float* y_out, cudaStream_t stream) { return STITCH_OK; "
+         "}\n```\n";
 }
 
 class LlmBrains : public testing::TestWithParam<Api> {
@@ -39,9 +40,10 @@ class LlmBrains : public testing::TestWithParam<Api> {
     server = *std::move(started);
     const llm::Profile profile = server->profile(GetParam());
     llm_options.config = scratch->path() / "config.toml";
-    ASSERT_TRUE(write_file(llm_options.config,
-                           format("[llm.test]\napi = \"{}\"\nurl = \"{}\"\nmodel = \"scripted\"\ntimeout = 5\n",
-                                  llm::name(profile.api), profile.url)));
+    ASSERT_TRUE(
+        write_file(llm_options.config,
+                   format("[llm.test]\napi = \"{}\"\nurl = \"{}\"\nmodel = \"scripted\"\ntimeout = 5\n",
+                          llm::name(profile.api), profile.url)));
     llm_options.regions = 1;
   }
 
@@ -159,7 +161,8 @@ TEST_P(LlmBrains, KeepToTheTokensTheyHave) {
   auto run = this->run({passes(4), passes(4)});
   ASSERT_TRUE(run) << run.error().text();
   EXPECT_EQ(in_words(run->ledger), "all steps better, write y away");
-  EXPECT_NE(reason(run->ledger.entries[1]).find("token budget"), std::string::npos) << reason(run->ledger.entries[1]);
+  EXPECT_NE(reason(run->ledger.entries[1]).find("token budget"), std::string::npos)
+      << reason(run->ledger.entries[1]);
   EXPECT_TRUE(server->asked().empty());
 }
 
@@ -208,12 +211,14 @@ TEST_P(LlmBrains, PlanByStepsAndByWholeDocuments) {
   server->otherwise(llm::says(R"({"steps": []})"));  // asked again, it knows nothing else
   auto run = this->run({passes(4), passes(3), passes(3)}, {.planner = "llm:test", .coder = "llm:test"});
   ASSERT_TRUE(run) << run.error().text();
-  EXPECT_TRUE(in_words(run->ledger).starts_with("all steps better, rewrite y better")) << in_words(run->ledger);
+  EXPECT_TRUE(in_words(run->ledger).starts_with("all steps better, rewrite y better"))
+      << in_words(run->ledger);
   EXPECT_NE(server->asked()[1].body->dump().find("vectorise"), std::string::npos);
 }
 
 TEST_P(LlmBrains, PlanNonsenseAndTheBuiltInPlanShips) {
-  server->otherwise(llm::says(R"({"steps": [{"title": "a", "why": "b", "changes": [{"split": "nobody"}]}]})"));
+  server->otherwise(
+      llm::says(R"({"steps": [{"title": "a", "why": "b", "changes": [{"split": "nobody"}]}]})"));
   auto run = this->run({passes(4), passes(4)}, {.planner = "llm:test"});
   ASSERT_TRUE(run) << run.error().text();
   EXPECT_TRUE(in_words(run->ledger).starts_with("all steps better, plan no answer")) << in_words(run->ledger);
@@ -241,7 +246,8 @@ INSTANTIATE_TEST_SUITE_P(Of, LlmBrains, testing::Values(Api::openai, Api::anthro
 
 TEST(PlanAnswer, SaysWhichStepCantBeTaken) {
   auto graph = parse_graph(
-      "graph \"two\"\ninput %x : f32[4]\n%a = relu(%x) : f32[4]\n%b = sigmoid(%a) : f32[4]\noutput %b\nend\n");
+      "graph \"two\"\ninput %x : f32[4]\n%a = relu(%x) : f32[4]\n%b = sigmoid(%a) : f32[4]\noutput "
+      "%b\nend\n");
   ASSERT_TRUE(graph);
   const GpuSpec gpu = *find_gpu("H200");
   const plan::Context context(*graph, gpu, Numerics::standard);
@@ -256,8 +262,8 @@ TEST(PlanAnswer, SaysWhichStepCantBeTaken) {
   auto merged = proposals({{{"merge", {a, b}}, {"name", "both"}, {"technique", "loop"}}});
   ASSERT_TRUE(merged) << merged.error().text();
   EXPECT_EQ(merged->front().plan.regions.size(), 1u);
-  auto apart = proposals_of({{"steps", {{{"title", "t"}, {"why", "w"}, {"changes", {{{"split", "both"}}}}}}}}, context,
-                            merged->front().plan, code::catalogue());
+  auto apart = proposals_of({{"steps", {{{"title", "t"}, {"why", "w"}, {"changes", {{{"split", "both"}}}}}}}},
+                            context, merged->front().plan, code::catalogue());
   ASSERT_TRUE(apart) << apart.error().text();
   EXPECT_EQ(apart->front().plan.regions.size(), 2u);
   EXPECT_FALSE(proposals({{{"region", a}, {"technique", "matmul.cublaslt"}}}));

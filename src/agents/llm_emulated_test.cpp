@@ -33,7 +33,8 @@ std::string source(const std::string& region, const std::string& value, int laun
       "  constexpr int launches = {}, each = (300 + launches - 1) / launches;\n"
       "  for (int begin = 0; begin < 300; begin += each) {{\n"
       "    const int end = begin + each < 300 ? begin + each : 300;\n"
-      "    STITCH_OK_OR_RETURN(stitch::launch(\"part\", part, stitch::spread(end - begin, 128), stream, x, y, begin, "
+      "    STITCH_OK_OR_RETURN(stitch::launch(\"part\", part, stitch::spread(end - begin, 128), stream, x, "
+      "y, begin, "
       "end));\n  }}\n  return STITCH_OK;\n}}\n",
       value, region, extra, launches);
 }
@@ -84,15 +85,15 @@ TEST_P(OnTheEmulatedGpu, AcceptsRollsBackRepairsAndRefuses) {
     }
     // An agent writes, then submits: two turns.
     if (asked.body->at("messages").size() == 1)
-      return llm::calls_tool("write_file", Json{{"path", "region.cu"},
-                                                {"text", written_for(region, tries[region]++)}}
-                                               .dump())(asked);
+      return llm::calls_tool(
+          "write_file",
+          Json{{"path", "region.cu"}, {"text", written_for(region, tries[region]++)}}.dump())(asked);
     return llm::calls_tool("submit", "{}")(asked);
   });
   options.llm.config = scratch->path() / "config.toml";
-  ASSERT_TRUE(write_file(options.llm.config,
-                         format("[llm.test]\napi = \"openai\"\nurl = \"{}\"\nmodel = \"scripted\"\n",
-                                (*server)->url())));
+  ASSERT_TRUE(write_file(
+      options.llm.config,
+      format("[llm.test]\napi = \"openai\"\nurl = \"{}\"\nmodel = \"scripted\"\n", (*server)->url())));
   options.llm.style = GetParam();
   options.llm.regions = 4;
   options.brains.coder = "llm:test";
@@ -124,7 +125,8 @@ TEST_P(OnTheEmulatedGpu, AcceptsRollsBackRepairsAndRefuses) {
 
 INSTANTIATE_TEST_SUITE_P(InStyle, OnTheEmulatedGpu, testing::Values(CoderStyle::answer, CoderStyle::agent),
                          [](const auto& each) {
-                           return each.param == CoderStyle::answer ? std::string("answer") : std::string("agent");
+                           return each.param == CoderStyle::answer ? std::string("answer")
+                                                                   : std::string("agent");
                          });
 
 }  // namespace

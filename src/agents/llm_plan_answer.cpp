@@ -32,8 +32,9 @@ Result<plan::Implementation> implementation_of(const Json& change) {
     plan::Offer offer;
     using plan::Arithmetic;
     if (change.contains("arithmetic")) {
-      STITCH_TRY(offer.arithmetic, parse(change["arithmetic"], {Arithmetic::by_class, Arithmetic::exact,
-                                                                Arithmetic::half, Arithmetic::half_exact_bias}));
+      STITCH_TRY(offer.arithmetic,
+                 parse(change["arithmetic"], {Arithmetic::by_class, Arithmetic::exact, Arithmetic::half,
+                                              Arithmetic::half_exact_bias}));
     }
     if (change.contains("order")) {
       STITCH_TRY(offer.order, parse(change["order"], {plan::Order::row_major, plan::Order::channels_last}));
@@ -67,7 +68,8 @@ Result<void> apply(const Json& change, const plan::Context& context, const plan:
                                    change.value("name", std::string()), how, catalogue));
     return {};
   }
-  if (!change.contains("region")) return user_error("plan", "a change names a region, or merge, split or write");
+  if (!change.contains("region"))
+    return user_error("plan", "a change names a region, or merge, split or write");
   STITCH_TRY(proposal.plan, plan::reimplement(context, proposal.plan, text("region"), how, catalogue));
   return {};
 }
@@ -76,17 +78,18 @@ Result<void> apply(const Json& change, const plan::Context& context, const plan:
 
 Json plan_answer_schema() {
   const Json text = {{"type", "string"}};
-  const Json change = object({{"region", text},
-                              {"technique", text},
-                              {"arithmetic", text},
-                              {"order", text},
-                              {"choices", {{"type", "object"}, {"additionalProperties", {{"type", "integer"}}}}},
-                              {"merge", {{"type", "array"}, {"items", text}}},
-                              {"name", text},
-                              {"split", text},
-                              {"write", text},
-                              {"idea", text}},
-                             {});
+  const Json change =
+      object({{"region", text},
+              {"technique", text},
+              {"arithmetic", text},
+              {"order", text},
+              {"choices", {{"type", "object"}, {"additionalProperties", {{"type", "integer"}}}}},
+              {"merge", {{"type", "array"}, {"items", text}}},
+              {"name", text},
+              {"split", text},
+              {"write", text},
+              {"idea", text}},
+             {});
   const Json step = object({{"title", text},
                             {"why", text},
                             {"predicted_gain_seconds", {{"type", "number"}}},
@@ -105,8 +108,11 @@ Result<std::vector<Proposal>> proposals_of(const Json& answer, const plan::Conte
     if (premises.numerics != context.numerics) return user_error("plan", "the class is not to be changed");
     STITCH_TRY(plan::Plan plan, plan::read_plan(answer["plan"], context, catalogue));
     const double seconds = plan::estimate(context, plan);
-    out.push_back({.step = "plan", .why = "the Planner's own", .plan = std::move(plan),
-                   .predicted_seconds = seconds, .judging = Judging::wholly});
+    out.push_back({.step = "plan",
+                   .why = "the Planner's own",
+                   .plan = std::move(plan),
+                   .predicted_seconds = seconds,
+                   .judging = Judging::wholly});
     return out;
   }
   plan::Plan plan = base;

@@ -20,9 +20,9 @@ struct LlmOptions {
   bool whole = false;  // instead, the whole pass as one source
   int max_turns = 24;  // of an agent, for one region
   llm::Budget budget;
-  fs::path record, replay;  // transcripts; empty: none
-  fs::path prompts, notes;  // folders of the user's own; empty: what is built in
-  std::shared_ptr<llm::Transport> transport;    // null: HTTP
+  fs::path record, replay;                    // transcripts; empty: none
+  fs::path prompts, notes;                    // folders of the user's own; empty: what is built in
+  std::shared_ptr<llm::Transport> transport;  // null: HTTP
 };
 
 // "llm:PROFILE[/MODEL]"
@@ -35,7 +35,8 @@ class LlmSession {
   // An error where the profile or its key is missing: before any work is done.
   Result<LlmBrain> brain(std::string_view words, llm::Agent agent);
   // A run that is kept: what was said before it was killed answers first, and all that follows is told.
-  Result<void> go_on(const std::vector<std::string>& conversation, std::function<void(std::string_view)> tell);
+  Result<void> go_on(const std::vector<std::string>& conversation,
+                     std::function<void(std::string_view)> tell);
   const LlmOptions& options() const { return options_; }
   const llm::Account& account() const { return account_; }
 

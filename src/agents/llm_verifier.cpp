@@ -55,16 +55,15 @@ class LlmVerifier final : public Verifier {
     auto evidence = [&](const char* gate) -> std::string {
       const verifier::GateReport* report = verdict.gate(gate);
       if (!report) return "none\n";
-      return llm::quoted(gate, report->summary + "\n" + (report->evidence ? report->evidence->dump(1) : ""), "",
-                         12000);
+      return llm::quoted(gate, report->summary + "\n" + (report->evidence ? report->evidence->dump(1) : ""),
+                         "", 12000);
     };
-    STITCH_TRY(std::string prompt,
-               brain_.prompts("verifier", {{"outcome", std::string(name(outcome))},
-                                           {"build_log", evidence("build")},
-                                           {"mismatch", feedback_text(feedback)},
-                                           {"profile", evidence("profile")},
-                                           {"source", written_sources()},
-                                           {"schema", diagnosis_schema().dump(1)}}));
+    STITCH_TRY(std::string prompt, brain_.prompts("verifier", {{"outcome", std::string(name(outcome))},
+                                                               {"build_log", evidence("build")},
+                                                               {"mismatch", feedback_text(feedback)},
+                                                               {"profile", evidence("profile")},
+                                                               {"source", written_sources()},
+                                                               {"schema", diagnosis_schema().dump(1)}}));
     llm::AskOptions options;
     options.should_stop = should_stop_;
     STITCH_TRY(llm::JsonAnswer answer,

@@ -83,12 +83,12 @@ class Loop final : private Workbench {
   std::optional<plan::Plan> plan_;  // proposed last
   PackageContents shipped_;
   std::shared_ptr<const Json> tuning_;
-  std::shared_ptr<Json> costs_;  // null: nothing was measured
-  std::optional<Proposal> held_;    // proposed, and not taken yet
-  std::vector<Sibling> siblings_;   // at the step that is being taken
-  int base_ = -1;                   // of the try that is being made
-  int without_gain_ = 0;            // steps in a row, since the list was new
-  int programs_ = 0;                // written so far
+  std::shared_ptr<Json> costs_;    // null: nothing was measured
+  std::optional<Proposal> held_;   // proposed, and not taken yet
+  std::vector<Sibling> siblings_;  // at the step that is being taken
+  int base_ = -1;                  // of the try that is being made
+  int without_gain_ = 0;           // steps in a row, since the list was new
+  int programs_ = 0;               // written so far
 };
 
 double seconds_since(Clock::time_point begin);

@@ -127,13 +127,13 @@ Loop::Judged Loop::judge(const Draft& draft, const Proposal& proposal) {
   return out;
 }
 
-// A try that did not do, with what the Verifier says of it: the Coder's next one starts from the best of them.
+// A try that did not do, with what the Verifier says of it: the Coder's next one starts from the best of
+// them.
 void Loop::remember(const Judged& judged, const LedgerEntry& entry, std::shared_ptr<const Draft> draft) {
   Sibling sibling{.draft = std::move(draft), .base = base_, .seconds = entry.tree.back().seconds};
   sibling.feedback = {.outcome = entry.outcome, .report = entry.report, .suggestion = {}};
   if (judged.verdict) {
-    auto explained =
-        contained([&] { return brains_.verifier->explain(entry.outcome, *judged.verdict); });
+    auto explained = contained([&] { return brains_.verifier->explain(entry.outcome, *judged.verdict); });
     if (explained) sibling.feedback = *std::move(explained);
   } else if (judged.no_verdict) {
     sibling.feedback.suggestion = judged.no_verdict->message;
@@ -170,7 +170,8 @@ Result<verifier::Verdict> Loop::try_out(const Draft& draft) {
   return contained([&]() -> Result<verifier::Verdict> {
     const fs::path program = scratch_ / format("program{}", programs_++);
     STITCH_CHECK(write_package(program, draft.contents));
-    return brains_.verifier->judge(program, Judging::quickly, [&] { return stopped() || (best() && spent()); });
+    return brains_.verifier->judge(program, Judging::quickly,
+                                   [&] { return stopped() || (best() && spent()); });
   });
 }
 

@@ -59,12 +59,12 @@ struct Optimized {
   verifier::Verdict verdict;  // of what was shipped, through every gate unless quick or stopped
   bool stopped = false;
   bool judged_fully = false;
-  Published published;        // where the program is, and what became of files that others had there
-  double seconds = 0;         // that all of it took us
-  double seconds_a_call = 0;  // measured, or estimated: as the ledger says
-  double floor = 0;           // seconds a call
-  double predicted_seconds = 0;         // a call, by the cost model
-  std::shared_ptr<const Json> cost;     // measured regions beside the model's parts: plan::CostSample
+  Published published;               // where the program is, and what became of files that others had there
+  double seconds = 0;                // that all of it took us
+  double seconds_a_call = 0;         // measured, or estimated: as the ledger says
+  double floor = 0;                  // seconds a call
+  double predicted_seconds = 0;      // a call, by the cost model
+  std::shared_ptr<const Json> cost;  // measured regions beside the model's parts: plan::CostSample
   std::shared_ptr<const Json> regions;  // of what was shipped: name, technique, nodes, estimated seconds
   std::shared_ptr<const Json> plain_profile;  // of the first program, as the profile gate saw it
   std::shared_ptr<const Json> llm;            // tokens, dollars, seconds by agent; null: nobody was asked

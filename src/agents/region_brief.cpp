@@ -24,8 +24,10 @@ struct Spelling {
 };
 // Where PyTorch has the op under another name than the graph's.
 constexpr std::array spellings = {
-    Spelling{Op::conv, "F.conv"},         Spelling{Op::conv_transpose, "F.conv_transpose"},
-    Spelling{Op::linear, "F.linear"},     Spelling{Op::attention, "F.scaled_dot_product_attention"},
+    Spelling{Op::conv, "F.conv"},
+    Spelling{Op::conv_transpose, "F.conv_transpose"},
+    Spelling{Op::linear, "F.linear"},
+    Spelling{Op::attention, "F.scaled_dot_product_attention"},
     Spelling{Op::batch_norm, "F.batch_norm"},
 };
 
@@ -42,9 +44,8 @@ std::string python_name(const Graph& graph, ValueId id) {
 
 std::string time_text(const Situation& now, const plan::Plan& plan, const plan::Region& region) {
   const plan::RegionEstimate estimate = plan::estimate(now.context, plan, region);
-  std::string out =
-      format("{}, {} moved, {:.3g} GFLOP (estimated for {})", seconds_text(estimate.seconds()),
-             bytes_text(estimate.bytes), estimate.flops * 1e-9, now.context.gpu.name);
+  std::string out = format("{}, {} moved, {:.3g} GFLOP (estimated for {})", seconds_text(estimate.seconds()),
+                           bytes_text(estimate.bytes), estimate.flops * 1e-9, now.context.gpu.name);
   if (now.best)
     out += format("; a call of the whole program takes {} ({})", seconds_text(now.best->seconds),
                   now.ledger.measured ? "measured" : "estimated");
@@ -95,7 +96,8 @@ std::string region_in_pytorch(const Graph& graph, const plan::Region& region) {
 
 std::string hardware_text(const GpuSpec& gpu) {
   return format(
-      "{} ({}): {} multiprocessors, {} of shared memory a block at most, {} registers a multiprocessor, L2 {}, "
+      "{} ({}): {} multiprocessors, {} of shared memory a block at most, {} registers a multiprocessor, L2 "
+      "{}, "
       "{:.2f} TB/s copy bandwidth, FP32 {:.0f} TFLOP/s, fp16 tensor cores {:.0f} TFLOP/s, about {} a kernel "
       "inside a CUDA graph",
       gpu.name, gpu.architecture.name, gpu.sms, bytes_text(static_cast<double>(gpu.shared_per_block)),
@@ -107,8 +109,10 @@ std::string numerics_text(Numerics numerics) {
   switch (numerics) {
     case Numerics::strict: return "strict: as accurate as PyTorch in FP32 without TF32";
     case Numerics::standard:
-      return "default: the error against float64 at most twice PyTorch's (TF32 in convolutions, FP32 in products)";
-    case Numerics::tf32: return "tf32: the error against float64 at most twice PyTorch's with TF32 everywhere";
+      return "default: the error against float64 at most twice PyTorch's (TF32 in convolutions, FP32 in "
+             "products)";
+    case Numerics::tf32:
+      return "tf32: the error against float64 at most twice PyTorch's with TF32 everywhere";
     case Numerics::half: return "half: the error against float64 at most twice PyTorch's autocast";
   }
   return "";
@@ -132,8 +136,7 @@ std::string siblings_text(const Situation& now, const std::string& region) {
     const Sibling& each = now.siblings[i];
     out += format("- try {}: {}", i + 1, name(each.feedback.outcome));
     if (each.seconds > 0) out += format(", {} a call", seconds_text(each.seconds));
-    if (each.feedback.report)
-      out += format(" ({})", shorten(printable(each.feedback.report->summary), 200));
+    if (each.feedback.report) out += format(" ({})", shorten(printable(each.feedback.report->summary), 200));
     out += '\n';
   }
   if (now.base >= 0)

@@ -39,7 +39,8 @@ struct Proposal {
   std::vector<plan::Step> not_tried;  // there was no time for a plan with them
 };
 
-// What a Coder made of a proposal: the program, and its plan with the sources of regions that it wrote itself.
+// What a Coder made of a proposal: the program, and its plan with the sources of regions that it wrote
+// itself.
 struct Draft {
   plan::Plan plan;
   PackageContents contents;
@@ -89,7 +90,7 @@ struct Situation {
   std::span<const Sibling> siblings = {};  // at this step, in order; the last one's feedback is the newest
   // Of a revision: the sibling to start from, the fastest that was right, else the last. -1: there is none.
   int base = -1;
-  Workbench* bench = nullptr;             // of a Coder; null: there is none
+  Workbench* bench = nullptr;  // of a Coder; null: there is none
   std::function<bool()> should_stop = {};
   double seconds_left = 0;  // of the budget; at most zero when it is spent
 };

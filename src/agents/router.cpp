@@ -81,8 +81,8 @@ Outcome outcome_of(const Error& no_verdict) {
 
 std::string_view name(Outcome outcome) {
   constexpr std::array<std::string_view, 18> names = {
-      "better",  "not better", "not written", "no answer",   "away",      "not built",
-      "wrong",   "crashed",    "misbehaved",  "our trouble", "our bug",   "interrupted",
+      "better",    "not better", "not written", "no answer",   "away",       "not built",
+      "wrong",     "crashed",    "misbehaved",  "our trouble", "our bug",    "interrupted",
       "not tried", "left out",   "ready",       "steps done",  "target met", "budget spent"};
   return names[static_cast<size_t>(outcome)];
 }

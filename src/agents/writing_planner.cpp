@@ -16,7 +16,8 @@ namespace {
 double reachable(const plan::Context& context, const plan::Plan& plan, const plan::Region& region) {
   const plan::Work work = plan::work_of(context.graph, plan, region);
   const double memory = work.bytes / context.gpu.bandwidth;
-  const double compute = work.matrix / context.gpu.tensor_fp16 + (work.flops - work.matrix) / context.gpu.fp32;
+  const double compute =
+      work.matrix / context.gpu.tensor_fp16 + (work.flops - work.matrix) / context.gpu.fp32;
   return std::max(memory, compute) / 0.9 + context.gpu.kernel_overhead;
 }
 
@@ -78,7 +79,8 @@ class WritingPlanner final : public Planner {
   }
 
   Result<std::optional<Proposal>> whole_pass(const Situation& now) {
-    STITCH_TRY(plan::Plan plan, plan::as_one_region(now.context, now.best->plan, "forward", code::catalogue()));
+    STITCH_TRY(plan::Plan plan,
+               plan::as_one_region(now.context, now.best->plan, "forward", code::catalogue()));
     return std::optional(Proposal{.step = "write the whole pass",
                                   .why = "one source for all of it",
                                   .plan = std::move(plan),

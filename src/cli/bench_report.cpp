@@ -81,8 +81,8 @@ std::string model_note(const Json& summary) {
   const Json errors = summary.value("cost_model", Json::object());
   for (const char* of : {"calls", "regions"})
     if (errors.contains(of))
-      each.push_back(format("{} {}: median error {:.2f}x, {:.0f} % within 2x", errors[of]["samples"].dump(), of,
-                            errors[of]["median_ratio"].get<double>(),
+      each.push_back(format("{} {}: median error {:.2f}x, {:.0f} % within 2x", errors[of]["samples"].dump(),
+                            of, errors[of]["median_ratio"].get<double>(),
                             100 * errors[of]["within_2x"].get<double>()));
   return each.empty() ? "" : "Cost model: " + join(each, "; ") + ". ";
 }

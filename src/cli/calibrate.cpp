@@ -78,12 +78,9 @@ Result<int> run_calibrate(const CalibrateCommand& command, Console& console) {
   const CostError before = plan::error_of(samples, nullptr), after = plan::error_of(samples, &calibration),
                   unseen = plan::error_on_unseen_tasks(samples);
   if (console.json) {
-    console.out << Json{{"calibration", out.string()},
-                        {"gpu", gpu.name},
-                        {"tasks", tasks.size()},
-                        {"before", error_json(before)},
-                        {"after", error_json(after)},
-                        {"on_unseen_tasks", error_json(unseen)}}
+    console.out << Json{{"calibration", out.string()}, {"gpu", gpu.name},
+                        {"tasks", tasks.size()},       {"before", error_json(before)},
+                        {"after", error_json(after)},  {"on_unseen_tasks", error_json(unseen)}}
                        .dump(2)
                 << '\n';
     return 0;
@@ -100,7 +97,8 @@ Result<int> run_calibrate(const CalibrateCommand& command, Console& console) {
     const Calibrated* fitted = found == calibration.techniques.end() ? nullptr : &found->second;
     table.add_row({way, std::to_string(own.size()), error_text(plan::error_of(own, nullptr)),
                    fitted ? error_text(plan::error_of(own, &calibration)) : "too few",
-                   fitted ? format("{:.2f}", fitted->memory) : "", fitted ? format("{:.2f}", fitted->compute) : "",
+                   fitted ? format("{:.2f}", fitted->memory) : "",
+                   fitted ? format("{:.2f}", fitted->compute) : "",
                    fitted ? seconds_text(fitted->seconds) : ""});
   }
   console.out << table.render(console.out_terminal) << '\n'

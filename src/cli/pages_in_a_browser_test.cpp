@@ -93,8 +93,7 @@ TEST_F(PagesInABrowser, NothingOverlapsOrIsCutOffAndKeysReachEverything) {
                write("optimize-emulated.html", optimize_page(samples::optimized(false))),
                write("profile.html", profile_page(samples::profiled(true), samples::profiled_sources())),
                write("profile-emulated.html", profile_page(samples::profiled(false), {})),
-               write("run.html", recorded()),
-               write("bench.html", bench_page(*summary))},
+               write("run.html", recorded()), write("bench.html", bench_page(*summary))},
               kept);
   if (looked.code == 77) GTEST_SKIP() << "there is no Chromium: pages were not looked at";
   EXPECT_EQ(looked.code, 0) << looked.findings;

@@ -51,8 +51,8 @@ Result<int> run_plan(const PlanCommand& command, Console& console) {
   if (!command.plan.empty())
     STITCH_CHECK(code::write_program(context, plan));  // can every region be written?
   if (!command.out.empty())
-    STITCH_CHECK(
-        write_output_file(command.out, document_text(plan::to_json(context, plan)), overwrite_if(command.force)));
+    STITCH_CHECK(write_output_file(command.out, document_text(plan::to_json(context, plan)),
+                                   overwrite_if(command.force)));
   if (!command.html.empty()) {
     Report report = make_report(graph, command.model, gpu);
     report.frames.resize(graph.nodes.size());

@@ -62,9 +62,9 @@ TEST(RunCli, UsageShowsWhatIsRequired) {
 }
 
 TEST(RunCli, HelpSpeaksAsOtherToolsDo) {
-  for (const char* command :
-       {"import",  "show",      "plan",  "code",    "optimize", "bench", "calibrate", "runs", "memory", "verify", "receipt",
-        "package", "baselines", "notes", "prompts", "mcp",      "llm",   "profile",   "init", "doctor"}) {
+  for (const char* command : {"import",  "show",   "plan",   "code",    "optimize", "bench",     "calibrate",
+                              "runs",    "memory", "verify", "receipt", "package",  "baselines", "notes",
+                              "prompts", "mcp",    "llm",    "profile", "init",     "doctor"}) {
     std::string help = run({command, "--help"}).out;
     EXPECT_NE(help.find("show this help"), std::string::npos) << command;
     for (const char* odd : {"unless told", "several too", "say w", "Say ", "comes to", "soonest", "judged"})

@@ -38,7 +38,8 @@ TEST(Written, IsPartOfPlanDocumentAndProgram) {
   const std::string region = plan->regions[0].name;
   auto requests = requests_of(context, *plan);
   ASSERT_TRUE(requests);
-  EXPECT_NE(required_function((*requests)[0], 0).find("StitchStatus enqueue_" + region + "("), std::string::npos);
+  EXPECT_NE(required_function((*requests)[0], 0).find("StitchStatus enqueue_" + region + "("),
+            std::string::npos);
   EXPECT_NE(describe_places((*requests)[0]).find("strides in elements (8, 1)"), std::string::npos);
 
   const plan::Source source{.function = "enqueue_" + region,
@@ -71,10 +72,12 @@ TEST(Written, RefusesWhatIsNoSourceOfTheRegion) {
     auto given = with_source(context, *plan, region, std::move(source));
     return given ? std::string("accepted") : given.error().message;
   };
-  EXPECT_NE(refused({.function = "enqueue_a", .text = "// enqueue_a is only a comment"}).find("doesn't define"),
-            std::string::npos);
+  EXPECT_NE(
+      refused({.function = "enqueue_a", .text = "// enqueue_a is only a comment"}).find("doesn't define"),
+      std::string::npos);
   EXPECT_NE(refused({.function = "a b", .text = "a b"}).find("name"), std::string::npos);
-  EXPECT_NE(refused({.function = "f", .text = "f", .workspace_bytes = -1}).find("workspace"), std::string::npos);
+  EXPECT_NE(refused({.function = "f", .text = "f", .workspace_bytes = -1}).find("workspace"),
+            std::string::npos);
   EXPECT_FALSE(with_source(context, *plan, "nobody", {.function = "f", .text = "f"}));
 
   // A source where none belongs, and none where one does.

@@ -46,7 +46,8 @@ Calibrated fit_way(std::span<const CostSample* const> samples) {
     for (double value : values) {
       Calibrated other = best;
       other.*part = value;
-      if (const double now = badness(samples, other); now < least - 1e-4) least = now, best = other, better = true;
+      if (const double now = badness(samples, other); now < least - 1e-4)
+        least = now, best = other, better = true;
     }
     return better;
   };
@@ -65,7 +66,8 @@ Calibrated fit_way(std::span<const CostSample* const> samples) {
 }  // namespace
 
 std::string way_of(const Region& region) {
-  return format("{} {} {}", region.technique->name(), name(region.offer.arithmetic), name(region.offer.order));
+  return format("{} {} {}", region.technique->name(), name(region.offer.arithmetic),
+                name(region.offer.order));
 }
 
 double predicted(const CostSample& sample, const Calibration* calibration) {
@@ -125,9 +127,12 @@ CostError error_on_unseen_tasks(std::span<const CostSample> samples) {
 }
 
 Json to_json(const CostSample& sample) {
-  return {{"region", sample.region},           {"way", sample.way},
-          {"memory", sample.parts.memory},     {"compute", sample.parts.compute},
-          {"rearranging", sample.parts.rearranging}, {"launch", sample.parts.launch},
+  return {{"region", sample.region},
+          {"way", sample.way},
+          {"memory", sample.parts.memory},
+          {"compute", sample.parts.compute},
+          {"rearranging", sample.parts.rearranging},
+          {"launch", sample.parts.launch},
           {"measured", sample.measured}};
 }
 

@@ -108,12 +108,11 @@ Json plan_schema(const Catalogue& catalogue) {
       {"type", "object"},
       {"description", "knobs whose value isn't the technique's own; `knobs` lists the legal ones"},
       {"additionalProperties", integer}};
-  const Json source =
-      object({{"function", text("that the text defines, with the region's contract")},
-              {"text", text("CUDA C++")},
-              {"author", text("")},
-              {"workspace_bytes", integer}},
-             {"function", "text"});
+  const Json source = object({{"function", text("that the text defines, with the region's contract")},
+                              {"text", text("CUDA C++")},
+                              {"author", text("")},
+                              {"workspace_bytes", integer}},
+                             {"function", "text"});
   const Json region =
       object({{"name", text("unique in the plan")},
               {"technique", {{"oneOf", techniques}}},

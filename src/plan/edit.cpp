@@ -23,8 +23,9 @@ Result<void> implement(const Context& context, Region& region, const Implementat
   if (!how.technique.empty()) {
     const Technique* technique = catalogue.find(how.technique);
     if (!technique)
-      return at(format("plan: region '{}'", region.name),
-                user_error("plan", format("there is no technique '{}'", shorten(printable(how.technique), 60))));
+      return at(
+          format("plan: region '{}'", region.name),
+          user_error("plan", format("there is no technique '{}'", shorten(printable(how.technique), 60))));
     if (technique != region.technique) {
       region.technique = technique;
       region.choices.clear();
@@ -67,8 +68,10 @@ Result<Plan> merge_regions(const Context& context, Plan plan, const std::vector<
   Region merged;
   for (const std::string& each : regions) {
     STITCH_TRY(Region * found, find(plan, each));
-    if (merged.nodes.empty()) merged = *found;
-    else merged.nodes.insert(merged.nodes.end(), found->nodes.begin(), found->nodes.end());
+    if (merged.nodes.empty())
+      merged = *found;
+    else
+      merged.nodes.insert(merged.nodes.end(), found->nodes.begin(), found->nodes.end());
     plan.regions.erase(plan.regions.begin() + (found - plan.regions.data()));
   }
   merged.name = name.empty() ? merged.name : name;
@@ -86,7 +89,8 @@ Result<Plan> split_region(const Context& context, Plan plan, const std::string& 
   STITCH_TRY(Region * found, find(plan, region));
   const Region whole = *found;
   if (whole.nodes.size() < 2)
-    return at(format("plan: region '{}'", whole.name), user_error("plan", "is one node: there is nothing to split"));
+    return at(format("plan: region '{}'", whole.name),
+              user_error("plan", "is one node: there is nothing to split"));
   plan.regions.erase(plan.regions.begin() + (found - plan.regions.data()));
   run_one_after_the_other(plan);
   for (int32_t n : whole.nodes) {
@@ -102,7 +106,8 @@ Result<Plan> as_one_region(const Context& context, const Plan& plan, const std::
                            const Catalogue& catalogue) {
   Plan out = empty_plan(context.graph, plan.numerics);
   Region all{.name = name};
-  auto takes = std::ranges::find_if(catalogue.all(), [](const Technique* each) { return each->takes_source(); });
+  auto takes =
+      std::ranges::find_if(catalogue.all(), [](const Technique* each) { return each->takes_source(); });
   require(takes != catalogue.all().end(), "a technique takes sources");
   all.technique = *takes;
   all.nodes.resize(context.graph.nodes.size());

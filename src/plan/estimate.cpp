@@ -34,8 +34,8 @@ double seconds_of(const GpuSpec& gpu, const Traffic& traffic) {
 
 double seconds_of(const RegionEstimate& parts, const Calibrated* calibrated) {
   if (!calibrated) return parts.seconds();
-  return std::max(parts.memory * calibrated->memory, parts.compute * calibrated->compute) + parts.rearranging +
-         parts.launch + calibrated->seconds;
+  return std::max(parts.memory * calibrated->memory, parts.compute * calibrated->compute) +
+         parts.rearranging + parts.launch + calibrated->seconds;
 }
 
 RegionEstimate estimate(const Context& context, const Plan& plan, const Region& region) {

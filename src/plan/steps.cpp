@@ -63,8 +63,8 @@ std::vector<std::string> changed_regions(const Plan& before, const Plan& after) 
   auto same = [&](const Region& a, const Region& b) {
     auto stored = [&](ValueId id) { return before.storage[index_of(id)] == after.storage[index_of(id)]; };
     return a.nodes == b.nodes && a.technique == b.technique && a.offer == b.offer && a.choices == b.choices &&
-           a.has_same_source(b) && a.section == b.section && a.branch == b.branch && std::ranges::all_of(b.reads, stored) &&
-           std::ranges::all_of(b.writes, stored);
+           a.has_same_source(b) && a.section == b.section && a.branch == b.branch &&
+           std::ranges::all_of(b.reads, stored) && std::ranges::all_of(b.writes, stored);
   };
   std::vector<std::string> out;
   for (const Region& region : after.regions)
