@@ -1,0 +1,52 @@
+#include "cli/commands.h"
+
+#include <array>
+
+namespace stitch {
+
+std::span<const Command> all_commands() {
+  static constexpr auto commands = std::to_array<Command>({
+      {"import", add_import,
+       [](const Options& options, Console& console) { return run_import(options.import, console); }},
+      {"show", add_show,
+       [](const Options& options, Console& console) { return run_show(options.show, console); }},
+      {"plan", add_plan,
+       [](const Options& options, Console& console) { return run_plan(options.plan, console); }},
+      {"code", add_code,
+       [](const Options& options, Console& console) { return run_code(options.code, console); }},
+      {"optimize", add_optimize,
+       [](const Options& options, Console& console) { return run_optimize(options.optimize, console); }},
+      {"bench", add_bench,
+       [](const Options& options, Console& console) { return run_bench(options.bench, console); }},
+      {"calibrate", add_calibrate,
+       [](const Options& options, Console& console) { return run_calibrate(options.calibrate, console); }},
+      {"runs", add_runs,
+       [](const Options& options, Console& console) { return run_runs(options.runs, console); }},
+      {"memory", add_memory,
+       [](const Options& options, Console& console) { return run_memory(options.memory, console); }},
+      {"verify", add_verify,
+       [](const Options& options, Console& console) { return run_verify(options.verify, console); }},
+      {"receipt", add_receipt,
+       [](const Options& options, Console& console) { return run_receipt(options.receipt, console); }},
+      {"package", add_package,
+       [](const Options& options, Console& console) { return run_package(options.package, console); }},
+      {"baselines", add_baselines,
+       [](const Options& options, Console& console) { return run_baselines(options.baselines, console); }},
+      {"notes", add_notes,
+       [](const Options& options, Console& console) { return run_notes(options.notes, console); }},
+      {"prompts", add_prompts,
+       [](const Options& options, Console& console) { return run_prompts(options.prompts, console); }},
+      {"mcp", add_mcp,
+       [](const Options& options, Console& console) { return run_mcp(options.mcp, console); }},
+      {"llm", add_llm,
+       [](const Options& options, Console& console) { return run_llm(options.llm, console); }},
+      {"profile", add_profile,
+       [](const Options& options, Console& console) { return run_profile(options.profile, console); }},
+      {"init", add_init,
+       [](const Options& options, Console& console) { return run_init(options.init, console); }},
+      {"doctor", add_doctor, [](const Options&, Console& console) { return run_doctor(console); }},
+  });
+  return commands;
+}
+
+}  // namespace stitch

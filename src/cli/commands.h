@@ -1,0 +1,19 @@
+// Every command: its name, its flags, its body. The table is in commands.cpp.
+#pragma once
+
+#include <span>
+
+#include "cli/flags.h"
+
+namespace stitch {
+
+struct Command {
+  const char* name;
+  void (*add_flags)(CLI::App& app, Options& options);
+  Result<int> (*run)(const Options& options, Console& console);
+};
+
+// In the order of the help.
+std::span<const Command> all_commands();
+
+}  // namespace stitch

@@ -1,0 +1,232 @@
+// Flags, help and examples of optimize, bench, calibrate, runs, memory, init.
+#include <CLI/CLI.hpp>
+
+#include "cli/flags.h"
+#include "cli/model_options.h"
+
+namespace stitch {
+
+namespace {
+
+void add_brains(CLI::App& command, OptimizeCommand& optimize) {
+  constexpr const char* group = "Language models";
+  auto brain = [&](const char* flag, std::string& name, const char* about) {
+    command.add_option(flag, name, about)->type_name("BRAIN")->group(group);
+  };
+  brain("--planner", optimize.planner, "who plans: builtin, or llm:PROFILE[/MODEL] (default: builtin)");
+  brain("--coder", optimize.coder, "who writes: builtin, or llm:PROFILE[/MODEL] (default: builtin)");
+  brain("--verifier", optimize.verifier,
+        "who explains what the gates found: builtin, or llm:PROFILE[/MODEL] (default: builtin)");
+  command
+      .add_option("--coder-style", optimize.coder_style,
+                  "answer: one request a try; agent: with tools and turns (default: answer)")
+      ->type_name("STYLE")
+      ->group(group);
+  command
+      .add_option("--llm-regions", optimize.llm_regions,
+                  "how many regions an LLM Coder writes, most to gain first (default: 3)")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(1, 1000))
+      ->group(group);
+  command
+      .add_flag("--whole-program", optimize.whole_program, "an LLM Coder writes the whole pass as one source")
+      ->group(group);
+  command.add_option("--max-tokens", optimize.max_tokens, "tokens that all models may use together")
+      ->type_name("NUMBER")
+      ->check(CLI::PositiveNumber)
+      ->group(group);
+  command.add_option("--max-dollars", optimize.max_dollars, "dollars that all models may cost together")
+      ->type_name("NUMBER")
+      ->check(CLI::PositiveNumber)
+      ->group(group);
+  auto file = [&](const char* flag, std::string& path, const char* about, const char* type) {
+    command.add_option(flag, path, about)->type_name(type)->group(group);
+  };
+  file("--config", optimize.config, "profiles (default: ./stitchcuda.toml, then the user's config.toml)",
+       "FILE");
+  file("--record", optimize.record, "append every request and answer to this file, never a key", "FILE");
+  file("--replay", optimize.replay, "answer from such a file instead of asking anybody", "FILE");
+  file("--prompts", optimize.prompts, "prompts of your own (see stitchcuda prompts)", "FOLDER");
+  file("--notes", optimize.notes, "notes of your own (see stitchcuda notes)", "FOLDER");
+}
+
+}  // namespace
+
+void add_optimize(CLI::App& app, Options& options) {
+  OptimizeCommand& optimize = options.optimize;
+  CLI::App& command = *app.add_subcommand("optimize", "Turn a model into a verified, faster CUDA program");
+  command.add_option("MODEL", optimize.model, "a .py file with Model, get_inputs() and get_init_inputs()")
+      ->required();
+  command.add_option("-o,--out", optimize.out, "the program's folder")->type_name("FOLDER")->required();
+  command
+      .add_option("--numerics", optimize.numerics,
+                  "numerics class: strict, default, tf32 or half (default: default)")
+      ->type_name("CLASS");
+  command
+      .add_option("--budget", optimize.budget, "seconds after which no new step is started (default: 180)")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1, 86400));
+  command.add_option("--device", optimize.device, "cuda or emulated (default: cuda if there is a GPU)")
+      ->type_name("NAME");
+  command
+      .add_option("--gpu", optimize.gpu, "the GPU to write it for (default: this machine's GPU, else H200)")
+      ->type_name("NAME");
+  command
+      .add_option("--baselines", optimize.baselines,
+                  "PyTorch baselines to time: eager,eager-graph,compile,compile-graph; all; none")
+      ->type_name("LIST");
+  command
+      .add_option("--html", optimize.html,
+                  "where to write the report page (default: report.html in the output folder)")
+      ->type_name("FILE");
+  auto* plan = command.add_option("--plan", optimize.plan,
+                                  "verify and tune this plan instead of searching for one (see plan -o)");
+  plan->type_name("FILE");
+  command
+      .add_flag("--direct", optimize.direct, "try all steps at once, and drop steps until the program passes")
+      ->excludes(plan);
+  command.add_flag("--first", optimize.first, "--direct, and stop at the first program that passes")
+      ->excludes(plan);
+  command.add_flag("--no-timing", optimize.no_timing, "verify without timing; choose by estimates");
+  command.add_flag("--quick", optimize.quick, "check the final program with one seed and fewer gates");
+  command.add_flag(
+      "--no-tune", optimize.no_tune,
+      "skip tuning settings on the GPU after the steps (tuning takes at most a third of the budget)");
+  command.add_flag("--no-memory", optimize.no_memory,
+                   "plan as if nothing had been tried before, whatever earlier runs found");
+  add_store(command, optimize.store);
+  command.add_option("--class", optimize.model_class, "the class to import, instead of Model")
+      ->type_name("NAME");
+  command.add_option("--python", optimize.python, "the Python to use for the task")->type_name("PATH");
+  add_brains(command, optimize);
+  add_mode(command, optimize.mode);
+  add_force(command, optimize.force);
+  add_json(command, options);
+  command.footer(
+      "stitchcuda optimize examples/lenet5.py -o lenet5/\nstitchcuda optimize model.py -o program/ "
+      "--numerics tf32 --budget 600\nstitchcuda optimize model.py --plan plan.json -o program/\n"
+      "stitchcuda optimize model.py -o program/ --coder llm:ollama/qwen2.5-coder --coder-style agent");
+}
+
+void add_bench(CLI::App& app, Options& options) {
+  BenchCommand& bench = options.bench;
+  CLI::App& command = *app.add_subcommand("bench", "Optimize many tasks and summarise");
+  command.add_option("TASKS", bench.paths, "folders of .py tasks, or the tasks themselves")->required();
+  command.add_option("-o,--out", bench.out, "the folder of results; an interrupted run resumes there")
+      ->type_name("FOLDER")
+      ->required();
+  command.add_option("--device", bench.device, "cuda or emulated (default: cuda if there is a GPU)")
+      ->type_name("NAME");
+  command
+      .add_option("--numerics", bench.numerics,
+                  "numerics class: strict, default, tf32 or half (default: default)")
+      ->type_name("CLASS");
+  command
+      .add_option("--baselines", bench.baselines,
+                  "PyTorch baselines to time: eager,eager-graph,compile,compile-graph; all; none")
+      ->type_name("LIST");
+  command
+      .add_option(
+          "--known-baselines", bench.known_baselines,
+          "baselines measured earlier, one JSON line per task; others are timed only with --baselines")
+      ->type_name("FILE");
+  command
+      .add_option("--jobs", bench.jobs,
+                  "how many tasks to run at once; timing takes turns (default: one per four cores)")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(1, 256));
+  command
+      .add_option("--budget", bench.budget,
+                  "seconds per task after which no new step is started (default: 180)")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1, 86400));
+  command
+      .add_option("--time-limit", bench.time_limit, "seconds after which a task is stopped (default: 3600)")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1, 86400));
+  command.add_flag("--direct", bench.direct,
+                   "try all steps at once, and drop steps until the program passes");
+  command.add_flag("--first", bench.first, "--direct, and stop at the first program that passes");
+  command.add_flag("--no-timing", bench.no_timing, "verify without timing; choose by estimates");
+  command.add_flag("--quick", bench.quick, "check the final program with one seed and fewer gates");
+  command.add_flag(
+      "--no-tune", bench.no_tune,
+      "skip tuning settings on the GPU after the steps (tuning takes at most a third of the budget)");
+  command.add_flag("--memory", bench.memory,
+                   "start each task's plan from what earlier runs found (default: as if there were none)");
+  add_store(command, bench.store);
+  command.add_option("--python", bench.python, "the Python to use for the tasks")->type_name("PATH");
+  add_mode(command, bench.mode);
+  add_force(command, bench.force);
+  add_json(command, options);
+  command.footer(
+      "stitchcuda bench examples -o build/bench\nstitchcuda bench KernelBench/level1 KernelBench/level2 -o "
+      "out/ "
+      "--jobs 8 --known-baselines earlier.jsonl");
+}
+
+void add_calibrate(CLI::App& app, Options& options) {
+  CalibrateCommand& calibrate = options.calibrate;
+  CLI::App& command =
+      *app.add_subcommand("calibrate", "Fit the cost model to a GPU from measured runs of bench");
+  command.add_option("RUNS", calibrate.runs, "folders that bench wrote on the GPU, or their tasks.jsonl")
+      ->required();
+  command.add_option("--gpu", calibrate.gpu, "the GPU they ran on (default: this machine's GPU, else H200)")
+      ->type_name("NAME");
+  command
+      .add_option("-o,--out", calibrate.out,
+                  "the file to write (default: where plan, optimize and bench look for it)")
+      ->type_name("FILE");
+  add_force(command, calibrate.force);
+  add_json(command, options);
+  command.footer(
+      "stitchcuda bench KernelBench/level1 -o runs/ && stitchcuda calibrate runs/\n"
+      "stitchcuda calibrate runs/ --gpu H200 -o h200.json");
+}
+
+void add_runs(CLI::App& app, Options& options) {
+  RunsCommand& runs = options.runs;
+  CLI::App& command = *app.add_subcommand("runs", "List, show, compare, resume and export runs of optimize");
+  command.add_option("ACTION", runs.action, "list, show, diff, resume, export, page or remove")->required();
+  command.add_option("RUN", runs.runs, "the run's id, or a beginning of it that no other run has");
+  command.add_option("-o,--out", runs.out, "export: the folder to write (default: run-ID); page: the file")
+      ->type_name("PATH");
+  command.add_option("--most", runs.most, "how many runs to list; 0: all of them (default: 30)")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(0, 1000000));
+  add_store(command, runs.store);
+  add_force(command, runs.force);
+  add_json(command, options);
+  command.footer(
+      "stitchcuda runs list\nstitchcuda runs show 1116-kmtz\nstitchcuda runs resume 1116-kmtz\n"
+      "stitchcuda runs diff 1116-k 1115-w\nstitchcuda runs page 1116-kmtz -o run.html");
+}
+
+void add_memory(CLI::App& app, Options& options) {
+  MemoryCommand& memory = options.memory;
+  CLI::App& command = *app.add_subcommand("memory", "Show, export, merge or forget what earlier runs found");
+  command.add_option("ACTION", memory.action, "show, export, merge or forget")->required();
+  command.add_option(
+      "WHAT", memory.what,
+      "merge: a file of an export; show and forget: the beginning of a graph's hash or of a kind "
+      "of region");
+  command.add_option("-o,--out", memory.out, "export: the file to write (default: standard output)")
+      ->type_name("FILE");
+  add_store(command, memory.store);
+  command.add_flag("--force", memory.force, "forget: all of it; export: over a file that is there");
+  add_json(command, options);
+  command.footer(
+      "stitchcuda memory show\nstitchcuda memory export -o memory.jsonl\nstitchcuda memory merge "
+      "memory.jsonl\n"
+      "stitchcuda memory forget \"conv relu\"");
+}
+
+void add_init(CLI::App& app, Options& options) {
+  CLI::App& command = *app.add_subcommand("init", "Write a commented stitchcuda.toml");
+  command.add_option("-o,--out", options.init.out, "the file to write (default: stitchcuda.toml)")
+      ->type_name("FILE");
+  add_json(command, options);
+  command.footer("stitchcuda init");
+}
+
+}  // namespace stitch
