@@ -51,7 +51,7 @@ void add_mcp(CLI::App& app, Options& options) {
   command.add_option("--prompts", mcp.prompts, "a folder whose prompts take the place of the built-in ones")
       ->type_name("FOLDER");
   command.footer(
-      "stitchcuda mcp\nclaude mcp add stitchcuda -- stitchcuda mcp --root ~/kernels\n(docs/mcp.md has more)");
+      "stitchcuda mcp\nstitchcuda mcp --root ~/kernels\n(docs/mcp.md: how a coding agent is told of it)");
 }
 
 void add_llm(CLI::App& app, Options& options) {

@@ -35,7 +35,7 @@ constexpr std::string_view commented =
 # price = { input = 1.25, output = 10.0 }   # dollars per million tokens: budgets in dollars need it
 
 # Anthropic's messages API.
-# [llm.claude]
+# [llm.mine]
 # api = "anthropic"
 # url = "https://api.anthropic.com"
 # model = "claude-sonnet-4-5"
