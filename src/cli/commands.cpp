@@ -4,8 +4,8 @@
 
 namespace stitch {
 
-std::span<const Command> all_commands() {
-  static constexpr auto commands = std::to_array<Command>({
+std::span<const CommandRow> all_commands() {
+  static constexpr auto commands = std::to_array<CommandRow>({
       {"import", add_import,
        [](const Options& options, Console& console) { return run_import(options.import, console); }},
       {"show", add_show,

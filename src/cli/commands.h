@@ -7,13 +7,13 @@
 
 namespace stitch {
 
-struct Command {
+struct CommandRow {
   const char* name;
   void (*add_flags)(CLI::App& app, Options& options);
   Result<int> (*run)(const Options& options, Console& console);
 };
 
 // In the order of the help.
-std::span<const Command> all_commands();
+std::span<const CommandRow> all_commands();
 
 }  // namespace stitch

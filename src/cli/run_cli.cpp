@@ -133,7 +133,7 @@ Result<int> parse_and_run(std::vector<std::string> words, Console& console) {
   bool version = false;
   app.add_flag("--version", version, "show the version");
   add_json(app, options);
-  for (const Command& command : all_commands()) command.add_flags(app, options);
+  for (const CommandRow& command : all_commands()) command.add_flags(app, options);
   app.require_subcommand(0, 1);
   app.footer(
       "stitchcuda doctor\n"
@@ -166,7 +166,7 @@ Result<int> parse_and_run(std::vector<std::string> words, Console& console) {
     if (!console.json) console.err << help_of(app, console.err_terminal) << '\n';
     return user_error("no_command", "no command is named", "one of: " + join(command_names(app), ", "));
   }
-  const auto command = std::ranges::find(all_commands(), chosen.back()->get_name(), &Command::name);
+  const auto command = std::ranges::find(all_commands(), chosen.back()->get_name(), &CommandRow::name);
   require(command != all_commands().end(), "every command has a row");
   return command->run(options, console);
 }
