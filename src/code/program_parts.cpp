@@ -189,6 +189,20 @@ class Gatherer {
     return true;
   }
 
+  // What is packed when the program is created has to be there by then.
+  Result<void> check_packed(const RegionRequest& request, const RegionCode& code) const {
+    for (const Packed& packed : code.packed)
+      for (const Place& place : request.reads) {
+        if (!packed.fill || std::ranges::count(packed.fill->arguments, place.pointer) == 0) continue;
+        for (size_t r = 0; r < plan_.regions.size(); ++r)
+          if (std::ranges::count(plan_.regions[r].writes, place.value) > 0 && parts_.constant[r]) return {};
+        return at(request.name, user_error("technique", format("{} packs '{}', which is made anew in every run",
+                                                               request.region.technique->name(),
+                                                               graph_[place.value].name)));
+      }
+    return {};
+  }
+
   Result<void> write_region(size_t r) {
     const plan::Region& region = plan_.regions[r];
     const Technique& technique = technique_of(region);
@@ -196,6 +210,7 @@ class Gatherer {
     if (sources_may_miss_ && technique.takes_source() && !region.source) return add(r, request, {});
     STITCH_CHECK(technique.accepts(context_, region));
     STITCH_TRY(RegionCode code, technique.write(request));
+    STITCH_CHECK(check_packed(request, code));
     while (!takes_names(code)) {
       request.name = parts_.region_names[r] = names_.unique(region.name);
       STITCH_TRY(code, technique.write(request));

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "plan/constants.h"
 #include "plan/estimate.h"
 #include "plan/grouping.h"
 #include "plan/views.h"
@@ -71,11 +72,19 @@ bool tiny(const Graph& graph, const Region& region) {
          std::ranges::all_of(region.writes, small);
 }
 
+// What runs once, when a program is created, stays apart from what runs with every pass.
+bool makes_constants(const std::set<ValueId>& constants, const Region& region) {
+  return std::ranges::all_of(region.writes, [&](ValueId id) { return constants.contains(id); });
+}
+
 // Tiny regions that don't need each other become one.
-void gather_tiny(const Context& context, Grouping& groups, const Catalogue& catalogue) {
+void gather_tiny(const Context& context, Grouping& groups, const Catalogue& catalogue,
+                 const std::set<ValueId>& constants, bool constant) {
   std::optional<size_t> gathered;
   for (size_t r = 0; r < groups.size(); ++r) {
-    if (!groups.alive(r) || !tiny(context.graph, groups[r])) continue;
+    if (!groups.alive(r) || !tiny(context.graph, groups[r]) ||
+        makes_constants(constants, groups[r]) != constant)
+      continue;
     if (!gathered) {
       gathered = r;
       continue;
@@ -98,6 +107,14 @@ void gather_tiny(const Context& context, Grouping& groups, const Catalogue& cata
 double loop_seconds(const Context& context, const Region& region) {
   const auto traffic = region.technique->traffic(context, region);
   return traffic ? seconds_of(context.gpu, *traffic) : std::numeric_limits<double>::infinity();
+}
+
+// A batch norm by given statistics: element by element, too.
+bool is_fixed_norm(const Graph& graph, const Region& region) {
+  return std::ranges::any_of(region.nodes, [&](int32_t n) {
+    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    return node.op == Op::batch_norm && !node.attributes.flag("training");
+  });
 }
 
 }  // namespace
@@ -143,7 +160,28 @@ Result<Plan> fuse_loops(const Context& context, Plan plan, const Catalogue& cata
       changed = true;
     }
   }
-  gather_tiny(context, groups, catalogue);
+  const std::set<ValueId> constants = constant_values(graph);
+  for (bool constant : {true, false}) gather_tiny(context, groups, catalogue, constants, constant);
+  plan.regions = groups.in_order();
+  return plan;
+}
+
+Result<Plan> fuse_constants(const Context& context, Plan plan, const Catalogue& catalogue) {
+  const Graph& graph = context.graph;
+  const std::set<ValueId> constants = constant_values(graph);
+  Grouping groups(graph, std::move(plan.regions));
+  for (size_t r = groups.size(); r-- > 0;) {
+    if (!element_wise(graph, groups[r]) && !is_fixed_norm(graph, groups[r])) continue;
+    std::set<size_t> next = groups.consumers(r);
+    if (next.size() != 1 || groups.detour(r, *next.begin())) continue;
+    const size_t consumer = *next.begin();
+    if (!makes_constants(constants, groups[r]) || !makes_constants(constants, groups[consumer])) continue;
+    Region both = groups.merged(r, consumer);
+    auto technique = catalogue.plain(context, both);
+    if (!technique || !(*technique)->is_elementwise()) continue;
+    both.technique = *technique;
+    groups.merge(consumer, r, std::move(both));
+  }
   plan.regions = groups.in_order();
   return plan;
 }

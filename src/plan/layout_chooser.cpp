@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plan/constants.h"
 #include "plan/estimate.h"
 #include "plan/layouts.h"
 
@@ -19,6 +20,7 @@ LayoutChooser::LayoutChooser(const Context& context, const Plan& plan, const Cat
     if (region.technique->may_round_result()) rounded_.insert(region.writes.begin(), region.writes.end());
   }
   fixed_.insert(graph_.outputs.begin(), graph_.outputs.end());
+  fixed_.merge(constant_values(graph_));  // techniques pack weights as they take them
   for (const Update& update : graph_.updates) fixed_.insert(update.value);
 }
 

@@ -14,6 +14,7 @@
 #include "code/products/epilogue.h"
 #include "code/products/signature.h"
 #include "code/products/techniques.h"
+#include "plan/constants.h"
 #include "plan/estimate.h"
 #include "plan/layouts.h"
 
@@ -55,9 +56,7 @@ class Writer {
     if (view.place->dtype != dtype || view.offset != 0) return false;
     return last_ ? channels_last(c_, view) : dense_nchw(view);
   }
-  bool is_weight(const Place* place) const {
-    return std::ranges::any_of(request_.weights, [&](const Place& weight) { return &weight == place; });
-  }
+  bool is_weight(const Place* place) const { return plan::is_constant(request_.graph, place->value); }
   // Memory of the caller's may be aligned to its elements only.
   bool from_caller(const Place& place) const {
     const Graph& graph = request_.graph;
@@ -375,6 +374,9 @@ Result<void> ConvCudnn::accepts_region(const plan::Context& context, const plan:
   const Node& node = *parts.product;
   DType dtype = graph.type(node.results[0]).dtype;
   if (dtype == DType::f64) return not_for(region, "has no convolutions of f64");
+  if (!plan::is_constant(graph, node.operands[1]) &&
+      (dtype != DType::f32 || context.numerics == Numerics::half))
+    return not_for(region, "packs its weight once");
   Convolution c = geometry_of(graph, node);
   if (graph.type(node.results[0]).elements() == 0 || graph.type(node.operands[0]).elements() == 0 ||
       c.taps() == 0)
@@ -402,7 +404,9 @@ std::vector<plan::Offer> ConvCudnn::offers(const plan::Context& context, const p
   const Convolution c = geometry_of(graph, node);
   // Channels last it is up to five times slower than in FP32 there (H200, 3 channels to 16).
   const bool slow = c.transposed && c.dims == 3 && c.channels_in < 16;
-  if (graph.type(node.results[0]).dtype != DType::f32 || c.depthwise() || slow) return out;
+  if (graph.type(node.results[0]).dtype != DType::f32 || c.depthwise() || slow ||
+      !plan::is_constant(graph, node.operands[1]))
+    return out;
   for (Arithmetic arithmetic :
        {Arithmetic::by_class, Arithmetic::exact, Arithmetic::half, Arithmetic::half_exact_bias})
     out.push_back({arithmetic, Order::channels_last});

@@ -15,6 +15,7 @@
 #include "code/products/epilogue.h"
 #include "code/products/signature.h"
 #include "code/products/techniques.h"
+#include "plan/constants.h"
 #include "plan/estimate.h"
 #include "plan/layouts.h"
 
@@ -163,7 +164,7 @@ Result<void> ConvSplitHalf::accepts_region(const plan::Context& context, const p
   if (graph.type(node.results[0]).dtype != DType::f32) return not_for(region, "takes convolutions of f32");
   if (graph.type(node.results[0]).elements() == 0 || c.taps() == 0 || c.channels_in == 0)
     return not_for(region, "has no convolutions of nothing");
-  if (!graph[node.operands[1]].has_data()) return not_for(region, "packs its weight once");
+  if (!plan::is_constant(graph, node.operands[1])) return not_for(region, "packs its weight once");
   if (c.groups > 65535 || c.channels_out / c.groups > 65535 * 64)
     return not_for(region, "has no grid for so many filters");
   return {};

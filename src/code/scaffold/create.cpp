@@ -75,12 +75,14 @@ std::string create_section(const ProgramParts& parts, const KeptMemory& memory) 
     out += place(resident.name, parts.layout.offsets[i], resident.bytes / size_of(resident.place.dtype));
   }
   out += place_weights(parts, memory);
-  for (size_t r = 0; r < parts.regions.size(); ++r) out += create_region(parts, memory, r);
-  for (size_t r = 0; r < parts.regions.size(); ++r)
+  // In the order of the plan: what is made of weights alone may be packed by the next region.
+  for (size_t r = 0; r < parts.regions.size(); ++r) {
+    out += create_region(parts, memory, r);
     if (parts.constant[r])
       out += format("    STITCH_OK_OR_RETURN({});  // the same in every run\n",
                     region_call(
                         parts, r, [](const std::string& name) { return name; }, "nullptr"));
+  }
   return out + "    return STITCH_OK;\n  }\n";
 }
 
