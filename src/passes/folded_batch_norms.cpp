@@ -17,8 +17,7 @@ ValueId optional_operand(const Node& node, size_t i) {
 
 class BatchNormFolding {
  public:
-  explicit BatchNormFolding(Graph& graph)
-      : graph_(graph), makers_(producers(graph)), users_(users(graph)) {}
+  explicit BatchNormFolding(Graph& graph) : graph_(graph), makers_(producers(graph)), users_(users(graph)) {}
 
   bool run() {
     std::map<ValueId, ValueId> replacement;

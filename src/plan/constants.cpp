@@ -7,8 +7,7 @@ namespace stitch::plan {
 namespace {
 
 bool is_kept(const Graph& graph, ValueId id) {
-  return graph[id].has_data() &&
-         std::ranges::find(graph.updates, id, &Update::target) == graph.updates.end();
+  return graph[id].has_data() && std::ranges::find(graph.updates, id, &Update::target) == graph.updates.end();
 }
 
 }  // namespace
