@@ -226,6 +226,19 @@ class Gatherer {
     return {};
   }
 
+  // Else it is packed when the program is created, and its memory is free from then on.
+  bool is_read_by_runs(const std::string& name) const {
+    for (size_t r = 0; r < parts_.regions.size(); ++r) {
+      const RegionCode& code = parts_.regions[r];
+      const bool runs = !parts_.constant[r] && std::ranges::count(code.arguments, name) > 0;
+      if (runs || std::ranges::any_of(code.members, [&](const Member& member) {
+            return std::ranges::count(member.weights, name) > 0;
+          }))
+        return true;
+    }
+    return false;
+  }
+
   void lay_out_scratch() {
     std::vector<Lifetime> lifetimes;
     int last_region = static_cast<int>(plan_.regions.size());
@@ -241,7 +254,7 @@ class Gatherer {
       for (size_t r = 0; r < plan_.regions.size(); ++r) {
         const plan::Region& region = plan_.regions[r];
         const bool writes = std::ranges::find(region.writes, id) != region.writes.end();
-        if (writes && parts_.constant[r]) {
+        if (writes && parts_.constant[r] && is_read_by_runs(parts_.residents.at(id).name)) {
           lifetime = {lifetime.bytes, 0, last_region};  // nobody else's memory, ever
           break;
         }

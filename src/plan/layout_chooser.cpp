@@ -38,13 +38,15 @@ const Technique* LayoutChooser::technique_for(const Region& region) const {
   const Offer offer = offer_for(region);
   const bool owns = offers(*own, context_, region, offer), gives_way = own->gives_way(context_, region);
   if (!owns && !gives_way) return nullptr;
-  // One that takes nothing but channels last is better at it than one that takes everything.
+  // One that takes nothing but channels last, or writes so whatever it reads, is better at it than one that
+  // copies.
   for (const Technique* other : catalogue_.all()) {
     if (other == own && owns) return own;
     if (!gives_way || other->kind() != own->kind() || !other->accepts(context_, region) ||
         !offers(*other, context_, region, offer))
       continue;
-    const bool alone = other->offers(context_, region).front().order == Order::channels_last;
+    const bool alone =
+        other->takes_any_order() || other->offers(context_, region).front().order == Order::channels_last;
     if (alone ? other->suits(context_, region, offer) : !owns && other->entry() == Entry::fast) return other;
   }
   return nullptr;

@@ -138,6 +138,8 @@ class Writer {
     }
     signature_.write(*out.place);
     checks_alignment(direct_, *out.place);
+    if (graph_)
+      for (const Place* place : graph_->places) checks_alignment(true, *place);
   }
 
   void checks_alignment(bool direct, const Place& place) {

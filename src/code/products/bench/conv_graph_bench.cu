@@ -142,7 +142,8 @@ void measure(const Shape& s, Cudnn& library, cudnnDataType_t type, const char* t
     FusedConvolution fused;
     std::vector<FusedOperand> operands = {{CUDNN_DATA_FLOAT}};
     if (epilogue.residual) operands.push_back({type, true, true});
-    const StitchStatus status = fused.create(library, spec, epilogue.steps, operands);
+    StitchStatus status = fused.create(library, spec, epilogue.steps, operands);
+    if (status == STITCH_OK) status = library.settle();
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (status != STITCH_OK || !fused.fused()) {
       std::printf("%s none (%s) ", epilogue.name, last_error_text);

@@ -91,15 +91,10 @@ class FusedConvolution {
     operand_count_ = operands.size();
     if (steps_.size() > most_steps || operand_count_ > most_operands)
       return fail(STITCH_UNSUPPORTED, "cuDNN: an epilogue of %d steps", static_cast<int>(steps_.size()));
-    // The graph is asked for once, and whatever it lacks, the convolution alone is there.
-    const StitchStatus status = plan_graph(spec, operands);
-    if (status == STITCH_OK) return STITCH_OK;
-    if (spec.algorithm.insists && spec.algorithm.index > 0) return status;
-    plan_ = BackendDescriptor();
-    fused_ = false;
-    ConvolutionSpec alone = spec;
-    alone.algorithm = {};
-    return convolution_.create(library, alone);
+    library.add(
+        {[this, spec, operands](cudnnHandle_t handle) { status_ = plan_graph(handle, spec, operands); },
+         [this, spec] { return finish(spec); }});
+    return STITCH_OK;
   }
 
   bool fused() const { return fused_; }
@@ -219,7 +214,21 @@ class FusedConvolution {
     return out.finalize();
   }
 
-  StitchStatus plan_graph(const ConvolutionSpec& spec, const std::vector<FusedOperand>& operands) {
+  // What the graph lacks, the convolution alone has.
+  StitchStatus finish(const ConvolutionSpec& spec) {
+    fused_ = status_ == STITCH_OK;
+    if (fused_) return library_->workspace.reserve(static_cast<size_t>(workspace_bytes_));
+    if (spec.algorithm.insists && spec.algorithm.index > 0)
+      return fail(STITCH_UNSUPPORTED, "cuDNN: engine %d doesn't take this graph", spec.algorithm.index);
+    plan_ = BackendDescriptor();
+    kept_.clear();
+    ConvolutionSpec alone = spec;
+    alone.algorithm = {};
+    return convolution_.create(*library_, alone);
+  }
+
+  StitchStatus plan_graph(cudnnHandle_t handle, const ConvolutionSpec& spec,
+                          const std::vector<FusedOperand>& operands) {
     const int n = spec.dimensions;
     const Dims whole = dims_of(spec.batch, spec.channels_out, spec.size_out, n);
     const size_t steps = steps_.size();
@@ -258,11 +267,16 @@ class FusedConvolution {
     for (const BackendDescriptor& each : operations) all.push_back(each.get());
     BackendDescriptor graph;
     STITCH_OK_OR_RETURN(graph.create(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR));
-    STITCH_OK_OR_RETURN(graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, library_->handle()));
+    STITCH_OK_OR_RETURN(graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, handle));
     STITCH_OK_OR_RETURN(graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
                                   static_cast<int64_t>(all.size()), all.data()));
     STITCH_OK_OR_RETURN(graph.finalize());
-    return choose(spec, graph);
+    STITCH_OK_OR_RETURN(choose(handle, spec, graph));
+    // Nobody says what a plan still reads of what it was made from.
+    for (std::vector<BackendDescriptor>* list : {&results, &given, &constants, &kinds, &operations})
+      for (BackendDescriptor& each : *list) kept_.push_back(std::move(each));
+    for (BackendDescriptor* each : {&x, &w, &graph}) kept_.push_back(std::move(*each));
+    return STITCH_OK;
   }
 
   // The engines that cuDNN's heuristics propose, best first, then those that are there for whatever the
@@ -309,7 +323,7 @@ class FusedConvolution {
     return std::find(notes.begin(), end, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) == end;
   }
 
-  StitchStatus choose(const ConvolutionSpec& spec, const BackendDescriptor& graph) {
+  StitchStatus choose(cudnnHandle_t handle, const ConvolutionSpec& spec, const BackendDescriptor& graph) {
     std::vector<BackendDescriptor> proposals;
     STITCH_OK_OR_RETURN(propose(graph, proposals));
     proposals.erase(std::remove_if(proposals.begin(), proposals.end(),
@@ -321,16 +335,16 @@ class FusedConvolution {
     // What was told, or the first from there on that can be built.
     const bool insists = spec.algorithm.insists && spec.algorithm.index > 0;
     for (int i = spec.algorithm.among(count); i < count; ++i) {
-      const StitchStatus status = build(proposals[static_cast<size_t>(i)]);
+      const StitchStatus status = build(handle, proposals[static_cast<size_t>(i)]);
       if (status == STITCH_OK || insists) return status;
     }
     return fail(STITCH_UNSUPPORTED, "cuDNN: none of %d engines takes the graph", count);
   }
 
-  StitchStatus build(const BackendDescriptor& configuration) {
+  StitchStatus build(cudnnHandle_t handle, const BackendDescriptor& configuration) {
     BackendDescriptor plan;
     STITCH_OK_OR_RETURN(plan.create(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR));
-    STITCH_OK_OR_RETURN(plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, library_->handle()));
+    STITCH_OK_OR_RETURN(plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, handle));
     STITCH_OK_OR_RETURN(plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration));
     STITCH_OK_OR_RETURN(plan.finalize());
     int64_t bytes = 0, count = 0;
@@ -338,17 +352,19 @@ class FusedConvolution {
                                           CUDNN_TYPE_INT64, 1, &count, &bytes));
     if (bytes > most_workspace)
       return fail(STITCH_UNSUPPORTED, "cuDNN: an engine with too large a workspace");
-    STITCH_OK_OR_RETURN(library_->workspace.reserve(static_cast<size_t>(bytes)));
+    workspace_bytes_ = bytes;
     plan_ = std::move(plan);
-    fused_ = true;
     return STITCH_OK;
   }
 
   Cudnn* library_ = nullptr;
   std::vector<FusedStep> steps_;
   size_t operand_count_ = 0;
+  StitchStatus status_ = STITCH_UNSUPPORTED;  // of the graph
+  int64_t workspace_bytes_ = 0;
   bool fused_ = false;
   BackendDescriptor geometry_, plan_;
+  std::vector<BackendDescriptor> kept_;
   Convolution convolution_;
 };
 
