@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(pixel_threads)
 template <class P, class Epilogue>
 StitchStatus enqueue_conv_pixel(const char* name, const typename P::Left* weight, const typename P::Right* x,
                                 typename P::Out* out, Epilogue epilogue, cudaStream_t stream) {
-  constexpr int64_t tiles = divide_up(P::rows, pixel_side) * divide_up(P::columns, pixel_side);
+  const int64_t tiles = divide_up(P::rows, pixel_side) * divide_up(P::columns, pixel_side);
   return launch(name, conv_pixel_kernel<P, Epilogue>,
                 {static_cast<unsigned>(divide_up(tiles, pixel_threads / 32)), pixel_threads}, stream, weight,
                 x, out, epilogue);
