@@ -462,6 +462,17 @@ std::vector<Case> conv_cases() {
                    .offer = {plan::Arithmetic::half, plan::Order::channels_last},
                    .storage = {{"x", half_last}, {"r", half_last}, {"y", half_last}},
                    .tolerance = 2e-3});
+    if (form.name == std::string("residual"))
+      for (bool half : {true, false})
+        all.push_back({.name = half ? "library_residual_half" : "library_residual_tf32",
+                       .technique = "conv.cudnn",
+                       .graph = text,
+                       .offer = {half ? plan::Arithmetic::half : plan::Arithmetic::by_class,
+                                 plan::Order::channels_last},
+                       .storage = {{"x", half ? half_last : last},
+                                   {"r", half ? half_last : last},
+                                   {"y", half ? half_last : last}},
+                       .tolerance = 2e-3});
     all.push_back({.name = format("graph_{}_tf32", form.name),
                    .technique = "conv.cudnn_graph",
                    .graph = text,

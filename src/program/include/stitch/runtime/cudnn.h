@@ -96,7 +96,8 @@ struct ConvolutionSpec {
   bool search = false;  // proposals are timed instead of guessed
 };
 
-// y = relu(conv(x, w) + bias), or the transposed convolution. Pointers are aligned to 16 bytes.
+// y = relu(conv(x, w) + bias + z), or the transposed convolution. z: none, or an image like y, which only a
+// convolution with a bias takes. Pointers are aligned to 16 bytes.
 class Convolution {
  public:
   Convolution() = default;
@@ -150,7 +151,8 @@ class Convolution {
     return spec.transposed ? choose_transposed(spec) : choose_forward(spec);
   }
 
-  StitchStatus enqueue(const void* x, const void* w, void* y, cudaStream_t stream) const {
+  StitchStatus enqueue(const void* x, const void* w, void* y, cudaStream_t stream,
+                       const void* z = nullptr) const {
     const float one = 1.0f, zero = 0.0f;
     cudnnHandle_t handle = library_->handle();
     STITCH_CUDNN(cudnnSetStream(handle, stream));
@@ -162,7 +164,8 @@ class Convolution {
       if (bias_) {
         cudnnStatus_t status = cudnnConvolutionBiasActivationForward(
             handle, &one, input_, x, filter_, w, operation_, algorithm_, library_->workspace.data(),
-            workspace_bytes_, &zero, output_, y, bias_shape_, bias_, activation_, output_, y);
+            workspace_bytes_, z ? &one : &zero, output_, z ? z : y, bias_shape_, bias_, activation_, output_,
+            y);
         if (status == CUDNN_STATUS_SUCCESS) return STITCH_OK;
         // Not every algorithm has a fused form: then bias and ReLU come after it.
         if (status != CUDNN_STATUS_NOT_SUPPORTED)
@@ -172,6 +175,7 @@ class Convolution {
                                            library_->workspace.data(), workspace_bytes_, &zero, output_, y));
     }
     if (bias_) STITCH_CUDNN(cudnnAddTensor(handle, &one, bias_shape_, bias_, &one, output_, y));
+    if (z) STITCH_CUDNN(cudnnAddTensor(handle, &one, output_, z, &one, output_, y));
     if (relu_) STITCH_CUDNN(cudnnActivationForward(handle, activation_, &one, output_, y, &zero, output_, y));
     return STITCH_OK;
   }

@@ -358,11 +358,13 @@ class FusedConvolution {
       return fail(STITCH_UNSUPPORTED, "cuDNN: engine %d of %d", spec.algorithm.index, count);
     // What was told, or the first from there on that can be built.
     const bool insists = spec.algorithm.insists && spec.algorithm.index > 0;
-    for (int i = spec.algorithm.among(count); i < count; ++i) {
+    constexpr int most_tries = 3;
+    const int first = spec.algorithm.among(count);
+    for (int i = first; i < std::min(count, first + most_tries); ++i) {
       const StitchStatus status = build(handle, proposals[static_cast<size_t>(i)]);
       if (status == STITCH_OK || insists) return status;
     }
-    return fail(STITCH_UNSUPPORTED, "cuDNN: none of %d engines takes the graph", count);
+    return fail(STITCH_UNSUPPORTED, "cuDNN: none of the first of %d engines takes the graph", count);
   }
 
   StitchStatus build(cudnnHandle_t handle, const BackendDescriptor& configuration) {
