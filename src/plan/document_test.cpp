@@ -89,7 +89,7 @@ TEST_F(PlanDocument, KeepsWhatPyTorchWasSeenToDo) {
 TEST_F(PlanDocument, MayBeEdited) {
   Json edited = to_json(context, made(false));
   Json& second = region_of(edited, "c");
-  ASSERT_EQ(second["technique"], "conv.cudnn");
+  ASSERT_EQ(second["technique"], "conv.cudnn_graph");
   second["technique"] = "conv.plain";
   second["order"] = "row_major";
   second["choices"] = Json::object();
