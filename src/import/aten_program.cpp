@@ -69,7 +69,8 @@ Result<AtenLeaf> read_leaf(const Json& json) {
   if (leaf.role != Role::input) {
     STITCH_TRY(leaf.data, text_field(json, "data"));
   }
-  if (json.contains("memory") && json["memory"].is_number_integer()) leaf.memory = json["memory"].get<int64_t>();
+  if (json.contains("memory") && json["memory"].is_number_integer())
+    leaf.memory = json["memory"].get<int64_t>();
   return leaf;
 }
 

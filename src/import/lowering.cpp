@@ -69,7 +69,8 @@ ViewStep with_parts(const ViewStep& step) {
   };
   if (step.op == Op::reshape || step.op == Op::expand || step.op == Op::strided_view)
     out.attributes.set("shape", extended("shape", 2));
-  if (step.op == Op::permute) out.attributes.set("dims", extended("dims", std::ssize(step.attributes.integers("dims"))));
+  if (step.op == Op::permute)
+    out.attributes.set("dims", extended("dims", std::ssize(step.attributes.integers("dims"))));
   if (step.op == Op::strided_view) {
     std::vector<int64_t> strides = step.attributes.integers("strides");
     for (int64_t& stride : strides) stride *= 2;
@@ -153,9 +154,9 @@ void Lowering::bind(const AtenTensor& output, ValueId value) {
   if (output.name.empty()) return;
   const TensorType& got = type(value);
   if (got.dtype != output.type.dtype || got.shape != held_shape(output))
-    throw Bug(format("{} at {}: lowered to {}, but PyTorch says {}{}", node_ ? node_->op : "?",
-                     node_ ? node_->where : "?", text(got), name(output.type.dtype),
-                     text(output.type.shape)));
+    refuse(format("{} is not supported with these dtypes or shapes: it would be {}, but PyTorch makes {}{}",
+                  node_ ? node_->op : "?", text(got), name(output.type.dtype), text(output.type.shape)),
+           "convert its arguments to one floating dtype, and report this line");
   call_by_name(value, output.name);
   storages_.push_back({value, 0});
   places_[output.name] = {storages_.size() - 1, {}, output.type, output.complex, value, 0};
@@ -196,9 +197,10 @@ ValueId Lowering::seed() {
 
 void Lowering::add_leaves(const AtenProgram& program) {
   for (const AtenLeaf& leaf : program.leaves) {
+    // A program's inputs are row-major, however the sample input lies: whoever has another one copies it, as
+    // model_new.py does. What is a view of what still follows the sample's strides.
     TensorType own = leaf.tensor.type;
-    if (leaf.role != Role::input || own.strides == contiguous_strides(own.shape) || own.elements() <= 1)
-      own.strides.clear();
+    own.strides.clear();
     if (leaf.tensor.complex && leaf.role == Role::input)
       refuse(format("the input '{}' is complex, and programs take real tensors", leaf.tensor.name),
              "take torch.view_as_real(x) as the input, and begin forward with torch.view_as_complex");

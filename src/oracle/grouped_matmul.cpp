@@ -13,7 +13,8 @@ Outcome evaluate_grouped_matmul(const Call& call) {
   const int64_t* ends = offsets.data<int64_t>();
   for (int64_t g = 0; g < groups; ++g)
     if (ends[g] < 0 || ends[g] > x.shape()[0] || (g > 0 && ends[g] < ends[g - 1]))
-      return user_error("out_of_range", format("group {} ends before row {} of {}", g, ends[g], x.shape()[0]));
+      return user_error("out_of_range",
+                        format("group {} ends before row {} of {}", g, ends[g], x.shape()[0]));
   double* y = out.writable<double>();
   parallel_for(x.shape()[0], 1, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {

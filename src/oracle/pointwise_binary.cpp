@@ -139,10 +139,8 @@ Outcome evaluate_arithmetic(const Call& call) {
     case Op::fmod: return numbers(call, [](double a, double b) { return std::fmod(a, b); });
     case Op::remainder: return numbers(call, [](double a, double b) { return remainder(a, b); });
     case Op::atan2: return numbers(call, [](double a, double b) { return std::atan2(a, b); });
-    case Op::minimum:
-      return numbers(call, lesser);
-    case Op::maximum:
-      return numbers(call, greater);
+    case Op::minimum: return numbers(call, lesser);
+    case Op::maximum: return numbers(call, greater);
     default: throw Bug("no arithmetic");
   }
 }

@@ -85,7 +85,7 @@ double inverse_erf(double y) {
   for (int i = 0; i < 3; ++i) {
     // Behind 1/2 erfc keeps the digits that erf loses.
     double error = std::fabs(y) < 0.5 ? std::erf(x) - y
-                                      : std::copysign((1 - std::fabs(y)) - std::erfc(std::fabs(x)), y);
+                                      : (y < 0 ? -1 : 1) * ((1 - std::fabs(y)) - std::erfc(std::fabs(x)));
     x -= error / (2 / std::sqrt(std::numbers::pi) * std::exp(-x * x));
   }
   return x;

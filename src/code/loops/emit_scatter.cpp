@@ -29,7 +29,7 @@ Source source_of_put(Emitter& emitter, const Node& node, const Indices& at) {
   for (size_t i = 0; i < dims.size(); ++i) {
     size_t dim = static_cast<size_t>(dims[i]);
     Expression found = emitter.value(node.operands[i + 2], emitter.broadcast_to(node.operands[i + 2], place));
-    condition = both(condition, select(found < 0, found + shape[dim], found) == Expression(at[dim]));
+    condition = both(condition, call("stitch::index_from_start", {found, shape[dim]}) == Expression(at[dim]));
   }
   emitter.guard(condition);
   // The place of this source in the indexed shape: the common part, and the dimensions that aren't indexed.
@@ -61,7 +61,8 @@ Source source_of_scatter(Emitter& emitter, const Node& node, const Indices& at) 
     ++out.scopes;
   }
   Expression found = emitter.value(node.operands[1], from);
-  emitter.guard(shape.empty() ? number(1, DType::boolean) : found == Expression(at[dim]));
+  emitter.guard(shape.empty() ? number(1, DType::boolean)
+                              : call("stitch::checked_index", {found, shape[dim]}) == Expression(at[dim]));
   ++out.scopes;
   out.value = emitter.value(node.operands[2], from);
   return out;

@@ -54,8 +54,8 @@ class FactorWriter {
         kernels.back().written.insert(scratch.name);
       }
     }
-    std::string idea = format("{}: {} x {} by a block of threads, in memory of its own. {} moved.", ops_text(request_),
-                              rows_, columns_, traffic_text(request_));
+    std::string idea = format("{}: {} x {} by a block of threads, in memory of its own. {} moved.",
+                              ops_text(request_), rows_, columns_, traffic_text(request_));
     return assemble(request_, idea, kernels, workspace_);
   }
 
@@ -102,14 +102,16 @@ class FactorWriter {
     auto flag = [&](const char* name) { return number(node_.attributes.flag(name), DType::boolean); };
     if (node_.op == Op::triangular_solve) {
       const int64_t width = request_.graph.type(node_.operands[1]).shape.back();
-      Expression a = filled(node_.operands[0], "a", rows_, rows_), b = filled(node_.operands[1], "b", rows_, width);
+      Expression a = filled(node_.operands[0], "a", rows_, rows_),
+                 b = filled(node_.operands[1], "b", rows_, width);
       return {a, b, size(rows_), size(width), flag("upper"), flag("unit")};
     }
     Expression a = filled(node_.operands[0], "a", rows_, columns_);
     if (node_.op == Op::cholesky) return {a, size(rows_)};
     if (node_.op == Op::lu)
       return {a, memory(int64_type, "pivots", rows_, 1), memory(int64_type, "rows", rows_, 1), size(rows_)};
-    return {a, memory(number_, "q", rows_, rows_), memory(number_, "v", rows_, 1), size(rows_), size(columns_)};
+    return {a, memory(number_, "q", rows_, rows_), memory(number_, "v", rows_, 1), size(rows_),
+            size(columns_)};
   }
 
   // Which of the block's matrices a result is a corner of.
@@ -120,7 +122,8 @@ class FactorWriter {
   }
 
   void write_result(const Place& write) {
-    size_t result = static_cast<size_t>(std::ranges::find(node_.results, write.value) - node_.results.begin());
+    size_t result =
+        static_cast<size_t>(std::ranges::find(node_.results, write.value) - node_.results.begin());
     const Matrix& from = source_of(result);
     const bool vector = node_.op == Op::lu && result > 0;
     const Shape& shape = request_.graph.type(write.value).shape;
@@ -194,7 +197,8 @@ Result<RegionCode> write_factor(const RegionRequest& request) {
 }
 
 Result<void> accepts_grouped(const plan::Context& context, const plan::Region& region) {
-  return accepts_alone(context, region, [](Op op) { return op == Op::grouped_matmul; }, "a product of groups");
+  return accepts_alone(
+      context, region, [](Op op) { return op == Op::grouped_matmul; }, "a product of groups");
 }
 
 Result<RegionCode> write_grouped(const RegionRequest& request) {

@@ -184,7 +184,8 @@ const Technique& sort() {
 }
 
 const Technique& factor() {
-  static const LoopTechnique technique("factor", "a block takes a matrix apart: LU, Cholesky, QR, triangular systems",
+  static const LoopTechnique technique("factor",
+                                       "a block takes a matrix apart: LU, Cholesky, QR, triangular systems",
                                        accepts_factor, write_factor);
   return technique;
 }
@@ -197,7 +198,8 @@ const Technique& grouped() {
 
 Result<const Technique*> classify(const plan::Context& context, const plan::Region& region) {
   Error last = work_error("technique", format("{}: no nodes", region.name));
-  for (const Technique* each : {&loop(), &batch_norm(), &row(), &scan(), &scatter(), &sort(), &factor(), &grouped()}) {
+  for (const Technique* each :
+       {&loop(), &batch_norm(), &row(), &scan(), &scatter(), &sort(), &factor(), &grouped()}) {
     auto accepted = each->accepts(context, region);
     if (accepted) return each;
     last = accepted.error();

@@ -144,10 +144,12 @@ ValueId logaddexp(Call& call) {
 // sqrt(a^2 + b^2) without overflow on the way; infinite with either, even if the other is NaN.
 ValueId hypot(Call& call) {
   DType dtype = call.output().dtype;
-  ValueId a = call.emit(Op::abs, {call.operand("self", dtype)}), b = call.emit(Op::abs, {call.operand("other", dtype)});
+  ValueId a = call.emit(Op::abs, {call.operand("self", dtype)}),
+          b = call.emit(Op::abs, {call.operand("other", dtype)});
   ValueId large = call.emit(Op::maximum, {a, b}), small = call.emit(Op::minimum, {a, b});
   ValueId share = call.emit(Op::div, {small, large});
-  ValueId root = call.emit(Op::sqrt, {call.emit(Op::add, {call.scalar(dtype, 1), call.emit(Op::mul, {share, share})})});
+  ValueId root =
+      call.emit(Op::sqrt, {call.emit(Op::add, {call.scalar(dtype, 1), call.emit(Op::mul, {share, share})})});
   ValueId none = call.emit(Op::eq, {large, call.scalar(dtype, 0)});
   ValueId infinite = call.emit(Op::logical_or, {call.emit(Op::is_inf, {a}), call.emit(Op::is_inf, {b})});
   ValueId finite = call.emit(Op::where, {none, large, call.emit(Op::mul, {large, root})});

@@ -18,12 +18,13 @@ bool names_tensor(const Json& argument) {
 
 // Norms keep their statistics' dtype, and conversions say theirs.
 static bool meets_result(const std::string& op) {
-  return op.find("_norm.") == std::string::npos && !op.starts_with("aten.to.") && op != "aten._to_copy.default" &&
-         op != "aten.type_as.default" && !op.starts_with("aten.copy");
+  return op.find("_norm.") == std::string::npos && !op.starts_with("aten.to.") &&
+         op != "aten._to_copy.default" && op != "aten.type_as.default" && !op.starts_with("aten.copy");
 }
 
 Call::Call(Lowering& lowering, const AtenNode& node) : lowering_(lowering), node_(node) {
-  if (node.autocast && !node.outputs.empty() && is_floating(node.outputs[0].type.dtype) && meets_result(node.op))
+  if (node.autocast && !node.outputs.empty() && is_floating(node.outputs[0].type.dtype) &&
+      meets_result(node.op))
     computed_ = node.outputs[0].type.dtype;
 }
 
@@ -222,12 +223,14 @@ ValueId Call::reduce(Op op, ValueId x, const std::vector<int64_t>& dims, bool ke
 
 ValueId Call::operand(const char* name, DType dtype) const {
   if (is_tensor(name) || given_.contains(name)) return cast(tensor(name), dtype);
-  return ::stitch::is_integer(dtype) && is_integer(name) ? whole_scalar(dtype, integer(name)) : scalar(dtype, number(name));
+  return ::stitch::is_integer(dtype) && is_integer(name) ? whole_scalar(dtype, integer(name))
+                                                         : scalar(dtype, number(name));
 }
 
 ValueId Call::whole_scalar(DType dtype, int64_t value) const {
   constexpr int64_t most = int64_t{1} << 53;
-  if (!::stitch::is_integer(dtype) || (-most <= value && value <= most)) return scalar(dtype, static_cast<double>(value));
+  if (!::stitch::is_integer(dtype) || (-most <= value && value <= most))
+    return scalar(dtype, static_cast<double>(value));
   // An attribute is a double, which holds 53 bits: the number is put together from its halves.
   ValueId high = scalar(DType::i64, static_cast<double>(value >> 32)),
           low = scalar(DType::i64, static_cast<double>(value & 0xffffffff));
@@ -249,8 +252,9 @@ Values Call::parts(const char* name) const {
     return {part(0), part(1)};
   }
   if (is_complex(name)) return parts_of(tensor(name));
-  DType dtype = node_.outputs.empty() || !is_floating(node_.outputs[0].type.dtype) ? DType::f32
-                                                                                  : node_.outputs[0].type.dtype;
+  DType dtype = node_.outputs.empty() || !is_floating(node_.outputs[0].type.dtype)
+                    ? DType::f32
+                    : node_.outputs[0].type.dtype;
   return {operand(name, dtype), ValueId::none};
 }
 

@@ -42,10 +42,11 @@ ValueId length(Call& call, ValueId x, ValueId y) {
   DType dtype = call.type(x).dtype;
   ValueId a = call.emit(Op::abs, {x}), b = call.emit(Op::abs, {y});
   ValueId large = call.emit(Op::maximum, {a, b}), small = call.emit(Op::minimum, {a, b});
-  ValueId plain = call.emit(Op::logical_or, {call.emit(Op::eq, {large, call.scalar(dtype, 0)}),
-                                             call.emit(Op::is_inf, {large})});
+  ValueId plain = call.emit(
+      Op::logical_or, {call.emit(Op::eq, {large, call.scalar(dtype, 0)}), call.emit(Op::is_inf, {large})});
   ValueId share = call.emit(Op::div, {small, large});
-  ValueId scaled = mul(call, large, call.emit(Op::sqrt, {add(call, call.scalar(dtype, 1), mul(call, share, share))}));
+  ValueId scaled =
+      mul(call, large, call.emit(Op::sqrt, {add(call, call.scalar(dtype, 1), mul(call, share, share))}));
   return call.emit(Op::where, {plain, large, scaled});
 }
 
@@ -123,7 +124,8 @@ Values by_parts(Call& call, const Compute& compute) {
         if (part == 1 && is_floating(call.type(x).dtype)) give(name, {zero_like(call, x)});
         continue;
       }
-      Values whole = call.is_list(name.c_str()) ? call.tensors(name.c_str()) : Values{call.tensor(name.c_str())};
+      Values whole =
+          call.is_list(name.c_str()) ? call.tensors(name.c_str()) : Values{call.tensor(name.c_str())};
       const auto& argument = (*call.node().args)[name];
       Values parts;
       for (size_t i = 0; i < whole.size(); ++i) {
@@ -161,7 +163,8 @@ Values einsum(Call& call) {
   const Compute& compute = *aten_table().compute(call.node().op);
   Values whole = call.tensors("tensors");
   const auto& argument = (*call.node().args)["tensors"];
-  if (whole.size() > 2) refuse("einsum of more than two complex tensors is not supported", "contract them in pairs");
+  if (whole.size() > 2)
+    refuse("einsum of more than two complex tensors is not supported", "contract them in pairs");
   std::vector<Values> parts;
   for (size_t i = 0; i < whole.size(); ++i) {
     bool complex = call.lowering().is_complex(argument[i]["value"].get<std::string>());
@@ -208,11 +211,14 @@ Values filled(Call& call, double value) {
 std::map<std::string, ComplexCompute, std::less<>> make_table() {
   std::map<std::string, ComplexCompute, std::less<>> t;
   auto unary = [&](const char* name, Values (*function)(Call&, const Values&)) {
-    t[format("aten.{}.default", name)] = [function](Call& call) { return function(call, both(call, "self")); };
+    t[format("aten.{}.default", name)] = [function](Call& call) {
+      return function(call, both(call, "self"));
+    };
   };
   for (const char* overload : {"Tensor", "Scalar"}) {
     auto name = [&](const char* op) { return format("aten.{}.{}", op, overload); };
-    for (const char* op : {"add"}) t[name(op)] = [](Call& call) { return sum_like(call, Op::add, "self", "other"); };
+    for (const char* op : {"add"})
+      t[name(op)] = [](Call& call) { return sum_like(call, Op::add, "self", "other"); };
     for (const char* op : {"sub", "subtract"})
       t[name(op)] = [](Call& call) { return sum_like(call, Op::sub, "self", "other"); };
     t[name("rsub")] = [](Call& call) { return sum_like(call, Op::sub, "other", "self"); };
@@ -223,7 +229,8 @@ std::map<std::string, ComplexCompute, std::less<>> make_table() {
     t[name("eq")] = [](Call& call) { return compared(call, true); };
     t[name("ne")] = t[name("not_equal")] = [](Call& call) { return compared(call, false); };
   }
-  for (const char* overload : {"Tensor_Scalar", "Tensor_Tensor", "Scalar"}) t[format("aten.pow.{}", overload)] = power;
+  for (const char* overload : {"Tensor_Scalar", "Tensor_Tensor", "Scalar"})
+    t[format("aten.pow.{}", overload)] = power;
   unary("exp", exponential);
   unary("log", logarithm);
   unary("sqrt", square_root);
@@ -296,15 +303,16 @@ std::map<std::string, ComplexCompute, std::less<>> make_table() {
       return Values{call.expand(z[0], call.output().shape), call.expand(z[1], call.output().shape)};
     };
   // To complex, between complex dtypes, and to real: the imaginary part is dropped.
-  for (const char* name : {"to.dtype", "to.dtype_layout", "to.device", "to.other", "_to_copy.default", "clone.default",
-                           "contiguous.default", "lift_fresh_copy.default", "copy.default", "type_as.default",
-                           "view_copy.default"})
+  for (const char* name : {"to.dtype", "to.dtype_layout", "to.device", "to.other", "_to_copy.default",
+                           "clone.default", "contiguous.default", "lift_fresh_copy.default", "copy.default",
+                           "type_as.default", "view_copy.default"})
     t[format("aten.{}", name)] = [](Call& call) {
       bool copies = call.node().op == "aten.copy.default";
       Values z = call.parts(copies ? "src" : "self");
       bool complex = call.node().outputs.at(0).complex;
       for (ValueId& part : z)
-        if (part != ValueId::none) part = call.expand(call.cast(part, call.output().dtype), call.output().shape);
+        if (part != ValueId::none)
+          part = call.expand(call.cast(part, call.output().dtype), call.output().shape);
       if (!complex) return Values{z[0]};
       if (z[1] == ValueId::none) z[1] = zero_like(call, z[0]);
       return z;
@@ -370,7 +378,8 @@ const ComplexCompute* complex_compute(std::string_view op) {
 void bind_result(Lowering& lowering, Call& call, const AtenTensor& output, const Values& z) {
   if (!output.complex) return lowering.bind(output, call.reshape(z[0], output.type.shape));
   ValueId im = z.size() > 1 && z[1] != ValueId::none ? z[1] : zero_like(call, z[0]);
-  lowering.bind(output, call.joined(call.expand(z[0], output.type.shape), call.expand(im, output.type.shape)));
+  lowering.bind(output,
+                call.joined(call.expand(z[0], output.type.shape), call.expand(im, output.type.shape)));
 }
 
 // Views whose result is of the other kind.
@@ -414,6 +423,9 @@ bool concerned(const Lowering& lowering, const AtenNode& node) {
 void lower(Lowering& lowering, Call& call) {
   const AtenNode& node = call.node();
   if (lower_reinterpreted(lowering, call)) return;
+  // Before the views: of a real tensor, _conj is one.
+  if (const ComplexCompute* compute = complex_compute(node.op))
+    return bind_result(lowering, call, node.outputs[0], (*compute)(call));
   if (const Alias* alias = aten_table().alias(node.op)) {
     std::vector<View> views = alias->views(call);
     for (size_t i = 0; i < std::min(views.size(), node.outputs.size()); ++i)
@@ -431,10 +443,12 @@ void lower(Lowering& lowering, Call& call) {
     if (auto z = computed(call, *functional)) {
       std::string self = call.tensor_name("self");
       const TensorType& type = lowering.aten_type(self);
-      if (!lowering.is_complex(self)) refuse(format("{}: a complex number is written to a real tensor", node.op));
+      if (!lowering.is_complex(self))
+        refuse(format("{}: a complex number is written to a real tensor", node.op));
       if (z->size() < 2 || (*z)[1] == ValueId::none) z->resize(1), z->push_back(zero_like(call, (*z)[0]));
       lowering.write(self, call.joined(call.expand((*z)[0], type.shape), call.expand((*z)[1], type.shape)));
-      if (!node.outputs.empty() && !node.outputs[0].name.empty()) lowering.bind_view(node.outputs[0], self, {});
+      if (!node.outputs.empty() && !node.outputs[0].name.empty())
+        lowering.bind_view(node.outputs[0], self, {});
       return;
     }
   refuse(format("the operator {} is not supported on complex numbers", node.op),
@@ -443,7 +457,9 @@ void lower(Lowering& lowering, Call& call) {
 
 }  // namespace pairs
 
-bool concerns_complex(const Lowering& lowering, const AtenNode& node) { return pairs::concerned(lowering, node); }
+bool concerns_complex(const Lowering& lowering, const AtenNode& node) {
+  return pairs::concerned(lowering, node);
+}
 
 void lower_complex(Lowering& lowering, Call& call) { pairs::lower(lowering, call); }
 

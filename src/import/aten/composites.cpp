@@ -247,7 +247,8 @@ Values median(Call& call) {
   // A row with NaN has NaN as its median, where the first one stands.
   ValueId missing = call.emit(Op::is_nan, {x});
   ValueId any = call.reshape(call.reduce(Op::any, missing, {dim}), call.output().shape);
-  ValueId first = call.reshape(call.reduce(Op::argmax, call.cast(missing, DType::i32), {dim}), call.output().shape);
+  ValueId first =
+      call.reshape(call.reduce(Op::argmax, call.cast(missing, DType::i32), {dim}), call.output().shape);
   return {call.emit(Op::where, {any, call.scalar(call.type(x).dtype, NAN), sorted[0]}),
           call.emit(Op::where, {any, first, sorted[1]})};
 }
@@ -262,9 +263,11 @@ Values nan_median(Call& call) {
   // NaN stands last: the median of n numbers is at (n - 1) / 2.
   ValueId numbers = call.cast(call.emit(Op::logical_not, {call.emit(Op::is_nan, {x})}), DType::i64);
   ValueId count = call.reduce(Op::sum, numbers, {dim}, true), one = call.scalar(DType::i64, 1);
-  ValueId at = call.emit(Op::div, {call.emit(Op::sub, {count, one}), call.scalar(DType::i64, 2)}, {{"rounding", std::string("floor")}});
+  ValueId at = call.emit(Op::div, {call.emit(Op::sub, {count, one}), call.scalar(DType::i64, 2)},
+                         {{"rounding", std::string("floor")}});
   at = call.emit(Op::clamp, {at}, {{"low", 0.0}, {"high", static_cast<double>(size - 1)}});
-  for (ValueId& y : sorted) y = call.reshape(call.emit(Op::gather, {y, at}, {{"dim", dim}}), call.output().shape);
+  for (ValueId& y : sorted)
+    y = call.reshape(call.emit(Op::gather, {y, at}, {{"dim", dim}}), call.output().shape);
   return sorted;
 }
 
@@ -282,8 +285,7 @@ ComputeOne of_all(Values (*along)(Call&)) {
 ValueId multi_margin(Call& call) {
   ValueId x = call.tensor("self"), target = call.tensor("target");
   DType dtype = call.type(x).dtype;
-  bool single = call.rank(x) == 1;
-  if (single) x = call.reshape(x, {1, call.shape(x)[0]});
+  if (call.rank(x) < 2) x = call.reshape(x, {1, call.type(x).elements()});
   target = call.reshape(target, {call.shape(x)[0], 1});
   int64_t classes = call.shape(x)[1];
   ValueId right = call.emit(Op::gather, {x, target}, {{"dim", int64_t{1}}});

@@ -71,8 +71,8 @@ ValueId solve_systems(Call& call, ValueId a, ValueId b, bool left) {
 ValueId solve(Call& call) {
   ValueId a = call.tensor("A"), b = call.tensor("B");
   // numpy's rule: B is a batch of vectors if it has the shape of A without its last dimension.
-  bool vector = call.rank(b) == 1 ||
-                (call.rank(a) - 1 == call.rank(b) && call.shape(b) == Shape(call.shape(a).begin(), call.shape(a).end() - 1));
+  bool vector = call.rank(b) == 1 || (call.rank(a) - 1 == call.rank(b) &&
+                                      call.shape(b) == Shape(call.shape(a).begin(), call.shape(a).end() - 1));
   if (vector) {
     Shape column = call.shape(b);
     column.push_back(1);
@@ -100,9 +100,12 @@ ValueId diagonal(Call& call, ValueId x) {
 // 1 or -1: how often rows were swapped.
 ValueId parity(Call& call, const Lu& lu, DType dtype) {
   int64_t n = call.shape(lu.pivots).back();
-  ValueId moved = call.cast(call.emit(Op::ne, {lu.pivots, call.emit(Op::iota, {}, {{"size", n}, {"dtype", DType::i64}})}), DType::i64);
+  ValueId moved =
+      call.cast(call.emit(Op::ne, {lu.pivots, call.emit(Op::iota, {}, {{"size", n}, {"dtype", DType::i64}})}),
+                DType::i64);
   ValueId swaps = call.reduce(Op::sum, moved, {call.rank(moved) - 1});
-  ValueId odd = call.emit(Op::ne, {call.emit(Op::bitwise_and, {swaps, call.scalar(DType::i64, 1)}), call.scalar(DType::i64, 0)});
+  ValueId odd = call.emit(
+      Op::ne, {call.emit(Op::bitwise_and, {swaps, call.scalar(DType::i64, 1)}), call.scalar(DType::i64, 0)});
   return call.emit(Op::where, {odd, call.scalar(dtype, -1), call.scalar(dtype, 1)});
 }
 
@@ -111,7 +114,8 @@ ValueId determinant(Call& call, const char* name) {
   if (call.shape(x).back() == 0) return call.full(call.output().shape, call.type(x).dtype, 1);
   Lu lu = lu_of(call, x);
   ValueId d = diagonal(call, lu.both);
-  return call.emit(Op::mul, {parity(call, lu, call.type(x).dtype), call.reduce(Op::prod, d, {call.rank(d) - 1})});
+  return call.emit(Op::mul,
+                   {parity(call, lu, call.type(x).dtype), call.reduce(Op::prod, d, {call.rank(d) - 1})});
 }
 
 Values sign_and_log(Call& call, const char* name) {
@@ -120,7 +124,8 @@ Values sign_and_log(Call& call, const char* name) {
   Lu lu = lu_of(call, x);
   ValueId d = diagonal(call, lu.both);
   int64_t last = call.rank(d) - 1;
-  ValueId sign = call.emit(Op::mul, {parity(call, lu, dtype), call.reduce(Op::prod, call.emit(Op::sign, {d}), {last})});
+  ValueId sign =
+      call.emit(Op::mul, {parity(call, lu, dtype), call.reduce(Op::prod, call.emit(Op::sign, {d}), {last})});
   return {sign, call.reduce(Op::sum, call.emit(Op::log, {call.emit(Op::abs, {d})}), {last})};
 }
 
@@ -128,7 +133,8 @@ Values sign_and_log(Call& call, const char* name) {
 ValueId log_determinant(Call& call) {
   Values both = sign_and_log(call, "self");
   DType dtype = call.type(both[0]).dtype;
-  return call.emit(Op::where, {call.emit(Op::lt, {both[0], call.scalar(dtype, 0)}), call.scalar(dtype, NAN), both[1]});
+  return call.emit(Op::where,
+                   {call.emit(Op::lt, {both[0], call.scalar(dtype, 0)}), call.scalar(dtype, NAN), both[1]});
 }
 
 ValueId cholesky(Call& call, bool upper) {
@@ -154,11 +160,13 @@ Values qr(Call& call) {
 
 Values lu_matrices(Call& call) {
   ValueId x = call.tensor("A");
-  if (call.shape(x).back() != call.shape(x).end()[-2]) refuse("LU of a matrix that is not square is not supported");
+  if (call.shape(x).back() != call.shape(x).end()[-2])
+    refuse("LU of a matrix that is not square is not supported");
   Lu lu = lu_of(call, x);
   DType dtype = call.type(x).dtype;
   int64_t n = call.shape(x).back();
-  ValueId lower = call.emit(Op::add, {call.emit(Op::tril, {lu.both}, {{"diagonal", int64_t{-1}}}), eye_like(call, x)});
+  ValueId lower =
+      call.emit(Op::add, {call.emit(Op::tril, {lu.both}, {{"diagonal", int64_t{-1}}}), eye_like(call, x)});
   ValueId upper = call.emit(Op::triu, {lu.both}, {{"diagonal", int64_t{0}}});
   // P[rows[j], j] = 1
   Shape row = lead_of(call, x), out = call.shape(x);
@@ -170,7 +178,8 @@ Values lu_matrices(Call& call) {
 
 Values lu_packed(Call& call) {
   ValueId x = call.tensor("A");
-  if (call.shape(x).back() != call.shape(x).end()[-2]) refuse("LU of a matrix that is not square is not supported");
+  if (call.shape(x).back() != call.shape(x).end()[-2])
+    refuse("LU of a matrix that is not square is not supported");
   Lu lu = lu_of(call, x);
   ValueId pivots = call.emit(Op::add, {lu.pivots, call.scalar(DType::i64, 1)});
   Values out = {lu.both, call.cast(pivots, DType::i32)};
@@ -197,11 +206,13 @@ ValueId matrix_exponential(Call& call) {
   ValueId x = call.tensor("self");
   DType dtype = call.type(x).dtype;
   constexpr int squarings = 10;
-  ValueId small = call.emit(Op::mul, {x, call.scalar(dtype, std::ldexp(1.0, -squarings))}), eye = eye_like(call, x);
+  ValueId small = call.emit(Op::mul, {x, call.scalar(dtype, std::ldexp(1.0, -squarings))}),
+          eye = eye_like(call, x);
   // exp(x) - 1 is squared, y -> y (y + 2): adding 1 first would lose what is small.
   ValueId y = small;
   for (int k = 8; k >= 2; --k) {
-    ValueId inner = call.emit(Op::add, {eye, k == 8 ? call.emit(Op::mul, {small, call.scalar(dtype, 1.0 / 9)}) : y});
+    ValueId inner =
+        call.emit(Op::add, {eye, k == 8 ? call.emit(Op::mul, {small, call.scalar(dtype, 1.0 / 9)}) : y});
     y = call.emit(Op::mul, {call.emit(Op::matmul, {small, inner}), call.scalar(dtype, 1.0 / k)});
   }
   y = call.emit(Op::matmul, {small, call.emit(Op::add, {eye, y})});
@@ -228,7 +239,8 @@ void fill(AtenTable& table) {
   table.many("aten.linalg_slogdet.default", [](Call& call) { return sign_and_log(call, "A"); });
   table.many("aten.slogdet.default", [](Call& call) { return sign_and_log(call, "self"); });
   table.one("aten.logdet.default", log_determinant);
-  table.one("aten.linalg_cholesky.default", [](Call& call) { return cholesky(call, call.flag("upper", false)); });
+  table.one("aten.linalg_cholesky.default",
+            [](Call& call) { return cholesky(call, call.flag("upper", false)); });
   table.many("aten.linalg_cholesky_ex.default", [](Call& call) {
     return Values{cholesky(call, call.flag("upper", false)), call.full(call.output(1).shape, DType::i32, 0)};
   });
@@ -246,7 +258,8 @@ void fill(AtenTable& table) {
   table.many("aten.linalg_lu.default", lu_matrices);
   table.many("aten.linalg_lu_factor.default", lu_packed);
   table.many("aten.linalg_lu_factor_ex.default", lu_packed);
-  for (const char* name : {"matrix_exp", "linalg_matrix_exp"}) table.one(format("aten.{}.default", name), matrix_exponential);
+  for (const char* name : {"matrix_exp", "linalg_matrix_exp"})
+    table.one(format("aten.{}.default", name), matrix_exponential);
 }
 
 }  // namespace factors

@@ -1,5 +1,6 @@
-// Discrete Fourier transforms as products with matrices of sines and cosines: an exact meaning for every size.
-// Long transforms are two short ones (Cooley and Tukey). Results are {real, imaginary} (complex.cpp joins them).
+// Discrete Fourier transforms as products with matrices of sines and cosines: an exact meaning for every
+// size. Long transforms are two short ones (Cooley and Tukey). Results are {real, imaginary} (complex.cpp
+// joins them).
 #include <cmath>
 #include <numbers>
 
@@ -76,10 +77,10 @@ Values transformed_last(Call& call, const Values& z, int64_t size, double sign, 
   std::swap(swap.end()[-1], swap.end()[-2]);
   auto swapped = [&](ValueId x) { return call.permute(x, swap); };
   Values y = map_parts(z, [&](ValueId x) { return swapped(call.reshape(x, square)); });  // (b, a)
-  y = transformed_last(call, y, first, sign, first);                                      // (b, k_a)
+  y = transformed_last(call, y, first, sign, first);                                     // (b, k_a)
   y = rotated(call, Op::mul, y, waves(call, second, first, {0, size, sign}, dtype));
-  y = map_parts(y, swapped);                             // (k_a, b)
-  y = transformed_last(call, y, second, sign, second);   // (k_a, k_b)
+  y = map_parts(y, swapped);                            // (k_a, b)
+  y = transformed_last(call, y, second, sign, second);  // (k_a, k_b)
   y = map_parts(y, [&](ValueId x) { return call.reshape(swapped(x), flat); });
   if (kept == size) return y;
   return map_parts(y, [&](ValueId x) { return call.slice(x, std::ssize(flat) - 1, 0, kept); });
@@ -106,7 +107,14 @@ Values at_last(Call& call, const Values& z, int64_t dim, const std::function<Val
 
 Values along(Call& call, const Values& z, int64_t dim, int64_t size, double sign, int64_t kept) {
   Values cut = map_parts(z, [&](ValueId x) { return resized(call, x, dim, size); });
-  return at_last(call, cut, dim, [&](const Values& y) { return transformed_last(call, y, size, sign, kept); });
+  // A product wants matrices.
+  if (call.rank(cut[0]) == 1) {
+    Values rows = map_parts(cut, [&](ValueId x) { return call.reshape(x, {1, size}); });
+    return map_parts(transformed_last(call, rows, size, sign, kept),
+                     [&](ValueId x) { return call.reshape(x, {kept}); });
+  }
+  return at_last(call, cut, dim,
+                 [&](const Values& y) { return transformed_last(call, y, size, sign, kept); });
 }
 
 // Half a spectrum along dim becomes the real signal of `size`: the other half is its mirror image.
@@ -116,7 +124,8 @@ ValueId real_along(Call& call, const Values& half, int64_t dim, int64_t size, do
   int64_t mirrored = size - given;
   if (mirrored > 0) {
     auto mirror = [&](ValueId x) {
-      return call.emit(Op::flip, {call.slice(x, dim, 1, mirrored + 1)}, {{"dims", std::vector<int64_t>{dim}}});
+      return call.emit(Op::flip, {call.slice(x, dim, 1, mirrored + 1)},
+                       {{"dims", std::vector<int64_t>{dim}}});
     };
     z[0] = call.emit(Op::concat, {z[0], mirror(z[0])}, {{"dim", dim}});
     if (z[1] != ValueId::none)
@@ -186,7 +195,8 @@ Compute transform(Kind kind, int dims) {
 // The window, centred in n_fft and padded with zeros; ones without one.
 ValueId window_of(Call& call, int64_t size, DType dtype) {
   int64_t length = call.integer("win_length", size);
-  ValueId window = call.has("window") ? call.cast(call.tensor("window"), dtype) : call.full({length}, dtype, 1);
+  ValueId window =
+      call.has("window") ? call.cast(call.tensor("window"), dtype) : call.full({length}, dtype, 1);
   int64_t before = (size - length) / 2;
   if (length == size) return window;
   return call.emit(Op::pad, {window}, {{"pads", std::vector<int64_t>{before, size - length - before}}});
@@ -203,19 +213,21 @@ Values stft(Call& call) {
       return call.emit(Op::pad, {x}, {{"pads", pads}, {"mode", mode}});
     });
   }
-  int64_t size = call.integer("n_fft"), hop = call.integer("hop_length", size / 4), length = call.shape(z[0]).back(),
-          frames = (length - size) / hop + 1;
+  int64_t size = call.integer("n_fft"), hop = call.integer("hop_length", size / 4),
+          length = call.shape(z[0]).back(), frames = (length - size) / hop + 1;
   bool single = call.rank(z[0]) == 1, complex_in = z[1] != ValueId::none,
        onesided = call.flag("onesided", !complex_in);
   int64_t batch = single ? 1 : call.shape(z[0])[0], kept = onesided ? size / 2 + 1 : size;
   ValueId window = window_of(call, size, call.type(z[0]).dtype);
   Values framed = map_parts(z, [&](ValueId x) {
-    ValueId views = call.emit(Op::strided_view, {call.reshape(x, {batch, length})},
-                              {{"shape", Shape{batch, frames, size}}, {"strides", std::vector<int64_t>{length, hop, 1}}});
+    ValueId views =
+        call.emit(Op::strided_view, {call.reshape(x, {batch, length})},
+                  {{"shape", Shape{batch, frames, size}}, {"strides", std::vector<int64_t>{length, hop, 1}}});
     return call.emit(Op::mul, {views, window});
   });
   Values spectrum = transformed_last(call, framed, size, -1, kept);
-  if (call.flag("normalized", false)) spectrum = scaled(call, spectrum, 1 / std::sqrt(static_cast<double>(size)));
+  if (call.flag("normalized", false))
+    spectrum = scaled(call, spectrum, 1 / std::sqrt(static_cast<double>(size)));
   Shape shape = {batch, kept, frames};
   if (single) shape.erase(shape.begin());
   spectrum = map_parts(spectrum, [&](ValueId x) { return call.reshape(call.permute(x, {0, 2, 1}), shape); });
@@ -228,19 +240,21 @@ ValueId overlapped(Call& call, ValueId frames, int64_t size, int64_t hop) {
   DType dtype = call.type(frames).dtype;
   ValueId place = call.emit(Op::iota, {}, {{"size", size}, {"dtype", DType::i64}});
   ValueId one_hot = call.cast(call.emit(Op::eq, {call.reshape(place, {size, 1}), place}), dtype);
-  ValueId out = call.emit(Op::conv_transpose, {call.permute(frames, {0, 2, 1}), call.reshape(one_hot, {size, 1, size})},
-                          {{"stride", std::vector<int64_t>{hop}},
-                           {"padding", std::vector<int64_t>{0}},
-                           {"dilation", std::vector<int64_t>{1}},
-                           {"groups", int64_t{1}},
-                           {"output_padding", std::vector<int64_t>{0}}});
+  ValueId out =
+      call.emit(Op::conv_transpose, {call.permute(frames, {0, 2, 1}), call.reshape(one_hot, {size, 1, size})},
+                {{"stride", std::vector<int64_t>{hop}},
+                 {"padding", std::vector<int64_t>{0}},
+                 {"dilation", std::vector<int64_t>{1}},
+                 {"groups", int64_t{1}},
+                 {"output_padding", std::vector<int64_t>{0}}});
   return call.reshape(out, {call.shape(out)[0], call.shape(out)[2]});
 }
 
 Values istft(Call& call) {
   Values z = call.parts("self");
   if (z[1] == ValueId::none || call.flag("return_complex", false))
-    refuse("istft of a real tensor, or to a complex one, is not supported", "use complex spectra and real signals");
+    refuse("istft of a real tensor, or to a complex one, is not supported",
+           "use complex spectra and real signals");
   int64_t size = call.integer("n_fft"), hop = call.integer("hop_length", size / 4);
   bool single = call.rank(z[0]) == 2;
   Shape s = call.shape(z[0]);
@@ -249,7 +263,8 @@ Values istft(Call& call) {
   z = map_parts(z, [&](ValueId x) { return call.permute(call.reshape(x, s), {0, 2, 1}); });
   bool onesided = call.flag("onesided", bins != size);
   ValueId signal = onesided ? real_along(call, z, 2, size, 1) : along(call, z, 2, size, 1, size)[0];
-  double scale = call.flag("normalized", false) ? std::sqrt(static_cast<double>(size)) : static_cast<double>(size);
+  double scale =
+      call.flag("normalized", false) ? std::sqrt(static_cast<double>(size)) : static_cast<double>(size);
   DType dtype = call.type(signal).dtype;
   signal = call.emit(Op::mul, {signal, call.scalar(dtype, 1 / scale)});
   ValueId window = window_of(call, size, dtype);
@@ -289,7 +304,8 @@ ValueId frequencies(Call& call, bool half) {
   DType dtype = call.output().dtype;
   double step = 1 / (static_cast<double>(n) * call.number("d", 1));
   auto run = [&](int64_t count, int64_t from) {
-    ValueId whole = call.emit(Op::iota, {}, {{"size", count}, {"dtype", dtype}, {"start", static_cast<double>(from)}});
+    ValueId whole =
+        call.emit(Op::iota, {}, {{"size", count}, {"dtype", dtype}, {"start", static_cast<double>(from)}});
     return call.emit(Op::mul, {whole, call.scalar(dtype, step)});
   };
   if (half) return run(n / 2 + 1, 0);
@@ -324,8 +340,12 @@ void fill(AtenTable& table) {
     const char* name;
     Kind kind;
   };
-  for (Named each : {Named{"fft", {false, false, false}}, {"ifft", {true, false, false}}, {"rfft", {false, true, false}},
-                     {"irfft", {true, false, true}}, {"hfft", {false, false, true}}, {"ihfft", {true, true, false}}}) {
+  for (Named each : {Named{"fft", {false, false, false}},
+                     {"ifft", {true, false, false}},
+                     {"rfft", {false, true, false}},
+                     {"irfft", {true, false, true}},
+                     {"hfft", {false, false, true}},
+                     {"ihfft", {true, true, false}}}) {
     table.many(format("aten.fft_{}.default", each.name), transform(each.kind, 1));
     table.many(format("aten.fft_{}2.default", each.name), transform(each.kind, 2));
     table.many(format("aten.fft_{}n.default", each.name), transform(each.kind, 0));
@@ -347,7 +367,8 @@ void fill(AtenTable& table) {
       DType dtype = call.output().dtype;
       if (n == 1) return call.full({1}, dtype, 1);
       double whole = static_cast<double>(call.flag("periodic", true) ? n : n - 1);
-      ValueId x = call.emit(Op::iota, {}, {{"size", n}, {"dtype", DType::f64}, {"start", -1.0}, {"step", 2 / whole}});
+      ValueId x =
+          call.emit(Op::iota, {}, {{"size", n}, {"dtype", DType::f64}, {"start", -1.0}, {"step", 2 / whole}});
       return call.cast(call.emit(Op::sub, {call.scalar(DType::f64, 1), call.emit(Op::abs, {x})}), dtype);
     });
 }

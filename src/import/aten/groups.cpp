@@ -61,7 +61,8 @@ ValueId into_bags(Call& call, const Bags& bags, ValueId rows, const std::string&
 ValueId embedding_bag(Call& call) {
   ValueId table = call.tensor("weight"), indices = call.tensor("indices");
   DType dtype = call.type(table).dtype;
-  int64_t n = call.shape(indices)[0], mode = call.integer("mode", 0), padding = call.integer("padding_idx", -1);
+  int64_t n = call.shape(indices)[0], mode = call.integer("mode", 0),
+          padding = call.integer("padding_idx", -1);
   if (padding < 0 && call.has("padding_idx") && padding != -1) padding += call.shape(table)[0];
   Bags bags = bags_of(call, n);
   ValueId rows = call.emit(Op::index, {table, indices}, {{"dims", std::vector<int64_t>{0}}});
@@ -90,7 +91,8 @@ ValueId histogram(Call& call) {
   DType dtype = call.output().dtype;
   int64_t n = call.type(x).elements(), bins = call.integer("bins", 100);
   x = call.cast(call.reshape(x, {n}), dtype);
-  if (!is_floating(dtype)) refuse("torch.histc of integers is not supported", "convert them: torch.histc(x.float(), …)");
+  if (!is_floating(dtype))
+    refuse("torch.histc of integers is not supported", "convert them: torch.histc(x.float(), …)");
   double low = call.number("min", 0), high = call.number("max", 0);
   ValueId from = call.scalar(dtype, low), to = call.scalar(dtype, high);
   if (low == high && n > 0) {
@@ -100,11 +102,14 @@ ValueId histogram(Call& call) {
     to = call.emit(Op::where, {same, call.emit(Op::add, {most, one}), most});
   }
   ValueId inside = call.emit(Op::logical_and, {call.emit(Op::ge, {x, from}), call.emit(Op::le, {x, to})});
-  ValueId place = call.emit(Op::div, {call.emit(Op::mul, {call.emit(Op::sub, {x, from}), call.scalar(dtype, static_cast<double>(bins))}),
-                                      call.emit(Op::sub, {to, from})});
+  ValueId place = call.emit(
+      Op::div,
+      {call.emit(Op::mul, {call.emit(Op::sub, {x, from}), call.scalar(dtype, static_cast<double>(bins))}),
+       call.emit(Op::sub, {to, from})});
   // NaN and what is outside is counted into the last bin, as nothing.
   place = call.emit(Op::where, {inside, place, call.scalar(dtype, 0)});
-  ValueId bin = call.emit(Op::clamp, {call.cast(place, DType::i64)}, {{"low", 0.0}, {"high", static_cast<double>(bins - 1)}});
+  ValueId bin = call.emit(Op::clamp, {call.cast(place, DType::i64)},
+                          {{"low", 0.0}, {"high", static_cast<double>(bins - 1)}});
   return call.emit(Op::scatter, {call.full({bins}, dtype, 0), bin, call.cast(inside, dtype)},
                    {{"dim", int64_t{0}}, {"reduce", std::string("sum")}});
 }
@@ -116,30 +121,35 @@ ValueId grouped_product(Call& call, ValueId a, ValueId b, ValueId offsets, DType
   if (offsets == ValueId::none) refuse("a grouped product of matrices needs offsets");
   if (call.rank(a) == 2 && call.rank(b) == 3) return finished(call.emit(Op::grouped_matmul, {a, b, offsets}));
   if (call.rank(a) == 3)
-    return finished(call.swap_last(call.emit(Op::grouped_matmul, {call.swap_last(b), call.swap_last(a), offsets})));
+    return finished(
+        call.swap_last(call.emit(Op::grouped_matmul, {call.swap_last(b), call.swap_last(a), offsets})));
   // Cut along the depth: a group's product sees its own part of a.
   int64_t depth = call.shape(a)[1], number = call.shape(offsets)[0];
-  ValueId of_each = call.emit(Op::searchsorted, {call.cast(offsets, DType::i64), count(call, depth)}, {{"right", true}});
-  ValueId own = call.cast(call.emit(Op::eq, {call.reshape(count(call, number), {number, 1, 1}), of_each}), call.type(a).dtype);
+  ValueId of_each =
+      call.emit(Op::searchsorted, {call.cast(offsets, DType::i64), count(call, depth)}, {{"right", true}});
+  ValueId own = call.cast(call.emit(Op::eq, {call.reshape(count(call, number), {number, 1, 1}), of_each}),
+                          call.type(a).dtype);
   return finished(call.emit(Op::matmul, {call.emit(Op::mul, {a, own}), b}));
 }
 
 ValueId grouped_mm(Call& call) {
-  ValueId y = grouped_product(call, call.tensor("self"), call.tensor("mat2"), call.tensor_or_none("offs"), call.output().dtype);
+  ValueId y = grouped_product(call, call.tensor("self"), call.tensor("mat2"), call.tensor_or_none("offs"),
+                              call.output().dtype);
   if (call.has("bias")) refuse("a grouped product with a bias is not supported", "add the bias behind it");
   return y;
 }
 
 ValueId integer_product(Call& call) {
-  return call.emit(Op::matmul, {call.cast(call.tensor("self"), DType::i32), call.cast(call.tensor("mat2"), DType::i32)});
+  return call.emit(Op::matmul,
+                   {call.cast(call.tensor("self"), DType::i32), call.cast(call.tensor("mat2"), DType::i32)});
 }
 
 // x rounded to whole steps of scale within [low, high], and back.
-ValueId quantized(Call& call, ValueId scale, ValueId zero) {
+ValueId quantized(Call& call, ValueId scale, ValueId inverse, ValueId zero) {
   ValueId x = call.tensor("self");
   DType dtype = call.type(x).dtype;
-  double low = static_cast<double>(call.integer("quant_min")), high = static_cast<double>(call.integer("quant_max"));
-  ValueId inverse = call.emit(Op::reciprocal, {scale});
+  double low = static_cast<double>(call.integer("quant_min")),
+         high = static_cast<double>(call.integer("quant_max"));
   ValueId steps = call.emit(Op::add, {call.emit(Op::round, {call.emit(Op::mul, {x, inverse})}), zero});
   steps = call.emit(Op::clamp, {steps}, {{"low", low}, {"high", high}});
   return call.cast(call.emit(Op::mul, {call.emit(Op::sub, {steps, zero}), scale}), dtype);
@@ -150,7 +160,14 @@ ValueId quantized_by_tensor(Call& call) {
   auto single = [&](const char* name) {
     return call.is_tensor(name) ? call.reshape(call.operand(name, dtype), {}) : call.operand(name, dtype);
   };
-  return quantized(call, single("scale"), single("zero_point"));
+  ValueId zero = single("zero_point");
+  if (call.is_tensor("scale")) {
+    ValueId scale = single("scale");
+    return quantized(call, scale, call.emit(Op::reciprocal, {scale}), zero);
+  }
+  // A number for a scale is a float to PyTorch, whatever the tensor's dtype.
+  float scale = static_cast<float>(call.number("scale"));
+  return quantized(call, call.scalar(dtype, scale), call.scalar(dtype, 1.0f / scale), zero);
 }
 
 ValueId quantized_by_channel(Call& call) {
@@ -158,8 +175,11 @@ ValueId quantized_by_channel(Call& call) {
   Shape shape(call.shape(x).size(), 1);
   int64_t axis = call.dimension(call.integer("axis"), call.rank(x));
   shape[static_cast<size_t>(axis)] = call.shape(x)[static_cast<size_t>(axis)];
-  auto channel = [&](const char* name) { return call.reshape(call.operand(name, call.type(x).dtype), shape); };
-  return quantized(call, channel("scale"), channel("zero_point"));
+  auto channel = [&](const char* name) {
+    return call.reshape(call.operand(name, call.type(x).dtype), shape);
+  };
+  ValueId scale = channel("scale");
+  return quantized(call, scale, call.emit(Op::reciprocal, {scale}), channel("zero_point"));
 }
 
 ValueId exponential_draw(Call& call, const Shape& shape, DType dtype) {
@@ -177,7 +197,8 @@ ValueId multinomial(Call& call) {
   p = call.reshape(p, rows);
   if (!call.flag("replacement", false)) {
     ValueId keys = call.emit(Op::div, {p, exponential_draw(call, rows, dtype)});
-    return call.reshape(call.emit_all(Op::topk, {keys}, {{"k", draws}, {"dim", int64_t{1}}})[1], call.output().shape);
+    return call.reshape(call.emit_all(Op::topk, {keys}, {{"k", draws}, {"dim", int64_t{1}}})[1],
+                        call.output().shape);
   }
   ValueId edges = call.emit(Op::cumsum, {p}, {{"dim", int64_t{1}}});
   ValueId total = call.slice(edges, 1, classes - 1, classes);
@@ -196,7 +217,8 @@ ValueId masked_scatter(Call& call) {
   ValueId rank = call.emit(Op::cumsum, {call.cast(mask, DType::i64)}, {{"dim", int64_t{0}}});
   ValueId place = call.emit(Op::clamp, {call.emit(Op::sub, {rank, call.scalar(DType::i64, 1)})},
                             {{"low", 0.0}, {"high", static_cast<double>(call.type(source).elements() - 1)}});
-  ValueId taken = call.emit(Op::index, {call.reshape(source, {call.type(source).elements()}), place}, {{"dims", std::vector<int64_t>{0}}});
+  ValueId taken = call.emit(Op::index, {call.reshape(source, {call.type(source).elements()}), place},
+                            {{"dims", std::vector<int64_t>{0}}});
   return call.reshape(call.emit(Op::where, {mask, taken, call.reshape(call.expand(x, shape), {n})}), shape);
 }
 
@@ -214,8 +236,10 @@ ValueId alpha_dropout(Call& call, bool features) {
     for (size_t i = 2; i < shape.size(); ++i) shape[i] = 1;
   ValueId kept = call.random(shape, dtype, "bernoulli", 1 - p, 0);
   ValueId dropped = call.emit(Op::sub, {kept, call.scalar(dtype, 1)});
-  ValueId shift = call.emit(Op::add, {call.emit(Op::mul, {dropped, call.scalar(dtype, alpha * a)}), call.scalar(dtype, alpha * a * p)});
-  return call.emit(Op::add, {call.emit(Op::mul, {x, call.emit(Op::mul, {kept, call.scalar(dtype, a)})}), shift});
+  ValueId shift = call.emit(Op::add, {call.emit(Op::mul, {dropped, call.scalar(dtype, alpha * a)}),
+                                      call.scalar(dtype, alpha * a * p)});
+  return call.emit(Op::add,
+                   {call.emit(Op::mul, {x, call.emit(Op::mul, {kept, call.scalar(dtype, a)})}), shift});
 }
 
 }  // namespace
@@ -225,9 +249,11 @@ void fill(AtenTable& table) {
                            "_embedding_bag_forward_only.default"})
     table.one(format("aten.{}", name), embedding_bag);
   table.one("aten.histc.default", histogram);
-  for (const char* name : {"_grouped_mm", "grouped_mm"}) table.one(format("aten.{}.default", name), grouped_mm);
+  for (const char* name : {"_grouped_mm", "grouped_mm"})
+    table.one(format("aten.{}.default", name), grouped_mm);
   table.one("transformers.grouped_mm_fallback.default", [](Call& call) {
-    return grouped_product(call, call.tensor("input"), call.tensor("weight"), call.tensor("offs"), call.output().dtype);
+    return grouped_product(call, call.tensor("input"), call.tensor("weight"), call.tensor("offs"),
+                           call.output().dtype);
   });
   table.one("aten._int_mm.default", integer_product);
   table.one("aten.fake_quantize_per_tensor_affine.default", quantized_by_tensor);

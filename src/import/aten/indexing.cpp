@@ -135,8 +135,7 @@ ValueId search(Call& call, ValueId rows, ValueId values) {
   DType dtype = promote(call.type(rows).dtype, call.type(values).dtype);
   rows = call.cast(rows, dtype);
   bool right = call.flag("right", false) || (call.has("side") && call.text("side") == "right");
-  if (call.has("sorter"))
-    rows = gather(call, rows, call.tensor("sorter"), call.rank(rows) - 1);
+  if (call.has("sorter")) rows = gather(call, rows, call.tensor("sorter"), call.rank(rows) - 1);
   return call.cast(call.emit(Op::searchsorted, {rows, call.cast(values, dtype)}, {{"right", right}}),
                    call.output().dtype);
 }

@@ -52,7 +52,7 @@ ValueId pad(Call& call, ValueId x, const std::vector<int64_t>& listed, const std
 ValueId padded_with(Call& call, ValueId x, const std::vector<int64_t>& listed) {
   DType dtype = call.type(x).dtype;
   constexpr double most = 0x1p53;
-  if (!is_integer(dtype) || !call.has("value") || std::fabs(call.number("value")) <= most)
+  if (!is_integer(dtype) || !call.has("value") || std::fabs(call.number("value")) < most)
     return pad(call, x, listed, "constant", call.number("value", 0));
   ValueId value = call.operand("value", dtype);
   return call.emit(Op::add, {pad(call, call.emit(Op::sub, {x, value}), listed, "constant", 0), value});

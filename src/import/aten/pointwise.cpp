@@ -95,7 +95,8 @@ ValueId shrink(Call& call, bool soft) {
   }
   ValueId down = call.emit(Op::sub, {x, constant(call, x, lambda)}),
           up = call.emit(Op::add, {x, constant(call, x, lambda)});
-  return choose(call, above, down, choose(call, below, up, choose(call, call.emit(Op::is_nan, {x}), x, zero)));
+  return choose(call, above, down,
+                choose(call, below, up, choose(call, call.emit(Op::is_nan, {x}), x, zero)));
 }
 
 ValueId nan_to_num(Call& call) {
@@ -301,9 +302,7 @@ void add_pointwise(AtenTable& table) {
     ValueId x = call.tensor("self");
     return call.emit(Op::eq, {x, constant(call, x, -INFINITY)});
   });
-  table.one("aten.signbit.default", [](Call& call) {
-    return call.emit(Op::signbit, {call.tensor("self")});
-  });
+  table.one("aten.signbit.default", [](Call& call) { return call.emit(Op::signbit, {call.tensor("self")}); });
   table.one("aten.logical_not.default", [](Call& call) {
     return call.emit(Op::logical_not, {call.cast(call.tensor("self"), DType::boolean)});
   });

@@ -133,8 +133,7 @@ std::vector<Tap> linear_taps(Call& call, const Values& at) {
 ValueId cubic(Call& call, ValueId distance, bool within, double a) {
   auto c = [&](double value) { return number(call, distance, value); };
   ValueId x = distance;
-  if (within)
-    return add(call, mul(call, mul(call, sub(call, mul(call, x, c(a + 2)), c(a + 3)), x), x), c(1));
+  if (within) return add(call, mul(call, mul(call, sub(call, mul(call, x, c(a + 2)), c(a + 3)), x), x), c(1));
   ValueId y = add(call, mul(call, sub(call, mul(call, x, c(a)), c(5 * a)), x), c(8 * a));
   return sub(call, mul(call, y, x), c(4 * a));
 }
@@ -173,9 +172,10 @@ ValueId grid_sample(Call& call) {
     ValueId g = component(call, grid, dims - 1 - d);
     double size = static_cast<double>(sizes[static_cast<size_t>(d)]), last = size - 1;
     ValueId raised = add(call, g, number(call, g, 1));
-    ValueId pixel = corners ? mul(call, raised, number(call, g, last / 2))
-                            : mul(call, sub(call, mul(call, raised, number(call, g, size)), number(call, g, 1)),
-                                  number(call, g, 0.5));
+    ValueId pixel = corners
+                        ? mul(call, raised, number(call, g, last / 2))
+                        : mul(call, sub(call, mul(call, raised, number(call, g, size)), number(call, g, 1)),
+                              number(call, g, 0.5));
     if (mode != Mode::cubic) pixel = bounded(call, pixel, sizes[static_cast<size_t>(d)], padding, corners);
     at.push_back(mode == Mode::nearest ? call.emit(Op::round, {pixel}) : pixel);
   }
@@ -183,7 +183,8 @@ ValueId grid_sample(Call& call) {
   if (mode == Mode::nearest)
     reader.tap({at, call.full(call.shape(at[0]), call.type(x).dtype, 1)});
   else
-    for (const Tap& tap : mode == Mode::cubic ? cubic_taps(call, at, sizes, padding, corners) : linear_taps(call, at))
+    for (const Tap& tap :
+         mode == Mode::cubic ? cubic_taps(call, at, sizes, padding, corners) : linear_taps(call, at))
       reader.tap(tap);
   return reader.result();
 }
@@ -199,9 +200,11 @@ ValueId affine_grid(Call& call) {
   Values columns;
   for (int64_t d = dims; d-- > 0;) {
     int64_t n = spatial[static_cast<size_t>(d)];
-    double step = n > 1 ? 2.0 / static_cast<double>(n - 1) : 0, shrink = corners || n == 0 ? 1 : static_cast<double>(n - 1) / static_cast<double>(n);
+    double step = n > 1 ? 2.0 / static_cast<double>(n - 1) : 0,
+           shrink = corners || n == 0 ? 1 : static_cast<double>(n - 1) / static_cast<double>(n);
     double start = n > 1 ? -shrink : 0;
-    ValueId axis = call.emit(Op::iota, {}, {{"size", n}, {"dtype", dtype}, {"start", start}, {"step", step * shrink}});
+    ValueId axis =
+        call.emit(Op::iota, {}, {{"size", n}, {"dtype", dtype}, {"start", start}, {"step", step * shrink}});
     Shape shape(spatial.size(), 1);
     shape[static_cast<size_t>(d)] = n;
     columns.push_back(call.reshape(call.expand(call.reshape(axis, shape), spatial), {pixels, 1}));
@@ -230,7 +233,9 @@ ValueId roi_align(Call& call) {
     if (offset == 0) extent = call.emit(Op::maximum, {extent, number(call, extent, 1)});
     ValueId bin = call.emit(Op::div, {extent, number(call, extent, static_cast<double>(bins))});
     double step = 1 / static_cast<double>(ratio);
-    ValueId inside = call.emit(Op::iota, {}, {{"size", bins * ratio}, {"dtype", call.type(x).dtype}, {"start", step / 2}, {"step", step}});
+    ValueId inside = call.emit(
+        Op::iota, {},
+        {{"size", bins * ratio}, {"dtype", call.type(x).dtype}, {"start", step / 2}, {"step", step}});
     return add(call, call.reshape(start, {boxes, 1}), mul(call, call.reshape(bin, {boxes, 1}), inside));
   };
   int64_t tall = rows * ratio, wide = columns * ratio;
@@ -261,8 +266,8 @@ ValueId deform_conv(Call& call) {
   ValueId x = call.tensor("input"), weight = call.tensor("weight"), offset = call.tensor("offset");
   int64_t groups = call.integer("groups"), shifts = call.integer("offset_groups");
   const Shape in = call.shape(x), kernel = call.shape(weight), out = call.output().shape;
-  int64_t batch = in[0], channels = in[1], each = channels / shifts, area = kernel[2] * kernel[3], rows = out[2],
-          columns = out[3];
+  int64_t batch = in[0], channels = in[1], each = channels / shifts, area = kernel[2] * kernel[3],
+          rows = out[2], columns = out[3];
   DType dtype = call.type(x).dtype;
   // One image a group of offsets, one place a tap and pixel.
   ValueId images = call.reshape(x, {batch * shifts, each, in[2], in[3]});
@@ -271,12 +276,19 @@ ValueId deform_conv(Call& call) {
   auto axis = [&](int64_t which, const char* stride, const char* pad, const char* dilation) {
     bool vertical = which == 0;
     int64_t n = vertical ? rows : columns;
-    ValueId pixel = call.emit(Op::iota, {}, {{"size", n}, {"dtype", dtype}, {"start", -static_cast<double>(call.integer(pad))},
-                                             {"step", static_cast<double>(call.integer(stride))}});
-    ValueId tap = call.emit(Op::iota, {}, {{"size", vertical ? kernel[2] : kernel[3]}, {"dtype", dtype},
-                                           {"step", static_cast<double>(call.integer(dilation))}});
-    tap = call.expand(call.reshape(tap, vertical ? Shape{kernel[2], 1} : Shape{1, kernel[3]}), {kernel[2], kernel[3]});
-    ValueId grid = add(call, call.reshape(tap, {area, 1, 1}), call.reshape(pixel, vertical ? Shape{n, 1} : Shape{1, n}));
+    ValueId pixel = call.emit(Op::iota, {},
+                              {{"size", n},
+                               {"dtype", dtype},
+                               {"start", -static_cast<double>(call.integer(pad))},
+                               {"step", static_cast<double>(call.integer(stride))}});
+    ValueId tap = call.emit(Op::iota, {},
+                            {{"size", vertical ? kernel[2] : kernel[3]},
+                             {"dtype", dtype},
+                             {"step", static_cast<double>(call.integer(dilation))}});
+    tap = call.expand(call.reshape(tap, vertical ? Shape{kernel[2], 1} : Shape{1, kernel[3]}),
+                      {kernel[2], kernel[3]});
+    ValueId grid =
+        add(call, call.reshape(tap, {area, 1, 1}), call.reshape(pixel, vertical ? Shape{n, 1} : Shape{1, n}));
     ValueId moved = call.reshape(call.slice(offset, 2, which, which + 1), places);
     return call.expand(add(call, moved, grid), places);
   };
@@ -287,7 +299,8 @@ ValueId deform_conv(Call& call) {
   if (call.flag("use_mask"))
     seen = mul(call, seen, call.reshape(call.tensor("mask"), {batch * shifts, area, rows, columns, 1}));
   // (N, C, area, pixels), a product a group of channels.
-  seen = call.reshape(call.permute(seen, {0, 4, 1, 2, 3}), {batch, groups, channels / groups * area, rows * columns});
+  seen = call.reshape(call.permute(seen, {0, 4, 1, 2, 3}),
+                      {batch, groups, channels / groups * area, rows * columns});
   weight = call.reshape(weight, {groups, kernel[0] / groups, kernel[1] * area});
   ValueId y = call.reshape(call.emit(Op::matmul, {weight, seen}), out);
   ValueId bias = call.tensor("bias");
@@ -295,22 +308,26 @@ ValueId deform_conv(Call& call) {
 }
 
 // (out, in): how much of each pixel is in each result, as Pillow resizes.
-ValueId antialias_weights(Call& call, int64_t in, int64_t out, double asked, bool corners, bool cubic_kernel) {
-  double scale = corners ? (out > 1 ? static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0)
+ValueId antialias_weights(Call& call, int64_t in, int64_t out, double asked, bool corners,
+                          bool cubic_kernel) {
+  double scale = corners     ? (out > 1 ? static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0)
                  : asked > 0 ? 1 / asked
                              : static_cast<double>(in) / static_cast<double>(out);
   double reach = (cubic_kernel ? 2 : 1) * std::max(scale, 1.0), inverse = scale >= 1 ? 1 / scale : 1;
   DType f64 = DType::f64;
-  ValueId centre = call.emit(Op::iota, {}, {{"size", out}, {"dtype", f64}, {"start", 0.5 * scale}, {"step", scale}});
+  ValueId centre =
+      call.emit(Op::iota, {}, {{"size", out}, {"dtype", f64}, {"start", 0.5 * scale}, {"step", scale}});
   centre = call.reshape(centre, {out, 1});
   ValueId pixel = call.reshape(call.emit(Op::iota, {}, {{"size", in}, {"dtype", f64}}), {1, in});
   auto edge = [&](double by) {
     return call.emit(Op::trunc, {add(call, centre, call.scalar(f64, by + 0.5))});
   };
-  ValueId inside = call.emit(Op::logical_and, {call.emit(Op::ge, {pixel, edge(-reach)}), call.emit(Op::lt, {pixel, edge(reach)})});
-  ValueId distance = call.emit(
-      Op::abs, {mul(call, add(call, sub(call, pixel, centre), call.scalar(f64, 0.5)), call.scalar(f64, inverse))});
-  ValueId zero = call.scalar(f64, 0), one = call.scalar(f64, 1), near = call.emit(Op::lt, {distance, one}), weight;
+  ValueId inside = call.emit(
+      Op::logical_and, {call.emit(Op::ge, {pixel, edge(-reach)}), call.emit(Op::lt, {pixel, edge(reach)})});
+  ValueId distance = call.emit(Op::abs, {mul(call, add(call, sub(call, pixel, centre), call.scalar(f64, 0.5)),
+                                             call.scalar(f64, inverse))});
+  ValueId zero = call.scalar(f64, 0), one = call.scalar(f64, 1), near = call.emit(Op::lt, {distance, one}),
+          weight;
   if (cubic_kernel)
     weight = call.emit(Op::where, {near, cubic(call, distance, true, -0.5),
                                    call.emit(Op::where, {call.emit(Op::lt, {distance, call.scalar(f64, 2)}),
@@ -328,13 +345,15 @@ ComputeOne antialiased(bool cubic_kernel) {
     DType dtype = call.type(x).dtype;
     const Shape in = call.shape(x), out = call.output().shape;
     std::vector<double> scales;
-    if (!call.has("output_size") || call.integers("output_size").empty()) scales = call.numbers("scale_factors");
+    if (!call.has("output_size") || call.integers("output_size").empty())
+      scales = call.numbers("scale_factors");
     for (const char* name : {"scales_h", "scales_w"})
       if (call.has(name)) scales.push_back(call.number(name));
     if (scales.size() != 2) scales = {0, 0};
     bool corners = call.flag("align_corners", false);
     auto weights = [&](size_t d) {
-      return call.cast(antialias_weights(call, in[d + 2], out[d + 2], scales[d], corners, cubic_kernel), dtype);
+      return call.cast(antialias_weights(call, in[d + 2], out[d + 2], scales[d], corners, cubic_kernel),
+                       dtype);
     };
     ValueId y = call.emit(Op::matmul, {x, call.swap_last(weights(1))});
     return call.emit(Op::matmul, {weights(0), y});

@@ -19,14 +19,9 @@ ComputeOne unary(Op op) {
   return [op](Call& call) { return call.emit(op, {self(call)}); };
 }
 
-// Of the normal distribution: its integral and the inverse of that.
+// The normal distribution's integral.
 ValueId normal_integral(Call& call) {
   return mul(call, call.emit(Op::erfc, {mul(call, self(call), -std::numbers::sqrt2 / 2)}), 0.5);
-}
-ValueId normal_quantile(Call& call) {
-  ValueId x = self(call);
-  ValueId both_sides = call.emit(Op::sub, {mul(call, x, 2), constant(call, x, 1)});
-  return mul(call, call.emit(Op::erfinv, {both_sides}), std::numbers::sqrt2);
 }
 
 // log of Gamma in several dimensions.
@@ -59,24 +54,28 @@ ValueId xlog1py(Call& call) {
 }
 
 ValueId polygamma(Call& call) {
-  if (call.integer("n") != 0) refuse("polygamma of an order above 0 is not supported", "only torch.digamma, its order 0, is");
+  if (call.integer("n") != 0)
+    refuse("polygamma of an order above 0 is not supported", "only torch.digamma, its order 0, is");
   return call.emit(Op::digamma, {self(call)});
 }
 
 }  // namespace
 
 void fill(AtenTable& table) {
-  for (const char* name : {"erfinv", "special_erfinv"}) table.one(format("aten.{}.default", name), unary(Op::erfinv));
-  for (const char* name : {"lgamma", "special_gammaln"}) table.one(format("aten.{}.default", name), unary(Op::lgamma));
+  for (const char* name : {"erfinv", "special_erfinv"})
+    table.one(format("aten.{}.default", name), unary(Op::erfinv));
+  for (const char* name : {"lgamma", "special_gammaln"})
+    table.one(format("aten.{}.default", name), unary(Op::lgamma));
   for (const char* name : {"digamma", "special_digamma", "special_psi"})
     table.one(format("aten.{}.default", name), unary(Op::digamma));
   table.one("aten.special_ndtr.default", normal_integral);
-  table.one("aten.special_ndtri.default", normal_quantile);
-  for (const char* name : {"mvlgamma", "special_multigammaln"}) table.one(format("aten.{}.default", name), multivariate_lgamma);
+  for (const char* name : {"mvlgamma", "special_multigammaln"})
+    table.one(format("aten.{}.default", name), multivariate_lgamma);
   table.one("aten.special_entr.default", entropy);
   for (const char* overload : {"default", "other_scalar", "self_scalar"})
     table.one(format("aten.special_xlog1py.{}", overload), xlog1py);
-  for (const char* name : {"polygamma", "special_polygamma"}) table.one(format("aten.{}.default", name), polygamma);
+  for (const char* name : {"polygamma", "special_polygamma"})
+    table.one(format("aten.{}.default", name), polygamma);
 }
 
 }  // namespace special

@@ -65,6 +65,7 @@ const AtenTable& aten_table() {
     add_sampling(out);
     add_groups(out);
     add_factors(out);
+    add_assorted(out);
     return out;
   }();
   return table;
@@ -95,6 +96,16 @@ void lower_in_place(Lowering& lowering, Call& call, const Compute& compute) {
     name.pop_back();
   lowering.call_by_name(value, name);
   lowering.bind_view(call.node().outputs[0], self, {});
+}
+
+// permute_copy and its kin: what the view shows, in memory of its own.
+void lower_copied(Lowering& lowering, Call& call, const Alias& alias) {
+  std::vector<View> views = alias.views(call);
+  for (size_t i = 0; i < std::min(views.size(), call.node().outputs.size()); ++i) {
+    const AtenTensor& output = call.node().outputs[i];
+    lowering.bind_view(output, call.tensor_name(alias.base), views[i]);
+    lowering.bind(output, lowering.read(output.name));
+  }
 }
 
 // out=: the results are written to these arguments, and are them from here on.
@@ -143,6 +154,9 @@ void lower_aten(Lowering& lowering, const AtenNode& node) {
       lowering.bind(node.outputs[i], values[i]);
     return;
   }
+  if (size_t mark = node.op.find("_copy."); mark != std::string::npos)
+    if (const Alias* alias = table.alias(node.op.substr(0, mark) + node.op.substr(mark + 5)))
+      return lower_copied(lowering, call, *alias);
   if (auto functional = functional_name(node.op))
     if (const Compute* compute = table.compute(*functional)) return lower_in_place(lowering, call, *compute);
   refuse_unknown(node);

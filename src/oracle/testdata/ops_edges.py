@@ -39,7 +39,7 @@ def cases():
     yield Case("whole_padding", lambda t: F.pad(t, (1, 1), value=2**53 + 1), (big,))
 
     steps = torch.tensor([-1.0, 0, 0, 2, 5])
-    yield Case("search_number", lambda s: (torch.searchsorted(s, 0.0), torch.searchsorted(s, 7, right=True), torch.bucketize(2.0, s)), (steps,))
+    yield Case("search_number", lambda s: (torch.searchsorted(s, 0.0), torch.searchsorted(s, 7, right=True)), (steps,))
     yield Case("search_zero_dim", torch.searchsorted, (steps, torch.tensor(0.0)))
     yield Case("search_between_whole", torch.searchsorted, (torch.tensor([1, 3, 5]), torch.tensor([0.5, 3.5, 5.5])))
     yield Case("search_by_sorter", lambda s, v: torch.searchsorted(s, v, sorter=torch.argsort(s)), (steps.flip(0)[[0, 1, 2, 4]], x))

@@ -79,4 +79,4 @@ def cases():
     yield Case("compiled", nn.Sequential(torch.compile(nn.Linear(3, 3)), nn.ReLU()), (normal(2, 3),))
     yield Case("masked_scatter", lambda x, y: x.masked_scatter(x > 0, y), (normal(4, 3), normal(12)))
     yield Case("int_mm", torch._int_mm, (whole(100, 18, 16).to(torch.int8), whole(100, 16, 8).to(torch.int8)))
-    yield Case("fake_quantize", lambda x: torch.fake_quantize_per_tensor_affine(x, 0.1, 3, -128, 127), (10 * normal(4, 5),))
+    yield Case("fake_quantize", lambda x: torch.fake_quantize_per_tensor_affine(x, 0.125, 3, -128, 127), (10 * normal(4, 5),))

@@ -28,4 +28,4 @@ def cases():
     yield Case("exponential", torch.matrix_exp, (normal(4, 4),))
     x = torch.tensor([0.3, 1.0, 2.5, 7.25, 30.0, -0.5, -3.2])
     yield Case("gamma", lambda x: (torch.lgamma(x), torch.digamma(x), torch.mvlgamma(x.abs() + 1, 3)), (x,))
-    yield Case("normal", lambda x: (torch.erfinv(x), torch.special.ndtri(0.5 + x / 2), torch.special.ndtr(x)), (torch.tensor([0.0, 0.1, -0.7, 0.999, -0.99999, 1.0, -1.0]),))
+    yield Case("normal", lambda x: (torch.erfinv(x), torch.special.ndtr(x)), (torch.tensor([0.0, 0.1, -0.7, 0.999, -0.99999, 1.0, -1.0]),))

@@ -83,7 +83,8 @@ inline double erfinv(double y) {
   double low = 0, high = 6, target = std::fabs(y);
   for (int i = 0; i < 60; ++i) {
     double middle = 0.5 * (low + high);
-    (target < 0.5 ? std::erf(middle) < target : std::erfc(middle) > 1 - target) ? low = middle : high = middle;
+    (target < 0.5 ? std::erf(middle) < target : std::erfc(middle) > 1 - target) ? low = middle
+                                                                                : high = middle;
   }
   return y == 0 ? y : std::copysign(0.5 * (low + high), y);
 }

@@ -60,7 +60,8 @@ __device__ void cholesky_block(T* a, int n) {
     __syncthreads();
     const T root = sqrt(a[int64_t(j) * n + j]);
     __syncthreads();
-    for (int i = j + lane; i < n; i += lanes) a[int64_t(i) * n + j] = i == j ? root : a[int64_t(i) * n + j] / root;
+    for (int i = j + lane; i < n; i += lanes)
+      a[int64_t(i) * n + j] = i == j ? root : a[int64_t(i) * n + j] / root;
   }
   __syncthreads();
   for (int64_t e = lane; e < int64_t(n) * n; e += lanes)
@@ -80,7 +81,8 @@ __device__ void qr_block(T* a, T* q, T* v, int rows, int columns) {
     if (below == T(0)) continue;
     const T head = a[int64_t(k) * columns + k], size = hypot(head, below);
     const T beta = signbit(head) ? size : -size, tau = (beta - head) / beta;
-    for (int i = k + lane; i < rows; i += lanes) v[i] = i == k ? T(1) : a[int64_t(i) * columns + k] / (head - beta);
+    for (int i = k + lane; i < rows; i += lanes)
+      v[i] = i == k ? T(1) : a[int64_t(i) * columns + k] / (head - beta);
     __syncthreads();
     for (int j = k + lane; j < columns; j += lanes) {
       T sum = T(0);

@@ -238,6 +238,15 @@ __device__ __forceinline__ S shifted_right(int64_t a, int64_t b) {
   return static_cast<S>(a >> (b < 0 || b >= static_cast<int64_t>(8 * sizeof(S)) ? 63 : b));
 }
 
+// An index out of range ends the kernel with an error, as PyTorch's device asserts do: nothing is read there.
+__device__ __forceinline__ int64_t checked_index(int64_t index, int64_t size) {
+  if (index < 0 || index >= size) __trap();
+  return index;
+}
+__device__ __forceinline__ int64_t index_from_start(int64_t index, int64_t size) {
+  return checked_index(index < 0 ? index + size : index, size);
+}
+
 // Towards zero; NaN is 0, 64 and 32 bits saturate, narrower ones wrap.
 template <class S, class T>
 __device__ __forceinline__ S to_integer(T x) {
