@@ -10,11 +10,12 @@ namespace stitch::code::loops {
 
 const std::set<std::string_view>& own_names() {
   static const std::set<std::string_view> words = {
-      "aligned",    "all",     "before", "block",        "c",      "carry",    "chunk", "columns",
-      "e",          "element", "first",  "found",        "held",   "here",     "i",     "inside",
-      "item",       "items",   "k",      "kz",           "lane",   "mine",     "part",  "part_begin",
-      "part_end",   "r",       "row",    "run",          "stream", "tickets",  "tile",  "total",
-      "transposed", "v",       "index",  "wanted_index", "within", "workspace"};
+      "aligned",    "all",     "before", "block",        "c",       "carry",     "chunk",  "columns",
+      "e",          "element", "first",  "found",        "held",    "here",      "i",      "inside",
+      "item",       "items",   "k",      "kz",           "lane",    "mine",      "part",   "part_begin",
+      "part_end",   "r",       "row",    "run",          "stream",  "tickets",   "tile",   "total",
+      "transposed", "v",       "index",  "wanted_index", "within",  "workspace", "matrix", "a_all",
+      "b_all",      "q_all",   "v_all",  "pivots_all",   "rows_all"};
   return words;
 }
 
