@@ -32,6 +32,10 @@ template <class T>
 __device__ __forceinline__ T sign(T x) {
   return static_cast<T>((x > T(0)) - (x < T(0)));
 }
+template <class T>
+__device__ __forceinline__ bool has_sign_bit(T x) {
+  return signbit(x) != 0;
+}
 // Written so that NaN passes: every comparison with it is false.
 template <class T>
 __device__ __forceinline__ T relu(T x) {
