@@ -31,7 +31,7 @@ constexpr int vector_width = 16 / static_cast<int>(sizeof(Number));
 
 // So many threads share a few rows of the wide matrix: as many as leave hardly one idle at the segment's end.
 template <class Number>
-constexpr int vector_team(int64_t segment) {
+__host__ __device__ constexpr int vector_team(int64_t segment) {
   const int64_t vectors = (segment + vector_width<Number> - 1) / vector_width<Number>;
   int team = vector_threads;
   while (team > 32 && 10 * vectors < 9 * ((vectors + team - 1) / team * team)) team /= 2;
