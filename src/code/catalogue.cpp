@@ -23,6 +23,7 @@ const plan::Catalogue& catalogue() {
       &conv_depthwise(),         //
       &conv_cudnn(),             // convolutions in general
       &conv_plain(),             //
+      &attention_half(),         // of fp16 and bf16 tensors
       &attention_tensor_core(),  //
       &attention_flash(),        // on the CUDA cores
       &attention_plain(),        //

@@ -16,9 +16,10 @@ struct Row {
 // What kernels use of namespace stitch, and who has it. The rest is loops_math.h's: functions of numbers.
 constexpr std::string_view reduce = "stitch/kernels/loops_reduce.h", random = "stitch/kernels/loops_random.h",
                            scan = "stitch/kernels/loops_scan.h", sort = "stitch/kernels/loops_sort.h",
-                           team = "stitch/kernels/loops_team.h", vector = "stitch/kernels/loops_vector.h",
-                           window = "stitch/kernels/loops_window.h", math = "stitch/kernels/loops_math.h",
-                           launch = "stitch/runtime/launch.h", tensors = "stitch/runtime/tensors.h";
+                           scatter = "stitch/kernels/loops_scatter.h", team = "stitch/kernels/loops_team.h",
+                           vector = "stitch/kernels/loops_vector.h", window = "stitch/kernels/loops_window.h",
+                           math = "stitch/kernels/loops_math.h", launch = "stitch/runtime/launch.h",
+                           tensors = "stitch/runtime/tensors.h";
 constexpr auto table = std::to_array<Row>({
     {"Add", reduce},
     {"Awaited", team},
@@ -34,6 +35,7 @@ constexpr auto table = std::to_array<Row>({
     {"Pack", vector},
     {"SortItem", sort},
     {"SortsBefore", sort},
+    {"group_sources", scatter},
     {"is_aligned", tensors},
     {"launch", launch},
     {"launch_team", team},
