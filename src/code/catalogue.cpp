@@ -21,6 +21,7 @@ const plan::Catalogue& catalogue() {
       &conv_pointwise(),         // kernels of one pixel
       &conv_vector(),            // … over a few pixels in all
       &conv_depthwise(),         //
+      &conv_cudnn_graph(),       // channels last, with all that follows
       &conv_cudnn(),             // convolutions in general
       &conv_plain(),             //
       &attention_half(),         // of fp16 and bf16 tensors

@@ -48,7 +48,7 @@ class LayoutChooser {
   std::set<ValueId> rounded_;                  // results in FP32 where PyTorch has TF32
   std::map<ValueId, std::vector<size_t>> readers_;
   std::map<ValueId, size_t> writer_;
-  std::set<ValueId> fixed_;  // the caller's
+  std::set<ValueId> fixed_;  // the caller's, and weights
 };
 
 }  // namespace stitch::plan

@@ -113,7 +113,7 @@ Result<Plan> store_half_beside_exact(const Context& context, Plan plan, const Ca
   if (wish.convolutions.empty()) return plan;
   for (Region& region : plan.regions) {
     const Node* node = convolution_in(context.graph, region);
-    if (!node) continue;
+    if (!node || context.graph.type(node->results[0]).dtype != DType::f32) continue;
     if (!context.rounding.is_tf32_in_pytorch(static_cast<int32_t>(node - context.graph.nodes.data())))
       make_exact(context, region, catalogue);
   }
@@ -121,7 +121,12 @@ Result<Plan> store_half_beside_exact(const Context& context, Plan plan, const Ca
 }
 
 Result<Plan> store_channels_last(const Context& context, Plan plan, const Catalogue& catalogue) {
-  const LayoutWish wish{Arithmetic::by_class, context.rounding.ten_bit_convolutions()};
+  LayoutWish wish{Arithmetic::by_class, context.rounding.ten_bit_convolutions()};
+  // Convolutions of fp16 and bf16 have one arithmetic, whatever the class.
+  for (int32_t n = 0; n < std::ssize(context.graph.nodes); ++n)
+    if (const Node& node = context.graph.nodes[static_cast<size_t>(n)];
+        is_convolution(node.op) && size_of(context.graph.type(node.results[0]).dtype) == 2)
+      wish.convolutions.insert(n);
   return LayoutChooser(context, plan, catalogue, wish).choose();
 }
 

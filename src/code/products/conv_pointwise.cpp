@@ -13,6 +13,7 @@
 #include "code/names.h"
 #include "code/products/signature.h"
 #include "code/products/techniques.h"
+#include "plan/constants.h"
 #include "plan/estimate.h"
 #include "plan/layouts.h"
 
@@ -110,7 +111,7 @@ Result<void> ConvPointwise::accepts_region(const plan::Context& context, const p
   if (c.transposed) return not_for(region, "has no transposed convolutions");
   if (graph.type(node.results[0]).elements() == 0 || c.channels_in == 0)
     return not_for(region, "has no convolutions of nothing");
-  if (!graph[node.operands[1]].has_data()) return not_for(region, "packs its weight once");
+  if (!plan::is_constant(graph, node.operands[1])) return not_for(region, "packs its weight once");
   for (size_t d = 0; d < 3; ++d)
     if (c.kernel[d] != 1 || c.stride[d] != 1 || c.padding[d] != 0)
       return not_for(region, "has kernels of one pixel only, without strides or padding");

@@ -5,6 +5,7 @@
 
 #include "code/names.h"
 #include "graph/einsum.h"
+#include "plan/constants.h"
 
 namespace stitch::code {
 
@@ -68,7 +69,7 @@ bool lies_in_quads(const Contraction& contraction, const Axes& inner, int64_t Ax
 }
 
 bool LibraryProduct::is_weight(const View& view) const {
-  return std::ranges::any_of(request.weights, [&](const Place& place) { return &place == view.place; });
+  return plan::is_constant(request.graph, view.place->value);
 }
 
 std::vector<std::string> LibraryProduct::kept_weights() const {

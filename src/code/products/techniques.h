@@ -31,6 +31,7 @@ const Technique& matmul_outer();
 const Technique& matmul_vector();
 const Technique& conv_plain();
 const Technique& conv_cudnn();
+const Technique& conv_cudnn_graph();
 const Technique& conv_split_half();
 const Technique& conv_transposed();
 const Technique& conv_depthwise();
