@@ -2,9 +2,34 @@
 
 #include <algorithm>
 
+#include "plan/layouts.h"
 #include "plan/views.h"
 
 namespace stitch::plan {
+
+namespace {
+
+// The first offer by which the technique rounds operands as PyTorch does; where that doesn't matter, its
+// first.
+std::optional<Offer> offer_of(const Context& context, const Technique& technique, const Region& region) {
+  const std::vector<Offer> all = technique.offers(context, region);
+  const Node* convolution = convolution_in(context.graph, region);
+  const bool recurrent = technique.kind() == Kind::recurrence;
+  if (!context.torch.as_pytorch || (!convolution && !recurrent)) return all.front();
+  // cuDNN's recurrences follow the switch of the convolutions.
+  const bool tf32 = recurrent ? context.rounding.follows_pytorch()
+                              : context.rounding.is_tf32_in_pytorch(context.graph.number_of(*convolution));
+  for (const Offer& offer : all) {
+    Region changed = region;
+    changed.technique = &technique;
+    changed.offer = offer;
+    if (technique.operand_precision(context, changed) == (tf32 ? Precision::tf32 : Precision::f32))
+      return offer;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
 
 Result<Plan> choose_techniques(const Context& context, Plan plan, const Catalogue& catalogue) {
   for (Region& region : plan.regions) {
@@ -12,10 +37,10 @@ Result<Plan> choose_techniques(const Context& context, Plan plan, const Catalogu
     for (const Technique* technique : catalogue.all()) {
       if (technique->kind() != kind || technique->entry() != Entry::fast) continue;
       if (!technique->accepts(context, region)) continue;
-      const Offer offer = technique->offers(context, region).front();
-      if (!technique->suits(context, region, offer)) continue;
+      const std::optional<Offer> offer = offer_of(context, *technique, region);
+      if (!offer || !technique->suits(context, region, *offer)) continue;
       region.technique = technique;
-      region.offer = offer;
+      region.offer = *offer;
       break;
     }
   }
