@@ -56,6 +56,7 @@ class StepByStep final : public Planner {
 
   // Nothing where the step changes nothing.
   static std::optional<plan::Plan> after(const Situation& now, const plan::StepRule& rule) {
+    if (!plan::is_open(now.context, rule)) return std::nullopt;
     auto next = rule.apply(now.context, from(now), code::catalogue());
     if (!next || plan::changed_regions(from(now), *next).empty()) return std::nullopt;
     return *std::move(next);

@@ -140,7 +140,10 @@ Rounding::Rounding(const Graph& graph, Numerics numerics, const ReferenceFacts& 
     std::ranges::set_difference(convolutions, tf32_, std::inserter(exact_, exact_.end()));
     return;
   }
-  if (torch.errors && follows_pytorch_) return spend(graph, *torch.errors, convolutions);
+  if (torch.errors && follows_pytorch_) {
+    spend(graph, *torch.errors, convolutions);
+    return;
+  }
   const Reach reach(graph, numerics == Numerics::half ? convolutions : tf32_);
   for (int32_t n : convolutions)
     if ((reach.behind[static_cast<size_t>(n)] || reach.before[static_cast<size_t>(n)]) && !exact_.contains(n))

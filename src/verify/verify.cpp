@@ -174,6 +174,11 @@ class OpenVerifier final : public Verifier {
     return torch_->tf32_convolutions();
   }
 
+  Result<Json> roundings() override {
+    if (!torch_) return work_error("unmeasured", "there is no PyTorch to measure it with");
+    return torch_->roundings();
+  }
+
   Result<Verdict> judge(const VerifyOptions& options) override {
     SharedDeviceMemory until_all_is_judged{torch_};
     Session session(options, task_, *reference_, *arena_);
