@@ -29,8 +29,11 @@ bool worth_measuring(const Graph& graph, const OptimizeOptions& options) {
   constexpr double most_flops_on_a_cpu = 2e10,
                    bytes_an_element = 32;  // value, gradient, and what autograd keeps
   if (options.numerics == Numerics::strict || options.kernelbench_compatible || options.plan) return false;
-  if (std::ranges::none_of(graph.nodes, [](const Node& node) { return plan::is_convolution(node.op); }))
-    return false;
+  constexpr double large_product = 1e9;
+  auto matters = [&](const Node& node) {
+    return plan::is_convolution(node.op) || cost(graph, node).matrix_flops > large_product;
+  };
+  if (std::ranges::none_of(graph.nodes, matters)) return false;
   if (options.device != runner::Device::cuda) return cost(graph).total.flops < most_flops_on_a_cpu;
   double elements = 0;
   for (const Value& value : graph.values) elements += static_cast<double>(value.type.elements());

@@ -41,9 +41,24 @@ bool is_stored_so(const Plan& plan, const Region& region, ValueId operand, Preci
 
 // One sum after the other is cut off towards zero: all elements of a result change by the same part.
 // Measured on an H200: 5.5e-6 for 1024 products of positive numbers, a quarter of that where they balance.
-constexpr double cut_off = 5.5e-6 / 1024, balanced_part = 0.25;
+double cut_off_part(const TruncatedSums& sums, double length) {
+  constexpr double cut_off = 5.5e-6 / 1024, balanced_part = 0.25;
+  return cut_off * std::min(sums.length, length) * (sums.balanced ? balanced_part : 1);
+}
 
 }  // namespace
+
+double cut_off_error(const MeasuredErrors& errors, const Graph& graph, const Node& product,
+                     const TruncatedSums& sums, double length) {
+  const auto* place = value_of(errors, graph, product.results[0]);
+  if (!place) return std::nan("");
+  double most = 0;
+  for (const RoundingShares& each : place->groups) {
+    if (!std::isfinite(each.scale)) return std::nan("");
+    most = std::max(most, each.scale);
+  }
+  return cut_off_part(sums, length) * std::sqrt(most);
+}
 
 std::vector<double> operand_squares(const MeasuredErrors& errors, const Graph& graph, const Node& product,
                                     Precision precision) {
@@ -78,9 +93,8 @@ std::vector<double> error_squares(const Context& context, const Plan& plan, cons
     if (region.technique->rounds_product(context, plan, region))
       add(out, value_of(errors, graph, node.results[0]), Precision::f16);
     if (auto sums = region.technique->truncated_sums(context, region)) {
-      const double length = std::min(
-          sums->length, static_cast<double>(region.choice(sums->knob, static_cast<int64_t>(sums->length))));
-      const double part = cut_off * length * (sums->balanced ? balanced_part : 1);
+      const double part =
+          cut_off_part(*sums, static_cast<double>(region.choice(sums->knob, std::llround(sums->length))));
       if (const auto* place = value_of(errors, graph, node.results[0]))
         for (size_t g = 0; g < out.size(); ++g) out[g] += part * part * place->groups[g].scale;
     }

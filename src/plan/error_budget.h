@@ -29,6 +29,11 @@ std::vector<double> error_squares(const Context& context, const Plan& plan, cons
 // Of operands: what the product of a node adds when they are rounded so. NaN where nobody measured it.
 std::vector<double> operand_squares(const MeasuredErrors& errors, const Graph& graph, const Node& product,
                                     Precision precision);
+// What sums that tensor cores cut off after this many products do to a product's result, as a share of the
+// error that is allowed (not of its square: such errors all go one way, and add up). NaN where nobody
+// measured.
+double cut_off_error(const MeasuredErrors& errors, const Graph& graph, const Node& product,
+                     const TruncatedSums& sums, double length);
 // "layer4_0_conv1 (31 %), fc (12 %)": the regions with the largest shares; empty where nobody measured.
 std::string blame(const Context& context, const Plan& plan, size_t most = 3);
 
