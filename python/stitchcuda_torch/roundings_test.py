@@ -131,6 +131,17 @@ class RoundingsTest(unittest.TestCase):
     def test_a_recurrence(self):
         self.hold_against_rounding(Recurrent(), (torch.randn(6, 5, 8),))
 
+    def test_a_model_that_is_in_bf16_itself(self):
+        """Every result is rounded where it is stored: that is PyTorch's own error."""
+        model, x = Residual().eval().bfloat16(), torch.randn(8, 3, 12, 12).bfloat16()
+        document, state, answer = measured(model, x)
+        truth = Program(document, state, [x], lambda kind, name, tensor: tensor, torch.bfloat16).run()["output_0"]
+        with torch.no_grad():
+            error = float((model(x).double() - truth).norm() / truth.norm())
+        results = {entry["name"] for node in document["nodes"] for entry in node["outputs"]}
+        total = math.sqrt(sum(answer["values"][name]["shares"][0][roundings.BF16] for name in results))
+        self.assertLess(abs(math.log(total / error)), math.log(2), (total, error))
+
     def test_a_common_factor(self):
         """ReLUs and products without biases pass a factor on."""
         model = nn.Sequential(nn.Linear(8, 8, bias=False), nn.ReLU(), nn.Linear(8, 4, bias=False))
