@@ -23,7 +23,7 @@ from stitchcuda_torch import numerics  # noqa: E402
 from stitchcuda_torch.answers import Answers  # noqa: E402
 from stitchcuda_torch.arithmetic import are_tf32  # noqa: E402
 from stitchcuda_torch.evaluate import evaluate, named  # noqa: E402
-from stitchcuda_torch.interpret import CONVOLUTIONS  # noqa: E402
+from stitchcuda_torch.interpret import CONVOLUTIONS, graph_name  # noqa: E402
 from stitchcuda_torch.reference import native_dtype  # noqa: E402
 from stitchcuda_torch.roundings import FP16, TF32, measure_directly  # noqa: E402
 
@@ -72,7 +72,7 @@ def study(task, options):
         return sum(slot["shares"][0][precision] for slots in entries for slot in slots)
 
     tf32 = [name for name in layers if seen[name]]
-    stored = [name for node in document["nodes"] for name in (entry["name"] for entry in node["outputs"] if entry) if name in answer["values"]]
+    stored = [name for node in document["nodes"] for name in (graph_name(entry["name"]) for entry in node["outputs"] if entry) if name in answer["values"]]
     between = sum(answer["values"][name]["shares"][0][FP16] for name in stored if name != document["outputs"][0]["value"])
     inputs = answers.drawn("task", 7)[0]
     state = {**answers.exported.constants, **{name: tensor for name, tensor, _ in loaded.state()}}

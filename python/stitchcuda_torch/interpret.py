@@ -119,9 +119,10 @@ class Program:
         new = self.call({**node, "op": node["op"].replace("_.", ".", 1)}, plain)
         if new.shape != old.shape:
             new = new.expand(old.shape)
-        self.bind(outputs[0] if outputs and outputs[0] else target, new)
-        new = self.values[outputs[0] if outputs and outputs[0] else target]
-        for name in names:
+        own = outputs[0] if outputs and outputs[0] else target
+        label = graph_name(own)
+        new = self.touch("value", own if label in self.values else label, new) if new.is_floating_point() else new
+        for name in (own, *names):
             self.values[name] = new
             if name in self.leaves:
                 self.updates[name] = new
@@ -165,6 +166,11 @@ def find(name):
     if found is None or not hasattr(found, overload):
         raise Unmeasured(f"this PyTorch has no {name}")
     return getattr(found, overload)
+
+
+def graph_name(name):
+    """What the graph calls a value that PyTorch calls relu_ or relu__3: it is no longer in place (src/import/aten/table.cpp)."""
+    return name.replace("__", "_", 1) if "__" in name else name.removesuffix("_")
 
 
 def argument(node, *names):

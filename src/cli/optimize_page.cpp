@@ -132,7 +132,7 @@ std::string timeline_part(const Json& run) {
 
 namespace {
 
-std::string share_text(double part, double all) {
+std::string part_text(double part, double all) {
   return part > 0 && all > 0 ? format("{:.0f} %", 100 * part / all) : "";
 }
 
@@ -166,7 +166,7 @@ std::string regions_part(const Json& run) {
          {expected > 0 ? seconds_text(expected) : "", "n"},
          {seconds > 0 ? seconds_text(seconds) : "", "n"},
          {seconds > 0 && expected > 0 ? format("{:.0f} %", 100 * expected / seconds) : "", "n"},
-         {share_text(seconds, all_seconds), "n"},
+         {part_text(seconds, all_seconds), "n"},
          {region.contains("error_share") ? format("{:.0f} %", 100 * region.value("error_share", 0.0)) : "",
           "n"}});
   }

@@ -14,11 +14,11 @@ namespace {
 constexpr double together_allowed = 2.25;
 // More than this, and one set of weights has to do.
 constexpr double long_seconds = 8;
-constexpr uint64_t seed = 0x5eed;
-constexpr int probes = 2;
+constexpr uint64_t rounding_seed = 0x5eed;
+constexpr int rounding_probes = 2;
 
 // Every number below, times the factor of its group.
-Json scaled(const Json& shares, const std::vector<double>& factors) {
+Json scaled_shares(const Json& shares, const std::vector<double>& factors) {
   Json out = Json::array();
   for (size_t g = 0; g < factors.size(); ++g) {
     Json group = Json::array();
@@ -44,10 +44,11 @@ Json in_units_of_budget(const Json& answer, double floor) {
     out["groups"].push_back({{"name", group.at("name")}, {"pytorch", pytorch / allowed}});
   }
   for (const auto& [name, entry] : answer.at("values").items())
-    out["values"][name] = {{"largest", entry.at("largest")}, {"shares", scaled(entry.at("shares"), factors)}};
+    out["values"][name] = {{"largest", entry.at("largest")},
+                           {"shares", scaled_shares(entry.at("shares"), factors)}};
   for (const auto& [name, entry] : answer.at("operands").items()) {
     Json operands = Json::array();
-    for (const Json& slot : entry.at("slots")) operands.push_back(scaled(slot.at("shares"), factors));
+    for (const Json& slot : entry.at("slots")) operands.push_back(scaled_shares(slot.at("shares"), factors));
     out["products"][name] = {{"module", entry.at("module")}, {"operands", std::move(operands)}};
   }
   return out;
@@ -73,9 +74,9 @@ Result<Json> TorchReference::roundings_with(Weights weights) {
   // Half the floor: the reference counts in PyTorch's errors, and twice that is allowed.
   STITCH_TRY(Json answer, process_.ask({{"do", "roundings"},
                                         {"mode", name(numerics_)},
-                                        {"seed", seed},
+                                        {"seed", rounding_seed},
                                         {"floor", floor / 2},
-                                        {"probes", probes}}));
+                                        {"probes", rounding_probes}}));
   if (answer.contains("unavailable"))
     return work_error("unmeasured", answer["unavailable"].get<std::string>());
   try {
