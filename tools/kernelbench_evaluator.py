@@ -34,6 +34,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=2, help="evaluators side by side (default: 2)")
     parser.add_argument("--time-limit", type=int, default=120, help="seconds for one evaluation (default: 120)")
     parser.add_argument("--ways", default=",".join(WAYS), help="of PyTorch, for what is rejected; 'none' for none")
+    parser.add_argument("--table", action="store_true", help="judge nothing: print the table of what results.jsonl has")
     options = parser.parse_args()
     ways = [] if options.ways == "none" else options.ways.split(",")
     unknown = [way for way in ways if way not in WAYS]
@@ -43,7 +44,8 @@ def main():
     tasks = [task for level in options.levels.split(",") for task in tasks_of(options.checkout, options.programs, int(level))]
     if not tasks:
         sys.exit(f"{options.programs} has no programs of the tasks in {options.checkout}")
-    judge_all([task for task in tasks if task["name"] not in done], options, ways, done)
+    if not options.table:
+        judge_all([task for task in tasks if task["name"] not in done], options, ways, done)
     print(table([done[task["name"]] for task in tasks if task["name"] in done]))
 
 
