@@ -74,8 +74,9 @@ void Loop::record(Judged& judged, const Draft* draft, const Proposal& proposal, 
     }
   }
   entry.outcome = judged.outcome;
-  if (entry.outcome == Outcome::not_tried) entry.note = budget_spent();
-  if (entry.outcome == Outcome::wrong && draft) entry.note = rounding_note(draft->plan);
+  entry.note = entry.outcome == Outcome::not_tried        ? budget_spent()
+               : entry.outcome == Outcome::wrong && draft ? rounding_note(draft->plan)
+                                                          : "";
   entry.tree.push_back({.outcome = entry.outcome,
                         .seconds = seconds,
                         .base = base_,
