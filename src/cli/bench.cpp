@@ -66,6 +66,7 @@ Json circumstances(const BenchCommand& command, const GpuSpec& gpu, bool cuda, c
               {"direct", command.direct},
               {"first", command.first},
               {"quick", command.quick},
+              {"compat", command.compatible},
               {"tune", !command.no_tune},
               {"known_baselines", command.known_baselines}};
   for (const Json& task : tasks)
@@ -130,6 +131,10 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
   if (command.first) options.flags.emplace_back("--first");
   if (command.no_timing) options.flags.emplace_back("--no-timing");
   if (command.quick) options.flags.emplace_back("--quick");
+  if (!command.compatible.empty()) {
+    STITCH_CHECK(check_compatible(command.compatible));
+    options.flags.insert(options.flags.end(), {"--compat", command.compatible});
+  }
   if (command.no_tune) options.flags.emplace_back("--no-tune");
   if (!command.memory) options.flags.emplace_back("--no-memory");
   if (!command.store.empty()) options.flags.insert(options.flags.end(), {"--store", command.store});

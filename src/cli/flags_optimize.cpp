@@ -89,6 +89,7 @@ void add_optimize(CLI::App& app, Options& options) {
       ->excludes(plan);
   command.add_flag("--no-timing", optimize.no_timing, "verify without timing; choose by estimates");
   command.add_flag("--quick", optimize.quick, "check the final program with one seed and fewer gates");
+  add_compatible(command, optimize.compatible);
   command.add_flag(
       "--no-tune", optimize.no_tune,
       "skip tuning settings on the GPU after the steps (tuning takes at most a third of the budget)");
@@ -149,6 +150,7 @@ void add_bench(CLI::App& app, Options& options) {
   command.add_flag("--first", bench.first, "--direct, and stop at the first program that passes");
   command.add_flag("--no-timing", bench.no_timing, "verify without timing; choose by estimates");
   command.add_flag("--quick", bench.quick, "check the final program with one seed and fewer gates");
+  add_compatible(command, bench.compatible);
   command.add_flag(
       "--no-tune", bench.no_tune,
       "skip tuning settings on the GPU after the steps (tuning takes at most a third of the budget)");

@@ -8,6 +8,18 @@
 
 namespace stitch {
 
+void add_compatible(CLI::App& command, std::string& with) {
+  command
+      .add_option("--compat", with,
+                  "kernelbench: also pass its own evaluator, which wants TF32 exactly where PyTorch uses it")
+      ->type_name("NAME");
+}
+
+Result<void> check_compatible(const std::string& with) {
+  if (with.empty() || with == "kernelbench") return {};
+  return user_error("compat", format("'{}' is nothing to be compatible with", with), "kernelbench");
+}
+
 void add_mode(CLI::App& command, Mode& mode) {
   auto* eval = command.add_flag_callback(
       "--eval", [&mode] { mode = Mode::eval; },

@@ -113,6 +113,11 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   if (command.first) options.strategy = agents::Strategy::first;
   options.timing = !command.no_timing;
   options.quick = command.quick;
+  STITCH_CHECK(check_compatible(command.compatible));
+  options.kernelbench_compatible = !command.compatible.empty();
+  if (options.kernelbench_compatible && options.numerics != Numerics::standard)
+    return user_error("compat", "KernelBench's evaluator compares with PyTorch's defaults",
+                      "leave --numerics out, or say --numerics default");
   options.tune = !command.no_tune;
   options.recording = recording_of(command);
   StopPolitely polite;

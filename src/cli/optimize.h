@@ -33,6 +33,7 @@ struct OptimizeCommand {
   bool first = false;
   bool no_timing = false;
   bool quick = false;
+  std::string compatible;  // kernelbench
   bool no_tune = false;
   bool no_memory = false;
   std::string store;   // a file; empty: where runs are kept; "none": not at all

@@ -132,6 +132,10 @@ std::string timeline_part(const Json& run) {
 
 namespace {
 
+std::string part_text(double part, double all) {
+  return part > 0 && all > 0 ? format("{:.0f} %", 100 * part / all) : "";
+}
+
 // Kernels carry the names of their regions; a library's don't, and are listed by themselves.
 std::string regions_part(const Json& run) {
   std::map<std::string, double> measured;  // seconds by region
@@ -151,20 +155,29 @@ std::string regions_part(const Json& run) {
     else
       measured[owner] += seconds;
   }
+  double all_seconds = 0;
+  for (const auto& [name, seconds] : measured) all_seconds += seconds;
   for (const Json& region : regions) {
     std::string name = word(region, "name");
     double expected = region.value("estimated_seconds", 0.0), seconds = measured[name];
-    rows.push_back({{name, "text"},
-                    {word(region, "technique"), "text"},
-                    {expected > 0 ? seconds_text(expected) : "", "n"},
-                    {seconds > 0 ? seconds_text(seconds) : "", "n"},
-                    {seconds > 0 && expected > 0 ? format("{:.0f} %", 100 * expected / seconds) : "", "n"}});
+    rows.push_back(
+        {{name, "text"},
+         {word(region, "technique"), "text"},
+         {expected > 0 ? seconds_text(expected) : "", "n"},
+         {seconds > 0 ? seconds_text(seconds) : "", "n"},
+         {seconds > 0 && expected > 0 ? format("{:.0f} %", 100 * expected / seconds) : "", "n"},
+         {part_text(seconds, all_seconds), "n"},
+         {region.contains("error_share") ? format("{:.0f} %", 100 * region.value("error_share", 0.0)) : "",
+          "n"}});
   }
   std::string out =
       "<h2>Regions</h2><p class=\"note\">The estimate is the cost model's: memory traffic or arithmetic, "
       "whichever takes "
-      "longer, plus layout changes and the launch.</p>" +
-      html_table({"region", "technique", "estimate", "measured", "% of estimate"}, rows);
+      "longer, plus layout changes and the launch. The share of the error is what the region's rounding was "
+      "measured to do to the outputs, by squares; empty where that was not measured.</p>" +
+      html_table(
+          {"region", "technique", "estimate", "measured", "% of estimate", "share of time", "share of error"},
+          rows);
   if (!others.empty())
     out += "<h2>Library kernels</h2>" + html_table({"kernel", "launches", "measured"}, others);
   return out;

@@ -34,6 +34,7 @@ void each_member(Command& command, const Visit& visit) {
   visit("first", command.first);
   visit("no_timing", command.no_timing);
   visit("quick", command.quick);
+  visit("compat", command.compatible);
   visit("no_tune", command.no_tune);
   visit("no_memory", command.no_memory);
   visit("planner", command.planner);

@@ -39,9 +39,7 @@ Result<verifier::VerifyOptions> options_of(const VerifyCommand& command) {
                                                       : "none";
   STITCH_TRY(options.baselines, baselines_named(baselines));
   STITCH_TRY(options.seed, seed_of(command.seed));
-  if (!command.compatible.empty() && command.compatible != "kernelbench")
-    return user_error("compat", format("'{}' is nothing to be compatible with", command.compatible),
-                      "kernelbench");
+  STITCH_CHECK(check_compatible(command.compatible));
   options.kernelbench_compatible = !command.compatible.empty();
   options.fresh_baselines = command.fresh_baselines;
   options.sanitizer = command.sanitizer || !command.receipt.empty();

@@ -63,6 +63,17 @@ Result<GateReport> run_gate(const Gate& gate, Session& session) {
   return report;
 }
 
+// Whether a region is wrong by itself, or all are right and rounding added up.
+void name_wrong_region(Session& session, GateReport& report) {
+  if (session.manifest.regions.empty()) return;
+  const std::string region = wrong_region(session);
+  if (region.empty()) return;
+  Json evidence = report.evidence ? *report.evidence : Json::object();
+  evidence["wrong_region"] = region;
+  report.evidence = std::make_shared<const Json>(std::move(evidence));
+  report.summary += format("; region '{}' alone is wrong", region);
+}
+
 Json header_of(const Session& session) {
   const VerifyOptions& options = session.options;
   bool cuda = options.device == runner::Device::cuda;
@@ -174,6 +185,11 @@ class OpenVerifier final : public Verifier {
     return torch_->tf32_convolutions();
   }
 
+  Result<Json> roundings() override {
+    if (!torch_) return work_error("unmeasured", "there is no PyTorch to measure it with");
+    return torch_->roundings();
+  }
+
   Result<Verdict> judge(const VerifyOptions& options) override {
     SharedDeviceMemory until_all_is_judged{torch_};
     Session session(options, task_, *reference_, *arena_);
@@ -187,6 +203,7 @@ class OpenVerifier final : public Verifier {
       }
       if (options.should_stop && options.should_stop()) return work_error("stopped", "stopped on request");
       STITCH_TRY(GateReport report, run_gate(gate, session));
+      if (gate.id == GateId::correctness && report.fault == Fault::wrong) name_wrong_region(session, report);
       verdict.gates.push_back(std::move(report));
     }
     verdict.header = std::make_shared<const Json>(header_of(session));

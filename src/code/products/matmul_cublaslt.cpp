@@ -81,6 +81,12 @@ class MatmulCublasLt final : public ProductTechnique {
   std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
     return {proposal_knob()};
   }
+  plan::Precision operand_precision(const plan::Context& context, const plan::Region& region) const override {
+    const Node& node = context.graph.nodes[static_cast<size_t>(region.nodes.back())];
+    if (context.graph.type(node.results[0]).dtype != DType::f32) return plan::Precision::f32;
+    if (context.numerics == Numerics::tf32) return plan::Precision::tf32;
+    return context.numerics == Numerics::half ? plan::Precision::f16 : plan::Precision::f32;
+  }
   plan::Rate rate(const plan::Context& context, const plan::Region& region) const override {
     const GpuSpec& gpu = context.gpu;
     if (is_half_product(context.graph, region)) return {0.8 * gpu.tensor_fp16, 0.8, 1};

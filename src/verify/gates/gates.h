@@ -16,6 +16,9 @@ Result<Passed> correctness(Session& session, Json& evidence);
 Result<Passed> sensitivity(Session& session, Json& evidence);
 Result<Passed> conduct(Session& session, Json& evidence);
 Result<Passed> thread_order(Session& session, Json& evidence);
+// Of a program whose results are off: the first region that gives wrong results alone, too. Empty: none does
+// in the seconds that are spent on it.
+std::string wrong_region(Session& session);
 Result<Passed> regions(Session& session, Json& evidence);
 Result<Passed> sanitizer(Session& session, Json& evidence);
 Result<Passed> profile(Session& session, Json& evidence);

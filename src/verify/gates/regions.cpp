@@ -190,6 +190,32 @@ Passed too_long(Session& session, double seconds) {
 
 }  // namespace
 
+std::string wrong_region(Session& session) {
+  const std::vector<ManifestRegion>& list = session.manifest.regions;
+  const GraphCost costs = cost(session.task.graph);
+  auto look = [&]() -> Result<void> {
+    STITCH_TRY(std::shared_ptr<Attempt> attempt, Attempt::of(session, Weights::task));
+    STITCH_TRY(Tensors inputs, session.reference.draw({Weights::task, "task", session.next_seed()}));
+    STITCH_TRY(Tensors parameters, session.reference.parameters(Weights::task));
+    RegionCheck check(session, *attempt);
+    STITCH_CHECK(check.take(session.task.signature.parameters, parameters));
+    STITCH_CHECK(check.take(session.task.signature.inputs, inputs));
+    Json evidence;
+    double left = usual_seconds;
+    for (size_t i = 0; i < list.size(); ++i) {
+      const auto begin = std::chrono::steady_clock::now();
+      if (left < seconds_of(session.task.graph, costs, list[i])) break;
+      session.progress("which region is wrong: " + list[i].name);
+      if (auto right = check.run(i, evidence); !right)
+        return user_error(right.error().code == "region_wrong" ? "region_wrong" : "unknown", list[i].name);
+      left -= std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    }
+    return {};
+  };
+  auto looked = look();
+  return !looked && looked.error().code == "region_wrong" ? looked.error().message : std::string();
+}
+
 Result<Passed> regions(Session& session, Json& evidence) {
   const std::vector<ManifestRegion>& list = session.manifest.regions;
   if (list.empty()) {
