@@ -10,6 +10,7 @@
 #include "base/process.h"
 #include "base/text.h"
 #include "device/gpu_detect.h"
+#include "import/python.h"
 
 namespace stitch::verifier {
 
@@ -28,6 +29,12 @@ bool toolkit_for_pytorch() {
     if (std::getenv(name)) return true;
   std::error_code ec;
   return find_program("nvcc").has_value() || fs::exists("/usr/local/cuda", ec);
+}
+
+// On the PATH, or beside the interpreter: candidates find both.
+bool ninja_for_pytorch() {
+  auto python = find_python();
+  return find_program("ninja") || (python && find_program((python->parent_path() / "ninja").string()));
 }
 
 // "oom_kill 3": the machine's, and a container's own.
@@ -84,7 +91,7 @@ const MachineSenses& senses_here() {
             return driver && !driver->gpus.empty();
           },
       .has_cuda_home = toolkit_for_pytorch,
-      .has_ninja = [] { return find_program("ninja").has_value(); },
+      .has_ninja = ninja_for_pytorch,
       .free_disk =
           [] {
             int64_t least = INT64_MAX;
@@ -120,7 +127,7 @@ std::optional<Error> machines_part(const FailedCandidate& candidate, const Machi
   if (says(text, {"CUDA_HOME", "nvcc: not found", "nvcc'", "CUDA_INSTALL_PATH"}) && !senses.has_cuda_home())
     return lacks("no_cuda_home", "there is no CUDA toolkit for PyTorch to compile with", failure,
                  "install the CUDA toolkit, or set CUDA_HOME");
-  if (says(text, {"Ninja is required", "ninja"}) && !senses.has_ninja())
+  if (says(text, {"Ninja is required", "'ninja'"}) && !senses.has_ninja())
     return lacks("no_ninja", "there is no ninja for PyTorch to compile with", failure, "pip install ninja");
   if (failure.code == "refused" && needs_a_gpu(candidate.source) && !senses.has_gpu())
     return lacks("no_gpu", "it is for a GPU, and this machine has none", failure,

@@ -17,7 +17,8 @@ namespace {
 
 // A task that imports a module of its folder is another task when the module changes.
 bool imports_unchanged(const Json& record, const fs::path& folder) {
-  for (const auto& [module, hash] : record.value("modules", Json::object()).items()) {
+  const Json modules = record.value("modules", Json::object());
+  for (const auto& [module, hash] : modules.items()) {
     auto now = sha256_of_file(folder / module);
     if (!now || hash != *now) return false;
   }
