@@ -53,7 +53,8 @@ Result<int> run_package(const PackageCommand& command, Console& console) {
   STITCH_TRY(std::optional<Safetensors> constants, open_tensors(package.folder / "constants.safetensors"));
   if (constants)
     for (const auto& [name, tensor] : constants->tensors()) contents.constants.emplace_back(name, tensor);
-  const fs::path weights = command.weights.empty() ? package.folder / "weights.safetensors" : command.weights;
+  const fs::path weights =
+      command.weights.empty() ? package.folder / "weights.safetensors" : fs::path(command.weights);
   STITCH_TRY(std::optional<Safetensors> held, open_tensors(weights));
   if (held)
     STITCH_CHECK(
