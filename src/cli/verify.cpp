@@ -10,6 +10,7 @@
 #include "cli/choose_device.h"
 #include "cli/model_options.h"
 #include "cli/output_place.h"
+#include "cli/verify_all.h"
 #include "verify/not_judged.h"
 #include "verify/receipt.h"
 #include "verify/verify.h"

@@ -7,7 +7,6 @@
 #include "base/result.h"
 #include "cli/console.h"
 #include "graph/mode.h"
-#include "verify/session.h"
 
 namespace stitch {
 
@@ -44,8 +43,6 @@ struct ReceiptCommand {
   Mode mode = Mode::as_written;
   std::string python;
 };
-
-Result<verifier::VerifyOptions> verify_options(const VerifyCommand& command);
 
 // 0 if the program passed, 1 if it did not, 4 if the machine's fault kept it from being judged.
 Result<int> run_verify(const VerifyCommand& command, Console& console);

@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "cli/model_options.h"
 #include "cli/output_place.h"
-#include "cli/verify.h"
 #include "verify/clock.h"
 #include "verify/many/judge_all.h"
 #include "verify/many/score.h"
