@@ -31,10 +31,7 @@ void add_verify(CLI::App& app, Options& options) {
   command.add_option("--tasks", verify.tasks, "with --all: the folder of the tasks' .py files")
       ->type_name("DIR");
   command
-      .add_option(
-          "--jobs", verify.jobs,
-          "with --all: compilers at a time, and tasks at a time where nothing is timed (default: one a "
-          "core)")
+      .add_option("--jobs", verify.jobs, "with --all: how many are compiled at a time (default: one a core)")
       ->type_name("NUMBER")
       ->check(CLI::Range(1, 1024));
   command

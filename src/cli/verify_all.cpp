@@ -91,6 +91,10 @@ Result<int> run_verify_all(const VerifyCommand& command, Console& console) {
     Progress progress(console.err, console.err_terminal, console.json, "verifying", std::ssize(candidates));
     options.verify.on_warning = warnings.above(progress);
     options.on_doing = [&](std::string_view text) { progress.detail(printable(text)); };
+    options.on_earlier = [&](size_t verdicts) {
+      progress.advance(static_cast<int64_t>(verdicts));
+      progress.say(format("{} of {} are judged already.", verdicts, candidates.size()));
+    };
     options.on_done = [&](const verifier::ListedCandidate& candidate, const Json& record) {
       progress.advance();
       if (word(record, "judgement") == verifier::not_judged) progress.say(said_of(candidate, record));

@@ -22,31 +22,35 @@ std::string times_cell(const Json& row, const char* key) {
   return row.contains(key) ? format("{:.2f}x", row[key].get<double>()) : "–";
 }
 
-// The largest k that every author has samples for, besides 1.
-std::string largest_k(const Json& summary) {
-  std::string out;
+struct Layout {
+  std::string k;  // the largest that there are samples for, besides 1; empty: none
+  bool timed = false;
+};
+
+Layout layout_of(const Json& summary) {
+  Layout out{.timed = summary.at("run")["timed"].get<bool>()};
   for (const Json& author : summary.at("authors"))
     for (const auto& [k, rate] : author["pass_at"].items())
-      if (k != "1" && (out.empty() || std::stoi(k) > std::stoi(out))) out = k;
+      if (k != "1" && (out.k.empty() || std::stoi(k) > std::stoi(out.k))) out.k = k;
   return out;
 }
 
-std::vector<std::string> author_header(const std::string& k) {
+std::vector<std::string> author_header(const Layout& layout) {
   std::vector<std::string> out = {"author", "tasks", "candidates", "passed", "pass@1"};
-  if (!k.empty()) out.push_back("pass@" + k);
-  for (const char* p : {"fast_1", "fast_2", "median speedup"}) out.emplace_back(p);
+  if (!layout.k.empty()) out.push_back("pass@" + layout.k);
+  if (layout.timed) out.insert(out.end(), {"fast_1", "fast_2", "median speedup"});
   for (const char* kind : failure_kinds) out.emplace_back(kind);
   return out;
 }
 
-std::vector<std::string> author_cells(const Json& row, const std::string& k) {
+std::vector<std::string> author_cells(const Json& row, const Layout& layout) {
   std::vector<std::string> out = {
       printable(word(row, "author")), format("{}/{}", row["tasks"].dump(), row["all_tasks"].dump()),
       row["candidates"].dump(), row["passed"].dump(), share_cell(row["pass_at"], "1")};
-  if (!k.empty()) out.push_back(share_cell(row["pass_at"], k.c_str()));
-  out.push_back(share_cell(row["fast_p"], "1"));
-  out.push_back(share_cell(row["fast_p"], "2"));
-  out.push_back(times_cell(row, "median_speedup"));
+  if (!layout.k.empty()) out.push_back(share_cell(row["pass_at"], layout.k.c_str()));
+  if (layout.timed)
+    out.insert(out.end(), {share_cell(row["fast_p"], "1"), share_cell(row["fast_p"], "2"),
+                           times_cell(row, "median_speedup")});
   for (const char* kind : failure_kinds) out.push_back(row[kind].dump());
   return out;
 }
@@ -109,20 +113,17 @@ std::vector<HtmlCell> candidate_cells(const Json& record) {
 }  // namespace
 
 std::string verify_all_text(const Json& summary, const Terminal& terminal) {
-  const std::string k = largest_k(summary);
+  const Layout layout = layout_of(summary);
   std::vector<Column> columns;
-  for (const std::string& header : author_header(k))
+  for (const std::string& header : author_header(layout))
     columns.push_back({.header = header, .align = Column::Align::right});
   columns[0].align = Column::Align::left;
-  columns[0].cut = Cut::end;
   columns[0].least = 12;
-  for (size_t i = columns.size() - 1; i > columns.size() - 7; --i)
-    columns[i].optional = static_cast<int>(columns.size() - i);
-  columns.back().optional = 0;
+  for (size_t i = columns.size() - 5; i + 1 < columns.size(); ++i) columns[i].optional = static_cast<int>(i);
   Table authors(columns);
   for (const Json& row : summary.at("authors")) {
     std::vector<Cell> cells;
-    for (std::string& cell : author_cells(row, k)) cells.emplace_back(std::move(cell));
+    for (std::string& cell : author_cells(row, layout)) cells.emplace_back(std::move(cell));
     if (row["not judged"] > 0) cells.back().style = Style::warning;
     authors.add_row(std::move(cells));
   }
@@ -137,11 +138,11 @@ std::string verify_all_text(const Json& summary, const Terminal& terminal) {
 
 std::string verify_all_page(const Json& summary) {
   const Json &all = summary.at("all"), &run = summary.at("run");
-  const std::string k = largest_k(summary);
+  const Layout layout = layout_of(summary);
   std::vector<std::vector<HtmlCell>> authors, hacks, tasks, candidates;
   for (const Json& row : summary.at("authors")) {
     std::vector<HtmlCell> cells;
-    for (std::string& cell : author_cells(row, k))
+    for (std::string& cell : author_cells(row, layout))
       cells.push_back({std::move(cell), cells.empty() ? "text" : "n"});
     authors.push_back(std::move(cells));
     for (const auto& [label, count] : row["hacks"].items())
@@ -157,7 +158,7 @@ std::string verify_all_page(const Json& summary) {
                                  {word(run, "numerics"), "numerics class"},
                                  {word(run, "version"), "stitchcuda, " + word(run, "date")}}) +
                      format("<p class=\"note\">{}</p>", escaped(notes_on(summary))) +
-                     html_table(author_header(k), authors);
+                     html_table(author_header(layout), authors);
   if (!hacks.empty()) body += "<h2>Hacks</h2>" + html_table({"author", "hack", "candidates"}, hacks);
   std::vector<std::string> header = {"task", "passed"};
   for (const char* kind : failure_kinds) header.emplace_back(kind);

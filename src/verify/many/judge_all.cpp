@@ -71,6 +71,7 @@ class ManyCandidates {
     STITCH_TRY(ResultsFile results, ResultsFile::open(options_.out / "results.jsonl"));
     results_ = &results;
     STITCH_CHECK(find_earlier());
+    if (out_.earlier > 0 && options_.on_earlier) options_.on_earlier(out_.earlier);
     const std::vector<Chunk> chunks = chunks_of_work();
     std::optional<TorchLender> lender;
     if (worth_lending(chunks)) {

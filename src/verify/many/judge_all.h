@@ -23,6 +23,7 @@ struct ManyOptions {
   // From the threads that judge, one at a time.
   std::function<void(const ListedCandidate& candidate, const Json& record)> on_done;
   std::function<void(std::string_view doing)> on_doing;
+  std::function<void(size_t verdicts)> on_earlier;  // that hold from an earlier run
 };
 
 struct ManyJudged {
