@@ -20,7 +20,7 @@ std::string fact(const std::shared_ptr<const Json>& json, const char* key) {
 std::string speed_text(const Optimized& optimized, const OptimizeOptions& options) {
   const std::string own = seconds_text(optimized.seconds_a_call);
   if (!optimized.verdict.timing)
-    return format("{} a call: an estimate for a {}, nothing was timed", own, options.gpu.name);
+    return format("{} a call: an estimate for {}, nothing was timed", own, options.gpu.name);
   const Json& timing = *optimized.verdict.timing;
   if (!timing.contains("speedup")) return format("{} a call, measured", own);
   return format("{} a call, measured: {:.2f}x over PyTorch's best baseline ({})", own,
@@ -72,7 +72,7 @@ std::vector<std::pair<std::string, std::string>> results_of(const Optimized& opt
       {"verdict", failure                  ? format("failed at {}: {}", failure->gate, failure->summary)
                   : optimized.judged_fully ? "passed every gate"
                                            : "passed, judged quickly"},
-      {"GPU", device == "emulated" ? format("judged on the emulated GPU, planned for a {}", options.gpu.name)
+      {"GPU", device == "emulated" ? format("judged on the emulated GPU, planned for {}", options.gpu.name)
                                    : device},
       {"numerics class", std::string(name(options.numerics))}};
   if (correct && correct->outcome == verifier::Outcome::passed) out.emplace_back("error", correct->summary);
