@@ -3,6 +3,7 @@
 #include "agents/loop.h"
 #include "agents/package_task.h"
 #include "agents/shipped_before.h"
+#include "agents/shipped_record.h"
 #include "base/contained.h"
 #include "plan/document.h"
 
@@ -67,9 +68,12 @@ Result<void> Loop::publish(Optimized& out) {
   const auto there = read_record(options_.out);
   if (there && options_.overwrite == Overwrite::refuse)
     beside = out.verdict.passed() ? why_better(there->facts, shipped_.record) : "this one failed a gate";
+  STITCH_CHECK(add_weights(shipped_, task_.weights, options_.weights));
+  shipped_.results = results_of(out, options_);
   STITCH_TRY(out.published, write_package(options_.out, shipped_, options_.overwrite,
                                           beside.empty() ? "" : "the program there is kept: " + beside));
   if (out.published.beside.empty()) out.published.folder = options_.out;
+  STITCH_CHECK(write_records(out, ledger_, task_, options_, {scratch_}));
   if (!out.verdict.header) return {};
   Json header = *out.verdict.header;
   header["program"] = out.published.folder.string();

@@ -50,6 +50,7 @@ struct OptimizeOptions {
   bool timing = true;         // else only judged, and estimates decide
   // Results as KernelBench's own evaluator wants them: rounded where PyTorch rounds, within its allclose.
   bool kernelbench_compatible = false;
+  ShipWeights weights = ShipWeights::automatic;
   std::function<bool()> should_stop;  // then the best so far ships as it is
   EventSink* events = nullptr;
   std::optional<Recording> recording;  // nothing: the run is not kept

@@ -33,6 +33,7 @@ Result<void> check_steps(const std::vector<std::string>& names) {
 
 Result<int> run_code(const CodeCommand& command, Console& console) {
   STITCH_TRY(const Numerics numerics, parse_numerics(command.numerics));
+  STITCH_TRY(const ShipWeights weights, parse_ship_weights(command.weights));
   STITCH_CHECK(check_steps(command.without));
   STITCH_CHECK(OutputFolder::check(command.out, overwrite_if(command.force)));
   const TaskOptions options{
@@ -56,6 +57,7 @@ Result<int> run_code(const CodeCommand& command, Console& console) {
   const auto& [context, plan] = made;
   STITCH_TRY(PackageContents contents, code::write_program(context, plan));
   STITCH_CHECK(agents::add_task(contents, *task));
+  STITCH_CHECK(add_weights(contents, task->weights, weights));
   STITCH_TRY(Published published, write_package(command.out, contents, overwrite_if(command.force)));
   if (console.json) {
     Json document = {{"program", command.out}, {"regions", plan.regions.size()}};

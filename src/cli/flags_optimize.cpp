@@ -76,6 +76,11 @@ void add_optimize(CLI::App& app, Options& options) {
                   "PyTorch baselines to time: eager,eager-graph,compile,compile-graph; all; none")
       ->type_name("LIST");
   command
+      .add_option(
+          "--weights", optimize.weights,
+          "put the model's weights into the folder: auto (up to 256 MB), always or never (default: auto)")
+      ->type_name("WHEN");
+  command
       .add_option("--html", optimize.html,
                   "where to write the report page (default: report.html in the output folder)")
       ->type_name("FILE");

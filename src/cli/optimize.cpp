@@ -112,6 +112,7 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   if (command.direct) options.strategy = agents::Strategy::direct;
   if (command.first) options.strategy = agents::Strategy::first;
   options.timing = !command.no_timing;
+  STITCH_TRY(options.weights, parse_ship_weights(command.weights));
   options.quick = command.quick;
   STITCH_CHECK(check_compatible(command.compatible));
   options.kernelbench_compatible = !command.compatible.empty();

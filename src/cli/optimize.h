@@ -31,6 +31,7 @@ struct OptimizeCommand {
   std::string config, record, replay, prompts, notes;
   bool direct = false;
   bool first = false;
+  std::string weights = "auto";  // in the package: auto, always, never
   bool no_timing = false;
   bool quick = false;
   std::string compatible;  // kernelbench

@@ -29,6 +29,7 @@ void each_member(Command& command, const Visit& visit) {
   visit("class", command.model_class);
   visit("python", command.python);
   visit("html", command.html);
+  visit("weights", command.weights);
   visit("budget", command.budget);
   visit("direct", command.direct);
   visit("first", command.first);

@@ -33,6 +33,7 @@ class TorchReference : public Reference {
   std::vector<std::string> distributions() const override;
   Json describe() const override;
 
+  void set_time_limit(std::chrono::milliseconds limit) { process_.set_time_limit(limit); }
   // Trials whose inputs and truth together are larger stay with PyTorch from now on; what has to be moved
   // goes through the arena, which outlives this.
   void hold_above(int64_t bytes, runner::Arena& arena) {

@@ -141,7 +141,8 @@ Result<Passed> correctness(Session& session, Json& evidence) {
     if (weights == Weights::task && (session.trials.size() < 2 || kept < kept_bytes))
       session.trials.push_back(std::move(trial));
   }
-  std::string summary = format("{} trials, worst relative error {:.1e}", tally.trials, tally.error);
+  std::string summary = format("{} trial{}, worst relative error {:.1e}", tally.trials,
+                               tally.trials == 1 ? "" : "s", tally.error);
   if (tally.pytorch > 0) summary += format(" (PyTorch {:.1e})", tally.pytorch);
   if (tally.outside) summary += format(", {} kinds outside the model's domain", tally.outside);
   return Passed{summary};

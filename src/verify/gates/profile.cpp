@@ -132,6 +132,9 @@ profile::Diagnoses diagnose(const Session& session, const profile::Timeline& tim
 
 Result<Passed> profile(Session& session, Json& evidence) {
   if (session.trials.empty()) return skipped("no trial to repeat");
+  // Not worth a process that imports PyTorch.
+  if (session.python && session.options.device != runner::Device::cuda)
+    return skipped("there is no profiler for the CPU");
   std::optional<device::GpuLock> alone;
   if (session.options.timing && session.options.device == runner::Device::cuda) {
     STITCH_CHECK(Attempt::load(session));  // which others needn't wait for
