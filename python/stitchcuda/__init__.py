@@ -8,7 +8,7 @@
 from . import tool  # noqa: F401: finds stitchcuda_torch before anything imports it
 from .errors import StitchError
 from .module import Fast
-from .optimize import optimize
+from .optimizing import optimize
 from .saved import load
 from .verdict import Verdict, verify
 

@@ -163,7 +163,7 @@ class Fast(nn.Module):
 
     def _variant(self, arguments, keywords):
         """A program of its own for these shapes."""
-        from .optimize import optimize
+        from .optimizing import optimize
         form = form_of((arguments, keywords))
         with self._lock:
             if form not in self._variants:

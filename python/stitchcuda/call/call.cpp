@@ -233,12 +233,14 @@ PyObject* run(const Plan& plan, const std::vector<PyObject*>& given) {
 
   void* stream = current_stream(plan.device);
   int status = 0;
+  bool broken = false;
   Py_BEGIN_ALLOW_THREADS;
   status = program->run(program->program, inputs.data(), static_cast<int>(plan.inputs.size()), outputs.data(),
                         static_cast<int>(plan.outputs.size()), stream);
+  broken = status == STITCH_OK && program->wait && program->wait() != 0;
   Py_END_ALLOW_THREADS;
-  if (status != STITCH_OK) {
-    PyErr_Format(PyExc_RuntimeError, "%s", program->last_error());
+  if (status != STITCH_OK || broken) {
+    PyErr_Format(PyExc_RuntimeError, "%s", broken ? "the emulated GPU failed" : program->last_error());
     return nullptr;
   }
   if (!plan.changes_state && !plan.weights_are_as_packed()) return the_long_way();

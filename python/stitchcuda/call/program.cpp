@@ -66,6 +66,12 @@ PyObject* create(PyTypeObject* type, PyObject* arguments, PyObject*) {
       !find(library, "stitch_last_error", found.last_error))
     return nullptr;
 
+  // The emulated GPU, if that is what it was built for: its memory is then this process's.
+  if (auto take = reinterpret_cast<void (*)(int)>(dlsym(library, "stitch_emulated_take_host_memory"))) {
+    take(1);
+    found.wait = reinterpret_cast<int (*)()>(dlsym(library, "_Z21cudaDeviceSynchronizev"));
+  }
+
   int status = 0;
   Py_BEGIN_ALLOW_THREADS;
   status = make(tensors.data(), static_cast<int>(tensors.size()) - 1, device, &found.program);
@@ -83,6 +89,7 @@ PyObject* create(PyTypeObject* type, PyObject* arguments, PyObject*) {
   self->run = found.run;
   self->destroy = found.destroy;
   self->last_error = found.last_error;
+  self->wait = found.wait;
   self->forks = forks;
   return reinterpret_cast<PyObject*>(self);
 }

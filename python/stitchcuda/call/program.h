@@ -13,7 +13,8 @@ struct Program {
   int (*run)(StitchProgram*, const StitchTensor*, int, StitchTensor*, int, void*);
   void (*destroy)(StitchProgram*);
   const char* (*last_error)();
-  int forks;  // of this process when it was made: neither a GPU nor threads survive one
+  int (*wait)();  // for the emulated GPU to finish; null on a real one, which nobody waits for
+  int forks;      // of this process when it was made: neither a GPU nor threads survive one
 };
 
 PyObject* make_program_type();
