@@ -1,9 +1,12 @@
 """Writes a live module down as a task, for the processes that optimize and judge: python/stitchcuda_torch/live.py."""
 
+import functools
+import importlib.machinery
 import inspect
 import json
 import os
 import pickle
+import re
 import sys
 import types
 
@@ -97,17 +100,22 @@ class NotFoundElsewhere(Exception):
     pass
 
 
+@functools.cache
+def is_found_elsewhere(module):
+    """Whether another process finds it by its name: __main__ is another one there, a file that was run is none at all."""
+    top = module.partition(".")[0]
+    return top in sys.builtin_module_names or (top != "__main__" and importlib.machinery.PathFinder.find_spec(top) is not None)
+
+
 class CarefulPickler(pickle._Pickler):
-    """Refuses what another process would look for in its own __main__."""
+    """Refuses classes and functions that another process can't import."""
 
     def save_global(self, obj, name=None):
-        if getattr(obj, "__module__", None) == "__main__" or "<locals>" in getattr(obj, "__qualname__", ""):
+        if not is_found_elsewhere(getattr(obj, "__module__", None) or "builtins") or "<locals>" in getattr(obj, "__qualname__", ""):
             raise NotFoundElsewhere
         super().save_global(obj, name)
 
-    dispatch = dict(pickle._Pickler.dispatch)
-    dispatch[types.FunctionType] = save_global
-    dispatch[type] = save_global
+    dispatch = {**pickle._Pickler.dispatch, types.FunctionType: save_global}
 
 
 def pickle_modules():
@@ -121,13 +129,13 @@ def pickle_modules():
 
 def can_travel(exported, model, arguments, keywords, folder, facts):
     """Writes model.pickle, with which PyTorch's side is the very module that the user has; False: it can't be."""
-    if any(type(leaf).__module__ == "__main__" for leaf in pytree.tree_leaves((arguments, keywords))):
+    if not all(is_found_elsewhere(type(leaf).__module__) for leaf in pytree.tree_leaves((arguments, keywords))):
         return False
     try:
         facts["call"] = structure.describe(exported.program, types.SimpleNamespace(__name__=""))
     except Exception:  # noqa: BLE001: a class of the user's that can't be pickled says so in its own words
         return False
-    if "__main__:" in json.dumps(facts["call"]):
+    if not all(map(is_found_elsewhere, re.findall(r'"class": "([^":]*):', json.dumps(facts["call"])))):
         return False
     path = os.path.join(folder, "model.pickle")
     for module in pickle_modules():
