@@ -50,7 +50,11 @@ class Binding:
         weights = [self.tensor(entry, device) for entry in self.parameters]
         packed = tuple(self.lay_out(entry, weight) for entry, weight in zip(self.parameters, weights))
         module = extension()
-        program = module.Program(library, packed, tuple(map(wanted, self.parameters)), device.index or 0)
+        facts = packed, tuple(map(wanted, self.parameters)), device.index or 0
+        try:
+            program = module.Program(library, *facts)
+        except OSError:  # built on another machine, or against an emulator that is gone
+            program = module.Program(self.folder.rebuild(library, device), *facts)
         kind = (2, device.index or 0) if device.type == "cuda" else (1, 0)
         keyword = self.call["keyword"]
         return module.Call(program, kind, tuple(map(trees.for_extension, self.call["positional"])), tuple(name for name, _ in keyword),

@@ -65,6 +65,14 @@ class Folder:
                     compile(library)
         return library
 
+    def rebuild(self, library, device):
+        """A library that doesn't load here gives way to one that does."""
+        if not os.path.exists(self.file("program.cu")):
+            raise StitchError(f"the program's folder {self.path} is gone", "optimize the model again, or load a saved copy")
+        os.rename(library, f"{library}.{os.getpid()}.old")
+        os.remove(f"{library}.{os.getpid()}.old")
+        return self.library(device)
+
     def sources(self):
         found = []
         for folder in (self.path, self.file("regions")):

@@ -5,7 +5,6 @@
 #include "launch_log.h"
 #include "memory.h"
 #include "operation.h"
-#include "settings.h"
 
 namespace stitch_emulated {
 
@@ -14,7 +13,7 @@ namespace {
 // True if [pointer, pointer + bytes) lies in one allocation. Memory the runtime doesn't know is the host's.
 bool on_device(const void* pointer, size_t bytes) {
   Range range = find_range(pointer);
-  if (!range.start) return settings().host_memory_too;
+  if (!range.start) return false;
   return static_cast<size_t>(static_cast<const char*>(pointer) - static_cast<const char*>(range.start)) +
              bytes <=
          range.bytes;

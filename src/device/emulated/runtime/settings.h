@@ -22,7 +22,7 @@ struct Settings {
   size_t memory_bytes = 0;
   size_t stack_bytes = 128 * 1024;
   int poison = 0xFF;             // as floats, halves and doubles: NaNs
-  bool host_memory_too = false;  // copies and fills take host memory for the device's
+  bool host_memory_too = false;  // memory that nobody allocated counts as the device's
 };
 
 Settings& settings();
