@@ -174,7 +174,7 @@ class Fast(nn.Module):
     def say_once(self, about, text):
         if about not in self._said:
             self._said.add(about)
-            warnings.warn(text, stacklevel=4)
+            warnings.warn(text, stacklevel=8)  # whoever called the module
 
     # What a user asks of it.
 

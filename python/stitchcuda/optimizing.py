@@ -144,14 +144,19 @@ def depends_on_mode(model):
     return any(isinstance(module, kinds) for module in model.modules())
 
 
+def article(gpu):
+    return f"{'an' if str(gpu)[:1] in 'AHL' else 'a'} {gpu}"
+
+
 def summary(fast, distance):
     record = fast.folder.record
-    lines = [f"{fast.folder.name}: {fast.verdict}, {len(record.get('regions', []))} regions"]
+    regions = len(record.get("regions", []))
+    lines = [f"{fast.folder.name}: {fast.verdict}, {regions} region{'' if regions == 1 else 's'}"]
     timing = fast.verdict.timing or {}
     if timing.get("speedup"):
         lines[0] += f", {timing['speedup']:.2f}x the speed of the best PyTorch ({timing.get('best_baseline')})"
     elif record.get("seconds_a_call"):
-        lines[0] += f", about {record['seconds_a_call'] * 1e6:.0f} us a call on a {record.get('gpu')} (an estimate: this machine has no GPU)"
+        lines[0] += f", about {record['seconds_a_call'] * 1e6:.0f} us a call on {article(record.get('gpu'))} (an estimate: this machine has no GPU)"
     if distance is not None:
         lines.append(f"result against the model's: {distance:.1e} (relative L2)")
     if record.get("cut_off"):
