@@ -2,8 +2,11 @@
 # its *_bench.cpp one benchmark program, each *_fuzz.cpp a fuzz target.
 
 # Paths of this checkout, for the one file that needs them: the others compile alike in every checkout, so that
-# a compiler cache serves them all.
+# a compiler cache serves them all. What is installed elsewhere (STITCHCUDA_RELOCATABLE) knows none: it looks beside itself.
 function(define_for source)
+  if(STITCHCUDA_RELOCATABLE)
+    return()
+  endif()
   set_property(SOURCE ${CMAKE_SOURCE_DIR}/${source} APPEND PROPERTY COMPILE_DEFINITIONS ${ARGN})
 endfunction()
 

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdlib>
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "base/format.h"
+#include "base/json.h"
 
 namespace stitch {
 
@@ -29,6 +32,22 @@ std::string bar(double share, bool utf8) {
   std::string out;
   for (int i = 0; i < bar_width; ++i) out += utf8 ? (i < full ? "━" : "─") : (i < full ? "#" : ".");
   return out;
+}
+
+// Another program reads along (the Python package does): one JSON object a line, even where people want
+// quiet.
+bool machine_reads() {
+  const char* wanted = std::getenv("STITCHCUDA_PROGRESS");
+  return wanted && std::string_view(wanted) == "json";
+}
+
+std::string json_line(const ProgressState& state) {
+  const Json line = {{"progress", state.label},
+                     {"detail", state.detail},
+                     {"done", state.done},
+                     {"total", state.total},
+                     {"seconds", state.seconds}};
+  return line.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 // Escape sequences take no room.
@@ -81,7 +100,7 @@ std::string progress_line(const ProgressState& state, const Terminal& terminal) 
 }
 
 Progress::Progress(std::ostream& out, const Terminal& terminal, bool quiet, std::string label, int64_t total)
-    : out_(out), terminal_(terminal), quiet_(quiet) {
+    : out_(out), terminal_(terminal), quiet_(quiet && !machine_reads()) {
   state_.label = std::move(label);
   state_.total = total;
   // A thread of its own keeps the clock going while the work is silent.
@@ -101,13 +120,18 @@ Progress::~Progress() {
 
 void Progress::watch() {
   std::unique_lock lock(mutex_);
-  auto period = terminal_.interactive ? Clock::duration(redraw_every) : Clock::duration(report_every);
+  const bool often = terminal_.interactive || machine_reads();
+  auto period = often ? Clock::duration(redraw_every) : Clock::duration(report_every);
   while (!wake_.wait_for(lock, period, [this] { return finished_; })) draw();
 }
 
 void Progress::draw() {
   state_.seconds = std::chrono::duration<double>(Clock::now() - start_).count();
   ++state_.frame;
+  if (machine_reads()) {
+    if (state_.frame % 5 == 0) out_ << json_line(state_) << '\n' << std::flush;
+    return;
+  }
   Terminal now = terminal_;
   // Whoever watches may have resized it.
   if (now.interactive && &out_ == &std::cerr) now.width = terminal_of(STDERR_FILENO).width;
@@ -150,7 +174,7 @@ void Progress::advance(int64_t count) {
 }
 
 void Progress::say(std::string_view line) {
-  if (quiet_) return;
+  if (quiet_ || machine_reads()) return;
   std::lock_guard lock(mutex_);
   erase();
   out_ << line << '\n' << std::flush;

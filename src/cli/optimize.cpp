@@ -150,6 +150,7 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   if (optimized->plain_profile) json["plain_profile"] = *optimized->plain_profile;
   if (optimized->tuning) json["tuning"] = *optimized->tuning;
   if (!optimized->run.empty()) json["run"] = optimized->run;
+  if (!optimized->verdict.library.empty()) json["library"] = optimized->verdict.library.string();
   const Json cut_off = cut_off_json(*optimized, command.budget);
   if (!cut_off.is_null()) json["cut_off"] = cut_off;
   STITCH_CHECK(write_page(command, optimized->published, optimize_page(json)));

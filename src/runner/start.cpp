@@ -16,7 +16,7 @@ fs::path python_package() {
   std::error_code ignored;
   std::vector<fs::path> homes;
   if (const char* home = std::getenv("STITCHCUDA_HOME")) homes.emplace_back(home);
-  homes.push_back(executable_folder() / "../share/stitchcuda");
+  homes.push_back(executable_folder().parent_path() / "share/stitchcuda");
 #ifdef STITCH_SOURCE_DIR
   homes.emplace_back(STITCH_SOURCE_DIR);
 #endif
@@ -54,7 +54,7 @@ Result<std::string> sanitizer_library() {
 
 Result<fs::path> find_runner() {
   std::vector<fs::path> places = {executable_folder() / "stitch-runner",
-                                  executable_folder() / "../libexec/stitchcuda/stitch-runner"};
+                                  executable_folder().parent_path() / "libexec/stitchcuda/stitch-runner"};
 #ifdef STITCH_RUNNER
   places.emplace_back(STITCH_RUNNER);
 #endif
