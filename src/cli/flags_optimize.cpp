@@ -92,6 +92,8 @@ void add_optimize(CLI::App& app, Options& options) {
   command.add_flag(
       "--no-tune", optimize.no_tune,
       "skip tuning settings on the GPU after the steps (tuning takes at most a third of the budget)");
+  command.add_flag("--exit-slower", optimize.exit_slower,
+                   "exit with 1 if the program is no faster than the best PyTorch (needs a GPU)");
   command.add_flag("--no-memory", optimize.no_memory,
                    "plan as if nothing had been tried before, whatever earlier runs found");
   add_store(command, optimize.store);
@@ -160,9 +162,9 @@ void add_bench(CLI::App& app, Options& options) {
   add_force(command, bench.force);
   add_json(command, options);
   command.footer(
-      "stitchcuda bench examples -o build/bench\nstitchcuda bench KernelBench/level1 KernelBench/level2 -o "
-      "out/ "
-      "--jobs 8 --known-baselines earlier.jsonl");
+      "stitchcuda bench examples -o build/bench\n"
+      "stitchcuda bench KernelBench/level1 KernelBench/level2 -o out/ --jobs 8 --known-baselines "
+      "earlier.jsonl");
 }
 
 void add_calibrate(CLI::App& app, Options& options) {

@@ -126,10 +126,10 @@ int report(const std::vector<ImportOutcome>& outcomes, double seconds, Console& 
   const auto random = std::ranges::count_if(
       outcomes, [](const ImportOutcome& outcome) { return mode_warning(outcome.facts).has_value(); });
   if (random > 0)
-    Warnings(console).say(format(
-        "{} of {} models have dropouts that are random or batch norms that use the batch's statistics; "
-        "--eval for inference",
-        random, outcomes.size()));
+    Warnings(console).say(
+        format("{} of {} models have random dropout or batch norms that use the batch's statistics; "
+               "--eval for inference",
+               random, outcomes.size()));
   return failed ? 1 : 0;
 }
 
