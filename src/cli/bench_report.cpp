@@ -3,6 +3,7 @@
 
 #include "base/table.h"
 #include "base/text.h"
+#include "base/wording.h"
 #include "cli/bench.h"
 #include "cli/html.h"
 
@@ -93,8 +94,8 @@ std::string model_note(const Json& summary) {
 std::string times_note(const Json& summary) {
   std::string out = model_note(summary);
   if (word(summary, "times") == "estimated")
-    out +=
-        format("Times are the Planner's estimates for a {}, not measurements. ", word(summary["run"], "gpu"));
+    out += format("Times are the Planner's estimates for {}, not measurements. ",
+                  with_article(word(summary["run"], "gpu")));
   if (!word(summary["run"], "known_baselines").empty())
     out +=
         format("Baselines marked known were measured earlier: {}. ", word(summary["run"], "known_baselines"));

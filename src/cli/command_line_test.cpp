@@ -95,7 +95,9 @@ TEST(Help, IsWrappedAndNeverCut) {
         // Every word of every description is there.
         std::string flat, description = option->get_description();
         for (const std::string& line : split(help, '\n')) flat += trim(line) + " ";
-        if (width == 200) EXPECT_NE(help.find(description.substr(0, 60)), std::string::npos) << description;
+        if (width == 200) {
+          EXPECT_NE(help.find(description.substr(0, 60)), std::string::npos) << description;
+        }
         EXPECT_NE(flat.find(description.substr(description.rfind(' ') + 1)), std::string::npos)
             << description;
       }

@@ -61,8 +61,8 @@ std::string to_text(const std::vector<ConfigRow>& rows, const Settings& settings
     out += format("{} file: {}{}\n", file.scope, printable(file.path), file.found ? "" : " (not there)");
   Table table({{.header = "command"},
                {.header = "flag"},
-               {.header = "value", .least = 12},
-               {.header = "from", .least = 12}});
+               {.header = "value", .least = 12, .wrap = true},
+               {.header = "from", .least = 12, .wrap = true}});
   for (const ConfigRow& row : rows)
     table.add_row({row.command,
                    "--" + row.flag,

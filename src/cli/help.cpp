@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "base/table.h"
 #include "base/text.h"
 #include "cli/command_line.h"
 
@@ -57,21 +58,6 @@ std::string numerics_section(const CLI::App& app, const Terminal& terminal) {
 }
 
 }  // namespace
-
-std::vector<std::string> wrapped(std::string_view text, int width) {
-  std::vector<std::string> out(1);
-  for (const std::string& word : split(text, ' ')) {
-    std::string& line = out.back();
-    if (line.empty()) {
-      line = word;
-    } else if (display_width(line) + 1 + display_width(word) <= width) {
-      line += ' ' + word;
-    } else {
-      out.push_back(word);
-    }
-  }
-  return out;
-}
 
 std::string spelling_of(const CLI::Option& option) {
   std::vector<std::string> names;

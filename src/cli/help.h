@@ -14,9 +14,6 @@ class Option;
 
 namespace stitch {
 
-// Lines of at most `width` columns, broken at spaces; a word that is longer stands alone.
-std::vector<std::string> wrapped(std::string_view text, int width);
-
 // "stitchcuda optimize MODEL -o FOLDER [flags]"
 std::string usage_of(const CLI::App& app);
 // "-o, --out FOLDER"

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "base/wording.h"
 #include "cli/html.h"
 #include "cli/optimize_summary.h"
 #include "profile/rules.h"
@@ -71,9 +72,10 @@ std::string tuning_part(const Json& run) {
   std::string out = "<h2>Tuning</h2><p class=\"note\">";
   if (std::string why = word(tuning, "skipped"); !why.empty())
     return out + format("None: {}.</p>", escaped(why));
-  out += format("{} values tried in the whole program, {} kept", tuning.value("tried", 0),
+  out += format("{} tried in the whole program, {} kept", counted(tuning.value("tried", 0), "value"),
                 tuning.value("kept", 0));
-  if (int known = tuning.value("known", 0)) out += format(", {} decisions known from earlier runs", known);
+  if (int known = tuning.value("known", 0))
+    out += format(", {} known from earlier runs", counted(known, "decision"));
   if (std::string why = word(tuning, "ended"); !why.empty()) out += format("; ended early: {}", escaped(why));
   out += ".</p>";
   std::vector<std::vector<HtmlCell>> rows;
@@ -89,7 +91,7 @@ std::string tuning_part(const Json& run) {
 std::string lane(const Json& profile, const std::string& title, double span) {
   const Json activities = profile.value("activities", Json::array());
   bool timed = profile.value("span_ns", int64_t{0}) > 0;
-  std::string label = format("{}: {} launches{}", title, activities.size(),
+  std::string label = format("{}: {}{}", title, counted(std::ssize(activities), "launch", "launches"),
                              timed ? ", " + seconds_text(profile["span_ns"].get<double>() * 1e-9) : "");
   std::string out = format(
       "<div class=\"lane\"><p>{0}</p><svg viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" role=\"img\" "
@@ -169,27 +171,25 @@ std::string regions_part(const Json& run, const ReportSources& sources) {
   for (const Json& region : regions) all_expected += region.value("estimated_seconds", 0.0);
   const bool errors =
       std::ranges::any_of(regions, [](const Json& region) { return region.contains("error_share"); });
-  std::vector<std::string> header = {"region", "technique", "estimate", "measured", "% of time"};
+  const bool timed = all > 0;
+  std::vector<std::string> header = {"region", "technique", "estimate"};
+  if (timed) header.emplace_back("measured");
+  header.emplace_back("% of time");
   if (errors) header.emplace_back("% of error");
-  header.emplace_back("% of estimate");
+  if (timed) header.emplace_back("% of estimate");
   std::vector<std::vector<HtmlCell>> rows;
   for (const Json& region : regions) {
     const std::string name = word(region, "name");
     auto found = measured.find(name);
     const double expected = region.value("estimated_seconds", 0.0),
                  seconds = found == measured.end() ? 0 : found->second;
-    std::vector<HtmlCell> row = {
-        {name, "text", sources.file.contains(name) ? "#code-" + name : ""},
-        {word(region, "technique"), "text"},
-        {expected > 0 ? seconds_text(expected) : "", "n"},
-        {seconds > 0 ? seconds_text(seconds) : "", "n"},
-        {all > 0 ? part_text(seconds, all) : part_text(expected, all_expected), "n"}};
-    if (errors)
-      row.push_back({region.contains("error_share")
-                         ? format("{:.0f} %", 100 * region["error_share"].get<double>())
-                         : "",
-                     "n"});
-    row.push_back({seconds > 0 && expected > 0 ? format("{:.0f} %", 100 * expected / seconds) : "", "n"});
+    std::vector<HtmlCell> row = {{name, "text", sources.file.contains(name) ? "#code-" + name : ""},
+                                 {word(region, "technique"), "text"},
+                                 {expected > 0 ? seconds_text(expected) : "", "n"}};
+    if (timed) row.push_back({seconds > 0 ? seconds_text(seconds) : "", "n"});
+    row.push_back({timed ? part_text(seconds, all) : part_text(expected, all_expected), "n"});
+    if (errors) row.push_back({part_text(region.value("error_share", 0.0), 1), "n"});
+    if (timed) row.push_back({seconds > 0 ? part_text(expected, seconds) : "", "n"});
     rows.push_back(std::move(row));
   }
   return "<h2>Regions</h2><p class=\"note\">The estimate is the cost model's: memory traffic or arithmetic, "

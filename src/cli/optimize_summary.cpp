@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "base/wording.h"
 #include "cli/optimize_page.h"
 
 namespace stitch {
@@ -13,13 +14,6 @@ namespace {
 constexpr size_t most_regions = 5;
 
 bool passed(const Json& run) { return word(run.at("verdict"), "verdict") == "passed"; }
-
-// "an H200", "a GB200", "an RTX 4090": by how its first letter is spoken.
-std::string with_article(const std::string& name) {
-  const bool vowel =
-      !name.empty() && std::string_view("AEFHILMNORSX8").find(name[0]) != std::string_view::npos;
-  return (vowel ? "an " : "a ") + name;
-}
 
 }  // namespace
 
@@ -47,7 +41,9 @@ std::string headline(const Json& run) {
     const std::string gate = word(run.at("verdict"), "gate");
     return format("Failed{}: {}", gate.empty() ? "" : " at " + gate, word(run.at("verdict"), "reason"));
   }
-  std::string plain = now.gain() > 0 ? format("{:.2f}x the plain program", now.gain()) : "";
+  std::string plain = now.gain() > 1.005 ? format("{:.2f}x the plain program", now.gain())
+                      : now.gain() > 0   ? "no better than the plain program"
+                                         : "";
   if (now.slower())
     return format("Slower than PyTorch: {} per call, {:.2f}x as fast as {} ({}){}.", seconds_text(now.own),
                   now.over_pytorch(), now.best_name, seconds_text(now.best),

@@ -1,7 +1,6 @@
 #include "cli/plan.h"
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
@@ -42,12 +41,11 @@ Json page_of_plan(const plan::Context& context, const plan::Plan& plan) {
   for (const plan::Step& step : plan.steps) gains += std::max(step.predicted_gain, 0.0);
   for (const plan::Region& region : plan.regions) times += plan::estimate(context, plan, region).seconds();
   for (const plan::Step& step : plan.steps)
-    out["steps"].push_back(
-        {{"title", step.title},
-         {"why", step.why},
-         {"regions", step.regions.size()},
-         {"gain", (step.predicted_gain < 0 ? "−" : "") + seconds_text(std::abs(step.predicted_gain))},
-         {"share", gains > 0 ? std::max(step.predicted_gain, 0.0) / gains : 0}});
+    out["steps"].push_back({{"title", step.title},
+                            {"why", step.why},
+                            {"regions", step.regions.size()},
+                            {"gain", seconds_text(step.predicted_gain)},
+                            {"share", gains > 0 ? std::max(step.predicted_gain, 0.0) / gains : 0}});
   for (size_t i = 0; i < plan.regions.size(); ++i) {
     const plan::Region& region = plan.regions[i];
     const double seconds = plan::estimate(context, plan, region).seconds();

@@ -47,8 +47,9 @@
       const type = item.type.replace(/^\w+/, pill ? '$&' : '');
       element(group, 'text', {class: 'type', x: width - (pill ? 13 : 10), y: height / 2 + 4, 'text-anchor': 'end'}, fitText(type, room));
     } else {
-      element(group, 'text', {class: 'op', x: 11, y: 19}, fitText(item.op, 17));
-      element(group, 'text', {class: 'share', x: width - 10, y: 19}, percent(item.share));
+      const share = percent(item.share);
+      element(group, 'text', {class: 'op', x: 11, y: 19}, fitText(item.op, Math.floor((width - 27 - 6.6 * share.length) / 7.4)));
+      element(group, 'text', {class: 'share', x: width - 10, y: 19}, share);
       element(group, 'text', {class: 'type', x: 11, y: 35.5}, fitText(item.type, 24));
     }
     item.element = group;
@@ -316,7 +317,8 @@
     const errors = plan.regions.some(region => region.error_share !== undefined);
     byId('plan-legend').textContent = 'A region is what one kernel or library call computes. Bars: a step\'s share of the predicted gain. ' +
         (errors ? '% of error: what a region\'s rounding adds to the error of the outputs.'
-                : '% of error is empty: it is measured when the plan is optimized, not by plan.');
+                : 'Shares of the error are measured by optimize, not by plan.');
+    if (!errors) document.querySelector('#regions th[data-key=error_share]').remove();
     const body = document.querySelector('#regions tbody');
     let sorted = '', up = false;
     const fill = () => {
@@ -331,7 +333,7 @@
         element(cell, 'span', {}, region.technique + (region.arithmetic === 'by class' || region.arithmetic === 'by_class' ? '' : ', ' + region.arithmetic));
         element(row, 'td', {class: 'number'}, region.text);
         element(row, 'td', {class: 'number'}, percent(region.share));
-        element(row, 'td', {class: 'number'}, region.error_share === undefined ? '' : percent(region.error_share));
+        if (errors) element(row, 'td', {class: 'number'}, percent(region.error_share || 0));
       }
       for (const head of document.querySelectorAll('#regions th')) {
         head.setAttribute('aria-sort', head.dataset.key !== sorted ? 'none' : up ? 'ascending' : 'descending');
