@@ -90,7 +90,7 @@ std::string table(const Ledger& ledger, const Terminal& terminal) {
               {.header = "predicted", .align = Column::Align::right},
               {.header = bound ? "bound by" : ""},
               {.header = ""},
-              {.header = "", .least = 20, .optional = 1}});
+              {.header = "", .least = 24, .wrap = true}});
   for (const LedgerEntry& entry : ledger.entries)
     rows.add_row({entry.step,
                   entry.after > 0 ? seconds_text(entry.after) : "–",

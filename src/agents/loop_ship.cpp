@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "agents/loop.h"
@@ -8,6 +9,23 @@
 #include "plan/document.h"
 
 namespace stitch::agents {
+
+namespace {
+
+// The plan's regions, each with the lines of the model that it computes.
+Json regions_with_lines(const plan::Context& context, const plan::Plan& plan) {
+  Json out = plan::to_json(context, plan).value("regions", Json::array());
+  for (size_t i = 0; i < plan.regions.size() && i < out.size(); ++i) {
+    Json& lines = out[i]["lines"] = Json::array();
+    for (int32_t node : plan.regions[i].nodes) {
+      const std::string& where = context.graph.nodes[static_cast<size_t>(node)].where;
+      if (!where.empty() && std::ranges::find(lines, Json(where)) == lines.end()) lines.push_back(where);
+    }
+  }
+  return out;
+}
+
+}  // namespace
 
 // The best program that passes every gate, beside the baselines: should the best one fail one that the steps
 // don't have, the one before it has its turn.
@@ -24,8 +42,7 @@ Result<void> Loop::ship(Optimized& out) {
     out.seconds_a_call = best.seconds;
     out.verdict = best.verdict;
     out.predicted_seconds = best.predicted_seconds;
-    out.regions =
-        std::make_shared<const Json>(plan::to_json(context_, best.plan).value("regions", Json::array()));
+    out.regions = std::make_shared<const Json>(regions_with_lines(context_, best.plan));
     if (best.judging == Judging::as_shipped) break;
     auto verdict = contained([&] {
       return elsewhere(

@@ -6,6 +6,7 @@
 #include "agents/package_task.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "base/wording.h"
 #include "cli/choose_gpu.h"
 #include "cli/load_model.h"
 #include "cli/model_options.h"
@@ -66,7 +67,8 @@ Result<int> run_code(const CodeCommand& command, Console& console) {
     console.out << document.dump(2) << '\n';
   } else {
     console.out << said_of(published, command.out)
-                << format("{}: {} regions\n", place_of(published, command.out), plan.regions.size());
+                << format("{}: {}\n", place_of(published, command.out),
+                          counted(std::ssize(plan.regions), "region"));
   }
   return 0;
 }

@@ -23,8 +23,9 @@ Result<void> check_compatible(const std::string& with) {
 void add_mode(CLI::App& command, Mode& mode) {
   auto* eval = command.add_flag_callback(
       "--eval", [&mode] { mode = Mode::eval; },
-      "the model in eval mode: no dropout, batch norm by its running statistics (default: as the file leaves "
-      "it, in training as a rule)");
+      "the model in eval mode: no dropout, batch norm with its running statistics (default: as the file "
+      "leaves "
+      "it, usually in training mode)");
   auto* train = command.add_flag_callback(
       "--train", [&mode] { mode = Mode::train; },
       "the model in training mode, even if the file calls eval()");

@@ -38,6 +38,7 @@ void each_member(Command& command, const Visit& visit) {
   visit("compat", command.compatible);
   visit("no_tune", command.no_tune);
   visit("no_memory", command.no_memory);
+  visit("exit_slower", command.exit_slower);
   visit("planner", command.planner);
   visit("coder", command.coder);
   visit("verifier", command.verifier);

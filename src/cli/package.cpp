@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "base/wording.h"
 #include "cli/choose_gpu.h"
 #include "cli/model_options.h"
 #include "cli/output_place.h"
@@ -78,8 +79,8 @@ Result<int> run_package(const PackageCommand& command, Console& console) {
     console.out << document.dump(2) << '\n';
   } else {
     console.out << said_of(published, command.out)
-                << format("{}: {} sources; build it with: cmake -B build && cmake --build build\n",
-                          place_of(published, command.out), contents.sources.size());
+                << format("{}: {}; build it with: cmake -B build && cmake --build build\n",
+                          place_of(published, command.out), counted(std::ssize(contents.sources), "source"));
   }
   return 0;
 }

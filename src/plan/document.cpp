@@ -117,7 +117,7 @@ std::string text(const Context& context, const Plan& plan, const Terminal& termi
   Table steps({{.header = "step"},
                {.header = "regions", .align = Column::Align::right},
                {.header = "predicted gain", .align = Column::Align::right},
-               {.header = "why", .least = 20}});
+               {.header = "why", .least = 20, .wrap = true}});
   for (const Step& step : plan.steps)
     steps.add_row({step.title,
                    std::to_string(step.regions.size()),

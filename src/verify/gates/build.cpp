@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "base/wording.h"
 #include "verify/gates/gates.h"
 
 namespace stitch::verifier {
@@ -56,9 +57,10 @@ Result<Passed> build(Session& session, Json& evidence) {
                                    {"shared_bytes", kernel.shared_bytes}});
     spills += kernel.spill_bytes > 0;
   }
-  std::string summary = format("{} of {} sources compiled", session.built.compiled,
-                               session.built.compiled + session.built.reused);
-  if (!session.built.resources.empty()) summary += format(", {} kernels", session.built.resources.size());
+  std::string summary = format("{} of {} compiled", session.built.compiled,
+                               counted(session.built.compiled + session.built.reused, "source"));
+  if (!session.built.resources.empty())
+    summary += ", " + counted(std::ssize(session.built.resources), "kernel");
   if (spills) summary += format(", {} of them spill registers", spills);
   return Passed{summary};
 }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "base/wording.h"
 #include "graph/cost.h"
 #include "oracle/interpreter.h"
 #include "verify/attempt.h"
@@ -243,7 +244,7 @@ Result<Passed> regions(Session& session, Json& evidence) {
     session.progress("region " + list[done].name);
     STITCH_CHECK(check.run(done, evidence));
   }
-  std::string summary = format("{} regions right alone", done);
+  std::string summary = counted(static_cast<int64_t>(done), "region") + " right alone";
   if (done < list.size())
     summary = format("{} of {} regions right alone in the time there was", done, list.size());
   return Passed{summary + (session.weak ? ", with reparameterised weights" : "")};

@@ -4,6 +4,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "base/wording.h"
 #include "device/emulated/tokens.h"
 #include "verify/gates/gates.h"
 
@@ -130,7 +131,7 @@ Result<Passed> screen(Session& session, Json& evidence) {
   if (session.python) return skipped("Python candidate: low trust");
   STITCH_TRY(session.package, load_package(session.options.program));
   STITCH_CHECK(screen_sources(session.package, evidence));
-  return Passed{format("{} files", session.package.sources.size())};
+  return Passed{counted(std::ssize(session.package.sources), "file")};
 }
 
 }  // namespace stitch::verifier
