@@ -37,6 +37,8 @@ const plan::Catalogue& catalogue() {
       &loops::scan(),            //
       &loops::scatter(),         //
       &loops::sort(),            //
+      &loops::factor(),          //
+      &loops::grouped(),         //
       &written(),                // a source of somebody else's
   });
   static const plan::Catalogue catalogue{all};

@@ -32,7 +32,7 @@ Expressions indices_put(Emitter& emitter, const Node& node, const Indices& place
   Expressions out;
   for (size_t i = 0; i < dims.size(); ++i) {
     Expression found = emitter.value(node.operands[i + 2], emitter.broadcast_to(node.operands[i + 2], place));
-    out.push_back(select(found < 0, found + shape[static_cast<size_t>(dims[i])], found));
+    out.push_back(call("stitch::index_from_start", {found, shape[static_cast<size_t>(dims[i])]}));
   }
   return out;
 }
@@ -109,7 +109,8 @@ Source source_of_scatter(Emitter& emitter, const Node& node, const Indices& at) 
       ++out.scopes;
     }
     Expression found = emitter.value(node.operands[1], from);
-    emitter.guard(shape.empty() ? number(1, DType::boolean) : found == Expression(at[dim]));
+    emitter.guard(shape.empty() ? number(1, DType::boolean)
+                                : call("stitch::checked_index", {found, shape[dim]}) == Expression(at[dim]));
     ++out.scopes;
   }
   out.value = emitter.value(node.operands[2], from);
