@@ -251,6 +251,18 @@ Result<LibraryProduct> library_product(const RegionRequest& request, DType opera
   // of one in FP32.
   const DType of_graph = request.graph.type(made.parts.product->results[0]).dtype;
   made.in_place = made.finishes && direct && (made.result_type == DType::f32 || made.result_type == of_graph);
+  // The library adds the bias before it rounds, and the pass has less to do.
+  if (made.in_place && made.result_type != DType::f32 && !made.swapped) {
+    const Node& product = *made.parts.product;
+    const bool biased =
+        product.op == Op::linear && product.operands.size() > 2 && product.operands[2] != ValueId::none;
+    auto bias = biased ? find_view(request, product.operands[2]) : std::nullopt;
+    if (bias && bias->contiguous() && bias->offset == 0 && bias->place->dtype == made.result_type &&
+        made.is_weight(*bias) && extent(contraction.columns) == element_count(bias->place->shape)) {
+      made.in_library.bias = *bias;
+      STITCH_TRY(made.epilogue, epilogue_of(request, made.parts, std::nullopt));
+    }
+  }
   if (made.in_library.added) made.signature.read(*made.in_library.added->place);
   made.code.includes =
       "#include \"stitch/runtime/cublaslt.h\"\n#include \"stitch/kernels/matmul_arrange.h\"\n";
