@@ -253,26 +253,18 @@ def seconds_of(command, **how):
 
 
 def compare(folder, made, tool, singles):
-    """Both ways from cold caches of their own; CPU seconds too, since a machine may have others on it."""
+    """Both ways from cold caches of their own."""
     def fresh(name):
         return {**os.environ, "STITCHCUDA_CACHE": os.path.join(folder, "cache-" + name)}
-    before, wall = os.times(), 0.0
-    for author, task, path, _ in made[::max(1, len(made) // singles)]:
-        seconds, _ = seconds_of([tool, "verify", path, "--task", os.path.join(folder, "tasks", f"{task}.py"), "--device", "emulated"],
-                                env=fresh("singles"))
-        wall += seconds
-    counted = len(made[::max(1, len(made) // singles)])
-    middle = os.times()
+    some = made[::max(1, len(made) // singles)]
+    wall = sum(seconds_of([tool, "verify", path, "--task", os.path.join(folder, "tasks", f"{task}.py"), "--device", "emulated"],
+                          env=fresh("singles"))[0] for _, task, path, _ in some)
     together, done = seconds_of([tool, "verify", "--all", os.path.join(folder, "candidates"), "--tasks", os.path.join(folder, "tasks"),
                                  "--device", "emulated", "-o", os.path.join(folder, "results-timed")], env=fresh("all"))
-    after = os.times()
     print(done.stdout, done.stderr, sep="\n")
-
-    def cpu(a, b):
-        return b.children_user + b.children_system - a.children_user - a.children_system
-    print(f"one by one: {wall / counted:.2f} s each ({counted} measured), CPU {cpu(before, middle) / counted:.2f} s each")
-    print(f"--all:      {together / len(made):.2f} s each, CPU {cpu(middle, after) / len(made):.2f} s each")
-    print(f"throughput: {wall / counted * len(made) / together:.2f}x")
+    print(f"one by one: {wall / len(some):.2f} s each ({len(some)} measured)")
+    print(f"--all:      {together / len(made):.2f} s each")
+    print(f"throughput: {wall / len(some) * len(made) / together:.2f}x")
 
 
 def main():

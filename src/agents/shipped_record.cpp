@@ -13,7 +13,7 @@ namespace stitch::agents {
 
 namespace {
 
-std::string fact(const std::shared_ptr<const Json>& json, const char* key) {
+std::string header_fact(const std::shared_ptr<const Json>& json, const char* key) {
   return json && json->is_object() ? word(*json, key) : "";
 }
 
@@ -66,7 +66,7 @@ void forget_places(Json& json, const std::vector<fs::path>& places) {
 std::vector<std::pair<std::string, std::string>> results_of(const Optimized& optimized,
                                                             const OptimizeOptions& options) {
   const verifier::Verdict& verdict = optimized.verdict;
-  const std::string device = fact(verdict.header, "device");
+  const std::string device = header_fact(verdict.header, "device");
   const verifier::GateReport *failure = verdict.failure(), *correct = verdict.gate("correctness");
   std::vector<std::pair<std::string, std::string>> out = {
       {"verdict", failure                  ? format("failed at {}: {}", failure->gate, failure->summary)
@@ -77,7 +77,7 @@ std::vector<std::pair<std::string, std::string>> results_of(const Optimized& opt
       {"numerics class", std::string(name(options.numerics))}};
   if (correct && correct->outcome == verifier::Outcome::passed) out.emplace_back("error", correct->summary);
   out.emplace_back("speed", speed_text(optimized, options));
-  out.emplace_back("date", fact(verdict.header, "date"));
+  out.emplace_back("date", header_fact(verdict.header, "date"));
   out.emplace_back("made with", versions_text(verdict.header));
   return out;
 }

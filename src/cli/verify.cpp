@@ -29,10 +29,16 @@ Result<std::optional<uint64_t>> seed_of(const std::string& text) {
   return std::optional<uint64_t>(seed);
 }
 
-// A verdict that is none, for the machine's fault.
+// A Python that the user named and that isn't there is no fault of the machine's.
+bool is_not_judged(const VerifyCommand& command, const Error& error) {
+  const bool named_by_user = error.code == "no_python" && !command.python.empty();
+  return verifier::is_machines(error) && !named_by_user;
+}
+
+// In place of a verdict.
 Result<int> say_not_judged(const VerifyCommand& command, const Error& error, Console& console) {
   const Json document = verifier::not_judged_document(command.program, command.task, error);
-  if (!command.out.empty())
+  if (!command.out.empty() && command.all.empty())
     STITCH_CHECK(write_output_file(command.out, document_text(document), overwrite_if(command.force)));
   if (console.json) {
     console.out << document_text(document);
@@ -74,11 +80,11 @@ Result<verifier::VerifyOptions> verify_options(const VerifyCommand& command) {
 }
 
 Result<int> run_verify(const VerifyCommand& command, Console& console) {
-  if (!command.all.empty()) return run_verify_all(command, console);
   auto asked = verify_options(command);
   if (!asked)
-    return verifier::is_machines(asked.error()) ? say_not_judged(command, asked.error(), console)
-                                                : Result<int>(asked.error());
+    return is_not_judged(command, asked.error()) ? say_not_judged(command, asked.error(), console)
+                                                 : Result<int>(asked.error());
+  if (!command.all.empty()) return run_verify_all(command, console);
   verifier::VerifyOptions options = *std::move(asked);
   Warnings warnings(console);
   const Overwrite overwrite = overwrite_if(command.force);
@@ -94,7 +100,7 @@ Result<int> run_verify(const VerifyCommand& command, Console& console) {
         command.task, options,
         {.model_class = command.model_class, .mode = command.mode, .python = command.python});
   }
-  if (!verdict && verifier::is_machines(verdict.error()))
+  if (!verdict && is_not_judged(command, verdict.error()))
     return say_not_judged(command, verdict.error(), console);
   if (!verdict) return std::move(verdict).error();
   Json document = to_json(*verdict);

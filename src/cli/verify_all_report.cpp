@@ -22,20 +22,20 @@ std::string times_cell(const Json& row, const char* key) {
   return row.contains(key) ? format("{:.2f}x", row[key].get<double>()) : "–";
 }
 
-struct Layout {
+struct AuthorTable {
   std::string k;  // the largest that there are samples for, besides 1; empty: none
   bool timed = false;
 };
 
-Layout layout_of(const Json& summary) {
-  Layout out{.timed = summary.at("run")["timed"].get<bool>()};
+AuthorTable author_table_of(const Json& summary) {
+  AuthorTable out{.timed = summary.at("run")["timed"].get<bool>()};
   for (const Json& author : summary.at("authors"))
     for (const auto& [k, rate] : author["pass_at"].items())
       if (k != "1" && (out.k.empty() || std::stoi(k) > std::stoi(out.k))) out.k = k;
   return out;
 }
 
-std::vector<std::string> author_header(const Layout& layout) {
+std::vector<std::string> author_header(const AuthorTable& layout) {
   std::vector<std::string> out = {"author", "tasks", "candidates", "passed", "pass@1"};
   if (!layout.k.empty()) out.push_back("pass@" + layout.k);
   if (layout.timed) out.insert(out.end(), {"fast_1", "fast_2", "median speedup"});
@@ -43,7 +43,7 @@ std::vector<std::string> author_header(const Layout& layout) {
   return out;
 }
 
-std::vector<std::string> author_cells(const Json& row, const Layout& layout) {
+std::vector<std::string> author_cells(const Json& row, const AuthorTable& layout) {
   std::vector<std::string> out = {
       printable(word(row, "author")), format("{}/{}", row["tasks"].dump(), row["all_tasks"].dump()),
       row["candidates"].dump(), row["passed"].dump(), share_cell(row["pass_at"], "1")};
@@ -113,7 +113,7 @@ std::vector<HtmlCell> candidate_cells(const Json& record) {
 }  // namespace
 
 std::string verify_all_text(const Json& summary, const Terminal& terminal) {
-  const Layout layout = layout_of(summary);
+  const AuthorTable layout = author_table_of(summary);
   std::vector<Column> columns;
   for (const std::string& header : author_header(layout))
     columns.push_back({.header = header, .align = Column::Align::right});
@@ -138,7 +138,7 @@ std::string verify_all_text(const Json& summary, const Terminal& terminal) {
 
 std::string verify_all_page(const Json& summary) {
   const Json &all = summary.at("all"), &run = summary.at("run");
-  const Layout layout = layout_of(summary);
+  const AuthorTable layout = author_table_of(summary);
   std::vector<std::vector<HtmlCell>> authors, hacks, tasks, candidates;
   for (const Json& row : summary.at("authors")) {
     std::vector<HtmlCell> cells;

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "cli/run_cli.h"
 #include "cli/verify_all.h"
+#include "device/gpu_detect.h"
 #include "verify/many/score.h"
 
 namespace stitch {
@@ -43,15 +44,20 @@ TEST(VerifyAll, AsksForWhatIsMissing) {
 }
 
 TEST(VerifyAll, AMachineWithoutWhatItTakesJudgesNobody) {
-  // The task's Python isn't there: nobody's fault but this machine's.
+  if (auto driver = detect_gpus(); driver && !driver->gpus.empty()) GTEST_SKIP() << "there is a GPU";
   const std::string source = STITCH_SOURCE_DIR "/src/verify/testdata/";
-  Spoken said = speak({"verify", source + "model_new/honest.py", "--task", source + "row_center/task.py",
-                       "--device", "emulated", "--python", "/nowhere/python", "--json"});
+  Spoken said = speak({"verify", source + "candidates/honest.cu", "--task", source + "row_center/graph",
+                       "--device", "cuda", "--json"});
   EXPECT_EQ(said.code, 4) << said.out << said.err;
   auto document = parse_json(said.out);
   ASSERT_TRUE(document) << said.out;
   EXPECT_EQ((*document)["verdict"], "not judged");
-  EXPECT_EQ((*document)["code"], "no_python");
+  EXPECT_EQ((*document)["code"], "no_gpu");
+  // A Python that the user named and that isn't there is the user's mistake.
+  EXPECT_EQ(speak({"verify", source + "model_new/honest.py", "--task", source + "row_center/task.py",
+                   "--device", "emulated", "--python", "/nowhere/python"})
+                .code,
+            2);
 }
 
 TEST(VerifyAll, ShowsFiguresOfEachAuthorAndNothingThatAnAuthorWrote) {
