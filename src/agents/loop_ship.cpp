@@ -70,6 +70,9 @@ Result<void> Loop::ship(Optimized& out) {
          .tries = 1},
         Action::drop, begin);
   }
+  if (best())
+    if (std::string note = rounding_note(best()->plan); !note.empty())
+      out.verdict.notes.push_back(std::move(note));
   return {};
 }
 
