@@ -1,5 +1,6 @@
 """Runs the optimizer on a task and leaves a program's folder."""
 
+import ctypes
 import json
 import os
 import shutil
@@ -54,10 +55,19 @@ def keep_library(result, out, device):
         shutil.copyfile(library, target)
 
 
+_libc = ctypes.CDLL(None)
+
+
+def end_with_parent():
+    """Whatever ends this process, the search must not go on without it."""
+    _libc.prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+
+
 def run(words, show):
     process = subprocess.Popen([tool.binary(), *words], env={**tool.environment(), "STITCHCUDA_PROGRESS": "json"},
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
-                               start_new_session=True)  # Ctrl-C is passed on below, once
+                               start_new_session=True,  # Ctrl-C is passed on below, once
+                               preexec_fn=end_with_parent)
     said, lines, out = ["starting"], [], []
 
     def listen():
