@@ -43,8 +43,10 @@ Result<void> Loop::ship(Optimized& out) {
     out.predicted_seconds = best.predicted_seconds;
     out.regions = std::make_shared<const Json>(regions_with_lines(context_, best.plan));
     if (best.judging == Judging::as_shipped) break;
-    auto verdict = contained(
-        [&] { return brains_.verifier->judge(to_ship, Judging::as_shipped, options_.should_stop); });
+    auto verdict = contained([&] {
+      return elsewhere(
+          [&] { return brains_.verifier->judge(to_ship, Judging::as_shipped, options_.should_stop); });
+    });
     // The steps' verdict stands where there is no time for another, or something of ours broke.
     if (!verdict) {
       out.stopped = outcome_of(verdict.error()) == Outcome::interrupted;
