@@ -231,7 +231,8 @@ std::string bench_text(const Json& summary, const Terminal& terminal) {
   };
   for (const auto& [name, score] : summary.at("groups").items()) add(name, score);
   add("all", summary.at("all"));
-  return tasks.render(terminal) + '\n' + scores.render(terminal) + '\n' + times_note(summary) + '\n';
+  return tasks.render(terminal) + '\n' + scores.render(terminal) + '\n' +
+         join(wrapped(times_note(summary), terminal.width), "\n") + '\n';
 }
 
 std::string bench_page(const Json& summary) {
