@@ -80,7 +80,9 @@ Reply<T> Candidate::State::ask(Json request, Read read, int descriptor) {
   process.set_shared_bytes(arena.size() + shared_bytes);
   std::optional<Result<device::GpuLock>> beside_others;
   if (options.device == Device::cuda) beside_others.emplace(device::GpuLock::share());
-  auto outcome = process.ask(request.dump() + "\n", options.time_limit, descriptor);
+  const bool loads = (doing == "load" || doing == "create") && options.load_time_limit.count() > 0;
+  auto outcome =
+      process.ask(request.dump() + "\n", loads ? options.load_time_limit : options.time_limit, descriptor);
   if (auto* failure = std::get_if<Failure>(&outcome)) return bury<T>(std::move(*failure), doing);
   const Answer& answer = std::get<Answer>(outcome);
   auto broken = [&](std::string_view why) {

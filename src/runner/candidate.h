@@ -35,7 +35,9 @@ struct Options {
   Device device = Device::emulated;
   fs::path python;  // set: the candidate is a Python file, run by this interpreter
   std::chrono::milliseconds time_limit{60'000};  // for one request; whoever takes longer is killed
-  int64_t memory_limit = 0;                      // of host memory in bytes; 0: half of the machine's
+  // For load and create, where a Python file compiles its kernels; 0: the same.
+  std::chrono::milliseconds load_time_limit{0};
+  int64_t memory_limit = 0;  // of host memory in bytes; 0: half of the machine's
   ThreadOrder order = ThreadOrder::forward;
   uint64_t order_seed = 1;  // of the shuffled order
   bool address_sanitizer = false;
