@@ -96,6 +96,9 @@ def measure(document, state, inputs, errors, floor, native, device, probes, seed
     operands = {}
     for (owner, slot), shares in meter.table("operand", len(groups), probes).items():
         operands.setdefault(owner, {"module": modules.get(owner, ""), "slots": []})["slots"].append({"slot": slot, "shares": shares})
+    for node in document["nodes"]:  # a batch norm that is folded into the product before it leaves its own name
+        if node["op"] == "aten.batch_norm.default" and node["args"]["input"]["value"] in operands:
+            operands[node["outputs"][0]["name"]] = {**operands[node["args"]["input"]["value"]], "module": ""}
     values = meter.table("value", len(groups), probes)
     return {"groups": [{"name": name, "outputs": names} for name, names in groups],
             "outputs": {name: {"error": errors[name], "norm": units[name]} for name in results},
