@@ -2,7 +2,6 @@
 
 import copy
 import json
-import math
 import os
 
 import torch
@@ -12,7 +11,7 @@ from .errors import TaskError, first_line
 from .evaluate import evaluate, named
 from .interpret import Unmeasured
 from .reference import native_dtype
-from .roundings import HUGE, measure
+from .roundings import measure
 
 
 class Exported:
@@ -67,11 +66,11 @@ def shares(loaded, exported, inputs, mode, half, floor, probes, seed):
     """The answer, or {"unavailable": why}."""
     try:
         document = exported.need(loaded)
-        errors = own_errors(loaded, inputs, mode, half)
+        own = named(evaluate(loaded, inputs, mode, half, loaded.device, 42)[0])
         state = {**exported.constants, **{name: tensor for name, tensor, _ in loaded.state()}}
         state = {name: tensor.to(loaded.device) for name, tensor in state.items()}
         native = native_dtype(loaded.model, inputs)
-        return measure(document, state, inputs, errors, floor, native, loaded.device, probes, seed)
+        return measure(document, state, inputs, own, floor, native, loaded.device, probes, seed)
     except Unmeasured as reason:
         return {"unavailable": str(reason)}
     except torch.OutOfMemoryError:
@@ -80,15 +79,3 @@ def shares(loaded, exported, inputs, mode, half, floor, probes, seed):
         return {"unavailable": error.message}
     except (RuntimeError, TypeError, NotImplementedError, KeyError, IndexError) as error:  # an operator that can't, this way
         return {"unavailable": f"{type(error).__name__}: {first_line(error)}"}
-
-
-def own_errors(loaded, inputs, mode, half):
-    """{output or update: ‖PyTorch's error in its class‖}."""
-    truth = named(evaluate(loaded, inputs, "float64", half, loaded.device, 42)[0])
-    own = named(evaluate(loaded, inputs, mode, half, loaded.device, 42)[0])
-    errors = {}
-    for name, exact in truth.items():
-        if name in own and exact.is_floating_point() and exact.numel():
-            error = float((own[name].to(exact.device).double() - exact.double()).norm())
-            errors[name] = error if math.isfinite(error) else HUGE
-    return errors

@@ -7,6 +7,7 @@ one place at a time, and is what this is held against.
 """
 
 import math
+import time
 
 import torch
 
@@ -16,6 +17,7 @@ from .tf32 import round_to_tf32
 OWN_GROUPS = 4  # outputs measured one by one; others together
 TF32, FP16, BF16, SCALE = range(4)
 PRECISIONS = ("tf32", "fp16", "bf16")
+LONG = 2.0  # seconds: then every group has had its pass, and there is no other
 HUGE = 1e300  # in place of infinity, which JSON hasn't
 
 
@@ -29,8 +31,8 @@ def rounded(x, precision):
 class Meter:
     """Collects, group by group, Σ (g δ)² for each place and precision, and what a common factor would do."""
 
-    def __init__(self):
-        self.shares, self.largest, self.group = {}, {}, 0
+    def __init__(self, native=torch.float32):
+        self.shares, self.largest, self.group, self.native = {}, {}, 0, native
 
     def touch(self, kind, name, tensor):
         place = (kind, name)
@@ -41,19 +43,21 @@ class Meter:
 
     def add(self, place, gradient, value):
         sums = []
-        for precision in PRECISIONS:
+        for precision in PRECISIONS if self.native == torch.bfloat16 else PRECISIONS[:2]:
             sums.append((gradient * (rounded(value, precision) - value)).square().sum())
+        if len(sums) < len(PRECISIONS):
+            sums.append(64 * sums[TF32])  # three bits less of the same range
         moved = gradient * value
         sums.append((moved.reshape(moved.shape[0], -1) if moved.dim() > 1 else moved.reshape(1, -1)).sum(1).square().sum())
         entry = self.shares[place]
         entry[self.group] = entry.get(self.group, 0) + torch.stack(sums)
 
-    def table(self, kind, groups, passes):
-        """{name: [[tf32, fp16, bf16, scale] of each group]}."""
+    def table(self, kind, passes):
+        """{name: [[tf32, fp16, bf16, scale] of each group]}. passes: by group."""
         out = {}
         for (kind_, name), entry in self.shares.items():
             if kind_ == kind:
-                out[name] = [clean(entry[g] / passes) if g in entry else [0.0] * 4 for g in range(groups)]
+                out[name] = [clean(entry[g] / passes[g]) if g in entry else [0.0] * 4 for g in range(len(passes))]
         return out
 
 
@@ -75,33 +79,44 @@ def clean(tensor):
     return [x if math.isfinite(x) else HUGE for x in tensor.tolist()]
 
 
-def measure(document, state, inputs, errors, floor, native, device, probes, seed):
-    """errors: {output: ‖PyTorch's own error‖}. The answer of the request `roundings`."""
-    meter = Meter()
+def measure(document, state, inputs, own, floor, native, device, probes, seed):
+    """own: {output: PyTorch's, in its class}. The answer of the request `roundings`."""
+    start, meter = time.monotonic(), Meter(native)
     with torch.enable_grad():
         program = Program(document, state, inputs, meter.touch, native, device)
         results = {name: tensor for name, tensor in program.run().items() if tensor.requires_grad and tensor.numel()}
     units = {name: max(float(tensor.detach().norm()), program.units.get(name, 0.0)) for name, tensor in results.items()}
     results = {name: tensor for name, tensor in results.items() if 0 < units[name] < math.inf}
-    errors = {name: min(errors.get(name, 0.0) / units[name], HUGE) for name in results}
+    errors = {name: own_error(own[name], tensor.detach()) / units[name] if name in own else 0.0 for name, tensor in results.items()}
     groups = grouped(results)
     generator = torch.Generator(device or "cpu").manual_seed(seed)
-    for number, (_, names) in enumerate(groups):
-        meter.group = number
-        for _ in range(probes):
+    passes = [0] * len(groups)
+    for _ in range(probes):
+        if passes[0] and time.monotonic() - start > LONG:
+            break
+        for number, (_, names) in enumerate(groups):
+            meter.group = number
             vectors = [probe(results[name], units[name], errors, floor, name, names, generator) for name in names]
-            left = (number, _) != (len(groups) - 1, probes - 1)
-            torch.autograd.backward([results[name] for name in names], vectors, retain_graph=left)
+            torch.autograd.backward([results[name] for name in names], vectors, retain_graph=True)
+            passes[number] += 1
     modules = {entry["name"]: node["module"] for node in document["nodes"] for entry in node["outputs"] if entry}
     operands = {}
-    for (owner, slot), shares in meter.table("operand", len(groups), probes).items():
+    for (owner, slot), shares in meter.table("operand", passes).items():
         operands.setdefault(owner, {"module": modules.get(owner, ""), "slots": []})["slots"].append({"slot": slot, "shares": shares})
-    values = meter.table("value", len(groups), probes)
+    for node in document["nodes"]:  # a batch norm that is folded into the product before it leaves its own name
+        if node["op"] == "aten.batch_norm.default" and node["args"]["input"]["value"] in operands:
+            operands[node["outputs"][0]["name"]] = {**operands[node["args"]["input"]["value"]], "module": ""}
+    values = meter.table("value", passes)
     return {"groups": [{"name": name, "outputs": names} for name, names in groups],
             "outputs": {name: {"error": errors[name], "norm": units[name]} for name in results},
             "values": {name: {"shares": shares, "largest": clean(meter.largest[("value", name)].reshape(1))[0]}
                        for name, shares in values.items()},
             "operands": operands}
+
+
+def own_error(own, exact):
+    error = float((own.to(exact.device).double() - exact).norm())
+    return min(error, HUGE) if error == error else HUGE
 
 
 def grouped(results):

@@ -37,7 +37,7 @@ bool worth_measuring(const Graph& graph, const OptimizeOptions& options) {
   if (options.device != runner::Device::cuda) return cost(graph).total.flops < most_flops_on_a_cpu;
   double elements = 0;
   for (const Value& value : graph.values) elements += static_cast<double>(value.type.elements());
-  return bytes_an_element * elements < 0.5 * static_cast<double>(options.gpu.memory);
+  return bytes_an_element * elements < 0.25 * static_cast<double>(options.gpu.memory);
 }
 
 // What PyTorch multiplies in is what its accuracy asks for, and what rounding does to the outputs is what it

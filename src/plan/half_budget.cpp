@@ -100,8 +100,9 @@ class HalfBudget {
     for (size_t g = 0; g < now.size(); ++g)
       out.expense.cost[g] = std::max(0.0, out.expense.cost[g] - now[g]) + 0 * out.expense.cost[g];
     if (region.technique->rounds_product(context_, all_, region)) add_value(out.expense, node.results[0]);
+    // cuDNN rounds a bias, too. One that was made of a batch norm is no value of the model's.
     if (node.operands.size() > 2 && node.operands[2] != ValueId::none &&
-        region.offer.arithmetic == Arithmetic::half)
+        region.offer.arithmetic == Arithmetic::half && errors_.values.contains(graph_[node.operands[2]].name))
       add_value(out.expense, node.operands[2]);
     // Its own weights and image may not fit fp16, either.
     for (ValueId id : {node.operands[0], node.operands[1], node.results[0]})

@@ -13,7 +13,7 @@ namespace {
 // twice is allowed to each. Not all of them are at the mean.
 constexpr double together_allowed = 2.25;
 // More than this, and one set of weights has to do.
-constexpr double long_seconds = 8;
+constexpr double long_seconds = 2;
 constexpr uint64_t rounding_seed = 0x5eed;
 constexpr int rounding_probes = 2;
 

@@ -203,6 +203,11 @@ class OpenVerifier final : public Verifier {
 
   Result<Json> roundings() override {
     if (!torch_) return work_error("unmeasured", "there is no PyTorch to measure it with");
+    std::optional<MachineShare> share;
+    if (gpu_) {
+      STITCH_TRY(MachineShare taken, take_gpu_memory(task_.graph, task_.signature, gpu_->memory));
+      share.emplace(std::move(taken));
+    }
     return torch_->roundings();
   }
 

@@ -550,12 +550,10 @@ bool ConvCudnn::rounds_product(const plan::Context& context, const plan::Plan& p
   const Node& node = *plan::convolution_in(graph, region);
   const bool bias = node.operands.size() > 2 && node.operands[2] != ValueId::none;
   const bool bias_behind =
-      bias && (node.op == Op::conv_transpose || region.offer.arithmetic == plan::Arithmetic::half_exact_bias);
-  const bool finishes = std::ranges::any_of(region.nodes, [&](int32_t n) {
-    const Op op = graph.nodes[static_cast<size_t>(n)].op;
-    return !plan::is_convolution(op) && op != Op::relu && info(op).family != Family::view;
-  });
-  return bias_behind || finishes || plan.storage[index_of(region.writes[0])].dtype == DType::f32;
+      bias && !has_free_epilogue() &&
+      (node.op == Op::conv_transpose || region.offer.arithmetic == plan::Arithmetic::half_exact_bias);
+  return bias_behind || finishes(graph, region) ||
+         plan.storage[index_of(region.writes[0])].dtype == DType::f32;
 }
 
 Result<RegionCode> ConvCudnn::write_region(const RegionRequest& request) const {
