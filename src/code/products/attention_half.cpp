@@ -19,7 +19,6 @@ constexpr int64_t widest_half = 256, most_packed_queries = 8;
 
 struct HalfTiles {
   int64_t warps, row_tiles, key_tile, group, splits;
-  bool warpgroups = false;
   int64_t rows() const { return 16 * warps * row_tiles; }
 };
 
@@ -46,8 +45,7 @@ int64_t heads_that_share(const RegionRequest& request, const Attention& a) {
   return 1;
 }
 
-// `runs`: eight neighbours in a row of q, k and v lie side by side.
-HalfTiles half_tiles(const Attention& a, const RegionRequest& request, bool runs) {
+HalfTiles half_tiles(const Attention& a, const RegionRequest& request) {
   const int64_t sms = request.context.gpu.sms, wide = std::max(a.width, a.value_width);
   HalfTiles out{4, 2, 64, 1, 1};
   if (a.queries <= most_packed_queries) out.group = heads_that_share(request, a);
@@ -59,30 +57,15 @@ HalfTiles half_tiles(const Attention& a, const RegionRequest& request, bool runs
   if (wide > 128 && all_rows > 64 && heads * divided_up(all_rows, 128) >= sms) out.warps = 8;
   if (all_rows <= 48) out.warps = divided_up(all_rows, 16);
   out.key_tile = std::min(out.key_tile, divided_up(a.keys, 16) * 16);
-  auto panels = [](int64_t width) { return width == 64 || width == 128; };
-  const bool may =
-      request.context.gpu.architecture.wgmma() && panels(a.width) && panels(a.value_width) && runs;
-  if (may && request.region.choice("warpgroups", all_rows > 32) != 0) {
-    out.warpgroups = true;
-    out.warps = all_rows > 64 && heads * divided_up(all_rows, 128) >= 2 * sms ? 8 : 4;
-    out.row_tiles = 1;
-    out.key_tile = 64;
-  }
   out.warps = request.region.choice("warps", out.warps);
-  if (out.warpgroups && out.warps % 4 != 0) out.warps = 4;
-  if (!out.warpgroups) {
-    out.row_tiles = request.region.choice("row_tiles", out.row_tiles);
-    out.key_tile = request.region.choice("key_tile", out.key_tile);
-  }
+  out.row_tiles = request.region.choice("row_tiles", out.row_tiles);
+  out.key_tile = request.region.choice("key_tile", out.key_tile);
   auto fits = [&] {
-    const int64_t bytes =
-        out.warpgroups ? shared_memory::warpgroup_attention(a.width, a.value_width, out.rows())
-                       : shared_memory::half_attention(a.width, a.value_width, out.rows(), out.key_tile);
-    return bytes + shared_memory::declared <= request.context.gpu.shared_per_block;
+    return shared_memory::half_attention(a.width, a.value_width, out.rows(), out.key_tile) +
+               shared_memory::declared <=
+           request.context.gpu.shared_per_block;
   };
-  if (out.warpgroups && !fits()) out.warps = 4;
-  if (out.warpgroups && !fits()) out.warpgroups = false;
-  if (!out.warpgroups && !fits()) out.row_tiles = 1;
+  if (!fits()) out.row_tiles = 1;
   while (!fits() && out.key_tile > 16) out.key_tile = std::max<int64_t>(out.key_tile / 32 * 16, 16);
   while (!fits() && out.warps > 1) --out.warps;
 
@@ -112,8 +95,7 @@ class AttentionHalf final : public ProductTechnique {
     return {{"warps", "warps of a block, 16 queries each", {1, 2, 4, 8}},
             {"row_tiles", "times 16 queries that a warp takes", {1, 2}},
             {"key_tile", "keys in shared memory at a time", {16, 32, 64}},
-            {"splits", "blocks that share the keys of a head", {1, 2, 4, 8, 16, 32, 64}},
-            {"warpgroups", "four warps multiply together, where the GPU has wgmma", {0, 1}}};
+            {"splits", "blocks that share the keys of a head", {1, 2, 4, 8, 16, 32, 64}}};
   }
   plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
     return {0.4 * context.gpu.tensor_fp16, 0.7, 1};
@@ -157,7 +139,7 @@ Result<RegionCode> AttentionHalf::write_region(const RegionRequest& request) con
       return not_for(request.region, "reads fp16 or bf16 as the graph has it");
   const bool runs = lies_in_runs(a.q.at, "i", a.width, 8) && lies_in_runs(a.k.at, "i", a.width, 8) &&
                     lies_in_runs(a.v.at, "i", a.value_width, 8);
-  const HalfTiles tiles = half_tiles(a, request, runs);
+  const HalfTiles tiles = half_tiles(a, request);
   const bool out_pairs = lies_in_runs(a.out, "i", a.value_width, 2);
   const bool mask_runs =
       a.mask && a.mask->place->dtype == DType::boolean && lies_in_runs(a.mask->at, "key", a.keys, 16);
@@ -166,13 +148,10 @@ Result<RegionCode> AttentionHalf::write_region(const RegionRequest& request) con
       "  static constexpr bool runs = {}, out_pairs = {}, mask_runs = {};\n",
       tiles.warps, tiles.row_tiles, tiles.key_tile, tiles.group, tiles.splits, runs, out_pairs, mask_runs);
   const int64_t partial = tiles.splits > 1 ? tiles.splits * a.heads * a.queries * (a.value_width + 2) : 0;
-  std::string idea = format("Online softmax over tiles of {} keys on tensor cores{}.", tiles.key_tile,
-                            tiles.warpgroups ? ", four warps together" : "");
+  std::string idea = format("Online softmax over tiles of {} keys on tensor cores.", tiles.key_tile);
   if (tiles.group > 1) idea += format(" A block has {} heads of q that share k and v.", tiles.group);
   if (tiles.splits > 1) idea += format(" {} blocks share the keys; a second pass combines.", tiles.splits);
-  return write_heads(request, a, parts, tiles.warpgroups ? "attention_warpgroup.h" : "attention_half.h",
-                     tiles.warpgroups ? "enqueue_warpgroup_attention" : "enqueue_half_attention", idea, more,
-                     partial);
+  return write_heads(request, a, parts, "attention_half.h", "enqueue_half_attention", idea, more, partial);
 }
 
 const Technique& attention_half() {

@@ -180,14 +180,6 @@ std::vector<Case> half_attention_cases() {
   all.back().graph.replace(all.back().graph.find("scale=0.2"), 9, "scale=-0.2");
   sized("bfloat_split_relu", 3, 70, 16, 8, " weights=\"relu\"", {{"splits", 4}, {"key_tile", 16}});
   sized("bfloat_split_causal", 40, 70, 16, 24, " causal=true", {{"splits", 3}, {"key_tile", 16}});
-  // Four warps together, on a GPU that has that.
-  sized("bfloat_warpgroups", 130, 150, 64, 64, " causal=true", {{"warps", 8}});
-  sized("bfloat_warpgroups_split", 40, 260, 64, 128, "", {{"splits", 2}});
-  add("half_warpgroups_mask",
-      "input %q : f32[2,70,128]\ninput %k : f32[2,144,128]\ninput %v : f32[2,144,64]\ninput %m : "
-      "bool[70,144]\n"
-      "%o = attention(%q, %k, %v, %m) scale=0.05 : f32[2,70,64]\noutput %o\n",
-      "f16");
   // A step of decoding: heads that share k and v, by the node or by a view, and blocks that share the keys.
   add("bfloat_decode",
       "input %q : f32[2,6,1,32]\ninput %k : f32[2,2,100,32]\ninput %v : f32[2,2,100,32]\ninput %m : "

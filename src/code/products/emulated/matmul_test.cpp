@@ -158,35 +158,9 @@ const Form more_forms[] = {
      "input %a : f64[17,30]\ninput %b : f64[30,18]\n%y = matmul(%a, %b) : f64[17,18]\noutput %y\n"},
 };
 
-std::vector<Case> matmul_cases() {
+// Tensors of 16 bits: a residual that the library adds, an epilogue in place, thin products.
+std::vector<Case> half_matmul_cases() {
   std::vector<Case> all;
-  for (auto [technique, name] : {std::pair{"matmul.plain", "plain"}, std::pair{"matmul.cublaslt", "lt"},
-                                 std::pair{"matmul.split_half", "split"}})
-    for (const Form& form : forms) all.push_back({format("{}_{}", name, form.name), technique, form.graph});
-  for (const Form& form : scaled_forms) {
-    all.push_back({format("lt_scaled_{}", form.name), "matmul.cublaslt", form.graph});
-    all.push_back({.name = format("split_scaled_{}", form.name),
-                   .technique = "matmul.split_half",
-                   .graph = form.graph,
-                   .choices = {{"chunks", 2}, {"side_by_side", 0}},
-                   .tolerance = 2e-6});
-  }
-  for (const Form& form : thin_forms)
-    all.push_back({format("vector_{}", form.name), "matmul.vector", form.graph});
-  const Form outer_forms[] = {
-      {"linear",
-       "input %x : f32[33,1]\nparameter %w : f32[70,1]\nparameter %b : f32[70]\n"
-       "%a = linear(%x, %w, %b) : f32[33,70]\n%y = elu(%a) : f32[33,70]\noutput %y\n"},
-      {"batched",
-       "input %a : f32[5,7,1]\ninput %b : f32[5,1,9]\n%y = matmul(%a, %b) : f32[5,7,9]\noutput %y\n"},
-      {"strided",
-       "input %a : f32[20,1]{1,20}\ninput %b : f32[1,18]\n%y = matmul(%a, %b) : f32[20,18]\noutput %y\n"}};
-  for (const Form& form : outer_forms)
-    all.push_back({format("outer_{}", form.name), "matmul.outer", form.graph});
-  for (const Form& form : more_forms)
-    all.push_back({format("plain_{}", form.name), "matmul.plain", form.graph});
-
-  // Tensors of 16 bits: a residual that the library adds, an epilogue in place, thin products.
   for (std::string type : {"f16", "bf16"}) {
     auto typed = [&](std::string name, std::string technique, std::string graph) {
       for (size_t at = 0; (at = graph.find("TYPE", at)) != std::string::npos;) graph.replace(at, 4, type);
@@ -217,6 +191,36 @@ std::vector<Case> matmul_cases() {
           "input %x : TYPE[1,5000]\nparameter %w : TYPE[9,5000]\n%y = linear(%x, %w) : TYPE[1,9]\noutput "
           "%y\n");
   }
+  return all;
+}
+
+std::vector<Case> matmul_cases() {
+  std::vector<Case> all;
+  for (auto [technique, name] : {std::pair{"matmul.plain", "plain"}, std::pair{"matmul.cublaslt", "lt"},
+                                 std::pair{"matmul.split_half", "split"}})
+    for (const Form& form : forms) all.push_back({format("{}_{}", name, form.name), technique, form.graph});
+  for (const Form& form : scaled_forms) {
+    all.push_back({format("lt_scaled_{}", form.name), "matmul.cublaslt", form.graph});
+    all.push_back({.name = format("split_scaled_{}", form.name),
+                   .technique = "matmul.split_half",
+                   .graph = form.graph,
+                   .choices = {{"chunks", 2}, {"side_by_side", 0}},
+                   .tolerance = 2e-6});
+  }
+  for (const Form& form : thin_forms)
+    all.push_back({format("vector_{}", form.name), "matmul.vector", form.graph});
+  const Form outer_forms[] = {
+      {"linear",
+       "input %x : f32[33,1]\nparameter %w : f32[70,1]\nparameter %b : f32[70]\n"
+       "%a = linear(%x, %w, %b) : f32[33,70]\n%y = elu(%a) : f32[33,70]\noutput %y\n"},
+      {"batched",
+       "input %a : f32[5,7,1]\ninput %b : f32[5,1,9]\n%y = matmul(%a, %b) : f32[5,7,9]\noutput %y\n"},
+      {"strided",
+       "input %a : f32[20,1]{1,20}\ninput %b : f32[1,18]\n%y = matmul(%a, %b) : f32[20,18]\noutput %y\n"}};
+  for (const Form& form : outer_forms)
+    all.push_back({format("outer_{}", form.name), "matmul.outer", form.graph});
+  for (const Form& form : more_forms)
+    all.push_back({format("plain_{}", form.name), "matmul.plain", form.graph});
 
   plan::Storage half{DType::f16, {}}, brain{DType::bf16, {}};
   std::string linear = forms[0].graph, batched = forms[8].graph;
@@ -324,6 +328,7 @@ std::vector<Case> matmul_cases() {
 }
 
 PRODUCT_CASES(Matmul, matmul_cases());
+PRODUCT_CASES(HalfMatmul, half_matmul_cases());
 
 }  // namespace
 }  // namespace stitch::code

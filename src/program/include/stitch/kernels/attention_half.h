@@ -129,14 +129,36 @@ struct HalfBlock {
   __device__ __forceinline__ Index next_kept(uint64_t (&kept)[2][kept_rows],
                                              const typename H::Mask* __restrict__ mask, Index key0,
                                              int parity) const {
-    if (H::masking == Masking::keeping && key0 < last_key) {
+    if constexpr (H::masking == Masking::keeping) {
+      if (key0 >= last_key) {
+        __syncthreads();
+        return key0;
+      }
       for (; key0 < last_key; key0 += H::key_tile) {
         bool any = false;
-        for (int row = static_cast<int>(threadIdx.x); row < rows; row += threads) {
-          const uint64_t bits =
-              row0 + row < all_rows ? kept_keys<H, vectors>(mask, head_of(row), query_of(row), key0) : 0;
-          kept[parity][row % kept_rows] = bits;
-          any |= bits != 0;
+        if constexpr (vectors && H::mask_runs) {
+          for (int row = static_cast<int>(threadIdx.x); row < rows; row += threads) {
+            const uint64_t bits =
+                row0 + row < all_rows ? kept_keys<H, true>(mask, head_of(row), query_of(row), key0) : 0;
+            kept[parity][row % kept_rows] = bits;
+            any |= bits != 0;
+          }
+        } else {
+          // A warp a row, a lane a key.
+          const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll 4
+          for (int row = static_cast<int>(threadIdx.x) / 32; row < rows; row += threads / 32) {
+            uint64_t bits = 0;
+#pragma unroll
+            for (int i = 0; i < H::key_tile; i += 32) {
+              const Index key = key0 + i + lane;
+              const bool keeps = row0 + row < all_rows && i + lane < H::key_tile && key < H::keys &&
+                                 mask[H::mask(head_of(row), query_of(row), key)];
+              bits |= uint64_t{__ballot_sync(0xffffffffu, keeps)} << i;
+            }
+            if (lane == 0) kept[parity][row % kept_rows] = bits;
+            any |= bits != 0;
+          }
         }
         if (__syncthreads_or(any)) break;
       }
