@@ -20,6 +20,7 @@ const plan::Catalogue& catalogue() {
       &conv_transposed(),        // transposed, in FP32 or with few products
       &conv_pointwise(),         // kernels of one pixel
       &conv_vector(),            // … over a few pixels in all
+      &conv_pixel(),             // … over images of one pixel
       &conv_depthwise(),         //
       &conv_cudnn_graph(),       // channels last, with all that follows
       &conv_cudnn(),             // convolutions in general

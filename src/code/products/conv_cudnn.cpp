@@ -23,6 +23,19 @@ namespace stitch::code {
 
 namespace {
 
+// What a convolution with a bias is added to before a ReLU, or before nothing: cuDNN's call has that, too.
+// None: there is more to do, or something else.
+ValueId residual_of(const Graph& graph, const Parts& parts) {
+  const Node& product = *parts.product;
+  const bool bias = product.operands.size() > 2 && product.operands[2] != ValueId::none;
+  if (!bias || product.op != Op::conv || parts.after.empty() || parts.after.size() > 2) return ValueId::none;
+  const Node& add = *parts.after[0];
+  const ValueId own = product.results[0];
+  if (add.op != Op::add || (parts.after.size() == 2 && parts.after[1]->op != Op::relu)) return ValueId::none;
+  const ValueId other = add.operands[add.operands[0] == own ? 1 : 0];
+  return other != own && graph.type(other).shape == graph.type(own).shape ? other : ValueId::none;
+}
+
 // Everything about one region, in the order in which it is decided.
 class Writer {
  public:
@@ -56,8 +69,9 @@ class Writer {
           "  if ({0}_convolution.fused()) return STITCH_OK;\n  // cuDNN has no engine for all of it.\n",
           request_.name, x, weight, result_, join(operands, ", "));
     } else {
-      body_ += format("  STITCH_OK_OR_RETURN({}_convolution.enqueue({}, {}, {}, stream));\n", request_.name,
-                      x, weight, result_);
+      if (residual_) signature_.read(*residual_);
+      body_ += format("  STITCH_OK_OR_RETURN({}_convolution.enqueue({}, {}, {}, stream{}));\n", request_.name,
+                      x, weight, result_, residual_ ? ", " + residual_->pointer : "");
     }
     finish();
     return std::move(code_);
@@ -125,6 +139,7 @@ class Writer {
                        request_.region.offer.arithmetic == plan::Arithmetic::half_exact_bias;
     in_library_ = fits && (direct_ || type_ == DType::f32) && !rounds_bias;
     finishes_ = !direct_ || !in_library_;
+    if (!in_library_ && !as_graph_ && take_residual()) in_library_ = true, finishes_ = false;
     if (as_graph_ && direct_ && !is_exact()) graph_ = graph_epilogue_of(request_, parts_, c_);
     if (graph_) in_library_ = false, finishes_ = true;
     if (!in_library_) library_ = {};
@@ -140,6 +155,22 @@ class Writer {
     checks_alignment(direct_, *out.place);
     if (graph_)
       for (const Place* place : graph_->places) checks_alignment(true, *place);
+  }
+
+  // Bias, residual and ReLU by the library's own call, where everything lies as it takes it.
+  bool take_residual() {
+    const ValueId value = residual_of(request_.graph, parts_);
+    if (value == ValueId::none || !direct_ || !last_ ||
+        (type_ != DType::f32 && request_.region.offer.arithmetic == plan::Arithmetic::half_exact_bias))
+      return false;
+    auto residual = find_view(request_, value), bias = find_view(request_, parts_.product->operands[2]);
+    if (!residual || !matches(*residual, type_) || !bias || !is_weight(bias->place) || !bias->contiguous() ||
+        bias->offset != 0)
+      return false;
+    residual_ = residual->place;
+    library_ = {parts_.after.size() == 2 ? LibraryEpilogue::relu : LibraryEpilogue::none, *bias};
+    checks_alignment(true, *residual_);
+    return true;
   }
 
   void checks_alignment(bool direct, const Place& place) {
@@ -340,6 +371,7 @@ class Writer {
   const RegionRequest& request_;
   const bool as_graph_;
   std::optional<GraphEpilogue> graph_;
+  const Place* residual_ = nullptr;  // that the library adds
   Parts parts_;
   Convolution c_;
   Epilogue epilogue_;
@@ -404,6 +436,11 @@ class ConvCudnn : public ProductTechnique {
   }
   // Does a pass over the result follow?
   virtual bool finishes(const Graph& graph, const plan::Region& region) const {
+    auto parts = parts_of(graph, region, convolution_ops);
+    if (parts && region.offer.order == plan::Order::channels_last &&
+        region.offer.arithmetic != plan::Arithmetic::half_exact_bias &&
+        residual_of(graph, *parts) != ValueId::none)
+      return false;
     return std::ranges::any_of(region.nodes, [&](int32_t n) {
       const Op op = graph.nodes[static_cast<size_t>(n)].op;
       return !plan::is_convolution(op) && op != Op::relu && info(op).family != Family::view;
@@ -425,6 +462,17 @@ class ConvCudnnGraph final : public ConvCudnn {
     return "a convolution and its epilogue as one operation graph of cuDNN's, channels last";
   }
   std::vector<plan::Offer> offers(const plan::Context& context, const plan::Region& region) const override;
+  // Engines for graphs are compiled when a program is created, 0.3 to 3 s each (H200): for epilogues that
+  // cuDNN's own call hasn't, behind images so large that another pass over them shows.
+  bool suits(const plan::Context& context, const plan::Region& region, const plan::Offer&) const override {
+    constexpr int64_t large = int64_t{3} << 20;
+    const Graph& graph = context.graph;
+    auto parts = parts_of(graph, region, convolution_ops);
+    if (!parts || graph.type(parts->product->results[0]).elements() < large) return false;
+    const bool plain =
+        std::ranges::all_of(parts->after, [](const Node* node) { return node->op == Op::relu; });
+    return !plain && residual_of(graph, *parts) == ValueId::none;
+  }
   // The steps that lay images out channels last bring it in.
   plan::Entry entry() const override { return plan::Entry::given; }
   std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {

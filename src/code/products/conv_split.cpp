@@ -201,6 +201,10 @@ bool ConvSplitHalf::suits(const plan::Context& context, const plan::Region& regi
   // Large NCHW results: all that cuDNN's product gains is lost to transposing them.
   if (offer.rounds_to_half())
     return c.channels_in <= few_channels && c.dims >= 2 && graph.type(node.results[0]).elements() >= large;
+  // First layers: even with three products ours takes half the time of cuDNN's tensor cores.
+  if (context.numerics != Numerics::strict && c.channels_in <= 4 && c.dims >= 2 && c.taps() > 1 &&
+      c.taps() <= 49)
+    return true;
   // Where PyTorch stays in FP32.
   if (context.numerics == Numerics::strict || context.rounding.may_lose_bits(graph.number_of(node)))
     return false;

@@ -30,6 +30,7 @@ const Technique& matmul_split_half();
 const Technique& matmul_outer();
 const Technique& matmul_vector();
 const Technique& conv_plain();
+const Technique& conv_pixel();
 const Technique& conv_cudnn();
 const Technique& conv_cudnn_graph();
 const Technique& conv_split_half();

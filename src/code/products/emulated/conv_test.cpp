@@ -462,6 +462,17 @@ std::vector<Case> conv_cases() {
                    .offer = {plan::Arithmetic::half, plan::Order::channels_last},
                    .storage = {{"x", half_last}, {"r", half_last}, {"y", half_last}},
                    .tolerance = 2e-3});
+    if (form.name == std::string("residual"))
+      for (bool half : {true, false})
+        all.push_back({.name = half ? "library_residual_half" : "library_residual_tf32",
+                       .technique = "conv.cudnn",
+                       .graph = text,
+                       .offer = {half ? plan::Arithmetic::half : plan::Arithmetic::by_class,
+                                 plan::Order::channels_last},
+                       .storage = {{"x", half ? half_last : last},
+                                   {"r", half ? half_last : last},
+                                   {"y", half ? half_last : last}},
+                       .tolerance = 2e-3});
     all.push_back({.name = format("graph_{}_tf32", form.name),
                    .technique = "conv.cudnn_graph",
                    .graph = text,
@@ -476,6 +487,16 @@ std::vector<Case> conv_cases() {
                           "%y = hardswish(%c) : f32[2,16,5,4]\noutput %y\n",
                  .offer = {plan::Arithmetic::half, plan::Order::channels_last},
                  .storage = {{"y", half_last}},
+                 .tolerance = 2e-3});
+  const char* pixel =
+      "input %x : f32[6,37,1,1]\nparameter %w : f32[10,37,1,1]\nparameter %b : f32[10]\n"
+      "%c = conv(%x, %w, %b) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[6,10,1,1]\n"
+      "%y = hardsigmoid(%c) : f32[6,10,1,1]\noutput %y\n";
+  all.push_back({"pixel", "conv.pixel", pixel, Numerics::strict});
+  all.push_back({.name = "pixel_half",
+                 .technique = "conv.pixel",
+                 .graph = pixel,
+                 .storage = {{"x", half_last}, {"y", half_last}},
                  .tolerance = 2e-3});
   all.push_back({"plain_double", "conv.plain",
                  "input %x : f64[1,2,4]\nparameter %w : f64[3,2,2]\n"

@@ -8,6 +8,8 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -28,6 +30,7 @@ class Cudnn {
   Cudnn(const Cudnn&) = delete;
   Cudnn& operator=(const Cudnn&) = delete;
   ~Cudnn() {
+    for (cudnnHandle_t builder : builders_) (void)cudnnDestroy(builder);
     if (handle_) (void)cudnnDestroy(handle_);
   }
   StitchStatus create() {
@@ -43,19 +46,27 @@ class Cudnn {
     std::function<StitchStatus()> finish;
   };
   void add(Pending pending) { pending_.push_back(std::move(pending)); }
+  // Who has an engine like this already: the first that asked, by what it asked for.
+  const void* first_of(const std::string& key, const void* asks) {
+    return engines_.try_emplace(key, asks).first->second;
+  }
   StitchStatus settle() {
     int device = 0;
     STITCH_CUDA(cudaGetDevice(&device));
-    std::atomic<size_t> next = 0;
-    auto work = [&] {
-      cudnnHandle_t own = nullptr;
-      if (cudaSetDevice(device) != cudaSuccess || cudnnCreate(&own) != CUDNN_STATUS_SUCCESS) return;
-      for (size_t i; (i = next++) < pending_.size();) pending_[i].build(own);
-      (void)cudnnDestroy(own);
-    };
     const size_t most = std::max<size_t>(1, std::min<size_t>(std::thread::hardware_concurrency(), 16));
+    while (builders_.size() < std::min(most, pending_.size())) {
+      cudnnHandle_t builder = nullptr;
+      STITCH_CUDNN(cudnnCreate(&builder));
+      builders_.push_back(builder);  // for as long as what it built may be used
+    }
+    std::atomic<size_t> next = 0;
+    auto work = [&](cudnnHandle_t builder) {
+      if (cudaSetDevice(device) != cudaSuccess) return;
+      for (size_t i; (i = next++) < pending_.size();) pending_[i].build(builder);
+    };
     std::vector<std::thread> threads;
-    for (size_t i = 0; i < std::min(most, pending_.size()); ++i) threads.emplace_back(work);
+    for (size_t i = 0; i < std::min(builders_.size(), pending_.size()); ++i)
+      threads.emplace_back(work, builders_[i]);
     for (std::thread& thread : threads) thread.join();
     for (Pending& pending : pending_) STITCH_OK_OR_RETURN(pending.finish());
     pending_.clear();
@@ -66,7 +77,9 @@ class Cudnn {
 
  private:
   cudnnHandle_t handle_ = nullptr;
+  std::vector<cudnnHandle_t> builders_;
   std::vector<Pending> pending_;
+  std::map<std::string, const void*> engines_;
 };
 
 struct ConvolutionSpec {
@@ -83,7 +96,8 @@ struct ConvolutionSpec {
   bool search = false;  // proposals are timed instead of guessed
 };
 
-// y = relu(conv(x, w) + bias), or the transposed convolution. Pointers are aligned to 16 bytes.
+// y = relu(conv(x, w) + bias + z), or the transposed convolution. z: none, or an image like y, which only a
+// convolution with a bias takes. Pointers are aligned to 16 bytes.
 class Convolution {
  public:
   Convolution() = default;
@@ -137,7 +151,8 @@ class Convolution {
     return spec.transposed ? choose_transposed(spec) : choose_forward(spec);
   }
 
-  StitchStatus enqueue(const void* x, const void* w, void* y, cudaStream_t stream) const {
+  StitchStatus enqueue(const void* x, const void* w, void* y, cudaStream_t stream,
+                       const void* z = nullptr) const {
     const float one = 1.0f, zero = 0.0f;
     cudnnHandle_t handle = library_->handle();
     STITCH_CUDNN(cudnnSetStream(handle, stream));
@@ -149,7 +164,8 @@ class Convolution {
       if (bias_) {
         cudnnStatus_t status = cudnnConvolutionBiasActivationForward(
             handle, &one, input_, x, filter_, w, operation_, algorithm_, library_->workspace.data(),
-            workspace_bytes_, &zero, output_, y, bias_shape_, bias_, activation_, output_, y);
+            workspace_bytes_, z ? &one : &zero, output_, z ? z : y, bias_shape_, bias_, activation_, output_,
+            y);
         if (status == CUDNN_STATUS_SUCCESS) return STITCH_OK;
         // Not every algorithm has a fused form: then bias and ReLU come after it.
         if (status != CUDNN_STATUS_NOT_SUPPORTED)
@@ -159,6 +175,7 @@ class Convolution {
                                            library_->workspace.data(), workspace_bytes_, &zero, output_, y));
     }
     if (bias_) STITCH_CUDNN(cudnnAddTensor(handle, &one, bias_shape_, bias_, &one, output_, y));
+    if (z) STITCH_CUDNN(cudnnAddTensor(handle, &one, output_, z, &one, output_, y));
     if (relu_) STITCH_CUDNN(cudnnActivationForward(handle, activation_, &one, output_, y, &zero, output_, y));
     return STITCH_OK;
   }

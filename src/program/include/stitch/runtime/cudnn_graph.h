@@ -91,18 +91,20 @@ class FusedConvolution {
     operand_count_ = operands.size();
     if (steps_.size() > most_steps || operand_count_ > most_operands)
       return fail(STITCH_UNSUPPORTED, "cuDNN: an epilogue of %d steps", static_cast<int>(steps_.size()));
+    first_ = static_cast<const FusedConvolution*>(library.first_of(key_of(spec, operands), this));
+    if (first_ != this) return STITCH_OK;
     library.add(
         {[this, spec, operands](cudnnHandle_t handle) { status_ = plan_graph(handle, spec, operands); },
          [this, spec] { return finish(spec); }});
     return STITCH_OK;
   }
 
-  bool fused() const { return fused_; }
+  bool fused() const { return first_->fused_; }
 
   // operands: as many as were told, in that order.
   StitchStatus enqueue(const void* x, const void* w, void* y, std::initializer_list<const void*> operands,
                        cudaStream_t stream) const {
-    if (!fused_) return convolution_.enqueue(x, w, y, stream);
+    if (!fused()) return first_->convolution_.enqueue(x, w, y, stream);
     std::array<const void*, 3 + most_operands + most_steps> pointers;
     std::array<int64_t, 3 + most_operands + most_steps> ids;
     int64_t count = 0;
@@ -127,7 +129,7 @@ class FusedConvolution {
     STITCH_OK_OR_RETURN(
         pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, library_->workspace.data()));
     STITCH_OK_OR_RETURN(pack.finalize());
-    STITCH_CUDNN(cudnnBackendExecute(library_->handle(), plan_.get(), pack.get()));
+    STITCH_CUDNN(cudnnBackendExecute(library_->handle(), first_->plan_.get(), pack.get()));
     return STITCH_OK;
   }
 
@@ -212,6 +214,28 @@ class FusedConvolution {
     if (second) STITCH_OK_OR_RETURN(out.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *second));
     STITCH_OK_OR_RETURN(out.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y));
     return out.finalize();
+  }
+
+  // All that an engine depends on.
+  std::string key_of(const ConvolutionSpec& spec, const std::vector<FusedOperand>& operands) const {
+    std::string out;
+    auto add = [&](double number) { out += std::to_string(number) + ' '; };
+    for (int each : {spec.dimensions, spec.batch, spec.channels_in, spec.channels_out, spec.groups,
+                     static_cast<int>(spec.type), static_cast<int>(spec.math), spec.algorithm.index,
+                     static_cast<int>(spec.algorithm.insists)})
+      add(each);
+    for (const int* list :
+         {spec.size_in, spec.size_out, spec.kernel, spec.stride, spec.padding, spec.dilation})
+      for (int d = 0; d < spec.dimensions; ++d) add(list[d]);
+    for (const FusedStep& step : steps_) {
+      for (int each : {static_cast<int>(step.mode), step.first, static_cast<int>(step.kind), step.second})
+        add(each);
+      add(static_cast<double>(step.upper < 1e300 ? step.upper : -1));
+    }
+    for (const FusedOperand& operand : operands)
+      for (int each : {static_cast<int>(operand.type), int{operand.per_sample}, int{operand.per_pixel}})
+        add(each);
+    return out;
   }
 
   // What the graph lacks, the convolution alone has.
@@ -334,11 +358,13 @@ class FusedConvolution {
       return fail(STITCH_UNSUPPORTED, "cuDNN: engine %d of %d", spec.algorithm.index, count);
     // What was told, or the first from there on that can be built.
     const bool insists = spec.algorithm.insists && spec.algorithm.index > 0;
-    for (int i = spec.algorithm.among(count); i < count; ++i) {
+    constexpr int most_tries = 3;
+    const int first = spec.algorithm.among(count);
+    for (int i = first; i < std::min(count, first + most_tries); ++i) {
       const StitchStatus status = build(handle, proposals[static_cast<size_t>(i)]);
       if (status == STITCH_OK || insists) return status;
     }
-    return fail(STITCH_UNSUPPORTED, "cuDNN: none of %d engines takes the graph", count);
+    return fail(STITCH_UNSUPPORTED, "cuDNN: none of the first of %d engines takes the graph", count);
   }
 
   StitchStatus build(cudnnHandle_t handle, const BackendDescriptor& configuration) {
@@ -358,6 +384,7 @@ class FusedConvolution {
   }
 
   Cudnn* library_ = nullptr;
+  const FusedConvolution* first_ = this;  // whose engine it uses: its own, or another's of the same kind
   std::vector<FusedStep> steps_;
   size_t operand_count_ = 0;
   StitchStatus status_ = STITCH_UNSUPPORTED;  // of the graph
