@@ -205,7 +205,8 @@ Json record_of(const BenchTask& task, const Json& answer) {
   if (answer.contains("warnings")) record["warnings"] = answer["warnings"];
   record["reference"] = verdict.value("reference", Json::object());
   record["times"] = word(answer.at("ledger"), "times");
-  for (const char* key : {"seconds_a_call", "floor_seconds", "seconds"}) record[key] = answer.value(key, 0.0);
+  for (const char* key : {"seconds_a_call", "floor_seconds", "seconds", "own_seconds"})
+    record[key] = answer.value(key, 0.0);
   record["baselines"] = Json::object();
   if (verdict.contains("timing")) {
     const Json& timing = verdict["timing"];

@@ -26,8 +26,10 @@ Result<void> Loop::ship(Optimized& out) {
     out.regions =
         std::make_shared<const Json>(plan::to_json(context_, best.plan).value("regions", Json::array()));
     if (best.judging == Judging::as_shipped) break;
-    auto verdict = contained(
-        [&] { return brains_.verifier->judge(to_ship, Judging::as_shipped, options_.should_stop); });
+    auto verdict = contained([&] {
+      return elsewhere(
+          [&] { return brains_.verifier->judge(to_ship, Judging::as_shipped, options_.should_stop); });
+    });
     // The steps' verdict stands where there is no time for another, or something of ours broke.
     if (!verdict) {
       out.stopped = outcome_of(verdict.error()) == Outcome::interrupted;

@@ -59,6 +59,17 @@ Action Loop::take(const Proposal& proposal) {
   }
 }
 
+namespace {
+
+// What the profile found the whole program to be bound by; empty where nothing was measured.
+std::string bottleneck_of(const verifier::Verdict& verdict) {
+  const verifier::GateReport* profile = verdict.gate("profile");
+  if (!profile || !profile->evidence || !profile->evidence->contains("diagnosis")) return "";
+  return word(profile->evidence->at("diagnosis"), "bottleneck");
+}
+
+}  // namespace
+
 // What came back, as the ledger keeps it: of several tries, the last one.
 void Loop::record(Judged& judged, const Draft* draft, const Proposal& proposal, LedgerEntry& entry) const {
   entry.report.reset();
@@ -69,6 +80,7 @@ void Loop::record(Judged& judged, const Draft* draft, const Proposal& proposal, 
       entry.report = *failure;
     } else {
       entry.after = seconds = seconds_without_clock(*draft, *judged.verdict, proposal.predicted_seconds);
+      entry.bottleneck = bottleneck_of(*judged.verdict);
       if (best() && entry.after >= best()->seconds) judged.outcome = Outcome::not_better;
     }
   }
@@ -110,9 +122,10 @@ Loop::Judged Loop::judge(const Draft& draft, const Proposal& proposal) {
   Judged out{.program = scratch_ / format("program{}", programs_++)};
   auto verdict = contained([&]() -> Result<verifier::Verdict> {
     STITCH_CHECK(write_package(out.program, draft.contents));
-    STITCH_TRY(verifier::Verdict given, brains_.verifier->judge(out.program, proposal.judging, [&] {
-      return stopped() || cut_short(proposal);
-    }));
+    STITCH_TRY(verifier::Verdict given, elsewhere([&] {
+                 return brains_.verifier->judge(out.program, proposal.judging,
+                                                [&] { return stopped() || cut_short(proposal); });
+               }));
     require(!given.gates.empty(), "a verdict has gates");
     return given;
   });
@@ -170,8 +183,10 @@ Result<verifier::Verdict> Loop::try_out(const Draft& draft) {
   return contained([&]() -> Result<verifier::Verdict> {
     const fs::path program = scratch_ / format("program{}", programs_++);
     STITCH_CHECK(write_package(program, draft.contents));
-    return brains_.verifier->judge(program, Judging::quickly,
-                                   [&] { return stopped() || (best() && spent()); });
+    return elsewhere([&] {
+      return brains_.verifier->judge(program, Judging::quickly,
+                                     [&] { return stopped() || (best() && spent()); });
+    });
   });
 }
 
@@ -181,7 +196,7 @@ Result<Feedback> Loop::explain(const verifier::Verdict& verdict) {
 }
 
 bool Loop::renew() {
-  auto renewed = contained([&] { return brains_.verifier->renew(); });
+  auto renewed = contained([&] { return elsewhere([&] { return brains_.verifier->renew(); }); });
   if (renewed) tell(ReferenceRenewed{});
   return static_cast<bool>(renewed);
 }

@@ -134,7 +134,10 @@ Result<Optimized> optimize(const OptimizeOptions& asked) {
       given ? std::move(given->context)
             : plan::Context(task->graph, options.gpu, options.numerics, *std::move(facts));
   auto with_account = [&](Result<Optimized> made) {
-    if (made && session) made->llm = std::make_shared<const Json>(session->account().to_json());
+    if (made && session) {
+      made->llm = std::make_shared<const Json>(session->account().to_json());
+      made->own_seconds -= session->account().total().seconds;
+    }
     return made;
   };
   if (!record) return with_account(optimize(*task, context, brains, options, begin));

@@ -61,6 +61,7 @@ struct Optimized {
   bool judged_fully = false;
   Published published;               // where the program is, and what became of files that others had there
   double seconds = 0;                // that all of it took us
+  double own_seconds = 0;            // of them, without builds, runs, the reference and language models
   double seconds_a_call = 0;         // measured, or estimated: as the ledger says
   double floor = 0;                  // seconds a call
   double predicted_seconds = 0;      // a call, by the cost model

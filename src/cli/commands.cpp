@@ -40,6 +40,8 @@ std::span<const CommandRow> all_commands() {
        [](const Options& options, Console& console) { return run_mcp(options.mcp, console); }},
       {"llm", add_llm,
        [](const Options& options, Console& console) { return run_llm(options.llm, console); }},
+      {"write", add_write,
+       [](const Options& options, Console& console) { return run_write(options.write, console); }},
       {"profile", add_profile,
        [](const Options& options, Console& console) { return run_profile(options.profile, console); }},
       {"init", add_init,

@@ -20,6 +20,7 @@
 #include "cli/runs.h"
 #include "cli/show.h"
 #include "cli/verify.h"
+#include "cli/write.h"
 
 namespace CLI {
 class App;
@@ -43,6 +44,7 @@ struct Options {
   PromptsCommand prompts;
   McpCommand mcp;
   LlmCommand llm;
+  WriteCommand write;
   ProfileCommand profile;
   RunsCommand runs;
   MemoryCommand memory;
@@ -75,6 +77,9 @@ void add_verify(CLI::App& app, Options& options);
 void add_receipt(CLI::App& app, Options& options);
 void add_baselines(CLI::App& app, Options& options);
 void add_profile(CLI::App& app, Options& options);
+
+// flags_write.cpp
+void add_write(CLI::App& app, Options& options);
 
 // flags_texts.cpp
 void add_notes(CLI::App& app, Options& options);

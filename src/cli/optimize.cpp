@@ -129,6 +129,7 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   Json json = {{"program", ""},
                {"gpu", options.gpu.name},
                {"seconds", optimized->seconds},
+               {"own_seconds", optimized->own_seconds},
                {"seconds_a_call", optimized->seconds_a_call},
                {"floor_seconds", optimized->floor},
                {"stopped", optimized->stopped},
