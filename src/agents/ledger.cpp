@@ -10,8 +10,11 @@ namespace stitch::agents {
 
 std::string reason(const LedgerEntry& entry) {
   if (entry.kept()) return "";
+  if (entry.report) {
+    const std::string found = entry.report->gate + ": " + entry.report->summary;
+    return entry.note.empty() ? found : found + "; " + entry.note;
+  }
   if (!entry.note.empty()) return entry.note;
-  if (entry.report) return entry.report->gate + ": " + entry.report->summary;
   if (entry.no_verdict) return entry.no_verdict->message;
   return entry.outcome == Outcome::not_better ? "not faster" : std::string(name(entry.outcome));
 }
@@ -87,7 +90,7 @@ std::string table(const Ledger& ledger, const Terminal& terminal) {
               {.header = "predicted", .align = Column::Align::right},
               {.header = bound ? "bound by" : ""},
               {.header = ""},
-              {.header = "", .least = 20, .optional = 1}});
+              {.header = "", .least = 24, .wrap = true}});
   for (const LedgerEntry& entry : ledger.entries)
     rows.add_row({entry.step,
                   entry.after > 0 ? seconds_text(entry.after) : "–",

@@ -40,6 +40,7 @@ class Loop final : private Workbench {
   std::optional<Result<Draft>> revise(const Proposal& proposal);
   void remember(const Judged& judged, const LedgerEntry& entry, std::shared_ptr<const Draft> draft);
   int base_of_revision() const;
+  std::string rounding_note(const plan::Plan& plan) const;
   double seconds_without_clock(const Draft& draft, const verifier::Verdict& verdict, double predicted) const;
   bool renew();
   void keep_costs(const std::string& step, const plan::Plan& plan,

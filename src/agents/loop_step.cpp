@@ -4,6 +4,7 @@
 #include "agents/loop.h"
 #include "base/contained.h"
 #include "base/text.h"
+#include "plan/error_budget.h"
 
 namespace stitch::agents {
 
@@ -85,7 +86,9 @@ void Loop::record(Judged& judged, const Draft* draft, const Proposal& proposal, 
     }
   }
   entry.outcome = judged.outcome;
-  if (entry.outcome == Outcome::not_tried) entry.note = budget_spent();
+  entry.note = entry.outcome == Outcome::not_tried        ? budget_spent()
+               : entry.outcome == Outcome::wrong && draft ? rounding_note(draft->plan)
+                                                          : "";
   entry.tree.push_back({.outcome = entry.outcome,
                         .seconds = seconds,
                         .base = base_,
@@ -93,6 +96,15 @@ void Loop::record(Judged& judged, const Draft* draft, const Proposal& proposal, 
                         .why = reason(entry)});
   tell(AttemptJudged{entry.step, entry.tries, entry.outcome, judged.verdict ? &*judged.verdict : nullptr,
                      judged.program, draft ? &draft->contents : nullptr});
+}
+
+// What a program that is off was expected to be off by, and where.
+std::string Loop::rounding_note(const plan::Plan& plan) const {
+  const std::optional<plan::PlanErrors> errors = plan::errors_of(context_, plan);
+  if (!errors) return {};
+  const std::string where = plan::blame(context_, plan);
+  return format("its rounding was expected to take {:.0f} % of the budget{}", 100 * errors->spent(),
+                where.empty() ? "" : ", most of it in " + where);
 }
 
 // Where nothing is timed, of a program with somebody else's kernels: as predicted, and what it starts more

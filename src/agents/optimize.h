@@ -48,6 +48,9 @@ struct OptimizeOptions {
   bool tune = true;           // settings tried on the GPU after the steps, with at most a third of the budget
   bool quick = false;         // what ships is judged as the steps are, not by every gate
   bool timing = true;         // else only judged, and estimates decide
+  // Results as KernelBench's own evaluator wants them: rounded where PyTorch rounds, within its allclose.
+  bool kernelbench_compatible = false;
+  ShipWeights weights = ShipWeights::automatic;
   std::function<bool()> should_stop;  // then the best so far ships as it is
   EventSink* events = nullptr;
   std::optional<Recording> recording;  // nothing: the run is not kept

@@ -11,6 +11,7 @@
 
 #include "base/format.h"
 #include "base/json.h"
+#include "base/log.h"
 
 namespace stitch {
 
@@ -25,6 +26,11 @@ std::string elapsed(double seconds) {
   if (whole < 60) return format("{:.1f} s", seconds);
   if (whole < 3600) return format("{}:{:02}", whole / 60, whole % 60);
   return format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+// Of an estimate: no tenths.
+std::string duration_text(double seconds) {
+  return seconds < 60 ? format("{:.0f} s", seconds) : elapsed(seconds);
 }
 
 std::string bar(double share, bool utf8) {
@@ -94,6 +100,8 @@ std::string progress_line(const ProgressState& state, const Terminal& terminal) 
   if (state.done > 1 && state.seconds > 1) {
     double rate = static_cast<double>(state.done) / state.seconds;
     line += rate >= 1 ? format("  {:.3g}/s", rate) : format("  {} each", elapsed(1 / rate));
+    if (state.total > state.done)
+      line += format("  about {} left", duration_text(static_cast<double>(state.total - state.done) / rate));
   }
   if (!state.detail.empty()) line += "  " + state.detail;
   return shorten(line, terminal.width - 1, Cut::end, terminal.utf8);
@@ -165,6 +173,7 @@ void Progress::show_below(Below below) {
 
 void Progress::detail(std::string_view text) {
   std::lock_guard lock(mutex_);
+  if (is_logging() && state_.detail != text) log_line(format("{}: {}", state_.label, text));
   state_.detail = text;
 }
 
@@ -174,7 +183,10 @@ void Progress::advance(int64_t count) {
 }
 
 void Progress::say(std::string_view line) {
-  if (quiet_ || machine_reads()) return;
+  if (quiet_ || machine_reads()) {
+    log_line(line);  // else the log has it from the stream
+    return;
+  }
   std::lock_guard lock(mutex_);
   erase();
   out_ << line << '\n' << std::flush;

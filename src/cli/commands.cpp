@@ -46,6 +46,12 @@ std::span<const CommandRow> all_commands() {
        [](const Options& options, Console& console) { return run_profile(options.profile, console); }},
       {"init", add_init,
        [](const Options& options, Console& console) { return run_init(options.init, console); }},
+      {"config", add_config,
+       [](const Options& options, Console& console) { return run_config(options.config, console); }},
+      {"completion", add_completion,
+       [](const Options& options, Console& console) { return run_completion(options.completion, console); }},
+      {"man", add_man,
+       [](const Options& options, Console& console) { return run_man(options.man, console); }},
       {"doctor", add_doctor, [](const Options&, Console& console) { return run_doctor(console); }},
   });
   return commands;

@@ -5,10 +5,13 @@
 #include "cli/bench.h"
 #include "cli/calibrate.h"
 #include "cli/code.h"
+#include "cli/completion.h"
+#include "cli/config.h"
 #include "cli/doctor.h"
 #include "cli/import.h"
 #include "cli/init.h"
 #include "cli/llm.h"
+#include "cli/man.h"
 #include "cli/mcp.h"
 #include "cli/memory.h"
 #include "cli/notes.h"
@@ -49,6 +52,11 @@ struct Options {
   RunsCommand runs;
   MemoryCommand memory;
   InitCommand init;
+  ConfigCommand config;
+  CompletionCommand completion;
+  ManCommand man;
+  std::string log;  // a file; empty: none
+  bool version = false;
   bool json = false;  // read before the parse, so that its errors are JSON too
 };
 
@@ -87,5 +95,8 @@ void add_prompts(CLI::App& app, Options& options);
 void add_mcp(CLI::App& app, Options& options);
 void add_llm(CLI::App& app, Options& options);
 void add_doctor(CLI::App& app, Options& options);
+void add_config(CLI::App& app, Options& options);
+void add_completion(CLI::App& app, Options& options);
+void add_man(CLI::App& app, Options& options);
 
 }  // namespace stitch

@@ -189,6 +189,21 @@ class Gatherer {
     return true;
   }
 
+  // What is packed when the program is created has to be there by then.
+  Result<void> check_packed(const RegionRequest& request, const RegionCode& code) const {
+    for (const Packed& packed : code.packed)
+      for (const Place& place : request.reads) {
+        if (!packed.fill || std::ranges::count(packed.fill->arguments, place.pointer) == 0) continue;
+        for (size_t r = 0; r < plan_.regions.size(); ++r)
+          if (std::ranges::count(plan_.regions[r].writes, place.value) > 0 && parts_.constant[r]) return {};
+        return at(
+            request.name,
+            user_error("technique", format("{} packs '{}', which is made anew in every run",
+                                           request.region.technique->name(), graph_[place.value].name)));
+      }
+    return {};
+  }
+
   Result<void> write_region(size_t r) {
     const plan::Region& region = plan_.regions[r];
     const Technique& technique = technique_of(region);
@@ -196,6 +211,7 @@ class Gatherer {
     if (sources_may_miss_ && technique.takes_source() && !region.source) return add(r, request, {});
     STITCH_CHECK(technique.accepts(context_, region));
     STITCH_TRY(RegionCode code, technique.write(request));
+    STITCH_CHECK(check_packed(request, code));
     while (!takes_names(code)) {
       request.name = parts_.region_names[r] = names_.unique(region.name);
       STITCH_TRY(code, technique.write(request));
@@ -208,6 +224,19 @@ class Gatherer {
     parts_.dtypes.push_back(dtypes_of(request));
     parts_.regions.push_back(std::move(code));
     return {};
+  }
+
+  // Else it is packed when the program is created, and its memory is free from then on.
+  bool is_read_by_runs(const std::string& name) const {
+    for (size_t r = 0; r < parts_.regions.size(); ++r) {
+      const RegionCode& code = parts_.regions[r];
+      const bool runs = !parts_.constant[r] && std::ranges::count(code.arguments, name) > 0;
+      if (runs || std::ranges::any_of(code.members, [&](const Member& member) {
+            return std::ranges::count(member.weights, name) > 0;
+          }))
+        return true;
+    }
+    return false;
   }
 
   void lay_out_scratch() {
@@ -225,7 +254,7 @@ class Gatherer {
       for (size_t r = 0; r < plan_.regions.size(); ++r) {
         const plan::Region& region = plan_.regions[r];
         const bool writes = std::ranges::find(region.writes, id) != region.writes.end();
-        if (writes && parts_.constant[r]) {
+        if (writes && parts_.constant[r] && is_read_by_runs(parts_.residents.at(id).name)) {
           lifetime = {lifetime.bytes, 0, last_region};  // nobody else's memory, ever
           break;
         }

@@ -49,6 +49,7 @@ bool compute_stacked_steps_at_once(Graph& graph);
 bool drop_single_reductions(Graph& graph);
 bool pool_weights_of_products(Graph& graph);
 bool pool_before_convolutions(Graph& graph);
+bool fold_batch_norms(Graph& graph);
 bool set_biases_apart(Graph& graph);
 bool move_slices_first(Graph& graph);
 bool give_products_own_views(Graph& graph);

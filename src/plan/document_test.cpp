@@ -89,7 +89,7 @@ TEST_F(PlanDocument, KeepsWhatPyTorchWasSeenToDo) {
 TEST_F(PlanDocument, MayBeEdited) {
   Json edited = to_json(context, made(false));
   Json& second = region_of(edited, "c");
-  ASSERT_EQ(second["technique"], "conv.cudnn");
+  ASSERT_EQ(second["technique"], "conv.cudnn_graph");
   second["technique"] = "conv.plain";
   second["order"] = "row_major";
   second["choices"] = Json::object();
@@ -147,11 +147,11 @@ TEST_F(PlanDocument, IsRefusedInWordsThatSayWhatToDo) {
             std::string::npos);
   EXPECT_NE(edited([](Json& json) {
               region_of(json, "a")["choices"]["speed"] = 9;
-            }).find("conv.cudnn has no knob 'speed' / one of: algorithm, search"),
+            }).find("conv.cudnn_graph has no knob 'speed' / one of: algorithm"),
             std::string::npos);
   EXPECT_NE(edited([](Json& json) {
-              region_of(json, "a")["choices"]["search"] = 7;
-            }).find("search can't be 7 here / one of: 0, 1"),
+              region_of(json, "a")["choices"]["algorithm"] = 777;
+            }).find("algorithm can't be 777 here / one of: 0, 1"),
             std::string::npos);
   EXPECT_NE(edited([](Json& json) {
               region_of(json, "c")["reads"][0]["dtype"] = "f64";

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "plan/constants.h"
 #include "plan/estimate.h"
 #include "plan/grouping.h"
 #include "plan/views.h"
@@ -63,19 +64,42 @@ Result<Plan> fuse_epilogues(const Context& context, Plan plan, const Catalogue&)
 
 namespace {
 
+// A batch norm by given statistics is element by element, too.
+bool element_wise_or_fixed_norm(const Graph& graph, const Region& region) {
+  return std::ranges::all_of(region.nodes, [&](int32_t n) {
+    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    return (node.op == Op::batch_norm && !node.attributes.flag("training")) ||
+           element_wise(graph, {.nodes = {n}});
+  });
+}
+
 // A kernel of its own for a handful of numbers costs its start and nothing else: counters of batches, say.
 bool tiny(const Graph& graph, const Region& region) {
   constexpr int64_t most = 1024;
   auto small = [&](ValueId id) { return graph.type(id).elements() <= most; };
-  return element_wise(graph, region) && std::ranges::all_of(region.reads, small) &&
+  return element_wise_or_fixed_norm(graph, region) && std::ranges::all_of(region.reads, small) &&
          std::ranges::all_of(region.writes, small);
 }
 
+// What is made of weights and runs once, when a program is created, stays apart from what runs with every
+// pass.
+bool makes_constants(const Graph& graph, const std::set<ValueId>& constants, const Region& region) {
+  auto reads_weight = [&](int32_t n) {
+    return std::ranges::any_of(graph.nodes[static_cast<size_t>(n)].operands,
+                               [&](ValueId id) { return id != ValueId::none && graph[id].has_data(); });
+  };
+  return std::ranges::all_of(region.writes, [&](ValueId id) { return constants.contains(id); }) &&
+         (!region.reads.empty() || std::ranges::any_of(region.nodes, reads_weight));
+}
+
 // Tiny regions that don't need each other become one.
-void gather_tiny(const Context& context, Grouping& groups, const Catalogue& catalogue) {
+void gather_tiny(const Context& context, Grouping& groups, const Catalogue& catalogue,
+                 const std::set<ValueId>& constants, bool constant) {
   std::optional<size_t> gathered;
   for (size_t r = 0; r < groups.size(); ++r) {
-    if (!groups.alive(r) || !tiny(context.graph, groups[r])) continue;
+    if (!groups.alive(r) || !tiny(context.graph, groups[r]) ||
+        makes_constants(context.graph, constants, groups[r]) != constant)
+      continue;
     if (!gathered) {
       gathered = r;
       continue;
@@ -143,7 +167,31 @@ Result<Plan> fuse_loops(const Context& context, Plan plan, const Catalogue& cata
       changed = true;
     }
   }
-  gather_tiny(context, groups, catalogue);
+  const std::set<ValueId> constants = constant_values(graph);
+  for (bool constant : {true, false}) gather_tiny(context, groups, catalogue, constants, constant);
+  plan.regions = groups.in_order();
+  return plan;
+}
+
+Result<Plan> fuse_constants(const Context& context, Plan plan, const Catalogue& catalogue) {
+  const Graph& graph = context.graph;
+  const std::set<ValueId> constants = constant_values(graph);
+  Grouping groups(graph, std::move(plan.regions));
+  for (size_t r = groups.size(); r-- > 0;) {
+    if (!element_wise_or_fixed_norm(graph, groups[r])) continue;
+    std::set<size_t> next = groups.consumers(r);
+    if (next.size() != 1 || groups.detour(r, *next.begin())) continue;
+    const size_t consumer = *next.begin();
+    const bool constant =
+        std::ranges::all_of(groups[consumer].writes, [&](ValueId id) { return constants.contains(id); });
+    // In float64, as what is folded into weights is.
+    if (!constant || graph.type(groups[r].writes[0]).dtype != DType::f64) continue;
+    Region both = groups.merged(r, consumer);
+    auto technique = catalogue.plain(context, both);
+    if (!technique || !(*technique)->is_elementwise()) continue;
+    both.technique = *technique;
+    groups.merge(consumer, r, std::move(both));
+  }
   plan.regions = groups.in_order();
   return plan;
 }

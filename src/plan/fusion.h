@@ -10,4 +10,7 @@ Result<Plan> fuse_epilogues(const Context& context, Plan plan, const Catalogue& 
 // Element-wise nodes and reductions, producers into their only consumers, as far as one kernel can go.
 Result<Plan> fuse_loops(const Context& context, Plan plan, const Catalogue& catalogue);
 
+// Chains of element-wise nodes over weights alone: kernels of a program's start, as few as can be.
+Result<Plan> fuse_constants(const Context& context, Plan plan, const Catalogue& catalogue);
+
 }  // namespace stitch::plan

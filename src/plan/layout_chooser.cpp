@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plan/constants.h"
 #include "plan/estimate.h"
 #include "plan/layouts.h"
 
@@ -19,6 +20,7 @@ LayoutChooser::LayoutChooser(const Context& context, const Plan& plan, const Cat
     if (region.technique->may_round_result()) rounded_.insert(region.writes.begin(), region.writes.end());
   }
   fixed_.insert(graph_.outputs.begin(), graph_.outputs.end());
+  fixed_.merge(constant_values(graph_));  // techniques pack weights as they take them
   for (const Update& update : graph_.updates) fixed_.insert(update.value);
 }
 
@@ -34,12 +36,19 @@ const Technique* LayoutChooser::technique_for(const Region& region) const {
   const Technique* own = region.technique;
   if (region.offer.rounds_to_half()) return nullptr;  // done already
   const Offer offer = offer_for(region);
-  if (offers(*own, context_, region, offer)) return own;
-  if (!own->gives_way(context_, region)) return nullptr;
-  for (const Technique* other : catalogue_.all())
-    if (other->kind() == own->kind() && other->entry() == Entry::fast && other->accepts(context_, region) &&
-        offers(*other, context_, region, offer))
-      return other;
+  const bool owns = offers(*own, context_, region, offer), gives_way = own->gives_way(context_, region);
+  if (!owns && !gives_way) return nullptr;
+  // One that takes nothing but channels last, or writes so whatever it reads, is better at it than one that
+  // copies.
+  for (const Technique* other : catalogue_.all()) {
+    if (other == own && owns) return own;
+    if (!gives_way || other->kind() != own->kind() || !other->accepts(context_, region) ||
+        !offers(*other, context_, region, offer))
+      continue;
+    const bool alone =
+        other->takes_any_order() || other->offers(context_, region).front().order == Order::channels_last;
+    if (alone ? other->suits(context_, region, offer) : !owns && other->entry() == Entry::fast) return other;
+  }
   return nullptr;
 }
 
@@ -80,8 +89,9 @@ Plan LayoutChooser::choose() {
 bool LayoutChooser::movable(ValueId id) const {
   const TensorType& type = graph_.type(id);
   auto writer = writer_.find(id);
-  if (writer == writer_.end() || fixed_.contains(id) || type.dtype != DType::f32 || type.rank() < 3 ||
-      type.rank() > 5)
+  const bool narrow = type.dtype == DType::f16 || type.dtype == DType::bf16;
+  if (writer == writer_.end() || fixed_.contains(id) ||
+      (type.dtype != DType::f32 && (wish_.half() || !narrow)) || type.rank() < 3 || type.rank() > 5)
     return false;
   auto takes = [&](size_t r) { return chosen_.contains(r) || follows(r); };
   auto readers = readers_.find(id);
@@ -129,21 +139,23 @@ std::set<ValueId> LayoutChooser::reached(const std::set<ValueId>& row_major) con
 void LayoutChooser::assign(Plan& plan) const {
   const std::set<ValueId> row_major = row_major_values();
   for (ValueId id : reached(row_major))
-    plan.storage[index_of(id)] = {wish_.half() && !keeps_bits(id) ? DType::f16 : DType::f32,
+    plan.storage[index_of(id)] = {wish_.half() && !keeps_bits(id) ? DType::f16 : graph_.type(id).dtype,
                                   channels_last_order(graph_.type(id).rank())};
   if (!wish_.half()) return;
   // Rounded here or by the convolutions that read it, or that wrote it: the same bits.
   for (ValueId id : row_major)
-    if (movable(id) && (only_convolved(id) || is_rounded_already(id)))
+    if (movable(id) && !wish_.full_precision.contains(id) && (only_convolved(id) || is_rounded_already(id)))
       plan.storage[index_of(id)].dtype = DType::f16;
   // Exact until then: less than what TF32 loses before it multiplies.
   for (ValueId id : rounded_)
-    if (!wish_.careful && movable(id)) plan.storage[index_of(id)].dtype = DType::f16;
+    if (!wish_.careful && !wish_.full_precision.contains(id) && movable(id))
+      plan.storage[index_of(id)].dtype = DType::f16;
 }
 
 // What exact convolutions write and read, and no other reads: images have a mean, and what a batch norm
 // takes it out of would keep few of ten bits. Other convolutions round what they read to as many anyway.
 bool LayoutChooser::keeps_bits(ValueId id) const {
+  if (wish_.full_precision.contains(id)) return true;
   const size_t writer = writer_.at(id);
   auto readers = readers_.find(id);
   if (!wish_.careful || chosen_.contains(writer) || readers == readers_.end()) return false;

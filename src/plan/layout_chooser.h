@@ -13,6 +13,7 @@ struct LayoutWish {
   std::set<int32_t> convolutions;                // nodes that may multiply so
   // Convolutions that aren't among them are exact, and what they write keeps all its bits.
   bool careful = false;
+  std::set<ValueId> full_precision;  // values that keep all their bits, channels last or not
 
   bool half() const { return arithmetic != Arithmetic::by_class; }
 };
@@ -48,7 +49,7 @@ class LayoutChooser {
   std::set<ValueId> rounded_;                  // results in FP32 where PyTorch has TF32
   std::map<ValueId, std::vector<size_t>> readers_;
   std::map<ValueId, size_t> writer_;
-  std::set<ValueId> fixed_;  // the caller's
+  std::set<ValueId> fixed_;  // the caller's, and weights
 };
 
 }  // namespace stitch::plan

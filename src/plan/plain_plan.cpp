@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "plan/fusion.h"
+
 namespace stitch::plan {
 
 namespace {
@@ -67,7 +69,7 @@ Result<Plan> plain_plan(const Context& context, const Catalogue& catalogue) {
     STITCH_TRY(region.technique, catalogue.plain(context, region));
     plan.regions.push_back(std::move(region));
   }
-  return plan;
+  return fuse_constants(context, std::move(plan), catalogue);
 }
 
 }  // namespace stitch::plan

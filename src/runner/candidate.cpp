@@ -20,6 +20,7 @@ std::string_view name(FailureKind kind) {
     case FailureKind::crashed: return "crashed";
     case FailureKind::hung: return "hung";
     case FailureKind::out_of_memory: return "out_of_memory";
+    case FailureKind::killed: return "killed";
     case FailureKind::forbidden: return "forbidden";
     case FailureKind::left_early: return "left_early";
     case FailureKind::too_talkative: return "too_talkative";

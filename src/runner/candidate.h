@@ -52,6 +52,7 @@ enum class FailureKind : uint8_t {
   crashed,         // by a signal, or the emulated GPU reported a fault
   hung,            // past the time limit
   out_of_memory,   // past the memory limit
+  killed,          // by the system, though within its limit: most likely for lack of memory
   forbidden,       // a system call the sandbox doesn't allow
   left_early,      // exited by itself, whatever its code
   too_talkative,   // past the limit of what may be printed

@@ -12,8 +12,10 @@
 #include "code/products/conv_phases.h"
 #include "code/products/convolution.h"
 #include "code/products/epilogue.h"
+#include "code/products/graph_epilogue.h"
 #include "code/products/signature.h"
 #include "code/products/techniques.h"
+#include "plan/constants.h"
 #include "plan/estimate.h"
 #include "plan/layouts.h"
 
@@ -24,8 +26,10 @@ namespace {
 // Everything about one region, in the order in which it is decided.
 class Writer {
  public:
-  explicit Writer(const RegionRequest& request)
+  // `as_graph`: with its epilogue as one operation graph of cuDNN's, where everything lies as that takes it.
+  Writer(const RegionRequest& request, bool as_graph)
       : request_(request),
+        as_graph_(as_graph),
         product_(type_name(request.name, "Product")),
         signature_("enqueue_" + request.name) {}
 
@@ -44,8 +48,17 @@ class Writer {
     decide_result();
     std::string x = input(), weight = filter();
     member();
-    body_ += format("  STITCH_OK_OR_RETURN({}_convolution.enqueue({}, {}, {}, stream));\n", request_.name, x,
-                    weight, result_);
+    if (graph_) {
+      std::vector<std::string> operands;
+      for (const Place* place : graph_->places) operands.push_back(place->pointer);
+      body_ += format(
+          "  STITCH_OK_OR_RETURN(\n      {0}_convolution.enqueue({1}, {2}, {3}, {{{4}}}, stream));\n"
+          "  if ({0}_convolution.fused()) return STITCH_OK;\n  // cuDNN has no engine for all of it.\n",
+          request_.name, x, weight, result_, join(operands, ", "));
+    } else {
+      body_ += format("  STITCH_OK_OR_RETURN({}_convolution.enqueue({}, {}, {}, stream));\n", request_.name,
+                      x, weight, result_);
+    }
     finish();
     return std::move(code_);
   }
@@ -55,9 +68,7 @@ class Writer {
     if (view.place->dtype != dtype || view.offset != 0) return false;
     return last_ ? channels_last(c_, view) : dense_nchw(view);
   }
-  bool is_weight(const Place* place) const {
-    return std::ranges::any_of(request_.weights, [&](const Place& weight) { return &weight == place; });
-  }
+  bool is_weight(const Place* place) const { return plan::is_constant(request_.graph, place->value); }
   // Memory of the caller's may be aligned to its elements only.
   bool from_caller(const Place& place) const {
     const Graph& graph = request_.graph;
@@ -114,6 +125,8 @@ class Writer {
                        request_.region.offer.arithmetic == plan::Arithmetic::half_exact_bias;
     in_library_ = fits && (direct_ || type_ == DType::f32) && !rounds_bias;
     finishes_ = !direct_ || !in_library_;
+    if (as_graph_ && direct_ && !is_exact()) graph_ = graph_epilogue_of(request_, parts_, c_);
+    if (graph_) in_library_ = false, finishes_ = true;
     if (!in_library_) library_ = {};
     result_ = out.place->pointer;
     if (!direct_) {
@@ -125,6 +138,8 @@ class Writer {
     }
     signature_.write(*out.place);
     checks_alignment(direct_, *out.place);
+    if (graph_)
+      for (const Place* place : graph_->places) checks_alignment(true, *place);
   }
 
   void checks_alignment(bool direct, const Place& place) {
@@ -139,9 +154,10 @@ class Writer {
     bool direct = matches(c_.x, type_);
     checks_alignment(direct, place);
     if (direct) return place.pointer;
-    // Tensor cores take 8 halves at a time; zeros cost less than the slow path does.
-    if (type_ != DType::f32 && c_.groups == 1 && (!c_.transposed || phases_))
-      padded_ = (c_.channels_in + 7) / 8 * 8;
+    // Tensor cores take 16 bytes at a time; zeros cost less than the slow path does.
+    const int64_t at_once = 16 / size_of(type_);
+    if ((type_ != DType::f32 || graph_) && c_.groups == 1 && (!c_.transposed || phases_))
+      padded_ = (c_.channels_in + at_once - 1) / at_once * at_once;
     int64_t pixels = c_.size_in[0] * c_.size_in[1] * c_.size_in[2];
     std::string name = place.pointer + "_arranged";
     reserve(name, c_.batch * padded_ * pixels, image_comment(padded_, c_.size_in));
@@ -236,8 +252,12 @@ class Writer {
     if (library_.activation == LibraryEpilogue::relu) spec += "  spec.relu = true;\n";
     if (request_.region.choice("search", 0) == 1) spec += "  spec.search = true;\n";
     spec += proposal_spec(code_, request_.region, name);
-    spec += format("  STITCH_OK_OR_RETURN({}.create({}, spec));\n}}", name, request_.cudnn);
-    code_.members.push_back({"stitch::Convolution", name, spec, kept});
+    if (graph_)
+      spec += format("  STITCH_OK_OR_RETURN({}.create(\n      {}, spec,\n      {{{}}},\n      {{{}}}));\n}}",
+                     name, request_.cudnn, join(graph_->steps, ",\n       "), join(graph_->operands, ", "));
+    else
+      spec += format("  STITCH_OK_OR_RETURN({}.create({}, spec));\n}}", name, request_.cudnn);
+    code_.members.push_back({graph_ ? "stitch::FusedConvolution" : "stitch::Convolution", name, spec, kept});
     signature_.member(code_.members.back());
   }
 
@@ -297,14 +317,18 @@ class Writer {
     bool needs_functor = !epilogue_.empty() && (!unaligned_.empty() || (finishes_ && !in_library_));
     if (needs_functor)
       for (const Place* place : epilogue_.places) signature_.read(*place);
-    code_.includes =
-        "#include \"stitch/kernels/conv_arrange.h\"\n#include \"stitch/runtime/cudnn.h\"\n"
-        "#include \"stitch/runtime/tensors.h\"\n";
+    code_.includes = format(
+        "#include \"stitch/kernels/conv_arrange.h\"\n#include \"stitch/runtime/{}.h\"\n"
+        "#include \"stitch/runtime/tensors.h\"\n",
+        graph_ ? "cudnn_graph" : "cudnn");
     code_.libraries = {"cudnn"};
     code_.source = format("// {}{}{}\n// By cuDNN in {}, {}{}; {}_convolution holds the algorithm.\n",
                           describe(c_), epilogue_.summary.empty() ? "" : ", then ", epilogue_.summary,
                           name(type_), last_ ? "channels last" : "channels first",
-                          phases_ ? ", one convolution for all phases" : "", request_.name);
+                          phases_  ? ", one convolution for all phases"
+                          : graph_ ? ", as one operation graph"
+                                   : "",
+                          request_.name);
     if (phases_) code_.source += phases_struct(c_, *phases_, phases_name()) + "\n";
     if (needs_struct) code_.source += convolution_struct(c_, product_) + "\n";
     if (needs_functor) code_.source += epilogue_.definition + "\n";
@@ -314,6 +338,8 @@ class Writer {
   }
 
   const RegionRequest& request_;
+  const bool as_graph_;
+  std::optional<GraphEpilogue> graph_;
   Parts parts_;
   Convolution c_;
   Epilogue epilogue_;
@@ -330,7 +356,7 @@ class Writer {
   RegionCode code_;
 };
 
-class ConvCudnn final : public ProductTechnique {
+class ConvCudnn : public ProductTechnique {
  public:
   std::string_view name() const override { return "conv.cudnn"; }
   std::string_view idea() const override { return "a convolution by cuDNN, bias and ReLU fused"; }
@@ -349,25 +375,100 @@ class ConvCudnn final : public ProductTechnique {
     int64_t elements = 0;
     for (ValueId id : {node.operands[0], node.operands[1], node.results[0]})
       elements += graph.type(id).elements();
-    return static_cast<double>(elements * (region.offer.rounds_to_half() ? 2 : 4));
+    return static_cast<double>(elements * (multiplies_halves(graph, node, region.offer) ? 2 : 4));
   }
   double rearranged_bytes(const plan::Context& context, const plan::Plan& plan,
                           const plan::Region& region) const override;
+  plan::Precision operand_precision(const plan::Context& context, const plan::Region& region) const override {
+    return convolution_precision(context, region);
+  }
+  bool rounds_product(const plan::Context& context, const plan::Plan& plan,
+                      const plan::Region& region) const override;
   plan::Rate rate(const plan::Context& context, const plan::Region& region) const override {
     const GpuSpec& gpu = context.gpu;
     const plan::Offer& offer = region.offer;
     const double kernels = offer == plan::Offer{} ? 1.5 : 1;
-    if (offer.rounds_to_half()) return {gpu.fp16_convolutions, plan::streaming_share, kernels};
+    const Node& node = *plan::convolution_in(context.graph, region);
+    // 32 x 3 x 224² to 64 filters of 7 x 7 takes 200 us, to 16 of 3 x 3 28 us (H200).
+    const int64_t channels = plan::channels_per_group(context.graph, node);
+    const double filled = channels < 8 ? static_cast<double>(channels) / 64 : 1;
+    if (multiplies_halves(context.graph, node, offer))
+      return {filled * gpu.fp16_convolutions, plan::streaming_share, kernels};
     const bool tf32 = context.numerics != Numerics::strict && !is_exact(offer);
     return {tf32 ? gpu.tf32_convolutions : 0.6 * gpu.fp32, plan::streaming_share, kernels};
   }
 
- private:
+ protected:
+  static bool multiplies_halves(const Graph& graph, const Node& node, const plan::Offer& offer) {
+    return offer.rounds_to_half() || graph.type(node.results[0]).dtype != DType::f32;
+  }
+  // Does a pass over the result follow?
+  virtual bool finishes(const Graph& graph, const plan::Region& region) const {
+    return std::ranges::any_of(region.nodes, [&](int32_t n) {
+      const Op op = graph.nodes[static_cast<size_t>(n)].op;
+      return !plan::is_convolution(op) && op != Op::relu && info(op).family != Family::view;
+    });
+  }
   Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
+
+ private:
   Result<RegionCode> write_region(const RegionRequest& request) const override;
 };
 
+// conv.cudnn_graph: the same with all of its epilogue in the kernel, as an operation graph of cuDNN's
+// (runtime/cudnn_graph.h), channels last: biases and residuals are added in FP32, before the result is
+// rounded. Where cuDNN has no engine for the graph when the program is created, it is conv.cudnn.
+class ConvCudnnGraph final : public ConvCudnn {
+ public:
+  std::string_view name() const override { return "conv.cudnn_graph"; }
+  std::string_view idea() const override {
+    return "a convolution and its epilogue as one operation graph of cuDNN's, channels last";
+  }
+  std::vector<plan::Offer> offers(const plan::Context& context, const plan::Region& region) const override;
+  // The steps that lay images out channels last bring it in.
+  plan::Entry entry() const override { return plan::Entry::given; }
+  std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
+    return {proposal_knob()};
+  }
+  bool has_free_epilogue() const override { return true; }
+
+ private:
+  bool finishes(const Graph&, const plan::Region&) const override { return false; }
+  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
+  Result<RegionCode> write_region(const RegionRequest& request) const override {
+    return Writer(request, true).write();
+  }
+};
+
 }  // namespace
+
+Result<void> ConvCudnnGraph::accepts_region(const plan::Context& context, const plan::Region& region) const {
+  STITCH_CHECK(ConvCudnn::accepts_region(context, region));
+  const Graph& graph = context.graph;
+  STITCH_TRY(Parts parts, parts_of(graph, region, convolution_ops));
+  const Convolution c = geometry_of(graph, *parts.product);
+  if (context.numerics == Numerics::strict || c.transposed || c.groups > 1)
+    return not_for(region, "takes convolutions on tensor cores, not transposed, of one group");
+  if (!plan::is_constant(graph, parts.product->operands[1])) return not_for(region, "packs its weight once");
+  constexpr int64_t at_once = 8;
+  const bool padded = graph[parts.product->operands[0]].role != Role::result;
+  if (c.channels_out % at_once != 0 || (c.channels_in % at_once != 0 && !padded))
+    return not_for(region, "takes channels by eights");
+  if (!has_graph_epilogue(graph, region, parts)) return not_for(region, "has no such epilogue");
+  return {};
+}
+
+std::vector<plan::Offer> ConvCudnnGraph::offers(const plan::Context& context,
+                                                const plan::Region& region) const {
+  using plan::Arithmetic, plan::Order;
+  const Node& node = *plan::convolution_in(context.graph, region);
+  if (context.graph.type(node.results[0]).dtype != DType::f32)
+    return {{Arithmetic::by_class, Order::channels_last}};
+  std::vector<plan::Offer> out;
+  for (Arithmetic arithmetic : {Arithmetic::by_class, Arithmetic::half, Arithmetic::half_exact_bias})
+    out.push_back({arithmetic, Order::channels_last});
+  return out;
+}
 
 Result<void> ConvCudnn::accepts_region(const plan::Context& context, const plan::Region& region) const {
   const Graph& graph = context.graph;
@@ -375,6 +476,9 @@ Result<void> ConvCudnn::accepts_region(const plan::Context& context, const plan:
   const Node& node = *parts.product;
   DType dtype = graph.type(node.results[0]).dtype;
   if (dtype == DType::f64) return not_for(region, "has no convolutions of f64");
+  if (!plan::is_constant(graph, node.operands[1]) &&
+      (dtype != DType::f32 || context.numerics == Numerics::half))
+    return not_for(region, "packs its weight once");
   Convolution c = geometry_of(graph, node);
   if (graph.type(node.results[0]).elements() == 0 || graph.type(node.operands[0]).elements() == 0 ||
       c.taps() == 0)
@@ -402,7 +506,11 @@ std::vector<plan::Offer> ConvCudnn::offers(const plan::Context& context, const p
   const Convolution c = geometry_of(graph, node);
   // Channels last it is up to five times slower than in FP32 there (H200, 3 channels to 16).
   const bool slow = c.transposed && c.dims == 3 && c.channels_in < 16;
-  if (graph.type(node.results[0]).dtype != DType::f32 || c.depthwise() || slow) return out;
+  if (c.depthwise() || slow || !plan::is_constant(graph, node.operands[1])) return out;
+  if (graph.type(node.results[0]).dtype != DType::f32) {
+    out.push_back({Arithmetic::by_class, Order::channels_last});
+    return out;
+  }
   for (Arithmetic arithmetic :
        {Arithmetic::by_class, Arithmetic::exact, Arithmetic::half, Arithmetic::half_exact_bias})
     out.push_back({arithmetic, Order::channels_last});
@@ -416,33 +524,51 @@ double ConvCudnn::rearranged_bytes(const plan::Context& context, const plan::Pla
   const Node& node = *plan::convolution_in(graph, region);
   const double in = static_cast<double>(graph.type(node.operands[0]).elements()),
                out = static_cast<double>(graph.type(node.results[0]).elements());
-  const bool finishes = std::ranges::any_of(region.nodes, [&](int32_t n) {
-    const Op op = graph.nodes[static_cast<size_t>(n)].op;
-    return !plan::is_convolution(op) && op != Op::relu && info(op).family != Family::view;
-  });
-  const bool half = region.offer.rounds_to_half();
+  const DType dtype = graph.type(node.results[0]).dtype,
+              type = region.offer.rounds_to_half() ? DType::f16 : dtype;
+  const double bytes = static_cast<double>(size_of(type));
+  const bool finished = finishes(graph, region);
   if (region.offer.order == plan::Order::row_major) {
     // Its tensor cores take channels last: it transposes NCHW images, and transposes the result back.
-    const double transposed = context.numerics != Numerics::strict ? 8 * (in + out) : 0;
-    return transposed + (finishes ? 8 * out : 0);
+    const double transposed = context.numerics != Numerics::strict ? 2 * bytes * (in + out) : 0;
+    return transposed + (finished ? 2 * bytes * out : 0);
   }
   auto ready = [&](ValueId id) {
-    return plan.storage[index_of(id)].dtype == (half ? DType::f16 : DType::f32) &&
-           plan::is_channels_last(graph, plan, id);
+    return plan.storage[index_of(id)].dtype == type && plan::is_channels_last(graph, plan, id);
   };
   const bool x_ready =
       std::ranges::find(region.reads, node.operands[0]) != region.reads.end() && ready(node.operands[0]);
   const bool out_ready = ready(region.writes[0]);
-  const double bytes = half ? 2 : 4;
-  return (x_ready ? 0 : 2 * bytes * in) + (!out_ready || finishes ? 2 * bytes * out : 0);
+  return (x_ready ? 0 : 2 * bytes * in) + (!out_ready || finished ? 2 * bytes * out : 0);
+}
+
+// cuDNN writes fp16, and a pass behind it finishes, or makes FP32 of it.
+bool ConvCudnn::rounds_product(const plan::Context& context, const plan::Plan& plan,
+                               const plan::Region& region) const {
+  if (convolution_precision(context, region) != plan::Precision::f16) return false;
+  const Graph& graph = context.graph;
+  const Node& node = *plan::convolution_in(graph, region);
+  const bool bias = node.operands.size() > 2 && node.operands[2] != ValueId::none;
+  const bool bias_behind =
+      bias && (node.op == Op::conv_transpose || region.offer.arithmetic == plan::Arithmetic::half_exact_bias);
+  const bool finishes = std::ranges::any_of(region.nodes, [&](int32_t n) {
+    const Op op = graph.nodes[static_cast<size_t>(n)].op;
+    return !plan::is_convolution(op) && op != Op::relu && info(op).family != Family::view;
+  });
+  return bias_behind || finishes || plan.storage[index_of(region.writes[0])].dtype == DType::f32;
 }
 
 Result<RegionCode> ConvCudnn::write_region(const RegionRequest& request) const {
-  return Writer(request).write();
+  return Writer(request, false).write();
 }
 
 const Technique& conv_cudnn() {
   static const ConvCudnn technique;
+  return technique;
+}
+
+const Technique& conv_cudnn_graph() {
+  static const ConvCudnnGraph technique;
   return technique;
 }
 

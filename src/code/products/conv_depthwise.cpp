@@ -10,6 +10,7 @@
 #include "code/products/epilogue.h"
 #include "code/products/signature.h"
 #include "code/products/techniques.h"
+#include "plan/constants.h"
 #include "plan/estimate.h"
 #include "plan/layouts.h"
 
@@ -125,7 +126,9 @@ Result<RegionCode> ConvDepthwise::write_region(const RegionRequest& request) con
   STITCH_TRY(Convolution c, convolution_of(request, parts));
   STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, 1));
   if (!c.weight.contiguous() || c.weight.offset != 0) return not_for(request.region, "needs a dense weight");
-  bool last = c.strides(c.x)[1] == 1 && c.channels_in > 1;
+  // Channels last it packs its weight once.
+  bool last = c.strides(c.x)[1] == 1 && c.channels_in > 1 &&
+              plan::is_constant(request.graph, parts.product->operands[1]);
   std::string layer = type_name(request.name, "Layer"),
               functor = epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct;
   const Place &x = *c.x.place, &weight = *c.weight.place, &out = *c.result.view.place;

@@ -13,6 +13,7 @@
 #include "code/names.h"
 #include "code/products/signature.h"
 #include "code/products/techniques.h"
+#include "plan/constants.h"
 #include "plan/estimate.h"
 #include "plan/layouts.h"
 
@@ -88,6 +89,9 @@ class ConvPointwise final : public ProductTechnique {
   Result<void> accepts_storage(const plan::Context& context, const plan::Plan& plan,
                                const plan::Region& region) const override;
   bool has_free_epilogue() const override { return false; }
+  plan::Precision operand_precision(const plan::Context& context, const plan::Region& region) const override {
+    return convolution_precision(context, region);
+  }
   plan::Rate rate(const plan::Context& context, const plan::Region& region) const override {
     const GpuSpec& gpu = context.gpu;
     if (region.offer.rounds_to_half()) return {0.7 * gpu.tensor_fp16, plan::streaming_share, 1};
@@ -110,7 +114,7 @@ Result<void> ConvPointwise::accepts_region(const plan::Context& context, const p
   if (c.transposed) return not_for(region, "has no transposed convolutions");
   if (graph.type(node.results[0]).elements() == 0 || c.channels_in == 0)
     return not_for(region, "has no convolutions of nothing");
-  if (!graph[node.operands[1]].has_data()) return not_for(region, "packs its weight once");
+  if (!plan::is_constant(graph, node.operands[1])) return not_for(region, "packs its weight once");
   for (size_t d = 0; d < 3; ++d)
     if (c.kernel[d] != 1 || c.stride[d] != 1 || c.padding[d] != 0)
       return not_for(region, "has kernels of one pixel only, without strides or padding");

@@ -8,6 +8,7 @@
 #include "code/products/conv_pointwise.h"
 #include "code/products/library_product.h"
 #include "code/products/signature.h"
+#include "plan/constants.h"
 
 namespace stitch::code {
 
@@ -21,8 +22,7 @@ std::optional<LibraryEpilogue> pointwise_last_epilogue(const RegionRequest& requ
   if (!fits || !library || !c.weight.contiguous() || c.weight.offset != 0) return std::nullopt;
   if (!library->bias) return library;
   // cuBLASLt has one bias for a whole batch, and wants to know it when the program is created.
-  bool weight = std::ranges::any_of(request.weights,
-                                    [&](const Place& place) { return &place == library->bias->place; });
+  const bool weight = plan::is_constant(request.graph, library->bias->place->value);
   return weight && c.groups == 1 ? library : std::nullopt;
 }
 

@@ -12,6 +12,7 @@
 #include "code/products/epilogue.h"
 #include "code/products/signature.h"
 #include "code/products/techniques.h"
+#include "plan/constants.h"
 #include "plan/estimate.h"
 #include "plan/layouts.h"
 
@@ -253,7 +254,7 @@ Result<void> ConvTransposed::accepts_region(const plan::Context& context, const 
     return not_for(region, "takes transposed convolutions of f32");
   if (graph.type(node.results[0]).elements() == 0 || c.taps() == 0 || c.channels_in == 0)
     return not_for(region, "has no convolutions of nothing");
-  if (!graph[node.operands[1]].has_data()) return not_for(region, "packs its weight once");
+  if (!plan::is_constant(graph, node.operands[1])) return not_for(region, "packs its weight once");
   if (c.stride[2] > 6 || c.kernel[2] > 64) return not_for(region, "has no registers for so wide a cell");
   auto tile = TileChoice(c, region).choose();
   if (!tile) return not_for(region, "has no tile for so large a kernel");

@@ -45,6 +45,14 @@ std::string place_weights(const ProgramParts& parts, const KeptMemory& memory) {
   return out;
 }
 
+// Are there engines that cuDNN builds side by side?
+bool has_graphs(const ProgramParts& parts) {
+  return std::ranges::any_of(parts.regions, [](const RegionCode& region) {
+    return std::ranges::any_of(
+        region.members, [](const Member& member) { return member.type == "stitch::FusedConvolution"; });
+  });
+}
+
 std::string create_region(const ProgramParts& parts, const KeptMemory& memory, size_t r) {
   const RegionCode& region = parts.regions[r];
   std::string out;
@@ -75,12 +83,17 @@ std::string create_section(const ProgramParts& parts, const KeptMemory& memory) 
     out += place(resident.name, parts.layout.offsets[i], resident.bytes / size_of(resident.place.dtype));
   }
   out += place_weights(parts, memory);
-  for (size_t r = 0; r < parts.regions.size(); ++r) out += create_region(parts, memory, r);
-  for (size_t r = 0; r < parts.regions.size(); ++r)
+  // In the order of the plan: what is made of weights alone may be packed by the next region.
+  for (size_t r = 0; r < parts.regions.size(); ++r) {
+    out += create_region(parts, memory, r);
     if (parts.constant[r])
       out += format("    STITCH_OK_OR_RETURN({});  // the same in every run\n",
                     region_call(
                         parts, r, [](const std::string& name) { return name; }, "nullptr"));
+  }
+  for (const Handle& handle : handles(parts))
+    if (handle.type == "stitch::Cudnn" && has_graphs(parts))
+      out += format("    STITCH_OK_OR_RETURN({}.settle());\n", handle.name);
   return out + "    return STITCH_OK;\n  }\n";
 }
 

@@ -380,7 +380,8 @@ class ModelNew(nn.Module):
             module.register_buffer(leaf, value.detach().clone(), persistent=False)
 
     def _by_path(self):
-        return dict([*self.named_parameters(remove_duplicate=False), *self.named_buffers(remove_duplicate=False)])
+        state = [*self.named_parameters(remove_duplicate=False), *self.named_buffers(remove_duplicate=False)]
+        return {path: torch.view_as_real(tensor) if tensor.is_complex() else tensor for path, tensor in state}
 
     def _forget(self):
         """The weights are others now: the next forward packs them again."""

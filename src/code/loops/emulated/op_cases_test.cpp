@@ -201,9 +201,10 @@ TEST(ModelCases, FusedRegionsAgreeWithTheOracle) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ops, OpCases,
-                         testing::Values("ops_broadcast", "ops_cast", "ops_create", "ops_gather",
+                         testing::Values("ops_broadcast", "ops_cast", "ops_complex", "ops_create", "ops_edges",
+                                         "ops_gather", "ops_groups", "ops_linalg",
                                          "ops_inplace", "ops_norm", "ops_pad", "ops_pointwise", "ops_pool",
-                                         "ops_reduce", "ops_resize", "ops_rope_and_masks", "ops_scan",
+                                         "ops_reduce", "ops_resize", "ops_rope_and_masks", "ops_sampling", "ops_scan",
                                          "ops_softmax_and_loss", "ops_sort", "ops_view"),
                          [](const auto& given) { return std::string(given.param); });
 

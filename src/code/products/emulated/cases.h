@@ -129,6 +129,7 @@ inline std::string source_of(const Case& test, const Prepared& prepared) {
   }
   for (const Member& member : code.members)
     out += format("  {} {};\n  {}\n", member.type, member.name, member.create);
+  if (std::ranges::count(code.libraries, "cudnn") > 0) out += "  STITCH_OK_OR_RETURN(cudnn.settle());\n";
   if (code.workspace_bytes > 0)
     out += format(
         "  stitch::Arena arena;\n  char* workspace = nullptr;\n  STITCH_OK_OR_RETURN(arena.allocate({0}));\n"

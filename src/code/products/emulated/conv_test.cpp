@@ -435,6 +435,48 @@ std::vector<Case> conv_cases() {
                    .storage = {{"x", {DType::f16, order}}, {out, {DType::f16, order}}},
                    .tolerance = 1e-3});
   }
+  // Epilogues in cuDNN's graphs; it has no engine for the last one here.
+  const std::string image =
+                        "input %x : f32[2,16,7,5]\nparameter %w : f32[24,16,3,3]\nparameter %b : f32[24]\n",
+                    product =
+                        "%c = conv(%x, %w, %b) stride=[2,1] padding=[1,1] dilation=[1,1] : f32[2,24,4,5]\n";
+  const Form graphs[] = {
+      {"relu", "%y = relu(%c) : f32[2,24,4,5]\noutput %y\n"},
+      {"residual", "%s = add(%r, %c) : f32[2,24,4,5]\n%y = relu(%s) : f32[2,24,4,5]\noutput %y\n"},
+      {"gate", "%h = hardswish(%c) : f32[2,24,4,5]\n%y = mul(%h, %g) : f32[2,24,4,5]\noutput %y\n"},
+      {"sigmoid", "%h = sigmoid(%c) : f32[2,24,4,5]\n%y = mul(%c, %h) : f32[2,24,4,5]\noutput %y\n"},
+      {"clamp",
+       "%h = clamp(%c) low=0.0 high=0.5 : f32[2,24,4,5]\n%y = silu(%h) : f32[2,24,4,5]\noutput %y\n"},
+      {"gelu", "%h = gelu(%c) : f32[2,24,4,5]\n%y = sub(%h, %r) : f32[2,24,4,5]\noutput %y\n"},
+  };
+  for (const Form& form : graphs) {
+    std::string inputs = image;
+    if (std::string(form.graph).find("%r") != std::string::npos)
+      inputs = "input %r : f32[2,24,4,5]\n" + inputs;
+    if (std::string(form.graph).find("%g") != std::string::npos)
+      inputs = "input %g : f32[2,24,1,1]\n" + inputs;
+    const std::string text = inputs + product + form.graph;
+    all.push_back({.name = format("graph_{}_half", form.name),
+                   .technique = "conv.cudnn_graph",
+                   .graph = text,
+                   .offer = {plan::Arithmetic::half, plan::Order::channels_last},
+                   .storage = {{"x", half_last}, {"r", half_last}, {"y", half_last}},
+                   .tolerance = 2e-3});
+    all.push_back({.name = format("graph_{}_tf32", form.name),
+                   .technique = "conv.cudnn_graph",
+                   .graph = text,
+                   .offer = {plan::Arithmetic::by_class, plan::Order::channels_last},
+                   .storage = {{"x", last}, {"r", last}, {"y", last}},
+                   .tolerance = 2e-3});
+  }
+  all.push_back({.name = "graph_first_layer",
+                 .technique = "conv.cudnn_graph",
+                 .graph = "input %x : f32[2,3,9,8]\nparameter %w : f32[16,3,3,3]\nparameter %b : f32[16]\n"
+                          "%c = conv(%x, %w, %b) stride=[2,2] padding=[1,1] dilation=[1,1] : f32[2,16,5,4]\n"
+                          "%y = hardswish(%c) : f32[2,16,5,4]\noutput %y\n",
+                 .offer = {plan::Arithmetic::half, plan::Order::channels_last},
+                 .storage = {{"y", half_last}},
+                 .tolerance = 2e-3});
   all.push_back({"plain_double", "conv.plain",
                  "input %x : f64[1,2,4]\nparameter %w : f64[3,2,2]\n"
                  "%y = conv(%x, %w) stride=[1] padding=[0] dilation=[1] : f64[1,3,3]\noutput %y\n"});

@@ -21,6 +21,19 @@ constexpr int64_t tensor_core_attention(int64_t width, int64_t value_width, int6
   return 2 * parts * ((rows + key_tile) * pitch + key_tile * value_pitch);
 }
 
+// attention_half.h: tiles of q, k and v.
+constexpr int64_t half_attention(int64_t width, int64_t value_width, int64_t rows, int64_t key_tile) {
+  return tensor_core_attention(width, value_width, rows, key_tile, 1);
+}
+
+// attention_warpgroup.h: two tiles of 64 keys in panels, which begin at 1024 bytes, and q; at least what
+// attention_half.h needs, which takes its place on another architecture.
+constexpr int64_t warpgroup_attention(int64_t width, int64_t value_width, int64_t rows) {
+  const int64_t panels = 1024 + 2 * 2 * 64 * (width + value_width) + 2 * rows * (width + 8);
+  const int64_t other = half_attention(width, value_width, rows, 64);
+  return panels > other ? panels : other;
+}
+
 // attention_wide_heads.h: two steps of 16 features of 64 queries and all keys, then weights of all keys and
 // two steps of 16 keys of v.
 constexpr int64_t wide_heads_attention(int64_t keys, int64_t value_width, int64_t parts) {

@@ -3,8 +3,13 @@
 
 #include <cudnn.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
+#include <functional>
+#include <thread>
+#include <vector>
 
 #include "stitch/runtime/settings.h"
 #include "stitch/runtime/workspace.h"
@@ -31,10 +36,37 @@ class Cudnn {
   }
   cudnnHandle_t handle() const { return handle_; }
 
+  // Engines that cuDNN compiles take half a second each and more: they are built side by side, when all are
+  // known. `build` is called with a handle of its thread's own, `finish` afterwards, one after the other.
+  struct Pending {
+    std::function<void(cudnnHandle_t)> build;
+    std::function<StitchStatus()> finish;
+  };
+  void add(Pending pending) { pending_.push_back(std::move(pending)); }
+  StitchStatus settle() {
+    int device = 0;
+    STITCH_CUDA(cudaGetDevice(&device));
+    std::atomic<size_t> next = 0;
+    auto work = [&] {
+      cudnnHandle_t own = nullptr;
+      if (cudaSetDevice(device) != cudaSuccess || cudnnCreate(&own) != CUDNN_STATUS_SUCCESS) return;
+      for (size_t i; (i = next++) < pending_.size();) pending_[i].build(own);
+      (void)cudnnDestroy(own);
+    };
+    const size_t most = std::max<size_t>(1, std::min<size_t>(std::thread::hardware_concurrency(), 16));
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < std::min(most, pending_.size()); ++i) threads.emplace_back(work);
+    for (std::thread& thread : threads) thread.join();
+    for (Pending& pending : pending_) STITCH_OK_OR_RETURN(pending.finish());
+    pending_.clear();
+    return STITCH_OK;
+  }
+
   Workspace workspace;
 
  private:
   cudnnHandle_t handle_ = nullptr;
+  std::vector<Pending> pending_;
 };
 
 struct ConvolutionSpec {
