@@ -65,7 +65,7 @@ def prepare_all(names, device, jobs, seconds):
             return "no time left"
         try:
             done = subprocess.run([sys.executable, __file__, "--prepare", name, "--device", device], capture_output=True, text=True, timeout=left)
-            return "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["failed"])[-1][:160]
+            return "" if done.returncode == 0 else " ".join(done.stderr.split())[-240:]
         except subprocess.TimeoutExpired:
             return "took too long to make"
 

@@ -34,7 +34,7 @@ class WeightsDiffer(StitchError):
 
 
 class Binding:
-    """Of a Folder and a call's trees; `find(name)` gives the module's tensor of that name."""
+    """Of a Folder and a call's trees; `find(name, device)` gives the module's tensor of that name."""
 
     def __init__(self, folder, call, find):
         self.folder, self.call, self.find = folder, call, find
@@ -71,7 +71,7 @@ class Binding:
         return [entry for entry in self.outputs if not (entry["role"] == "update" and entry.get("data"))]
 
     def tensor(self, entry, device):
-        found = self.find(entry["data"])
+        found = self.find(entry["data"], device)
         if found is None:
             raise StitchError(f"the module has no tensor '{entry['data']}' any more, which the program needs")
         if found.dtype is not DTYPES[entry["dtype"]] or list(found.shape) != entry["shape"] or found.device != device:

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import shutil
+import time
 
 from . import tool
 from .errors import StitchError
@@ -78,6 +79,8 @@ def remove_dead():
         if "." not in name or not os.path.exists(lock):
             continue
         try:
+            if time.time() - os.path.getmtime(lock) < 60:  # whoever makes it may not hold it yet
+                continue
             with open(lock) as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(os.path.join(root(), name), ignore_errors=True)

@@ -77,7 +77,7 @@ class Folder:
         found = []
         for folder in (self.path, self.file("regions")):
             if os.path.isdir(folder):
-                found += [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith((".cu", ".cpp"))]
+                found += [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".cu")]
         return found
 
     def compile_emulated(self, out):

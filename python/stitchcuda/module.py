@@ -129,18 +129,15 @@ class Fast(nn.Module):
                 self._made_on, self._call = device, (None if self._binding.written else call)
             return call
 
-    def _find_weight(self, name):
+    def _find_weight(self, name, device=None):
+        """device: where a constant of the graph, which no module moves, is wanted."""
         from .exporting import find_weight
         found = find_weight(self._original if self._original is not None else self, name)
-        if found is not None:
-            return found
-        constant = self._constants.get(name)
-        if constant is None:
-            return None
-        device = next((t.device for t in [*self.parameters(), *self.buffers()]), None)
-        if device is not None and constant.device != device:
-            constant = self._constants[name] = constant.to(device)
-        return constant
+        if found is None and name in self._constants:
+            found = self._constants[name]
+            if device is not None and found.device != device:
+                found = self._constants[name] = found.to(device)
+        return found
 
     # What the program was not made for.
 

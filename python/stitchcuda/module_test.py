@@ -44,6 +44,13 @@ class Scale(nn.Module):
         return out if y is None else out - y
 
 
+class Constant(nn.Module):
+    """No parameters: what it holds is known to the graph alone."""
+
+    def forward(self, x):
+        return x.to(torch.float64).to(torch.float32) * torch.tensor([1.0, 2.0, 3.0, 4.0])
+
+
 class Structured(Scale):
     def forward(self, x, options=None):
         a, (b, c) = x["a"], x["more"]
@@ -94,6 +101,11 @@ class CallTest(Case):
         self.same(seen.total, expected.total)
         self.same(seen.parts["pair"].first, expected.parts["pair"].first)
         self.same(seen.parts[1][0], expected.parts[1][0])
+
+    def test_constants_of_the_graph(self):
+        fast, model = self.made(Constant())
+        x = torch.rand(3, 4)
+        self.same(fast(x), model(x))
 
     def test_inputs_in_any_order_of_memory(self):
         fast, model = self.made()

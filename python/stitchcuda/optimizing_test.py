@@ -9,7 +9,6 @@ import torch
 from torch import nn
 
 from . import check, exporting, live_task, module_test
-from .testdata.fake_search import Installed
 
 
 class Dropping(nn.Module):
@@ -71,6 +70,19 @@ class OptimizeTest(module_test.Case):
         self.made(numerics="strict")
         self.made(args=(torch.rand(2, 4),))
         self.assertEqual(self.fake.made, 4)
+
+    def test_drafts_of_dead_processes_are_removed(self):
+        from . import cache
+        self.made()
+        dead, alive = os.path.join(cache.root(), "abc.1"), os.path.join(cache.root(), "def.2")
+        for folder in (dead, alive):
+            os.makedirs(folder)
+            with open(os.path.join(folder, "lock"), "w"):
+                pass
+        os.utime(os.path.join(dead, "lock"), (1, 1))
+        self.made(args=(torch.rand(7, 4),))
+        self.assertFalse(os.path.exists(dead))
+        self.assertTrue(os.path.exists(alive))
 
     def test_training_mode_is_loud(self):
         model, x = Dropping(), torch.rand(3, 4)

@@ -32,6 +32,9 @@ def search(task, out, *, device, gpu, numerics, mode, budget, quick, options, sh
         raise StitchError(f"no program passed: {verdict.get('gate')}: {verdict.get('reason')}",
                           "please report this with the model; until then use PyTorch")
     keep_library(result, out, device)
+    for name in ("weights.safetensors", "model_new.py"):  # of one model, and the program is for all of this graph
+        if os.path.exists(os.path.join(out, name)):
+            os.remove(os.path.join(out, name))
     record = {**result, "device": device, "budget": budget, "quick": quick, "numerics": numerics,
               "architecture": architecture_of(out)}
     record.pop("library", None)
