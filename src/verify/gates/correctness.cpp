@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "base/wording.h"
 #include "verify/attempt.h"
 #include "verify/gates/gates.h"
 #include "verify/judge.h"
@@ -133,9 +134,10 @@ Result<Passed> correctness(Session& session, Json& evidence) {
     if (weights == Weights::task && (session.trials.size() < 2 || kept < kept_bytes))
       session.trials.push_back(std::move(trial));
   }
-  std::string summary = format("{} trials, worst relative error {:.1e}", tally.trials, tally.error);
+  std::string summary =
+      format("{}, worst relative error {:.1e}", counted(tally.trials, "trial"), tally.error);
   if (tally.pytorch > 0) summary += format(" (PyTorch {:.1e})", tally.pytorch);
-  if (tally.outside) summary += format(", {} kinds outside the model's domain", tally.outside);
+  if (tally.outside) summary += format(", {} outside the model's domain", counted(tally.outside, "kind"));
   return Passed{summary};
 }
 

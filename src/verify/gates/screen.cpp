@@ -4,6 +4,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "base/wording.h"
 #include "device/emulated/tokens.h"
 #include "verify/gates/gates.h"
 
@@ -125,7 +126,7 @@ Result<Passed> screen(Session& session, Json& evidence) {
     STITCH_CHECK(screen_includes(session.package.folder, file, source));
     evidence["files"].push_back(file);
   }
-  return Passed{format("{} files", session.package.sources.size())};
+  return Passed{counted(std::ssize(session.package.sources), "file")};
 }
 
 }  // namespace stitch::verifier
