@@ -8,7 +8,7 @@ namespace stitch {
 namespace {
 
 TEST(Progress, LineOnATerminal) {
-  Terminal terminal{.interactive = true, .width = 80};
+  Terminal terminal{.interactive = true, .width = 100};
   ProgressState state{.label = "importing", .detail = "9_ResNet18.py", .done = 12, .total = 48, .seconds = 6};
   EXPECT_EQ(progress_line(state, terminal),
             "⠋ importing ━━━━━━────────────────── 12/48  6.0 s  2/s  about 18 s left  9_ResNet18.py");

@@ -287,7 +287,7 @@ std::string before_and_after(const Json& run) {
   for (const Bar& bar : bars) longest = std::max(longest, bar.seconds);
   std::string out = "<div class=\"times\">\n";
   for (const Bar& bar : bars)
-    out += format("<span>{}</span><i class=\"{}\" style=\"--part: {:.1f}%\"></i><b>{}</b>\n",
+    out += format("<div><span>{}</span><i class=\"{}\" style=\"--part: {:.1f}%\"></i><b>{}</b></div>\n",
                   escaped(bar.name), bar.look, 100 * bar.seconds / longest, seconds_text(bar.seconds));
   return out + "</div>\n";
 }

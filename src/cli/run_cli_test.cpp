@@ -85,7 +85,7 @@ TEST(RunCli, NoCommandIsAMistake) {
   EXPECT_EQ(ran.out, "");
   EXPECT_NE(ran.err.find("error: no command is named\nfix: one of: import, show, plan, code, optimize, "
                          "bench, calibrate, runs, memory, verify, receipt, package, baselines, notes, "
-                         "prompts, mcp, llm, profile, init, config, completion, man, doctor\n"),
+                         "prompts, mcp, llm, write, profile, init, config, completion, man, doctor\n"),
             std::string::npos)
       << ran.err;
 }
