@@ -51,7 +51,14 @@ const std::set<std::string_view>& own_names() {
                                                    "index",
                                                    "wanted_index",
                                                    "within",
-                                                   "workspace"};
+                                                   "workspace",
+                                                   "matrix",
+                                                   "a_all",
+                                                   "b_all",
+                                                   "q_all",
+                                                   "v_all",
+                                                   "pivots_all",
+                                                   "rows_all"};
   return words;
 }
 

@@ -158,6 +158,11 @@ Values qr(Call& call) {
   return both;
 }
 
+// The old spelling: some=False is the complete one.
+Values old_qr(Call& call) {
+  return call.emit_all(Op::qr, {call.tensor("self")}, {{"complete", !call.flag("some", true)}});
+}
+
 Values lu_matrices(Call& call) {
   ValueId x = call.tensor("A");
   if (call.shape(x).back() != call.shape(x).end()[-2])
@@ -255,6 +260,7 @@ void fill(AtenTable& table) {
     return cholesky_solved(call, factor, eye_like(call, factor), call.flag("upper", false));
   });
   table.many("aten.linalg_qr.default", qr);
+  table.many("aten.qr.default", old_qr);
   table.many("aten.linalg_lu.default", lu_matrices);
   table.many("aten.linalg_lu_factor.default", lu_packed);
   table.many("aten.linalg_lu_factor_ex.default", lu_packed);

@@ -261,8 +261,10 @@ Values istft(Call& call) {
   if (single) s.insert(s.begin(), 1);
   int64_t bins = s[1], frames = s[2];
   z = map_parts(z, [&](ValueId x) { return call.permute(call.reshape(x, s), {0, 2, 1}); });
-  bool onesided = call.flag("onesided", bins != size);
-  ValueId signal = onesided ? real_along(call, z, 2, size, 1) : along(call, z, 2, size, 1, size)[0];
+  // Of a whole spectrum PyTorch takes the first half, and the other for its mirror image.
+  if (!call.flag("onesided", bins != size))
+    z = map_parts(z, [&](ValueId x) { return call.slice(x, 2, 0, size / 2 + 1); });
+  ValueId signal = real_along(call, z, 2, size, 1);
   double scale =
       call.flag("normalized", false) ? std::sqrt(static_cast<double>(size)) : static_cast<double>(size);
   DType dtype = call.type(signal).dtype;
