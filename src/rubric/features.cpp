@@ -49,8 +49,8 @@ const WordTable& feature_words() {
     add(Feature::tensor_cores,
         {"wmma", "mma_sync", "load_matrix_sync", "store_matrix_sync", "ldmatrix", "TiledMMA", "mma_tf32"});
     add(Feature::async_copy, {"memcpy_async", "__pipeline_memcpy_async", "CUtensorMap"});
-    add(Feature::warp_shuffle,
-        {"WarpReduce", "warp_reduce", "warpReduce", "warpReduceSum", "warpReduceMax", "coalesced_threads"});
+    add(Feature::warp_shuffle, {"WarpReduce", "warp_reduce", "warpReduce", "warpReduceSum", "warpReduceMax",
+                                "coalesced_threads", "tiled_partition"});
     add(Feature::block_reduction, {"BlockReduce", "block_reduce", "blockReduce", "blockReduceSum"});
     add(Feature::grid_stride, {"gridDim"});
     add(Feature::launch_bounds, {"__launch_bounds__"});

@@ -82,7 +82,7 @@ constexpr Pair pairs[] = {
     // How much of the task.
     {"mlp_all_own", "mlp_two_left", covers, "the two large products are PyTorch's"},
     {"mlp_small_one_left", "mlp_two_left", covers, "the small product left, or the large ones"},
-    {"mlp_two_left", "mlp_only_relu", covers, "one product, or none"},
+    {"mlp_small_one_left", "mlp_only_relu", covers, "the large products, or none"},
     {"mlp_all_own", "mlp_loop_of_layers", covers, "a loop over nn.Linear layers"},
     {"mlp_all_own", "mlp_hidden_calls", covers, "the profile shows PyTorch's products"},
     {"linear_gelu_own", "linear_gelu_light_only", covers, "the product is what costs"},

@@ -141,6 +141,9 @@ class Body {
       } else if (at(i).is("<") || at(i).is(">") || at(i).is("(") || at(i).is(")") || at(i).is("::") ||
                  at(i).is("&") || at(i).is(".") || at(i).is("->")) {
         continue;
+      } else if (at(i).is("*") && i == begin && at(i + 1).is("(") && partner(i + 1) < end) {
+        brackets = true;  // *(x + i)
+        i = partner(i + 1);
       } else if (at(i).is("*")) {
         if (i > begin && !at(i - 1).is("(") && at(i - 1).kind == Token::word && !at(i + 1).is(">") &&
             !at(i + 1).is(")"))
@@ -393,7 +396,7 @@ class Body {
     if (features.has(Feature::shared_memory) && loop_with_barrier_ && !halving_)
       features.add(Feature::tiling);
     if (features.has(Feature::shared_memory) && synchronised_ &&
-        (halving_ || features.has(Feature::warp_shuffle)))
+        (halving_ || features.has(Feature::warp_shuffle) || (out_.reduces && !out_.products)))
       features.add(Feature::block_reduction);
     if (accumulates_array_) features.add(Feature::register_tiling);
     if (features.has(Feature::tensor_cores)) out_.products = true;

@@ -27,7 +27,7 @@ constexpr std::array ladders = {
            {{{Feature::tiling, 1.0},
              {Feature::register_tiling, 0.7},
              {Feature::vector_access, 0.4},
-             {Feature::tensor_cores, 1.6},
+             {Feature::tensor_cores, 1.4},
              {Feature::async_copy, 0.5},
              {Feature::double_buffering, 0.3},
              {Feature::unrolling, 0.1},
@@ -106,7 +106,7 @@ Part part_of(const Evidence& evidence, const KernelFacts& kernel) {
       out.level += credit.points;
       if (credit.points > 0.15) used.emplace_back(words(credit.feature));
     }
-    // A first stage of tiles is what tensor cores are fed from.
+    // A warp a row needs no block.
     if (kernel.work == Work::reduction && kernel.features.has(Feature::warp_shuffle) &&
         !kernel.features.has(Feature::block_reduction))
       out.level += 0.7;
@@ -185,7 +185,7 @@ Score score_cuda_engineering(const Evidence& evidence) {
   };
   // Operators a launch: what fusion saves.
   const double operators = static_cast<double>(evidence.operators.size());
-  int launches = code.launches;
+  int launches = code.launches + static_cast<int>(code.torch.size());
   if (!evidence.run.kernels.empty()) {
     launches = 0;
     for (const KernelRun& each : evidence.run.kernels) launches += each.count;

@@ -158,9 +158,42 @@ class Signs {
       else
         add("keeps_results", Severity::suspicious, "keeps its result between calls", unit, tokens[i].line);
     }
+    computes_once(unit, function);
     if (tries && excepts && !facts_.torch.empty())
       add("falls_back", Severity::suspicious, "falls back to PyTorch where its own code fails", unit,
           function.line);
+  }
+
+  // if self.y is None: self.y = compute(x)
+  void computes_once(const Unit& unit, const Function& function) {
+    const std::vector<Token>& tokens = unit.lexed.tokens;
+    const size_t end = std::min(function.end, tokens.size());
+    for (size_t i = function.begin; i + 6 < end; ++i) {
+      if (!tokens[i].is("if")) continue;
+      std::string_view kept;
+      for (size_t j = i + 1; j + 1 < end && tokens[j].kind != Token::newline && !tokens[j].is(":"); ++j) {
+        if (tokens[j].is("self") && tokens[j + 1].is(".") && j + 3 < end && tokens[j + 3].is("is"))
+          kept = tokens[j + 2].text;
+        if (tokens[j].is("hasattr") && j + 4 < end && tokens[j + 4].kind == Token::string)
+          kept = inside(tokens[j + 4]);
+      }
+      if (kept.empty()) continue;
+      constexpr size_t look_ahead = 200;
+      for (size_t j = i; j + 4 < std::min(end, i + look_ahead); ++j) {
+        if (!tokens[j].is("self") || tokens[j + 2].text != kept || !tokens[j + 3].is("=")) continue;
+        // Weights may be prepared once, results of inputs may not.
+        bool of_input = false, allocates = false;
+        for (size_t k = j + 4; k < end && tokens[k].kind != Token::newline; ++k) {
+          allocates |= tokens[k].text.starts_with("empty") || tokens[k].text.starts_with("zeros");
+          of_input |= std::ranges::any_of(function.parameters, [&](const Parameter& each) {
+            return each.name == tokens[k].text && each.name != "self" && !tokens[k + 1].is(".");
+          });
+        }
+        if (of_input && !allocates)
+          add("remembers_results", Severity::major,
+              "computes in the first call and returns that result again", unit, tokens[j].line);
+      }
+    }
   }
 
   // x.data_ptr() == …, x.data_ptr() in …, key = (x.data_ptr(), …)
@@ -189,6 +222,11 @@ class Signs {
       if (token.is("cudaAccessPropertyPersisting"))
         add("persists_in_l2", Severity::suspicious, "keeps data in the L2 cache between calls", unit,
             token.line);
+      // static std::unordered_map<void*, torch::Tensor> results;
+      if ((token.is("unordered_map") || token.is("map")) && tokens[i + 1].is("<"))
+        for (size_t j = i + 2; j < std::min(i + 24, tokens.size()) && !tokens[j].is(";"); ++j)
+          if (tokens[j].is("Tensor"))
+            add("remembers_results", Severity::major, "keeps results by their inputs", unit, token.line);
       if (token.is("constructor") && i > 1 && tokens[i - 1].is("("))
         add("runs_when_loaded", Severity::suspicious, "runs code when it is loaded", unit, token.line);
     }
@@ -236,9 +274,24 @@ class Signs {
     }
   }
 
+  // return torch.zeros(…), and nothing else that computes.
+  void fills() {
+    for (const auto& unit : units_.python)
+      for (const Function& function : unit->outline.functions) {
+        if (function.name != "forward" || function.owner != "ModelNew") continue;
+        for (size_t i = function.begin; i < std::min(function.end, unit->lexed.tokens.size()); ++i)
+          for (std::string_view fill : {"zeros", "ones", "full", "empty", "zeros_like", "ones_like",
+                                        "empty_like", "full_like", "new_zeros", "new_empty"})
+            if (unit->lexed.tokens[i].is(fill))
+              add("constant_output", Severity::major, "returns a tensor that nothing computed", *unit,
+                  unit->lexed.tokens[i].line);
+      }
+  }
+
   // Everything that runs writes constants, and PyTorch computes nothing.
   void constants() {
     if (!facts_.torch.empty() || !facts_.libraries.empty()) return;
+    if (facts_.python && facts_.launches == 0) fills();
     const KernelFacts* constant = nullptr;
     for (const KernelFacts& kernel : facts_.kernels) {
       if (!kernel.at_work()) continue;
