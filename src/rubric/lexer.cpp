@@ -236,8 +236,9 @@ class Lexer {
     if (c == '(' || c == '[' || c == '{') ++depth_;
     if (c == ')' || c == ']' || c == '}') depth_ = std::max(0, depth_ - 1);
     size_t length = 1;
+    const bool may_be_long = std::string_view("<>=-+*/%&|.:^").find(peek(1)) != std::string_view::npos;
     for (std::string_view text : long_punctuation)
-      if (looking_at(text)) {
+      if (may_be_long && looking_at(text)) {
         // >>> closes a launch, or three templates.
         if (text == "<<<" || text == ">>>") {
           if (python_ || (text == ">>>" && launches_ == 0)) continue;
