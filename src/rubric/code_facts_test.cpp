@@ -144,6 +144,31 @@ TEST(CodeFacts, OtherWaysToWriteTheSame) {
   EXPECT_TRUE(facts.kernels[0].at_work());
 }
 
+KernelFacts kernel_of(const std::string& body) {
+  return of_cuda(
+             "__global__ void k(const float* x, float* y, int n) {\n  int i = blockIdx.x * blockDim.x + "
+             "threadIdx.x;\n" +
+             body + "\n}\nint run(const float* x, float* y) { k<<<64, 256>>>(x, y, 99); return 0; }\n")
+      .kernels.at(0);
+}
+
+TEST(CodeFacts, KindsOfWork) {
+  EXPECT_EQ(kernel_of("if (i < n) y[i] = x[i] > 0 ? x[i] : 0;").work, Work::pointwise);
+  EXPECT_EQ(kernel_of("float v = x[i]; if (v < 0) v = 0; y[i] = v;").work, Work::pointwise);
+  EXPECT_EQ(kernel_of("for (; i < n; i += gridDim.x) { float v = x[i]; v = fmaxf(v, 0.f); y[i] = v; }").work,
+            Work::pointwise);
+  EXPECT_EQ(kernel_of("y[i] = i < n ? x[i] : 0.f;").work, Work::move);
+  EXPECT_EQ(kernel_of("y[i] = x[i] * 1.0f + 0.0f;").work, Work::move);
+  EXPECT_EQ(kernel_of("y[i] = 3.f;").work, Work::constant);
+  EXPECT_EQ(kernel_of("float m = x[0]; for (int j = 1; j < n; ++j) m = fmaxf(m, x[j]); y[i] = m;").work,
+            Work::reduction);
+  const KernelFacts registers = kernel_of(
+      "float acc[4] = {}, m = 0.f; for (int j = 0; j < n; ++j) for (int r = 0; r < 4; ++r) acc[r] += x[j] * "
+      "y[r];");
+  EXPECT_EQ(registers.work, Work::product);
+  EXPECT_TRUE(registers.features.has(Feature::register_tiling));
+}
+
 // Whatever it is, it is scored.
 void survives(std::string text) {
   for (Language language : {Language::cuda, Language::python}) {

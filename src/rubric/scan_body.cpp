@@ -69,6 +69,11 @@ class Body {
       if (token.is("__shared__")) shared(i);
       if (token.is("__syncthreads") || token.is("__syncwarp")) synchronised_ |= token.is("__syncthreads");
       if (token.is("for") || token.is("while") || token.is("do")) loop(i);
+      // float acc[8] = {}: part of a statement, not the end of one.
+      if (token.is("{") && i > function_.begin && at(i - 1).is("=") && partner(i) < end) {
+        i = partner(i);
+        continue;
+      }
       if (token.is(";") || token.is("{") || token.is("}")) {
         if (token.is(";") && !in_header(i)) read_statement(statement, i);
         if (!in_header(i)) statement = i + 1;
@@ -218,8 +223,11 @@ class Body {
   void read_statement(size_t begin, size_t end) {
     while (begin < end && (at(begin).is("else") || at(begin).kind == Token::pragma)) ++begin;
     while (begin < end && (at(begin).is("if") || at(begin).is("for") || at(begin).is("while")) &&
-           at(begin + 1).is("(") && partner(begin + 1) < end)
+           at(begin + 1).is("(") && partner(begin + 1) < end) {
+      // if (v < 0) v = 0: a decision on data.
+      if (at(begin).is("if") && mentions_data(begin + 2, partner(begin + 1))) ++out_.arithmetic;
       begin = partner(begin + 1) + 1;
+    }
     constexpr size_t longest = 4096;  // of a statement: no person and no model writes longer ones
     if (begin >= end || end - begin > longest) return;
     const bool index_statement =
@@ -255,11 +263,15 @@ class Body {
         out_.products = true;
       else if ((accumulates || sum_of_itself) && mentions_data(value, end) && !index_statement)
         out_.reduces = true;
-      for (size_t i = value; i < end && !accumulates; ++i)
-        if ((at(i).is("fmaxf") || at(i).is("max") || at(i).is("fminf") || at(i).is("min")) &&
-            at(i + 1).is("(") && (at(i + 2).text == target || at(i + 2).text == at(begin).text) &&
-            !index_statement)
+      for (size_t i = value; i < end && !accumulates; ++i) {
+        const bool extreme = at(i).is("fmaxf") || at(i).is("max") || at(i).is("fminf") || at(i).is("min");
+        if (!extreme || !at(i + 1).is("(") || partner(i + 1) > end || index_statement) continue;
+        // top = fmaxf(top, x[i]); v = fmaxf(v, 0.f) is a ReLU.
+        const auto parts = rubric::arguments(tokens_, match_, i + 2, partner(i + 1));
+        if (parts.size() == 2 && at(i + 2).text == at(begin).text &&
+            mentions_data(parts[1].first, parts[1].second))
           out_.reduces = true;
+      }
     }
     if (accumulates && at(assign - 1).is("]") && partner(assign - 1) < assign && partner(assign - 1) > 0 &&
         arrays_.contains(at(partner(assign - 1) - 1).text))
@@ -311,6 +323,15 @@ class Body {
       if (at(i).kind == Token::word && math_functions().contains(at(i).text) && at(i + 1).is("(")) {
         ++out_.arithmetic;
         ++out_.functions;
+      }
+      // x > 0 ? x : 0, but not i < n ? x[i] : 0
+      if (at(i).is("?")) {
+        size_t from = i;
+        while (from > begin && !at(from - 1).is("=") && !at(from - 1).is("(") && !at(from - 1).is(",")) {
+          --from;
+          if (at(from).is("]") && partner(from) < from && partner(from) >= begin) from = partner(from);
+        }
+        if (mentions_data(from, i)) ++out_.arithmetic;
       }
       if (!is_operator(at(i)) || i == begin) continue;
       const Token &left = at(i - 1), &right = at(i + 1);
@@ -393,7 +414,7 @@ class Body {
 
   void conclude() {
     Features& features = out_.features;
-    if (features.has(Feature::shared_memory) && loop_with_barrier_ && !halving_)
+    if (features.has(Feature::shared_memory) && loop_with_barrier_ && (!halving_ || out_.products))
       features.add(Feature::tiling);
     if (features.has(Feature::shared_memory) && synchronised_ &&
         (halving_ || features.has(Feature::warp_shuffle) || (out_.reduces && !out_.products)))

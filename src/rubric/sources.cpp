@@ -67,6 +67,25 @@ Result<void> add_includes(std::vector<Source>& sources, const fs::path& folder, 
   return {};
 }
 
+// load(name="ext", sources=["kernels.cu"]): files beside a Python candidate.
+Result<void> add_extensions(std::vector<Source>& sources, const fs::path& folder, size_t& left) {
+  const std::string text = sources[0].text;
+  std::set<std::string> known;
+  for (const Token& token : lex(text, Language::python).tokens) {
+    if (token.kind != Token::string) continue;
+    const std::string name(inside(token));
+    std::error_code ec;
+    constexpr size_t longest_name = 200;
+    if (name.size() > longest_name || name.find("..") != std::string::npos || name.starts_with("/") ||
+        name.find('\0') != std::string::npos || !is_source(name) || !known.insert(name).second ||
+        !fs::is_regular_file(folder / name, ec))
+      continue;
+    STITCH_TRY(std::string content, read_bounded(folder / name, left));
+    sources.push_back({name, Language::cuda, std::move(content)});
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<Source>> read_sources(const fs::path& program) {
@@ -86,6 +105,7 @@ Result<std::vector<Source>> read_sources(const fs::path& program) {
     out.push_back({folder ? fs::relative(file, program, ec).generic_string() : file.filename().string(),
                    file.extension() == ".py" ? Language::python : Language::cuda, std::move(text)});
   }
+  if (out[0].language == Language::python) STITCH_CHECK(add_extensions(out, program.parent_path(), left));
   STITCH_CHECK(add_includes(out, folder ? program : program.parent_path(), left));
   return out;
 }
