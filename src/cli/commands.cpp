@@ -42,6 +42,8 @@ std::span<const CommandRow> all_commands() {
        [](const Options& options, Console& console) { return run_llm(options.llm, console); }},
       {"write", add_write,
        [](const Options& options, Console& console) { return run_write(options.write, console); }},
+      {"rubric", add_rubric,
+       [](const Options& options, Console& console) { return run_rubric(options.rubric, console); }},
       {"profile", add_profile,
        [](const Options& options, Console& console) { return run_profile(options.profile, console); }},
       {"init", add_init,

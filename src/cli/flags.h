@@ -20,6 +20,7 @@
 #include "cli/plan.h"
 #include "cli/profile.h"
 #include "cli/prompts.h"
+#include "cli/rubric.h"
 #include "cli/runs.h"
 #include "cli/show.h"
 #include "cli/verify.h"
@@ -48,6 +49,7 @@ struct Options {
   McpCommand mcp;
   LlmCommand llm;
   WriteCommand write;
+  RubricCommand rubric;
   ProfileCommand profile;
   RunsCommand runs;
   MemoryCommand memory;
@@ -88,6 +90,9 @@ void add_profile(CLI::App& app, Options& options);
 
 // flags_write.cpp
 void add_write(CLI::App& app, Options& options);
+
+// flags_rubric.cpp
+void add_rubric(CLI::App& app, Options& options);
 
 // flags_texts.cpp
 void add_notes(CLI::App& app, Options& options);
