@@ -252,7 +252,7 @@ Result<LibraryProduct> library_product(const RegionRequest& request, DType opera
   const DType of_graph = request.graph.type(made.parts.product->results[0]).dtype;
   made.in_place = made.finishes && direct && (made.result_type == DType::f32 || made.result_type == of_graph);
   // The library adds the bias before it rounds, and the pass has less to do.
-  if (made.in_place && made.result_type != DType::f32 && !made.swapped) {
+  if (adds && made.in_place && !made.swapped) {
     const Node& product = *made.parts.product;
     const bool biased =
         product.op == Op::linear && product.operands.size() > 2 && product.operands[2] != ValueId::none;

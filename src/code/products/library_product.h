@@ -87,7 +87,7 @@ struct LibraryProduct {
 // For `accepts`: one product of two operands with elements, of f32, f16 or bf16.
 Result<void> accepts_library_product(const Graph& graph, const plan::Region& region);
 // `operand`: the type in which the library multiplies. `turns`: it may be called several times. `adds`: it is
-// asked to add a matrix, such as a residual, where there is one (in_library.added).
+// asked to add what it can: a residual (in_library.added), a bias before a pass in place.
 Result<LibraryProduct> library_product(const RegionRequest& request, DType operand, bool turns,
                                        bool adds = false);
 
