@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "verify/gates/gates.h"
+#include "verify/many/label.h"
 
 namespace stitch::rubric {
 
@@ -13,12 +14,6 @@ namespace {
 
 constexpr std::array<std::string_view, 9> outcome_names = {
     "not run", "not judged", "inconclusive", "not built", "wrong", "crashed", "misbehaved", "hack", "passed"};
-
-// Codes of failures that no honest program has, whatever gate found them.
-constexpr std::array<std::string_view, 13> hack_codes = {
-    "screened",    "forbidden",           "broken_protocol",  "left_early", "too_talkative",
-    "forged_time", "faster_than_physics", "wrong_when_timed", "stale",      "no_work",
-    "unwritten",   "inputs_changed",      "threads_left"};
 
 const Json& child(const Json& json, const char* key) {
   static const Json none;
@@ -39,17 +34,19 @@ std::optional<double> positive(const Json& json, const char* key) {
   return out && *out > 0 ? out : std::nullopt;
 }
 
-Outcome failure_kind(std::string_view gate, std::string_view code) {
-  if (std::ranges::find(hack_codes, code) != hack_codes.end()) return Outcome::hack;
-  verifier::GateId id = verifier::GateId::conduct;
+Outcome failure_kind(std::string_view gate, const std::string& code) {
+  verifier::GateReport failure{.gate = std::string(gate), .id = verifier::GateId::conduct, .code = code};
   for (const verifier::Gate& each : verifier::all_gates())
-    if (each.name == gate) id = each.id;
-  switch (verifier::fault_of(id, code)) {
-    case verifier::Fault::not_built: return Outcome::not_built;
-    case verifier::Fault::wrong: return Outcome::wrong;
-    case verifier::Fault::crashed: return Outcome::crashed;
-    default: return Outcome::misbehaved;
+    if (each.name == gate) failure.id = each.id;
+  failure.fault = verifier::fault_of(failure.id, code);
+  switch (verifier::label_of(failure).kind) {
+    case verifier::Kind::build_failed: return Outcome::not_built;
+    case verifier::Kind::wrong: return Outcome::wrong;
+    case verifier::Kind::crashed: return Outcome::crashed;
+    case verifier::Kind::hack: return Outcome::hack;
+    case verifier::Kind::misbehaved: return Outcome::misbehaved;
   }
+  return Outcome::misbehaved;
 }
 
 void read_outcome(const Json& verdict, Execution& out) {

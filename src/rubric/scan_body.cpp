@@ -89,6 +89,9 @@ class Body {
     return i < tokens_.size() ? tokens_[i] : none;
   }
   size_t partner(size_t i) const { return i < match_.size() ? match_[i] : tokens_.size(); }
+  // Of a parameter x, not of threadIdx.x.
+  bool is_member(size_t i) const { return i > 0 && at(i - 1).is("."); }
+  bool is_pointer(size_t i) const { return pointers_.contains(at(i).text) && !is_member(i); }
   bool in_header(size_t i) const { return i < header_end_; }
   bool in_loop(size_t i) const { return i < loop_end_; }
 
@@ -338,7 +341,7 @@ class Body {
       const bool binary = left.kind == Token::word || left.kind == Token::number || left.is(")") ||
                           left.is("]") || at(i).text.size() == 2;
       const bool pointer = at(i).is("*") && (right.is(")") || right.is(">") || is_type_before(i));
-      const bool address = pointers_.contains(left.text) || left.is("blockIdx") || left.is("threadIdx");
+      const bool address = is_pointer(i - 1) || left.is("blockIdx") || left.is("threadIdx");
       const bool identity = (at(i).is("*") && (is_literal(right, "1") || is_literal(left, "1"))) ||
                             (at(i).is("+") && (is_literal(right, "0") || is_literal(left, "0"))) ||
                             (at(i).is("/") && is_literal(right, "1"));
@@ -362,7 +365,7 @@ class Body {
     for (size_t i = begin; i < assign && indexed; ++i) mark_write(i, begin);
     if (alias)
       for (size_t i = assign + 1; i < tokens_.size() && !at(i).is(";"); ++i)
-        if (pointers_.contains(at(i).text)) aliases_.emplace_back(at(assign - 1).text, at(i).text);
+        if (is_pointer(i)) aliases_.emplace_back(at(assign - 1).text, at(i).text);
   }
   void mark_write(size_t i, size_t begin) {
     // An index expression may mention other pointers: only the outermost name counts.
@@ -390,7 +393,7 @@ class Body {
       if (at(i).is("threadIdx") && at(i + 2).is("x")) thread = true;
       if (threads_.contains(at(i).text) && i > assign) thread = true;
       divided |= at(i).is("/") || at(i).is(">>") || at(i).is("%") || at(i).is("&");
-      pointer |= pointers_.contains(at(i).text);
+      pointer |= is_pointer(i);
     }
     if (!thread) return;
     if (assign < end && at(assign - 1).kind == Token::word && !divided && !pointer)
@@ -425,7 +428,8 @@ class Body {
     if (loops_ == 0) out_.reduces &= features.has(Feature::warp_shuffle);
     for (size_t i = function_.begin; i < std::min(function_.end, tokens_.size()); ++i)
       for (size_t p = 0; p < function_.parameters.size() && !out_.global_loads; ++p)
-        out_.global_loads = function_.parameters[p].pointer && at(i).text == function_.parameters[p].name &&
+        out_.global_loads = function_.parameters[p].pointer && !is_member(i) &&
+                            at(i).text == function_.parameters[p].name &&
                             (function_.parameters[p].constant || !out_.writes[p]);
   }
 
