@@ -2,8 +2,11 @@
 # its *_bench.cpp one benchmark program, each *_fuzz.cpp a fuzz target.
 
 # Paths of this checkout, for the one file that needs them: the others compile alike in every checkout, so that
-# a compiler cache serves them all.
+# a compiler cache serves them all. What is installed elsewhere (STITCHCUDA_RELOCATABLE) knows none: it looks beside itself.
 function(define_for source)
+  if(STITCHCUDA_RELOCATABLE)
+    return()
+  endif()
   set_property(SOURCE ${CMAKE_SOURCE_DIR}/${source} APPEND PROPERTY COMPILE_DEFINITIONS ${ARGN})
 endfunction()
 
@@ -16,17 +19,14 @@ function(optimise_well)
   endforeach()
 endfunction()
 
-# HOT: a room of such loops. UNITY: with STITCHCUDA_UNITY, several files are compiled as one.
+# HOT: a room of such loops.
 function(add_room room)
-  cmake_parse_arguments(ROOM "HOT;UNITY" "" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(ROOM "HOT" "" "DEPENDS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${room}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "(_test|_bench|_fuzz|/main|/testdata/.*|/emulated/runtime/.*|/runner/child/.*|/llm/scripted_.*)\\.cpp$")
   add_library(stitch_${room} STATIC ${sources})
   target_include_directories(stitch_${room} PUBLIC ${CMAKE_SOURCE_DIR}/src)
   target_link_libraries(stitch_${room} PUBLIC ${ROOM_DEPENDS})
-  if(ROOM_UNITY AND STITCHCUDA_UNITY)
-    set_target_properties(stitch_${room} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 5)
-  endif()
   if(ROOM_HOT)
     target_compile_options(stitch_${room} PRIVATE ${optimise_well})
     target_precompile_headers(stitch_${room} REUSE_FROM stitch_hot_headers)

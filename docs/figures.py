@@ -16,7 +16,8 @@ import statistics
 import sys
 
 MARKED = re.compile(r"(<!-- figures: ([\w-]+) -->\n).*?(<!-- /figures -->)", re.DOTALL)
-FILES = ["README.md", "docs/kernelbench-on-h200.md", "docs/kernelbench-on-h200-tasks.md"]
+FILES = ["README.md", "docs/kernelbench-on-h200.md", "docs/kernelbench-on-h200-tasks.md",
+         "docs/when-to-use-which.md"]
 LEVELS = (1, 2, 3)
 
 
@@ -88,6 +89,12 @@ def levels_table(levels):
     return made
 
 
+def beside_pytorch(levels):
+    """A sentence for the page that compares with others."""
+    each = ", ".join(f"{level.geomean:.2f}x on Level {number}" for number, level in levels.items())
+    return f"StitchCUDA's programs over the best of those four modes: {each} (geometric means; [every task](kernelbench-on-h200-tasks.md)).\n"
+
+
 def percent(value):
     return "–" if value is None else f"{value} %"
 
@@ -121,7 +128,8 @@ def figures(root):
     lines = (root / "docs/results/kernelbench-h200.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
     levels = {number: Level([row for row in rows if row["level"] == number]) for number in LEVELS}
-    made = {"kernelbench-summary": summary(levels), "kernelbench-levels": levels_table(levels)}
+    made = {"kernelbench-summary": summary(levels), "kernelbench-levels": levels_table(levels),
+            "beside-pytorch": beside_pytorch(levels)}
     for number, level in levels.items():
         made[f"kernelbench-level-{number}"] = tasks_table(level)
     return made

@@ -18,6 +18,7 @@ from .held import IMITATIONS, Shared, hold, imitations, open_arena, parse_output
 from .loaded import Loaded
 from .reparameterise import reparameterise
 from .requests import NEEDED
+from .rounding_shares import Exported, shares
 from .stopwatch import Stopwatch
 from .turns import Turns
 
@@ -40,6 +41,8 @@ class Answers:
         "evaluate": {"inputs": (str, NEEDED), "mode": (MODES, NEEDED), "out": (str, NEEDED), "half": (HALVES, "fp16"),
                      "device": (("cpu", "cuda"), None), "seed": (int, 42), "updates": (list, None)},
         "arithmetic": {"convolutions": (list, NEEDED)},
+        "roundings": {"mode": (MODES, NEEDED), "half": (HALVES, "fp16"), "distribution": (distributions.NAMES, "task"), "seed": (int, NEEDED),
+                      "floor": (float, 1e-5), "probes": (int, 2)},
         "share": {"path": (str, NEEDED)},
         "share_device": {"bytes": (int, NEEDED), "socket": (str, NEEDED)},
         "unshare_device": {},
@@ -62,6 +65,7 @@ class Answers:
 
     def __init__(self, progress):
         self.progress, self.fingerprints, self.shared = progress, Fingerprints(), {}
+        self.exported = Exported()
         self.forget()
 
     def forget(self):
@@ -141,6 +145,14 @@ class Answers:
         found = are_tf32(convolutions, self.need().device)
         self.give_back()
         return {"tf32": found}
+
+    def roundings(self, mode, half, distribution, seed, floor, probes):
+        """What the rounding of each value and operand does to the outputs; or `unavailable`: why that isn't known."""
+        start = time.monotonic()
+        loaded = self.need()
+        answer = shares(loaded, self.exported, self.drawn(distribution, seed)[0], mode, half, floor, probes, seed)
+        self.collect()
+        return {**answer, "seconds": seconds_since(start)}
 
     # Trials that stay here.
 

@@ -43,6 +43,8 @@ def argument(value):
         return int(value)
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else {"float": str(float(value))}
+    if isinstance(value, complex):
+        return {"complex": [argument(value.real), argument(value.imag)]}
     if isinstance(value, torch.dtype):
         return {"dtype": dtypes.name(value)}
     if isinstance(value, (list, tuple)):

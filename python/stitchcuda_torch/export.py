@@ -77,6 +77,8 @@ def export_task(options, progress):
     start = time.monotonic()
     progress("loading the task")
     task = Task(options.task, options.class_name, options.seed, options.mode)
+    if hasattr(task.module, "exported"):  # a live model, exported where it lives: live.py
+        return {**task.module.exported(options.out), "seconds": round(time.monotonic() - start, 3)}
     progress("constructing the model")
     model = task.construct()
     progress("tracing the forward pass")
@@ -85,7 +87,7 @@ def export_task(options, progress):
     local_modules.check(task.file)
     facts = {"source": options.task, "class": options.class_name or "Model", "mode": "train" if model.training else "eval",
              "seed": options.seed, "call": structure.describe(program, task.module),
-             "modules": local_modules.files(task.file)}
+             "modules": local_modules.files(task.file), "elsewhere": local_modules.elsewhere(task.file)}
     summary = write(program, task.file, facts, options.out, not options.no_weights, progress)
     return {**summary, "seconds": round(time.monotonic() - start, 3)}
 

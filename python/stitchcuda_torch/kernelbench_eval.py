@@ -1,9 +1,12 @@
 """KernelBench's own evaluator on a packaged program: python -m stitchcuda_torch.kernelbench_eval CHECKOUT TASK PACKAGE…
 
-CHECKOUT is an unpacked KernelBench repository. Its verdict is printed beside nothing else: one JSON line a package.
+CHECKOUT is an unpacked KernelBench repository. Its verdict is printed beside nothing else: one JSON line a package. In place
+of a package may stand pytorch:WAY, the task's own model computed in another way (kernelbench_ways.py). With --serve, tasks
+and packages are read from stdin instead: one JSON object a line, {"task": …, "package": …}.
 """
 
 import argparse
+import contextlib
 import importlib
 import importlib.util
 import json
@@ -11,16 +14,24 @@ import os
 import sys
 import types
 
+from . import kernelbench_ways
+
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkout")
-    parser.add_argument("task")
-    parser.add_argument("package", nargs="+", help="folders with model_new.py")
+    parser.add_argument("task", nargs="?")
+    parser.add_argument("package", nargs="*", help="folders with model_new.py, or pytorch:WAY")
+    parser.add_argument("--no-timing", dest="timing", action="store_false", help="correctness alone")
+    parser.add_argument("--serve", action="store_true", help="read tasks and packages from stdin")
     options = parser.parse_args()
+    if not options.serve and not (options.task and options.package):
+        parser.error("a task and a package are needed, or --serve")
     evaluator = load_evaluator(options.checkout)
-    for package in options.package:
-        print(json.dumps(evaluate(evaluator, options.task, package)), flush=True)
+    questions = map(json.loads, sys.stdin) if options.serve else ({"task": options.task, "package": each} for each in options.package)
+    for question in questions:
+        answer = evaluate(evaluator, question["task"], question["package"], options.timing)
+        print(json.dumps(answer), flush=True)
 
 
 def load_evaluator(checkout):
@@ -68,21 +79,32 @@ class Record:
             setattr(self, name, fields.get(name, getattr(type(self), name, None)))
 
 
-def evaluate(evaluator, task, package):
+def evaluate(evaluator, task, package, timing=True):
     import torch
     with open(task) as file:
         reference = file.read()
-    path = os.path.join(package, "model_new.py")
-    with open(path) as file:
-        candidate = file.read()
-    os.environ["STITCHCUDA_PROGRAM"] = os.path.abspath(package)  # the evaluator executes the text: there is no __file__
-    result = evaluator.eval_kernel_against_ref(
-        original_model_src=reference, custom_model_src=candidate, seed_num=42, num_correct_trials=5, num_perf_trials=100,
-        measure_performance=True, backend="cuda", precision=torch.float32, device=torch.device("cuda:0"), verbose=False)
+    if package.startswith("pytorch:"):
+        candidate = kernelbench_ways.candidate(package.removeprefix("pytorch:"))
+    else:
+        with open(os.path.join(package, "model_new.py")) as file:
+            candidate = file.read()
+        os.environ["STITCHCUDA_PROGRAM"] = os.path.abspath(package)  # the evaluator executes the text: there is no __file__
+    with contextlib.redirect_stdout(sys.stderr):  # it prints what it thinks
+        result = evaluator.eval_kernel_against_ref(
+            original_model_src=reference, custom_model_src=candidate, seed_num=42, num_correct_trials=5, num_perf_trials=100,
+            measure_performance=timing, backend="cuda", precision=torch.float32, device=torch.device("cuda:0"), verbose=False)
+    torch.cuda.empty_cache()
     if result is None:
-        return {"package": package, "compiled": None}
+        return {"package": package, "compiled": None, "correct": False, "metadata": {}}
     return {"package": package, "compiled": result.compiled, "correct": result.correctness, "milliseconds": result.runtime,
-            "reference_milliseconds": getattr(result, "ref_runtime", None), "metadata": {k: str(v)[:300] for k, v in result.metadata.items()}}
+            "reference_milliseconds": getattr(result, "ref_runtime", None), "largest": largest_of(result.metadata),
+            "metadata": {k: str(v)[:300] for k, v in result.metadata.items()}}
+
+
+def largest_of(metadata):
+    """The largest difference of all trials; None where none was out of tolerance."""
+    found = [float(each) for each in metadata.get("max_difference", [])]
+    return max(found) if found else None
 
 
 if __name__ == "__main__":

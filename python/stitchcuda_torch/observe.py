@@ -25,7 +25,7 @@ def observe(module, arguments, keywords, context, originals=None):
     state_before = {name: tensor.detach().clone() for name, tensor in state(module).items()}
     inputs_before = originals or [tensor.clone() for tensor in tensors]
     with torch.no_grad():
-        with context:
+        with context, torch.compiler.set_stance("force_eager"):  # what torch.compile wraps runs as what it wraps
             result = module(*arguments, **keywords)
         after = state(module)
         updates = {name: after[name].detach() for name, old in state_before.items()

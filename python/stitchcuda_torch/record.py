@@ -34,6 +34,8 @@ class Recorder:
         self.values, self.scalars, self.nodes = [], [], []
         self.taken = set()
         self.results = {}  # fx node -> Reference, list of them, Subgraph, or a plain Python value
+        self.storages = {}  # of what exists before the first node: storage -> descriptions of the tensors in it
+        self.autocast = False  # inside a region of it
 
     # What exists before the first node.
 
@@ -45,7 +47,16 @@ class Recorder:
             if spec.kind != InputKind.USER_INPUT:
                 raise TaskError("export", f"an input of kind {spec.kind.name} ({spec.arg.name}) is not supported")
             self.record_user_input(nodes[spec.arg.name], index)
+        for number, sharing in enumerate(group for group in self.storages.values() if len(group) > 1):
+            for value in sharing:
+                value["memory"] = number
         return weights
+
+    def describe(self, reference, role, tensor, **more):
+        value = {"name": reference.name, "role": role, **encode.tensor(tensor), **more}
+        self.values.append(value)
+        if tensor.numel() and tensor.layout == torch.strided:
+            self.storages.setdefault(tensor.untyped_storage()._cdata, []).append(value)
 
     def record_state(self, program, nodes):
         weights, keys = {}, {}
@@ -56,16 +67,16 @@ class Recorder:
             tensor = program.constants[spec.target] if tensor is None else tensor
             reference = self.new_value(spec.target)
             key = keys.setdefault(identity(tensor, reference.name), reference.name)
-            weights.setdefault(key, tensor)
+            weights.setdefault(key, torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor)
             self.results[nodes[spec.arg.name]] = reference
-            self.values.append({"name": reference.name, "role": ROLES[spec.kind], **encode.tensor(tensor), "data": key})
+            self.describe(reference, ROLES[spec.kind], tensor, data=key)
         return weights
 
     def record_user_input(self, node, index):
         value = node.meta.get("val")
         if isinstance(value, torch.Tensor):
             value = self.new_value(node.name)
-            self.values.append({"name": value.name, "role": "input", "index": index, **encode.tensor(node.meta["val"])})
+            self.describe(value, "input", node.meta["val"], index=index)
         else:
             self.scalars.append({"index": index, "value": encode.argument(value)})
         self.results[node] = value
@@ -87,9 +98,11 @@ class Recorder:
             sequence, index = self.resolve(node.args)
             self.results[node] = sequence[index]
             return
-        wrapped = harmless_wrapper(node)
+        wrapped = wrapper(node, self.autocast)
         if wrapped:
-            self.inline(node, *self.resolve(wrapped))
+            subgraph, arguments, self.autocast, before = *wrapped, self.autocast
+            self.inline(node, *self.resolve((subgraph, arguments)))
+            self.autocast = before
             return
         line = where.of_stack_trace(node.meta.get("stack_trace"), self.task_file)
         result = node.meta.get("val")
@@ -99,8 +112,12 @@ class Recorder:
                                 "on the values of a tensor", line, DATA_DEPENDENT_FIX)
             return
         arguments = self.arguments(node)
-        self.nodes.append({"op": encode.operator_name(node.target), "args": arguments, "outputs": self.new_outputs(node, result),
-                           "where": line, "module": module_path(node)})
+        name, written = functional(node.target)
+        more = {"written": written} if written else {}
+        if self.autocast:
+            more["autocast"] = True
+        self.nodes.append({"op": name, "args": arguments, "outputs": self.new_outputs(node, result),
+                           "where": line, "module": module_path(node), **more})
 
     def new_outputs(self, node, result):
         """Names every result, and keeps the structure that getitem will ask for."""
@@ -159,16 +176,31 @@ def identity(tensor, name):
     return tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tuple(tensor.stride())
 
 
-def harmless_wrapper(node):
-    """(subgraph, arguments) of a wrapper that doesn't change the result; None for everything else."""
+def wrapper(node, autocast):
+    """(subgraph, arguments, whether autocast is on in it) of a region that is part of the graph; None for everything else."""
     name = encode.operator_name(node.target)
     if name == "higher_order.wrap_with_set_grad_enabled":
-        return node.args[1], node.args[2:]
+        return node.args[1], node.args[2:], autocast
     if name == "higher_order.wrap_with_autocast":
         device, _, enabled, _, subgraph, *arguments = node.args
-        if not enabled or device != "cpu":  # the reference runs on the CPU, where a GPU's autocast does nothing
-            return subgraph, arguments
+        # The model was traced on the CPU, where a GPU's autocast does nothing.
+        return subgraph, arguments, enabled if device == "cpu" else autocast
     return None
+
+
+def functional(target):
+    """(name, arguments that are written): torch.add(a, b, out=c) is a + b, written to c."""
+    name, schema = encode.operator_name(target), getattr(target, "_schema", None)
+    written = [argument.name for argument in schema.arguments if argument.is_out] if schema else []
+    if not written:
+        return name, []
+    own = [(argument.name, str(argument.type)) for argument in schema.arguments if not argument.is_out]
+    packet = target.overloadpacket
+    for overload in packet.overloads():
+        other = getattr(packet, overload)
+        if [(argument.name, str(argument.type)) for argument in other._schema.arguments] == own:
+            return encode.operator_name(other), written
+    return name, written
 
 
 def module_path(node):

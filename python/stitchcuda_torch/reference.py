@@ -16,6 +16,7 @@ from .observe import observe
 from .trace import promote_tensor_attributes
 
 LOW = (torch.float32, torch.float16, torch.bfloat16)
+LOW_COMPLEX = (torch.complex64, torch.complex32)
 
 
 def run_float64(module, inputs, keywords=None):
@@ -30,6 +31,7 @@ def observe_float64(module, inputs, keywords=None, native=None, originals=None):
     module = copy.deepcopy(module)
     promote_tensor_attributes(module)
     module.double()
+    widen_complex_state(module)
     arguments, keywords = pytree.tree_map(widen if originals else own_copy, (tuple(inputs), keywords or {}))
     del inputs
     seen = observe(module, arguments, keywords, float64_only(native), originals)
@@ -47,13 +49,27 @@ def own_copy(leaf):
     """Forward may write into its inputs; the caller's stay as they are."""
     if not isinstance(leaf, torch.Tensor):
         return leaf
-    return widen(leaf.detach()) if leaf.dtype in LOW else leaf.detach().clone()
+    return widen(leaf.detach()) if leaf.dtype in LOW + LOW_COMPLEX else leaf.detach().clone()
 
 
 def widen(leaf):
     if isinstance(leaf, torch.Tensor) and leaf.dtype in LOW:
         return leaf.double()
+    if isinstance(leaf, torch.Tensor) and leaf.dtype in LOW_COMPLEX:
+        return leaf.to(torch.complex128)
+    if isinstance(leaf, torch.dtype) and leaf in LOW_COMPLEX:
+        return torch.complex128
     return torch.float64 if isinstance(leaf, torch.dtype) and leaf in LOW else leaf
+
+
+def widen_complex_state(module):
+    """What double() leaves as it is."""
+    for part in module.modules():
+        for state in (part._parameters, part._buffers):
+            for name, tensor in state.items():
+                if tensor is not None and tensor.dtype in LOW_COMPLEX:
+                    wide = widen(tensor.detach())
+                    state[name] = torch.nn.Parameter(wide, tensor.requires_grad) if isinstance(tensor, torch.nn.Parameter) else wide
 
 
 @contextlib.contextmanager
@@ -102,7 +118,7 @@ class WidenOperators(TorchDispatchMode):
             args, kwargs = pytree.tree_map(convert, (args, kwargs))
         function = EXACT.get(function, function)
         result = function(*args, **kwargs)
-        if any(isinstance(leaf, torch.Tensor) and leaf.dtype in LOW for leaf in pytree.tree_leaves(result)):
+        if any(isinstance(leaf, torch.Tensor) and leaf.dtype in LOW + LOW_COMPLEX for leaf in pytree.tree_leaves(result)):
             self.leftovers.append(str(function))
         return result
 
@@ -115,8 +131,25 @@ def hardswish(x):
     return x * hardsigmoid(x)
 
 
+def grouped_mm(a, b, offs=None, bias=None, out_dtype=None):
+    """Products of groups: rows, columns or the depth are cut at the offsets."""
+    if a.dim() == 3 and b.dim() == 3:
+        return a @ b
+    starts, ends = [0, *offs.tolist()[:-1]], offs.tolist()
+    if a.dim() == 2 and b.dim() == 2:
+        return torch.stack([a[:, start:end] @ b[start:end] for start, end in zip(starts, ends)])
+    result = a.new_zeros(a.shape[-2], b.shape[-1])
+    for group, (start, end) in enumerate(zip(starts, ends)):
+        if a.dim() == 2:
+            result[start:end] = a[start:end] @ b[group]
+        else:
+            result[:, start:end] = a[group] @ b[:, start:end]
+    return result
+
+
 # CUDA's kernels multiply by a sixth that was rounded to float32: an error of 3e-8 (H200, PyTorch 2.11).
 EXACT = {torch.ops.aten.hardsigmoid.default: hardsigmoid, torch.ops.aten.hardswish.default: hardswish,
+         torch.ops.aten._grouped_mm.default: grouped_mm,  # has no float64
          torch.ops.aten.hardsigmoid_.default: lambda x: x.copy_(hardsigmoid(x)),
          torch.ops.aten.hardswish_.default: lambda x: x.copy_(hardswish(x))}
 

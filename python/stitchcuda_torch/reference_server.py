@@ -41,7 +41,7 @@ def serve(lines, channel, answers):
                 continue
             # Tasks are exported before they are loaded: a process that has a GPU can't be forked.
             if requests.is_for(line, export_server.REQUEST) and answers.loaded is None:
-                export_server.answer(line, channel)
+                export_server.answer(line, answers.exported.overhearing(line, channel))
             else:
                 channel.send(clean_up(answers, answer(line, answers)))
     except KeyboardInterrupt:

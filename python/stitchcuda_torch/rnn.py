@@ -18,6 +18,7 @@ def _define(name):
     _library.define(f"{name}(Tensor input, {state}, Tensor[] params, bool has_biases, int num_layers, float dropout, "
                     f"bool train, bool bidirectional, bool batch_first) -> {results}")
     torch.library.register_fake(f"stitchcuda::{name}", _shapes, lib=_library)
+    _library.impl(name, getattr(torch._VF, name), "CompositeExplicitAutograd")  # an exported program can be run, too
 
 
 def _shapes(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):

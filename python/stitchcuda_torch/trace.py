@@ -46,7 +46,8 @@ def export(model, inputs, task_file):
     torch.backends.mha.set_fastpath_enabled(False)  # its fused operators hide the attention
     returned = model.register_forward_hook(lambda module, arguments, result: structure.register(result))
     try:
-        with torch.no_grad(), rnn.opaque(), quiet_stderr():
+        # force_eager: what torch.compile wraps is exported as what it wraps.
+        with torch.no_grad(), rnn.opaque(), quiet_stderr(), torch.compiler.set_stance("force_eager"):
             return torch.export.export(model, *inputs, strict=False)
     except (TaskError, KeyboardInterrupt):
         raise

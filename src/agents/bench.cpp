@@ -113,9 +113,14 @@ class Bench {
 
   void work(size_t index) {
     const BenchTask& task = options_.tasks[index];
+    if (options_.on_start) {
+      std::lock_guard hold(lock_);
+      options_.on_start(task);
+    }
     Json record = options_.optimise ? options_.optimise(task) : optimise(task);
-    if (stopped_) return;
     std::lock_guard hold(lock_);
+    if (options_.on_end) options_.on_end(task);
+    if (stopped_) return;
     if (jobs_ > 1 && may_do_better_alone(record)) {
       put_off_.push_back(index);
       return;
@@ -130,7 +135,11 @@ class Bench {
   // any.
   std::map<std::string, std::string> environment() const {
     const std::string threads = std::to_string(std::max(1, 2 * core_count() / jobs_));
-    return {{"STITCHCUDA_THREADS", threads}, {"OMP_NUM_THREADS", threads}, {"OPENBLAS_NUM_THREADS", threads}};
+    // Every flag that counts is on its command line, and in the record's key.
+    return {{"STITCHCUDA_THREADS", threads},
+            {"OMP_NUM_THREADS", threads},
+            {"OPENBLAS_NUM_THREADS", threads},
+            {"STITCHCUDA_NO_SETTINGS", "1"}};
   }
 
   Json optimise(const BenchTask& task) {
@@ -205,7 +214,8 @@ Json record_of(const BenchTask& task, const Json& answer) {
   if (answer.contains("warnings")) record["warnings"] = answer["warnings"];
   record["reference"] = verdict.value("reference", Json::object());
   record["times"] = word(answer.at("ledger"), "times");
-  for (const char* key : {"seconds_a_call", "floor_seconds", "seconds"}) record[key] = answer.value(key, 0.0);
+  for (const char* key : {"seconds_a_call", "floor_seconds", "seconds", "own_seconds"})
+    record[key] = answer.value(key, 0.0);
   record["baselines"] = Json::object();
   if (verdict.contains("timing")) {
     const Json& timing = verdict["timing"];
@@ -245,6 +255,26 @@ BenchRecords read_records(const fs::path& file) {
     if (!json || !json->is_object()) continue;
     const std::string key = word(*json, "key");
     if (!key.empty()) out[key] = std::make_shared<const Json>(*std::move(json));
+  }
+  return out;
+}
+
+std::vector<std::shared_ptr<const Json>> records_of_others(const fs::path& file,
+                                                           const std::vector<BenchTask>& tasks) {
+  std::vector<std::shared_ptr<const Json>> out;
+  std::map<std::string, size_t> place;  // in `out`, by the task's name
+  auto text = read_file(file);
+  if (!text) return out;
+  for (const std::string& line : split(*text, '\n')) {
+    auto json = parse_json(line);
+    if (!json || !json->is_object() || word(*json, "key").empty() || !json->contains("passed")) continue;
+    const std::string name = word(*json, "task");
+    if (name.empty() || std::ranges::find(tasks, name, &BenchTask::name) != tasks.end()) continue;
+    auto record = std::make_shared<const Json>(*std::move(json));
+    if (auto [at, fresh] = place.emplace(name, out.size()); !fresh)
+      out[at->second] = std::move(record);
+    else
+      out.push_back(std::move(record));
   }
   return out;
 }

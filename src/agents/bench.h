@@ -27,6 +27,8 @@ struct BenchOptions {
   std::string identity;            // of what else may change a result: version, GPU
   int jobs = 1;
   int seconds_a_task = 3600;  // then it is given up
+  std::function<void(const BenchTask&task)> on_start,
+      on_end;  // on_end: also of one that is tried again later
   std::function<void(const BenchTask& task, const Json& record)> on_done;
   std::function<bool()> should_stop;
   std::function<Json(const BenchTask& task)> optimise;  // its record; by itself a process of `optimize`
@@ -47,6 +49,10 @@ bool may_do_better_alone(const Json& record);
 // Lines of an earlier run by their keys; half a line at the end is nobody's.
 using BenchRecords = std::map<std::string, std::shared_ptr<const Json>>;
 BenchRecords read_records(const fs::path& file);
+// The latest record of each task that is none of `tasks`, in the order of the file: what a run of a few tasks
+// leaves as it was.
+std::vector<std::shared_ptr<const Json>> records_of_others(const fs::path& file,
+                                                           const std::vector<BenchTask>& tasks);
 
 // Reads and goes on writing out/tasks.jsonl. Programs are below out/programs.
 Result<BenchRun> run_bench(const BenchOptions& options);

@@ -20,6 +20,23 @@ TEST(Bench, ReadsWholeLinesOfAnEarlierRun) {
   EXPECT_EQ(records.at("a")->at("passed"), true);
 }
 
+// A run of a few tasks leaves the results of the others as they are.
+TEST(Bench, KnowsTheTasksOfEarlierRuns) {
+  auto folder = ScratchFolder::create("stitch-bench");
+  ASSERT_TRUE(folder);
+  const fs::path file = folder->path() / "tasks.jsonl";
+  EXPECT_TRUE(records_of_others(file, {}).empty());
+  ASSERT_TRUE(write_file(file, R"({"key": "1", "task": "a", "passed": false}
+{"key": "2", "task": "b", "passed": true}
+{"key": "3", "task": "a", "passed": true}
+{"key": "4", "task": "c", "passed": true}
+{"key": "5", "task": "d", "pas)"));
+  const auto others = records_of_others(file, {{"b.py", "b", ""}});
+  ASSERT_EQ(others.size(), 2u);
+  EXPECT_EQ(others[0]->at("key"), "3") << "the latest of its task";
+  EXPECT_EQ(others[1]->at("task"), "c");
+}
+
 TEST(Bench, RecordsWhatACrashAndAVerdictSay) {
   const BenchTask task{"level1/1_A.py", "level1/1_A", "level1"};
   Json crashed = record_of(task, to_json(work_error("crashed", "it ended with exit code 139")));

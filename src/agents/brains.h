@@ -23,6 +23,7 @@ struct VerifierSetup {
   std::vector<std::string> baselines;
   bool quick = false;  // what ships is judged as the steps are
   bool timing = true;
+  bool kernelbench_compatible = false;
   std::function<void(std::string_view)> on_progress;
 };
 

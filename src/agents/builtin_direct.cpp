@@ -4,6 +4,7 @@
 #include <set>
 
 #include "agents/brains.h"
+#include "agents/part_of_step.h"
 #include "code/catalogue.h"
 #include "plan/estimate.h"
 #include "plan/steps.h"
@@ -66,6 +67,8 @@ class Direct final : public Planner {
  private:
   Result<std::optional<Proposal>> without_suspects(const Situation& now) {
     const bool late = now.seconds_left <= 0;
+    if (!late)
+      if (auto part = without_wrong_region(now)) return part;
     const bool wrong = now.ledger.entries.back().outcome == Outcome::wrong;
     const plan::Plan failed = plan_;
     const std::string first = suspect(plan_, wrong);
@@ -82,6 +85,27 @@ class Direct final : public Planner {
     for (const plan::Step& step : failed.steps)
       if (late && step.title != first) out.not_tried.push_back(step);
     return std::optional(std::move(out));
+  }
+
+  // The same plan with a region that was wrong alone as the plain plan has it.
+  std::optional<Proposal> without_wrong_region(const Situation& now) {
+    constexpr int most = 3;
+    const std::string region = wrong_region_of(now.ledger);
+    if (region.empty() || parts_ >= most) return std::nullopt;
+    auto plain = plan::first_plan(now.context, code::catalogue());
+    if (!plain) return std::nullopt;
+    std::optional<plan::Plan> plan = without_region(now.task.graph, *plain, plan_, region);
+    // What it takes along: storage ties whole networks together, and steps are better dropped then.
+    constexpr double hopeless = 1.5;
+    if (!plan) return std::nullopt;
+    const double seconds = plan::estimate(now.context, *plan);
+    if (seconds > hopeless * plan::estimate(now.context, plan_)) return std::nullopt;
+    ++parts_;
+    plan->steps = plan_.steps;
+    plan_ = *plan;
+    plan::BestSteps best{.plan = *std::move(plan), .left_out = {}, .seconds = seconds};
+    return proposal("all steps without " + region, "the region is wrong alone; the others are not",
+                    std::move(best), true);
   }
 
   Result<std::optional<Proposal>> better_without_one(const Situation& now) {
@@ -127,6 +151,7 @@ class Direct final : public Planner {
   plan::Plan plan_;                // tried last; its steps are those that may still be left out
   std::set<std::string> dropped_;  // because the program with them failed
   bool leaving_out_ = false;
+  int parts_ = 0;  // plans without a region that was wrong
 };
 
 }  // namespace

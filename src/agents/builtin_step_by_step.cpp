@@ -1,5 +1,6 @@
 // The built-in Planner, step by step: the plain program first, then each step on top of the best so far.
 #include "agents/brains.h"
+#include "agents/part_of_step.h"
 #include "code/catalogue.h"
 #include "plan/estimate.h"
 #include "plan/steps.h"
@@ -20,6 +21,7 @@ class StepByStep final : public Planner {
                                     .predicted_seconds = seconds,
                                     .needed = true});
     }
+    if (auto part = without_wrong_region(now)) return part;
     while (next_ < plan::all_steps().size()) {
       const plan::StepRule& rule = plan::all_steps()[next_++];
       std::optional<plan::Plan> plan = after(now, rule);
@@ -51,11 +53,32 @@ class StepByStep final : public Planner {
   }
 
  private:
+  // The last step again, for the regions that were right.
+  std::optional<Proposal> without_wrong_region(const Situation& now) {
+    constexpr int most = 3;
+    const std::string region = wrong_region_of(now.ledger);
+    if (region.empty() || next_ == 0 || !now.best) return std::nullopt;
+    const plan::StepRule& rule = plan::all_steps()[next_ - 1];
+    const std::string& last = now.ledger.entries.back().step;
+    if (!last.starts_with(rule.name)) return std::nullopt;
+    parts_ = last == rule.name ? 1 : parts_ + 1;
+    if (parts_ > most) return std::nullopt;
+    std::optional<plan::Plan> plan = without_region(now.task.graph, from(now), *now.plan, region);
+    if (!plan) return std::nullopt;
+    const double seconds = estimated(now, *plan);
+    return Proposal{.step = format("{} without {}", last, region),
+                    .why = "the region is wrong alone; the others are not",
+                    .plan = *std::move(plan),
+                    .predicted_seconds = seconds,
+                    .judging = rule.rounds ? Judging::wholly : Judging::quickly};
+  }
+
   // Without a program that is right, a step starts from the plan before.
   static const plan::Plan& from(const Situation& now) { return now.best ? now.best->plan : *now.plan; }
 
   // Nothing where the step changes nothing.
   static std::optional<plan::Plan> after(const Situation& now, const plan::StepRule& rule) {
+    if (!plan::is_open(now.context, rule)) return std::nullopt;
     auto next = rule.apply(now.context, from(now), code::catalogue());
     if (!next || plan::changed_regions(from(now), *next).empty()) return std::nullopt;
     return *std::move(next);
@@ -66,6 +89,7 @@ class StepByStep final : public Planner {
   }
 
   size_t next_ = 0;  // of the steps
+  int parts_ = 0;    // of the last one that were tried
 };
 
 }  // namespace

@@ -55,6 +55,7 @@ class BuiltinVerifier final : public Verifier {
   verifier::VerifyOptions asked(const fs::path& program) const {
     verifier::VerifyOptions out{.program = program, .numerics = setup_.numerics, .device = setup_.device};
     out.timing = setup_.timing;
+    out.kernelbench_compatible = setup_.kernelbench_compatible;
     out.on_progress = setup_.on_progress;
     return out;
   }

@@ -1,5 +1,6 @@
 #include "agents/ledger.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/table.h"
@@ -9,8 +10,11 @@ namespace stitch::agents {
 
 std::string reason(const LedgerEntry& entry) {
   if (entry.kept()) return "";
+  if (entry.report) {
+    const std::string found = entry.report->gate + ": " + entry.report->summary;
+    return entry.note.empty() ? found : found + "; " + entry.note;
+  }
   if (!entry.note.empty()) return entry.note;
-  if (entry.report) return entry.report->gate + ": " + entry.report->summary;
   if (entry.no_verdict) return entry.no_verdict->message;
   return entry.outcome == Outcome::not_better ? "not faster" : std::string(name(entry.outcome));
 }
@@ -57,6 +61,7 @@ Json to_json(const LedgerEntry& entry) {
       one["gate"]["evidence"] = *entry.report->evidence;
   }
   if (!entry.settings.empty()) one["settings"] = entry.settings;
+  if (!entry.bottleneck.empty()) one["bottleneck"] = entry.bottleneck;
   // A step with one try by the built-in techniques is told by the above.
   if (entry.tree.size() > 1 || (!entry.tree.empty() && !entry.tree[0].author.empty()))
     for (const LedgerTry& each : entry.tree)
@@ -76,17 +81,22 @@ Json to_json(const Ledger& ledger) {
 
 std::string table(const Ledger& ledger, const Terminal& terminal) {
   const char* kind = ledger.measured ? "measured" : "estimated";
+  // Only a GPU's profile knows what a program is bound by.
+  const bool bound =
+      std::ranges::any_of(ledger.entries, [](const auto& each) { return !each.bottleneck.empty(); });
   Table rows({{.header = "step"},
               {.header = format("{} a call", kind), .align = Column::Align::right},
               {.header = "gain", .align = Column::Align::right},
               {.header = "predicted", .align = Column::Align::right},
+              {.header = bound ? "bound by" : ""},
               {.header = ""},
-              {.header = "", .least = 20, .optional = 1}});
+              {.header = "", .least = 24, .wrap = true}});
   for (const LedgerEntry& entry : ledger.entries)
     rows.add_row({entry.step,
                   entry.after > 0 ? seconds_text(entry.after) : "–",
                   entry.before > 0 && entry.after > 0 ? format("{:.2f}x", entry.before / entry.after) : "",
                   entry.predicted_gain != 0 ? seconds_text(entry.predicted_gain) : "",
+                  entry.bottleneck,
                   {entry.kept()       ? "kept"
                    : was_tried(entry) ? "rolled back"
                                       : std::string(name(entry.outcome)),

@@ -32,6 +32,7 @@ struct LedgerEntry {
   std::vector<LedgerTry> tree;                 // the tries, answers that were no program included
   double seconds = 0;                          // that the step took us
   std::map<std::string, int64_t> settings;     // of the program that it changed
+  std::string bottleneck;                      // of the program that was judged last; empty: not known
   std::string note;                            // for people: what the above does not say
 
   bool kept() const { return outcome == Outcome::better; }

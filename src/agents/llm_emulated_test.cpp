@@ -1,6 +1,8 @@
 // Regions written by a language model, judged for real on the emulated GPU: a correct fast one is accepted, a
 // correct slow one rolled back, a wrong one repaired, one that cheats refused; by answers and with tools.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <map>
 #include <nlohmann/json.hpp>
@@ -12,6 +14,8 @@
 #include "llm/scripted_server.h"
 #include "plan/document.h"
 #include "plan/steps.h"
+#include "store/database.h"
+#include "store/run_store.h"
 
 #ifdef STITCH_HAVE_HTTPLIB  // else there is no server to speak to
 
@@ -121,6 +125,84 @@ TEST_P(OnTheEmulatedGpu, AcceptsRollsBackRepairsAndRefuses) {
   EXPECT_TRUE(shipped("wrong"));
   EXPECT_FALSE(shipped("slow"));
   EXPECT_FALSE(shipped("cheat"));
+}
+
+// Ends the process at one of the run's events, as kill -9 does.
+struct KillAt final : EventSink {
+  explicit KillAt(int event) : left(event) {}
+  void on(const Event&) override {
+    ++seen;
+    if (--left == 0) ::_exit(137);
+  }
+  int left, seen = 0;
+};
+
+TEST(AnLlmRun, KilledAndResumedAsksNothingTwiceAndShipsTheSameProgram) {
+  if (!store::Database::is_built_in()) GTEST_SKIP() << "built without SQLite";
+  auto scratch = ScratchFolder::create("stitch-llm-resumed");
+  ASSERT_TRUE(scratch);
+  auto server = llm::ScriptedServer::start();
+  ASSERT_TRUE(server) << server.error().text();
+  int asked_for = 0, tries = 0;
+  (*server)->otherwise([&](const llm::Asked& asked) {
+    ++asked_for;
+    const std::string region = region_asked_for(asked.body->at("messages").dump());
+    return llm::says("```cuda\n" + written_for(region, region == "wrong" ? tries++ : 0) + "```\n")(asked);
+  });
+  const fs::path config = scratch->path() / "config.toml", model = scratch->path() / "graph";
+  ASSERT_TRUE(write_file(config, format("[llm.test]\napi = \"openai\"\nurl = \"{}\"\nmodel = \"scripted\"\n",
+                                        (*server)->url())));
+  fs::create_directories(model);
+  ASSERT_TRUE(write_file(model / "graph.txt", four_nodes));
+  auto graph = parse_graph(four_nodes);
+  ASSERT_TRUE(graph);
+  const GpuSpec gpu = *find_gpu("H200");
+  const plan::Context context(*graph, gpu, Numerics::standard);
+  auto plain = plan::first_plan(context, code::catalogue());
+  ASSERT_TRUE(plain);
+  auto run_in = [&](const fs::path& folder, bool resume, int kill_at) -> std::pair<std::string, int> {
+    OptimizeOptions options;
+    options.gpu = gpu;
+    options.model = model;
+    options.out = folder / "out";
+    options.tries = 2;
+    options.quick = true;
+    options.plan = std::make_shared<const Json>(plan::to_json(context, *plain));
+    options.llm.config = config;
+    options.llm.regions = 4;
+    options.brains.coder = "llm:test";
+    Recording recording{.store = folder / "runs.db", .resume = {}, .options = "{}", .version = "1"};
+    if (resume) {
+      auto there = store::RunStore::open(recording.store);
+      if (there && there->list() && !there->list()->empty()) recording.resume = there->list()->front().id;
+    }
+    options.recording = recording;
+    KillAt events(kill_at);
+    options.events = &events;
+    auto run = optimize(options);
+    if (!run) return {run.error().text(), events.seen};
+    return {*read_file(options.out / "regions/wrong.cu"), events.seen};
+  };
+  fs::create_directories(scratch->path() / "whole");
+  const auto [whole, events] = run_in(scratch->path() / "whole", false, 0);
+  ASSERT_NE(whole.find("expf(v)"), std::string::npos) << whole;
+  const int asked_once = asked_for;
+  for (const int share : {4, 6, 8}) {
+    SCOPED_TRACE(format("killed at {} of 10 of {} events", share, events));
+    const fs::path folder = scratch->path() / format("killed{}", share);
+    fs::create_directories(folder);
+    asked_for = tries = 0;
+    const pid_t child = ::fork();
+    if (child == 0) {
+      run_in(folder, false, events * share / 10);
+      ::_exit(0);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    ASSERT_EQ(WEXITSTATUS(status), 137);
+    EXPECT_EQ(run_in(folder, true, 0).first, whole);
+    EXPECT_LE(asked_for, asked_once + 1);  // the one that was on its way when the process ended
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(InStyle, OnTheEmulatedGpu, testing::Values(CoderStyle::answer, CoderStyle::agent),

@@ -30,6 +30,7 @@ Loop::Loop(const Task& task, const plan::Context& context, Brains& brains, const
 }
 
 Result<Optimized> Loop::run() {
+  elsewhere_ = seconds_since(begin_);  // the task was opened, with its reference
   STITCH_CHECK(take_steps());
   if (kept_.empty()) {
     std::string why = "none was tried";
@@ -47,6 +48,7 @@ Result<Optimized> Loop::run() {
   out.ledger = std::move(ledger_);
   out.floor = floor_;
   out.seconds = seconds_since(begin_);
+  out.own_seconds = out.seconds - elsewhere_;
   return out;
 }
 

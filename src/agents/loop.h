@@ -6,6 +6,8 @@
 
 namespace stitch::agents {
 
+double seconds_since(Clock::time_point begin);
+
 class Loop final : private Workbench {
  public:
   Loop(const Task& task, const plan::Context& context, Brains& brains, const OptimizeOptions& options,
@@ -38,6 +40,7 @@ class Loop final : private Workbench {
   std::optional<Result<Draft>> revise(const Proposal& proposal);
   void remember(const Judged& judged, const LedgerEntry& entry, std::shared_ptr<const Draft> draft);
   int base_of_revision() const;
+  std::string rounding_note(const plan::Plan& plan) const;
   double seconds_without_clock(const Draft& draft, const verifier::Verdict& verdict, double predicted) const;
   bool renew();
   void keep_costs(const std::string& step, const plan::Plan& plan,
@@ -58,6 +61,17 @@ class Loop final : private Workbench {
   Result<PackageContents> contents_of(const Program& program) const;
   bool is_judged_fully(Judging judging) const;
   Result<void> publish(Optimized& out);
+
+  // Builds, runs and the reference: what the loop waits for, and doesn't count as its own.
+  template <class Work>
+  auto elsewhere(Work&& work) {
+    struct Stopwatch {
+      double& sum;
+      const Clock::time_point begin = Clock::now();
+      ~Stopwatch() { sum += seconds_since(begin); }
+    } const stopwatch{elsewhere_};
+    return work();
+  }
 
   Situation situation();
   const Program* best() const { return kept_.empty() ? nullptr : &kept_.back(); }
@@ -89,9 +103,9 @@ class Loop final : private Workbench {
   int base_ = -1;                  // of the try that is being made
   int without_gain_ = 0;           // steps in a row, since the list was new
   int programs_ = 0;               // written so far
+  double elsewhere_ = 0;           // seconds
 };
 
-double seconds_since(Clock::time_point begin);
 // Measured if it was, else as predicted.
 double seconds_of(const verifier::Verdict& verdict, double predicted);
 

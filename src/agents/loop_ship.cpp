@@ -1,12 +1,31 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "agents/loop.h"
 #include "agents/package_task.h"
 #include "agents/shipped_before.h"
+#include "agents/shipped_record.h"
 #include "base/contained.h"
 #include "plan/document.h"
 
 namespace stitch::agents {
+
+namespace {
+
+// The plan's regions, each with the lines of the model that it computes.
+Json regions_with_lines(const plan::Context& context, const plan::Plan& plan) {
+  Json out = plan::to_json(context, plan).value("regions", Json::array());
+  for (size_t i = 0; i < plan.regions.size() && i < out.size(); ++i) {
+    Json& lines = out[i]["lines"] = Json::array();
+    for (int32_t node : plan.regions[i].nodes) {
+      const std::string& where = context.graph.nodes[static_cast<size_t>(node)].where;
+      if (!where.empty() && std::ranges::find(lines, Json(where)) == lines.end()) lines.push_back(where);
+    }
+  }
+  return out;
+}
+
+}  // namespace
 
 // The best program that passes every gate, beside the baselines: should the best one fail one that the steps
 // don't have, the one before it has its turn.
@@ -23,11 +42,12 @@ Result<void> Loop::ship(Optimized& out) {
     out.seconds_a_call = best.seconds;
     out.verdict = best.verdict;
     out.predicted_seconds = best.predicted_seconds;
-    out.regions =
-        std::make_shared<const Json>(plan::to_json(context_, best.plan).value("regions", Json::array()));
+    out.regions = std::make_shared<const Json>(regions_with_lines(context_, best.plan));
     if (best.judging == Judging::as_shipped) break;
-    auto verdict = contained(
-        [&] { return brains_.verifier->judge(to_ship, Judging::as_shipped, options_.should_stop); });
+    auto verdict = contained([&] {
+      return elsewhere(
+          [&] { return brains_.verifier->judge(to_ship, Judging::as_shipped, options_.should_stop); });
+    });
     // The steps' verdict stands where there is no time for another, or something of ours broke.
     if (!verdict) {
       out.stopped = outcome_of(verdict.error()) == Outcome::interrupted;
@@ -50,6 +70,9 @@ Result<void> Loop::ship(Optimized& out) {
          .tries = 1},
         Action::drop, begin);
   }
+  if (best())
+    if (std::string note = rounding_note(best()->plan); !note.empty())
+      out.verdict.notes.push_back(std::move(note));
   return {};
 }
 
@@ -65,9 +88,12 @@ Result<void> Loop::publish(Optimized& out) {
   const auto there = read_record(options_.out);
   if (there && options_.overwrite == Overwrite::refuse)
     beside = out.verdict.passed() ? why_better(there->facts, shipped_.record) : "this one failed a gate";
+  STITCH_CHECK(add_weights(shipped_, task_.weights, options_.weights));
+  shipped_.results = results_of(out, options_);
   STITCH_TRY(out.published, write_package(options_.out, shipped_, options_.overwrite,
                                           beside.empty() ? "" : "the program there is kept: " + beside));
   if (out.published.beside.empty()) out.published.folder = options_.out;
+  STITCH_CHECK(write_records(out, ledger_, task_, options_, {scratch_}));
   if (!out.verdict.header) return {};
   Json header = *out.verdict.header;
   header["program"] = out.published.folder.string();

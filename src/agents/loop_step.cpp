@@ -4,6 +4,7 @@
 #include "agents/loop.h"
 #include "base/contained.h"
 #include "base/text.h"
+#include "plan/error_budget.h"
 
 namespace stitch::agents {
 
@@ -59,6 +60,17 @@ Action Loop::take(const Proposal& proposal) {
   }
 }
 
+namespace {
+
+// What the profile found the whole program to be bound by; empty where nothing was measured.
+std::string bottleneck_of(const verifier::Verdict& verdict) {
+  const verifier::GateReport* profile = verdict.gate("profile");
+  if (!profile || !profile->evidence || !profile->evidence->contains("diagnosis")) return "";
+  return word(profile->evidence->at("diagnosis"), "bottleneck");
+}
+
+}  // namespace
+
 // What came back, as the ledger keeps it: of several tries, the last one.
 void Loop::record(Judged& judged, const Draft* draft, const Proposal& proposal, LedgerEntry& entry) const {
   entry.report.reset();
@@ -69,11 +81,14 @@ void Loop::record(Judged& judged, const Draft* draft, const Proposal& proposal, 
       entry.report = *failure;
     } else {
       entry.after = seconds = seconds_without_clock(*draft, *judged.verdict, proposal.predicted_seconds);
+      entry.bottleneck = bottleneck_of(*judged.verdict);
       if (best() && entry.after >= best()->seconds) judged.outcome = Outcome::not_better;
     }
   }
   entry.outcome = judged.outcome;
-  if (entry.outcome == Outcome::not_tried) entry.note = budget_spent();
+  entry.note = entry.outcome == Outcome::not_tried        ? budget_spent()
+               : entry.outcome == Outcome::wrong && draft ? rounding_note(draft->plan)
+                                                          : "";
   entry.tree.push_back({.outcome = entry.outcome,
                         .seconds = seconds,
                         .base = base_,
@@ -81,6 +96,15 @@ void Loop::record(Judged& judged, const Draft* draft, const Proposal& proposal, 
                         .why = reason(entry)});
   tell(AttemptJudged{entry.step, entry.tries, entry.outcome, judged.verdict ? &*judged.verdict : nullptr,
                      judged.program, draft ? &draft->contents : nullptr});
+}
+
+// What a program that is off was expected to be off by, and where.
+std::string Loop::rounding_note(const plan::Plan& plan) const {
+  const std::optional<plan::PlanErrors> errors = plan::errors_of(context_, plan);
+  if (!errors) return {};
+  const std::string where = plan::blame(context_, plan);
+  return format("its rounding was expected to take {:.0f} % of the budget{}", 100 * errors->spent(),
+                where.empty() ? "" : ", most of it in " + where);
 }
 
 // Where nothing is timed, of a program with somebody else's kernels: as predicted, and what it starts more
@@ -110,9 +134,10 @@ Loop::Judged Loop::judge(const Draft& draft, const Proposal& proposal) {
   Judged out{.program = scratch_ / format("program{}", programs_++)};
   auto verdict = contained([&]() -> Result<verifier::Verdict> {
     STITCH_CHECK(write_package(out.program, draft.contents));
-    STITCH_TRY(verifier::Verdict given, brains_.verifier->judge(out.program, proposal.judging, [&] {
-      return stopped() || cut_short(proposal);
-    }));
+    STITCH_TRY(verifier::Verdict given, elsewhere([&] {
+                 return brains_.verifier->judge(out.program, proposal.judging,
+                                                [&] { return stopped() || cut_short(proposal); });
+               }));
     require(!given.gates.empty(), "a verdict has gates");
     return given;
   });
@@ -170,8 +195,10 @@ Result<verifier::Verdict> Loop::try_out(const Draft& draft) {
   return contained([&]() -> Result<verifier::Verdict> {
     const fs::path program = scratch_ / format("program{}", programs_++);
     STITCH_CHECK(write_package(program, draft.contents));
-    return brains_.verifier->judge(program, Judging::quickly,
-                                   [&] { return stopped() || (best() && spent()); });
+    return elsewhere([&] {
+      return brains_.verifier->judge(program, Judging::quickly,
+                                     [&] { return stopped() || (best() && spent()); });
+    });
   });
 }
 
@@ -181,7 +208,7 @@ Result<Feedback> Loop::explain(const verifier::Verdict& verdict) {
 }
 
 bool Loop::renew() {
-  auto renewed = contained([&] { return brains_.verifier->renew(); });
+  auto renewed = contained([&] { return elsewhere([&] { return brains_.verifier->renew(); }); });
   if (renewed) tell(ReferenceRenewed{});
   return static_cast<bool>(renewed);
 }

@@ -62,7 +62,7 @@ Tuned Loop::search(const std::vector<Tunable>& tunables, LedgerEntry& entry) {
     const fs::path program = scratch_ / "tune";
     STITCH_CHECK(write_package(program, kept_.back().contents));
     STITCH_TRY(auto clock, brains_.verifier->settings_clock(program));
-    return tune(tunables, *clock, TuningCache(clock->machine()), limits);
+    return elsewhere([&] { return tune(tunables, *clock, TuningCache(clock->machine()), limits); });
   });
   if (tuned) return *std::move(tuned);
   entry.outcome = outcome_of(tuned.error());

@@ -1,5 +1,6 @@
 #include "agents/optimize.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "agents/loop.h"
@@ -7,23 +8,13 @@
 #include "agents/shipped_before.h"
 #include "code/catalogue.h"
 #include "device/gpu_lock.h"
+#include "graph/cost.h"
 #include "plan/document.h"
 #include "plan/document_names.h"
 
 namespace stitch::agents {
 
 namespace {
-
-// What PyTorch multiplies in is what its accuracy asks for. Without an answer the Planner guesses.
-plan::ReferenceFacts look_at_arithmetic(verifier::Verifier& verifier, const OptimizeOptions& options) {
-  const bool matters = options.numerics == Numerics::standard || options.numerics == Numerics::tf32;
-  if (!matters || options.device != runner::Device::cuda) return {};
-  auto seen = verifier.tf32_convolutions();
-  if (seen) return {*std::move(seen)};
-  if (options.events)
-    options.events->on(Doing{format("PyTorch's arithmetic was not seen: {}", seen.error().message)});
-  return {};
-}
 
 template <class Told>
 std::function<void(std::string_view)> teller(EventSink* events) {
@@ -32,12 +23,61 @@ std::function<void(std::string_view)> teller(EventSink* events) {
   };
 }
 
+// Where steps that round have something to gain, and a backward pass in float64 takes no longer than judging
+// a program does.
+bool worth_measuring(const Graph& graph, const OptimizeOptions& options) {
+  constexpr double most_flops_on_a_cpu = 2e10,
+                   bytes_an_element = 32;  // value, gradient, and what autograd keeps
+  if (options.numerics == Numerics::strict || options.kernelbench_compatible || options.plan) return false;
+  constexpr double large_product = 1e9;
+  auto matters = [&](const Node& node) {
+    return plan::is_convolution(node.op) || cost(graph, node).matrix_flops > large_product;
+  };
+  if (std::ranges::none_of(graph.nodes, matters)) return false;
+  if (options.device != runner::Device::cuda) return cost(graph).total.flops < most_flops_on_a_cpu;
+  double elements = 0;
+  for (const Value& value : graph.values) elements += static_cast<double>(value.type.elements());
+  return bytes_an_element * elements < 0.25 * static_cast<double>(options.gpu.memory);
+}
+
+// What PyTorch multiplies in is what its accuracy asks for, and what rounding does to the outputs is what it
+// costs. Without answers the Planner guesses, and steps that round stand or fall as a whole.
+plan::ReferenceFacts look_at_reference(verifier::Verifier& verifier, const OptimizeOptions& options) {
+  plan::ReferenceFacts out{.as_pytorch = options.kernelbench_compatible};
+  auto tell = [&](const std::string& text) {
+    if (options.events) options.events->on(Doing{text});
+  };
+  const bool follows = options.numerics == Numerics::standard || options.numerics == Numerics::tf32;
+  if (follows && options.device == runner::Device::cuda) {
+    if (auto seen = verifier.tf32_convolutions())
+      out.tf32 = *std::move(seen);
+    else
+      tell(format("PyTorch's arithmetic was not seen: {}", seen.error().message));
+  }
+  // Without a GPU, PyTorch's side rounds the operands of every convolution.
+  if (follows && options.kernelbench_compatible && options.device != runner::Device::cuda)
+    for (const Node& node : verifier.task().graph.nodes)
+      if (plan::is_convolution(node.op)) out.tf32[verifier.task().graph.number_of(node)] = true;
+  if (!worth_measuring(verifier.task().graph, options)) return out;
+  tell("measuring what rounding does to the outputs");
+  auto measured = verifier.roundings();
+  if (measured) {
+    if (auto errors = plan::measured_errors(*measured))
+      out.errors = std::make_shared<const plan::MeasuredErrors>(*std::move(errors));
+  } else if (options.events) {
+    options.events->on(
+        Notice{format("What rounding does to the outputs was not measured: {}.", measured.error().message)});
+  }
+  return out;
+}
+
 VerifierSetup setup_of(const OptimizeOptions& options) {
   return {.numerics = options.numerics,
           .device = options.device,
           .baselines = options.baselines,
           .quick = options.quick,
           .timing = options.timing,
+          .kernelbench_compatible = options.kernelbench_compatible,
           .on_progress = teller<Doing>(options.events)};
 }
 
@@ -122,7 +162,7 @@ Result<Optimized> optimize(const OptimizeOptions& asked) {
   std::optional<plan::ReferenceFacts> facts = record ? record->reference_facts(task->graph) : std::nullopt;
   if (!facts) {
     STITCH_TRY(std::unique_ptr<verifier::Verifier> verifier, open());
-    facts = look_at_arithmetic(*verifier, options);
+    facts = look_at_reference(*verifier, options);
     STITCH_TRY(brains.verifier, make(std::move(verifier)));
   }
   if (given) {
@@ -134,7 +174,10 @@ Result<Optimized> optimize(const OptimizeOptions& asked) {
       given ? std::move(given->context)
             : plan::Context(task->graph, options.gpu, options.numerics, *std::move(facts));
   auto with_account = [&](Result<Optimized> made) {
-    if (made && session) made->llm = std::make_shared<const Json>(session->account().to_json());
+    if (made && session) {
+      made->llm = std::make_shared<const Json>(session->account().to_json());
+      made->own_seconds -= session->account().total().seconds;
+    }
     return made;
   };
   if (!record) return with_account(optimize(*task, context, brains, options, begin));

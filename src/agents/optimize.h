@@ -48,6 +48,9 @@ struct OptimizeOptions {
   bool tune = true;           // settings tried on the GPU after the steps, with at most a third of the budget
   bool quick = false;         // what ships is judged as the steps are, not by every gate
   bool timing = true;         // else only judged, and estimates decide
+  // Results as KernelBench's own evaluator wants them: rounded where PyTorch rounds, within its allclose.
+  bool kernelbench_compatible = false;
+  ShipWeights weights = ShipWeights::automatic;
   std::function<bool()> should_stop;  // then the best so far ships as it is
   EventSink* events = nullptr;
   std::optional<Recording> recording;  // nothing: the run is not kept
@@ -61,6 +64,7 @@ struct Optimized {
   bool judged_fully = false;
   Published published;               // where the program is, and what became of files that others had there
   double seconds = 0;                // that all of it took us
+  double own_seconds = 0;            // of them, without builds, runs, the reference and language models
   double seconds_a_call = 0;         // measured, or estimated: as the ledger says
   double floor = 0;                  // seconds a call
   double predicted_seconds = 0;      // a call, by the cost model

@@ -101,6 +101,26 @@ TEST_F(TheLoop, KeepsTheReportOfTheGateThatSaidNo) {
   EXPECT_EQ(entry.at("gate").at("evidence").at("seen"), "wrong");
 }
 
+TEST_F(TheLoop, TellsWhatEachStepsProgramIsBoundByAndWhatOfTheTimeIsItsOwn) {
+  auto bound = [](double seconds, std::string by) -> Answer {
+    return [=]() -> Result<verifier::Verdict> {
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      STITCH_TRY(verifier::Verdict out, passes(seconds)());
+      verifier::GateReport profile{.gate = "profile", .outcome = verifier::Outcome::passed};
+      profile.evidence = std::make_shared<const Json>(Json{{"diagnosis", {{"bottleneck", by}}}});
+      out.gates.push_back(std::move(profile));
+      return out;
+    };
+  };
+  auto made = run({"plain", "a"}, {bound(4e-3, "launch"), bound(2e-3, "memory"), passes(2e-3)});
+  ASSERT_TRUE(made) << made.error().text();
+  EXPECT_EQ(made->ledger.entries.at(0).bottleneck, "launch");
+  EXPECT_EQ(made->ledger.entries.at(1).bottleneck, "memory");
+  EXPECT_NE(table(made->ledger, Terminal{}).find("bound by"), std::string::npos);
+  EXPECT_GE(made->own_seconds, 0);
+  EXPECT_LT(made->own_seconds, made->seconds - 0.05);  // the Verifier's time isn't the loop's
+}
+
 TEST_F(TheLoop, RepairsAStepWithTheFeedback) {
   revisions = 1;
   auto run = this->run({"plain", "a"}, {passes(4), is_wrong(), passes(3), passes(3)});

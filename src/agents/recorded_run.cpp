@@ -29,8 +29,10 @@ Error read_error(const Json& json) {
 }
 
 Json facts_of(const plan::Context& context) {
-  Json out = Json::object();
-  for (const auto& [node, tf32] : context.torch.tf32) out[plan::node_name(context.graph, node)] = tf32;
+  Json tf32 = Json::object();
+  for (const auto& [node, so] : context.torch.tf32) tf32[plan::node_name(context.graph, node)] = so;
+  Json out = {{"pytorch_tf32", std::move(tf32)}, {"as_pytorch", context.torch.as_pytorch}};
+  if (context.torch.errors) out["measured_errors"] = plan::to_json(*context.torch.errors);
   return out;
 }
 
@@ -109,6 +111,10 @@ std::optional<plan::ReferenceFacts> RecordedRun::reference_facts(const Graph& gr
   for (size_t n = 0; n < graph.nodes.size(); ++n)
     if (auto found = seen.find(plan::node_name(graph, static_cast<int32_t>(n))); found != seen.end())
       out.tf32[static_cast<int32_t>(n)] = found->is_boolean() && found->get<bool>();
+  out.as_pytorch = beginning_->value("as_pytorch", false);
+  if (auto found = beginning_->find("measured_errors"); found != beginning_->end())
+    if (auto errors = plan::measured_errors(*found))
+      out.errors = std::make_shared<const plan::MeasuredErrors>(*std::move(errors));
   return out;
 }
 
@@ -130,7 +136,9 @@ void RecordedRun::attach(const plan::Context& context, Brains& brains, OptimizeO
   } else {
     if (recording_.memory)
       if (auto last = memory.last()) until = *last;
-    append("begin", line_text({{"pytorch_tf32", facts_of(context)}, {"memory", until}}));
+    Json begin_with = facts_of(context);
+    begin_with["memory"] = until;
+    append("begin", line_text(begin_with));
   }
   const bool once = options.strategy != Strategy::step_by_step;
   if (until > 0 && !options.plan)

@@ -32,12 +32,12 @@ Error system_error(std::string_view doing, const fs::path& path, int code) {
   return at(path.string(), error);
 }
 
-class Descriptor {
+class OpenFile {
  public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
+  explicit OpenFile(int fd) : fd_(fd) {}
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  ~OpenFile() {
     if (fd_ >= 0) ::close(fd_);
   }
   operator int() const { return fd_; }
@@ -73,7 +73,7 @@ void tidy_up_drafts(const fs::path& target, const std::string& prefix) {
 }  // namespace
 
 Result<std::string> read_file(const fs::path& path) {
-  Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  OpenFile fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (fd < 0) return system_error("open", path, errno);
   std::string content;
   char buffer[1 << 16];
@@ -94,7 +94,7 @@ Result<void> write_file(const fs::path& path, std::string_view content) {
     ::unlink(draft.c_str());
     return system_error(doing, path, code);
   };
-  Descriptor fd(::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  OpenFile fd(::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (fd < 0) return system_error("create", path, errno);
   while (!content.empty()) {
     ssize_t count = ::write(fd, content.data(), content.size());
@@ -120,7 +120,7 @@ fs::path cache_folder() {
 }
 
 Result<MappedFile> MappedFile::open(const fs::path& path) {
-  Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  OpenFile fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (fd < 0) return system_error("open", path, errno);
   struct stat info {};
   if (::fstat(fd, &info) != 0) return system_error("read", path, errno);

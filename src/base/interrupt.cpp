@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <mutex>
 #include <set>
@@ -32,7 +33,12 @@ void wait_for_interrupt(sigset_t signals) {
   {
     std::lock_guard hold(lock);
     std::error_code ignored;
-    for (const auto& folder : folders()) std::filesystem::remove_all(folder, ignored);
+    // Other threads and children are still at work, and may put a file where one was just removed.
+    for (const auto& folder : folders())
+      for (int tries = 0; tries < 20 && std::filesystem::exists(folder, ignored); ++tries) {
+        if (tries > 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        std::filesystem::remove_all(folder, ignored);
+      }
   }
   ::signal(number, SIG_DFL);
   ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/interrupt.h"
+#include "base/log.h"
 #include "base/text.h"
 
 extern char** environ;
@@ -101,6 +102,7 @@ Result<Child> Child::start(const Command& command) {
   child.out_ = out.read;
   child.err_ = err.read;
   if (pid < 0) return work_error("process", format("cannot start {}: {}", path, std::strerror(errno)));
+  if (is_logging()) log_line(format("process {}: {}", pid, join(words, " ")));
   ::setpgid(pid, pid);
   ::fcntl(child.err_, F_SETFL, O_NONBLOCK);
   if (command.time_limit.count() > 0) child.deadline_ = Clock::now() + command.time_limit;
@@ -212,13 +214,14 @@ Finished Child::wait() {
   while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
   ::kill(-pid_, SIGKILL);  // whatever it left running
-  pid_ = -1;
+  const int pid = std::exchange(pid_, -1);
   drain_errors();
   Finished finished;
   finished.timed_out = timed_out_;
   finished.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   if (error_tail_.size() > error_tail_limit) error_tail_.erase(0, error_tail_.size() - error_tail_limit);
   finished.error_tail = std::move(error_tail_);
+  if (is_logging()) log_line(format("process {}: exit code {}", pid, finished.exit_code));
   return finished;
 }
 

@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdlib>
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "base/format.h"
+#include "base/json.h"
+#include "base/log.h"
 
 namespace stitch {
 
@@ -24,11 +28,32 @@ std::string elapsed(double seconds) {
   return format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
+// Of an estimate: no tenths.
+std::string duration_text(double seconds) {
+  return seconds < 60 ? format("{:.0f} s", seconds) : elapsed(seconds);
+}
+
 std::string bar(double share, bool utf8) {
   int full = std::clamp(static_cast<int>(share * bar_width), 0, bar_width);
   std::string out;
   for (int i = 0; i < bar_width; ++i) out += utf8 ? (i < full ? "━" : "─") : (i < full ? "#" : ".");
   return out;
+}
+
+// Another program reads along (the Python package does): one JSON object a line, even where people want
+// quiet.
+bool machine_reads() {
+  const char* wanted = std::getenv("STITCHCUDA_PROGRESS");
+  return wanted && std::string_view(wanted) == "json";
+}
+
+std::string json_line(const ProgressState& state) {
+  const Json line = {{"progress", state.label},
+                     {"detail", state.detail},
+                     {"done", state.done},
+                     {"total", state.total},
+                     {"seconds", state.seconds}};
+  return line.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 // Escape sequences take no room.
@@ -75,13 +100,15 @@ std::string progress_line(const ProgressState& state, const Terminal& terminal) 
   if (state.done > 1 && state.seconds > 1) {
     double rate = static_cast<double>(state.done) / state.seconds;
     line += rate >= 1 ? format("  {:.3g}/s", rate) : format("  {} each", elapsed(1 / rate));
+    if (state.total > state.done)
+      line += format("  about {} left", duration_text(static_cast<double>(state.total - state.done) / rate));
   }
   if (!state.detail.empty()) line += "  " + state.detail;
   return shorten(line, terminal.width - 1, Cut::end, terminal.utf8);
 }
 
 Progress::Progress(std::ostream& out, const Terminal& terminal, bool quiet, std::string label, int64_t total)
-    : out_(out), terminal_(terminal), quiet_(quiet) {
+    : out_(out), terminal_(terminal), quiet_(quiet && !machine_reads()) {
   state_.label = std::move(label);
   state_.total = total;
   // A thread of its own keeps the clock going while the work is silent.
@@ -101,13 +128,18 @@ Progress::~Progress() {
 
 void Progress::watch() {
   std::unique_lock lock(mutex_);
-  auto period = terminal_.interactive ? Clock::duration(redraw_every) : Clock::duration(report_every);
+  const bool often = terminal_.interactive || machine_reads();
+  auto period = often ? Clock::duration(redraw_every) : Clock::duration(report_every);
   while (!wake_.wait_for(lock, period, [this] { return finished_; })) draw();
 }
 
 void Progress::draw() {
   state_.seconds = std::chrono::duration<double>(Clock::now() - start_).count();
   ++state_.frame;
+  if (machine_reads()) {
+    if (state_.frame % 5 == 0) out_ << json_line(state_) << '\n' << std::flush;
+    return;
+  }
   Terminal now = terminal_;
   // Whoever watches may have resized it.
   if (now.interactive && &out_ == &std::cerr) now.width = terminal_of(STDERR_FILENO).width;
@@ -141,6 +173,7 @@ void Progress::show_below(Below below) {
 
 void Progress::detail(std::string_view text) {
   std::lock_guard lock(mutex_);
+  if (is_logging() && state_.detail != text) log_line(format("{}: {}", state_.label, text));
   state_.detail = text;
 }
 
@@ -150,7 +183,10 @@ void Progress::advance(int64_t count) {
 }
 
 void Progress::say(std::string_view line) {
-  if (quiet_) return;
+  if (quiet_ || machine_reads()) {
+    log_line(line);  // else the log has it from the stream
+    return;
+  }
   std::lock_guard lock(mutex_);
   erase();
   out_ << line << '\n' << std::flush;

@@ -8,10 +8,10 @@ namespace stitch {
 namespace {
 
 TEST(Progress, LineOnATerminal) {
-  Terminal terminal{.interactive = true, .width = 80};
+  Terminal terminal{.interactive = true, .width = 100};
   ProgressState state{.label = "importing", .detail = "9_ResNet18.py", .done = 12, .total = 48, .seconds = 6};
   EXPECT_EQ(progress_line(state, terminal),
-            "⠋ importing ━━━━━━────────────────── 12/48  6.0 s  2/s  9_ResNet18.py");
+            "⠋ importing ━━━━━━────────────────── 12/48  6.0 s  2/s  about 18 s left  9_ResNet18.py");
   terminal.utf8 = false;
   state.total = 0;
   state.seconds = 75;
@@ -21,7 +21,7 @@ TEST(Progress, LineOnATerminal) {
 
 TEST(Progress, LineInALog) {
   ProgressState state{.label = "importing", .done = 3, .total = 50, .seconds = 3725};
-  EXPECT_EQ(progress_line(state, {}), "importing 3/50  1:02:05  20:41 each");
+  EXPECT_EQ(progress_line(state, {}), "importing 3/50  1:02:05  20:41 each  about 16:12:38 left");
 }
 
 TEST(Progress, NeverWiderThanTheTerminal) {

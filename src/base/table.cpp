@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/result.h"
+#include "base/text.h"
 
 namespace stitch {
 
@@ -21,6 +22,27 @@ std::string trim_right(std::string line) {
   return line;
 }
 }  // namespace
+
+std::vector<std::string> wrapped(std::string_view text, int width) {
+  std::vector<std::string> out(1);
+  for (std::string word : split(text, ' ')) {
+    if (!out.back().empty() && display_width(out.back()) + 1 + display_width(word) > width)
+      out.emplace_back();
+    // No shortening mark here: nothing is lost.
+    while (out.back().empty() && display_width(word) > std::max(width, 1)) {
+      size_t end = 0;
+      for (size_t next = 0;
+           next < word.size() && display_width(std::string_view(word).substr(0, next)) <= width; ++next)
+        if ((static_cast<unsigned char>(word[next]) & 0xC0) != 0x80) end = next;
+      if (end == 0) break;
+      out.back() = word.substr(0, end);
+      word.erase(0, end);
+      out.emplace_back();
+    }
+    out.back() += (out.back().empty() ? "" : " ") + word;
+  }
+  return out;
+}
 
 void Table::add_row(std::vector<Cell> cells) {
   require(cells.size() == columns_.size(), "a row has a cell for each column");
@@ -82,6 +104,19 @@ std::string Table::render(const Terminal& terminal, int indent) const {
     }
     out += trim_right(std::move(line)) + '\n';
   };
+  // A row in as many lines as its longest wrapped cell has.
+  auto write_wrapped = [&](const std::vector<Cell>& row) {
+    std::vector<std::vector<std::string>> lines;
+    size_t height = 1;
+    for (size_t c = 0; c < row.size(); ++c) {
+      lines.push_back(columns_[c].wrap && widths[c] > 0 ? wrapped(row[c].text, widths[c])
+                                                        : std::vector{row[c].text});
+      if (widths[c] >= 0) height = std::max(height, lines.back().size());
+    }
+    for (size_t i = 0; i < height; ++i)
+      write(row.size(),
+            [&](size_t c) { return i < lines[c].size() ? Cell(lines[c][i], row[c].style) : Cell(); });
+  };
   auto rule = [&] {
     std::string line;
     for (int i = 0; i < total(widths); ++i) line += terminal.utf8 ? "─" : "-";
@@ -96,7 +131,7 @@ std::string Table::render(const Terminal& terminal, int indent) const {
     if (row.empty())
       rule();
     else
-      write(row.size(), [&](size_t c) { return row[c]; });
+      write_wrapped(row);
   }
   return out;
 }

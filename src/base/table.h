@@ -1,7 +1,8 @@
-// Tables that fit the terminal: never wrapped, numbers right-aligned, long text shortened.
+// Tables that fit the terminal: numbers right-aligned, long text shortened, or wrapped inside its column.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/terminal.h"
@@ -12,9 +13,10 @@ struct Column {
   std::string header;
   enum class Align { left, right } align = Align::left;
   Cut cut = Cut::end;
-  int least = 0;     // may be shortened to this many columns; 0: never shortened
-  int most = 0;      // never wider than this; 0: as wide as its cells
-  int optional = 0;  // 0: always there; otherwise left out for lack of room, the highest number first
+  int least = 0;      // may be shortened to this many columns; 0: never shortened
+  int most = 0;       // never wider than this; 0: as wide as its cells
+  int optional = 0;   // 0: always there; otherwise left out for lack of room, the highest number first
+  bool wrap = false;  // what is too long goes on in the next line, instead of being cut off
 };
 
 struct Cell {
@@ -25,6 +27,9 @@ struct Cell {
       : text(std::move(cell_text)), style(cell_style) {}
   Cell(const char* cell_text) : text(cell_text) {}
 };
+
+// Lines of at most `width` columns, broken at spaces; a longer word is broken where the line ends.
+std::vector<std::string> wrapped(std::string_view text, int width);
 
 class Table {
  public:

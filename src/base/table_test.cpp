@@ -30,6 +30,22 @@ TEST(Table, NumbersStandRightAndLinesEndClean) {
             "all   3.63 G\n");
 }
 
+TEST(Table, WrappedColumnsLoseNothing) {
+  Table table(
+      {{.header = "gate"}, {.header = "seen", .least = 10, .wrap = true}, {.header = "s", .align = right}});
+  table.add_row({"build", "4 of 4 sources compiled", "1.5"});
+  table.add_row({"load", "averyveryverylongname", "2"});
+  EXPECT_EQ(table.render({.width = 24}),
+            "gate   seen            s\n"
+            "────────────────────────\n"
+            "build  4 of 4        1.5\n"
+            "       sources\n"
+            "       compiled\n"
+            "load   averyveryver    2\n"
+            "       ylongname\n");
+  EXPECT_EQ(wrapped("ab äöü cd", 4), (std::vector<std::string>{"ab", "äöü", "cd"}));
+}
+
 TEST(Table, LongTextIsShortenedBeforeAnythingWraps) {
   EXPECT_EQ(example().render({.width = 26}),
             "op     FLOPs  where\n"

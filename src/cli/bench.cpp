@@ -1,6 +1,9 @@
 #include "cli/bench.h"
 
 #include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "agents/bench.h"
@@ -66,6 +69,7 @@ Json circumstances(const BenchCommand& command, const GpuSpec& gpu, bool cuda, c
               {"direct", command.direct},
               {"first", command.first},
               {"quick", command.quick},
+              {"compat", command.compatible},
               {"tune", !command.no_tune},
               {"known_baselines", command.known_baselines}};
   for (const Json& task : tasks)
@@ -76,16 +80,94 @@ Json circumstances(const BenchCommand& command, const GpuSpec& gpu, bool cuda, c
   return out;
 }
 
+// Tasks of earlier runs in this folder that this run leaves as they are; those of another class or device
+// can't be counted together with these.
+void keep_others(std::vector<std::shared_ptr<const Json>>& records, const agents::BenchOptions& options,
+                 const std::string& numerics, bool cuda, Json& run) {
+  int kept = 0, left_out = 0;
+  for (const auto& record : agents::records_of_others(options.out / "tasks.jsonl", options.tasks)) {
+    const std::string other = word(*record, "numerics"), device = word(*record, "device");
+    const bool alike =
+        (other.empty() || other == numerics) && (device.empty() || (device != "emulated") == cuda);
+    if (alike) records.push_back(record);
+    ++(alike ? kept : left_out);
+  }
+  if (kept) run["kept_from_earlier"] = kept;
+  if (left_out) run["of_other_settings"] = left_out;
+}
+
+// Reports that are there, as links from index.html: task names hold what folders are called.
+void link_reports(Json& tasks, const fs::path& out) {
+  for (Json& task : tasks) {
+    const fs::path report = fs::path("programs") / word(task, "task") / "report.html";
+    std::error_code ec;
+    if (!fs::exists(out / report, ec)) continue;
+    std::string link;
+    for (unsigned char c : report.generic_string())
+      link += std::isalnum(c) || c == '/' || c == '.' || c == '_' || c == '-'
+                  ? std::string(1, static_cast<char>(c))
+                  : format("%{:02X}", c);
+    task["report"] = link;
+  }
+}
+
+// Which tasks are at work, and for how long: below the progress line, or in it where nothing is redrawn.
+class RunningTasks {
+ public:
+  explicit RunningTasks(Progress& progress) : progress_(progress) {
+    progress_.show_below([this](const Terminal& terminal) { return lines(terminal); });
+  }
+  RunningTasks(const RunningTasks&) = delete;
+  RunningTasks& operator=(const RunningTasks&) = delete;
+  ~RunningTasks() { progress_.show_below({}); }
+
+  void start(const std::string& task) {
+    change([&] { running_.emplace_back(task, Clock::now()); });
+  }
+  void end(const std::string& task) {
+    change([&] { std::erase_if(running_, [&](const auto& one) { return one.first == task; }); });
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // The progress line is told outside of the mutex: it holds its own while it asks for these lines.
+  void change(const auto& how) {
+    std::string names;
+    {
+      std::lock_guard hold(mutex_);
+      how();
+      for (const auto& [name, since] : running_)
+        names += (names.empty() ? "running: " : ", ") + printable(name);
+    }
+    progress_.detail(names);
+  }
+  std::vector<std::string> lines(const Terminal& terminal) {
+    std::lock_guard hold(mutex_);
+    std::vector<std::string> out;
+    for (const auto& [name, since] : running_) {
+      const double seconds = std::chrono::duration<double>(Clock::now() - since).count();
+      out.push_back(shorten(format("  {:>5.0f} s  {}", seconds, printable(name)), terminal.width - 1,
+                            Cut::end, terminal.utf8));
+    }
+    return out;
+  }
+
+  Progress& progress_;
+  std::mutex mutex_;
+  std::vector<std::pair<std::string, Clock::time_point>> running_;
+};
+
 // One line for all of them: each task's own record has its warnings.
 void warn_of_training(const std::vector<std::shared_ptr<const Json>>& records, Warnings& warnings) {
   const auto count = std::ranges::count_if(records, [](const std::shared_ptr<const Json>& record) {
     return record && record->contains("warnings");
   });
   if (count > 0)
-    warnings.say(format(
-        "{} of {} models have dropouts that are random or batch norms that use the batch's statistics; "
-        "--eval for inference",
-        count, records.size()));
+    warnings.say(
+        format("{} of {} models {} random dropout or batch norms that use the batch's statistics; --eval for "
+               "inference",
+               count, records.size(), count == 1 ? "has" : "have"));
 }
 
 constexpr const char* pages[] = {"summary.json", "index.html"};
@@ -130,6 +212,10 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
   if (command.first) options.flags.emplace_back("--first");
   if (command.no_timing) options.flags.emplace_back("--no-timing");
   if (command.quick) options.flags.emplace_back("--quick");
+  if (!command.compatible.empty()) {
+    STITCH_CHECK(check_compatible(command.compatible));
+    options.flags.insert(options.flags.end(), {"--compat", command.compatible});
+  }
   if (command.no_tune) options.flags.emplace_back("--no-tune");
   if (!command.memory) options.flags.emplace_back("--no-memory");
   if (!command.store.empty()) options.flags.insert(options.flags.end(), {"--store", command.store});
@@ -146,15 +232,21 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
   {
     Progress progress(console.err, console.err_terminal, console.json, "optimizing",
                       std::ssize(options.tasks));
+    RunningTasks running(progress);
+    options.on_start = [&](const agents::BenchTask& task) { running.start(task.name); };
+    options.on_end = [&](const agents::BenchTask& task) { running.end(task.name); };
     options.on_done = [&](const agents::BenchTask& task, const Json& record) {
       progress.advance();
-      progress.detail(task.name);
       if (!record.at("passed").get<bool>())
         progress.say(format("{}: {}: {}", task.name, word(record, "code"), word(record, "reason")));
     };
     run = agents::run_bench(options);
   }
   if (!run) return std::move(run).error();
+  const auto passed_now = std::ranges::count_if(
+      run->records, [](const auto& record) { return record && record->at("passed").template get<bool>(); });
+  Json others = Json::object();
+  keep_others(run->records, options, command.numerics, cuda, others);
   for (auto& record : run->records)
     if (record) {
       Json more = *record;
@@ -165,6 +257,8 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
   summary["run"] = circumstances(command, gpu, cuda, summary["tasks"]);
   summary["run"]["stopped"] = run->stopped;
   summary["run"]["from_earlier_runs"] = run->earlier;
+  summary["run"].update(others);
+  link_reports(summary["tasks"], options.out);
   Warnings warnings(console);
   warn_of_training(run->records, warnings);
   warnings.add_to(summary);
@@ -177,7 +271,7 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
   else
     console.out << bench_text(summary, console.out_terminal)
                 << format("{}: index.html, summary.json, tasks.jsonl, programs/\n", command.out);
-  return summary["all"]["passed"] == std::ssize(options.tasks) ? 0 : 1;
+  return passed_now == std::ssize(options.tasks) ? 0 : 1;
 }
 
 }  // namespace stitch

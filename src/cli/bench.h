@@ -27,6 +27,7 @@ struct BenchCommand {
   bool first = false;
   bool no_timing = false;
   bool quick = false;
+  std::string compatible;  // kernelbench
   bool no_tune = false;
   bool memory = false;
   std::string store;

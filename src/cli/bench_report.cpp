@@ -3,10 +3,14 @@
 
 #include "base/table.h"
 #include "base/text.h"
+#include "base/wording.h"
 #include "cli/bench.h"
 #include "cli/html.h"
 
 namespace stitch {
+
+// Made from page/bench.* by cmake/embed.cmake.
+extern const std::string_view embedded_bench_css, embedded_bench_js;
 
 namespace {
 
@@ -90,12 +94,19 @@ std::string model_note(const Json& summary) {
 std::string times_note(const Json& summary) {
   std::string out = model_note(summary);
   if (word(summary, "times") == "estimated")
-    out +=
-        format("Times are the Planner's estimates for a {}, not measurements. ", word(summary["run"], "gpu"));
+    out += format("Times are the Planner's estimates for {}, not measurements. ",
+                  with_article(word(summary["run"], "gpu")));
   if (!word(summary["run"], "known_baselines").empty())
     out +=
         format("Baselines marked known were measured earlier: {}. ", word(summary["run"], "known_baselines"));
-  if (int left = summary.value("not_done", 0)) out += format("{} tasks are still to do. ", left);
+  if (int left = summary.value("not_done", 0))
+    out += format("{} still to do. ", left == 1 ? "1 task is" : format("{} tasks are", left));
+  if (int kept = summary["run"].value("kept_from_earlier", 0))
+    out += format("{} of the tasks {} not part of this run: kept from earlier runs in this folder. ", kept,
+                  kept == 1 ? "was" : "were");
+  if (int other = summary["run"].value("of_other_settings", 0))
+    out += format("{} earlier result{} of another numerics class or device {} left out. ", other,
+                  other == 1 ? "" : "s", other == 1 ? "is" : "are");
   return out +
          "Speedups are over PyTorch's fastest baseline (best), or over the one named. fast_p: the share of "
          "tasks that pass and are more than p times as fast as the best baseline. % of limit: the "
@@ -107,6 +118,88 @@ std::vector<HtmlCell> html_row(const std::vector<std::string>& cells, size_t tex
   std::vector<HtmlCell> out;
   for (size_t i = 0; i < cells.size(); ++i) out.push_back({cells[i], i < texts ? "text" : "n"});
   return out;
+}
+
+// What a column is sorted by; nothing: its text.
+std::optional<double> sort_key(const Json& task, size_t column) {
+  const bool passed = task.at("passed").get<bool>();
+  const std::string best = word(task, "best_baseline");
+  const char* source = task.value("best_baseline_known", false) ? "known_baselines" : "baselines";
+  switch (column) {
+    case 2: return passed ? task.value("seconds_a_call", 0.0) : 0;
+    case 3: return best.empty() ? 0 : task.at(source).value(best, 0.0);
+    case 5: return best.empty() ? 0 : task.at("speedups").value("best", 0.0);
+    case 6: return task.value("share_of_floor", 0.0);
+    case 7: return task.value("share_of_memory", 0.0);
+    case 8: return task.value("seconds", 0.0);
+    default: return std::nullopt;
+  }
+}
+
+// For the filter: passed or failed, and on which side of the best PyTorch.
+std::string results_of(const Json& task) {
+  if (!task.at("passed").get<bool>()) return "failed";
+  const double speedup = task.value("speedups", Json::object()).value("best", 0.0);
+  return speedup <= 0 ? "passed" : speedup > 1 ? "passed faster" : "passed slower";
+}
+
+std::string options_html(const std::vector<std::pair<std::string, std::string>>& options) {
+  std::string out;
+  for (const auto& [value, text] : options)
+    out += format("<option value=\"{}\">{}</option>", escaped(value), escaped(text));
+  return out;
+}
+
+std::string task_bar(const Json& summary, const std::vector<std::string>& header) {
+  std::vector<std::pair<std::string, std::string>> groups = {{"", "all"}}, columns = {{"-1", "as they ran"}};
+  for (const auto& [name, score] : summary.at("groups").items()) groups.emplace_back(name, name);
+  for (size_t i = 0; i < header.size(); ++i) columns.emplace_back(std::to_string(i), header[i]);
+  return format(
+      "<div class=\"bar\"><label>Filter<input id=\"filter\" type=\"search\" placeholder=\"words in any "
+      "column\" "
+      "autocomplete=\"off\" spellcheck=\"false\"></label>"
+      "<label>Folder<select id=\"group\">{}</select></label>"
+      "<label>Result<select id=\"result\">{}</select></label>"
+      "<label>Sort by<select id=\"sort\">{}</select></label>"
+      "<button id=\"direction\" type=\"button\">↑ ascending</button><span id=\"shown\"></span></div>\n",
+      options_html(groups),
+      options_html({{"", "all"},
+                    {"passed", "passed"},
+                    {"failed", "failed"},
+                    {"faster", "faster than the best PyTorch"},
+                    {"slower", "slower than the best PyTorch"}}),
+      options_html(columns));
+}
+
+// Like html_table, with what sorting and filtering need.
+std::string task_table(const Json& summary, const std::vector<std::string>& header) {
+  std::string out = "<div class=\"scroll\"><table id=\"tasks\"><thead><tr>";
+  for (size_t i = 0; i < header.size(); ++i)
+    out += format("<th class=\"{}\"><button type=\"button\">{}</button></th>",
+                  i > 1 && i != 4 && i < 9 ? "n" : "", escaped(header[i]));
+  out += "</tr></thead><tbody>\n";
+  for (const Json& task : summary.at("tasks")) {
+    out +=
+        format("<tr data-group=\"{}\" data-result=\"{}\">", escaped(word(task, "group")), results_of(task));
+    std::vector<std::string> cells = task_cells(task);
+    cells.push_back(word(task, "reason"));
+    const std::string report = word(task, "report");
+    for (size_t i = 0; i < cells.size(); ++i) {
+      const char* look = i == 0   ? "text"
+                         : i == 1 ? (task["passed"].get<bool>() ? "good" : "bad")
+                         : i == 9 ? "long"
+                         : i == 4 ? ""
+                                  : "n";
+      const auto key = sort_key(task, i);
+      const std::string sorted = !key ? "" : *key > 0 ? format(" data-v=\"{}\"", *key) : " data-v=\"\"";
+      const std::string text = i == 0 && !report.empty()
+                                   ? format("<a href=\"{}\">{}</a>", escaped(report), escaped(cells[i]))
+                                   : escaped(cells[i]);
+      out += format("<td class=\"{}\" data-column=\"{}\"{}>{}</td>", look, escaped(header[i]), sorted, text);
+    }
+    out += "</tr>\n";
+  }
+  return out + "</tbody></table></div>\n";
 }
 
 }  // namespace
@@ -138,23 +231,17 @@ std::string bench_text(const Json& summary, const Terminal& terminal) {
   };
   for (const auto& [name, score] : summary.at("groups").items()) add(name, score);
   add("all", summary.at("all"));
-  return tasks.render(terminal) + '\n' + scores.render(terminal) + '\n' + times_note(summary) + '\n';
+  return tasks.render(terminal) + '\n' + scores.render(terminal) + '\n' +
+         join(wrapped(times_note(summary), terminal.width), "\n") + '\n';
 }
 
 std::string bench_page(const Json& summary) {
   const Json& run = summary.at("run");
   const Json& all = summary.at("all");
-  std::vector<std::vector<HtmlCell>> scores, tasks, failures, furthest;
+  std::vector<std::vector<HtmlCell>> scores, failures, furthest;
   for (const auto& [name, score] : summary.at("groups").items())
     scores.push_back(html_row(score_cells(name, score), 1));
   scores.push_back(html_row(score_cells("all", all), 1));
-  for (const Json& task : summary.at("tasks")) {
-    std::vector<HtmlCell> row = html_row(task_cells(task), 2);
-    row[1].look = task["passed"].get<bool>() ? "good" : "bad";
-    row[4].look = "";
-    row.push_back({word(task, "reason"), "long"});
-    tasks.push_back(std::move(row));
-  }
   for (const auto& [code, count] : summary.at("failures").items())
     failures.push_back({{code}, {count.dump(), "n"}});
   for (const Json& far : summary.at("furthest"))
@@ -177,9 +264,11 @@ std::string bench_page(const Json& summary) {
   if (!furthest.empty())
     body += "<h2>Furthest from their theoretical limit</h2>" +
             html_table({"task", "% of limit", "kernels"}, furthest);
-  body += "<h2>Tasks</h2>" + html_table(header, tasks) + "<h2>Run settings</h2><pre class=\"mono\">" +
-          escaped(run.dump(2, ' ', false, Json::error_handler_t::replace)) + "</pre>";
-  return html_page("stitchcuda bench", body);
+  body += "<h2>Tasks</h2>" + task_bar(summary, header) + task_table(summary, header) +
+          "<h2>Run settings</h2><pre class=\"mono\">" +
+          escaped(run.dump(2, ' ', false, Json::error_handler_t::replace)) + "</pre>\n<script>\n" +
+          std::string(embedded_bench_js) + "</script>\n";
+  return html_page("stitchcuda bench", body, embedded_bench_css);
 }
 
 }  // namespace stitch

@@ -6,6 +6,7 @@
 #include "agents/package_task.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "base/wording.h"
 #include "cli/choose_gpu.h"
 #include "cli/load_model.h"
 #include "cli/model_options.h"
@@ -33,6 +34,7 @@ Result<void> check_steps(const std::vector<std::string>& names) {
 
 Result<int> run_code(const CodeCommand& command, Console& console) {
   STITCH_TRY(const Numerics numerics, parse_numerics(command.numerics));
+  STITCH_TRY(const ShipWeights weights, parse_ship_weights(command.weights));
   STITCH_CHECK(check_steps(command.without));
   STITCH_CHECK(OutputFolder::check(command.out, overwrite_if(command.force)));
   const TaskOptions options{
@@ -56,6 +58,7 @@ Result<int> run_code(const CodeCommand& command, Console& console) {
   const auto& [context, plan] = made;
   STITCH_TRY(PackageContents contents, code::write_program(context, plan));
   STITCH_CHECK(agents::add_task(contents, *task));
+  STITCH_CHECK(add_weights(contents, task->weights, weights));
   STITCH_TRY(Published published, write_package(command.out, contents, overwrite_if(command.force)));
   if (console.json) {
     Json document = {{"program", command.out}, {"regions", plan.regions.size()}};
@@ -64,7 +67,8 @@ Result<int> run_code(const CodeCommand& command, Console& console) {
     console.out << document.dump(2) << '\n';
   } else {
     console.out << said_of(published, command.out)
-                << format("{}: {} regions\n", place_of(published, command.out), plan.regions.size());
+                << format("{}: {}\n", place_of(published, command.out),
+                          counted(std::ssize(plan.regions), "region"));
   }
   return 0;
 }

@@ -21,6 +21,7 @@ struct CodeCommand {
   std::string plan;  // a document to read instead of planning
   bool plain = false;
   std::vector<std::string> without;  // steps, by name
+  std::string weights = "auto";      // in the package: auto, always, never
   bool rounding = false;             // steps that optimize keeps only if a Verifier accepts them
 };
 

@@ -46,7 +46,7 @@ std::string doctor_text(const std::vector<Check>& checks, const Terminal& termin
       group = check.group;
     }
     // One line for what is there or what its absence costs, one for the fix.
-    Table table({{}, {}, {.least = 20}});
+    Table table({{}, {}, {.least = 20, .wrap = true}});
     std::string name = check.name + std::string(widest - check.name.size(), ' ');
     bool there = check.state == Check::State::there;
     std::string text = there                 ? check.found

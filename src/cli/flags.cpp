@@ -10,14 +10,13 @@ void add_json(CLI::App& command, Options& options) {
 
 void add_force(CLI::App& command, bool& force) {
   command.add_flag("--force", force,
-                   "write where there is something already: other files are kept, edited ones saved as "
-                   "NAME.edited");
+                   "overwrite existing output; files of yours are kept, edited ones saved as NAME.edited");
 }
 
 void add_store(CLI::App& command, std::string& store) {
   command
       .add_option("--store", store,
-                  "the file that runs are kept in; none: they are not (default: $STITCHCUDA_STORE, else "
+                  "the database of runs; none: runs are not recorded (default: $STITCHCUDA_STORE, else "
                   "~/.local/share/stitchcuda/runs.db)")
       ->type_name("FILE");
 }

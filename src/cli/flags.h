@@ -5,10 +5,13 @@
 #include "cli/bench.h"
 #include "cli/calibrate.h"
 #include "cli/code.h"
+#include "cli/completion.h"
+#include "cli/config.h"
 #include "cli/doctor.h"
 #include "cli/import.h"
 #include "cli/init.h"
 #include "cli/llm.h"
+#include "cli/man.h"
 #include "cli/mcp.h"
 #include "cli/memory.h"
 #include "cli/notes.h"
@@ -17,9 +20,11 @@
 #include "cli/plan.h"
 #include "cli/profile.h"
 #include "cli/prompts.h"
+#include "cli/rubric.h"
 #include "cli/runs.h"
 #include "cli/show.h"
 #include "cli/verify.h"
+#include "cli/write.h"
 
 namespace CLI {
 class App;
@@ -43,10 +48,17 @@ struct Options {
   PromptsCommand prompts;
   McpCommand mcp;
   LlmCommand llm;
+  WriteCommand write;
+  RubricCommand rubric;
   ProfileCommand profile;
   RunsCommand runs;
   MemoryCommand memory;
   InitCommand init;
+  ConfigCommand config;
+  CompletionCommand completion;
+  ManCommand man;
+  std::string log;  // a file; empty: none
+  bool version = false;
   bool json = false;  // read before the parse, so that its errors are JSON too
 };
 
@@ -76,11 +88,20 @@ void add_receipt(CLI::App& app, Options& options);
 void add_baselines(CLI::App& app, Options& options);
 void add_profile(CLI::App& app, Options& options);
 
+// flags_write.cpp
+void add_write(CLI::App& app, Options& options);
+
+// flags_rubric.cpp
+void add_rubric(CLI::App& app, Options& options);
+
 // flags_texts.cpp
 void add_notes(CLI::App& app, Options& options);
 void add_prompts(CLI::App& app, Options& options);
 void add_mcp(CLI::App& app, Options& options);
 void add_llm(CLI::App& app, Options& options);
 void add_doctor(CLI::App& app, Options& options);
+void add_config(CLI::App& app, Options& options);
+void add_completion(CLI::App& app, Options& options);
+void add_man(CLI::App& app, Options& options);
 
 }  // namespace stitch

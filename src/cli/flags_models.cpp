@@ -98,6 +98,11 @@ void add_code(CLI::App& app, Options& options) {
   command.add_flag("--rounding", code.rounding, "also store fp16 between convolutions: verify the result");
   command.add_option("--without", code.without, "a step to leave out, by its name in the plan")
       ->type_name("STEP");
+  command
+      .add_option(
+          "--weights", code.weights,
+          "put the model's weights into the folder: auto (up to 256 MB), always or never (default: auto)")
+      ->type_name("WHEN");
   command.add_option("--gpu", code.gpu, "the GPU to write it for (default: this machine's GPU, else H200)")
       ->type_name("NAME");
   command
@@ -120,6 +125,10 @@ void add_package(CLI::App& app, Options& options) {
   command.add_option("--task", package.task, "the task's .py file, to generate model_new.py from")
       ->type_name("FILE");
   command.add_option("--class", package.model_class, "the task's class, instead of Model")->type_name("NAME");
+  command
+      .add_option("--weights", package.weights,
+                  "the model's weights, a safetensors file (default: the program's weights.safetensors)")
+      ->type_name("FILE");
   command.add_option("--gpu", package.gpu, "the GPU that CMake builds for (default: the program's)")
       ->type_name("NAME");
   command.add_option("-o,--out", package.out, "the folder to write")->type_name("FOLDER")->required();

@@ -13,23 +13,24 @@ void add_brains(CLI::App& command, OptimizeCommand& optimize) {
   auto brain = [&](const char* flag, std::string& name, const char* about) {
     command.add_option(flag, name, about)->type_name("BRAIN")->group(group);
   };
-  brain("--planner", optimize.planner, "who plans: builtin, or llm:PROFILE[/MODEL] (default: builtin)");
-  brain("--coder", optimize.coder, "who writes: builtin, or llm:PROFILE[/MODEL] (default: builtin)");
+  brain("--planner", optimize.planner, "the Planner: builtin, or llm:PROFILE[/MODEL] (default: builtin)");
+  brain("--coder", optimize.coder, "the Coder: builtin, or llm:PROFILE[/MODEL] (default: builtin)");
   brain("--verifier", optimize.verifier,
-        "who explains what the gates found: builtin, or llm:PROFILE[/MODEL] (default: builtin)");
+        "who explains failed gates: builtin, or llm:PROFILE[/MODEL] (default: builtin)");
   command
       .add_option("--coder-style", optimize.coder_style,
-                  "answer: one request a try; agent: with tools and turns (default: answer)")
+                  "answer: one request per attempt; agent: with tools, over several turns (default: answer)")
       ->type_name("STYLE")
       ->group(group);
   command
       .add_option("--llm-regions", optimize.llm_regions,
-                  "how many regions an LLM Coder writes, most to gain first (default: 3)")
+                  "how many regions an LLM Coder writes, largest expected gain first (default: 3)")
       ->type_name("NUMBER")
       ->check(CLI::Range(1, 1000))
       ->group(group);
   command
-      .add_flag("--whole-program", optimize.whole_program, "an LLM Coder writes the whole pass as one source")
+      .add_flag("--whole-program", optimize.whole_program,
+                "an LLM Coder writes the whole forward pass as one source")
       ->group(group);
   command.add_option("--max-tokens", optimize.max_tokens, "tokens that all models may use together")
       ->type_name("NUMBER")
@@ -44,8 +45,10 @@ void add_brains(CLI::App& command, OptimizeCommand& optimize) {
   };
   file("--config", optimize.config, "profiles (default: ./stitchcuda.toml, then the user's config.toml)",
        "FILE");
-  file("--record", optimize.record, "append every request and answer to this file, never a key", "FILE");
-  file("--replay", optimize.replay, "answer from such a file instead of asking anybody", "FILE");
+  file("--record", optimize.record, "append every request and answer to this file; keys are left out",
+       "FILE");
+  file("--replay", optimize.replay, "answer from a file that --record wrote instead of calling a model",
+       "FILE");
   file("--prompts", optimize.prompts, "prompts of your own (see stitchcuda prompts)", "FOLDER");
   file("--notes", optimize.notes, "notes of your own (see stitchcuda notes)", "FOLDER");
 }
@@ -76,6 +79,11 @@ void add_optimize(CLI::App& app, Options& options) {
                   "PyTorch baselines to time: eager,eager-graph,compile,compile-graph; all; none")
       ->type_name("LIST");
   command
+      .add_option(
+          "--weights", optimize.weights,
+          "put the model's weights into the folder: auto (up to 256 MB), always or never (default: auto)")
+      ->type_name("WHEN");
+  command
       .add_option("--html", optimize.html,
                   "where to write the report page (default: report.html in the output folder)")
       ->type_name("FILE");
@@ -89,11 +97,13 @@ void add_optimize(CLI::App& app, Options& options) {
       ->excludes(plan);
   command.add_flag("--no-timing", optimize.no_timing, "verify without timing; choose by estimates");
   command.add_flag("--quick", optimize.quick, "check the final program with one seed and fewer gates");
+  add_compatible(command, optimize.compatible);
   command.add_flag(
       "--no-tune", optimize.no_tune,
       "skip tuning settings on the GPU after the steps (tuning takes at most a third of the budget)");
-  command.add_flag("--no-memory", optimize.no_memory,
-                   "plan as if nothing had been tried before, whatever earlier runs found");
+  command.add_flag("--exit-slower", optimize.exit_slower,
+                   "exit with 1 if the program is no faster than the best PyTorch (needs a GPU)");
+  command.add_flag("--no-memory", optimize.no_memory, "ignore what earlier runs found");
   add_store(command, optimize.store);
   command.add_option("--class", optimize.model_class, "the class to import, instead of Model")
       ->type_name("NAME");
@@ -112,7 +122,9 @@ void add_bench(CLI::App& app, Options& options) {
   BenchCommand& bench = options.bench;
   CLI::App& command = *app.add_subcommand("bench", "Optimize many tasks and summarise");
   command.add_option("TASKS", bench.paths, "folders of .py tasks, or the tasks themselves")->required();
-  command.add_option("-o,--out", bench.out, "the folder of results; an interrupted run resumes there")
+  command
+      .add_option("-o,--out", bench.out,
+                  "the folder of results; an interrupted run resumes there, other tasks' results are kept")
       ->type_name("FOLDER")
       ->required();
   command.add_option("--device", bench.device, "cuda or emulated (default: cuda if there is a GPU)")
@@ -149,20 +161,21 @@ void add_bench(CLI::App& app, Options& options) {
   command.add_flag("--first", bench.first, "--direct, and stop at the first program that passes");
   command.add_flag("--no-timing", bench.no_timing, "verify without timing; choose by estimates");
   command.add_flag("--quick", bench.quick, "check the final program with one seed and fewer gates");
+  add_compatible(command, bench.compatible);
   command.add_flag(
       "--no-tune", bench.no_tune,
       "skip tuning settings on the GPU after the steps (tuning takes at most a third of the budget)");
   command.add_flag("--memory", bench.memory,
-                   "start each task's plan from what earlier runs found (default: as if there were none)");
+                   "start each task's plan from what earlier runs found (default: ignore them)");
   add_store(command, bench.store);
   command.add_option("--python", bench.python, "the Python to use for the tasks")->type_name("PATH");
   add_mode(command, bench.mode);
   add_force(command, bench.force);
   add_json(command, options);
   command.footer(
-      "stitchcuda bench examples -o build/bench\nstitchcuda bench KernelBench/level1 KernelBench/level2 -o "
-      "out/ "
-      "--jobs 8 --known-baselines earlier.jsonl");
+      "stitchcuda bench examples -o build/bench\n"
+      "stitchcuda bench KernelBench/level1 KernelBench/level2 -o out/ --jobs 8 --known-baselines "
+      "earlier.jsonl");
 }
 
 void add_calibrate(CLI::App& app, Options& options) {
@@ -188,7 +201,7 @@ void add_runs(CLI::App& app, Options& options) {
   RunsCommand& runs = options.runs;
   CLI::App& command = *app.add_subcommand("runs", "List, show, compare, resume and export runs of optimize");
   command.add_option("ACTION", runs.action, "list, show, diff, resume, export, page or remove")->required();
-  command.add_option("RUN", runs.runs, "the run's id, or a beginning of it that no other run has");
+  command.add_option("RUN", runs.runs, "a run's id, or a unique prefix of it");
   command.add_option("-o,--out", runs.out, "export: the folder to write (default: run-ID); page: the file")
       ->type_name("PATH");
   command.add_option("--most", runs.most, "how many runs to list; 0: all of them (default: 30)")
@@ -208,12 +221,11 @@ void add_memory(CLI::App& app, Options& options) {
   command.add_option("ACTION", memory.action, "show, export, merge or forget")->required();
   command.add_option(
       "WHAT", memory.what,
-      "merge: a file of an export; show and forget: the beginning of a graph's hash or of a kind "
-      "of region");
+      "merge: a file that export wrote; show and forget: a prefix of a graph's hash or of a kind of region");
   command.add_option("-o,--out", memory.out, "export: the file to write (default: standard output)")
       ->type_name("FILE");
   add_store(command, memory.store);
-  command.add_flag("--force", memory.force, "forget: all of it; export: over a file that is there");
+  command.add_flag("--force", memory.force, "forget: everything; export: overwrite the file");
   add_json(command, options);
   command.footer(
       "stitchcuda memory show\nstitchcuda memory export -o memory.jsonl\nstitchcuda memory merge "

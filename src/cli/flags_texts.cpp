@@ -1,4 +1,4 @@
-// Flags, help and examples of notes, prompts, mcp, llm, doctor.
+// Flags, help and examples of notes, prompts, mcp, llm, config, completion, man, doctor.
 #include <CLI/CLI.hpp>
 
 #include "cli/flags.h"
@@ -78,6 +78,31 @@ void add_llm(CLI::App& app, Options& options) {
       "stitchcuda llm list\n"
       "stitchcuda llm ask ollama/qwen2.5-coder \"hello\" --stream\n"
       "OPENAI_API_KEY=… stitchcuda llm ask openai/gpt-5-mini \"hello\" --json");
+}
+
+void add_config(CLI::App& app, Options& options) {
+  CLI::App& command = *app.add_subcommand(
+      "config", "Show which defaults are set, and where: environment, project file, user file");
+  command.add_option("COMMAND", options.config.command, "a command, to list all of its flags");
+  add_json(command, options);
+  command.footer(
+      "stitchcuda config\nstitchcuda config optimize\nSTITCHCUDA_NUMERICS=tf32 stitchcuda config --json");
+}
+
+void add_completion(CLI::App& app, Options& options) {
+  CLI::App& command = *app.add_subcommand("completion", "Print a script that completes commands in a shell");
+  command.add_option("SHELL", options.completion.shell, "bash, zsh or fish")->required();
+  command.footer(
+      "eval \"$(stitchcuda completion bash)\"\n"
+      "stitchcuda completion bash > ~/.local/share/bash-completion/completions/stitchcuda\n"
+      "stitchcuda completion fish > ~/.config/fish/completions/stitchcuda.fish");
+}
+
+void add_man(CLI::App& app, Options& options) {
+  CLI::App& command = *app.add_subcommand("man", "Print the manual page");
+  command.add_option("COMMAND", options.man.command, "the page of one command");
+  command.footer(
+      "stitchcuda man | man -l -\nstitchcuda man optimize > ~/.local/share/man/man1/stitchcuda-optimize.1");
 }
 
 void add_doctor(CLI::App& app, Options& options) {

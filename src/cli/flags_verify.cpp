@@ -9,11 +9,31 @@ namespace stitch {
 void add_verify(CLI::App& app, Options& options) {
   VerifyCommand& verify = options.verify;
   CLI::App& command = *app.add_subcommand("verify", "Check a program against its task and time it");
-  command.add_option("PROGRAM", verify.program, "a program folder, a .cu file, or a .py file with ModelNew")
-      ->required();
-  command.add_option("--task", verify.task, "what it must compute: a .py file or a graph folder")
-      ->type_name("TASK")
-      ->required();
+  CLI::Option* program =
+      command.add_option("PROGRAM", verify.program,
+                         "a program folder, a .cu file, or a .py file with ModelNew; none with --all");
+  CLI::Option* task =
+      command.add_option("--task", verify.task, "what it must compute: a .py file or a graph folder")
+          ->type_name("TASK");
+  program->required();
+  task->required();
+  command
+      .add_option("--all", verify.all,
+                  "judge many candidates: a folder of AUTHOR/TASK/SAMPLE.py, .cu or program folders, or a "
+                  ".jsonl manifest; goes on where it was stopped")
+      ->type_name("FOLDER")
+      ->excludes(program)
+      ->excludes(task)
+      ->each([program, task](const std::string&) {
+        program->required(false);
+        task->required(false);
+      });
+  command.add_option("--tasks", verify.tasks, "with --all: the folder of the tasks' .py files")
+      ->type_name("DIR");
+  command
+      .add_option("--jobs", verify.jobs, "with --all: how many are compiled at a time (default: one a core)")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(1, 1024));
   command
       .add_option("--numerics", verify.numerics,
                   "numerics class: strict, default, tf32 or half (default: default)")
@@ -38,13 +58,21 @@ void add_verify(CLI::App& app, Options& options) {
       ->type_name("NAME");
   command.add_option("--receipt", verify.receipt, "write a receipt if it passes; implies --sanitizer")
       ->type_name("FILE");
-  command.add_option("-o,--out", verify.out, "write the verdict as JSON")->type_name("FILE");
+  command
+      .add_option("-o,--out", verify.out,
+                  "write the verdict as JSON; with --all, the folder of results (default: NAME-results)")
+      ->type_name("FILE");
   command.add_option("--seed", verify.seed, "seed of an earlier verdict, to repeat it")->type_name("HEX");
   command
       .add_option("--time-limit", verify.time_limit,
                   "seconds allowed for one call of the program (default: 60)")
       ->type_name("SECONDS")
       ->check(CLI::Range(1, 3600));
+  command
+      .add_option("--reference-time-limit", verify.reference_time_limit,
+                  "seconds allowed for one answer of PyTorch's; then nothing is judged (default: 1800)")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1, 86400));
   command.add_option("--class", verify.model_class, "the task's class, instead of Model")->type_name("NAME");
   command.add_option("--python", verify.python, "the Python to use for the task")->type_name("PATH");
   add_mode(command, verify.mode);
@@ -53,7 +81,8 @@ void add_verify(CLI::App& app, Options& options) {
   command.footer(
       "stitchcuda verify examples/programs/layer_norm --task examples/programs/layer_norm/task.py\n"
       "stitchcuda verify program/ --task model.py --baselines all --receipt model.receipt.json\n"
-      "stitchcuda verify model_new.py --task model.py --numerics tf32 --json");
+      "stitchcuda verify model_new.py --task model.py --numerics tf32 --json\n"
+      "stitchcuda verify --all candidates/ --tasks KernelBench/level1 -o results/");
 }
 
 void add_receipt(CLI::App& app, Options& options) {

@@ -33,7 +33,10 @@ std::string html_table(const std::vector<std::string>& header,
     out += "<tr>";
     for (size_t i = 0; i < row.size(); ++i)
       out += format("<td class=\"{}\" data-column=\"{}\">{}</td>", row[i].look,
-                    i < header.size() ? escaped(header[i]) : "", escaped(row[i].text));
+                    i < header.size() ? escaped(header[i]) : "",
+                    row[i].link.empty()
+                        ? escaped(row[i].text)
+                        : format("<a href=\"{}\">{}</a>", escaped(row[i].link), escaped(row[i].text)));
     out += "</tr>\n";
   }
   return out + "</tbody></table></div>\n";

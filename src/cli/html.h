@@ -13,6 +13,7 @@ std::string escaped(std::string_view text);
 struct HtmlCell {
   std::string text;
   std::string_view look = "";  // n (a number), text (a name that may wrap), long, good, bad, warning
+  std::string link = {};       // an address; empty: none
 };
 
 // Header, then rows. Columns are right-aligned where their cells look "n".

@@ -8,6 +8,7 @@
 #include "base/progress.h"
 #include "base/table.h"
 #include "base/text.h"
+#include "base/wording.h"
 #include "cli/model_options.h"
 #include "cli/output_place.h"
 #include "graph/cost.h"
@@ -92,10 +93,10 @@ Result<int> import_one(const ImportRequest& request, const std::string& python, 
     return 0;
   }
   console.out << said_of(imported->published, request.out.string())
-              << format("{}: {} nodes (from {} of PyTorch's), {} parameters, {:.1f} s\n",
-                        place_of(imported->published, request.out.string()), graph.nodes.size(),
-                        imported->aten_nodes, si(static_cast<double>(cost(graph).parameters)),
-                        imported->seconds);
+              << format("{}: {} (from {} of PyTorch's), {} parameters, {:.1f} s\n",
+                        place_of(imported->published, request.out.string()),
+                        counted(std::ssize(graph.nodes), "node"), imported->aten_nodes,
+                        si(static_cast<double>(cost(graph).parameters)), imported->seconds);
   Warnings(console).say_mode(imported->facts);
   return 0;
 }
@@ -113,8 +114,8 @@ int report(const std::vector<ImportOutcome>& outcomes, double seconds, Console& 
     return failed ? 1 : 0;
   }
   if (failed) {
-    Table table(
-        {{.header = "task", .cut = Cut::start, .least = 30}, {.header = "why it failed", .least = 40}});
+    Table table({{.header = "task", .cut = Cut::start, .least = 30},
+                 {.header = "why it failed", .least = 40, .wrap = true}});
     for (const ImportOutcome& outcome : outcomes)
       if (outcome.error) {
         std::string where = outcome.error->where.empty() ? "" : format(" ({})", outcome.error->where);
@@ -126,10 +127,10 @@ int report(const std::vector<ImportOutcome>& outcomes, double seconds, Console& 
   const auto random = std::ranges::count_if(
       outcomes, [](const ImportOutcome& outcome) { return mode_warning(outcome.facts).has_value(); });
   if (random > 0)
-    Warnings(console).say(format(
-        "{} of {} models have dropouts that are random or batch norms that use the batch's statistics; "
-        "--eval for inference",
-        random, outcomes.size()));
+    Warnings(console).say(
+        format("{} of {} models have random dropout or batch norms that use the batch's statistics; "
+               "--eval for inference",
+               random, outcomes.size()));
   return failed ? 1 : 0;
 }
 

@@ -10,9 +10,26 @@ namespace stitch {
 namespace {
 
 constexpr std::string_view commented =
-    R"toml(# stitchcuda.toml: which LLMs stitchcuda may use, and how. Everything works without it: the built-in
-# engine needs no model, no key and no network. A line that begins with # is a comment.
+    R"toml(# stitchcuda.toml: defaults of flags, and which LLMs stitchcuda may use. Everything works without it. A line
+# that begins with # is a comment.
 #
+# A flag's value is the command line's, else the environment's (STITCHCUDA_NUMERICS=tf32, for one command
+# STITCHCUDA_OPTIMIZE_BUDGET=600), else that of ./stitchcuda.toml, else that of ~/.config/stitchcuda/config.toml.
+# stitchcuda config shows where each value is from.
+
+# For every command that has the flag.
+# [defaults]
+# numerics = "default"                   # strict, default, tf32 or half: stitchcuda optimize --help explains them
+# gpu = "H200"
+# python = "/usr/bin/python3"
+# eval = true                            # models in eval mode
+
+# For one command: a section of its name, flags without their dashes.
+# [optimize]
+# budget = 600                           # seconds
+# baselines = "all"
+
+# Language models. The built-in engine needs no model, no key and no network.
 # A section [llm.NAME] is a profile. It is used by its name:
 #   stitchcuda optimize model.py -o program/ --coder llm:NAME
 # Keys never stand in this file: key_env is the name of an environment variable that holds one.

@@ -23,7 +23,7 @@ constexpr int longest_routed = 40;  // rows; a longer arrow is drawn across, and
 constexpr int order_sweeps = 16, position_sweeps = 7;  // positions end downwards
 
 // A place in a row: a box, or where a long arrow passes.
-struct Slot {
+struct GridSlot {
   int item = -1;    // -1: an arrow passes
   int source = -1;  // the item the arrow comes from
   int row = 0;
@@ -53,7 +53,7 @@ class Layered {
  private:
   size_t item_count() const { return drawing_.items.size(); }
   int& row_of(int item) { return slots_[static_cast<size_t>(item)].row; }
-  Slot& slot(int s) { return slots_[static_cast<size_t>(s)]; }
+  GridSlot& slot(int s) { return slots_[static_cast<size_t>(s)]; }
   std::vector<int>& row(int r) { return rows_[static_cast<size_t>(r)]; }
   const Drawing::Item& item(int i) const { return drawing_.items[static_cast<size_t>(i)]; }
 
@@ -86,7 +86,7 @@ class Layered {
 
   void make_slots() {
     int last = 0;
-    for (const Slot& s : slots_) last = std::max(last, s.row);
+    for (const GridSlot& s : slots_) last = std::max(last, s.row);
     rows_.resize(static_cast<size_t>(last) + 1);
     for (size_t i = 0; i < item_count(); ++i) row(slots_[i].row).push_back(static_cast<int>(i));
     // All arrows out of one box share the places they pass.
@@ -379,18 +379,18 @@ class Layered {
     out.width = columns_.empty() ? 0 : columns_.back().right + frame_padding;
     out.height = lowest + frame_padding;
     for (size_t i = 0; i < item_count(); ++i) {
-      const Slot& s = slots_[i];
+      const GridSlot& s = slots_[i];
       const Drawing::Item& it = drawing_.items[i];
       double y = row_top[static_cast<size_t>(s.row)] + (row_height(s.row) - it.height) / 2;
       out.boxes.push_back({s.x - it.width / 2, y, it.width, it.height});
     }
 
     auto upper = [&](int s) {
-      const Slot& at = slot(s);
+      const GridSlot& at = slot(s);
       return at.item >= 0 ? out.boxes[static_cast<size_t>(at.item)].y : row_top[static_cast<size_t>(at.row)];
     };
     auto lower = [&](int s) {
-      const Slot& at = slot(s);
+      const GridSlot& at = slot(s);
       return upper(s) + (at.item >= 0 ? out.boxes[static_cast<size_t>(at.item)].height : row_height(at.row));
     };
     for (size_t a = 0; a < drawing_.arrows.size(); ++a) {
@@ -466,7 +466,7 @@ class Layered {
   }
 
   const Drawing& drawing_;
-  std::vector<Slot> slots_;  // the items first
+  std::vector<GridSlot> slots_;  // the items first
   std::vector<std::vector<int>> rows_;
   std::vector<std::vector<int>> routes_;  // each arrow's slots; empty: too long to route
   std::vector<int> position_;

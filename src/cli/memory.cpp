@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/table.h"
 #include "base/text.h"
+#include "base/wording.h"
 #include "cli/output_place.h"
 #include "cli/runs.h"
 #include "store/memory.h"
@@ -97,7 +98,7 @@ Result<int> export_lines(const MemoryCommand& command, const store::Memory& memo
   if (console.json)
     console.out << document_text({{"file", command.out}, {"observations", count}});
   else
-    console.out << format("{}: {} observations\n", command.out, count);
+    console.out << format("{}: {}\n", command.out, counted(static_cast<int64_t>(count), "observation"));
   return 0;
 }
 
@@ -108,7 +109,8 @@ Result<int> merge(const MemoryCommand& command, store::Memory& memory, Console& 
   if (console.json)
     console.out << document_text({{"added", merged->added}, {"known", merged->known}});
   else
-    console.out << format("{} observations added, {} were known\n", merged->added, merged->known);
+    console.out << format("{} added, {} known before\n",
+                          counted(static_cast<int64_t>(merged->added), "observation"), merged->known);
   return 0;
 }
 
@@ -120,7 +122,7 @@ Result<int> forget(const MemoryCommand& command, store::Memory& memory, Console&
   if (console.json)
     console.out << document_text({{"forgotten", forgotten}});
   else
-    console.out << format("{} observations forgotten\n", forgotten);
+    console.out << format("{} forgotten\n", counted(static_cast<int64_t>(forgotten), "observation"));
   return 0;
 }
 

@@ -8,11 +8,24 @@
 
 namespace stitch {
 
+void add_compatible(CLI::App& command, std::string& with) {
+  command
+      .add_option("--compat", with,
+                  "kernelbench: also pass its own evaluator, which wants TF32 exactly where PyTorch uses it")
+      ->type_name("NAME");
+}
+
+Result<void> check_compatible(const std::string& with) {
+  if (with.empty() || with == "kernelbench") return {};
+  return user_error("compat", format("'{}' is nothing to be compatible with", with), "kernelbench");
+}
+
 void add_mode(CLI::App& command, Mode& mode) {
   auto* eval = command.add_flag_callback(
       "--eval", [&mode] { mode = Mode::eval; },
-      "the model in eval mode: no dropout, batch norm by its running statistics (default: as the file leaves "
-      "it, in training as a rule)");
+      "the model in eval mode: no dropout, batch norm with its running statistics (default: as the file "
+      "leaves "
+      "it, usually in training mode)");
   auto* train = command.add_flag_callback(
       "--train", [&mode] { mode = Mode::train; },
       "the model in training mode, even if the file calls eval()");

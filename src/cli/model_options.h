@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/result.h"
 #include "cli/console.h"
 #include "graph/mode.h"
 
@@ -19,6 +20,9 @@ namespace stitch {
 class Progress;
 
 void add_mode(CLI::App& command, Mode& mode);
+// --compat: whose evaluator has to accept a program, too. Empty: nobody's.
+void add_compatible(CLI::App& command, std::string& with);
+Result<void> check_compatible(const std::string& with);
 
 // Each is said once: on stderr, or in the JSON document.
 class Warnings {

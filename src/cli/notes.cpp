@@ -53,7 +53,7 @@ int show_list(const std::vector<const notes::Note*>& listed, Console& console) {
     print_json({{"notes", std::move(list)}}, console);
     return 0;
   }
-  Table table({{.header = "note"}, {.header = "when", .least = 30}});
+  Table table({{.header = "note"}, {.header = "when", .least = 30, .wrap = true}});
   for (const notes::Note* note : listed) table.add_row({printable(note->name), printable(note->when)});
   console.out << table.render(console.out_terminal);
   return 0;

@@ -15,10 +15,12 @@
 #include "cli/model_options.h"
 #include "cli/optimize_page.h"
 #include "cli/optimize_record.h"
+#include "cli/optimize_summary.h"
 #include "cli/optimize_view.h"
 #include "cli/output_place.h"
 #include "cli/plan_file.h"
 #include "cli/runs.h"
+#include "program/package.h"
 
 namespace stitch {
 
@@ -61,7 +63,8 @@ std::string llm_text(const Json& llm) {
   for (const auto& [agent, spent] : llm.items()) {
     if (agent == "total") continue;
     const Json usage = spent.value("usage", Json::object());
-    out += format("{}: {} requests, {} tokens", agent, spent.value("requests", 0),
+    const int requests = spent.value("requests", 0);
+    out += format("{}: {} request{}, {} tokens", agent, requests, requests == 1 ? "" : "s",
                   usage.value("input", 0) + usage.value("output", 0));
     if (const double dollars = spent.value("dollars", 0.0); dollars > 0) out += format(", ${:.2f}", dollars);
     out += '\n';
@@ -69,10 +72,30 @@ std::string llm_text(const Json& llm) {
   return out;
 }
 
-Result<void> write_page(const OptimizeCommand& command, const Published& published, const std::string& page) {
-  if (!command.html.empty()) return write_output_file(command.html, page, overwrite_if(command.force));
+// The page with the program's sources beside the model's lines; where it is written.
+Result<std::string> write_page(const OptimizeCommand& command, const Published& published, const Json& run) {
+  const auto package = load_package(published.folder);
+  const std::string page = optimize_page(run, package ? package_sources(*package) : ReportSources());
+  if (!command.html.empty()) {
+    STITCH_CHECK(write_output_file(command.html, page, overwrite_if(command.force)));
+    return command.html;
+  }
   STITCH_CHECK(write_file(published.folder / "report.html", page));
-  return add_to_record(published.folder, "report.html");
+  STITCH_CHECK(add_to_record(published.folder, "report.html"));
+  return (fs::path(place_of(published, command.out)) / "report.html").string();
+}
+
+// --exit-slower is no use where nothing is timed beside PyTorch.
+Result<void> check_comparison(const OptimizeCommand& command, bool cuda,
+                              const std::vector<std::string>& baselines) {
+  if (!command.exit_slower) return {};
+  if (!cuda)
+    return user_error("exit_slower", "--exit-slower needs times, and the emulated GPU has none",
+                      "run it on a machine with a GPU");
+  if (command.no_timing || baselines.empty())
+    return user_error("exit_slower", "--exit-slower needs PyTorch's times",
+                      "leave out --no-timing and --baselines none");
+  return {};
 }
 
 std::optional<agents::Recording> recording_of(const OptimizeCommand& command) {
@@ -100,6 +123,7 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   STITCH_TRY(options.gpu, choose_gpu(command.gpu));
   const std::string beside = cuda && !command.no_timing ? "all" : "none";
   STITCH_TRY(options.baselines, baselines_named(command.baselines == "auto" ? beside : command.baselines));
+  STITCH_CHECK(check_comparison(command, cuda, options.baselines));
   options.task = {.model_class = command.model_class, .mode = command.mode, .python = command.python};
   if (!command.plan.empty()) {
     STITCH_TRY(Json document, load_plan_file(command.plan));
@@ -112,7 +136,13 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   if (command.direct) options.strategy = agents::Strategy::direct;
   if (command.first) options.strategy = agents::Strategy::first;
   options.timing = !command.no_timing;
+  STITCH_TRY(options.weights, parse_ship_weights(command.weights));
   options.quick = command.quick;
+  STITCH_CHECK(check_compatible(command.compatible));
+  options.kernelbench_compatible = !command.compatible.empty();
+  if (options.kernelbench_compatible && options.numerics != Numerics::standard)
+    return user_error("compat", "KernelBench's evaluator compares with PyTorch's defaults",
+                      "leave --numerics out, or say --numerics default");
   options.tune = !command.no_tune;
   options.recording = recording_of(command);
   StopPolitely polite;
@@ -121,7 +151,9 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   Result<agents::Optimized> optimized = work_error("", "");
   {
     Progress progress(console.err, console.err_terminal, console.json, "optimizing");
-    OptimizeView view(progress, warnings, options.budget);
+    const bool builtin = command.planner == "builtin" && command.coder == "builtin" && command.plan.empty();
+    OptimizeView view(progress, warnings, options.budget,
+                      expected_steps(builtin, !command.direct && !command.first, !command.no_tune));
     options.events = &view;
     optimized = agents::optimize(options);
   }
@@ -129,6 +161,7 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   Json json = {{"program", ""},
                {"gpu", options.gpu.name},
                {"seconds", optimized->seconds},
+               {"own_seconds", optimized->own_seconds},
                {"seconds_a_call", optimized->seconds_a_call},
                {"floor_seconds", optimized->floor},
                {"stopped", optimized->stopped},
@@ -143,27 +176,28 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   if (optimized->plain_profile) json["plain_profile"] = *optimized->plain_profile;
   if (optimized->tuning) json["tuning"] = *optimized->tuning;
   if (!optimized->run.empty()) json["run"] = optimized->run;
+  if (!optimized->verdict.library.empty()) json["library"] = optimized->verdict.library.string();
   const Json cut_off = cut_off_json(*optimized, command.budget);
   if (!cut_off.is_null()) json["cut_off"] = cut_off;
-  STITCH_CHECK(write_page(command, optimized->published, optimize_page(json)));
+  STITCH_TRY(const std::string report, write_page(command, optimized->published, json));
+  json["report"] = report;
+  const Standing standing = standing_of(json);
   if (console.json) {
     console.out << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
   } else {
     console.out << table(optimized->ledger, console.out_terminal) << '\n'
-                << table(optimized->verdict, console.out_terminal);
-    if (!cuda)
-      console.out << format("Times are estimates for a {}: this machine has no GPU.\n", options.gpu.name);
+                << table(optimized->verdict, console.out_terminal) << '\n';
+    if (!cuda) console.out << "Times are estimates: this run had no GPU.\n";
     if (!cut_off.is_null()) console.out << cut_off_text(cut_off);
     if (optimized->llm) console.out << llm_text(*optimized->llm);
     if (optimized->stopped) console.out << "Interrupted: saved the best program; quick checks only.\n";
-    if (optimized->stopped && !optimized->run.empty())
-      console.out << format("To go on: stitchcuda runs resume {}\n", optimized->run);
+    const std::string program = place_of(optimized->published, command.out);
     console.out << said_of(optimized->published, command.out)
-                << format("{}: done in {}\n", place_of(optimized->published, command.out),
-                          seconds_text(optimized->seconds));
-    if (!optimized->run.empty())
-      console.out << format("run {0} (stitchcuda runs show {0})\n", optimized->run);
+                << format("{}: done in {}{}\n", program, seconds_text(optimized->seconds),
+                          optimized->run.empty() ? "" : format(" (stitchcuda runs show {})", optimized->run))
+                << summary_text(json, {command.model, program, report}, console.out_terminal);
   }
+  if (command.exit_slower && (standing.best <= 0 || standing.slower())) return 1;
   return optimized->verdict.passed() ? 0 : 1;
 }
 

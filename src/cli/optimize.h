@@ -31,12 +31,15 @@ struct OptimizeCommand {
   std::string config, record, replay, prompts, notes;
   bool direct = false;
   bool first = false;
+  std::string weights = "auto";  // in the package: auto, always, never
   bool no_timing = false;
   bool quick = false;
+  std::string compatible;  // kernelbench
   bool no_tune = false;
   bool no_memory = false;
-  std::string store;   // a file; empty: where runs are kept; "none": not at all
-  std::string resume;  // a run of the store that goes on
+  bool exit_slower = false;  // exit code 1 if the best PyTorch is faster
+  std::string store;         // a file; empty: where runs are kept; "none": not at all
+  std::string resume;        // a run of the store that goes on
 };
 
 Result<int> run_optimize(const OptimizeCommand& command, Console& console);

@@ -7,10 +7,16 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "base/wording.h"
 #include "cli/html.h"
+#include "cli/optimize_summary.h"
 #include "profile/rules.h"
+#include "program/package.h"
 
 namespace stitch {
+
+// Made from page/optimize.css by cmake/embed.cmake.
+extern const std::string_view embedded_optimize_css;
 
 const Json* evidence_of(const Json& verdict, std::string_view gate) {
   if (auto gates = verdict.find("gates"); gates != verdict.end())
@@ -66,9 +72,10 @@ std::string tuning_part(const Json& run) {
   std::string out = "<h2>Tuning</h2><p class=\"note\">";
   if (std::string why = word(tuning, "skipped"); !why.empty())
     return out + format("None: {}.</p>", escaped(why));
-  out += format("{} values tried in the whole program, {} kept", tuning.value("tried", 0),
+  out += format("{} tried in the whole program, {} kept", counted(tuning.value("tried", 0), "value"),
                 tuning.value("kept", 0));
-  if (int known = tuning.value("known", 0)) out += format(", {} decisions known from earlier runs", known);
+  if (int known = tuning.value("known", 0))
+    out += format(", {} known from earlier runs", counted(known, "decision"));
   if (std::string why = word(tuning, "ended"); !why.empty()) out += format("; ended early: {}", escaped(why));
   out += ".</p>";
   std::vector<std::vector<HtmlCell>> rows;
@@ -84,7 +91,7 @@ std::string tuning_part(const Json& run) {
 std::string lane(const Json& profile, const std::string& title, double span) {
   const Json activities = profile.value("activities", Json::array());
   bool timed = profile.value("span_ns", int64_t{0}) > 0;
-  std::string label = format("{}: {} launches{}", title, activities.size(),
+  std::string label = format("{}: {}{}", title, counted(std::ssize(activities), "launch", "launches"),
                              timed ? ", " + seconds_text(profile["span_ns"].get<double>() * 1e-9) : "");
   std::string out = format(
       "<div class=\"lane\"><p>{0}</p><svg viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" role=\"img\" "
@@ -132,42 +139,94 @@ std::string timeline_part(const Json& run) {
 
 namespace {
 
-// Kernels carry the names of their regions; a library's don't, and are listed by themselves.
-std::string regions_part(const Json& run) {
-  std::map<std::string, double> measured;  // seconds by region
-  std::vector<std::vector<HtmlCell>> rows, others;
+// A library's kernels carry no region's name, and are listed by themselves where nobody knows whose they are.
+std::string library_part(const Json& run) {
   const Json* profile = evidence_of(run.at("verdict"), "profile");
+  if (!profile || profile->contains("region_times")) return "";
+  std::vector<std::vector<HtmlCell>> rows;
   const Json regions = run.value("regions", Json::array());
-  for (const Json& kernel : profile ? profile->value("kernels", Json::array()) : Json::array()) {
-    std::string name = word(kernel, "name"), owner;
-    for (const Json& region : regions)
-      if (std::string one = word(region, "name"); name.find(one) != name.npos && one.size() > owner.size())
-        owner = one;
-    double seconds = kernel.value("nanoseconds", 0.0) * 1e-9;
-    if (owner.empty())
-      others.push_back({{name, "text"},
-                        {std::to_string(kernel.value("count", 0)), "n"},
-                        {seconds > 0 ? seconds_text(seconds) : "", "n"}});
-    else
-      measured[owner] += seconds;
-  }
-  for (const Json& region : regions) {
-    std::string name = word(region, "name");
-    double expected = region.value("estimated_seconds", 0.0), seconds = measured[name];
+  for (const Json& kernel : profile->value("kernels", Json::array())) {
+    const std::string name = word(kernel, "name");
+    if (std::ranges::any_of(regions,
+                            [&](const Json& region) { return name.find(word(region, "name")) != name.npos; }))
+      continue;
+    const double seconds = kernel.value("nanoseconds", 0.0) * 1e-9;
     rows.push_back({{name, "text"},
-                    {word(region, "technique"), "text"},
-                    {expected > 0 ? seconds_text(expected) : "", "n"},
-                    {seconds > 0 ? seconds_text(seconds) : "", "n"},
-                    {seconds > 0 && expected > 0 ? format("{:.0f} %", 100 * expected / seconds) : "", "n"}});
+                    {std::to_string(kernel.value("count", 0)), "n"},
+                    {seconds > 0 ? seconds_text(seconds) : "", "n"}});
   }
-  std::string out =
-      "<h2>Regions</h2><p class=\"note\">The estimate is the cost model's: memory traffic or arithmetic, "
-      "whichever takes "
-      "longer, plus layout changes and the launch.</p>" +
-      html_table({"region", "technique", "estimate", "measured", "% of estimate"}, rows);
-  if (!others.empty())
-    out += "<h2>Library kernels</h2>" + html_table({"kernel", "launches", "measured"}, others);
-  return out;
+  return rows.empty() ? ""
+                      : "<h2>Library kernels</h2>" + html_table({"kernel", "launches", "measured"}, rows);
+}
+
+std::string part_text(double part, double whole) {
+  return part > 0 && whole > 0 ? format("{:.0f} %", 100 * part / whole) : "";
+}
+
+std::string regions_part(const Json& run, const ReportSources& sources) {
+  const std::map<std::string, double> measured = measured_regions(run);
+  double all = 0, all_expected = 0;
+  for (const auto& [name, seconds] : measured) all += seconds;
+  const Json regions = run.value("regions", Json::array());
+  for (const Json& region : regions) all_expected += region.value("estimated_seconds", 0.0);
+  const bool errors =
+      std::ranges::any_of(regions, [](const Json& region) { return region.contains("error_share"); });
+  const bool timed = all > 0;
+  std::vector<std::string> header = {"region", "technique", "estimate"};
+  if (timed) header.emplace_back("measured");
+  header.emplace_back("% of time");
+  if (errors) header.emplace_back("% of error");
+  if (timed) header.emplace_back("% of estimate");
+  std::vector<std::vector<HtmlCell>> rows;
+  for (const Json& region : regions) {
+    const std::string name = word(region, "name");
+    auto found = measured.find(name);
+    const double expected = region.value("estimated_seconds", 0.0),
+                 seconds = found == measured.end() ? 0 : found->second;
+    std::vector<HtmlCell> row = {{name, "text", sources.file.contains(name) ? "#code-" + name : ""},
+                                 {word(region, "technique"), "text"},
+                                 {expected > 0 ? seconds_text(expected) : "", "n"}};
+    if (timed) row.push_back({seconds > 0 ? seconds_text(seconds) : "", "n"});
+    row.push_back({timed ? part_text(seconds, all) : part_text(expected, all_expected), "n"});
+    if (errors) row.push_back({part_text(region.value("error_share", 0.0), 1), "n"});
+    if (timed) row.push_back({seconds > 0 ? part_text(expected, seconds) : "", "n"});
+    rows.push_back(std::move(row));
+  }
+  return "<h2>Regions</h2><p class=\"note\">The estimate is the cost model's: memory traffic or arithmetic, "
+         "whichever "
+         "takes longer, plus layout changes and the launch. A region's name leads to its source.</p>" +
+         html_table(header, rows);
+}
+
+// What the model says on one side, the CUDA that computes it on the other.
+std::string code_part(const Json& run, const ReportSources& sources) {
+  std::string out;
+  std::map<std::string, std::string> shown;  // file: the region that it stands at
+  for (const Json& region : run.value("regions", Json::array())) {
+    const std::string name = word(region, "name");
+    auto file = sources.file.find(name);
+    auto text = file == sources.file.end() ? sources.text.end() : sources.text.find(file->second);
+    if (text == sources.text.end()) continue;
+    std::string lines;
+    for (const Json& line : region.value("lines", Json::array()))
+      if (line.is_string())
+        lines += format("<li><code>{}</code></li>", escaped(printable(line.get<std::string>())));
+    out +=
+        format("<div class=\"beside\" id=\"code-{0}\"><div class=\"model\"><h3>{0}</h3><p>{1}</p>{2}</div>\n",
+               escaped(name), escaped(word(region, "technique")),
+               lines.empty() ? "<p class=\"soft\">no line of the model</p>" : "<ul>" + lines + "</ul>");
+    if (auto [before, fresh] = shown.emplace(file->second, name); !fresh)
+      out += format(
+          "<p class=\"kernel\">The same kernel as <a href=\"#code-{0}\">{0}</a>: "
+          "<code>{1}</code></p></div>\n",
+          escaped(before->second), escaped(file->second));
+    else
+      out += format(
+          "<details class=\"kernel\"><summary><code>{}</code>, {} "
+          "lines</summary><pre>{}</pre></details></div>\n",
+          escaped(file->second), std::ranges::count(text->second, '\n'), escaped(text->second));
+  }
+  return out.empty() ? "" : "<h2>The model's lines and their kernels</h2>\n" + out;
 }
 
 std::string gates_part(const Json& verdict) {
@@ -205,7 +264,81 @@ std::string baselines_part(const Json& run) {
 
 }  // namespace
 
-std::string optimize_page(const Json& run) {
+namespace {
+
+// PyTorch, the plain program and the final one, each as long as it takes.
+std::string before_and_after(const Json& run) {
+  const Standing now = standing_of(run);
+  struct Bar {
+    std::string name;
+    double seconds;
+    const char* look;
+  };
+  std::vector<Bar> bars;
+  const Json timing = run.at("verdict").value("timing", Json::object());
+  for (const Json& side : timing.value("baselines", Json::array()))
+    if (const double seconds = side.value("seconds", 0.0); seconds > 0)
+      bars.push_back({"PyTorch, " + word(side, "side"), seconds,
+                      word(side, "side") == now.best_name ? "best" : "other"});
+  if (now.plain > 0) bars.push_back({"first program, one kernel per node", now.plain, "other"});
+  if (now.own > 0) bars.push_back({"this program", now.own, "own"});
+  if (bars.size() < 2) return "";
+  double longest = 0;
+  for (const Bar& bar : bars) longest = std::max(longest, bar.seconds);
+  std::string out = "<div class=\"times\">\n";
+  for (const Bar& bar : bars)
+    out += format("<div><span>{}</span><i class=\"{}\" style=\"--part: {:.1f}%\"></i><b>{}</b></div>\n",
+                  escaped(bar.name), bar.look, 100 * bar.seconds / longest, seconds_text(bar.seconds));
+  return out + "</div>\n";
+}
+
+std::string lead(const Json& run) {
+  const Standing now = standing_of(run);
+  std::string out =
+      format("<p class=\"lead{}\">{}</p>\n", now.slower() ? " warning" : "", escaped(headline(run)));
+  if (now.slower()) {
+    out += "<ul class=\"reasons\">";
+    for (const std::string& line : why_slower(run)) out += format("<li>{}</li>", escaped(printable(line)));
+    out += "</ul>\n";
+  }
+  return out + before_and_after(run);
+}
+
+std::string legend(const Json& run) {
+  const bool measured = standing_of(run).measured;
+  std::vector<std::pair<const char*, std::string>> words = {
+      {"per call", measured ? "median wall time of one forward pass on the GPU, L2 flushed before each"
+                            : "the cost model's estimate: the emulated GPU has no meaningful times"},
+      {"best PyTorch", "the fastest of eager mode, torch.compile, and both replayed in a CUDA graph"},
+      {"theoretical limit",
+       "a time that no program for this graph can beat, from memory bandwidth and peak arithmetic"},
+      {"region", "part of the model's graph that is computed by one kernel or library call"},
+      {"technique", "how a region is computed; stitchcuda plan lists what else there is"},
+      {"step", "one change to the plan: kept only if the whole program got faster and passed its checks"},
+      {"numerics class",
+       "how much rounding error is allowed, as a multiple of PyTorch's own against float64"},
+      {"gate", "one check of the Verifier, with its evidence"}};
+  std::string out = "<h2>Legend</h2><dl class=\"legend\">\n";
+  for (const auto& [name, meaning] : words)
+    out += format("<div><dt>{}</dt><dd>{}</dd></div>\n", name, escaped(meaning));
+  return out + "</dl>\n";
+}
+
+}  // namespace
+
+ReportSources package_sources(const Package& package) {
+  constexpr size_t most = 400'000;  // a page has to be opened
+  ReportSources out;
+  for (const fs::path& source : package.sources) {
+    auto text = read_file(source);
+    if (text && text->size() <= most)
+      out.text[source.lexically_relative(package.folder).generic_string()] = *std::move(text);
+  }
+  for (const ManifestRegion& region : package.manifest.regions) out.file[region.name] = region.file;
+  return out;
+}
+
+std::string optimize_page(const Json& run, const ReportSources& sources) {
   const Json& verdict = run.at("verdict");
   bool measured = word(run.at("ledger"), "times") == "measured";
   double own = run.value("seconds_a_call", 0.0), floor = run.value("floor_seconds", 0.0);
@@ -221,8 +354,10 @@ std::string optimize_page(const Json& run) {
   facts.emplace_back(word(verdict, "class"), "numerics class");
   facts.emplace_back(seconds_text(run.value("seconds", 0.0)), "optimisation time");
   return html_page(fs::path(word(verdict, "task")).stem().string(),
-                   html_facts(facts) + ledger_part(run.at("ledger")) + tuning_part(run) +
-                       baselines_part(run) + timeline_part(run) + regions_part(run) + gates_part(verdict));
+                   lead(run) + html_facts(facts) + ledger_part(run.at("ledger")) + tuning_part(run) +
+                       baselines_part(run) + timeline_part(run) + regions_part(run, sources) +
+                       library_part(run) + code_part(run, sources) + gates_part(verdict) + legend(run),
+                   embedded_optimize_css);
 }
 
 }  // namespace stitch

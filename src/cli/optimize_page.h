@@ -2,14 +2,24 @@
 // know.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "base/json.h"
 
 namespace stitch {
 
+struct Package;
+
+// The program's sources, for the page to show beside the model's lines.
+struct ReportSources {
+  std::map<std::string, std::string> text;  // by file: regions/conv1.cu
+  std::map<std::string, std::string> file;  // by region
+};
+ReportSources package_sources(const Package& package);
+
 // `run`: what optimize --json prints.
-std::string optimize_page(const Json& run);
+std::string optimize_page(const Json& run, const ReportSources& sources = {});
 
 // Parts of it, for other pages. `ledger`: to_json(Ledger).
 std::string ledger_part(const Json& ledger);

@@ -33,7 +33,7 @@ TEST(OptimizePage, ShowsWhichSettingsAStepChanged) {
         {{{"name", "fc1_matmul.algorithm"}, {"value", 7}, {"reason", "cuBLASLt: algorithm 7 of 4 <b>"}}}}}));
   for (const char* expected :
        {"settings, tried on the GPU: fc1_matmul.algorithm = 3, relu.threads = 128", "2.00x",
-        "9 values tried in the whole program, 2 kept, 1 decisions known from earlier runs.",
+        "9 values tried in the whole program, 2 kept, 1 decision known from earlier runs.",
         "cuBLASLt: algorithm 7 of 4 &lt;b&gt;"})
     EXPECT_NE(page.find(expected), std::string::npos) << expected;
 }

@@ -29,13 +29,16 @@ void each_member(Command& command, const Visit& visit) {
   visit("class", command.model_class);
   visit("python", command.python);
   visit("html", command.html);
+  visit("weights", command.weights);
   visit("budget", command.budget);
   visit("direct", command.direct);
   visit("first", command.first);
   visit("no_timing", command.no_timing);
   visit("quick", command.quick);
+  visit("compat", command.compatible);
   visit("no_tune", command.no_tune);
   visit("no_memory", command.no_memory);
+  visit("exit_slower", command.exit_slower);
   visit("planner", command.planner);
   visit("coder", command.coder);
   visit("verifier", command.verifier);

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "base/wording.h"
 #include "cli/choose_gpu.h"
 #include "cli/model_options.h"
 #include "cli/output_place.h"
@@ -25,9 +26,8 @@ Result<void> add_files(const fs::path& folder, const fs::path& below, PackageCon
   return {};
 }
 
-// What the program's folder holds of tensors that no constructor makes.
-Result<std::optional<Safetensors>> open_constants(const fs::path& folder) {
-  fs::path file = folder / "constants.safetensors";
+// What the program's folder holds: tensors that no constructor makes, or weights.
+Result<std::optional<Safetensors>> open_tensors(const fs::path& file) {
   std::error_code ec;
   if (!fs::exists(file, ec)) return std::optional<Safetensors>();
   STITCH_TRY(Safetensors held, Safetensors::open(file));
@@ -51,9 +51,17 @@ Result<int> run_package(const PackageCommand& command, Console& console) {
   warnings.say_mode(facts);
   contents.facts = facts;
   for (const char* below : {"", "regions"}) STITCH_CHECK(add_files(package.folder, below, contents));
-  STITCH_TRY(std::optional<Safetensors> constants, open_constants(package.folder));
+  STITCH_TRY(std::optional<Safetensors> constants, open_tensors(package.folder / "constants.safetensors"));
   if (constants)
     for (const auto& [name, tensor] : constants->tensors()) contents.constants.emplace_back(name, tensor);
+  const fs::path weights =
+      command.weights.empty() ? package.folder / "weights.safetensors" : fs::path(command.weights);
+  STITCH_TRY(std::optional<Safetensors> held, open_tensors(weights));
+  if (held)
+    STITCH_CHECK(
+        add_weights(contents, std::make_shared<const Safetensors>(*std::move(held)), ShipWeights::always));
+  else if (!command.weights.empty())
+    return at(command.weights, user_error("no_file", "there is no such file"));
   if (!command.task.empty()) {
     STITCH_CHECK(add_task(contents, command.task, command.model_class, facts));
   }
@@ -71,8 +79,8 @@ Result<int> run_package(const PackageCommand& command, Console& console) {
     console.out << document.dump(2) << '\n';
   } else {
     console.out << said_of(published, command.out)
-                << format("{}: {} sources; build it with: cmake -B build && cmake --build build\n",
-                          place_of(published, command.out), contents.sources.size());
+                << format("{}: {}; build it with: cmake -B build && cmake --build build\n",
+                          place_of(published, command.out), counted(std::ssize(contents.sources), "source"));
   }
   return 0;
 }

@@ -173,6 +173,7 @@ Json page_data(const Report& report) {
   Json data = {{"name", graph.name},     {"source", report.source},       {"floor", floor_facts(report)},
                {"facts", facts(report)}, {"width", tenths(layout.width)}, {"height", tenths(layout.height)}};
   data["left_out"] = graph.nodes.size() - picture.nodes.size();
+  if (report.plan) data["plan"] = *report.plan;
   Json& kinds = data["ops"] = Json::array();
   for (const OpKind& kind : report.kinds) kinds.push_back(kind_data(kind));
   Json& items = data["items"] = Json::array();

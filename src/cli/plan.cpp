@@ -1,9 +1,11 @@
 #include "cli/plan.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "cli/choose_gpu.h"
 #include "cli/load_model.h"
 #include "cli/model_options.h"
@@ -13,6 +15,7 @@
 #include "code/catalogue.h"
 #include "code/write_program.h"
 #include "plan/document.h"
+#include "plan/estimate.h"
 #include "plan/steps.h"
 
 namespace stitch {
@@ -25,6 +28,41 @@ Result<plan::GivenPlan> plan_for(const PlanCommand& command, const Graph& graph,
   plan::Context context(graph, gpu, numerics);
   STITCH_TRY(plan::Plan plan, plan::make_plan(context, code::catalogue()));
   return plan::GivenPlan{std::move(context), std::move(plan)};
+}
+
+// What the page shows of a plan: its steps, and each region's technique with its shares of time and error.
+// Errors are there where they were measured.
+Json page_of_plan(const plan::Context& context, const plan::Plan& plan) {
+  const Json document = plan::to_json(context, plan);
+  const double whole = plan::estimate(context, plan);
+  Json out = {{"class", document["class"]},  {"gpu", context.gpu.name}, {"text", seconds_text(whole)},
+              {"one_graph", plan.one_graph}, {"steps", Json::array()},  {"regions", Json::array()}};
+  double gains = 0, times = 0;
+  for (const plan::Step& step : plan.steps) gains += std::max(step.predicted_gain, 0.0);
+  for (const plan::Region& region : plan.regions) times += plan::estimate(context, plan, region).seconds();
+  for (const plan::Step& step : plan.steps)
+    out["steps"].push_back({{"title", step.title},
+                            {"why", step.why},
+                            {"regions", step.regions.size()},
+                            {"gain", seconds_text(step.predicted_gain)},
+                            {"share", gains > 0 ? std::max(step.predicted_gain, 0.0) / gains : 0}});
+  for (size_t i = 0; i < plan.regions.size(); ++i) {
+    const plan::Region& region = plan.regions[i];
+    const double seconds = plan::estimate(context, plan, region).seconds();
+    Json one = {
+        {"name", region.name},
+        {"technique", region.technique->name()},
+        {"idea", region.technique->idea()},
+        {"arithmetic", plan::name(region.offer.arithmetic)},
+        {"node", document["regions"][i]["nodes"].empty() ? Json("") : document["regions"][i]["nodes"].back()},
+        {"seconds", seconds},
+        {"text", seconds_text(seconds)},
+        {"share", times > 0 ? seconds / times : 0}};
+    if (document["regions"][i].contains("error_share"))
+      one["error_share"] = document["regions"][i]["error_share"];
+    out["regions"].push_back(std::move(one));
+  }
+  return out;
 }
 
 }  // namespace
@@ -59,6 +97,7 @@ Result<int> run_plan(const PlanCommand& command, Console& console) {
     for (const plan::Region& region : plan.regions)
       for (int32_t node : region.nodes)
         report.frames[static_cast<size_t>(node)] = format("{} · {}", region.name, region.technique->name());
+    report.plan = std::make_shared<const Json>(page_of_plan(context, plan));
     STITCH_CHECK(write_output_file(command.html, report_page(report), overwrite_if(command.force)));
   }
   if (console.json) {

@@ -4,6 +4,7 @@
 
 #include "base/table.h"
 #include "base/text.h"
+#include "base/wording.h"
 
 namespace stitch {
 
@@ -86,8 +87,9 @@ void print_side(std::string& out, const Json& side, const Terminal& terminal) {
   const double span = summary.at("span_ns").get<double>() * 1e-9,
                busy = summary.at("busy_ns").get<double>() * 1e-9;
   out += styled(format("{} ({})", word(side, "side"), printable(word(side, "title"))), Style::bold, terminal);
-  out += format(": {} kernels, {} copies and fills", summary.at("kernels").get<int>(),
-                summary.at("copies").get<int>() + summary.at("fills").get<int>());
+  out += format(": {}, {}", counted(summary.at("kernels").get<int>(), "kernel"),
+                counted(summary.at("copies").get<int>() + summary.at("fills").get<int>(), "copy or fill",
+                        "copies and fills"));
   if (span > 0)
     out += format(", {} from the first to the last, {} busy, idle {:.0f} %", seconds_text(span),
                   seconds_text(busy), 100 * summary.at("idle_share").get<double>());

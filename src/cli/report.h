@@ -1,6 +1,7 @@
 // Everything `show` says about a graph, worked out once: the tables, the JSON and the page read from here.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct Report {
   std::vector<size_t> heaviest;  // every node, the heaviest first
   // What the page frames together, a node each; empty: by the modules they come from.
   std::vector<std::string> frames;
+  std::shared_ptr<const Json> plan = nullptr;  // what plan's page shows besides; null: there is none
 };
 
 Report make_report(const Graph& graph, std::string source, const GpuSpec& gpu);

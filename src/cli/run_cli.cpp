@@ -7,49 +7,16 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
-#include "base/table.h"
 #include "base/text.h"
+#include "cli/command_line.h"
 #include "cli/commands.h"
+#include "cli/help.h"
+#include "cli/log_file.h"
+#include "cli/settings.h"
 
 namespace stitch {
 
 namespace {
-
-std::vector<std::string> command_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
-  return names;
-}
-
-// Our own, because CLI11's looks otherwise from version to version.
-std::string help_of(const CLI::App& app, const Terminal& terminal) {
-  bool top = app.get_parent() == nullptr;
-  std::string usage = top ? "stitchcuda COMMAND" : "stitchcuda " + app.get_name();
-  Table positionals({{}, {.least = 20}}), flags({{}, {.least = 20}}), commands({{}, {.least = 20}});
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->get_positional()) {
-      usage += ' ' + option->get_name(true) + (option->get_items_expected_max() > 1 ? "…" : "");
-      positionals.add_row({option->get_name(true), option->get_description()});
-      continue;
-    }
-    std::vector<std::string> names = split(option->get_name(false, true), ',');
-    std::string value =
-        option->get_items_expected_max() > 0 ? ' ' + split(option->get_type_name(), ':').front() : "";
-    if (option->get_required()) usage += ' ' + names.front() + value;
-    flags.add_row({join(names, ", ") + value, option->get_description()});
-  }
-  for (const CLI::App* command : app.get_subcommands({}))
-    commands.add_row({command->get_name(), command->get_description()});
-  auto section = [&](std::string_view title, const std::string& body) {
-    return body.empty() ? "" : "\n" + styled(title, Style::bold, terminal) + "\n" + body;
-  };
-  std::string examples;
-  for (const std::string& line : split(app.get_footer(), '\n')) examples += "  " + line + "\n";
-  return app.get_description() + "\n\n" + styled("Usage", Style::bold, terminal) + "  " + usage +
-         " [flags]\n" + (positionals.empty() ? "" : "\n" + positionals.render(terminal, 2)) +
-         section("Commands", commands.empty() ? "" : commands.render(terminal, 2)) +
-         section("Flags", flags.render(terminal, 2)) + section("Examples", examples);
-}
 
 // "model.py:6, in forward: y = x + 1" is a place and the line that stands there.
 std::pair<std::string, std::string> split_place(const std::string& where) {
@@ -126,49 +93,63 @@ std::vector<std::string> words_of(int argc, const char* const* argv) {
   return words;
 }
 
-Result<int> parse_and_run(std::vector<std::string> words, Console& console) {
-  CLI::App app("StitchCUDA turns PyTorch models into verified, faster CUDA programs.");
-  Options options;
-  app.set_help_flag("-h,--help", "show this help");
-  bool version = false;
-  app.add_flag("--version", version, "show the version");
-  add_json(app, options);
-  for (const CommandRow& command : all_commands()) command.add_flags(app, options);
-  app.require_subcommand(0, 1);
-  app.footer(
-      "stitchcuda doctor\n"
-      "stitchcuda optimize model.py -o program/\n"
-      "stitchcuda verify program/ --task model.py");
+// Commands that must work where a settings file is broken.
+bool needs_no_settings(const std::string& command) {
+  return command == "config" || command == "completion" || command == "man" || command == "init";
+}
 
+Result<int> run_chosen(const CLI::App& app, const Options& options, const std::vector<std::string>& words,
+                       Console& console) {
+  std::unique_ptr<LogFile> log;
+  if (!options.log.empty()) {
+    STITCH_TRY(log, LogFile::open(options.log, console, words));
+  }
+  const auto command =
+      std::ranges::find(all_commands(), app.get_subcommands().back()->get_name(), &CommandRow::name);
+  require(command != all_commands().end(), "every command has a row");
+  auto code = command->run(options, console);
+  // Here, so that it is in the log.
+  return code ? *code : report_error(code.error(), console);
+}
+
+Result<int> parse_and_run(std::vector<std::string> words, Console& console) {
+  CLI::App app;
+  Options options;
+  add_command_line(app, options);
   if (!words.empty() && !words[0].starts_with('-')) {
     std::vector<std::string> names = command_names(app);
     if (std::ranges::find(names, words[0]) == names.end()) return unknown_command(app, words[0]);
+    if (!needs_no_settings(words[0])) {
+      STITCH_TRY(const Settings settings, load_settings(app, llm::process_environment()));
+      if (!console.json)
+        for (const std::string& warning : settings.warnings)
+          console.err << styled("warning:", Style::warning, console.err_terminal) << ' ' << printable(warning)
+                      << '\n';
+      STITCH_TRY(words, with_settings(std::move(words), settings));
+    }
   }
   try {
-    std::ranges::reverse(words);  // CLI11 takes them from the back
-    app.parse(words);
+    std::vector<std::string> backwards(words.rbegin(), words.rend());  // CLI11 takes them from the back
+    app.parse(backwards);
   } catch (const CLI::CallForHelp&) {
     auto chosen = app.get_subcommands();
-    console.out << help_of(chosen.empty() ? app : *chosen.back(), console.out_terminal);
+    console.out << help_text(chosen.empty() ? app : *chosen.back(), console.out_terminal);
     return 0;
   } catch (const CLI::ParseError& error) {
     return bad_flags(app, error);
   }
-  if (version) {
+  if (options.version) {
     if (console.json)
       console.out << Json{{"version", STITCH_VERSION}}.dump(2) << '\n';
     else
       console.out << "stitchcuda " STITCH_VERSION "\n";
     return 0;
   }
-  auto chosen = app.get_subcommands();
-  if (chosen.empty()) {
-    if (!console.json) console.err << help_of(app, console.err_terminal) << '\n';
+  if (app.get_subcommands().empty()) {
+    if (!console.json) console.err << help_text(app, console.err_terminal) << '\n';
     return user_error("no_command", "no command is named", "one of: " + join(command_names(app), ", "));
   }
-  const auto command = std::ranges::find(all_commands(), chosen.back()->get_name(), &CommandRow::name);
-  require(command != all_commands().end(), "every command has a row");
-  return command->run(options, console);
+  return run_chosen(app, options, words, console);
 }
 
 }  // namespace

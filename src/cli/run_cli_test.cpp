@@ -36,7 +36,7 @@ TEST(RunCli, VersionAndHelp) {
 }
 
 TEST(RunCli, EveryCommandsHelpEndsInExamples) {
-  for (const char* command : {"import", "show", "doctor"}) {
+  for (const char* command : {"import", "show", "doctor", "config"}) {
     Ran help = run({command, "--help"});
     EXPECT_EQ(help.code, 0);
     size_t examples = help.out.find("\nExamples\n");
@@ -62,9 +62,10 @@ TEST(RunCli, UsageShowsWhatIsRequired) {
 }
 
 TEST(RunCli, HelpSpeaksAsOtherToolsDo) {
-  for (const char* command : {"import",  "show",   "plan",   "code",    "optimize", "bench",     "calibrate",
-                              "runs",    "memory", "verify", "receipt", "package",  "baselines", "notes",
-                              "prompts", "mcp",    "llm",    "profile", "init",     "doctor"}) {
+  for (const char* command :
+       {"import", "show",    "plan",    "code",    "optimize",   "bench", "calibrate", "runs",
+        "memory", "verify",  "receipt", "package", "baselines",  "notes", "prompts",   "mcp",
+        "llm",    "profile", "init",    "config",  "completion", "man",   "doctor"}) {
     std::string help = run({command, "--help"}).out;
     EXPECT_NE(help.find("show this help"), std::string::npos) << command;
     for (const char* odd : {"unless told", "several too", "say w", "Say ", "comes to", "soonest", "judged"})
@@ -84,7 +85,7 @@ TEST(RunCli, NoCommandIsAMistake) {
   EXPECT_EQ(ran.out, "");
   EXPECT_NE(ran.err.find("error: no command is named\nfix: one of: import, show, plan, code, optimize, "
                          "bench, calibrate, runs, memory, verify, receipt, package, baselines, notes, "
-                         "prompts, mcp, llm, profile, init, doctor\n"),
+                         "prompts, mcp, llm, write, profile, init, config, completion, man, doctor\n"),
             std::string::npos)
       << ran.err;
 }

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agents/run_history.h"
+#include "base/wording.h"
 #include "cli/output_place.h"
 #include "cli/run_show.h"
 
@@ -57,8 +58,8 @@ Result<int> export_run(const RunsCommand& command, const store::RunStore& store,
     console.out << document_text(said);
   } else {
     console.out << said_of(published, out.string())
-                << format("{}: {} attempts of the run {}\n", place_of(published, out.string()), number,
-                          run.id);
+                << format("{}: {} of the run {}\n", place_of(published, out.string()),
+                          counted(static_cast<int64_t>(number), "attempt"), run.id);
   }
   return 0;
 }

@@ -5,6 +5,7 @@
 #include "agents/run_history.h"
 #include "base/table.h"
 #include "base/text.h"
+#include "base/wording.h"
 
 namespace stitch {
 
@@ -59,7 +60,7 @@ void show_steps(const agents::PastRun& past, bool measured, Console& console) {
                {.header = "gain", .align = Column::Align::right},
                {.header = "predicted", .align = Column::Align::right, .optional = 2},
                {.header = ""},
-               {.header = "", .least = 20, .optional = 1}});
+               {.header = "", .least = 20, .wrap = true}});
   for (const agents::PastStep& step : past.steps) {
     const Json entry = step.entry ? *step.entry : Json::object();
     const double before = entry.value("before_seconds", 0.0), after = entry.value("after_seconds", 0.0);
@@ -96,8 +97,8 @@ Result<int> show_run(const store::RunStore& store, const store::Run& run, Consol
   const Terminal& terminal = console.out_terminal;
   console.out << styled(run.id, Style::bold, terminal) << "  " << printable(run.start.task) << "  "
               << styled(name(run.state), style_of(run.state), terminal) << '\n'
-              << format("started {} UTC, took {}, {} attempts; class {}, {}; brains: {}\n",
-                        minute_of(run.started), seconds_text(run.summary.elapsed), run.summary.attempts,
+              << format("started {} UTC, took {}, {}; class {}, {}; brains: {}\n", minute_of(run.started),
+                        seconds_text(run.summary.elapsed), counted(run.summary.attempts, "attempt"),
                         run.start.numerics, machine_of(run.start), printable(run.start.brains));
   if (run.summary.seconds_a_call > 0) console.out << format("{} a call\n", a_call(run.summary));
   if (!past.program.empty()) console.out << "shipped to " << printable(past.program) << '\n';

@@ -168,9 +168,9 @@ TEST_F(Runs, MemoryIsShownExportedAndMerged) {
   EXPECT_NE(run({"memory", "show"}).out.find("conv relu #12"), std::string::npos);
   const std::string out = scratch->path() / "memory.jsonl";
   EXPECT_EQ(run({"memory", "export", "-o", out}).code, 0);
-  EXPECT_EQ(run({"memory", "forget", "conv"}).out, "1 observations forgotten\n");
+  EXPECT_EQ(run({"memory", "forget", "conv"}).out, "1 observation forgotten\n");
   EXPECT_EQ(run({"memory", "show"}).out, "Nothing is remembered yet.\n");
-  EXPECT_EQ(run({"memory", "merge", out}).out, "1 observations added, 0 were known\n");
+  EXPECT_EQ(run({"memory", "merge", out}).out, "1 observation added, 0 known before\n");
 }
 
 }  // namespace

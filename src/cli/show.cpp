@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "base/wording.h"
 #include "cli/choose_gpu.h"
 #include "cli/load_model.h"
 #include "cli/model_options.h"
@@ -46,7 +47,8 @@ Result<int> show_graph(const Graph& graph, const std::string& source, const Show
     warnings.add_to(document);
     console.out << document.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
   } else if (!options.html.empty()) {
-    console.out << format("{}: {} nodes, {}; open it in any browser\n", options.html, graph.nodes.size(),
+    console.out << format("{}: {}, {}; open it in any browser\n", options.html,
+                          counted(std::ssize(graph.nodes), "node"),
                           bytes_text(static_cast<double>(page.size())));
   } else {
     console.out << report_text(report, console.out_terminal, options.ops);

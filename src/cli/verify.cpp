@@ -10,6 +10,8 @@
 #include "cli/choose_device.h"
 #include "cli/model_options.h"
 #include "cli/output_place.h"
+#include "cli/verify_all.h"
+#include "verify/not_judged.h"
 #include "verify/receipt.h"
 #include "verify/verify.h"
 
@@ -27,7 +29,32 @@ Result<std::optional<uint64_t>> seed_of(const std::string& text) {
   return std::optional<uint64_t>(seed);
 }
 
-Result<verifier::VerifyOptions> options_of(const VerifyCommand& command) {
+// A Python that the user named and that isn't there is no fault of the machine's.
+bool is_not_judged(const VerifyCommand& command, const Error& error) {
+  const bool named_by_user = error.code == "no_python" && !command.python.empty();
+  return verifier::is_machines(error) && !named_by_user;
+}
+
+// In place of a verdict.
+Result<int> say_not_judged(const VerifyCommand& command, const Error& error, Console& console) {
+  const Json document = verifier::not_judged_document(command.program, command.task, error);
+  if (!command.out.empty() && command.all.empty())
+    STITCH_CHECK(write_output_file(command.out, document_text(document), overwrite_if(command.force)));
+  if (console.json) {
+    console.out << document_text(document);
+    return verifier::exit_not_judged;
+  }
+  console.out << styled(verifier::not_judged, Style::warning, console.out_terminal) << ": "
+              << (error.where.empty() ? "" : printable(error.where) + ": ") << printable(error.message)
+              << '\n';
+  if (!error.fix.empty())
+    console.err << styled("fix:", Style::good, console.err_terminal) << ' ' << printable(error.fix) << '\n';
+  return verifier::exit_not_judged;
+}
+
+}  // namespace
+
+Result<verifier::VerifyOptions> verify_options(const VerifyCommand& command) {
   verifier::VerifyOptions options;
   options.program = command.program;
   STITCH_TRY(options.numerics, parse_numerics(command.numerics));
@@ -39,9 +66,7 @@ Result<verifier::VerifyOptions> options_of(const VerifyCommand& command) {
                                                       : "none";
   STITCH_TRY(options.baselines, baselines_named(baselines));
   STITCH_TRY(options.seed, seed_of(command.seed));
-  if (!command.compatible.empty() && command.compatible != "kernelbench")
-    return user_error("compat", format("'{}' is nothing to be compatible with", command.compatible),
-                      "kernelbench");
+  STITCH_CHECK(check_compatible(command.compatible));
   options.kernelbench_compatible = !command.compatible.empty();
   options.fresh_baselines = command.fresh_baselines;
   options.sanitizer = command.sanitizer || !command.receipt.empty();
@@ -50,13 +75,17 @@ Result<verifier::VerifyOptions> options_of(const VerifyCommand& command) {
   options.timing = command.timing;
   options.receipt = command.receipt;
   options.time_limit = std::chrono::seconds(command.time_limit);
+  options.reference_time_limit = std::chrono::seconds(command.reference_time_limit);
   return options;
 }
 
-}  // namespace
-
 Result<int> run_verify(const VerifyCommand& command, Console& console) {
-  STITCH_TRY(verifier::VerifyOptions options, options_of(command));
+  auto asked = verify_options(command);
+  if (!asked)
+    return is_not_judged(command, asked.error()) ? say_not_judged(command, asked.error(), console)
+                                                 : Result<int>(asked.error());
+  if (!command.all.empty()) return run_verify_all(command, console);
+  verifier::VerifyOptions options = *std::move(asked);
   Warnings warnings(console);
   const Overwrite overwrite = overwrite_if(command.force);
   for (const std::string& file : {command.out, command.receipt})
@@ -71,6 +100,8 @@ Result<int> run_verify(const VerifyCommand& command, Console& console) {
         command.task, options,
         {.model_class = command.model_class, .mode = command.mode, .python = command.python});
   }
+  if (!verdict && is_not_judged(command, verdict.error()))
+    return say_not_judged(command, verdict.error(), console);
   if (!verdict) return std::move(verdict).error();
   Json document = to_json(*verdict);
   warnings.add_to(document);

@@ -26,6 +26,10 @@ struct VerifyCommand {
   std::string out;     // the verdict as a JSON file
   bool force = false;  // over what is in the way of the output
   int time_limit = 60;
+  int reference_time_limit = 1800;
+  std::string all;    // a folder of candidates, or a manifest: then there is no program
+  std::string tasks;  // where their tasks are
+  int jobs = 0;       // 0: as many as cores
   bool sanitizer = false;
   bool address_sanitizer = false;
   bool quick = false;
@@ -40,8 +44,10 @@ struct ReceiptCommand {
   std::string python;
 };
 
-// 0 if the program passed, 1 if it did not.
+// 0 if the program passed, 1 if it did not, 4 if the machine's fault kept it from being judged.
 Result<int> run_verify(const VerifyCommand& command, Console& console);
+// 0 if every candidate was judged, 4 if some were not for the machine's fault, 1 if it was stopped before.
+Result<int> run_verify_all(const VerifyCommand& command, Console& console);
 Result<int> run_receipt(const ReceiptCommand& command, Console& console);
 
 }  // namespace stitch

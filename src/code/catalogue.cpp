@@ -25,6 +25,7 @@ const plan::Catalogue& catalogue() {
       &conv_cudnn_graph(),       // channels last, with all that follows
       &conv_cudnn(),             // convolutions in general
       &conv_plain(),             //
+      &attention_half(),         // of fp16 and bf16 tensors
       &attention_tensor_core(),  //
       &attention_flash(),        // on the CUDA cores
       &attention_plain(),        //
@@ -37,6 +38,8 @@ const plan::Catalogue& catalogue() {
       &loops::scan(),            //
       &loops::scatter(),         //
       &loops::sort(),            //
+      &loops::factor(),          //
+      &loops::grouped(),         //
       &written(),                // a source of somebody else's
   });
   static const plan::Catalogue catalogue{all};

@@ -85,7 +85,7 @@ class Gatherer {
   }
 
   void settle_leaves() {
-    const Signature& signature = parts_.signature;
+    const stitch::Signature& signature = parts_.signature;
     for (size_t i = 0; i < signature.inputs.size(); ++i)
       settle(graph_.find(signature.inputs[i].name), Home::input, static_cast<int>(i));
     for (size_t i = 0; i < signature.parameters.size(); ++i)

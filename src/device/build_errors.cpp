@@ -1,6 +1,7 @@
 #include "device/build_errors.h"
 
 #include <cctype>
+#include <csignal>
 #include <cstring>
 #include <optional>
 #include <set>
@@ -117,11 +118,15 @@ std::string shortened_errors(std::string_view output, std::string_view scratch) 
 
 Error build_failure(std::string_view output, std::string_view scratch, int exit_code) {
   for (const char* sign :
-       {"out of memory allocating", "virtual memory exhausted", "std::bad_alloc",
-        "Killed signal terminated program", "died due to signal 9", "cannot allocate memory"})
+       {"out of memory allocating", "virtual memory exhausted", "std::bad_alloc", "cannot allocate memory"})
     if (output.find(sign) != output.npos)
       return user_error("build_failed", "the compiler ran out of the memory it may take",
                         "look for templates or constants that grow without end");
+  const bool killed = output.find("Killed signal terminated program") != output.npos ||
+                      output.find("died due to signal 9") != output.npos;
+  if (killed || exit_code == 128 + SIGKILL)
+    return user_error("build_killed", "the system killed the compiler, most likely for lack of memory",
+                      "look for templates or constants that grow without end");
   if (exit_code > 128 && shortened_errors(output, scratch).empty())
     return user_error("build_failed", format("the compiler was killed by signal {} ({})", exit_code - 128,
                                              ::strsignal(exit_code - 128)));

@@ -15,8 +15,9 @@ namespace stitch::device {
 namespace {
 
 Result<fs::path> find_tool() {
-  std::vector<fs::path> places = {executable_folder() / "stitch-compile-emulated",
-                                  executable_folder() / "../libexec/stitchcuda/stitch-compile-emulated"};
+  std::vector<fs::path> places = {
+      executable_folder() / "stitch-compile-emulated",
+      executable_folder().parent_path() / "libexec/stitchcuda/stitch-compile-emulated"};
 #ifdef STITCH_COMPILE_EMULATED
   places.emplace_back(STITCH_COMPILE_EMULATED);
 #endif

@@ -1,7 +1,10 @@
 #include "graph/safetensors.h"
 
 #include <bit>
+#include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
@@ -103,13 +106,24 @@ Result<void> write_safetensors(const fs::path& path,
   }
   std::string text = header.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');
-  uint64_t length = text.size();
-  std::string content(reinterpret_cast<const char*>(&length), 8);
-  content += text;
-  content.reserve(content.size() + offset);
+  const uint64_t length = text.size();
+  // Straight from where the tensors are: gigabytes are not held twice.
+  const fs::path draft = path.string() + ".part";
+  errno = 0;
+  std::ofstream out(draft, std::ios::binary | std::ios::trunc);
+  out.write(reinterpret_cast<const char*>(&length), sizeof length);
+  out.write(text.data(), static_cast<std::streamsize>(text.size()));
   for (const auto& [name, tensor] : tensors)
-    content.append(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());
-  return write_file(path, content);
+    out.write(reinterpret_cast<const char*>(tensor.bytes.data()),
+              static_cast<std::streamsize>(tensor.bytes.size()));
+  out.close();
+  int failed = out ? 0 : errno;
+  if (!out && failed == 0) failed = EIO;
+  if (failed == 0 && ::rename(draft.c_str(), path.c_str()) != 0) failed = errno;
+  if (failed == 0) return {};
+  std::error_code ignored;
+  fs::remove(draft, ignored);
+  return at(path.string(), work_error("file", format("cannot write: {}", std::strerror(failed))));
 }
 
 }  // namespace stitch

@@ -38,7 +38,8 @@ Result<AtenTensor> read_tensor(const Json& json) {
   AtenTensor tensor;
   STITCH_TRY(tensor.name, text_field(json, "name"));
   STITCH_TRY(std::string dtype, text_field(json, "dtype"));
-  auto known = parse_dtype(dtype);
+  tensor.complex = dtype == "complex64" || dtype == "complex128";
+  auto known = tensor.complex ? (dtype == "complex64" ? DType::f32 : DType::f64) : parse_dtype(dtype);
   if (!known)
     return user_error("dtype",
                       format("the tensor '{}' is {}, a dtype that is not supported", tensor.name, dtype),
@@ -68,6 +69,8 @@ Result<AtenLeaf> read_leaf(const Json& json) {
   if (leaf.role != Role::input) {
     STITCH_TRY(leaf.data, text_field(json, "data"));
   }
+  if (json.contains("memory") && json["memory"].is_number_integer())
+    leaf.memory = json["memory"].get<int64_t>();
   return leaf;
 }
 
@@ -78,6 +81,14 @@ Result<AtenNode> read_node(const Json& json) {
   STITCH_TRY(node.module, text_field(json, "module"));
   if (!json.contains("args") || !json["args"].is_object()) return broken("a node has no args");
   node.args = std::make_shared<const Json>(json["args"]);
+  node.autocast = json.contains("autocast");
+  if (json.contains("written")) {
+    STITCH_TRY(const Json* written, list_field(json, "written"));
+    for (const Json& name : *written) {
+      if (!name.is_string()) return broken("'written' holds more than names");
+      node.written.push_back(name.get<std::string>());
+    }
+  }
   STITCH_TRY(const Json* outputs, list_field(json, "outputs"));
   for (const Json& output : *outputs) {
     if (output.is_null()) {

@@ -13,13 +13,15 @@ namespace stitch {
 
 struct AtenTensor {
   std::string name;  // empty: a result that isn't a tensor
-  TensorType type;   // strides always written out
+  TensorType type;   // strides always written out; of a complex tensor: the dtype of its parts
+  bool complex = false;
 };
 
 struct AtenLeaf {
   AtenTensor tensor;
   Role role;
   std::string data;
+  int64_t memory = -1;  // leaves of the same number share memory
 };
 
 struct AtenNode {
@@ -27,6 +29,8 @@ struct AtenNode {
   std::shared_ptr<const Json> args;  // an object
   std::vector<AtenTensor> outputs;
   std::string where, module;
+  std::vector<std::string> written;  // tensor arguments that the results are written to: out=
+  bool autocast = false;             // in a region of it: operands meet the result's dtype
 };
 
 struct AtenProgram {

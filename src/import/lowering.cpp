@@ -38,6 +38,51 @@ bool Lowering::is_whole(const std::string& name) const {
   return places_.at(name).view.empty() && type.strides == contiguous_strides(type.shape);
 }
 
+bool Lowering::is_complex(const std::string& name) const {
+  auto found = places_.find(name);
+  return found != places_.end() && found->second.complex;
+}
+
+const Node* Lowering::producer(ValueId value) const {
+  for (size_t i = graph_.nodes.size(); i-- > 0;)
+    for (ValueId result : graph_.nodes[i].results)
+      if (result == value) return &graph_.nodes[i];
+  return nullptr;
+}
+
+namespace {
+
+// The shape of the value that stands for a tensor.
+Shape held_shape(const AtenTensor& tensor) {
+  Shape shape = tensor.type.shape;
+  if (tensor.complex) shape.push_back(2);
+  return shape;
+}
+
+// A step of a complex tensor's view as one of its value's, parts last.
+ViewStep with_parts(const ViewStep& step) {
+  ViewStep out = step;
+  auto extended = [&](const char* name, int64_t last) {
+    auto list = step.attributes.integers(name);
+    list.push_back(last);
+    return list;
+  };
+  if (step.op == Op::reshape || step.op == Op::expand || step.op == Op::strided_view)
+    out.attributes.set("shape", extended("shape", 2));
+  if (step.op == Op::permute)
+    out.attributes.set("dims", extended("dims", std::ssize(step.attributes.integers("dims"))));
+  if (step.op == Op::strided_view) {
+    std::vector<int64_t> strides = step.attributes.integers("strides");
+    for (int64_t& stride : strides) stride *= 2;
+    strides.push_back(1);
+    out.attributes.set("strides", strides);
+    out.attributes.set("offset", 2 * step.attributes.integer("offset"));
+  }
+  return out;
+}
+
+}  // namespace
+
 ValueId Lowering::apply(ValueId value, const ViewStep& step) {
   return emit(step.op, {value}, step.attributes);
 }
@@ -108,13 +153,13 @@ void Lowering::call_by_name(ValueId value, std::string_view name) {
 void Lowering::bind(const AtenTensor& output, ValueId value) {
   if (output.name.empty()) return;
   const TensorType& got = type(value);
-  if (got.dtype != output.type.dtype || got.shape != output.type.shape)
-    throw Bug(format("{} at {}: lowered to {}, but PyTorch says {}{}", node_ ? node_->op : "?",
-                     node_ ? node_->where : "?", text(got), name(output.type.dtype),
-                     text(output.type.shape)));
+  if (got.dtype != output.type.dtype || got.shape != held_shape(output))
+    refuse(format("{} is not supported with these dtypes or shapes: it would be {}, but PyTorch makes {}{}",
+                  node_ ? node_->op : "?", text(got), name(output.type.dtype), text(output.type.shape)),
+           "convert its arguments to one floating dtype, and report this line");
   call_by_name(value, output.name);
   storages_.push_back({value, 0});
-  places_[output.name] = {storages_.size() - 1, {}, output.type, value, 0};
+  places_[output.name] = {storages_.size() - 1, {}, output.type, output.complex, value, 0};
 }
 
 void Lowering::bind_view(const AtenTensor& output, const std::string& base, const View& view) {
@@ -123,17 +168,20 @@ void Lowering::bind_view(const AtenTensor& output, const std::string& base, cons
     // read() needs complete attributes no more than emit does, but undo() looks inside them.
     auto attributes = complete(info(step.op), step.attributes);
     if (!attributes) throw Refusal{std::move(attributes).error()};
-    copy.view.push_back({step.op, *std::move(attributes)});
+    ViewStep complete{step.op, *std::move(attributes)};
+    copy.view.push_back(copy.complex && output.complex ? with_parts(complete) : std::move(complete));
   }
   copy.type = output.type;
+  copy.complex = output.complex;
   if (!view.empty()) {
     copy.cached_version = -1;
     // One step from the base's value instead of the whole chain from the storage's.
     ValueId value = read(base);
-    for (const ViewStep& step : view) value = apply(value, step);
+    for (auto step = copy.view.end() - std::ssize(view); step != copy.view.end(); ++step)
+      value = apply(value, *step);
     call_by_name(value, output.name);
     const TensorType& got = type(value);
-    if (got.dtype != output.type.dtype || got.shape != output.type.shape)
+    if (got.dtype != output.type.dtype || got.shape != held_shape(output))
       throw Bug(format("{} at {}: lowered to {}, but PyTorch says {}{}", node_->op, node_->where, text(got),
                        name(output.type.dtype), text(output.type.shape)));
     copy.cached = value;
@@ -149,13 +197,18 @@ ValueId Lowering::seed() {
 
 void Lowering::add_leaves(const AtenProgram& program) {
   for (const AtenLeaf& leaf : program.leaves) {
+    // A program's inputs are row-major, however the sample input lies: whoever has another one copies it, as
+    // model_new.py does. What is a view of what still follows the sample's strides.
     TensorType own = leaf.tensor.type;
-    if (leaf.role != Role::input || own.strides == contiguous_strides(own.shape) || own.elements() <= 1)
-      own.strides.clear();
+    own.strides.clear();
+    if (leaf.tensor.complex && leaf.role == Role::input)
+      refuse(format("the input '{}' is complex, and programs take real tensors", leaf.tensor.name),
+             "take torch.view_as_real(x) as the input, and begin forward with torch.view_as_complex");
+    own.shape = held_shape(leaf.tensor);
     ValueId id = graph_.add_leaf(leaf.role, leaf.tensor.name, own, leaf.data);
     storages_.push_back({id, 0});
-    places_[leaf.tensor.name] = {storages_.size() - 1, {}, leaf.tensor.type, id, 0};
-    leaves_.emplace_back(id, storages_.size() - 1);
+    places_[leaf.tensor.name] = {storages_.size() - 1, {}, leaf.tensor.type, leaf.tensor.complex, id, 0};
+    leaves_.push_back({id, storages_.size() - 1, leaf.memory});
   }
 }
 
@@ -171,9 +224,23 @@ void Lowering::lower_node(const AtenNode& node) {
 }
 
 void Lowering::finish(const AtenProgram& program) {
-  for (const std::string& name : program.outputs) graph_.outputs.push_back(read(name));
-  for (const auto& [leaf, storage] : leaves_)
-    if (storages_[storage].value != leaf) graph_.updates.push_back({leaf, storages_[storage].value});
+  for (const std::string& name : program.outputs) {
+    if (is_complex(name))
+      refuse(format("the output '{}' is complex, and programs return real tensors", name),
+             "return torch.view_as_real of it");
+    graph_.outputs.push_back(read(name));
+  }
+  for (const Leaf& leaf : leaves_) {
+    if (storages_[leaf.storage].value == leaf.value) continue;
+    for (const Leaf& other : leaves_)
+      if (other.memory >= 0 && other.memory == leaf.memory && other.value != leaf.value)
+        refuse(format("forward writes to '{}', which shares memory with '{}'", graph_[leaf.value].name,
+                      graph_[other.value].name),
+               graph_[leaf.value].role == Role::input
+                   ? "give every input memory of its own: clone() one of them in get_inputs()"
+                   : "keep one of the two: moving the model to a GPU separates them, too");
+    graph_.updates.push_back({leaf.value, storages_[leaf.storage].value});
+  }
 }
 
 Result<Graph> Lowering::run(const AtenProgram& program) {

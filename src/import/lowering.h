@@ -48,6 +48,10 @@ class Lowering {
 
   // Is this tensor its whole storage, in order?
   bool is_whole(const std::string& name) const;
+  // A complex tensor's value has one dimension more: its last one holds real and imaginary part.
+  bool is_complex(const std::string& name) const;
+  // The node that makes a value, or null.
+  const Node* producer(ValueId value) const;
 
   void bind(const AtenTensor& output, ValueId value);                                   // a fresh storage
   void bind_view(const AtenTensor& output, const std::string& base, const View& view);  // shares the base's
@@ -67,6 +71,7 @@ class Lowering {
     size_t storage;
     View view;
     TensorType type;
+    bool complex = false;
     ValueId cached = ValueId::none;
     int cached_version = -1;
   };
@@ -81,7 +86,12 @@ class Lowering {
   Graph graph_;
   std::vector<Storage> storages_;
   std::map<std::string, Place> places_;
-  std::vector<std::pair<ValueId, size_t>> leaves_;
+  struct Leaf {
+    ValueId value;
+    size_t storage;
+    int64_t memory;
+  };
+  std::vector<Leaf> leaves_;
   const AtenNode* node_ = nullptr;
   size_t first_new_value_ = 0;
   ValueId seed_ = ValueId::none;

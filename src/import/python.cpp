@@ -12,7 +12,7 @@ constexpr std::string_view package = "stitchcuda_torch";
 std::vector<fs::path> homes() {
   std::vector<fs::path> out;
   if (const char* home = std::getenv("STITCHCUDA_HOME")) out.emplace_back(home);
-  out.push_back(executable_folder() / "../share/stitchcuda");
+  out.push_back(executable_folder().parent_path() / "share/stitchcuda");
 #ifdef STITCH_SOURCE_DIR
   out.emplace_back(STITCH_SOURCE_DIR);
 #endif

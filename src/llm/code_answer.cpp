@@ -12,8 +12,14 @@ namespace stitch::llm {
 
 namespace {
 
-constexpr std::array<std::string_view, 9> languages = {"",  "cuda", "cu",     "cpp",  "c++",
-                                                       "c", "cc",   "cuda-c", "cudac"};
+constexpr std::array<std::string_view, 9> cuda_labels = {"",  "cuda", "cu",     "cpp",  "c++",
+                                                         "c", "cc",   "cuda-c", "cudac"};
+constexpr std::array<std::string_view, 4> python_labels = {"", "python", "py", "python3"};
+
+bool is_label_of(Language language, std::string_view label) {
+  return language == Language::cuda ? std::ranges::find(cuda_labels, label) != cuda_labels.end()
+                                    : std::ranges::find(python_labels, label) != python_labels.end();
+}
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
@@ -29,38 +35,42 @@ bool holds(std::string_view text, std::string_view name) {
 
 }  // namespace
 
-Result<std::string> code_from_answer(std::string_view text, std::string_view function) {
+Result<std::string> code_from_answer(std::string_view text, std::string_view function, Language language) {
   if (trim(text).empty()) return work_error("llm_answer", "the answer is empty");
   const std::vector<Fence> fences = fences_in(text);
   const Fence* best = nullptr;
   auto rank = [&](const Fence& fence) { return std::pair(holds(fence.text, function), fence.text.size()); };
   for (const Fence& fence : fences) {
-    if (std::ranges::find(languages, fence.language) == languages.end() || trim(fence.text).empty()) continue;
+    if (!is_label_of(language, fence.language) || trim(fence.text).empty()) continue;
     if (!best || rank(*best) < rank(fence)) best = &fence;
   }
   if (best && !best->closed)
     return work_error("llm_answer", "the answer's code is cut off: its fence never ends");
   if (best) return best->text;
-  if (fences.empty() && holds(text, function) && text.find('{') != std::string_view::npos)
+  const char* sign_of_code = language == Language::cuda ? "{" : "import ";
+  if (fences.empty() && holds(text, function) && text.find(sign_of_code) != std::string_view::npos)
     return trim(text) + "\n";
-  return work_error("llm_answer", fences.empty() ? "the answer holds no fenced code"
-                                                 : "none of the answer's fences is C++ or CUDA");
+  if (fences.empty()) return work_error("llm_answer", "the answer holds no fenced code");
+  return work_error("llm_answer", format("none of the answer's fences is {}",
+                                         language == Language::cuda ? "C++ or CUDA" : "Python"));
 }
 
 Result<CodeAnswer> ask_code(Chat& chat, Request request, std::string_view function, const AskOptions& options,
-                            const CodeCheck& check) {
+                            const CodeCheck& check, Language language) {
   CodeAnswer out;
   auto read = [&](const Reply& reply) -> Result<void> {
-    STITCH_TRY(std::string source, code_from_answer(reply.text, function));
+    STITCH_TRY(std::string source, code_from_answer(reply.text, function, language));
     if (!function.empty() && !holds(source, function))
-      return work_error("llm_answer", format("the code has no function {}", function));
+      return work_error("llm_answer", format("the code has no {} {}",
+                                             language == Language::cuda ? "function" : "class", function));
     if (check) STITCH_CHECK(check(source));
     out.source = std::move(source);
     return {};
   };
   STITCH_TRY(Repaired asked,
              ask_with_repair(chat, std::move(request), options, read,
-                             "Answer again with the whole corrected source in one ```cuda fence."));
+                             format("Answer again with the whole corrected source in one ```{} fence.",
+                                    language == Language::cuda ? "cuda" : "python")));
   out.reply = std::move(asked.reply);
   out.conversation = std::move(asked.conversation);
   out.repaired = asked.repaired;

@@ -1,14 +1,17 @@
-// A CUDA source out of what a model said.
+// A source out of what a model said.
 #pragma once
 
 #include "llm/chat.h"
 
 namespace stitch::llm {
 
-// The fenced block (cuda, cu, cpp, c++, c, or without a label) that holds `function`, the longest of those;
-// where no block holds it, the longest; the whole text where there is no fence and it holds `function`. Only
-// the answer is looked at, never the reasoning. "llm_answer" where there is no code.
-Result<std::string> code_from_answer(std::string_view text, std::string_view function);
+enum class Language : uint8_t { cuda, python };
+
+// The fenced block (of CUDA: cuda, cu, cpp, c++, c, or without a label) that holds `function`, the longest of
+// those; where no block holds it, the longest; the whole text where there is no fence and it holds
+// `function`. Only the answer is looked at, never the reasoning. "llm_answer" where there is no code.
+Result<std::string> code_from_answer(std::string_view text, std::string_view function,
+                                     Language language = Language::cuda);
 
 struct CodeAnswer {
   std::string source;
@@ -21,6 +24,7 @@ using CodeCheck = std::function<Result<void>(const std::string& source)>;
 
 // Asks and reads, with one repair round as in ask_json().
 Result<CodeAnswer> ask_code(Chat& chat, Request request, std::string_view function,
-                            const AskOptions& options = {}, const CodeCheck& check = {});
+                            const AskOptions& options = {}, const CodeCheck& check = {},
+                            Language language = Language::cuda);
 
 }  // namespace stitch::llm

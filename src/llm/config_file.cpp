@@ -42,7 +42,12 @@ class Reader {
   Result<std::vector<Profile>> read(const toml::table& root) {
     std::vector<Profile> out;
     for (const auto& [key, value] : root) {
-      if (key.str() != "llm") return unknown(key, {"llm"}, "");
+      if (key.str() != "llm") {
+        // Other sections are defaults of flags, which the command line reads; a slip of ours is still one.
+        const std::vector<std::string> ours = {"llm"};
+        if (nearest(key.str(), ours)) return unknown(key, ours, "");
+        continue;
+      }
       if (!value.is_table()) return wrong(value, "llm", "a table: [llm.NAME]");
       for (const auto& [name, profile] : *value.as_table()) {
         const std::string where = format("llm.{}", printable(name.str()));

@@ -116,6 +116,7 @@ TEST_F(ConfigFile, MistakesGetOneLine) {
   const std::string url = "url = \"http://x/v1\"\n";
   EXPECT_EQ(complaint("x = "),
             "c.toml:1: not valid TOML: Error while parsing key-value pair: encountered end-of-file");
+  EXPECT_EQ(complaint("[defaults]\nnumerics = \"tf32\"\n"), "fine");
   EXPECT_EQ(complaint("[lmm.a]\n"), "c.toml:1: there is no setting 'lmm'\nfix: did you mean llm?");
   EXPECT_EQ(complaint("llm = 3\n"), "c.toml:1: llm must be a table: [llm.NAME]");
   EXPECT_EQ(complaint("[llm]\na = 3\n"), "c.toml:2: llm.a must be a table: [llm.a]");

@@ -49,6 +49,16 @@ double remainder(double a, double b) {
   return rest != 0 && (b < 0) != (rest < 0) ? rest + b : rest;
 }
 
+// NaN wins; of -0 and 0, 0 is the larger one, as in IEEE 754 and in CUDA's min and max.
+double lesser(double a, double b) {
+  if (a == b) return std::signbit(a) ? a : b;
+  return std::isnan(a) || a < b ? a : b;
+}
+double greater(double a, double b) {
+  if (a == b) return std::signbit(a) ? b : a;
+  return std::isnan(a) || a > b ? a : b;
+}
+
 // b is not 0. The one quotient that overflows wraps.
 int64_t truncate_divided(int64_t a, int64_t b) {
   return b == -1 ? static_cast<int64_t>(-static_cast<uint64_t>(a)) : a / b;
@@ -129,10 +139,8 @@ Outcome evaluate_arithmetic(const Call& call) {
     case Op::fmod: return numbers(call, [](double a, double b) { return std::fmod(a, b); });
     case Op::remainder: return numbers(call, [](double a, double b) { return remainder(a, b); });
     case Op::atan2: return numbers(call, [](double a, double b) { return std::atan2(a, b); });
-    case Op::minimum:
-      return numbers(call, [](double a, double b) { return std::isnan(a) || a <= b ? a : b; });
-    case Op::maximum:
-      return numbers(call, [](double a, double b) { return std::isnan(a) || a >= b ? a : b; });
+    case Op::minimum: return numbers(call, lesser);
+    case Op::maximum: return numbers(call, greater);
     default: throw Bug("no arithmetic");
   }
 }

@@ -1,5 +1,6 @@
 // Pointwise ops of one operand.
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "base/parallel.h"
@@ -51,6 +52,62 @@ T clamped(T x, T low, T high) {
   return raised > high ? high : raised;
 }
 
+// With IEEE 754's order of zeros: of -0 and 0, 0 is the larger one.
+double clamped_number(double x, double low, double high) {
+  double raised = x < low || (x == low && std::signbit(x)) ? low : x;
+  return raised > high || (raised == high && std::signbit(high)) ? high : raised;
+}
+
+// lgamma writes a global sign; this one is safe on several threads.
+double log_gamma(double x) {
+  int sign = 0;
+  return lgamma_r(x, &sign);
+}
+
+// Newton's method from Giles' single-precision approximation.
+double inverse_erf(double y) {
+  if (std::isnan(y) || std::fabs(y) > 1) return std::numeric_limits<double>::quiet_NaN();
+  if (std::fabs(y) == 1) return std::copysign(std::numeric_limits<double>::infinity(), y);
+  if (y == 0) return y;
+  double w = -std::log((1 - y) * (1 + y)), x;
+  if (w < 5) {
+    constexpr double c[] = {2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
+                            -0.00125372503, -0.00417768164, 0.246640727,    1.50140941};
+    x = 0;
+    for (double each : c) x = x * (w - 2.5) + each;
+  } else {
+    constexpr double c[] = {-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
+                            -0.0076224613,   0.00943887047,  1.00167406,    2.83297682};
+    x = 0;
+    for (double each : c) x = x * (std::sqrt(w) - 3) + each;
+  }
+  x *= y;
+  for (int i = 0; i < 3; ++i) {
+    // Behind 1/2 erfc keeps the digits that erf loses.
+    double error = std::fabs(y) < 0.5 ? std::erf(x) - y
+                                      : (y < 0 ? -1 : 1) * ((1 - std::fabs(y)) - std::erfc(std::fabs(x)));
+    x -= error / (2 / std::sqrt(std::numbers::pi) * std::exp(-x * x));
+  }
+  return x;
+}
+
+// By reflection to positive x, recurrence to x >= 10, and the asymptotic series.
+double digamma(double x) {
+  if (x == 0) return std::copysign(std::numeric_limits<double>::infinity(), -x);
+  if (x == -std::numeric_limits<double>::infinity()) return std::numeric_limits<double>::quiet_NaN();
+  if (x < 0) {
+    double whole, part = std::modf(x, &whole);
+    if (part == 0) return std::numeric_limits<double>::quiet_NaN();
+    return digamma(1 - x) - std::numbers::pi / std::tan(std::numbers::pi * part);
+  }
+  double sum = 0;
+  for (; x < 10; x += 1) sum -= 1 / x;
+  double square = 1 / (x * x), series = 0;
+  for (double each : {1.0 / 12, -691.0 / 32760, 1.0 / 132, -1.0 / 240, 1.0 / 252, -1.0 / 120, 1.0 / 12})
+    series = series * square + each;
+  return sum + std::log(x) - 0.5 / x - series * square;
+}
+
 Outcome on_integers(const Call& call) {
   switch (call.op()) {
     case Op::neg: return integers(call, negated);
@@ -68,6 +125,7 @@ Outcome on_integers(const Call& call) {
     }
     case Op::is_nan:
     case Op::is_inf: return integers(call, [](int64_t) { return int64_t{0}; });
+    case Op::signbit: return integers(call, [](int64_t x) { return int64_t{x < 0}; });
     case Op::logical_not: return integers(call, [](int64_t x) { return int64_t{x == 0}; });
     case Op::bitwise_not: return integers(call, [](int64_t x) { return ~x; });
     default: throw Bug("an op that takes no integers");
@@ -119,11 +177,14 @@ Outcome evaluate_unary(const Call& call) {
     case Op::sigmoid: return numbers(call, sigmoid);
     case Op::erf: return numbers(call, [](double x) { return std::erf(x); });
     case Op::erfc: return numbers(call, [](double x) { return std::erfc(x); });
+    case Op::erfinv: return numbers(call, inverse_erf);
+    case Op::lgamma: return numbers(call, [](double x) { return log_gamma(x); });
+    case Op::digamma: return numbers(call, digamma);
     case Op::floor: return numbers(call, [](double x) { return std::floor(x); });
     case Op::ceil: return numbers(call, [](double x) { return std::ceil(x); });
     case Op::round: return numbers(call, [](double x) { return std::nearbyint(x); });
     case Op::trunc: return numbers(call, [](double x) { return std::trunc(x); });
-    case Op::relu: return numbers(call, [](double x) { return x < 0 ? 0 : x; });
+    case Op::relu: return numbers(call, [](double x) { return x <= 0 ? 0 : x; });
     case Op::gelu: return numbers(call, attributes.text("approximate") == "tanh" ? gelu_by_tanh : gelu);
     case Op::silu: return numbers(call, [](double x) { return x / (1 + std::exp(-x)); });
     case Op::mish: return numbers(call, [](double x) { return x * std::tanh(std::log1p(std::exp(x))); });
@@ -137,10 +198,11 @@ Outcome evaluate_unary(const Call& call) {
     case Op::hardswish: return numbers(call, [](double x) { return x * clamped(x + 3, 0.0, 6.0) / 6; });
     case Op::clamp: {
       double low = attributes.number("low"), high = attributes.number("high");
-      return numbers(call, [=](double x) { return clamped(x, low, high); });
+      return numbers(call, [=](double x) { return clamped_number(x, low, high); });
     }
     case Op::is_nan: return map<int64_t, double>(call, [](double x) { return std::isnan(x); });
     case Op::is_inf: return map<int64_t, double>(call, [](double x) { return std::isinf(x); });
+    case Op::signbit: return map<int64_t, double>(call, [](double x) { return std::signbit(x); });
     default: throw Bug("an op that takes no floats");
   }
 }

@@ -1,10 +1,39 @@
 #include "plan/choose.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numeric>
 
+#include "plan/error_budget.h"
+#include "plan/layouts.h"
 #include "plan/views.h"
 
 namespace stitch::plan {
+
+namespace {
+
+// The first offer by which the technique rounds operands as PyTorch does; where that doesn't matter, its
+// first.
+std::optional<Offer> offer_of(const Context& context, const Technique& technique, const Region& region) {
+  const std::vector<Offer> all = technique.offers(context, region);
+  const Node* convolution = convolution_in(context.graph, region);
+  const bool recurrent = technique.kind() == Kind::recurrence;
+  if (!context.torch.as_pytorch || (!convolution && !recurrent)) return all.front();
+  // cuDNN's recurrences follow the switch of the convolutions.
+  const bool tf32 = recurrent ? context.rounding.follows_pytorch()
+                              : context.rounding.is_tf32_in_pytorch(context.graph.number_of(*convolution));
+  for (const Offer& offer : all) {
+    Region changed = region;
+    changed.technique = &technique;
+    changed.offer = offer;
+    if (technique.operand_precision(context, changed) == (tf32 ? Precision::tf32 : Precision::f32))
+      return offer;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
 
 Result<Plan> choose_techniques(const Context& context, Plan plan, const Catalogue& catalogue) {
   for (Region& region : plan.regions) {
@@ -12,10 +41,10 @@ Result<Plan> choose_techniques(const Context& context, Plan plan, const Catalogu
     for (const Technique* technique : catalogue.all()) {
       if (technique->kind() != kind || technique->entry() != Entry::fast) continue;
       if (!technique->accepts(context, region)) continue;
-      const Offer offer = technique->offers(context, region).front();
-      if (!technique->suits(context, region, offer)) continue;
+      const std::optional<Offer> offer = offer_of(context, *technique, region);
+      if (!offer || !technique->suits(context, region, *offer)) continue;
       region.technique = technique;
-      region.offer = offer;
+      region.offer = *offer;
       break;
     }
   }
@@ -27,6 +56,7 @@ namespace {
 struct Truncated {
   Region* region;
   TruncatedSums sums;
+  Region before;  // the technique and offer it had
 };
 
 // Tensor cores cut sums off towards zero. Measured on an H200: sums of 1024 products of positive numbers are
@@ -54,6 +84,44 @@ int64_t longest_sums(const Graph& graph, const std::vector<Truncated>& chosen) {
   return longest;
 }
 
+const Node& product_in(const Graph& graph, const Region& region) {
+  for (int32_t n : region.nodes)
+    if (const Node& node = graph.nodes[static_cast<size_t>(n)];
+        node.op == Op::linear || node.op == Op::matmul || node.op == Op::einsum)
+      return node;
+  throw Bug("a product has one");
+}
+
+// What was measured shortens single sums further, those first that are most of the error; where even the
+// shortest are too coarse, a region stays as it was.
+void spend_on_sums(const Context& context, std::vector<Truncated>& chosen, double allowed) {
+  if (!context.torch.errors) return;
+  constexpr int64_t shortest = 128;
+  auto error_of = [&](const Truncated& each) {
+    return cut_off_error(*context.torch.errors, context.graph, product_in(context.graph, *each.region),
+                         each.sums, static_cast<double>(each.region->choices.at(each.sums.knob)));
+  };
+  std::vector<double> errors;
+  for (const Truncated& each : chosen) {
+    const double error = error_of(each);
+    errors.push_back(std::isnan(error) ? 0 : error);  // not measured: as the lengths above have it
+  }
+  while (std::accumulate(errors.begin(), errors.end(), 0.0) > allowed) {
+    const auto worst = static_cast<size_t>(std::ranges::max_element(errors) - errors.begin());
+    Truncated& each = chosen[worst];
+    int64_t& length = each.region->choices.at(each.sums.knob);
+    // A length over the whole sum changes nothing.
+    length = std::min(length, static_cast<int64_t>(each.sums.length)) / 2;
+    length = std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(length, 1)));
+    if (length >= shortest) {
+      errors[worst] = error_of(each);
+      continue;
+    }
+    *each.region = each.before;
+    errors[worst] = 0;
+  }
+}
+
 Result<Plan> approximate(const Context& context, Plan plan, const Catalogue& catalogue, int64_t finer) {
   std::vector<Truncated> chosen;
   for (Region& region : plan.regions) {
@@ -65,9 +133,10 @@ Result<Plan> approximate(const Context& context, Plan plan, const Catalogue& cat
         continue;
       const Offer offer = technique->offers(context, region).front();
       if (!technique->suits(context, region, offer)) continue;
+      const Region before = region;
       region.technique = technique;
       region.offer = offer;
-      if (auto sums = technique->truncated_sums(context, region)) chosen.push_back({&region, *sums});
+      if (auto sums = technique->truncated_sums(context, region)) chosen.push_back({&region, *sums, before});
       break;
     }
   }
@@ -75,6 +144,7 @@ Result<Plan> approximate(const Context& context, Plan plan, const Catalogue& cat
   for (const Truncated& each : chosen)
     each.region->choices[each.sums.knob] =
         each.sums.balanced ? longest : std::min<int64_t>(longest, 1024 / finer);
+  spend_on_sums(context, chosen, 0.5 / static_cast<double>(finer));
   return plan;
 }
 

@@ -1,12 +1,15 @@
 #include "plan/document.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/sha256.h"
 #include "base/table.h"
 #include "base/text.h"
 #include "graph/text.h"
 #include "plan/document_names.h"
+#include "plan/error_budget.h"
 #include "plan/estimate.h"
 
 namespace stitch::plan {
@@ -50,7 +53,9 @@ Json knobs_of(const Context& context, const Region& region) {
   return out;
 }
 
-Json region_json(const Context& context, const Plan& plan, const Region& region) {
+Json region_json(const Context& context, const Plan& plan, size_t number,
+                 const std::optional<PlanErrors>& errors) {
+  const Region& region = plan.regions[number];
   const Graph& graph = context.graph;
   const RegionEstimate cost = estimate(context, plan, region);
   Json nodes = Json::array();
@@ -74,6 +79,7 @@ Json region_json(const Context& context, const Plan& plan, const Region& region)
                   {"estimated_seconds", cost.seconds()},
                   {"bytes", cost.bytes},
                   {"flops", cost.flops}});
+  if (errors) out["error_share"] = errors->share(number);
   return out;
 }
 
@@ -92,7 +98,14 @@ Json to_json(const Context& context, const Plan& plan) {
                              {"why", step.why},
                              {"regions", step.regions},
                              {"predicted_gain_seconds", step.predicted_gain}});
-  for (const Region& region : plan.regions) json["regions"].push_back(region_json(context, plan, region));
+  const std::optional<PlanErrors> errors = errors_of(context, plan);
+  for (size_t r = 0; r < plan.regions.size(); ++r)
+    json["regions"].push_back(region_json(context, plan, r, errors));
+  if (errors && !errors->groups.empty())
+    json["error"] = {{"spent", errors->spent()},
+                     {"pytorch", std::sqrt(context.torch.errors->pytorch[errors->group()])},
+                     {"of", context.torch.errors->groups[errors->group()]},
+                     {"unknown", errors->unknown}};
   return json;
 }
 
@@ -104,7 +117,7 @@ std::string text(const Context& context, const Plan& plan, const Terminal& termi
   Table steps({{.header = "step"},
                {.header = "regions", .align = Column::Align::right},
                {.header = "predicted gain", .align = Column::Align::right},
-               {.header = "why", .least = 20}});
+               {.header = "why", .least = 20, .wrap = true}});
   for (const Step& step : plan.steps)
     steps.add_row({step.title,
                    std::to_string(step.regions.size()),
@@ -115,10 +128,13 @@ std::string text(const Context& context, const Plan& plan, const Terminal& termi
                  {.header = "technique"},
                  {.header = "estimate", .align = Column::Align::right},
                  {.header = "bound by", .optional = 2},
+                 {.header = "error", .align = Column::Align::right, .optional = 4},
                  {.header = "moved", .align = Column::Align::right, .optional = 1},
                  {.header = "beside", .optional = 3},
                  {.header = "ops", .least = 20}});
-  for (const Region& region : plan.regions) {
+  const std::optional<PlanErrors> errors = errors_of(context, plan);
+  for (size_t r = 0; r < plan.regions.size(); ++r) {
+    const Region& region = plan.regions[r];
     RegionEstimate cost = estimate(context, plan, region);
     const char* bound = cost.launch > std::max(cost.memory, cost.compute) ? "launch"
                         : cost.memory > cost.compute                      ? "memory"
@@ -127,10 +143,13 @@ std::string text(const Context& context, const Plan& plan, const Terminal& termi
                      std::string(region.technique->name()),
                      seconds_text(cost.seconds()),
                      bound,
+                     errors ? format("{:.0f} %", 100 * errors->share(r)) : "",
                      bytes_text(cost.bytes),
                      region.section > 0 ? format("{}.{}", region.section, region.branch + 1) : "",
                      {ops_of(graph, region), Style::dim}});
   }
+  if (errors)
+    out += format("error: {:.0f} % of what the class allows, by measured shares\n\n", 100 * errors->spent());
   return out + regions.render(terminal);
 }
 

@@ -128,7 +128,8 @@ Json plan_schema(const Catalogue& catalogue) {
               {"knobs", {{"type", "object"}, {"description", "what could be chosen; not read"}}},
               {"estimated_seconds", number},
               {"bytes", number},
-              {"flops", number}},
+              {"flops", number},
+              {"error_share", number}},
              {"name", "technique", "arithmetic", "order", "choices", "nodes", "reads", "writes"});
   const Json step = object({{"title", text("")},
                             {"why", text("")},
@@ -144,6 +145,7 @@ Json plan_schema(const Catalogue& catalogue) {
        {"one_graph", {{"type", "boolean"}, {"description", "replay the whole pass as one CUDA graph"}}},
        {"pytorch_tf32", {{"type", "object"}, {"additionalProperties", {{"type", "boolean"}}}}},
        {"estimated_seconds", number},
+       {"error", {{"type", "object"}, {"description", "of what the class allows; measured, not read"}}},
        {"steps", list_of(step)},
        {"regions", list_of(region)}},
       {"stitch_plan", "graph", "class", "gpu", "one_graph", "pytorch_tf32", "steps", "regions"});

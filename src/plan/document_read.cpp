@@ -103,7 +103,7 @@ class Reader {
 
   Result<Plan> read(const Fields& document) {
     STITCH_CHECK(document.allow({"stitch_plan", "model", "graph", "class", "gpu", "one_graph", "pytorch_tf32",
-                                 "estimated_seconds", "steps", "regions", "warnings"}));
+                                 "estimated_seconds", "steps", "regions", "warnings", "error"}));
     plan_ = empty_plan(graph_, context_.numerics);
     STITCH_TRY(plan_.one_graph, document.flag("one_graph"));
     STITCH_TRY(const Json* regions, document.list("regions"));
@@ -147,9 +147,9 @@ class Reader {
     if (region.name.empty() || region.name.size() > 200)
       return wrong(number + ".name", "a name of 1 to 200 bytes is expected here");
     STITCH_TRY(Fields fields, Fields::of(value, format("region '{}'", shorten(printable(region.name), 60))));
-    STITCH_CHECK(
-        fields.allow({"name", "technique", "arithmetic", "order", "choices", "nodes", "reads", "writes",
-                      "section", "branch", "source", "knobs", "estimated_seconds", "bytes", "flops"}));
+    STITCH_CHECK(fields.allow({"name", "technique", "arithmetic", "order", "choices", "nodes", "reads",
+                               "writes", "section", "branch", "source", "knobs", "estimated_seconds", "bytes",
+                               "flops", "error_share"}));
     STITCH_TRY(std::string technique, fields.text("technique"));
     region.technique = catalogue_.find(technique);
     if (!region.technique)

@@ -144,16 +144,18 @@ void LayoutChooser::assign(Plan& plan) const {
   if (!wish_.half()) return;
   // Rounded here or by the convolutions that read it, or that wrote it: the same bits.
   for (ValueId id : row_major)
-    if (movable(id) && (only_convolved(id) || is_rounded_already(id)))
+    if (movable(id) && !wish_.full_precision.contains(id) && (only_convolved(id) || is_rounded_already(id)))
       plan.storage[index_of(id)].dtype = DType::f16;
   // Exact until then: less than what TF32 loses before it multiplies.
   for (ValueId id : rounded_)
-    if (!wish_.careful && movable(id)) plan.storage[index_of(id)].dtype = DType::f16;
+    if (!wish_.careful && !wish_.full_precision.contains(id) && movable(id))
+      plan.storage[index_of(id)].dtype = DType::f16;
 }
 
 // What exact convolutions write and read, and no other reads: images have a mean, and what a batch norm
 // takes it out of would keep few of ten bits. Other convolutions round what they read to as many anyway.
 bool LayoutChooser::keeps_bits(ValueId id) const {
+  if (wish_.full_precision.contains(id)) return true;
   const size_t writer = writer_.at(id);
   auto readers = readers_.find(id);
   if (!wish_.careful || chosen_.contains(writer) || readers == readers_.end()) return false;

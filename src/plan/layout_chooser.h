@@ -13,6 +13,7 @@ struct LayoutWish {
   std::set<int32_t> convolutions;                // nodes that may multiply so
   // Convolutions that aren't among them are exact, and what they write keeps all its bits.
   bool careful = false;
+  std::set<ValueId> full_precision;  // values that keep all their bits, channels last or not
 
   bool half() const { return arithmetic != Arithmetic::by_class; }
 };

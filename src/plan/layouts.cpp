@@ -23,8 +23,6 @@ bool is_channels_last(const Graph& graph, const Plan& plan, ValueId id) {
   return plan.storage[index_of(id)].order == channels_last_order(graph.type(id).rank());
 }
 
-namespace {
-
 // Where images on both sides stay row-major, a technique that takes them so and multiplies in fp16, too, may
 // save all the conversions.
 void keep_row_major(const Context& context, Plan& plan, const Catalogue& catalogue) {
@@ -47,6 +45,8 @@ void keep_row_major(const Context& context, Plan& plan, const Catalogue& catalog
     }
   }
 }
+
+namespace {
 
 // Convolutions behind which no other of these comes.
 std::set<int32_t> last_of(const Graph& graph, const std::set<int32_t>& convolutions) {
@@ -89,6 +89,7 @@ void make_exact(const Context& context, Region& region, const Catalogue& catalog
 }  // namespace
 
 Result<Plan> store_half(const Context& context, Plan plan, const Catalogue& catalogue) {
+  if (context.torch.errors) return plan;  // plan/half_budget.h knows better
   const LayoutWish wish{Arithmetic::half, context.rounding.ten_bit_convolutions()};
   Plan out = LayoutChooser(context, plan, catalogue, wish).choose();
   keep_row_major(context, out, catalogue);
@@ -98,6 +99,7 @@ Result<Plan> store_half(const Context& context, Plan plan, const Catalogue& cata
 Result<Plan> store_half_before_last(const Context& context, Plan plan, const Catalogue& catalogue) {
   // Running statistics show what every layer rounds, not what is left of it in the end.
   if (!context.rounding.follows_pytorch() || !context.graph.updates.empty() || has_half(plan)) return plan;
+  if (context.torch.errors) return plan;
   LayoutWish wish{Arithmetic::half, context.rounding.ten_bit_convolutions()};
   for (int32_t n : last_of(context.graph, wish.convolutions)) wish.convolutions.erase(n);
   if (wish.convolutions.empty()) return plan;
@@ -108,7 +110,7 @@ Result<Plan> store_half_before_last(const Context& context, Plan plan, const Cat
 
 Result<Plan> store_half_beside_exact(const Context& context, Plan plan, const Catalogue& catalogue) {
   // With half already, all of them lose bits, and a Verifier agreed.
-  if (!context.rounding.follows_pytorch() || has_half(plan)) return plan;
+  if (!context.rounding.follows_pytorch() || has_half(plan) || context.torch.errors) return plan;
   const LayoutWish wish{Arithmetic::half_exact_bias, context.rounding.tf32_in_pytorch(), true};
   if (wish.convolutions.empty()) return plan;
   for (Region& region : plan.regions) {

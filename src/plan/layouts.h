@@ -8,7 +8,7 @@ namespace stitch::plan {
 
 // Convolutions on fp16 tensor cores with FP32 sums, values around them in fp16 with channels last. fp16 has
 // the ten bits of mantissa that TF32 has, so this is for convolutions that PyTorch does in TF32; never in
-// class strict.
+// class strict. These three are for models of which nobody measured what rounding does to their outputs.
 Result<Plan> store_half(const Context& context, Plan plan, const Catalogue& catalogue);
 // The same, but a convolution behind which no other one comes writes FP32, as PyTorch's does: what is rounded
 // there no later layer damps (VGG-16 on an H200: 2.0e-5 with it, 8.4e-6 without, PyTorch 7.9e-6).
@@ -18,6 +18,10 @@ Result<Plan> store_half_before_last(const Context& context, Plan plan, const Cat
 Result<Plan> store_half_beside_exact(const Context& context, Plan plan, const Catalogue& catalogue);
 // The same convolutions in TF32: values around them with channels last, in FP32.
 Result<Plan> store_channels_last(const Context& context, Plan plan, const Catalogue& catalogue);
+
+// Where convolutions in fp16 have row-major images on both sides after all: whoever takes them so, if that
+// saves the conversions.
+void keep_row_major(const Context& context, Plan& plan, const Catalogue& catalogue);
 
 std::vector<int64_t> channels_last_order(int64_t rank);
 bool is_channels_last(const Graph& graph, const Plan& plan, ValueId id);

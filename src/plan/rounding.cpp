@@ -1,6 +1,11 @@
 #include "plan/rounding.h"
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "plan/error_budget.h"
+#include "plan/spending.h"
 
 namespace stitch::plan {
 
@@ -89,6 +94,33 @@ struct Reach {
 
 }  // namespace
 
+// PyTorch's own convolutions in TF32 are a quarter of the budget, which is twice its error. As much again
+// goes to others, where it saves the most work; the rest is for values stored in fp16.
+void Rounding::spend(const Graph& graph, const MeasuredErrors& errors,
+                     const std::set<int32_t>& convolutions) {
+  constexpr double for_tf32 = 0.5;
+  auto node = [&](int32_t n) -> const Node& { return graph.nodes[static_cast<size_t>(n)]; };
+  std::vector<double> limits(errors.groups.size(), for_tf32);
+  for (int32_t n : tf32_) {
+    const std::vector<double> squares = operand_squares(errors, graph, node(n), Precision::tf32);
+    for (size_t g = 0; g < limits.size(); ++g) limits[g] -= std::isnan(squares[g]) ? 0 : squares[g];
+  }
+  std::vector<int32_t> others;
+  std::vector<Expense> expenses;
+  for (int32_t n : convolutions) {
+    if (tf32_.contains(n) || exact_.contains(n)) continue;
+    others.push_back(n);
+    expenses.push_back({.gain = cost(graph, node(n)).matrix_flops,
+                        .cost = operand_squares(errors, graph, node(n), Precision::tf32)});
+  }
+  exact_.insert(others.begin(), others.end());
+  ten_bits_ = tf32_;
+  for (size_t i : choose_spending(expenses, limits)) {
+    ten_bits_.insert(others[i]);
+    exact_.erase(others[i]);
+  }
+}
+
 Rounding::Rounding(const Graph& graph, Numerics numerics, const ReferenceFacts& torch)
     : follows_pytorch_(numerics == Numerics::standard || numerics == Numerics::tf32) {
   std::set<int32_t> convolutions;
@@ -103,6 +135,15 @@ Rounding::Rounding(const Graph& graph, Numerics numerics, const ReferenceFacts& 
       exact_.insert(n);
   }
   if (numerics == Numerics::strict) return;
+  if (torch.as_pytorch && follows_pytorch_) {
+    ten_bits_ = tf32_;
+    std::ranges::set_difference(convolutions, tf32_, std::inserter(exact_, exact_.end()));
+    return;
+  }
+  if (torch.errors && follows_pytorch_) {
+    spend(graph, *torch.errors, convolutions);
+    return;
+  }
   const Reach reach(graph, numerics == Numerics::half ? convolutions : tf32_);
   for (int32_t n : convolutions)
     if ((reach.behind[static_cast<size_t>(n)] || reach.before[static_cast<size_t>(n)]) && !exact_.contains(n))

@@ -3,16 +3,21 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <set>
 
 #include "graph/graph.h"
 #include "graph/numerics.h"
+#include "plan/measured_errors.h"
 
 namespace stitch::plan {
 
 // What PyTorch was seen to do with this graph.
 struct ReferenceFacts {
-  std::map<int32_t, bool> tf32;  // convolutions by node: TF32, or not
+  std::map<int32_t, bool> tf32;                  // convolutions by node: TF32, or not
+  std::shared_ptr<const MeasuredErrors> errors;  // null: nobody measured what rounding does
+  // Results shall be PyTorch's own as nearly as can be: ten bits exactly where it has ten bits.
+  bool as_pytorch = false;
 };
 
 class Rounding {
@@ -22,10 +27,11 @@ class Rounding {
   // Does PyTorch multiply in TF32 here, if it may? As it was seen, or by a guess.
   bool is_tf32_in_pytorch(int32_t convolution) const { return tf32_.contains(convolution); }
   // PyTorch doesn't use TF32 there, and everybody can see it: the statistics of the batch norm behind it are
-  // results.
+  // results, or the error would be over the budget.
   bool must_be_exact(int32_t convolution) const { return exact_.contains(convolution); }
-  // Convolutions that PyTorch does in TF32, and any other one before or behind such a one, whose error is in
-  // the result already. None in class strict, all in class half.
+  // Convolutions that PyTorch does in TF32. Of the others, where errors were measured, those for which the
+  // budget has room; else any before or behind such a one, whose error is in the result already. None in
+  // class strict, all in class half.
   bool may_lose_bits(int32_t convolution) const { return ten_bits_.contains(convolution); }
 
   const std::set<int32_t>& tf32_in_pytorch() const { return tf32_; }
@@ -34,6 +40,8 @@ class Rounding {
   bool follows_pytorch() const { return follows_pytorch_; }
 
  private:
+  void spend(const Graph& graph, const MeasuredErrors& errors, const std::set<int32_t>& convolutions);
+
   std::set<int32_t> tf32_, exact_, ten_bits_;
   bool follows_pytorch_;
 };

@@ -8,6 +8,7 @@
 #include "plan/choose.h"
 #include "plan/estimate.h"
 #include "plan/fusion.h"
+#include "plan/half_budget.h"
 #include "plan/layouts.h"
 #include "plan/plain_plan.h"
 #include "plan/views.h"
@@ -49,6 +50,13 @@ constexpr std::array rules = {
     StepRule{"half storage beside exact layers",
              "the same, but convolutions over few channels, which PyTorch does in FP32, stay in FP32",
              store_half_beside_exact, true},
+    StepRule{
+        "half storage within the budget",
+        "fp16 where it saves the most time for what it adds to the error: convolutions and values one by "
+        "one, by what their rounding was measured to do to the outputs",
+        store_half_within_budget, true},
+    StepRule{"half storage within half the budget", "the same with half as much error to spend",
+             store_half_within_half_the_budget, true},
     StepRule{"channels last",
              "TF32 convolutions read and write what lies between them without transposing it",
              store_channels_last, false, true},
@@ -58,6 +66,10 @@ constexpr std::array rules = {
 }  // namespace
 
 std::span<const StepRule> all_steps() { return rules; }
+
+bool is_open(const Context& context, const StepRule& rule) {
+  return !context.torch.as_pytorch || !rule.rounds;
+}
 
 std::vector<std::string> changed_regions(const Plan& before, const Plan& after) {
   auto same = [&](const Region& a, const Region& b) {
@@ -90,7 +102,7 @@ Result<Plan> walk(const Context& context, Plan plan, const Catalogue& catalogue,
                   const std::function<bool(const StepRule&)>& wanted, Take take,
                   std::vector<Step>* left_out = nullptr) {
   for (const StepRule& rule : all_steps()) {
-    if (!wanted(rule)) continue;
+    if (!wanted(rule) || !is_open(context, rule)) continue;
     STITCH_TRY(Plan next, rule.apply(context, plan, catalogue));
     STITCH_CHECK(check(context.graph, next));
     std::vector<std::string> changed = changed_regions(plan, next);

@@ -20,6 +20,9 @@ struct StepRule {
 // In the order in which they are taken.
 std::span<const StepRule> all_steps();
 
+// May it be taken at all? None that rounds where results shall be PyTorch's own.
+bool is_open(const Context& context, const StepRule& rule);
+
 // Regions that a step made or changed: nodes, technique, offer, choices, or how what they read and write
 // lies.
 std::vector<std::string> changed_regions(const Plan& before, const Plan& after);

@@ -117,6 +117,13 @@ class Technique {
   virtual double latency(const Context&, const Region&) const { return 0; }
   // Of the kernels it would write; nothing: the region's reads and writes.
   virtual std::optional<Traffic> traffic(const Context&, const Region&) const { return std::nullopt; }
+
+  // What it rounds the operands of the region's product to before it multiplies them.
+  virtual Precision operand_precision(const Context&, const Region& region) const {
+    return region.offer.rounds_to_half() ? Precision::f16 : Precision::f32;
+  }
+  // Is the product's own result rounded to fp16 before the rest of the region is computed from it?
+  virtual bool rounds_product(const Context&, const Plan&, const Region&) const { return false; }
 };
 
 // All techniques there are, best first within a kind.

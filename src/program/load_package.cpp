@@ -94,7 +94,7 @@ Result<Manifest> load_manifest(const fs::path& folder, const fs::path& beside,
 Result<fs::path> find_program_files() {
   std::vector<fs::path> places;
   if (const char* home = std::getenv("STITCHCUDA_HOME")) places.push_back(fs::path(home) / "src/program");
-  places.push_back(executable_folder() / "../share/stitchcuda/program");
+  places.push_back(executable_folder().parent_path() / "share/stitchcuda/program");
 #ifdef STITCH_PROGRAM_FILES
   places.emplace_back(STITCH_PROGRAM_FILES);
 #endif

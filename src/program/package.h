@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -48,10 +49,25 @@ struct PackageContents {
   std::string architecture;  // what CMake builds for unless told; empty: the manifest's, or sm_90a
   // The tensors of role constant that no constructor makes, by their keys.
   std::vector<std::pair<std::string, TensorBytes>> constants;
+  // Parameters, buffers and states by their keys, for weights.safetensors. Empty: not shipped, for the reason
+  // given.
+  std::vector<std::pair<std::string, TensorBytes>> weights;
+  std::shared_ptr<const void> weights_owner;  // keeps their bytes
+  std::string weights_left_out;
+  // What README.md says of the verdict: "GPU", "NVIDIA H200". Empty: it was not judged.
+  std::vector<std::pair<std::string, std::string>> results;
   // What .stitchcuda says of the program: how it was judged, how fast it is.
   std::map<std::string, std::string> record;
   fs::path library;  // compiled from these sources: goes where model_new.py looks before it compiles
 };
+
+enum class ShipWeights : uint8_t { automatic, always, never };
+inline constexpr double most_weights_shipped = 256e6;  // bytes, automatically
+Result<ShipWeights> parse_ship_weights(const std::string& name);
+// Those that the manifest names, of the model's weights: looked at in place, never copied here.
+Result<void> add_weights(PackageContents& contents, const std::shared_ptr<const Safetensors>& weights,
+                         ShipWeights when);
+
 // Adds the task and the files it imports from its own folder. model_class: empty means the one in `facts`, or
 // Model.
 Result<void> add_task(PackageContents& contents, const fs::path& task, const std::string& model_class,

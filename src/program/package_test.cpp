@@ -100,7 +100,8 @@ TEST_F(PackageFolder, HasNoPlaceholdersLeft) {
   EXPECT_NE(read("CMakeLists.txt").find("set(CMAKE_CUDA_ARCHITECTURES 86)"), std::string::npos);
   EXPECT_NE(read("CMakeLists.txt").find("set(needs 80)"), std::string::npos);
   EXPECT_NE(read("model_new.py").find("_NEEDS = \"80\""), std::string::npos);
-  for (const char* file : {"CMakeLists.txt", "README.md", "example/main.cpp"})
+  for (const char* file : {"CMakeLists.txt", "README.md", "example/main.cpp", "cmake/a__net_Config.cmake",
+                           "example/find_package/CMakeLists.txt"})
     EXPECT_EQ(read(file).find('@'), std::string::npos) << file;
   // The task's own text is no template; quotes and backslashes reach Python as they are.
   EXPECT_NE(read("model_new.py")
@@ -127,6 +128,15 @@ TEST_F(PackageFolder, KnowsItsTask) {
   EXPECT_EQ(mode_in(*written), "eval");
   EXPECT_EQ((**written)["class"], "Net");
   EXPECT_FALSE((*written)->contains("source"));
+  // Modules of other folders come along under their names, without the place they had.
+  PackageContents more = sample();
+  auto from_elsewhere = add_task(
+      more, scratch->path() / "task/model.py", "",
+      std::make_shared<const Json>(
+          Json{{"elsewhere", {{"lib/norms.py", (scratch->path() / "task/own/layers.py").string()}}}}));
+  ASSERT_TRUE(from_elsewhere) << from_elsewhere.error().text();
+  EXPECT_EQ(more.modules["lib/norms.py"], "class Model: pass\n");
+
   const std::string text = read("model_new.py");
   for (const char* line : {"_MODULES = [\"own/layers.py\"]", "_MODE = \"eval\"", "_MODEL_CLASS = \"Net\"",
                            "{\"positional\":[{\"input\":0}]}"})
@@ -183,9 +193,9 @@ TEST_F(PackageFolder, ShipsTheHeadersThatItsSourcesInclude) {
     if (entry.is_regular_file())
       shipped.push_back(fs::relative(entry.path(), folder / "include/stitch").string());
   std::ranges::sort(shipped);
-  // welford.h stands on reductions.h, arena.h on errors.h, the example on program.h.
+  // welford.h stands on reductions.h, arena.h on errors.h, the example on program.h and weights.h.
   EXPECT_EQ(shipped, (std::vector<std::string>{"program.h", "runtime/arena.h", "runtime/errors.h",
-                                               "runtime/reductions.h", "runtime/welford.h"}));
+                                               "runtime/reductions.h", "runtime/welford.h", "weights.h"}));
 }
 
 TEST_F(PackageFolder, TellsThePlan) {

@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <cctype>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/json.h"
+#include "base/machine_memory.h"
 #include "base/text.h"
 #include "graph/folder.h"
 #include "program/fold.h"
@@ -61,9 +63,9 @@ std::string python_text(std::string_view text) {
 std::string cmake_libraries(const Manifest& manifest) {
   std::string out;
   for (const std::string& library : manifest.libraries)
-    out += library == "cublasLt" ? "target_link_libraries(program PRIVATE CUDA::cublasLt)\n"
-                                 : "find_library(CUDNN cudnn HINTS ${CUDAToolkit_LIBRARY_DIR} REQUIRED)\n"
-                                   "target_link_libraries(program PRIVATE ${CUDNN})\n";
+    out += library == "cublasLt" ? "  target_link_libraries(program PRIVATE CUDA::cublasLt)\n"
+                                 : "  find_library(CUDNN cudnn HINTS ${CUDAToolkit_LIBRARY_DIR} REQUIRED)\n"
+                                   "  target_link_libraries(program PRIVATE ${CUDNN})\n";
   return out;
 }
 
@@ -79,8 +81,10 @@ std::string table(std::string_view name, const std::vector<ManifestTensor>& tens
     std::string dtype(stitch::name(tensor.type.dtype));
     for (char& c : dtype) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
     auto strides = tensor.type.strides.empty() ? contiguous_strides(tensor.type.shape) : tensor.type.strides;
-    out += format("    {{{}, STITCH_{}, {}, {{{}}}, {{{}}}}},\n", quote(tensor.name), dtype,
-                  tensor.type.rank(), join(tensor.type.shape, ", "), join(strides, ", "));
+    const bool has_key = tensor.role != "update" && tensor.role != "output";
+    out += format("    {{{}, {}, STITCH_{}, {}, {{{}}}, {{{}}}}},\n", quote(tensor.name),
+                  quote(has_key ? tensor.data : ""), dtype, tensor.type.rank(), join(tensor.type.shape, ", "),
+                  join(strides, ", "));
   }
   return out + "};\n";
 }
@@ -146,6 +150,31 @@ std::string plan_text(const PackageContents& contents) {
   return out;
 }
 
+std::string results_text(const PackageContents& contents) {
+  if (contents.results.empty())
+    return "It was not judged yet: `stitchcuda verify` does that, against the model's `.py` file.\n";
+  std::string out = "| | |\n|---|---|\n";
+  for (const auto& [what, value] : contents.results) out += format("| {} | {} |\n", cell(what), cell(value));
+  return out;
+}
+
+std::string weights_text(const PackageContents& contents) {
+  double bytes = 0;
+  for (const auto& [key, tensor] : contents.weights) bytes += static_cast<double>(tensor.bytes.size());
+  if (!contents.weights.empty())
+    return format("`weights.safetensors` holds the model's weights ({}), by the names of its `state_dict()`.",
+                  bytes_text(bytes));
+  const bool takes =
+      std::ranges::any_of(contents.manifest.signature.parameters,
+                          [](const ManifestTensor& tensor) { return tensor.role != "constant"; });
+  if (!takes) return "The model has no weights.";
+  const std::string why = contents.weights_left_out.empty() ? "" : " (" + contents.weights_left_out + ")";
+  return format(
+      "The weights are not in this folder{}: bring them as `weights.safetensors`, by the names of the "
+      "model's `state_dict()`.",
+      why);
+}
+
 Result<std::string> read_template(const fs::path& files, const char* name) {
   return read_file(files / "templates" / name);
 }
@@ -206,8 +235,9 @@ std::vector<std::string> names_of(const std::map<std::string, std::string>& file
 Json facts_of_package(const PackageContents& contents) {
   Json out = {{"class", contents.model_class}};
   if (contents.facts && contents.facts->is_object())
-    for (const char* key : {"mode", "active", "call", "modules"})
+    for (const char* key : {"mode", "active", "call"})
       if (contents.facts->contains(key)) out[key] = (*contents.facts)[key];
+  if (!contents.modules.empty()) out["modules"] = names_of(contents.modules);
   return out;
 }
 
@@ -275,6 +305,13 @@ Result<void> add_task(PackageContents& contents, const fs::path& task, const std
       return user_error("package", format("'{}' is no Python file in the task's folder", name));
     STITCH_TRY(contents.modules[name], read_file(task.parent_path() / name));
   }
+  // Of other folders on Python's path, which no package manager installed.
+  const Json elsewhere = facts->value("elsewhere", Json::object());
+  for (const auto& [name, file] : elsewhere.items()) {
+    if (!lies_inside(name) || !name.ends_with(".py") || !file.is_string())
+      return user_error("package", format("'{}' is no Python module", name));
+    STITCH_TRY(contents.modules[name], read_file(file.get<std::string>()));
+  }
   return {};
 }
 
@@ -302,7 +339,17 @@ Result<Published> write_package(const fs::path& folder, const PackageContents& c
       {"architecture",
        number_of(contents.architecture.empty() ? manifest.architecture : contents.architecture, "90a")},
       {"needs", number_of(manifest.needs, "0")}};
+  replacements.push_back({"results", results_text(contents)});
+  replacements.push_back({"weights", weights_text(contents)});
+  replacements.push_back(
+      {"weights_or_not", contents.weights.empty() ? "made-up weights" : "the model's weights"});
   std::string rows;
+  if (!contents.weights.empty()) rows += "| `weights.safetensors` | the model's weights |\n";
+  if (!contents.results.empty())
+    rows +=
+        "| `verdict.json`, `ledger.json`, `receipt.json` | how it was judged, where its speed comes from, "
+        "and the "
+        "record that `stitchcuda receipt check` runs again |\n";
   if (!contents.task.empty())
     rows +=
         "| `model_new.py` | the program as a PyTorch module (KernelBench's `ModelNew`) |\n"
@@ -316,11 +363,17 @@ Result<Published> write_package(const fs::path& folder, const PackageContents& c
   replacements.push_back({"rows", rows});
   std::vector<std::string> texts;
   for (const auto& [path, content] : contents.sources) texts.push_back(content);
-  for (const char* name : {"CMakeLists.txt", "README.md", "example/main.cpp"}) {
+  const std::string config = format("cmake/{}Config.cmake", identifier(manifest.name));
+  for (const auto& [name, place] : std::initializer_list<std::pair<const char*, std::string>>{
+           {"CMakeLists.txt", "CMakeLists.txt"},
+           {"cmake/Config.cmake", config},
+           {"README.md", "README.md"},
+           {"example/main.cpp", "example/main.cpp"},
+           {"example/find_package/CMakeLists.txt", "example/find_package/CMakeLists.txt"}}) {
     STITCH_TRY(std::string text, read_template(files, name));
     const std::string filled = fill_in(text, replacements);
     texts.push_back(fs::path(name).extension() == ".cpp" ? fold(filled) : filled);
-    STITCH_CHECK(write(out / name, texts.back()));
+    STITCH_CHECK(write(out / place, texts.back()));
   }
   if (contents.facts || !contents.task.empty())
     STITCH_CHECK(write(out / task_file, dump(facts_of_package(contents))));
@@ -328,6 +381,12 @@ Result<Published> write_package(const fs::path& folder, const PackageContents& c
   for (const auto& [path, content] : headers) STITCH_CHECK(write(out / "include" / path, content));
   if (!contents.constants.empty())
     STITCH_CHECK(write_safetensors(out / "constants.safetensors", contents.constants));
+  if (!contents.weights.empty()) {
+    int64_t bytes = 0;
+    for (const auto& [key, tensor] : contents.weights) bytes += std::ssize(tensor.bytes);
+    STITCH_CHECK(check_free_space(out, bytes));
+    STITCH_CHECK(write_safetensors(out / "weights.safetensors", contents.weights));
+  }
   if (!contents.task.empty()) {
     STITCH_TRY(std::string text, model_new(files, contents));
     STITCH_CHECK(write(out / "model_new.py", text));

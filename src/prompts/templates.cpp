@@ -37,7 +37,7 @@ constexpr Row rows[] = {
      "task hardware numerics notes siblings feedback"},
     {"verifier", "why an attempt failed, or what limits it",
      "outcome build_log mismatch profile source schema"},
-    {"judge", "an attempt graded by a rubric", "contract source verdict rubric schema"},
+    {"judge", "an attempt graded by a rubric", "skill source evidence change rubric schema"},
 };
 
 Result<void> check_names(const Prompt& prompt) {

@@ -69,7 +69,7 @@ TEST(Prompts, OfAUserTakeTheirPlace) {
   ASSERT_TRUE(all) << all.error().text();
   EXPECT_EQ(find(*all, "judge")->text, "Grade {{source}}.");
   EXPECT_EQ(find(*all, "judge")->file, scratch->path() / "judge.md");
-  EXPECT_EQ(join(unused(*find(*all, "judge")), " "), "contract verdict rubric schema");
+  EXPECT_EQ(join(unused(*find(*all, "judge")), " "), "skill evidence change rubric schema");
   EXPECT_EQ(find(*all, "planner")->file, "");
 
   ASSERT_TRUE(write_file(scratch->path() / "judge.md", "Grade {{sourse}}."));

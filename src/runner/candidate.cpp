@@ -20,6 +20,7 @@ std::string_view name(FailureKind kind) {
     case FailureKind::crashed: return "crashed";
     case FailureKind::hung: return "hung";
     case FailureKind::out_of_memory: return "out_of_memory";
+    case FailureKind::killed: return "killed";
     case FailureKind::forbidden: return "forbidden";
     case FailureKind::left_early: return "left_early";
     case FailureKind::too_talkative: return "too_talkative";
@@ -79,7 +80,9 @@ Reply<T> Candidate::State::ask(Json request, Read read, int descriptor) {
   process.set_shared_bytes(arena.size() + shared_bytes);
   std::optional<Result<device::GpuLock>> beside_others;
   if (options.device == Device::cuda) beside_others.emplace(device::GpuLock::share());
-  auto outcome = process.ask(request.dump() + "\n", options.time_limit, descriptor);
+  const bool loads = (doing == "load" || doing == "create") && options.load_time_limit.count() > 0;
+  auto outcome =
+      process.ask(request.dump() + "\n", loads ? options.load_time_limit : options.time_limit, descriptor);
   if (auto* failure = std::get_if<Failure>(&outcome)) return bury<T>(std::move(*failure), doing);
   const Answer& answer = std::get<Answer>(outcome);
   auto broken = [&](std::string_view why) {

@@ -35,7 +35,9 @@ struct Options {
   Device device = Device::emulated;
   fs::path python;  // set: the candidate is a Python file, run by this interpreter
   std::chrono::milliseconds time_limit{60'000};  // for one request; whoever takes longer is killed
-  int64_t memory_limit = 0;                      // of host memory in bytes; 0: half of the machine's
+  // For load and create, where a Python file compiles its kernels; 0: the same.
+  std::chrono::milliseconds load_time_limit{0};
+  int64_t memory_limit = 0;  // of host memory in bytes; 0: half of the machine's
   ThreadOrder order = ThreadOrder::forward;
   uint64_t order_seed = 1;  // of the shuffled order
   bool address_sanitizer = false;
@@ -52,6 +54,7 @@ enum class FailureKind : uint8_t {
   crashed,         // by a signal, or the emulated GPU reported a fault
   hung,            // past the time limit
   out_of_memory,   // past the memory limit
+  killed,          // by the system, though within its limit: most likely for lack of memory
   forbidden,       // a system call the sandbox doesn't allow
   left_early,      // exited by itself, whatever its code
   too_talkative,   // past the limit of what may be printed

@@ -225,7 +225,7 @@ Failure Process::autopsy_of(int status) {
       failure = end(FailureKind::forbidden, "it wrote a larger file than the sandbox allows");
       break;
     case SIGKILL:
-      failure = end(FailureKind::out_of_memory, "the system killed it, most likely for lack of memory");
+      failure = end(FailureKind::killed, "the system killed it, most likely for lack of memory");
       break;
     default:
       failure = end(FailureKind::crashed, format("it crashed with {} ({})", signal_name(signal),

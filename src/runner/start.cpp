@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "device/build.h"
 #include "device/emulated/compile.h"
 #include "sandbox/sandbox.h"
 
@@ -15,13 +16,27 @@ fs::path python_package() {
   std::error_code ignored;
   std::vector<fs::path> homes;
   if (const char* home = std::getenv("STITCHCUDA_HOME")) homes.emplace_back(home);
-  homes.push_back(executable_folder() / "../share/stitchcuda");
+  homes.push_back(executable_folder().parent_path() / "share/stitchcuda");
 #ifdef STITCH_SOURCE_DIR
   homes.emplace_back(STITCH_SOURCE_DIR);
 #endif
   for (const fs::path& home : homes)
     if (fs::is_directory(home / "python/stitchcuda_torch", ignored)) return home / "python";
   return homes.front() / "python";
+}
+
+// What PyTorch compiles extensions with: ninja lies beside the interpreter of a virtual environment that
+// nobody activated, and the toolkit is named where it isn't found by itself.
+void add_build_tools(const Options& options, Command& command, sandbox::Policy& policy) {
+  const char* path = std::getenv("PATH");
+  command.extra_environment["PATH"] =
+      options.python.parent_path().string() + (path ? format(":{}", path) : "");
+  if (options.device != Device::cuda || std::getenv("CUDA_HOME") || std::getenv("CUDA_PATH")) return;
+  auto nvcc = device::find_nvcc();
+  if (!nvcc) return;
+  const fs::path home = nvcc->path.parent_path().parent_path();
+  command.extra_environment["CUDA_HOME"] = home.string();
+  if (home != "/usr") policy.readable.push_back(home);
 }
 
 // AddressSanitizer has to come into the process before everything else.
@@ -39,7 +54,7 @@ Result<std::string> sanitizer_library() {
 
 Result<fs::path> find_runner() {
   std::vector<fs::path> places = {executable_folder() / "stitch-runner",
-                                  executable_folder() / "../libexec/stitchcuda/stitch-runner"};
+                                  executable_folder().parent_path() / "libexec/stitchcuda/stitch-runner"};
 #ifdef STITCH_RUNNER
   places.emplace_back(STITCH_RUNNER);
 #endif
@@ -63,6 +78,7 @@ Result<Started> start_process(const Options& options, const fs::path& scratch, c
     command.words = {options.python.string(), "-m", "stitchcuda_torch.candidate"};
     command.extra_environment = {{"PYTHONPATH", package.string()}, {"PYTHONDONTWRITEBYTECODE", "1"}};
     policy.readable.push_back(package);
+    add_build_tools(options, command, policy);
     // A virtual environment: bin/python in it is a link out of it.
     std::error_code ignored;
     for (const fs::path& place : {options.python, fs::weakly_canonical(options.python, ignored)})

@@ -14,7 +14,7 @@ namespace {
 
 Result<fs::path> find_launcher() {
   std::vector<fs::path> places = {executable_folder() / "stitch-confine",
-                                  executable_folder() / "../libexec/stitchcuda/stitch-confine"};
+                                  executable_folder().parent_path() / "libexec/stitchcuda/stitch-confine"};
 #ifdef STITCH_CONFINE
   places.emplace_back(STITCH_CONFINE);
 #endif

@@ -120,6 +120,8 @@ Result<Attempt> Attempt::start_with(Session& session, Weights weights, const run
   if (session.python) {
     if (!session.torch) return work_error("torch", "a Python candidate needs a .py task and PyTorch");
     STITCH_TRY(options.python, find_python(session.task.opened->options.python));
+    // nvcc takes a minute for PyTorch's headers alone.
+    options.load_time_limit = std::max(session.options.build_time_limit, session.options.time_limit);
     STITCH_TRY(fs::path init, session.torch->init_inputs());
     options.readable.push_back(init.parent_path());
     STITCH_TRY(extra, extra_for(session, init));

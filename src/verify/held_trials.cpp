@@ -24,7 +24,7 @@ double number(const Json& json) {
   return (word == "-inf" ? -1 : 1) * std::numeric_limits<double>::infinity();
 }
 
-std::string_view word(runner::Where where) { return where == runner::Where::device ? "device" : "host"; }
+std::string_view side_of(runner::Where where) { return where == runner::Where::device ? "device" : "host"; }
 
 Distance distance_from(const Json& json) {
   return {.error = number(json.at("error")),
@@ -153,7 +153,7 @@ Result<void> TorchReference::put_inputs(const Trial& trial,
   int among_inputs = 0;
   for (size_t i = 0; i < places.size(); ++i) {
     if (task_.signature.inputs[i].role != "input") continue;
-    if (places[i]) list.push_back({among_inputs, places[i]->offset, word(places[i]->where)});
+    if (places[i]) list.push_back({among_inputs, places[i]->offset, side_of(places[i]->where)});
     ++among_inputs;
   }
   STITCH_CHECK(ask_patiently({{"do", "put"}, {"trial", trial.held->number}, {"inputs", std::move(list)}}));
@@ -167,7 +167,7 @@ Result<bool> TorchReference::same_input(const Trial& trial, size_t input, runner
                                          {"trial", trial.held->number},
                                          {"input", among_inputs},
                                          {"offset", place.offset},
-                                         {"where", word(place.where)}}));
+                                         {"where", side_of(place.where)}}));
   return answer.at("same").get<bool>();
 }
 
@@ -178,7 +178,7 @@ Result<Distance> TorchReference::distance_to(const Trial& trial, size_t output, 
                                          {"output", output},
                                          {"dtype", name(dtype)},
                                          {"offset", place.offset},
-                                         {"where", word(place.where)}}));
+                                         {"where", side_of(place.where)}}));
   return distance_from(answer.at("distance"));
 }
 

@@ -111,11 +111,13 @@ constexpr double relative_factor = 2, componentwise_factor = 8;
 // PyTorch's result says little itself: rounding was amplified, and two honest programs differ by as much.
 constexpr double amplified = 0.1, amplified_factor = 10;
 
+double factor_of(double pytorch) { return pytorch > amplified ? amplified_factor : relative_factor; }
+
 void judge(Comparison& out, const TensorType& type, const Judging& judging) {
   double floor = std::max(judging.floor, judging.sensitivity);
   double pytorch = out.pytorch ? out.pytorch->relative() : 0;
-  double factor = pytorch > amplified ? amplified_factor : relative_factor;
-  out.budget = std::max(factor * pytorch, floor);
+  double factor = factor_of(pytorch);
+  out.budget = relative_budget(pytorch, floor);
   double scale = out.own.elements ? out.own.rms() : 0;
   out.largest_allowed =
       std::max(componentwise_factor * (out.pytorch ? out.pytorch->largest : 0), 64 * floor * scale);
@@ -154,6 +156,8 @@ int64_t unequal_to_both(const TensorBytes& values, const TensorBytes& truth, con
 }
 
 }  // namespace
+
+double relative_budget(double pytorch, double floor) { return std::max(factor_of(pytorch) * pytorch, floor); }
 
 double Distance::relative() const {
   if (truth > 0) return error / truth;
@@ -207,6 +211,10 @@ Comparison compare(const TensorBytes& values, const TensorBytes& truth, const Te
   if (!pytorch) return conclude(own, std::nullopt, truth.type, judging);
   if (own.unequal > 0) own.unequal = unequal_to_both(values, truth, *pytorch, own.first_bad);
   return conclude(own, known ? *known : distance(*pytorch, truth), truth.type, judging);
+}
+
+double kernelbench_tolerance(DType dtype) {
+  return dtype == DType::f16 || dtype == DType::bf16 ? 1e-2 : 1e-4;
 }
 
 KernelBenchCheck kernelbench_allclose(const TensorBytes& values, const TensorBytes& pytorch,

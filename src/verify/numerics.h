@@ -52,6 +52,8 @@ struct Judging {
 // Of running means: a user of them divides what is left by the deviation, so that is their unit. ‖variance‖
 // is all that is needed of the variances beside them, if these are of a size.
 double least_truth_of_means(const Distance& variances);
+// What the relative error may be where PyTorch's own is this: what its class allows.
+double relative_budget(double pytorch, double floor);
 // From distances alone; integers that are PyTorch's own don't count as unequal any more.
 Comparison conclude(const Distance& own, const std::optional<Distance>& pytorch, const TensorType& type,
                     const Judging& judging);
@@ -64,6 +66,8 @@ struct KernelBenchCheck {
   bool passed = false;
   double outside = 0;  // the share of elements out of tolerance
 };
+double kernelbench_tolerance(DType dtype);
+inline constexpr int kernelbench_trials = 5;
 KernelBenchCheck kernelbench_allclose(const TensorBytes& values, const TensorBytes& pytorch,
                                       double tolerance);
 

@@ -1,6 +1,7 @@
 #include "verify/receipt.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -90,30 +91,50 @@ Result<Json> read_receipt(const fs::path& path) {
 void compare_hashes(std::string_view what, const Json& then, const Json& now,
                     std::vector<std::string>& differences) {
   for (const auto& [file, hash] : then.items()) {
+    if (is_about_program(file)) continue;
     if (!now.contains(file))
       differences.push_back(format("{} '{}' is missing", what, file));
     else if (now[file] != hash)
       differences.push_back(format("{} '{}' has changed", what, file));
   }
   for (const auto& [file, hash] : now.items())
-    if (!then.contains(file)) differences.push_back(format("{} '{}' is new", what, file));
+    if (!then.contains(file) && !is_about_program(file))
+      differences.push_back(format("{} '{}' is new", what, file));
 }
 
 }  // namespace
 
-Result<void> write_receipt(const fs::path& path, const Session& session, const Verdict& verdict) {
-  STITCH_TRY(Json program, hash_program(session.options.program));
-  STITCH_TRY(std::string task, hash_task(session.task.source));
-  Json json = {{"stitch_receipt", receipt_version},
-               {"program",
-                {{"path", fs::absolute(session.options.program).string()},
-                 {"sha256", program},
-                 {"library_sha256", session.built.hash}}},
-               {"task", {{"path", fs::absolute(session.task.source).string()}, {"sha256", task}}},
-               {"options", options_of(session.options, *session.task.opened)},
-               {"machine", machine()},
-               {"verdict", to_json(verdict)}};
+bool is_about_program(std::string_view file) {
+  constexpr std::array<std::string_view, 7> names = {"README.md",          "verdict.json", "ledger.json",
+                                                     "receipt.json",       "report.html",  ".stitchcuda",
+                                                     "weights.safetensors"};
+  return std::ranges::find(names, file) != names.end();
+}
+
+Result<Json> receipt_document(const ReceiptParts& parts, const Verdict& verdict) {
+  STITCH_TRY(Json program, hash_program(parts.program));
+  // As it was judged: the file may have changed since.
+  auto read = [&] { return hash_task(parts.task.source); };
+  STITCH_TRY(std::string task, parts.task.text.empty() ? read() : sha256(parts.task.text));
+  const fs::path place = parts.moves ? "." : fs::absolute(parts.program);
+  const fs::path source = parts.moves ? parts.task.source.filename() : fs::absolute(parts.task.source);
+  Json json = {
+      {"stitch_receipt", receipt_version},
+      {"program", {{"path", place.string()}, {"sha256", program}, {"library_sha256", parts.library_hash}}},
+      {"task", {{"path", source.string()}, {"sha256", task}}},
+      {"options", options_of(parts.options, parts.task)},
+      {"machine", machine()},
+      {"verdict", to_json(verdict)}};
   json["sha256"] = sha256(json.dump());
+  return json;
+}
+
+Result<void> write_receipt(const fs::path& path, const Session& session, const Verdict& verdict) {
+  STITCH_TRY(Json json, receipt_document({.program = session.options.program,
+                                          .library_hash = session.built.hash,
+                                          .options = session.options,
+                                          .task = *session.task.opened},
+                                         verdict));
   return write_file(path, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
@@ -122,10 +143,17 @@ Result<ReceiptCheck> check_receipt(const ReceiptOptions& options) {
   ReceiptCheck out;
   try {
     auto now = [&](const fs::path& given, const char* what) {
-      return given.empty() ? fs::path(receipt.at(what).at("path").get<std::string>()) : given;
+      // One that is shipped with its program names no place of the machine it was made on.
+      return given.empty() ? options.receipt.parent_path() / receipt.at(what).at("path").get<std::string>()
+                           : given;
     };
     VerifyOptions again{.program = now(options.program, "program")};
     const fs::path source = now(options.task, "task");
+    std::error_code missing;
+    if (!fs::exists(source, missing))
+      return at(
+          options.receipt.string(),
+          user_error("no_file", format("its task is not at {}", source.string()), "name it: --task FILE"));
     STITCH_TRY(Json program, hash_program(again.program));
     compare_hashes("the program's file", receipt.at("program").at("sha256"), program, out.differences);
     STITCH_TRY(std::string task, hash_task(source));

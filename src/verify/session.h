@@ -43,6 +43,10 @@ struct VerifyOptions {
   fs::path receipt;                                     // written here if everything passed; empty: nowhere
   std::chrono::milliseconds time_limit{60'000};         // for one request to the candidate
   std::chrono::milliseconds build_time_limit{300'000};  // for the compiler
+  std::chrono::milliseconds reference_time_limit{1'800'000};  // for one answer of PyTorch's
+  // Answers of the reference are kept for the next program: with the same `seed` it is asked the same
+  // questions.
+  bool remember_trials = false;
   int64_t memory_limit = 0;            // of the candidate's host memory; 0: half of the machine's
   int64_t hold_above = largest_moved;  // bytes of a trial: larger ones stay with PyTorch
   // Bytes of inputs and outputs, or operations of a call: above, fewer trials and repetitions.

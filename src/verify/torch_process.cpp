@@ -1,7 +1,10 @@
 #include "verify/torch_process.h"
 
+#include <condition_variable>
 #include <csignal>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -35,6 +38,41 @@ bool takes_turns(const Json& request) {
   return doing == "load" || doing == "weights";
 }
 
+// Ends a child that takes too long. Its own thread, since the other one reads.
+class Deadline {
+ public:
+  Deadline(const Child& child, std::chrono::milliseconds limit) {
+    if (limit.count() > 0)
+      watcher_ = std::thread([this, &child, limit] {
+        std::unique_lock lock(mutex_);
+        if (ended_.wait_for(lock, limit, [this] { return over_; })) return;
+        passed_ = true;
+        child.stop();
+      });
+  }
+  Deadline(const Deadline&) = delete;
+  Deadline& operator=(const Deadline&) = delete;
+  ~Deadline() { end(); }
+  bool has_passed() {
+    end();
+    return passed_;
+  }
+
+ private:
+  void end() {
+    {
+      std::lock_guard lock(mutex_);
+      over_ = true;
+    }
+    ended_.notify_one();
+    if (watcher_.joinable()) watcher_.join();
+  }
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool over_ = false, passed_ = false;
+  std::thread watcher_;
+};
+
 }  // namespace
 
 Result<Json> TorchProcess::ask(Json request, const std::function<void(std::string_view)>& on_progress) {
@@ -43,6 +81,7 @@ Result<Json> TorchProcess::ask(Json request, const std::function<void(std::strin
   if (on_gpu_ && !takes_turns(request)) beside_others.emplace(device::GpuLock::share());
   if (on_gpu_ && takes_turns(request) && !device::GpuLock::is_held())
     request["turns"] = cache_folder().string();
+  Deadline deadline(*child_, time_limit_);
   bool sent = static_cast<bool>(child_->send(request.dump(-1, ' ', true, Json::error_handler_t::replace)));
   while (sent) {
     auto line = child_->read_line();
@@ -58,6 +97,12 @@ Result<Json> TorchProcess::ask(Json request, const std::function<void(std::strin
     }
     if (on_progress && answer->contains("progress")) on_progress(word(*answer, "progress"));
   }
+  if (deadline.has_passed())
+    return work_error(
+        "reference_hung",
+        format("PyTorch took longer than {} s for an answer ('{}')",
+               std::chrono::duration_cast<std::chrono::seconds>(time_limit_).count(), word(request, "do")),
+        "allow more with --reference-time-limit, or use smaller sizes in the task");
   Finished finished = child_->wait();
   if (finished.exit_code == 128 + SIGKILL)
     return work_error("memory", "the PyTorch reference was killed, probably out of memory",

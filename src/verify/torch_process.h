@@ -1,6 +1,7 @@
 // The Python process that exports a task and then answers for it.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -21,12 +22,15 @@ class TorchProcess {
                                                 const OnProgress& on_progress);
   // One request, one answer; progress lines go to `on_progress`.
   Result<Json> ask(Json request, const std::function<void(std::string_view)>& on_progress = {});
+  // For one answer from now on: who takes longer is ended, and whoever asked gets an Error. 0: none.
+  void set_time_limit(std::chrono::milliseconds limit) { time_limit_ = limit; }
 
  private:
   TorchProcess(Child child, fs::path python) : child_(std::move(child)), python_(std::move(python)) {}
   std::optional<Child> child_;  // none only while it exports
   fs::path python_;
   bool on_gpu_ = false;
+  std::chrono::milliseconds time_limit_{0};
 };
 
 }  // namespace stitch::verifier

@@ -8,7 +8,7 @@
 namespace stitch::verifier {
 namespace {
 
-Error asked_of(const std::string& script) {
+Error asked_of(const std::string& script, std::chrono::milliseconds limit = {}) {
   auto folder = ScratchFolder::create("stitch_torch_process");
   EXPECT_TRUE(folder);
   const fs::path python = folder->path() / "python";
@@ -16,6 +16,7 @@ Error asked_of(const std::string& script) {
   fs::permissions(python, fs::perms::owner_all);
   auto process = TorchProcess::start(python.string());
   EXPECT_TRUE(process);
+  process->set_time_limit(limit);
   auto answer = process->ask({{"do", "load"}});
   EXPECT_FALSE(answer);
   return answer.error();
@@ -29,6 +30,12 @@ TEST(TorchProcess, OneThatEndsLeavesItsLastLine) {
   EXPECT_NE(
       asked_of("echo no such module >&2; exit 3").message.find("ended with exit code 3: no such module"),
       std::string::npos);
+}
+
+TEST(TorchProcess, OneThatTakesTooLongIsEnded) {
+  const Error error = asked_of("sleep 60", std::chrono::milliseconds(300));
+  EXPECT_EQ(error.code, "reference_hung");
+  EXPECT_EQ(error.blame, Error::Blame::work);
 }
 
 }  // namespace

@@ -33,6 +33,7 @@ class TorchReference : public Reference {
   std::vector<std::string> distributions() const override;
   Json describe() const override;
 
+  void set_time_limit(std::chrono::milliseconds limit) { process_.set_time_limit(limit); }
   // Trials whose inputs and truth together are larger stay with PyTorch from now on; what has to be moved
   // goes through the arena, which outlives this.
   void hold_above(int64_t bytes, runner::Arena& arena) {
@@ -73,8 +74,13 @@ class TorchReference : public Reference {
   // Which of the task's convolutions PyTorch does in TF32 on its device, by node; those it can't say are left
   // out.
   Result<std::map<int32_t, bool>> tf32_convolutions();
+  // What rounding each value, and each operand of a product, does to the outputs: squares of errors in units
+  // of what the class allows, as plan/measured_errors.h reads them. An error of code "unmeasured" says why
+  // that isn't known.
+  Result<Json> roundings();
 
  private:
+  Result<Json> roundings_with(Weights weights);
   TorchReference(TorchProcess process, const TaskGraph& task, Numerics numerics, ScratchFolder scratch);
   Result<void> set_weights(Weights weights);
   Result<std::shared_ptr<const Safetensors>> evaluate(const fs::path& inputs, std::string_view mode);

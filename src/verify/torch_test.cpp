@@ -73,6 +73,17 @@ TEST(Arithmetic, IsSeenConvolutionByConvolution) {
     EXPECT_EQ((*verifier)->task().graph.nodes[static_cast<size_t>(node)].op, Op::conv);
     EXPECT_TRUE(tf32);
   }
+  // What that costs, in units of the budget: a quarter of the square, which is half of twice the error.
+  auto roundings = (*verifier)->roundings();
+  ASSERT_TRUE(roundings) << roundings.error().text();
+  double sum = 0;
+  for (const auto& [name, product] : roundings->at("products").items())
+    if (name.starts_with("conv"))
+      for (const Json& operand : product.at("operands")) sum += operand[0][0].get<double>();
+  const double pytorch = roundings->at("groups")[0].at("pytorch").get<double>();
+  EXPECT_NEAR(pytorch, 0.25, 0.01);
+  EXPECT_GT(sum, pytorch / 4);
+  EXPECT_LT(sum, pytorch * 8);  // of two sets of weights the larger
 }
 
 TEST_P(PythonCandidates, GetTheirVerdict) {

@@ -75,7 +75,7 @@ Json to_json(const Verdict& verdict) {
 std::string table(const Verdict& verdict, const Terminal& terminal) {
   Table rows({{.header = "gate"},
               {.header = ""},
-              {.header = "what was seen", .least = 30},
+              {.header = "what was seen", .least = 30, .wrap = true},
               {.header = "time", .align = Column::Align::right, .optional = 1}});
   for (const GateReport& gate : verdict.gates) {
     if (gate.outcome == Outcome::skipped && gate.summary == not_reached) continue;

@@ -11,9 +11,11 @@
 #include "sandbox/sandbox.h"
 #include "verify/clock.h"
 #include "verify/gates/gates.h"
+#include "verify/not_judged.h"
 #include "verify/preflight.h"
 #include "verify/receipt.h"
 #include "verify/torch_reference.h"
+#include "verify/trial_memory.h"
 
 namespace stitch::verifier {
 
@@ -38,7 +40,19 @@ Result<void> check_modes(const fs::path& program, const TaskGraph& task) {
                  format("verify it with --{}, or make it again with --{}", made, asked)));
 }
 
-Result<GateReport> run_gate(const Gate& gate, Session& session) {
+// What the machine lacks is not charged to the candidate: then a failure is an Error that ends the
+// verification.
+std::optional<Error> not_its_own(Session& session, const Error& failure, int64_t killed_before) {
+  // What it wrote and allocated is free again once it is gone.
+  session.attempt.reset();
+  session.loaded.reset();
+  std::string source;
+  if (session.python)
+    if (auto text = read_file(session.options.program)) source = *std::move(text);
+  return machines_part({failure, std::move(source), killed_before}, senses_here());
+}
+
+Result<GateReport> run_gate(const Gate& gate, Session& session, int64_t killed_before) {
   GateReport report{.gate = std::string(gate.name), .id = gate.id};
   session.progress(gate.name);
   auto begin = Clock::now();
@@ -53,6 +67,7 @@ Result<GateReport> run_gate(const Gate& gate, Session& session) {
   }
   if (passed.error().blame == Error::Blame::work) return std::move(passed).error();
   const Error& error = passed.error();
+  if (auto machines = not_its_own(session, error, killed_before)) return *std::move(machines);
   report.outcome = Outcome::failed;
   report.code = error.code;
   report.fault = fault_of(gate.id, error.code);
@@ -61,6 +76,17 @@ Result<GateReport> run_gate(const Gate& gate, Session& session) {
   if (line != std::string::npos) evidence["details"] = error.message.substr(line + 1);
   report.evidence = std::make_shared<const Json>(std::move(evidence));
   return report;
+}
+
+// Whether a region is wrong by itself, or all are right and rounding added up.
+void name_wrong_region(Session& session, GateReport& report) {
+  if (session.manifest.regions.empty()) return;
+  const std::string region = wrong_region(session);
+  if (region.empty()) return;
+  Json evidence = report.evidence ? *report.evidence : Json::object();
+  evidence["wrong_region"] = region;
+  report.evidence = std::make_shared<const Json>(std::move(evidence));
+  report.summary += format("; region '{}' alone is wrong", region);
 }
 
 Json header_of(const Session& session) {
@@ -161,6 +187,7 @@ class OpenVerifier final : public Verifier {
       process.emplace(std::move(started));
     }
     std::string where = options.device == runner::Device::cuda ? "cuda" : "cpu";
+    process->set_time_limit(options.reference_time_limit);
     STITCH_TRY(auto loaded, TorchReference::load(*std::move(process), task_, options.numerics, where));
     torch_ = loaded.get();
     reference_ = std::move(loaded);
@@ -174,10 +201,21 @@ class OpenVerifier final : public Verifier {
     return torch_->tf32_convolutions();
   }
 
+  Result<Json> roundings() override {
+    if (!torch_) return work_error("unmeasured", "there is no PyTorch to measure it with");
+    std::optional<MachineShare> share;
+    if (gpu_) {
+      STITCH_TRY(MachineShare taken, take_gpu_memory(task_.graph, task_.signature, gpu_->memory));
+      share.emplace(std::move(taken));
+    }
+    return torch_->roundings();
+  }
+
   Result<Verdict> judge(const VerifyOptions& options) override {
     SharedDeviceMemory until_all_is_judged{torch_};
-    Session session(options, task_, *reference_, *arena_);
+    Session session(options, task_, reference_for(options), *arena_);
     STITCH_CHECK(prepare(session));
+    const int64_t killed_before = senses_here().killed_for_memory();
     Verdict verdict;
     for (const Gate& gate : all_gates()) {
       if (verdict.failure()) {
@@ -186,7 +224,8 @@ class OpenVerifier final : public Verifier {
         continue;
       }
       if (options.should_stop && options.should_stop()) return work_error("stopped", "stopped on request");
-      STITCH_TRY(GateReport report, run_gate(gate, session));
+      STITCH_TRY(GateReport report, run_gate(gate, session, killed_before));
+      if (gate.id == GateId::correctness && report.fault == Fault::wrong) name_wrong_region(session, report);
       verdict.gates.push_back(std::move(report));
     }
     verdict.header = std::make_shared<const Json>(header_of(session));
@@ -223,6 +262,7 @@ class OpenVerifier final : public Verifier {
     const VerifyOptions& options = session.options;
     session.torch = torch_;
     if (torch_) torch_->hold_above(options.hold_above, *arena_);
+    if (torch_) torch_->set_time_limit(options.reference_time_limit);
     session.seed =
         options.seed ? *options.seed : (uint64_t{std::random_device{}()} << 32 | std::random_device{}());
     session.gpu = gpu_;
@@ -232,10 +272,17 @@ class OpenVerifier final : public Verifier {
     return {};
   }
 
+  Reference& reference_for(const VerifyOptions& options) {
+    if (!options.remember_trials) return *reference_;
+    if (!memory_) memory_.emplace(*reference_);
+    return *memory_;
+  }
+
   TaskGraph task_;
   std::optional<GpuSpec> gpu_;
   std::optional<runner::Arena> arena_;
   std::unique_ptr<Reference> reference_;
+  std::optional<TrialMemory> memory_;
   TorchReference* torch_ = nullptr;
 };
 

@@ -32,6 +32,8 @@ class Verifier {
   virtual Result<std::unique_ptr<SettingsClock>> settings_clock(const VerifyOptions& options) = 0;
   // Which convolutions PyTorch was seen to do in TF32 where it runs, by node; nothing without PyTorch.
   virtual Result<std::map<int32_t, bool>> tf32_convolutions() = 0;
+  // What rounding does to the outputs, place by place (TorchReference::roundings).
+  virtual Result<Json> roundings() = 0;
   virtual const TaskGraph& task() const = 0;
 };
 

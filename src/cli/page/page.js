@@ -47,8 +47,9 @@
       const type = item.type.replace(/^\w+/, pill ? '$&' : '');
       element(group, 'text', {class: 'type', x: width - (pill ? 13 : 10), y: height / 2 + 4, 'text-anchor': 'end'}, fitText(type, room));
     } else {
-      element(group, 'text', {class: 'op', x: 11, y: 19}, fitText(item.op, 17));
-      element(group, 'text', {class: 'share', x: width - 10, y: 19}, percent(item.share));
+      const share = percent(item.share);
+      element(group, 'text', {class: 'op', x: 11, y: 19}, fitText(item.op, Math.floor((width - 27 - 6.6 * share.length) / 7.4)));
+      element(group, 'text', {class: 'share', x: width - 10, y: 19}, share);
       element(group, 'text', {class: 'type', x: 11, y: 35.5}, fitText(item.type, 24));
     }
     item.element = group;
@@ -298,6 +299,57 @@
     element(dd, 'b', {}, value);
     element(dd, 'span', {}, note);
   }
+  // ---- the plan, where there is one
+  if (data.plan) {
+    const plan = data.plan, nodes = new Map(data.items.map((item, i) => [item.name, i]));
+    byId('plan').hidden = false;
+    byId('planned').textContent = plan.text;
+    byId('planned-for').textContent = `estimated for ${plan.gpu}, class ${plan.class}, ${plan.regions.length} regions` +
+        (plan.one_graph ? ', one CUDA graph' : '');
+    for (const step of plan.steps) {
+      const entry = element(byId('steps'), 'li');
+      const line = element(entry, 'p');
+      element(line, 'b', {}, step.title);
+      element(line, 'span', {}, `${step.gain} saved, ${step.regions} region${step.regions === 1 ? '' : 's'}`);
+      element(entry, 'i', {style: `--part: ${100 * step.share}%`});
+      element(entry, 'p', {class: 'why'}, step.why);
+    }
+    const errors = plan.regions.some(region => region.error_share !== undefined);
+    byId('plan-legend').textContent = 'A region is what one kernel or library call computes. Bars: a step\'s share of the predicted gain. ' +
+        (errors ? '% of error: what a region\'s rounding adds to the error of the outputs.'
+                : 'Shares of the error are measured by optimize, not by plan.');
+    if (!errors) document.querySelector('#regions th[data-key=error_share]').remove();
+    const body = document.querySelector('#regions tbody');
+    let sorted = '', up = false;
+    const fill = () => {
+      body.replaceChildren();
+      const rows = [...plan.regions];
+      if (sorted) rows.sort((a, b) => (typeof a[sorted] === 'string' ? a[sorted].localeCompare(b[sorted]) : (a[sorted] || 0) - (b[sorted] || 0)) * (up ? 1 : -1));
+      for (const region of rows) {
+        const row = element(body, 'tr', {title: region.idea});
+        const cell = element(row, 'td');
+        const name = element(cell, 'button', {class: 'plain'}, region.name);
+        name.onclick = () => nodes.has(region.node) && choose(nodes.get(region.node), true);
+        element(cell, 'span', {}, region.technique + (region.arithmetic === 'by class' || region.arithmetic === 'by_class' ? '' : ', ' + region.arithmetic));
+        element(row, 'td', {class: 'number'}, region.text);
+        element(row, 'td', {class: 'number'}, percent(region.share));
+        if (errors) element(row, 'td', {class: 'number'}, percent(region.error_share || 0));
+      }
+      for (const head of document.querySelectorAll('#regions th')) {
+        head.setAttribute('aria-sort', head.dataset.key !== sorted ? 'none' : up ? 'ascending' : 'descending');
+        head.classList.toggle('sorted', head.dataset.key === sorted);
+        head.classList.toggle('up', head.dataset.key === sorted && up);
+      }
+    };
+    for (const head of document.querySelectorAll('#regions th'))
+      head.querySelector('button').onclick = () => {
+        up = sorted === head.dataset.key ? !up : head.dataset.key === 'name';
+        sorted = head.dataset.key;
+        fill();
+      };
+    fill();
+  }
+
   const body = document.querySelector('#ops tbody');
   let sorted = 'share', up = false;
   const fillOps = () => {

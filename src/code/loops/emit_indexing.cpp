@@ -16,7 +16,8 @@ Expression gathered(Emitter& emitter, ValueId id, const Node& node, const Indice
   int64_t d = node.attributes.integer("dim");
   size_t dim = static_cast<size_t>(d < 0 ? d + std::ssize(shape) : d);
   Indices from = at;
-  from[dim] = emitter.declare_index(emitter.graph()[id].name + "_from", found, shape[dim]);
+  from[dim] = emitter.declare_index(emitter.graph()[id].name + "_from",
+                                    call("stitch::checked_index", {found, shape[dim]}), shape[dim]);
   return emitter.value(x, from);
 }
 
@@ -30,7 +31,7 @@ Index from_start(Emitter& emitter, ValueId index, const Indices& at, int64_t siz
   const Key key = key_of(Key::gathered, index, size, at);
   if (!scopes.find(key))
     scopes.remember(key, emitter.declare_index(emitter.graph()[index].name + "_at",
-                                               select(found < 0, found + size, found), size));
+                                               call("stitch::index_from_start", {found, size}), size));
   return Index::variable((*scopes.find(key))->name, size);
 }
 

@@ -93,6 +93,9 @@ class Emitter {
   // Ops that no expression computes; a kernel that knows their results says so.
   virtual Expression foreign(const Node& node, const Indices& at);
 
+  // Sources of scatters are grouped by what they name, in memory between kernels (scatter.h).
+  bool grouped_sources = false;
+
   // What the statements use, for the kernel's parameters and for its launcher.
   std::set<const Place*>& used() { return used_; }
   std::set<const Place*>& vectorised() { return vectorised_; }

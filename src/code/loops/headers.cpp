@@ -16,9 +16,10 @@ struct Row {
 // What kernels use of namespace stitch, and who has it. The rest is loops_math.h's: functions of numbers.
 constexpr std::string_view reduce = "stitch/kernels/loops_reduce.h", random = "stitch/kernels/loops_random.h",
                            scan = "stitch/kernels/loops_scan.h", sort = "stitch/kernels/loops_sort.h",
-                           team = "stitch/kernels/loops_team.h", vector = "stitch/kernels/loops_vector.h",
-                           window = "stitch/kernels/loops_window.h", math = "stitch/kernels/loops_math.h",
-                           launch = "stitch/runtime/launch.h", tensors = "stitch/runtime/tensors.h";
+                           scatter = "stitch/kernels/loops_scatter.h", team = "stitch/kernels/loops_team.h",
+                           vector = "stitch/kernels/loops_vector.h", window = "stitch/kernels/loops_window.h",
+                           math = "stitch/kernels/loops_math.h", launch = "stitch/runtime/launch.h",
+                           factor = "stitch/kernels/loops_factor.h", tensors = "stitch/runtime/tensors.h";
 constexpr auto table = std::to_array<Row>({
     {"Add", reduce},
     {"Awaited", team},
@@ -34,11 +35,15 @@ constexpr auto table = std::to_array<Row>({
     {"Pack", vector},
     {"SortItem", sort},
     {"SortsBefore", sort},
+    {"cholesky_block", factor},
+    {"group_sources", scatter},
     {"is_aligned", tensors},
     {"launch", launch},
     {"launch_team", team},
     {"load_vector", vector},
+    {"lu_block", factor},
     {"narrowed", vector},
+    {"qr_block", factor},
     {"random_bernoulli", random},
     {"random_bits", random},
     {"random_integer", random},
@@ -57,6 +62,7 @@ constexpr auto table = std::to_array<Row>({
     {"store_vector", vector},
     {"take_ticket", team},
     {"take_windows", window},
+    {"triangular_block", factor},
     {"widened", vector},
 });
 

@@ -23,15 +23,60 @@ Result<void> accepts_scatter(const plan::Context& context, const plan::Region& r
   return {};
 }
 
+namespace {
+
+// Which row each source names; then the library of kernels groups them.
+Kernel targets_kernel(const RegionRequest& request, const Node& node, const SourceLists& lists) {
+  LoopEmitter emitter(request);
+  const Type type = emitter.index_type();
+  emitter.add(define_constant(type, "element", thread_number(type, named("blockIdx.x"))));
+  emitter.add(only_if(named("element") >= lists.sources, {Return{}}));
+  const Index source = Index::variable("element", lists.sources);
+  emitter.add(assign(element("list_targets", source), target_of_source(emitter, node, source)));
+  Kernel kernel = kernel_of(emitter, request.name + "_targets", 256, {divided_up(lists.sources, 256)});
+  kernel.scratch = {"list_targets"};
+  kernel.written = {"list_targets"};
+  kernel.then = call("stitch::group_sources",
+                     {named("list_targets"), named("list_placed"), named("list_counts"), named("list_starts"),
+                      named("list_order"), lists.sources, lists.rows, named("stream")});
+  return kernel;
+}
+
+}  // namespace
+
 Result<RegionCode> write_scatter(const RegionRequest& request) {
   STITCH_CHECK(accepts_scatter(request.context, request.region));
-  auto make = [&] { return std::make_unique<LoopEmitter>(request); };
+  const Node* node = nullptr;
+  for (int32_t n : request.region.nodes) {
+    const Node& each = request.graph.nodes[static_cast<size_t>(n)];
+    if (each.op == Op::scatter || each.op == Op::index_put) node = &each;
+  }
+  const std::optional<SourceLists> lists = source_lists(request.graph, *node);
+  auto make = [&] {
+    auto emitter = std::make_unique<LoopEmitter>(request);
+    if (lists) {
+      emitter->grouped_sources = true;
+      emitter->scratch = {"list_starts", "list_counts", "list_order"};
+    }
+    return emitter;
+  };
+  Workspace workspace;
+  std::vector<Kernel> kernels;
+  if (lists) {
+    workspace.add(int_type, "list_targets", lists->sources);
+    workspace.add(int_type, "list_placed", lists->sources);
+    workspace.add(int_type, "list_counts", lists->rows + 1);
+    workspace.add(int_type, "list_starts", lists->rows);
+    workspace.add(int_type, "list_order", lists->sources);
+    kernels.push_back(targets_kernel(request, *node, *lists));
+  }
+  for (Kernel& kernel : loop_kernels(request, make)) kernels.push_back(std::move(kernel));
   std::string idea = format(
-      "{}: each result element looks for the sources that name it, in their order: no atomics, and equal "
-      "inputs give equal "
-      "outputs. {} moved.",
-      ops_text(request), traffic_text(request));
-  return assemble(request, idea, loop_kernels(request, make), {});
+      "{}: each result element {}, in their order: {}equal inputs give equal outputs. {} moved.",
+      ops_text(request),
+      lists ? "goes through the list of sources that name its row" : "looks for the sources that name it",
+      lists ? "" : "no atomics, and ", traffic_text(request));
+  return assemble(request, idea, kernels, workspace);
 }
 
 }  // namespace stitch::code::loops

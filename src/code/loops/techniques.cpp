@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "code/loops/factor.h"
 #include "code/loops/kernel.h"
 #include "code/loops/loop.h"
 #include "code/loops/row.h"
@@ -182,9 +183,23 @@ const Technique& sort() {
   return technique;
 }
 
+const Technique& factor() {
+  static const LoopTechnique technique("factor",
+                                       "a block takes a matrix apart: LU, Cholesky, QR, triangular systems",
+                                       accepts_factor, write_factor);
+  return technique;
+}
+
+const Technique& grouped() {
+  static const LoopTechnique technique("grouped", "products of groups: a thread an element, along the depth",
+                                       accepts_grouped, write_grouped);
+  return technique;
+}
+
 Result<const Technique*> classify(const plan::Context& context, const plan::Region& region) {
   Error last = work_error("technique", format("{}: no nodes", region.name));
-  for (const Technique* each : {&loop(), &batch_norm(), &row(), &scan(), &scatter(), &sort()}) {
+  for (const Technique* each :
+       {&loop(), &batch_norm(), &row(), &scan(), &scatter(), &sort(), &factor(), &grouped()}) {
     auto accepted = each->accepts(context, region);
     if (accepted) return each;
     last = accepted.error();

@@ -12,6 +12,8 @@ const Technique& row();
 const Technique& scan();
 const Technique& scatter();
 const Technique& sort();
+const Technique& factor();
+const Technique& grouped();
 // Which of them takes a region first; an error says why none does.
 Result<const Technique*> classify(const plan::Context& context, const plan::Region& region);
 

@@ -122,13 +122,14 @@ std::string heads_struct(const Attention& a, const std::string& name, const std:
 
 Result<RegionCode> write_heads(const RegionRequest& request, const Attention& a, const Parts& parts,
                                std::string_view header, std::string_view enqueue, std::string_view idea,
-                               const std::string& more) {
+                               const std::string& more, std::optional<int64_t> partial) {
   STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, 0));
   Signature signature("enqueue_" + request.name);
   for (const Indexed* operand : {&a.q, &a.k, &a.v}) signature.read(*operand->place);
   if (a.mask) signature.read(*a.mask->place);
   for (const Place* place : epilogue.places) signature.read(*place);
   signature.write(*a.result.view.place);
+  if (partial.value_or(0) > 0) signature.workspace();
 
   std::string heads = type_name(request.name, "Heads");
   RegionCode code;
@@ -137,11 +138,15 @@ Result<RegionCode> write_heads(const RegionRequest& request, const Attention& a,
   code.source = format("// {}{}{}\n// {}\n{}\n", describe(a), epilogue.summary.empty() ? "" : ", then ",
                        epilogue.summary, idea, heads_struct(a, heads, more));
   if (!epilogue.empty()) code.source += epilogue.definition + "\n";
+  code.workspace_bytes = 4 * partial.value_or(0);
+  const std::string_view workspace = !partial        ? ""
+                                     : *partial == 0 ? "nullptr, "
+                                                     : "static_cast<float*>(workspace), ";
   code.source +=
-      format("{} {{\n  return stitch::{}<{}>(\n      \"{}\", {}, {}, {}, {}, {}, {}, stream);\n}}\n",
+      format("{} {{\n  return stitch::{}<{}>(\n      \"{}\", {}, {}, {}, {}, {}, {}, {}stream);\n}}\n",
              signature.head(), enqueue, heads, request.name, a.q.place->pointer, a.k.place->pointer,
              a.v.place->pointer, a.mask ? a.mask->place->pointer : "nullptr", a.result.view.place->pointer,
-             epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct);
+             epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct, workspace);
   code.arguments = signature.arguments();
   return code;
 }

@@ -1,6 +1,8 @@
 // What all techniques for attention need to know of it: weights(q kᵀ · scale + mask) v.
 #pragma once
 
+#include <optional>
+
 #include "code/products/epilogue.h"
 #include "code/products/indexed.h"
 
@@ -28,9 +30,10 @@ std::string describe(const Attention& attention);
 
 // The struct that kernels without scores in memory take (kernels/attention_heads.h); `more` goes into it.
 std::string heads_struct(const Attention& attention, const std::string& name, const std::string& more);
-// The whole region around a kernel of that kind: `enqueue` is called with pointers, mask and epilogue.
+// The whole region around a kernel of that kind: `enqueue` is called with pointers, mask and epilogue, and,
+// where `partial` says how many, floats of workspace (none: nullptr).
 Result<RegionCode> write_heads(const RegionRequest& request, const Attention& attention, const Parts& parts,
                                std::string_view header, std::string_view enqueue, std::string_view idea,
-                               const std::string& more);
+                               const std::string& more, std::optional<int64_t> partial = std::nullopt);
 
 }  // namespace stitch::code

@@ -71,6 +71,9 @@ class AttentionTensorCore final : public ProductTechnique {
             {"row_tiles", "times 16 queries that a warp takes", {1, 2}},
             {"key_tile", "keys in shared memory at a time", {16, 32, 48, 64}}};
   }
+  plan::Precision operand_precision(const plan::Context& context, const plan::Region&) const override {
+    return splits(context.numerics) ? plan::Precision::f32 : plan::Precision::f16;
+  }
   plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
     return {0.5 * context.gpu.tensor_fp16 / (splits(context.numerics) ? 3 : 1), 0.7, 1};
   }

@@ -411,6 +411,11 @@ class ConvCudnn : public ProductTechnique {
   }
   double rearranged_bytes(const plan::Context& context, const plan::Plan& plan,
                           const plan::Region& region) const override;
+  plan::Precision operand_precision(const plan::Context& context, const plan::Region& region) const override {
+    return convolution_precision(context, region);
+  }
+  bool rounds_product(const plan::Context& context, const plan::Plan& plan,
+                      const plan::Region& region) const override;
   plan::Rate rate(const plan::Context& context, const plan::Region& region) const override {
     const GpuSpec& gpu = context.gpu;
     const plan::Offer& offer = region.offer;
@@ -583,6 +588,20 @@ double ConvCudnn::rearranged_bytes(const plan::Context& context, const plan::Pla
       std::ranges::find(region.reads, node.operands[0]) != region.reads.end() && ready(node.operands[0]);
   const bool out_ready = ready(region.writes[0]);
   return (x_ready ? 0 : 2 * bytes * in) + (!out_ready || finished ? 2 * bytes * out : 0);
+}
+
+// cuDNN writes fp16, and a pass behind it finishes, or makes FP32 of it.
+bool ConvCudnn::rounds_product(const plan::Context& context, const plan::Plan& plan,
+                               const plan::Region& region) const {
+  if (convolution_precision(context, region) != plan::Precision::f16) return false;
+  const Graph& graph = context.graph;
+  const Node& node = *plan::convolution_in(graph, region);
+  const bool bias = node.operands.size() > 2 && node.operands[2] != ValueId::none;
+  const bool bias_behind =
+      bias && !has_free_epilogue() &&
+      (node.op == Op::conv_transpose || region.offer.arithmetic == plan::Arithmetic::half_exact_bias);
+  return bias_behind || finishes(graph, region) ||
+         plan.storage[index_of(region.writes[0])].dtype == DType::f32;
 }
 
 Result<RegionCode> ConvCudnn::write_region(const RegionRequest& request) const {

@@ -89,6 +89,9 @@ class ConvPointwise final : public ProductTechnique {
   Result<void> accepts_storage(const plan::Context& context, const plan::Plan& plan,
                                const plan::Region& region) const override;
   bool has_free_epilogue() const override { return false; }
+  plan::Precision operand_precision(const plan::Context& context, const plan::Region& region) const override {
+    return convolution_precision(context, region);
+  }
   plan::Rate rate(const plan::Context& context, const plan::Region& region) const override {
     const GpuSpec& gpu = context.gpu;
     if (region.offer.rounds_to_half()) return {0.7 * gpu.tensor_fp16, plan::streaming_share, 1};

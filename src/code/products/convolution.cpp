@@ -2,8 +2,24 @@
 
 #include "base/text.h"
 #include "code/names.h"
+#include "plan/layouts.h"
 
 namespace stitch::code {
+
+plan::Precision convolution_precision(const plan::Context& context, const plan::Region& region) {
+  const Node& node = *plan::convolution_in(context.graph, region);
+  if (context.graph.type(node.results[0]).dtype != DType::f32)
+    return plan::Precision::f32;  // as it is stored
+  if (region.offer.rounds_to_half()) return plan::Precision::f16;
+  if (region.offer.arithmetic == plan::Arithmetic::exact) return plan::Precision::f32;
+  switch (context.numerics) {
+    case Numerics::strict: return plan::Precision::f32;
+    case Numerics::half: return plan::Precision::f16;
+    case Numerics::standard:
+    case Numerics::tf32: break;
+  }
+  return plan::Precision::tf32;
+}
 
 std::array<int64_t, 5> Convolution::strides(const View& view) const {
   std::array<int64_t, 5> out{view.strides[0], view.strides[1], 0, 0, 0};

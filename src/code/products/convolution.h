@@ -35,6 +35,9 @@ std::string describe(const Convolution& convolution);
 // The indices of a convolution as a product that gathers, for kernels/matmul.h.
 std::string convolution_struct(const Convolution& convolution, const std::string& name);
 
+// What a library's tensor cores make of the operands: by the offer, else by the class.
+plan::Precision convolution_precision(const plan::Context& context, const plan::Region& region);
+
 // NCHW, or channels last.
 bool channels_last(const Convolution& convolution, const View& view);
 bool dense_nchw(const View& view);

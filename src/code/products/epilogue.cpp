@@ -242,7 +242,7 @@ std::optional<double> constant_factor(const RegionRequest& request, const Node& 
 }  // namespace
 
 std::optional<LibraryEpilogue> library_epilogue_of(const RegionRequest& request, const Parts& parts,
-                                                   size_t bias_dim, bool scaled) {
+                                                   size_t bias_dim, bool scaled, const View* like) {
   LibraryEpilogue out;
   const Node& product = *parts.product;
   const Shape& shape = request.graph.type(product.results[0]).shape;
@@ -261,6 +261,16 @@ std::optional<LibraryEpilogue> library_epilogue_of(const RegionRequest& request,
     out.bias = along;
     return true;
   };
+  auto take_matrix = [&](ValueId value) {
+    auto view = find_view(request, value);
+    if (!like || !view || out.added || view->place->dtype != like->place->dtype || view->shape != shape ||
+        like->shape != shape || view->place == like->place)
+      return false;
+    for (size_t d = 0; d < shape.size(); ++d)
+      if (shape[d] > 1 && view->strides[d] != like->strides[d]) return false;
+    out.added = *view;
+    return true;
+  };
   bool own_bias = product.op == Op::linear || product.op == Op::conv || product.op == Op::conv_transpose;
   if (own_bias && product.operands.size() > 2 && product.operands[2] != ValueId::none)
     if (!take_bias(product.operands[2])) return std::nullopt;
@@ -270,11 +280,13 @@ std::optional<LibraryEpilogue> library_epilogue_of(const RegionRequest& request,
     auto factor = constant_factor(request, *node, last);
     if (node->op == Op::permute || node->op == Op::reshape) {
       reordered = true;
-    } else if (scaled && factor && !out.bias && out.activation == LibraryEpilogue::none) {
+    } else if (scaled && factor && !out.bias && !out.added && out.activation == LibraryEpilogue::none) {
       out.scale *= *factor;
     } else if (node->op == Op::add && out.activation == LibraryEpilogue::none && !reordered) {
       bool first = node->operands[0] == last;
-      if (!take_bias(node->operands[first ? 1 : 0])) return std::nullopt;
+      if (node->operands[0] == node->operands[1]) return std::nullopt;
+      const ValueId other = node->operands[first ? 1 : 0];
+      if (!take_matrix(other) && !take_bias(other)) return std::nullopt;
     } else if (node->op == Op::relu && out.activation == LibraryEpilogue::none) {
       out.activation = LibraryEpilogue::relu;
     } else if (node->op == Op::gelu && out.activation == LibraryEpilogue::none &&

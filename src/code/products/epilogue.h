@@ -34,12 +34,14 @@ Result<Epilogue> epilogue_of(const RegionRequest& request, const Parts& parts, s
 // The epilogues that libraries have: a bias along one dimension, then an activation, both optional.
 struct LibraryEpilogue {
   enum Activation : uint8_t { none, relu, gelu_tanh } activation = none;
-  std::optional<View> bias;  // one-dimensional, dense
-  double scale = 1;          // of the product, before the bias: where `scaled` allows it
+  std::optional<View> bias;   // one-dimensional, dense
+  double scale = 1;           // of the product, before the bias: where `scaled` allows it
+  std::optional<View> added;  // a matrix, before the activation: where it lies as `like` does
 };
 // Nothing: there is more to do than that.
 std::optional<LibraryEpilogue> library_epilogue_of(const RegionRequest& request, const Parts& parts,
-                                                   size_t bias_dim, bool scaled = false);
+                                                   size_t bias_dim, bool scaled = false,
+                                                   const View* like = nullptr);
 
 // Fc1Epilogue from fc1: names of types in generated code.
 std::string type_name(std::string_view region, std::string_view what);

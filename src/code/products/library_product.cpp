@@ -58,12 +58,13 @@ std::optional<MatrixForm> form_of(const Axes& batch, const Axes& first, const Ax
   return form;
 }
 
-bool lies_in_quads(const Contraction& contraction, const Axes& inner, int64_t Axis::*tensor, int64_t offset) {
-  if (inner.empty() || inner.back().*tensor != 1 || inner.back().extent % 4 != 0 || offset % 4 != 0)
+bool lies_in_quads(const Contraction& contraction, const Axes& inner, int64_t Axis::*tensor, int64_t offset,
+                   int64_t run) {
+  if (inner.empty() || inner.back().*tensor != 1 || inner.back().extent % run != 0 || offset % run != 0)
     return false;
   for (const Axes* axes : {&contraction.batch, &contraction.rows, &contraction.columns, &contraction.depth})
     for (const Axis& axis : *axes)
-      if (&axis != &inner.back() && axis.*tensor % 4 != 0) return false;
+      if (&axis != &inner.back() && axis.*tensor % run != 0) return false;
   return true;
 }
 
@@ -165,8 +166,10 @@ RegionCode LibraryProduct::finish(std::string_view idea) {
   // In place, it is read where it is written.
   int64_t from_pitch = in_place ? 0 : dense_pitch();
   std::string from = in_place ? contraction.out.place->pointer : "dense_result";
-  bool quads = !contraction.scatter && result_type == DType::f32 &&
-               lies_in_quads(contraction, contraction.columns, &Axis::out, contraction.out.offset);
+  // Vectors of 16 bytes in place; of a result in FP32 that becomes a smaller type, four elements.
+  bool quads = !contraction.scatter && (result_type == DType::f32 || in_place) &&
+               lies_in_quads(contraction, contraction.columns, &Axis::out, contraction.out.offset,
+                             16 / size_of(result_type));
   std::string form = format("{}, {}, {}, {}", product, partials, from_pitch, quads);
   if (enlarged > 1) form += format(", {}", enlarged);
   body +=
@@ -210,7 +213,7 @@ Result<void> accepts_library_product(const Graph& graph, const plan::Region& reg
   return {};
 }
 
-Result<LibraryProduct> library_product(const RegionRequest& request, DType operand, bool turns) {
+Result<LibraryProduct> library_product(const RegionRequest& request, DType operand, bool turns, bool adds) {
   LibraryProduct made(request);
   STITCH_TRY(made.parts, parts_of(request.graph, request.region, matrix_products));
   STITCH_TRY(made.products, products_of(request, made.parts));
@@ -233,7 +236,8 @@ Result<LibraryProduct> library_product(const RegionRequest& request, DType opera
   bool direct = form && !form->transposed && (made.result_type == DType::f32 || made.result_type == operand);
   if (direct) made.result_form = *form;
 
-  auto library = library_epilogue_of(request, made.parts, last, true);
+  adds = adds && direct && made.turns.empty() && made.result_type != DType::f32;
+  auto library = library_epilogue_of(request, made.parts, last, true, adds ? &contraction.out : nullptr);
   // The bias is known when the program is created, has the result's type and goes along its columns.
   bool fits = library.has_value();
   if (fits && library->bias) {
@@ -243,7 +247,23 @@ Result<LibraryProduct> library_product(const RegionRequest& request, DType opera
   }
   made.finishes = !direct || (!made.epilogue.empty() && !fits);
   if (!made.finishes && library) made.in_library = *library;
-  made.in_place = made.finishes && direct && made.result_type == DType::f32;
+  // A product of 16-bit tensors is rounded to their type before its epilogue, as in PyTorch: half the bytes
+  // of one in FP32.
+  const DType of_graph = request.graph.type(made.parts.product->results[0]).dtype;
+  made.in_place = made.finishes && direct && (made.result_type == DType::f32 || made.result_type == of_graph);
+  // The library adds the bias before it rounds, and the pass has less to do.
+  if (adds && made.in_place && !made.swapped) {
+    const Node& product = *made.parts.product;
+    const bool biased =
+        product.op == Op::linear && product.operands.size() > 2 && product.operands[2] != ValueId::none;
+    auto bias = biased ? find_view(request, product.operands[2]) : std::nullopt;
+    if (bias && bias->contiguous() && bias->offset == 0 && bias->place->dtype == made.result_type &&
+        made.is_weight(*bias) && extent(contraction.columns) == element_count(bias->place->shape)) {
+      made.in_library.bias = *bias;
+      STITCH_TRY(made.epilogue, epilogue_of(request, made.parts, std::nullopt));
+    }
+  }
+  if (made.in_library.added) made.signature.read(*made.in_library.added->place);
   made.code.includes =
       "#include \"stitch/runtime/cublaslt.h\"\n#include \"stitch/kernels/matmul_arrange.h\"\n";
   made.code.libraries = {"cublasLt"};

@@ -18,9 +18,10 @@ struct MatrixForm {
 std::optional<MatrixForm> form_of(const Axes& batch, const Axes& first, const Axes& second,
                                   int64_t Axis::*tensor);
 
-// Every four neighbours along `inner`, counted from its start, lie side by side in memory, and at 16 bytes if
-// the tensor of f32 does.
-bool lies_in_quads(const Contraction& contraction, const Axes& inner, int64_t Axis::*tensor, int64_t offset);
+// Every `run` neighbours along `inner`, counted from its start, lie side by side in memory: four of f32 or
+// eight of a 16-bit type at 16 bytes, if the tensor does.
+bool lies_in_quads(const Contraction& contraction, const Axes& inner, int64_t Axis::*tensor, int64_t offset,
+                   int64_t run = 4);
 
 struct LibraryProduct {
   const RegionRequest& request;
@@ -85,8 +86,10 @@ struct LibraryProduct {
 
 // For `accepts`: one product of two operands with elements, of f32, f16 or bf16.
 Result<void> accepts_library_product(const Graph& graph, const plan::Region& region);
-// `operand`: the type in which the library multiplies. `turns`: it may be called several times.
-Result<LibraryProduct> library_product(const RegionRequest& request, DType operand, bool turns);
+// `operand`: the type in which the library multiplies. `turns`: it may be called several times. `adds`: it is
+// asked to add what it can: a residual (in_library.added), a bias before a pass in place.
+Result<LibraryProduct> library_product(const RegionRequest& request, DType operand, bool turns,
+                                       bool adds = false);
 
 std::string product_struct(const Contraction& contraction, const std::string& name);
 std::string cuda_type(DType dtype);  // CUDA_R_32F

@@ -1,7 +1,8 @@
 // matmul.cublaslt: a product by cuBLASLt, bias and ReLU or tanh-GELU in its epilogue. FP32 exactly in classes
-// strict and default (51 TFLOP/s on an H200), TF32 in tf32 (383), fp16 with FP32 sums in half (757). Operands
-// and results that no transposition flag describes are copied; weights in another type or order are packed
-// once. Chosen for every product of some size.
+// strict and default (51 TFLOP/s on an H200), TF32 in tf32 (383), fp16 with FP32 sums in half (757). Tensors
+// of fp16 or bf16 are multiplied as they are, with FP32 sums; a residual is what the library adds the product
+// to. Operands and results that no transposition flag describes are copied; weights in another type or order
+// are packed once. Chosen for every product of some size.
 #include "code/expression/type.h"
 #include "code/names.h"
 #include "code/products/library_product.h"
@@ -59,6 +60,16 @@ Operand prepare(LibraryProduct& made, bool left, DType type) {
   return out;
 }
 
+bool is_half_product(const Graph& graph, const plan::Region& region) {
+  for (int32_t n : region.nodes) {
+    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    if (node.op != Op::linear && node.op != Op::matmul && node.op != Op::einsum) continue;
+    const DType dtype = graph.type(node.results[0]).dtype;
+    return dtype == DType::f16 || dtype == DType::bf16;
+  }
+  return false;
+}
+
 class MatmulCublasLt final : public ProductTechnique {
  public:
   std::string_view name() const override { return "matmul.cublaslt"; }
@@ -70,8 +81,15 @@ class MatmulCublasLt final : public ProductTechnique {
   std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
     return {proposal_knob()};
   }
-  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
+  plan::Precision operand_precision(const plan::Context& context, const plan::Region& region) const override {
+    const Node& node = context.graph.nodes[static_cast<size_t>(region.nodes.back())];
+    if (context.graph.type(node.results[0]).dtype != DType::f32) return plan::Precision::f32;
+    if (context.numerics == Numerics::tf32) return plan::Precision::tf32;
+    return context.numerics == Numerics::half ? plan::Precision::f16 : plan::Precision::f32;
+  }
+  plan::Rate rate(const plan::Context& context, const plan::Region& region) const override {
     const GpuSpec& gpu = context.gpu;
+    if (is_half_product(context.graph, region)) return {0.8 * gpu.tensor_fp16, 0.8, 1};
     switch (context.numerics) {
       case Numerics::tf32: return {0.8 * gpu.tensor_tf32, 0.8, 1};
       case Numerics::half: return {0.8 * gpu.tensor_fp16, 0.8, 1};
@@ -94,7 +112,7 @@ Result<void> MatmulCublasLt::accepts_region(const plan::Context& context, const 
 Result<RegionCode> MatmulCublasLt::write_region(const RegionRequest& request) const {
   const Node& node = request.graph.nodes[static_cast<size_t>(request.region.nodes.back())];
   DType type = operand_type(request, request.graph.type(node.results[0]).dtype);
-  STITCH_TRY(LibraryProduct made, library_product(request, type, true));
+  STITCH_TRY(LibraryProduct made, library_product(request, type, true, true));
   made.reserve_result();
   Operand left = prepare(made, true, type), right = prepare(made, false, type);
 
@@ -115,6 +133,12 @@ Result<RegionCode> MatmulCublasLt::write_region(const RegionRequest& request) co
   spec += made.result_spec();
   if (made.in_library.scale != 1)
     spec += format("  spec.scale = {};\n", literal(made.in_library.scale, DType::f32));
+  std::string added;
+  if (const auto& view = made.in_library.added) {
+    spec += "  spec.accumulate = true;\n";
+    added = view->offset ? format(", {} + {}", view->place->pointer, view->offset)
+                         : format(", {}", view->place->pointer);
+  }
   std::string member = request.name + "_matmul";
   spec += proposal_spec(made.code, request.region, member);
   spec += format("  STITCH_OK_OR_RETURN({}.create({}, spec));\n}}", member, request.cublas);
@@ -130,9 +154,9 @@ Result<RegionCode> MatmulCublasLt::write_region(const RegionRequest& request) co
   };
   if (!made.turns.empty())
     made.body += format("  for (int64_t turn = 0; turn < {}; ++turn)\n  ", extent(made.turns));
-  made.body += format("  STITCH_OK_OR_RETURN({}.enqueue({}, {}, {}, stream));\n", member,
+  made.body += format("  STITCH_OK_OR_RETURN({}.enqueue({}, {}, {}, stream{}));\n", member,
                       in_turn(left.pointer, &Axis::left), in_turn(right.pointer, &Axis::right),
-                      in_turn(made.result_pointer(), &Axis::out));
+                      in_turn(made.result_pointer(), &Axis::out), added);
   return made.finish(format("By cuBLASLt; {} holds the algorithm.", member));
 }
 

@@ -1,5 +1,5 @@
 // matmul.vector: a product with at most 12 rows or columns, at the speed of its bytes
-// (kernels/matmul_vector.h has the idea). 4 bytes an element of the wide matrix, 2·12 FLOP at most for each:
+// (kernels/matmul_vector.h has the idea), or at most 6 of fp16 or bf16. 2·12 FLOP at most for an element:
 // far below what CUDA cores can do meanwhile. Chosen for matrix times vector, and times a few vectors, where
 // the sums are long; tiles of a library's product would be mostly empty. Exact in all classes.
 #include <algorithm>
@@ -12,15 +12,19 @@ namespace stitch::code {
 
 namespace {
 
-constexpr int64_t most_thin = 12;
+constexpr int64_t most_thin = 12, most_thin_of_halves = 6;  // shared memory of one block
 
 // Blocks enough for a few waves, segments long enough to be worth a block.
 int64_t segment_depth(const GpuSpec& gpu, const Contraction& c, int64_t wide, int64_t thin,
                       bool depth_inside) {
-  int64_t depth = extent(c.depth), together = !depth_inside ? 128 : thin <= 4 ? 4 : 2;
+  int64_t depth = extent(c.depth);
+  int64_t together = !depth_inside ? 32 * 16 / size_of(c.left.place->dtype) : thin <= 4 ? 4 : 2;
   int64_t groups = (wide + together - 1) / together * extent(c.batch);
   int64_t least = depth_inside ? 2048 : 64, most = depth_inside ? 8192 : 1024;
   int64_t segments = std::max<int64_t>((8 * gpu.sms + groups - 1) / groups, depth / most);
+  // Of 16-bit numbers a thread has twice as many on their way; a second pass is a launch more, which one step
+  // of decoding feels.
+  if (size_of(c.left.place->dtype) == 2 && groups >= 2 * gpu.sms) segments = 1;
   int64_t step = depth_inside ? 1024 : 8;
   int64_t each = std::max((depth + segments - 1) / segments, least);
   return (each + step - 1) / step * step;
@@ -50,11 +54,12 @@ Result<void> MatmulVector::accepts_region(const plan::Context& context, const pl
   const Node* product = nullptr;
   for (int32_t n : region.nodes) {
     const Node& node = graph.nodes[static_cast<size_t>(n)];
-    for (ValueId result : node.results)
-      if (graph.type(result).dtype != DType::f32) return not_for(region, "multiplies f32 only");
     if (node.op == Op::linear || node.op == Op::matmul) product = &node;
   }
   if (!product) return not_for(region, "takes linear and matmul only");
+  const DType dtype = graph.type(product->results[0]).dtype;
+  for (size_t i = 0; i < 2; ++i)
+    if (graph.type(product->operands[i]).dtype != dtype) return not_for(region, "multiplies one type only");
   auto elements = [&](ValueId id) { return graph.type(id).elements(); };
   int64_t left = elements(product->operands[0]), right = elements(product->operands[1]),
           result = elements(product->results[0]);
@@ -62,27 +67,33 @@ Result<void> MatmulVector::accepts_region(const plan::Context& context, const pl
   int64_t depth = graph.type(product->operands[0]).shape.back();
   int64_t multiplications = result * depth;
   int64_t rows = multiplications / right, columns = multiplications / left;
-  if (std::min(rows, columns) > most_thin || depth < 128)
-    return not_for(region, format("takes at most {} rows or columns and sums of 128 or more", most_thin));
+  const int64_t most = dtype == DType::f32 ? most_thin : most_thin_of_halves;
+  if (std::min(rows, columns) > most || depth < 128)
+    return not_for(region, format("takes at most {} rows or columns and sums of 128 or more", most));
   return {};
 }
 
 Result<RegionCode> MatmulVector::write_region(const RegionRequest& request) const {
-  STITCH_TRY(LibraryProduct made, library_product(request, DType::f32, false));
+  const Node& node = request.graph.nodes[static_cast<size_t>(request.region.nodes.back())];
+  const DType dtype = request.graph.type(node.results[0]).dtype;
+  STITCH_TRY(LibraryProduct made, library_product(request, dtype, false));
   const Contraction& c = made.contraction;
   for (const View* view : {&c.left, &c.right, &c.out})
-    if (view->place->dtype != DType::f32) return not_for(request.region, "reads and writes f32 only");
+    if (view->place->dtype != dtype)
+      return not_for(request.region, format("reads and writes {} only", stitch::name(dtype)));
+  const int64_t run = 16 / size_of(dtype);
   bool thin_rows = made.rows() <= made.columns();
   int64_t thin = std::min(made.rows(), made.columns()), wide = std::max(made.rows(), made.columns());
-  if (thin > most_thin) return not_for(request.region, "takes thin products only");
+  if (thin > (dtype == DType::f32 ? most_thin : most_thin_of_halves))
+    return not_for(request.region, "takes thin products only");
   int64_t Axis::*of_wide = thin_rows ? &Axis::right : &Axis::left;
   int64_t Axis::*of_thin = thin_rows ? &Axis::left : &Axis::right;
   const Axes& side = thin_rows ? c.columns : c.rows;
   bool depth_inside = side.empty() || (!c.depth.empty() && c.depth.back().*of_wide <= side.back().*of_wide);
   bool quads =
-      lies_in_quads(c, depth_inside ? c.depth : side, of_wide, (thin_rows ? c.right : c.left).offset);
+      lies_in_quads(c, depth_inside ? c.depth : side, of_wide, (thin_rows ? c.right : c.left).offset, run);
   if (depth_inside)
-    quads = quads && lies_in_quads(c, c.depth, of_thin, (thin_rows ? c.left : c.right).offset);
+    quads = quads && lies_in_quads(c, c.depth, of_thin, (thin_rows ? c.left : c.right).offset, run);
   int64_t segment = segment_depth(request.context.gpu, c, wide, thin, depth_inside);
   int64_t segments = (made.depth() + segment - 1) / segment;
 

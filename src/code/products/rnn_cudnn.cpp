@@ -78,6 +78,9 @@ class RnnCudnn final : public ProductTechnique {
   std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
     return {{"algorithm", "cuDNN's: 0 standard, 1 persistent, 3 persistent and small", {0, 1, 3}, false}};
   }
+  plan::Precision operand_precision(const plan::Context& context, const plan::Region&) const override {
+    return context.numerics == Numerics::strict ? plan::Precision::f32 : plan::Precision::tf32;
+  }
   plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
     return {0.5 * context.gpu.fp32, 0.5, 8};
   }

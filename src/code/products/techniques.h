@@ -40,6 +40,7 @@ const Technique& conv_pointwise();
 const Technique& conv_vector();
 const Technique& attention_plain();
 const Technique& attention_flash();
+const Technique& attention_half();
 const Technique& attention_tensor_core();
 const Technique& rnn_plain();
 const Technique& rnn_persistent();

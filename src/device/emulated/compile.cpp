@@ -113,12 +113,14 @@ Result<Installation> find_installation() {
   std::vector<Installation> places;
   if (const char* folder = std::getenv("STITCHCUDA_EMULATED"))
     places.push_back({fs::path(folder) / "include", fs::path(folder) / "libstitch_emulated_runtime.so"});
+  // Installed: below bin/, or below libexec/stitchcuda/, where the compiler's own process is.
+  const fs::path above = executable_folder().parent_path();
+  for (const fs::path& prefix : {above, above.parent_path()})
+    places.push_back(
+        {prefix / "share/stitchcuda/emulated/include", prefix / "lib/libstitch_emulated_runtime.so"});
 #if defined(STITCH_EMULATED_HEADERS) && defined(STITCH_EMULATED_RUNTIME)
   places.push_back({STITCH_EMULATED_HEADERS, STITCH_EMULATED_RUNTIME});
 #endif
-  const fs::path here = executable_folder();
-  places.push_back(
-      {here / "../share/stitchcuda/emulated/include", here / "../lib/libstitch_emulated_runtime.so"});
   std::error_code ignored;
   for (const Installation& place : places)
     if (fs::exists(place.headers / "cuda_runtime.h", ignored) && fs::exists(place.runtime, ignored))

@@ -130,6 +130,65 @@ Cost einsum_cost(OperandTypes in, const Attributes& attributes, const ResultType
   return cost;
 }
 
+// Rows of x belong to groups one after the other: group g ends before row offsets[g].
+Result<ResultTypes> infer_grouped(OperandTypes in, const Attributes&) {
+  const TensorType &x = *in[0], &weight = *in[1], &offsets = *in[2];
+  STITCH_CHECK(need_same_dtype(x, weight, "the weight"));
+  STITCH_CHECK(need_floating(x, "x"));
+  STITCH_CHECK(need_integer(offsets, "the offsets"));
+  if (x.rank() != 2 || weight.rank() != 3 || x.shape[1] != weight.shape[1])
+    return ill(format("grouped_matmul of x {} and weight {}", text(x.shape), text(weight.shape)));
+  STITCH_CHECK(need_shape(offsets, {weight.shape[0]}, "the offsets"));
+  return ResultTypes{{x.dtype, {x.shape[0], weight.shape[2]}, {}}};
+}
+
+Cost grouped_cost(OperandTypes in, const Attributes&, const ResultTypes& results) {
+  double products = 2 * elements(&results[0]) * static_cast<double>(in[0]->shape[1]);
+  return {products, products, traffic(in, results)};
+}
+
+Result<void> need_square(const TensorType& type, std::string_view what) {
+  STITCH_CHECK(need_floating(type, what));
+  if (type.rank() >= 2 && type.shape.back() == type.shape[type.shape.size() - 2]) return {};
+  return ill(format("{} has the shape {}, not square matrices", what, text(type.shape)));
+}
+
+Result<ResultTypes> infer_lu(OperandTypes in, const Attributes&) {
+  STITCH_CHECK(need_square(*in[0], "x"));
+  Shape rows(in[0]->shape.begin(), in[0]->shape.end() - 1);
+  return ResultTypes{{in[0]->dtype, in[0]->shape, {}}, {DType::i64, rows, {}}, {DType::i64, rows, {}}};
+}
+
+Result<ResultTypes> infer_cholesky(OperandTypes in, const Attributes&) {
+  STITCH_CHECK(need_square(*in[0], "x"));
+  return ResultTypes{{in[0]->dtype, in[0]->shape, {}}};
+}
+
+Result<ResultTypes> infer_qr(OperandTypes in, const Attributes& attributes) {
+  STITCH_CHECK(need_floating(*in[0], "x"));
+  if (in[0]->rank() < 2) return ill(format("qr of {}", text(in[0]->shape)));
+  Shape q = in[0]->shape, r = q;
+  int64_t rows = q[q.size() - 2], columns = q.back(),
+          kept = attributes.flag("complete") ? rows : std::min(rows, columns);
+  q.back() = kept;
+  r[r.size() - 2] = kept;
+  return ResultTypes{{in[0]->dtype, q, {}}, {in[0]->dtype, r, {}}};
+}
+
+Result<ResultTypes> infer_triangular_solve(OperandTypes in, const Attributes&) {
+  const TensorType &a = *in[0], &b = *in[1];
+  STITCH_CHECK(need_square(a, "a"));
+  STITCH_CHECK(need_same_dtype(a, b, "b"));
+  if (b.rank() != a.rank() || !std::equal(a.shape.begin(), a.shape.end() - 1, b.shape.begin()))
+    return ill(format("triangular_solve of {} and {}", text(a.shape), text(b.shape)));
+  return ResultTypes{{b.dtype, b.shape, {}}};
+}
+
+// About n^3 operations a matrix, whichever way it is taken apart.
+Cost factor_cost(OperandTypes in, const Attributes&, const ResultTypes& results) {
+  return {.flops = elements(in[0]) * static_cast<double>(in[0]->shape.back()), .bytes = traffic(in, results)};
+}
+
 }  // namespace
 
 std::vector<OpInfo> linear_algebra() {
@@ -158,6 +217,47 @@ std::vector<OpInfo> linear_algebra() {
        {{"equation", std::string(), true}},
        infer_einsum,
        einsum_cost},
+      {Op::grouped_matmul,
+       "grouped_matmul",
+       Family::linear_algebra,
+       "row i of x times weight[g], g the first group with i < offsets[g]; rows behind all groups are 0",
+       {{"x"}, {"weight"}, {"offsets"}},
+       {},
+       infer_grouped,
+       grouped_cost},
+      {Op::lu,
+       "lu",
+       Family::linear_algebra,
+       "LU with partial pivoting: both factors in one matrix, the row each step swaps with, the row of x "
+       "that became each row",
+       {{"x"}},
+       {},
+       infer_lu,
+       factor_cost},
+      {Op::cholesky,
+       "cholesky",
+       Family::linear_algebra,
+       "lower L with L L^T = x, of which the lower triangle is read; NaN where x is not positive definite",
+       {{"x"}},
+       {},
+       infer_cholesky,
+       factor_cost},
+      {Op::qr,
+       "qr",
+       Family::linear_algebra,
+       "q and r by Householder reflections, with LAPACK's signs",
+       {{"x"}},
+       {{"complete", false}},
+       infer_qr,
+       factor_cost},
+      {Op::triangular_solve,
+       "triangular_solve",
+       Family::linear_algebra,
+       "x with a x = b; a is read as triangular, with ones on its diagonal if unit",
+       {{"a"}, {"b"}},
+       {{"upper", false}, {"unit", false}},
+       infer_triangular_solve,
+       factor_cost},
   };
 }
 

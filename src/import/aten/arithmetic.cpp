@@ -1,4 +1,6 @@
 // Operators of several tensors or numbers, with PyTorch's type promotion written out as casts.
+#include <cmath>
+
 #include "import/aten/promotion.h"
 #include "import/aten/table.h"
 
@@ -22,8 +24,8 @@ ComputeOne sum_like(Op op, const char* left = "self", const char* right = "other
     DType dtype = call.output().dtype;
     ValueId a = call.operand(left, dtype), b = call.operand(right, dtype);
     if (dtype == DType::boolean) return call.emit(Op::logical_or, {a, b});
-    if (double alpha = call.number("alpha", 1); alpha != 1)
-      b = call.emit(Op::mul, {b, call.scalar(dtype, alpha)});
+    if (call.has("alpha") && call.number("alpha") != 1)
+      b = call.emit(Op::mul, {b, call.operand("alpha", dtype)});
     return call.emit(op, {a, b});
   };
 }
@@ -125,12 +127,40 @@ ValueId xlogy(Call& call) {
   return call.emit(Op::where, {call.emit(Op::is_nan, {y}), y, kept});
 }
 
+ValueId equal_infinities(Call& call, ValueId a, ValueId b) {
+  return call.emit(Op::logical_and, {call.emit(Op::is_inf, {a}), call.emit(Op::eq, {a, b})});
+}
+
 ValueId logaddexp(Call& call) {
   DType dtype = call.output().dtype;
   ValueId a = call.operand("self", dtype), b = call.operand("other", dtype);
   ValueId top = call.emit(Op::maximum, {a, b}),
           gap = call.emit(Op::neg, {call.emit(Op::abs, {call.emit(Op::sub, {a, b})})});
-  return call.emit(Op::add, {top, call.emit(Op::log1p, {call.emit(Op::exp, {gap})})});
+  ValueId sum = call.emit(Op::add, {top, call.emit(Op::log1p, {call.emit(Op::exp, {gap})})});
+  // Of two equal infinities the difference is NaN.
+  return call.emit(Op::where, {equal_infinities(call, a, b), a, sum});
+}
+
+// sqrt(a^2 + b^2) without overflow on the way; infinite with either, even if the other is NaN.
+ValueId hypot(Call& call) {
+  DType dtype = call.output().dtype;
+  ValueId a = call.emit(Op::abs, {call.operand("self", dtype)}),
+          b = call.emit(Op::abs, {call.operand("other", dtype)});
+  ValueId large = call.emit(Op::maximum, {a, b}), small = call.emit(Op::minimum, {a, b});
+  ValueId share = call.emit(Op::div, {small, large});
+  ValueId root =
+      call.emit(Op::sqrt, {call.emit(Op::add, {call.scalar(dtype, 1), call.emit(Op::mul, {share, share})})});
+  ValueId none = call.emit(Op::eq, {large, call.scalar(dtype, 0)});
+  ValueId infinite = call.emit(Op::logical_or, {call.emit(Op::is_inf, {a}), call.emit(Op::is_inf, {b})});
+  ValueId finite = call.emit(Op::where, {none, large, call.emit(Op::mul, {large, root})});
+  return call.emit(Op::where, {infinite, call.scalar(dtype, INFINITY), finite});
+}
+
+ValueId copysign(Call& call) {
+  DType dtype = call.output().dtype;
+  ValueId magnitude = call.emit(Op::abs, {call.operand("self", dtype)});
+  ValueId negative = call.emit(Op::signbit, {call.operand("other", dtype)});
+  return call.emit(Op::where, {negative, call.emit(Op::neg, {magnitude}), magnitude});
 }
 
 }  // namespace
@@ -204,18 +234,8 @@ void add_arithmetic(AtenTable& table) {
       ValueId kept = call.emit(Op::where, {call.emit(Op::is_nan, {a}), b, both});
       return call.emit(Op::where, {call.emit(Op::is_nan, {b}), a, kept});
     });
-  table.one("aten.hypot.default", [](Call& call) {
-    DType dtype = call.output().dtype;
-    ValueId a = call.operand("self", dtype), b = call.operand("other", dtype);
-    return call.emit(Op::sqrt,
-                     {call.emit(Op::add, {call.emit(Op::mul, {a, a}), call.emit(Op::mul, {b, b})})});
-  });
-  table.one("aten.copysign.Tensor", [](Call& call) {
-    DType dtype = call.output().dtype;
-    ValueId magnitude = call.emit(Op::abs, {call.operand("self", dtype)});
-    ValueId negative = call.emit(Op::lt, {call.operand("other", dtype), call.scalar(dtype, 0)});
-    return call.emit(Op::where, {negative, call.emit(Op::neg, {magnitude}), magnitude});
-  });
+  table.one("aten.hypot.default", hypot);
+  for (const char* overload : overloads) table.one(format("aten.copysign.{}", overload), copysign);
   table.one("aten.logical_and.default", logical(Op::logical_and));
   table.one("aten.logical_or.default", logical(Op::logical_or));
   table.one("aten.logical_xor.default", logical(Op::logical_xor));

@@ -16,6 +16,29 @@ bool names_tensor(const Json& argument) {
 }
 }  // namespace
 
+// Norms keep their statistics' dtype, and conversions say theirs.
+static bool meets_result(const std::string& op) {
+  return op.find("_norm.") == std::string::npos && !op.starts_with("aten.to.") &&
+         op != "aten._to_copy.default" && op != "aten.type_as.default" && !op.starts_with("aten.copy");
+}
+
+Call::Call(Lowering& lowering, const AtenNode& node) : lowering_(lowering), node_(node) {
+  if (node.autocast && !node.outputs.empty() && is_floating(node.outputs[0].type.dtype) &&
+      meets_result(node.op))
+    computed_ = node.outputs[0].type.dtype;
+}
+
+Call Call::with(const std::string& name, Values values) const {
+  Call out = *this;
+  out.given_[name] = std::move(values);
+  return out;
+}
+
+ValueId Call::read(const std::string& tensor) const {
+  ValueId value = lowering_.read(tensor);
+  return computed_ && is_floating(type(value).dtype) ? cast(value, *computed_) : value;
+}
+
 const Json& Call::argument(const char* name) const {
   static const Json null;
   auto found = node_.args->find(name);
@@ -33,15 +56,35 @@ std::string Call::tensor_name(const char* name) const {
   return argument(name)["value"].get<std::string>();
 }
 
-ValueId Call::tensor(const char* name) const { return lowering_.read(tensor_name(name)); }
+ValueId Call::tensor(const char* name) const {
+  if (auto found = given_.find(name); found != given_.end()) return found->second[0];
+  return read(tensor_name(name));
+}
+
+bool Call::is_list(const char* name) const { return argument(name).is_array(); }
+
+bool Call::is_complex(const char* name) const {
+  const Json& value = argument(name);
+  auto complex = [&](const Json& item) {
+    return names_tensor(item) && lowering_.is_complex(item["value"].get<std::string>());
+  };
+  return value.is_array() ? std::any_of(value.begin(), value.end(), complex) : complex(value);
+}
+
+std::vector<std::string> Call::names() const {
+  std::vector<std::string> out;
+  for (const auto& [name, unused] : node_.args->items()) out.push_back(name);
+  return out;
+}
 
 Values Call::tensors_or_none(const char* name) const {
+  if (auto found = given_.find(name); found != given_.end()) return found->second;
   const Json& list = argument(name);
   if (!list.is_array()) ill(node_, name, "a list of tensors");
   Values out;
   for (const Json& item : list) {
     if (!item.is_null() && !names_tensor(item)) ill(node_, name, "a list of tensors");
-    out.push_back(item.is_null() ? ValueId::none : lowering_.read(item["value"].get<std::string>()));
+    out.push_back(item.is_null() ? ValueId::none : read(item["value"].get<std::string>()));
   }
   return out;
 }
@@ -179,7 +222,47 @@ ValueId Call::reduce(Op op, ValueId x, const std::vector<int64_t>& dims, bool ke
 }
 
 ValueId Call::operand(const char* name, DType dtype) const {
-  return is_tensor(name) ? cast(tensor(name), dtype) : scalar(dtype, number(name));
+  if (is_tensor(name) || given_.contains(name)) return cast(tensor(name), dtype);
+  return ::stitch::is_integer(dtype) && is_integer(name) ? whole_scalar(dtype, integer(name))
+                                                         : scalar(dtype, number(name));
+}
+
+ValueId Call::whole_scalar(DType dtype, int64_t value) const {
+  constexpr int64_t most = int64_t{1} << 53;
+  if (!::stitch::is_integer(dtype) || (-most <= value && value <= most))
+    return scalar(dtype, static_cast<double>(value));
+  // An attribute is a double, which holds 53 bits: the number is put together from its halves.
+  ValueId high = scalar(DType::i64, static_cast<double>(value >> 32)),
+          low = scalar(DType::i64, static_cast<double>(value & 0xffffffff));
+  ValueId raised = emit(Op::shift_left, {high, scalar(DType::i64, 32)});
+  return cast(emit(Op::add, {raised, low}), dtype);
+}
+
+Values Call::parts_of(ValueId held) const {
+  Shape one_part = shape(held);
+  one_part.pop_back();
+  int64_t last = rank(held) - 1;
+  return {reshape(slice(held, last, 0, 1), one_part), reshape(slice(held, last, 1, 2), one_part)};
+}
+
+Values Call::parts(const char* name) const {
+  if (const Json& value = argument(name); value.is_object() && value.contains("complex")) {
+    DType dtype = node_.outputs.empty() ? DType::f32 : node_.outputs[0].type.dtype;
+    auto part = [&](size_t i) { return scalar(dtype, as_number(value["complex"][i]).value_or(0)); };
+    return {part(0), part(1)};
+  }
+  if (is_complex(name)) return parts_of(tensor(name));
+  DType dtype = node_.outputs.empty() || !is_floating(node_.outputs[0].type.dtype)
+                    ? DType::f32
+                    : node_.outputs[0].type.dtype;
+  return {operand(name, dtype), ValueId::none};
+}
+
+ValueId Call::joined(ValueId real, ValueId imaginary) const {
+  Shape one_part = shape(real);
+  one_part.push_back(1);
+  return emit(Op::concat, {reshape(real, one_part), reshape(imaginary, one_part)},
+              {{"dim", std::ssize(one_part) - 1}});
 }
 
 int64_t Call::dimension(int64_t dim, int64_t rank) const {

@@ -34,7 +34,11 @@ ValueId isclose(Call& call) {
   DType dtype = common_dtype(call, {"self", "other"});
   ValueId a = call.operand("self", dtype), b = call.operand("other", dtype);
   ValueId equal = call.emit(Op::eq, {a, b});
-  if (!is_floating(dtype)) refuse("torch.isclose of integers is not supported", "compare with ==");
+  if (!is_floating(dtype)) {
+    dtype = DType::f64;
+    a = call.cast(a, dtype);
+    b = call.cast(b, dtype);
+  }
   ValueId allowed = call.emit(
       Op::add, {call.scalar(dtype, call.number("atol")),
                 call.emit(Op::mul, {call.scalar(dtype, call.number("rtol")), call.emit(Op::abs, {b})})});
@@ -42,7 +46,7 @@ ValueId isclose(Call& call) {
   ValueId finite = call.emit(Op::lt, {gap, call.scalar(dtype, INFINITY)});
   ValueId near = call.emit(Op::logical_and, {finite, call.emit(Op::le, {gap, allowed})});
   ValueId close = call.emit(Op::logical_or, {equal, near});
-  if (!call.flag("equal_nan", false)) return close;
+  if (!call.flag("equal_nan", false) || !is_floating(call.type(a).dtype)) return close;
   return call.emit(
       Op::logical_or,
       {close, call.emit(Op::logical_and, {call.emit(Op::is_nan, {a}), call.emit(Op::is_nan, {b})})});
@@ -52,8 +56,8 @@ ValueId heaviside(Call& call) {
   DType dtype = call.output().dtype;
   ValueId x = call.operand("self", dtype), zero = call.scalar(dtype, 0);
   ValueId step = call.cast(call.emit(Op::gt, {x, zero}), dtype);
-  ValueId known = call.emit(Op::where, {call.emit(Op::eq, {x, zero}), call.operand("values", dtype), step});
-  return is_floating(dtype) ? call.emit(Op::where, {call.emit(Op::is_nan, {x}), x, known}) : known;
+  // NaN is neither zero nor above it: 0, as in PyTorch.
+  return call.emit(Op::where, {call.emit(Op::eq, {x, zero}), call.operand("values", dtype), step});
 }
 
 ValueId logaddexp2(Call& call) {
@@ -62,7 +66,9 @@ ValueId logaddexp2(Call& call) {
   ValueId gap = call.emit(Op::neg, {call.emit(Op::abs, {call.emit(Op::sub, {a, b})})});
   ValueId power = call.emit(Op::exp, {call.emit(Op::mul, {gap, call.scalar(dtype, std::numbers::ln2)})});
   ValueId rest = call.emit(Op::mul, {call.emit(Op::log1p, {power}), call.scalar(dtype, std::numbers::log2e)});
-  return call.emit(Op::add, {call.emit(Op::maximum, {a, b}), rest});
+  ValueId sum = call.emit(Op::add, {call.emit(Op::maximum, {a, b}), rest});
+  ValueId same = call.emit(Op::logical_and, {call.emit(Op::is_inf, {a}), call.emit(Op::eq, {a, b})});
+  return call.emit(Op::where, {same, a, sum});
 }
 
 // a x b along dim: (a2 b3 - a3 b2, …) as rolled products.
@@ -71,7 +77,11 @@ ValueId cross(Call& call) {
   auto both = broadcast(call.shape(a), call.shape(b));
   a = call.expand(a, *both);
   b = call.expand(b, *both);
-  int64_t dim = call.dimension(call.integer("dim", -1), call.rank(a));
+  // torch.cross without a dimension takes the first one of size 3; torch.linalg.cross the last.
+  int64_t dim = -1;
+  if (!call.has("dim") && call.node().op == "aten.cross.default")
+    for (dim = 0; dim < call.rank(a) && call.shape(a)[static_cast<size_t>(dim)] != 3;) ++dim;
+  dim = call.dimension(call.integer("dim", dim), call.rank(a));
   auto turned = [&](ValueId x, int64_t by) {
     return call.emit(Op::roll, {x},
                      {{"shifts", std::vector<int64_t>{by}}, {"dims", std::vector<int64_t>{dim}}});
@@ -227,19 +237,55 @@ ValueId weight_norm(Call& call) {
 // The lower median and where it stands.
 Values median(Call& call) {
   ValueId x = call.tensor("self");
-  int64_t dim = call.dimension(call.integer("dim"), call.rank(x)),
-          size = call.shape(x)[static_cast<size_t>(dim)];
+  int64_t dim = call.dimension(call.integer("dim", 0), call.rank(x)),
+          size = call.rank(x) ? call.shape(x)[static_cast<size_t>(dim)] : 1;
+  if (call.rank(x) == 0) return {x, call.scalar(DType::i64, 0)};
   Values sorted = call.emit_all(Op::sort, {x}, {{"dim", dim}});
   for (ValueId& y : sorted)
     y = call.reshape(call.slice(y, dim, (size - 1) / 2, (size - 1) / 2 + 1), call.output().shape);
+  if (!is_floating(call.type(x).dtype)) return sorted;
+  // A row with NaN has NaN as its median, where the first one stands.
+  ValueId missing = call.emit(Op::is_nan, {x});
+  ValueId any = call.reshape(call.reduce(Op::any, missing, {dim}), call.output().shape);
+  ValueId first =
+      call.reshape(call.reduce(Op::argmax, call.cast(missing, DType::i32), {dim}), call.output().shape);
+  return {call.emit(Op::where, {any, call.scalar(call.type(x).dtype, NAN), sorted[0]}),
+          call.emit(Op::where, {any, first, sorted[1]})};
+}
+
+// NaN counts as nothing: the lower median of what is left, or NaN.
+Values nan_median(Call& call) {
+  ValueId x = call.tensor("self");
+  int64_t dim = call.dimension(call.integer("dim", 0), call.rank(x)),
+          size = call.rank(x) ? call.shape(x)[static_cast<size_t>(dim)] : 1;
+  if (call.rank(x) == 0 || !is_floating(call.type(x).dtype)) return median(call);
+  Values sorted = call.emit_all(Op::sort, {x}, {{"dim", dim}});
+  // NaN stands last: the median of n numbers is at (n - 1) / 2.
+  ValueId numbers = call.cast(call.emit(Op::logical_not, {call.emit(Op::is_nan, {x})}), DType::i64);
+  ValueId count = call.reduce(Op::sum, numbers, {dim}, true), one = call.scalar(DType::i64, 1);
+  ValueId at = call.emit(Op::div, {call.emit(Op::sub, {count, one}), call.scalar(DType::i64, 2)},
+                         {{"rounding", std::string("floor")}});
+  at = call.emit(Op::clamp, {at}, {{"low", 0.0}, {"high", static_cast<double>(size - 1)}});
+  for (ValueId& y : sorted)
+    y = call.reshape(call.emit(Op::gather, {y, at}, {{"dim", dim}}), call.output().shape);
   return sorted;
+}
+
+// Over everything: the value alone.
+ComputeOne of_all(Values (*along)(Call&)) {
+  return [along](Call& call) {
+    ValueId x = call.tensor("self");
+    ValueId flat = call.reshape(x, {call.type(x).elements()});
+    if (call.type(x).elements() == 0) return call.full({}, call.type(x).dtype, NAN);
+    Call whole = call.with("self", {flat});
+    return along(whole)[0];
+  };
 }
 
 ValueId multi_margin(Call& call) {
   ValueId x = call.tensor("self"), target = call.tensor("target");
   DType dtype = call.type(x).dtype;
-  bool single = call.rank(x) == 1;
-  if (single) x = call.reshape(x, {1, call.shape(x)[0]});
+  if (call.rank(x) < 2) x = call.reshape(x, {1, call.type(x).elements()});
   target = call.reshape(target, {call.shape(x)[0], 1});
   int64_t classes = call.shape(x)[1];
   ValueId right = call.emit(Op::gather, {x, target}, {{"dim", int64_t{1}}});
@@ -305,6 +351,9 @@ void add_composites(AtenTable& table) {
   table.one("aten.triu_indices.default", [](Call& call) { return triangle_indices(call, true); });
   table.one("aten._weight_norm.default", weight_norm);
   table.many("aten.median.dim", median);
+  table.many("aten.nanmedian.dim", nan_median);
+  table.one("aten.median.default", of_all(median));
+  table.one("aten.nanmedian.default", of_all(nan_median));
   table.one("aten.dist.default", [](Call& call) {
     DType dtype = call.output().dtype;
     ValueId gap = call.emit(Op::sub, {call.operand("self", dtype), call.operand("other", dtype)});

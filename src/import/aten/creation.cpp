@@ -22,6 +22,15 @@ ValueId iota(Call& call, int64_t size, double start, double step) {
 }
 
 ValueId arange(Call& call) {
+  DType dtype = call.output().dtype;
+  bool whole = is_integer(dtype) && (!call.has("start") || call.is_integer("start")) &&
+               (!call.has("step") || call.is_integer("step"));
+  constexpr double most = 0x1p53;
+  if (whole && (std::fabs(call.number("start", 0)) >= most || std::fabs(call.number("step", 1)) >= most)) {
+    ValueId steps = iota(call, call.output().shape[0], 0, 1);
+    if (call.has("step")) steps = call.emit(Op::mul, {steps, call.operand("step", dtype)});
+    return call.has("start") ? call.emit(Op::add, {steps, call.operand("start", dtype)}) : steps;
+  }
   return iota(call, call.output().shape[0], call.number("start", 0), call.number("step", 1));
 }
 
@@ -91,8 +100,7 @@ void add_creation(AtenTable& table) {
       return like_self(call, call.operand("value", call.type(self).dtype));
     });
   table.one("aten.copy.default", [](Call& call) { return like_self(call, call.tensor("src")); });
-  table.one("aten.scalar_tensor.default",
-            [](Call& call) { return call.scalar(call.output().dtype, call.number("s")); });
+  table.one("aten.scalar_tensor.default", [](Call& call) { return call.operand("s", call.output().dtype); });
 
   for (const char* overload : {"default", "start", "start_step"})
     table.one(format("aten.arange.{}", overload), arange);

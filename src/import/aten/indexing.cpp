@@ -1,4 +1,5 @@
 // Reading and writing at computed positions, and sorting.
+#include "import/aten/promotion.h"
 #include "import/aten/table.h"
 
 namespace stitch {
@@ -130,11 +131,21 @@ Values sorted(Call& call) {
 }
 
 ValueId search(Call& call, ValueId rows, ValueId values) {
-  DType dtype = call.type(rows).dtype;
+  // Compared in the dtype both meet in: 3.5 among whole numbers stays 3.5.
+  DType dtype = promote(call.type(rows).dtype, call.type(values).dtype);
+  rows = call.cast(rows, dtype);
   bool right = call.flag("right", false) || (call.has("side") && call.text("side") == "right");
-  if (call.has("sorter")) refuse("searchsorted with a sorter is not supported", "sort the sequence first");
+  if (call.has("sorter")) rows = gather(call, rows, call.tensor("sorter"), call.rank(rows) - 1);
   return call.cast(call.emit(Op::searchsorted, {rows, call.cast(values, dtype)}, {{"right", right}}),
                    call.output().dtype);
+}
+
+// A number that is looked for, whole if it is.
+ValueId number_among(Call& call, ValueId rows) {
+  bool whole = call.is_integer("self");
+  DType dtype = call.type(rows).dtype;
+  if (!whole && !is_floating(dtype)) dtype = DType::f64;
+  return call.operand("self", dtype);
 }
 
 ValueId one_hot(Call& call) {
@@ -210,7 +221,11 @@ void add_indexing(AtenTable& table) {
             [](Call& call) { return search(call, call.tensor("sorted_sequence"), call.tensor("self")); });
   table.one("aten.searchsorted.Scalar", [](Call& call) {
     ValueId rows = call.tensor("sorted_sequence");
-    return search(call, rows, call.scalar(call.type(rows).dtype, call.number("self")));
+    return search(call, rows, number_among(call, rows));
+  });
+  table.one("aten.bucketize.Scalar", [](Call& call) {
+    ValueId rows = call.tensor("boundaries");
+    return search(call, rows, number_among(call, rows));
   });
   table.one("aten.bucketize.Tensor",
             [](Call& call) { return search(call, call.tensor("boundaries"), call.tensor("self")); });

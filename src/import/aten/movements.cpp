@@ -1,5 +1,6 @@
 // Concatenation, padding, repetition, shuffles and patches.
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "import/aten/table.h"
@@ -47,9 +48,20 @@ ValueId pad(Call& call, ValueId x, const std::vector<int64_t>& listed, const std
   return any ? call.emit(Op::pad, {x}, {{"pads", pads}, {"mode", mode}, {"value", value}}) : x;
 }
 
+// A value past 2^53 is no attribute: x - value is padded with 0.
+ValueId padded_with(Call& call, ValueId x, const std::vector<int64_t>& listed) {
+  DType dtype = call.type(x).dtype;
+  constexpr double most = 0x1p53;
+  if (!is_integer(dtype) || !call.has("value") || std::fabs(call.number("value")) < most)
+    return pad(call, x, listed, "constant", call.number("value", 0));
+  ValueId value = call.operand("value", dtype);
+  return call.emit(Op::add, {pad(call, call.emit(Op::sub, {x, value}), listed, "constant", 0), value});
+}
+
 ComputeOne padding(std::string mode, const char* name) {
   return [=](Call& call) {
-    return pad(call, call.tensor("self"), call.integers(name), mode, call.number("value", 0));
+    if (mode == "constant") return padded_with(call, call.tensor("self"), call.integers(name));
+    return pad(call, call.tensor("self"), call.integers(name), mode, 0);
   };
 }
 
@@ -246,7 +258,8 @@ void add_movements(AtenTable& table) {
   table.many("aten.meshgrid.indexing", meshgrid);
 
   table.one("aten.pad.default", [](Call& call) {
-    return pad(call, call.tensor("self"), call.integers("pad"), call.text("mode"), call.number("value", 0));
+    if (call.text("mode") == "constant") return padded_with(call, call.tensor("self"), call.integers("pad"));
+    return pad(call, call.tensor("self"), call.integers("pad"), call.text("mode"), 0);
   });
   table.one("aten.constant_pad_nd.default", padding("constant", "pad"));
   for (const char* dims : {"1d", "2d", "3d"}) {

@@ -14,16 +14,19 @@ ComputeOne softmax(Op op) {
 
 void batch_norm(Lowering& lowering, Call& call) {
   bool training = call.flag("training") || !call.has("running_mean");
+  ValueId x = call.tensor("input");
+  for (const char* name : {"weight", "running_mean"})
+    if (call.has(name)) x = call.cast(x, call.type(call.tensor(name)).dtype);
   Values results = call.emit_all(
       Op::batch_norm,
-      {call.tensor("input"), call.tensor_or_none("weight"), call.tensor_or_none("bias"),
-       call.tensor_or_none("running_mean"), call.tensor_or_none("running_var")},
+      {x, call.tensor_or_none("weight"), call.tensor_or_none("bias"), call.tensor_or_none("running_mean"),
+       call.tensor_or_none("running_var")},
       {{"training", training}, {"momentum", call.number("momentum")}, {"eps", call.number("eps")}});
   if (results.size() == 3) {
     lowering.write(call.tensor_name("running_mean"), results[1]);
     lowering.write(call.tensor_name("running_var"), results[2]);
   }
-  lowering.bind(call.node().outputs[0], results[0]);
+  lowering.bind(call.node().outputs[0], call.cast(results[0], call.output().dtype));
 }
 
 // new = (1 - momentum) * old + momentum * seen
@@ -57,6 +60,15 @@ void instance_norm(Lowering& lowering, Call& call) {
   lowering.bind(call.node().outputs[0], y);
 }
 
+// Half precision with statistics and weights in FP32, as under autocast: computed in theirs.
+ValueId normalised(Call& call, Op op, const Attributes& attributes) {
+  ValueId x = call.tensor("input"), weight = call.tensor_or_none("weight");
+  DType dtype = weight == ValueId::none ? call.type(x).dtype : call.type(weight).dtype;
+  Values operands = {call.cast(x, dtype), weight};
+  if (op != Op::rms_norm) operands.push_back(call.tensor_or_none("bias"));
+  return call.cast(call.emit(op, operands, attributes), call.output().dtype);
+}
+
 double machine_epsilon(DType dtype) {
   switch (dtype) {
     case DType::f64: return 2.220446049250313e-16;
@@ -78,20 +90,17 @@ void add_norms(AtenTable& table) {
   table.custom("aten.instance_norm.default", instance_norm);
   table.one("aten.layer_norm.default", [](Call& call) {
     int64_t dims = std::ssize(call.integers("normalized_shape"));
-    return call.emit(Op::layer_norm,
-                     {call.tensor("input"), call.tensor_or_none("weight"), call.tensor_or_none("bias")},
-                     {{"dims", dims}, {"eps", call.number("eps")}});
+    return normalised(call, Op::layer_norm, {{"dims", dims}, {"eps", call.number("eps")}});
   });
   table.one("aten.group_norm.default", [](Call& call) {
-    return call.emit(Op::group_norm,
-                     {call.tensor("input"), call.tensor_or_none("weight"), call.tensor_or_none("bias")},
-                     {{"groups", call.integer("num_groups")}, {"eps", call.number("eps")}});
+    return normalised(call, Op::group_norm,
+                      {{"groups", call.integer("num_groups")}, {"eps", call.number("eps")}});
   });
   table.one("aten.rms_norm.default", [](Call& call) {
     ValueId x = call.tensor("input");
     int64_t dims = std::ssize(call.integers("normalized_shape"));
-    return call.emit(Op::rms_norm, {x, call.tensor_or_none("weight")},
-                     {{"dims", dims}, {"eps", call.number("eps", machine_epsilon(call.type(x).dtype))}});
+    return normalised(call, Op::rms_norm,
+                      {{"dims", dims}, {"eps", call.number("eps", machine_epsilon(call.type(x).dtype))}});
   });
 }
 

@@ -32,9 +32,16 @@ ValueId clamp(Call& call, ValueId x, double low, double high) {
 ValueId clamp_call(Call& call) {
   constexpr double inf = std::numeric_limits<double>::infinity();
   ValueId x = call.cast(call.tensor("self"), call.output().dtype);
+  DType dtype = call.type(x).dtype;
+  if (is_integer(dtype)) {
+    // Bounds as numbers of their own: an attribute is a double.
+    if (call.has("min")) x = call.emit(Op::maximum, {x, call.operand("min", dtype)});
+    if (call.has("max")) x = call.emit(Op::minimum, {x, call.operand("max", dtype)});
+    return x;
+  }
+  // Where the bounds cross, the maximum wins; a bound of NaN makes everything NaN.
   double low = call.number("min", -inf), high = call.number("max", inf);
-  // PyTorch lets the maximum win when the bounds cross.
-  if (low > high) return call.full(call.shape(x), call.type(x).dtype, high);
+  if (std::isnan(low) || std::isnan(high)) return call.full(call.shape(x), dtype, NAN);
   return clamp(call, x, low, high);
 }
 
@@ -88,7 +95,8 @@ ValueId shrink(Call& call, bool soft) {
   }
   ValueId down = call.emit(Op::sub, {x, constant(call, x, lambda)}),
           up = call.emit(Op::add, {x, constant(call, x, lambda)});
-  return choose(call, above, down, choose(call, below, up, call.emit(Op::mul, {x, zero})));
+  return choose(call, above, down,
+                choose(call, below, up, choose(call, call.emit(Op::is_nan, {x}), x, zero)));
 }
 
 ValueId nan_to_num(Call& call) {
@@ -294,10 +302,7 @@ void add_pointwise(AtenTable& table) {
     ValueId x = call.tensor("self");
     return call.emit(Op::eq, {x, constant(call, x, -INFINITY)});
   });
-  table.one("aten.signbit.default", [](Call& call) {
-    ValueId x = call.tensor("self");
-    return call.emit(Op::lt, {x, constant(call, x, 0)});
-  });
+  table.one("aten.signbit.default", [](Call& call) { return call.emit(Op::signbit, {call.tensor("self")}); });
   table.one("aten.logical_not.default", [](Call& call) {
     return call.emit(Op::logical_not, {call.cast(call.tensor("self"), DType::boolean)});
   });

@@ -81,7 +81,6 @@ Compute adaptive(size_t dims, Op op) {
 ComputeOne resize(std::string mode) {
   return [mode](Call& call) {
     const char* input = call.has("input") ? "input" : "self";
-    if (call.flag("antialias", false)) refuse("antialiased interpolation is not supported");
     ValueId x = call.tensor(input);
     Shape out = call.output().shape;
     std::vector<int64_t> size(out.begin() + 2, out.end());
@@ -122,8 +121,6 @@ void add_pools(AtenTable& table) {
     table.one(format("aten.upsample_trilinear3d.{}", overload), resize("linear"));
     table.one(format("aten.upsample_bicubic2d.{}", overload), resize("cubic"));
   }
-  table.one("aten._upsample_bilinear2d_aa.vec", resize("linear"));
-  table.one("aten._upsample_bicubic2d_aa.vec", resize("cubic"));
 }
 
 }  // namespace stitch

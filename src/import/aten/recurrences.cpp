@@ -48,6 +48,10 @@ Values run_with_dropout(Call& call, const Sequence& s, double p) {
     if (results.size() > 2) last_c.push_back(results[2]);
     if (i + 1 == s.layers) break;
     DType dtype = call.type(layer.x).dtype;
+    if (p == 1) {
+      layer.x = call.emit(Op::mul, {layer.x, call.scalar(dtype, 0)});
+      continue;
+    }
     ValueId kept = call.random(call.shape(layer.x), dtype, "bernoulli", 1 - p, 0);
     layer.x = call.emit(Op::mul, {call.emit(Op::mul, {layer.x, kept}), call.scalar(dtype, 1 / (1 - p))});
   }
@@ -75,7 +79,7 @@ Compute sequence(std::string kind) {
       s.h0 = call.tensor("hx");
     }
     double p = call.number("dropout");
-    if (p > 0 && p < 1 && call.flag("train") && s.layers > 1) return run_with_dropout(call, s, p);
+    if (p > 0 && call.flag("train") && s.layers > 1) return run_with_dropout(call, s, p);
     return run(call, s);
   };
 }

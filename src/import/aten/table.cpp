@@ -60,14 +60,17 @@ const AtenTable& aten_table() {
     add_losses(out);
     add_creation(out);
     add_composites(out);
+    add_special_functions(out);
+    add_fourier(out);
+    add_sampling(out);
+    add_groups(out);
+    add_factors(out);
+    add_assorted(out);
     return out;
   }();
   return table;
 }
 
-namespace {
-
-// aten.add_.Tensor -> aten.add.Tensor; nothing for functional ops.
 std::optional<std::string> functional_name(const std::string& op) {
   // Python's x &= y is aten.__iand__.
   if (op.starts_with("aten.__i")) return "aten.__" + op.substr(8);
@@ -76,6 +79,8 @@ std::optional<std::string> functional_name(const std::string& op) {
     return std::nullopt;
   return op.substr(0, dot - 1) + op.substr(dot);
 }
+
+namespace {
 
 void lower_in_place(Lowering& lowering, Call& call, const Compute& compute) {
   std::string self = call.tensor_name("self");
@@ -93,13 +98,33 @@ void lower_in_place(Lowering& lowering, Call& call, const Compute& compute) {
   lowering.bind_view(call.node().outputs[0], self, {});
 }
 
-[[noreturn]] void refuse_unknown(const AtenNode& node) {
-  std::string op = node.op;
-  if (op.starts_with("higher_order."))
-    refuse(format("{} is control flow that depends on data, which a static graph can't hold", op),
-           "compute both branches and choose with torch.where");
-  refuse(format("the operator {} is not supported yet", op),
-         "write this line with other operators, or file an issue that names it");
+// permute_copy and its kin: what the view shows, in memory of its own.
+void lower_copied(Lowering& lowering, Call& call, const Alias& alias) {
+  std::vector<View> views = alias.views(call);
+  for (size_t i = 0; i < std::min(views.size(), call.node().outputs.size()); ++i) {
+    const AtenTensor& output = call.node().outputs[i];
+    lowering.bind_view(output, call.tensor_name(alias.base), views[i]);
+    lowering.bind(output, lowering.read(output.name));
+  }
+}
+
+// out=: the results are written to these arguments, and are them from here on.
+void lower_written(Lowering& lowering, Call& call, const Compute& compute) {
+  Values values = compute(call);
+  const AtenNode& node = call.node();
+  for (size_t i = 0; i < std::min(values.size(), node.written.size()); ++i) {
+    const char* name = node.written[i].c_str();
+    if (!call.is_tensor(name)) continue;
+    std::string target = call.tensor_name(name);
+    const TensorType& type = lowering.aten_type(target);
+    if (type.shape != call.shape(values[i]))
+      refuse(format("{}: {}= has the shape {} where {} is written", node.op, name, text(type.shape),
+                    text(call.shape(values[i]))),
+             "make it of the result's shape, or leave it out");
+    lowering.write(target, call.cast(values[i], type.dtype));
+    if (i < node.outputs.size() && !node.outputs[i].name.empty())
+      lowering.bind_view(node.outputs[i], target, {});
+  }
 }
 
 }  // namespace
@@ -108,6 +133,12 @@ void lower_aten(Lowering& lowering, const AtenNode& node) {
   const AtenTable& table = aten_table();
   if (table.ignores(node.op)) return;
   Call call(lowering, node);
+  if (concerns_complex(lowering, node)) return lower_complex(lowering, call);
+  if (!node.written.empty()) {
+    const Compute* written = table.compute(node.op);
+    if (!written) refuse_unknown(node);
+    return lower_written(lowering, call, *written);
+  }
   if (const Custom* custom = table.custom(node.op)) return (*custom)(lowering, call);
   if (const Alias* alias = table.alias(node.op)) {
     std::string base = call.tensor_name(alias->base);
@@ -123,6 +154,9 @@ void lower_aten(Lowering& lowering, const AtenNode& node) {
       lowering.bind(node.outputs[i], values[i]);
     return;
   }
+  if (size_t mark = node.op.find("_copy."); mark != std::string::npos)
+    if (const Alias* alias = table.alias(node.op.substr(0, mark) + node.op.substr(mark + 5)))
+      return lower_copied(lowering, call, *alias);
   if (auto functional = functional_name(node.op))
     if (const Compute* compute = table.compute(*functional)) return lower_in_place(lowering, call, *compute);
   refuse_unknown(node);

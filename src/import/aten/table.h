@@ -15,7 +15,10 @@ namespace stitch {
 // One ATen node's arguments, read by their schema names, and the emitters that lower it.
 class Call {
  public:
-  Call(Lowering& lowering, const AtenNode& node) : lowering_(lowering), node_(node) {}
+  Call(Lowering& lowering, const AtenNode& node);
+
+  // The same call, a tensor argument (or a list of them) replaced.
+  Call with(const std::string& name, std::vector<ValueId> values) const;
 
   // Arguments. A tensor argument is read as it stands now.
   bool has(const char* name) const;  // there, and not null
@@ -23,6 +26,9 @@ class Call {
   bool is_text(const char* name) const;
   bool is_integer(const char* name) const;
   bool is_flag(const char* name) const;
+  bool is_list(const char* name) const;
+  bool is_complex(const char* name) const;  // a complex tensor, or a list with one in it
+  std::vector<std::string> names() const;   // of all arguments
   ValueId tensor(const char* name) const;
   ValueId tensor_or_none(const char* name) const { return has(name) ? tensor(name) : ValueId::none; }
   std::vector<ValueId> tensors(const char* name) const;          // a list
@@ -57,6 +63,8 @@ class Call {
   ValueId cast(ValueId x, DType dtype) const;
   ValueId full(const Shape& shape, DType dtype, double value) const;
   ValueId scalar(DType dtype, double value) const { return full({}, dtype, value); }
+  // Exact, also past 2^53.
+  ValueId whole_scalar(DType dtype, int64_t value) const;
   ValueId reshape(ValueId x, const Shape& shape) const;
   ValueId permute(ValueId x, const std::vector<int64_t>& dims) const;
   ValueId swap_last(ValueId x) const;
@@ -67,13 +75,21 @@ class Call {
   // An argument that is a tensor or a number, as a value of this dtype.
   ValueId operand(const char* name, DType dtype) const;
 
+  // Complex numbers: {real, imaginary}. A real tensor's or number's imaginary part is none.
+  std::vector<ValueId> parts(const char* name) const;
+  std::vector<ValueId> parts_of(ValueId held) const;  // of a value whose last dimension holds both
+  ValueId joined(ValueId real, ValueId imaginary) const;
+
   // dim counted from the start.
   int64_t dimension(int64_t dim, int64_t rank) const;
 
  private:
   const Json& argument(const char* name) const;
+  ValueId read(const std::string& tensor) const;
   Lowering& lowering_;
   const AtenNode& node_;
+  std::map<std::string, std::vector<ValueId>, std::less<>> given_;
+  std::optional<DType> computed_;  // autocast: what floating operands are cast to
 };
 
 using Values = std::vector<ValueId>;
@@ -126,6 +142,20 @@ void add_indexing(AtenTable&);
 void add_losses(AtenTable&);
 void add_creation(AtenTable&);
 void add_composites(AtenTable&);
+void add_special_functions(AtenTable&);
+void add_fourier(AtenTable&);
+void add_sampling(AtenTable&);
+void add_groups(AtenTable&);
+void add_factors(AtenTable&);
+void add_assorted(AtenTable&);
+
+// A node with a complex tensor among its arguments or results.
+bool concerns_complex(const Lowering& lowering, const AtenNode& node);
+void lower_complex(Lowering& lowering, Call& call);
+// aten.add_.Tensor -> aten.add.Tensor; nothing for functional ops.
+std::optional<std::string> functional_name(const std::string& op);
+// What to write instead of an operator that has no meaning here.
+[[noreturn]] void refuse_unknown(const AtenNode& node);
 
 const AtenTable& aten_table();
 // Lowers one node; refuses what has no meaning here, by name.

@@ -122,9 +122,8 @@ std::vector<View> unbind(Call& call) {
 }
 
 // split, chunk, …: consecutive slices whose sizes PyTorch has worked out.
-std::vector<View> consecutive(Call& call) {
-  const Shape& shape = base_shape(call);
-  int64_t dim = call.dimension(call.integer("dim", 0), std::ssize(shape)), start = 0;
+std::vector<View> consecutive_along(Call& call, int64_t dim) {
+  int64_t start = 0;
   std::vector<View> views;
   for (size_t i = 0; i < call.node().outputs.size(); ++i) {
     int64_t size = call.output(i).shape[static_cast<size_t>(dim)];
@@ -132,6 +131,10 @@ std::vector<View> consecutive(Call& call) {
     start += size;
   }
   return views;
+}
+
+std::vector<View> consecutive(Call& call) {
+  return consecutive_along(call, call.dimension(call.integer("dim", 0), std::ssize(base_shape(call))));
 }
 
 View strided(const Shape& shape, const std::vector<int64_t>& strides, int64_t offset) {
@@ -148,12 +151,12 @@ View unfolded(Call& call) {
   return strided(call.output().shape, strides, 0);
 }
 
-View diagonal(Call& call) {
-  const Shape& shape = base_shape(call);
+View diagonal(Call& call, const char* base, int64_t first, int64_t second) {
+  const Shape& shape = base_shape(call, base);
   auto strides = contiguous_strides(shape);
   int64_t rank = std::ssize(shape), offset = call.integer("offset", 0);
-  size_t rows = static_cast<size_t>(call.dimension(call.integer("dim1", 0), rank)),
-         columns = static_cast<size_t>(call.dimension(call.integer("dim2", 1), rank));
+  size_t rows = static_cast<size_t>(call.dimension(call.integer("dim1", first), rank)),
+         columns = static_cast<size_t>(call.dimension(call.integer("dim2", second), rank));
   int64_t start = offset >= 0 ? offset * strides[columns] : -offset * strides[rows];
   std::vector<int64_t> kept;
   for (size_t i = 0; i < shape.size(); ++i)
@@ -267,9 +270,14 @@ void add_views(AtenTable& table) {
                            "unsafe_chunk.default", "unsafe_split_with_sizes.default"})
     table.views(format("aten.{}", name), "self", consecutive);
   table.view("aten.unfold.default", "self", unfolded);
-  table.view("aten.diagonal.default", "self", diagonal);
-  table.view("aten.linalg_diagonal.default", "A",
-             [](Call&) -> View { refuse("linalg.diagonal is not supported", "use torch.diagonal"); });
+  table.view("aten.diagonal.default", "self", [](Call& call) { return diagonal(call, "self", 0, 1); });
+  table.view("aten.linalg_diagonal.default", "A", [](Call& call) { return diagonal(call, "A", -2, -1); });
+  for (const char* name :
+       {"hsplit.int", "hsplit.array", "vsplit.int", "vsplit.array", "dsplit.int", "dsplit.array"})
+    table.views(format("aten.{}", name), "self", [name](Call& call) {
+      int64_t rank = std::ssize(base_shape(call));
+      return consecutive_along(call, *name == 'h' ? (rank == 1 ? 0 : 1) : *name == 'v' ? 0 : 2);
+    });
   table.view("aten.as_strided.default", "self", as_strided);
 
   for (const char* name :

@@ -380,7 +380,8 @@ class ModelNew(nn.Module):
             module.register_buffer(leaf, value.detach().clone(), persistent=False)
 
     def _by_path(self):
-        return dict([*self.named_parameters(remove_duplicate=False), *self.named_buffers(remove_duplicate=False)])
+        state = [*self.named_parameters(remove_duplicate=False), *self.named_buffers(remove_duplicate=False)]
+        return {path: torch.view_as_real(tensor) if tensor.is_complex() else tensor for path, tensor in state}
 
     def _forget(self):
         """The weights are others now: the next forward packs them again."""
@@ -444,10 +445,13 @@ class ModelNew(nn.Module):
                 self._made.append((slot, torch.Size(entry["shape"]), like, entry.get("target")))
         self._program, self._device = program, device
 
+    def _weights_changed(self):
+        return self._key_of_weights() != self._key
+
     def forward(self, *arguments, **named_arguments):
         given = _arguments.find(arguments, named_arguments)
         device = given[0].device if given else next(iter(self._by_path().values())).device
-        if self._program is None or device != self._device or self._key_of_weights() != self._key:
+        if self._program is None or device != self._device or (self._states and self._weights_changed()):
             self._create(device)
         if len(given) != len(self._taken):
             raise RuntimeError(f"{_NAME}: {len(self._taken)} input tensors expected, {len(given)} given")
@@ -470,6 +474,10 @@ class ModelNew(nn.Module):
             slot.data = made[-1].data_ptr()
 
         self._check(self._library.stitch_run(self._program, *self._arrays, _current_stream(device.index or 0)))
+        # Looked at while the GPU works. Where there is no state, a run with old weights did no harm.
+        if not self._states and self._weights_changed():
+            self._create(device)
+            return self.forward(*arguments, **named_arguments)
 
         results = []
         for (_, _, _, target), tensor in zip(self._made, made):

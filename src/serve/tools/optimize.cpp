@@ -43,9 +43,21 @@ Answer answer_of(const agents::Optimized& optimized, const GpuSpec& gpu, const T
   if (optimized.regions) structured["regions"] = *optimized.regions;
   if (!told.warnings.empty()) structured["warnings"] = told.warnings;
   std::string text = table(optimized.ledger, Terminal{}) + "\n" + verdict.text;
-  if (!optimized.ledger.measured) text += "Times are estimates for a " + gpu.name + ".\n";
+  if (!optimized.ledger.measured) text += "Times are estimates (" + gpu.name + ").\n";
   text += "The program: " + folder + "\n";
   return {std::move(text), std::make_shared<const Json>(std::move(structured)), std::move(verdict.resources)};
+}
+
+// Who plans, writes and explains. Profiles and keys are the server's: a client names them, and never brings
+// one.
+Result<void> choose_brains(agents::OptimizeOptions& options, const Json& arguments) {
+  options.brains = {text(arguments, "planner", "builtin"), text(arguments, "coder", "builtin"),
+                    text(arguments, "verifier", "builtin")};
+  STITCH_TRY(options.llm.style, agents::parse_coder_style(text(arguments, "coder_style", "answer")));
+  options.llm.regions = static_cast<int>(integer(arguments, "llm_regions", 3));
+  if (const int64_t tokens = integer(arguments, "max_tokens", 0); tokens > 0)
+    options.llm.budget.tokens = tokens;
+  return {};
 }
 
 Result<Answer> run(const Workshop& workshop, const Json& arguments, Call& call) {
@@ -67,6 +79,7 @@ Result<Answer> run(const Workshop& workshop, const Json& arguments, Call& call) 
   options.budget = std::chrono::seconds(integer(arguments, "budget_seconds", 180));
   options.quick = flag(arguments, "quick");
   options.tune = flag(arguments, "tune", true);
+  STITCH_CHECK(choose_brains(options, arguments));
   options.should_stop = [&] { return call.stopped(); };
   if (workshop.recording) options.recording = workshop.recording(options);
   Telling told(call);
@@ -75,45 +88,68 @@ Result<Answer> run(const Workshop& workshop, const Json& arguments, Call& call) 
   return answer_of(optimized, options.gpu, told, call);
 }
 
+Argument brain_argument(const char* role, const char* about) {
+  return {.name = role,
+          .description = std::string(about) +
+                         ": builtin, or llm:PROFILE[/MODEL], a profile of this server (default: builtin)"};
+}
+
 }  // namespace
 
 Tool optimize_tool(Shared workshop) {
-  return {.name = "optimize",
-          .title = "Optimize a model",
-          .description =
-              "Turn a PyTorch model into a verified, faster CUDA program: plan, write and verify step by "
-              "step, keep what is better, write the best into a folder. Takes minutes; progress is reported."
-              " Cancelled, the best so far may still be written.",
-          .schema = schema_of(
-              {model_argument(),
-               {.name = "out", .description = "the program's folder", .required = true},
-               numerics_argument(),
-               device_argument(),
-               gpu_argument(),
-               {.name = "budget_seconds",
-                .kind = Kind::integer,
-                .description = "no new step is started after this (default: 180)",
-                .least = 1,
-                .most = 86400},
-               {.name = "strategy",
-                .description =
-                    "step_by_step: plain first, then a step at a time; direct: all steps at once; first: of "
-                    "direct, the first program that passes (default: step_by_step)",
-                .values = {"step_by_step", "direct", "first"}},
-               plan_argument(),
-               {.name = "plan_file", .description = "a file with a plan document"},
-               {.name = "quick",
-                .kind = Kind::flag,
-                .description = "fewer checks of the result (default: false)"},
-               {.name = "timing", .kind = Kind::flag, .description = "time on a GPU (default: true)"},
-               {.name = "tune",
-                .kind = Kind::flag,
-                .description = "tune settings on a GPU at the end (default: true)"},
-               mode_argument(),
-               class_argument(),
-               overwrite_argument()}),
-          .writes_files = true,
-          .run = [workshop](const Json& arguments, Call& call) { return run(*workshop, arguments, call); }};
+  return {
+      .name = "optimize",
+      .title = "Optimize a model",
+      .description =
+          "Turn a PyTorch model into a verified, faster CUDA program: plan, write and verify step by "
+          "step, keep what is better, write the best into a folder. Takes minutes; progress is reported."
+          " Cancelled, the best so far may still be written.",
+      .schema = schema_of(
+          {model_argument(),
+           {.name = "out", .description = "the program's folder", .required = true},
+           numerics_argument(),
+           device_argument(),
+           gpu_argument(),
+           {.name = "budget_seconds",
+            .kind = Kind::integer,
+            .description = "no new step is started after this (default: 180)",
+            .least = 1,
+            .most = 86400},
+           {.name = "strategy",
+            .description =
+                "step_by_step: plain first, then a step at a time; direct: all steps at once; first: of "
+                "direct, the first program that passes (default: step_by_step)",
+            .values = {"step_by_step", "direct", "first"}},
+           plan_argument(),
+           {.name = "plan_file", .description = "a file with a plan document"},
+           {.name = "quick",
+            .kind = Kind::flag,
+            .description = "fewer checks of the result (default: false)"},
+           {.name = "timing", .kind = Kind::flag, .description = "time on a GPU (default: true)"},
+           {.name = "tune",
+            .kind = Kind::flag,
+            .description = "tune settings on a GPU at the end (default: true)"},
+           brain_argument("planner", "who plans"),
+           brain_argument("coder", "who writes"),
+           brain_argument("verifier", "who explains what the gates found"),
+           {.name = "coder_style",
+            .description = "of an LLM Coder: one request a try, or with tools and turns (default: answer)",
+            .values = {"answer", "agent"}},
+           {.name = "llm_regions",
+            .kind = Kind::integer,
+            .description = "how many regions an LLM Coder writes (default: 3)",
+            .least = 1,
+            .most = 1000},
+           {.name = "max_tokens",
+            .kind = Kind::integer,
+            .description = "tokens that all models may use together (default: no limit)",
+            .least = 1,
+            .most = int64_t{1} << 40},
+           mode_argument(),
+           class_argument(),
+           overwrite_argument()}),
+      .writes_files = true,
+      .run = [workshop](const Json& arguments, Call& call) { return run(*workshop, arguments, call); }};
 }
 
 }  // namespace stitch::serve

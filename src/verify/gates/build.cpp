@@ -2,27 +2,45 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "base/wording.h"
 #include "verify/gates/gates.h"
 
 namespace stitch::verifier {
+
+namespace {
+
+device::BuildRequest request_for(const Package& package, const VerifyOptions& options,
+                                 const std::optional<GpuSpec>& gpu) {
+  device::BuildRequest request{.sources = package.sources,
+                               .include_dirs = package.include_dirs,
+                               .libraries = package.libraries,
+                               .address_sanitizer = options.address_sanitizer};
+  // The package's rule: names in regions' files don't meet.
+  for (const fs::path& source : package.sources)
+    if (source.parent_path().filename() == "regions") request.shareable.push_back(source);
+  request.time_limit = options.build_time_limit;
+  request.target =
+      options.device == runner::Device::emulated ? device::Target::emulated : device::Target::cuda;
+  request.needs = package.manifest.needs;
+  if (gpu) request.architecture = gpu->architecture.name;
+  return request;
+}
+
+}  // namespace
+
+void build_ahead(const VerifyOptions& options, const std::optional<GpuSpec>& gpu) {
+  if (options.program.extension() == ".py") return;
+  auto package = load_package(options.program);
+  Json unread;
+  if (package && screen_sources(*package, unread)) (void)device::build(request_for(*package, options, gpu));
+}
 
 Result<Passed> build(Session& session, Json& evidence) {
   if (session.python) {
     session.library = session.options.program;
     return skipped("a Python file builds itself");
   }
-  device::BuildRequest request{.sources = session.package.sources,
-                               .include_dirs = session.package.include_dirs,
-                               .libraries = session.package.libraries,
-                               .address_sanitizer = session.options.address_sanitizer};
-  // The package's rule: names in regions' files don't meet.
-  for (const fs::path& source : session.package.sources)
-    if (source.parent_path().filename() == "regions") request.shareable.push_back(source);
-  request.time_limit = session.options.build_time_limit;
-  bool emulated = session.options.device == runner::Device::emulated;
-  request.target = emulated ? device::Target::emulated : device::Target::cuda;
-  request.needs = session.package.manifest.needs;
-  if (session.gpu) request.architecture = session.gpu->architecture.name;
+  const device::BuildRequest request = request_for(session.package, session.options, session.gpu);
   STITCH_TRY(session.built, device::build(request, session.options.on_progress));
   session.library = session.built.library;
   evidence = {{"target", device::name(request.target)},
@@ -30,7 +48,7 @@ Result<Passed> build(Session& session, Json& evidence) {
               {"compiled", session.built.compiled},
               {"reused", session.built.reused},
               {"seconds", session.built.seconds}};
-  if (!emulated) evidence["architecture"] = request.architecture;
+  if (request.target == device::Target::cuda) evidence["architecture"] = request.architecture;
   int spills = 0;
   for (const device::KernelResources& kernel : session.built.resources) {
     evidence["kernels"].push_back({{"kernel", kernel.kernel},
@@ -39,9 +57,10 @@ Result<Passed> build(Session& session, Json& evidence) {
                                    {"shared_bytes", kernel.shared_bytes}});
     spills += kernel.spill_bytes > 0;
   }
-  std::string summary = format("{} of {} sources compiled", session.built.compiled,
-                               session.built.compiled + session.built.reused);
-  if (!session.built.resources.empty()) summary += format(", {} kernels", session.built.resources.size());
+  std::string summary = format("{} of {} compiled", session.built.compiled,
+                               counted(session.built.compiled + session.built.reused, "source"));
+  if (!session.built.resources.empty())
+    summary += ", " + counted(std::ssize(session.built.resources), "kernel");
   if (spills) summary += format(", {} of them spill registers", spills);
   return Passed{summary};
 }

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "base/wording.h"
 #include "verify/gates/gates.h"
 
 namespace stitch::verifier {
@@ -57,7 +58,8 @@ Result<Passed> coverage(Session& session, Json& evidence) {
   if (!missing.empty())
     return found("coverage", format("{} of {} nodes are in no region, '{}' first", missing.size(),
                                     known.size(), missing[0]));
-  return Passed{format("{} nodes in {} regions", known.size(), manifest.regions.size())};
+  return Passed{format("{} in {}", counted(std::ssize(known), "node"),
+                       counted(std::ssize(manifest.regions), "region"))};
 }
 
 }  // namespace stitch::verifier

@@ -9,6 +9,11 @@ namespace stitch::verifier {
 
 std::span<const Gate> all_gates();
 
+// The screen's and the build's work before their turn, so that many programs are compiled at once: the gate
+// finds the library in the cache. What goes wrong is found again there.
+void build_ahead(const VerifyOptions& options, const std::optional<GpuSpec>& gpu);
+Result<void> screen_sources(const Package& package, Json& evidence);
+
 Result<Passed> screen(Session& session, Json& evidence);
 Result<Passed> build(Session& session, Json& evidence);
 Result<Passed> load(Session& session, Json& evidence);
@@ -16,6 +21,9 @@ Result<Passed> correctness(Session& session, Json& evidence);
 Result<Passed> sensitivity(Session& session, Json& evidence);
 Result<Passed> conduct(Session& session, Json& evidence);
 Result<Passed> thread_order(Session& session, Json& evidence);
+// Of a program whose results are off: the first region that gives wrong results alone, too. Empty: none does
+// in the seconds that are spent on it.
+std::string wrong_region(Session& session);
 Result<Passed> regions(Session& session, Json& evidence);
 Result<Passed> sanitizer(Session& session, Json& evidence);
 Result<Passed> profile(Session& session, Json& evidence);

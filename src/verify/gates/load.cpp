@@ -1,6 +1,7 @@
 // The library loads and says that it is a program for this very task.
 #include <nlohmann/json.hpp>
 
+#include "base/wording.h"
 #include "verify/attempt.h"
 #include "verify/gates/gates.h"
 
@@ -55,7 +56,8 @@ Result<Passed> load(Session& session, Json& evidence) {
   for (const ManifestSetting& setting : session.manifest.settings)
     evidence["settings"][setting.name] = setting.value;
   session.loaded.emplace(std::move(candidate));
-  return Passed{format("'{}', {} regions", session.manifest.name, session.manifest.regions.size())};
+  return Passed{
+      format("'{}', {}", session.manifest.name, counted(std::ssize(session.manifest.regions), "region"))};
 }
 
 }  // namespace stitch::verifier

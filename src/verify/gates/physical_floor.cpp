@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "base/wording.h"
 #include "device/floor.h"
 #include "graph/cost.h"
 #include "verify/gates/gates.h"
@@ -36,8 +37,8 @@ Result<Passed> physical_floor(Session& session, Json& evidence) {
               {"share_of_floor", floor.seconds() / seconds}};
   if (seconds < memory)
     return found("faster_than_physics",
-                 format("{} is less than the {} that reading its inputs takes on a {}", seconds_text(seconds),
-                        seconds_text(memory), session.gpu->name));
+                 format("{} is less than the {} that reading its inputs takes on {}", seconds_text(seconds),
+                        seconds_text(memory), with_article(session.gpu->name)));
   if (seconds < floor.compute || seconds < floor.memory)
     session.notes.push_back(format("{} is less than the {} as written take ({}): algebra removed some of it",
                                    seconds_text(seconds), seconds < floor.compute ? "operations" : "weights",

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "base/wording.h"
 #include "device/gpu_lock.h"
 #include "profile/regions.h"
 #include "verify/agreed.h"
@@ -132,6 +133,9 @@ profile::Diagnoses diagnose(const Session& session, const profile::Timeline& tim
 
 Result<Passed> profile(Session& session, Json& evidence) {
   if (session.trials.empty()) return skipped("no trial to repeat");
+  // Not worth a process that imports PyTorch.
+  if (session.python && session.options.device != runner::Device::cuda)
+    return skipped("there is no profiler for the CPU");
   std::optional<device::GpuLock> alone;
   if (session.options.timing && session.options.device == runner::Device::cuda) {
     STITCH_CHECK(Attempt::load(session));  // which others needn't wait for
@@ -160,7 +164,8 @@ Result<Passed> profile(Session& session, Json& evidence) {
   if (session.activities.empty()) return found("no_work", "a call makes the device do nothing at all");
   const profile::Summary summed = profile::summarise(timeline);
   list_kernels(evidence, timeline, summed);
-  std::string summary = format("{} launches of {} kernels", session.activities.size(), summed.by_name.size());
+  std::string summary = format("{} of {}", counted(std::ssize(session.activities), "launch", "launches"),
+                               counted(std::ssize(summed.by_name), "kernel"));
   if (summed.span_ns > 0)
     summary += format(", {} busy of {}", seconds_text(static_cast<double>(summed.busy_ns) * 1e-9),
                       seconds_text(static_cast<double>(summed.span_ns) * 1e-9));

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "base/wording.h"
 #include "graph/cost.h"
 #include "oracle/interpreter.h"
 #include "verify/attempt.h"
@@ -190,6 +191,32 @@ Passed too_long(Session& session, double seconds) {
 
 }  // namespace
 
+std::string wrong_region(Session& session) {
+  const std::vector<ManifestRegion>& list = session.manifest.regions;
+  const GraphCost costs = cost(session.task.graph);
+  auto look = [&]() -> Result<void> {
+    STITCH_TRY(std::shared_ptr<Attempt> attempt, Attempt::of(session, Weights::task));
+    STITCH_TRY(Tensors inputs, session.reference.draw({Weights::task, "task", session.next_seed()}));
+    STITCH_TRY(Tensors parameters, session.reference.parameters(Weights::task));
+    RegionCheck check(session, *attempt);
+    STITCH_CHECK(check.take(session.task.signature.parameters, parameters));
+    STITCH_CHECK(check.take(session.task.signature.inputs, inputs));
+    Json evidence;
+    double left = usual_seconds;
+    for (size_t i = 0; i < list.size(); ++i) {
+      const auto begin = std::chrono::steady_clock::now();
+      if (left < seconds_of(session.task.graph, costs, list[i])) break;
+      session.progress("which region is wrong: " + list[i].name);
+      if (auto right = check.run(i, evidence); !right)
+        return user_error(right.error().code == "region_wrong" ? "region_wrong" : "unknown", list[i].name);
+      left -= std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    }
+    return {};
+  };
+  auto looked = look();
+  return !looked && looked.error().code == "region_wrong" ? looked.error().message : std::string();
+}
+
 Result<Passed> regions(Session& session, Json& evidence) {
   const std::vector<ManifestRegion>& list = session.manifest.regions;
   if (list.empty()) {
@@ -217,7 +244,7 @@ Result<Passed> regions(Session& session, Json& evidence) {
     session.progress("region " + list[done].name);
     STITCH_CHECK(check.run(done, evidence));
   }
-  std::string summary = format("{} regions right alone", done);
+  std::string summary = counted(static_cast<int64_t>(done), "region") + " right alone";
   if (done < list.size())
     summary = format("{} of {} regions right alone in the time there was", done, list.size());
   return Passed{summary + (session.weak ? ", with reparameterised weights" : "")};

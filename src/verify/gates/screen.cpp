@@ -4,6 +4,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "base/wording.h"
 #include "device/emulated/tokens.h"
 #include "verify/gates/gates.h"
 
@@ -115,17 +116,22 @@ Result<void> screen_includes(const fs::path& folder, const std::string& file, st
 
 }  // namespace
 
+Result<void> screen_sources(const Package& package, Json& evidence) {
+  for (const fs::path& path : package.sources) {
+    STITCH_TRY(std::string source, read_file(path));
+    std::string file = fs::relative(path, package.folder).string();
+    STITCH_CHECK(screen_words(file, source));
+    STITCH_CHECK(screen_includes(package.folder, file, source));
+    evidence["files"].push_back(file);
+  }
+  return {};
+}
+
 Result<Passed> screen(Session& session, Json& evidence) {
   if (session.python) return skipped("Python candidate: low trust");
   STITCH_TRY(session.package, load_package(session.options.program));
-  for (const fs::path& path : session.package.sources) {
-    STITCH_TRY(std::string source, read_file(path));
-    std::string file = fs::relative(path, session.package.folder).string();
-    STITCH_CHECK(screen_words(file, source));
-    STITCH_CHECK(screen_includes(session.package.folder, file, source));
-    evidence["files"].push_back(file);
-  }
-  return Passed{format("{} files", session.package.sources.size())};
+  STITCH_CHECK(screen_sources(session.package, evidence));
+  return Passed{counted(std::ssize(session.package.sources), "file")};
 }
 
 }  // namespace stitch::verifier

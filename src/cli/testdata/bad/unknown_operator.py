@@ -4,7 +4,7 @@ import torch
 class Model(torch.nn.Module):
     def forward(self, x):
         y = torch.relu(x)
-        return torch.lgamma(y + 1)
+        return torch.special.bessel_j0(y + 1)
 
 
 def get_inputs():

@@ -41,6 +41,34 @@ TEST(ScanDevice, Scans) {
   bench.run();
 }
 
+// Sources in lists by what they name: short ones, ones past a warp, past 1024; rows that nobody names.
+TEST(ScanDevice, GroupedScatters) {
+  Bench bench("grouped_scatters");
+  for (auto [rows, sources] : {std::pair{40, 90}, {5, 400}, {2, 3000}, {300, 33}}) {
+    const std::string text = format(
+        "graph \"g\"\ninput %x : f32[{0},5]\ninput %s : f32[{1},5]\ninput %n : i64[{1}]\n\n%full = full() "
+        "shape=[] dtype=i64 value={0} : i64[]\n%i = remainder(%n, %full) : i64[{1}]\n",
+        rows, sources);
+    for (const char* accumulate : {"true", "false"})
+      add(bench, format("{} sources of {} rows, {}", sources, rows, accumulate),
+          text + format("%p = index_put(%x, %s, %i) dims=[0] accumulate={2} : f32[{0},5]\n%y = relu(%p) : "
+                        "f32[{0},5]\n\noutput %y\nend\n",
+                        rows, sources, accumulate));
+    for (const char* reduce : {"sum", "mean", "amax"})
+      add(bench, format("{} of {} sources of {} rows", reduce, sources, rows),
+          text + format("%c = reshape(%i) shape=[{1},1] : i64[{1},1]\n%e = expand(%c) shape=[{1},5] : "
+                        "i64[{1},5]\n%y = scatter(%x, %e, %s) dim=0 reduce=\"{2}\" include_self=false : "
+                        "f32[{0},5]\n\noutput %y\nend\n",
+                        rows, sources, reduce));
+  }
+  add(bench, "a list an element",
+      "graph \"g\"\ninput %x : f32[4,50]\ninput %s : f32[3,40]\ninput %n : i64[3,40]\n\n%full = full() "
+      "shape=[] "
+      "dtype=i64 value=50 : i64[]\n%i = remainder(%n, %full) : i64[3,40]\n"
+      "%y = scatter(%x, %i, %s) dim=1 reduce=\"sum\" : f32[4,50]\n\noutput %y\nend\n");
+  bench.run();
+}
+
 // Results that begin with zeros: of a slice of the row, and of all of it.
 TEST(ScanDevice, ExclusiveScans) {
   Bench bench("exclusive_scans");

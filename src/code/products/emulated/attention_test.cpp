@@ -143,7 +143,61 @@ std::vector<Case> attention_cases() {
   return all;
 }
 
+// The same in fp16 or bf16, by one product a tile.
+std::string in_type(std::string graph, const std::string& type) {
+  for (size_t at = 0; (at = graph.find("f32[", at)) != std::string::npos;) graph.replace(at, 3, type);
+  return graph;
+}
+
+std::vector<Case> half_attention_cases() {
+  std::vector<Case> all;
+  auto add = [&](const std::string& name, std::string graph, const std::string& type,
+                 std::map<std::string, int64_t> choices = {}) {
+    all.push_back({.name = name,
+                   .technique = "attention.half",
+                   .graph = in_type(std::move(graph), type),
+                   .choices = std::move(choices),
+                   .tolerance = type == "f16" ? 1.5e-3 : 1e-2});
+  };
+  for (const Form& form : forms)
+    if (form.name != std::string("no_keys")) {
+      add(format("half_{}", form.name), form.graph, "f16");
+      add(format("bfloat_{}", form.name), form.graph, "bf16");
+    }
+  auto sized = [&](std::string name, int64_t queries, int64_t keys, int64_t width, int64_t value_width,
+                   std::string more, std::map<std::string, int64_t> choices = {}) {
+    add(name,
+        format("input %q : f32[2,{0},{2}]\ninput %k : f32[2,{1},{2}]\ninput %v : f32[2,{1},{3}]\n"
+               "%o = attention(%q, %k, %v) scale=0.2{4} : f32[2,{0},{3}]\noutput %o\n",
+               queries, keys, width, value_width, more),
+        "bf16", std::move(choices));
+  };
+  sized("bfloat_one_and_one", 1, 1, 8, 8, "");
+  sized("bfloat_past_a_tile", 65, 65, 40, 40, " causal=true");
+  sized("bfloat_two_row_tiles", 70, 65, 64, 64, " causal=true", {{"row_tiles", 2}, {"warps", 2}});
+  sized("bfloat_wide_256", 20, 40, 256, 200, " causal=true");
+  sized("bfloat_negative_scale", 5, 20, 16, 16, " weights=\"softmax\"");
+  all.back().graph.replace(all.back().graph.find("scale=0.2"), 9, "scale=-0.2");
+  sized("bfloat_split_relu", 3, 70, 16, 8, " weights=\"relu\"", {{"splits", 4}, {"key_tile", 16}});
+  sized("bfloat_split_causal", 40, 70, 16, 24, " causal=true", {{"splits", 3}, {"key_tile", 16}});
+  // A step of decoding: heads that share k and v, by the node or by a view, and blocks that share the keys.
+  add("bfloat_decode",
+      "input %q : f32[2,6,1,32]\ninput %k : f32[2,2,100,32]\ninput %v : f32[2,2,100,32]\ninput %m : "
+      "bool[2,1,1,100]\n%o = attention(%q, %k, %v, %m) scale=0.2 : f32[2,6,1,32]\noutput %o\n",
+      "bf16", {{"splits", 8}, {"key_tile", 16}});
+  add("half_decode_repeated",
+      "input %q : f32[1,8,2,64]\ninput %x : f32[1,2,150,64]\ninput %y : f32[1,2,150,64]\n"
+      "%a = reshape(%x) shape=[1,2,1,150,64] : f32[1,2,1,150,64]\n%b = expand(%a) shape=[1,2,4,150,64] : "
+      "f32[1,2,4,150,64]\n%k = reshape(%b) shape=[1,8,150,64] : f32[1,8,150,64]\n"
+      "%c = reshape(%y) shape=[1,2,1,150,64] : f32[1,2,1,150,64]\n%d = expand(%c) shape=[1,2,4,150,64] : "
+      "f32[1,2,4,150,64]\n%v = reshape(%d) shape=[1,8,150,64] : f32[1,8,150,64]\n"
+      "%o = attention(%q, %k, %v) scale=0.125 : f32[1,8,2,64]\noutput %o\n",
+      "f16", {{"splits", 4}, {"key_tile", 32}});
+  return all;
+}
+
 PRODUCT_CASES(Attention, attention_cases());
+PRODUCT_CASES(HalfAttention, half_attention_cases());
 
 }  // namespace
 }  // namespace stitch::code

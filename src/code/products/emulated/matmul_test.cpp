@@ -158,6 +158,42 @@ const Form more_forms[] = {
      "input %a : f64[17,30]\ninput %b : f64[30,18]\n%y = matmul(%a, %b) : f64[17,18]\noutput %y\n"},
 };
 
+// Tensors of 16 bits: a residual that the library adds, an epilogue in place, thin products.
+std::vector<Case> half_matmul_cases() {
+  std::vector<Case> all;
+  for (std::string type : {"f16", "bf16"}) {
+    auto typed = [&](std::string name, std::string technique, std::string graph) {
+      for (size_t at = 0; (at = graph.find("TYPE", at)) != std::string::npos;) graph.replace(at, 4, type);
+      all.push_back({.name = format("{}_{}", type, name),
+                     .technique = std::move(technique),
+                     .graph = std::move(graph),
+                     .tolerance = type == "f16" ? 2e-3 : 1e-2});
+    };
+    const std::pair<const char*, const char*> epilogues[] = {
+        {"residual", "%y = add(%r, %a) : TYPE[ROWS,72]\n"},
+        {"gelu", "%y = gelu(%a) : TYPE[ROWS,72]\n"},
+        {"gated", "%s = silu(%a) : TYPE[ROWS,72]\n%y = mul(%s, %r) : TYPE[ROWS,72]\n"},
+        {"relu_of_sum", "%s = add(%a, %r) : TYPE[ROWS,72]\n%y = relu(%s) : TYPE[ROWS,72]\n"}};
+    for (std::string rows : {"40", "3"})
+      for (auto [name, after] : epilogues) {
+        std::string graph =
+            "input %x : TYPE[ROWS,136]\ninput %r : TYPE[ROWS,72]\nparameter %w : TYPE[72,136]\nparameter %b "
+            ": "
+            "TYPE[72]\n%a = linear(%x, %w, %b) : TYPE[ROWS,72]\n";
+        graph += format("{}output %y\n", after);
+        for (size_t at = 0; (at = graph.find("ROWS", at)) != std::string::npos;) graph.replace(at, 4, rows);
+        typed(format("{}_{}", name, rows), rows == "3" ? "matmul.vector" : "matmul.cublaslt", graph);
+      }
+    typed("vector_by_side", "matmul.vector",
+          "input %x : TYPE[2,200]\nparameter %w : TYPE[200,264]\n%y = matmul(%x, %w) : "
+          "TYPE[2,264]\noutput %y\n");
+    typed("vector_long", "matmul.vector",
+          "input %x : TYPE[1,5000]\nparameter %w : TYPE[9,5000]\n%y = linear(%x, %w) : TYPE[1,9]\noutput "
+          "%y\n");
+  }
+  return all;
+}
+
 std::vector<Case> matmul_cases() {
   std::vector<Case> all;
   for (auto [technique, name] : {std::pair{"matmul.plain", "plain"}, std::pair{"matmul.cublaslt", "lt"},
@@ -292,6 +328,7 @@ std::vector<Case> matmul_cases() {
 }
 
 PRODUCT_CASES(Matmul, matmul_cases());
+PRODUCT_CASES(HalfMatmul, half_matmul_cases());
 
 }  // namespace
 }  // namespace stitch::code

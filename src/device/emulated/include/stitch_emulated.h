@@ -21,6 +21,9 @@ int stitch_emulated_check_guards(void);
 int stitch_emulated_set_order(const char* order);
 // The byte that fresh device and shared memory is filled with; 255 (NaNs) unless set.
 void stitch_emulated_set_poison(int byte);
+// Whether memory that cudaMalloc did not give counts as the device's: for a caller in the same process whose
+// tensors are ordinary memory (the Python package). No, unless set.
+void stitch_emulated_take_host_memory(int yes);
 // OS threads that run blocks.
 void stitch_emulated_set_threads(unsigned count);
 // How many bytes cudaMalloc has to give.

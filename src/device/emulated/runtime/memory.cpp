@@ -118,11 +118,14 @@ cudaError_t add_range(void* pointer, size_t bytes, cudaMemoryType type) {
 
 Range find_range(const void* pointer) {
   const auto address = reinterpret_cast<uintptr_t>(pointer);
+  Range unknown;
+  if (settings().host_memory_too && pointer)
+    unknown = {const_cast<void*>(pointer), SIZE_MAX / 2, cudaMemoryTypeDevice};
   std::lock_guard lock(mutex);
   auto at = allocations.upper_bound(address);
-  if (at == allocations.begin()) return {};
+  if (at == allocations.begin()) return unknown;
   --at;
-  if (address - at->first >= at->second.bytes) return {};
+  if (address - at->first >= at->second.bytes) return unknown;
   return {reinterpret_cast<void*>(at->first), at->second.bytes, at->second.type};
 }
 

@@ -77,4 +77,7 @@ extern "C" void stitch_emulated_set_threads(unsigned count) {
   stitch_emulated::settings().workers = count ? count : 1;
 }
 extern "C" void stitch_emulated_set_memory(size_t bytes) { stitch_emulated::settings().memory_bytes = bytes; }
+extern "C" void stitch_emulated_take_host_memory(int yes) {
+  stitch_emulated::settings().host_memory_too = yes != 0;
+}
 extern "C" void stitch_emulated_set_poison(int byte) { stitch_emulated::settings().poison = byte & 0xFF; }

@@ -21,7 +21,8 @@ struct Settings {
   unsigned workers = 1;
   size_t memory_bytes = 0;
   size_t stack_bytes = 128 * 1024;
-  int poison = 0xFF;  // as floats, halves and doubles: NaNs
+  int poison = 0xFF;             // as floats, halves and doubles: NaNs
+  bool host_memory_too = false;  // memory that nobody allocated counts as the device's
 };
 
 Settings& settings();

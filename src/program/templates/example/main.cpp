@@ -1,19 +1,26 @@
-// Runs the program on made-up weights and inputs: prints each output's checksum, and the time of a pass.
+// Runs the program on made-up inputs: prints each output's checksum, and the time of a pass. Weights come from
+// weights.safetensors and constants.safetensors in the folder that is named (the current one, if none is); tensors
+// that are in neither are made up too.
 #include <cuda_runtime.h>
 #include <stitch/program.h>
+#include <stitch/weights.h>
 
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
+#include <fstream>
+#include <memory>
 #include <random>
+#include <string>
 #include <vector>
 
 namespace {
 
 struct Described {
-  const char* name;
+  const char *name, *key;  // the key in the model's weights; empty: none
   int32_t dtype, rank;
   int64_t shape[STITCH_MAX_RANK], strides[STITCH_MAX_RANK];
 };
@@ -91,19 +98,36 @@ double checksum(const Described& described, const StitchTensor& tensor) {
   return sum;
 }
 
-std::vector<StitchTensor> make_all(const std::vector<Described>& all, bool filled) {
+using Files = std::vector<std::unique_ptr<stitch::WeightsFile>>;
+
+Files open_weights(const std::string& folder) {
+  Files out;
+  for (const char* name : {"weights.safetensors", "constants.safetensors"})
+    if (std::ifstream(folder + "/" + name)) out.push_back(std::make_unique<stitch::WeightsFile>(folder + "/" + name));
+  return out;
+}
+
+std::vector<StitchTensor> make_all(const std::vector<Described>& all, bool filled, const Files& files = {}) {
   std::vector<StitchTensor> out;
-  for (const Described& each : all) out.push_back(make(each, filled));
+  for (const Described& each : all) {
+    const stitch::WeightsFile* holder = nullptr;
+    for (const auto& file : files)
+      if (*each.key && file->has(each.key)) holder = file.get();
+    if (!holder && *each.key) std::fprintf(stderr, "%s is made up: no file holds '%s'\n", each.name, each.key);
+    out.push_back(holder ? holder->upload(each.key) : make(each, filled));
+  }
   return out;
 }
 
 }  // namespace
 
-int main() {
-  std::vector<StitchTensor> params = make_all(parameters, true), in = make_all(inputs, true),
+int main(int count, char** words) try {
+  const Files files = open_weights(count > 1 ? words[1] : ".");
+  std::vector<StitchTensor> params = make_all(parameters, true, files), in = make_all(inputs, true, files),
                             out = make_all(outputs, false);
   StitchProgram* program = nullptr;
   check(stitch_create(params.data(), static_cast<int>(params.size()), 0, &program));
+  for (const StitchTensor& packed : params) check(cudaFree(packed.data));
   auto run = [&] {
     check(stitch_run(program, in.data(), static_cast<int>(in.size()), out.data(), static_cast<int>(out.size()),
                      nullptr));
@@ -123,4 +147,7 @@ int main() {
   std::printf("%.4f ms a pass (%d passes back to back, caches warm)\n", taken.count() / passes, passes);
   stitch_destroy(program);
   return 0;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 1;
 }

@@ -77,6 +77,18 @@ inline float normcdff(float x) {
   return static_cast<float>(0.5 * std::erfc(-static_cast<double>(x) * M_SQRT1_2));
 }
 inline double normcdf(double x) { return 0.5 * std::erfc(-x * M_SQRT1_2); }
+// By bisection: as exact as erf, however slow.
+inline double erfinv(double y) {
+  if (!(std::fabs(y) < 1)) return std::fabs(y) == 1 ? y * INFINITY : NAN;
+  double low = 0, high = 6, target = std::fabs(y);
+  for (int i = 0; i < 60; ++i) {
+    double middle = 0.5 * (low + high);
+    (target < 0.5 ? std::erf(middle) < target : std::erfc(middle) > 1 - target) ? low = middle
+                                                                                : high = middle;
+  }
+  return y == 0 ? y : std::copysign(0.5 * (low + high), y);
+}
+inline float erfinvf(float y) { return static_cast<float>(erfinv(static_cast<double>(y))); }
 inline float rhypotf(float x, float y) { return 1.0f / hypotf(x, y); }
 inline float norm3df(float x, float y, float z) { return sqrtf(x * x + y * y + z * z); }
 inline float norm4df(float x, float y, float z, float w) { return sqrtf(x * x + y * y + z * z + w * w); }

@@ -32,10 +32,14 @@ template <class T>
 __device__ __forceinline__ T sign(T x) {
   return static_cast<T>((x > T(0)) - (x < T(0)));
 }
+template <class T>
+__device__ __forceinline__ bool has_sign_bit(T x) {
+  return signbit(x) != 0;
+}
 // Written so that NaN passes: every comparison with it is false.
 template <class T>
 __device__ __forceinline__ T relu(T x) {
-  return x < T(0) ? T(0) : x;
+  return x <= T(0) ? T(0) : x;
 }
 template <class T>
 __device__ __forceinline__ T clamp(T x, T low, T high) {
@@ -44,13 +48,29 @@ __device__ __forceinline__ T clamp(T x, T low, T high) {
 }
 template <class T>
 __device__ __forceinline__ T minimum(T a, T b) {
-  return a != a || a <= b ? a : b;
+  return a <= b ? a : b;
 }
 template <class T>
 __device__ __forceinline__ T maximum(T a, T b) {
-  return a != a || a >= b ? a : b;
+  return a >= b ? a : b;
 }
-#if !STITCH_EMULATED
+// NaN wins; of -0 and 0, 0 is the larger one.
+__device__ __forceinline__ double minimum(double a, double b) {
+  if (a == b) return signbit(a) ? a : b;
+  return a != a || a < b ? a : b;
+}
+__device__ __forceinline__ double maximum(double a, double b) {
+  if (a == b) return signbit(a) ? b : a;
+  return a != a || a > b ? a : b;
+}
+#if STITCH_EMULATED
+__device__ __forceinline__ float minimum(float a, float b) {
+  return static_cast<float>(minimum(static_cast<double>(a), static_cast<double>(b)));
+}
+__device__ __forceinline__ float maximum(float a, float b) {
+  return static_cast<float>(maximum(static_cast<double>(a), static_cast<double>(b)));
+}
+#else
 // The same in one instruction.
 __device__ __forceinline__ float minimum(float a, float b) {
   float out;
@@ -63,6 +83,12 @@ __device__ __forceinline__ float maximum(float a, float b) {
   return out;
 }
 #endif
+__device__ __forceinline__ float clamp(float x, float low, float high) {
+  return minimum(maximum(x, low), high);
+}
+__device__ __forceinline__ double clamp(double x, double low, double high) {
+  return minimum(maximum(x, low), high);
+}
 
 // Quotients by numbers of at least 1, as 1 + e^x is: within 2 units of the last place, in a quarter of the
 // instructions of an exact division.
@@ -144,6 +170,28 @@ __device__ __forceinline__ T remainder(T a, T b) {
   return rest != T(0) && (b < T(0)) != (rest < T(0)) ? rest + b : rest;
 }
 
+// By reflection to positive x, recurrence to x >= 10, and the asymptotic series.
+template <class T>
+__device__ __forceinline__ T digamma(T given) {
+  double x = given, sum = 0;
+  if (x == 0) return static_cast<T>(-1 / x);
+  if (x < 0) {
+    double part = x - trunc(x);
+    if (part != part || part == 0) return static_cast<T>(NAN);  // infinite, or a whole number
+    sum = -3.14159265358979323846 / tan(3.14159265358979323846 * part);
+    x = 1 - x;
+  }
+  for (; x < 10; x += 1) sum -= 1 / x;
+  double square = 1 / (x * x), series = 1.0 / 12;
+  series = series * square - 691.0 / 32760;
+  series = series * square + 1.0 / 132;
+  series = series * square - 1.0 / 240;
+  series = series * square + 1.0 / 252;
+  series = series * square - 1.0 / 120;
+  series = series * square + 1.0 / 12;
+  return static_cast<T>(sum + log(x) - 0.5 / x - series * square);
+}
+
 // Integers, in 64 bits and then wrapped to S. Unsigned, because there overflow wraps.
 template <class S>
 __device__ __forceinline__ S wrapped(int64_t x) {
@@ -192,6 +240,15 @@ __device__ __forceinline__ S shifted_left(int64_t a, int64_t b) {
 template <class S>
 __device__ __forceinline__ S shifted_right(int64_t a, int64_t b) {
   return static_cast<S>(a >> (b < 0 || b >= static_cast<int64_t>(8 * sizeof(S)) ? 63 : b));
+}
+
+// An index out of range ends the kernel with an error, as PyTorch's device asserts do: nothing is read there.
+__device__ __forceinline__ int64_t checked_index(int64_t index, int64_t size) {
+  if (index < 0 || index >= size) __trap();
+  return index;
+}
+__device__ __forceinline__ int64_t index_from_start(int64_t index, int64_t size) {
+  return checked_index(index < 0 ? index + size : index, size);
 }
 
 // Towards zero; NaN is 0, 64 and 32 bits saturate, narrower ones wrap.

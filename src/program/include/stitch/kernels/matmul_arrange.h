@@ -91,15 +91,17 @@ __global__ void __launch_bounds__(arrange_threads)
     results[i] = static_cast<typename P::Out>(epilogue(sums[i], P::position(batch, row, column + i)));
   *reinterpret_cast<Pack<typename P::Out, width>*>(out + P::out(batch, row, column)) = results;
 }
-// `quads`: every four neighbours of a row lie side by side in `out`, at 16 bytes if it does.
+// `quads`: every four neighbours of a row, or 16 bytes of them in place, lie side by side in `out`, at 16
+// bytes if it does.
 template <class P, int partials, int64_t pitch, bool quads, int enlarged = 1, class From, class Epilogue>
 StitchStatus finish_product(const char* name, const From* dense, typename P::Out* out, Epilogue epilogue,
                             cudaStream_t stream) {
   constexpr int64_t count = int64_t{P::batches} * P::rows * P::columns;
+  constexpr int width = pitch == 0 ? 16 / static_cast<int>(sizeof(From)) : 4;
   if constexpr (quads) {
     if (reinterpret_cast<uintptr_t>(dense) % 16 == 0 && reinterpret_cast<uintptr_t>(out) % 16 == 0)
-      return launch(name, finish_kernel<P, partials, pitch, 4, enlarged, From, Epilogue>,
-                    one_thread_each(count / 4), stream, dense, out, epilogue);
+      return launch(name, finish_kernel<P, partials, pitch, width, enlarged, From, Epilogue>,
+                    one_thread_each(count / width), stream, dense, out, epilogue);
   }
   return launch(name, finish_kernel<P, partials, pitch, 1, enlarged, From, Epilogue>, one_thread_each(count),
                 stream, dense, out, epilogue);

@@ -25,41 +25,60 @@ struct VectorSides {
 
 constexpr int vector_threads = 256;
 
+// 16 bytes of a matrix's numbers.
+template <class Number>
+constexpr int vector_width = 16 / static_cast<int>(sizeof(Number));
+
+// So many threads share a few rows of the wide matrix: as many as leave hardly one idle at the segment's end.
+template <class Number>
+__host__ __device__ constexpr int vector_team(int64_t segment) {
+  const int64_t vectors = (segment + vector_width<Number> - 1) / vector_width<Number>;
+  int team = vector_threads;
+  while (team > 32 && 10 * vectors < 9 * ((vectors + team - 1) / team * team)) team /= 2;
+  return team;
+}
+
 // Where a sum goes: into the result if there is one segment, else beside the other segments' sums.
-template <class P, bool whole, class Epilogue>
+template <class P, bool whole, class To, class Epilogue>
 struct VectorStore {
-  float* out;
+  To* out;
   Epilogue epilogue;
   __device__ __forceinline__ void operator()(int64_t segment, typename P::Index batch, typename P::Index row,
                                              typename P::Index column, float sum) const {
     if constexpr (whole)
-      out[P::out(batch, row, column)] = epilogue(sum, P::position(batch, row, column));
+      out[P::out(batch, row, column)] = static_cast<To>(epilogue(sum, P::position(batch, row, column)));
     else
       out[((segment * P::batches + batch) * P::rows + row) * P::columns + column] = sum;
   }
 };
 
-// Four neighbours of the depth; zeros behind its end.
-template <bool quads, class At>
-__device__ __forceinline__ Pack<float, 4> four_along(const float* __restrict__ from, int64_t k, int64_t end,
-                                                     At at) {
-  if constexpr (quads) return stitch::load<4>(from + at(k), 0);
-  Pack<float, 4> values = {};
+// 16 bytes of neighbours; zeros behind the end.
+template <bool quads, class Number, class At>
+__device__ __forceinline__ Pack<Number, vector_width<Number>> vector_along(const Number* __restrict__ from,
+                                                                           int64_t k, int64_t end, At at) {
+  constexpr int width = vector_width<Number>;
+  if constexpr (quads) return stitch::load<width>(from + at(k), 0);
+  Pack<Number, width> values = {};
 #pragma unroll
-  for (int i = 0; i < 4; ++i)
+  for (int i = 0; i < width; ++i)
     if (k + i < end) values[i] = from[at(k + i)];
   return values;
 }
 
-// The wide matrix with its depth inside: a block takes `each` of its rows.
+// The wide matrix with its depth inside: a team of threads takes `each` of its rows.
 template <class P, bool thin_rows, int64_t segment_depth, bool quads, class Store>
 __global__ void __launch_bounds__(vector_threads)
-    vector_by_depth(const float* __restrict__ wide, const float* __restrict__ thin, Store store) {
+    vector_by_depth(const typename P::Left* __restrict__ wide, const typename P::Left* __restrict__ thin,
+                    Store store) {
   using Sides = VectorSides<P, thin_rows>;
   using Index = typename P::Index;
-  constexpr int count = Sides::thin, each = count <= 4 ? 4 : 2;
-  constexpr int64_t groups = (Sides::wide + each - 1) / each;
-  const Index w0 = static_cast<Index>(blockIdx.x % groups * each);
+  using Number = typename P::Left;
+  constexpr int count = Sides::thin, each = count <= 4 ? 4 : 2, width = vector_width<Number>;
+  constexpr int team_threads = vector_team<Number>(segment_depth < P::depth ? segment_depth : P::depth),
+                teams = vector_threads / team_threads;
+  constexpr int64_t groups = (Sides::wide + each * teams - 1) / (each * teams);
+  const int team = static_cast<int>(threadIdx.x) / team_threads;
+  const Index block0 = static_cast<Index>(blockIdx.x % groups * (each * teams)), w0 = block0 + team * each;
   const Index batch = static_cast<Index>(blockIdx.x / groups % P::batches);
   const int64_t segment = blockIdx.x / groups / P::batches;
   const int64_t first = segment * segment_depth;
@@ -68,24 +87,25 @@ __global__ void __launch_bounds__(vector_threads)
 
   float sums[each][count] = {};
 #pragma unroll 2
-  for (int64_t k = first + threadIdx.x * 4; k < end; k += vector_threads * 4) {
-    Pack<float, 4> matrix[each];
+  for (int64_t k = first + threadIdx.x % team_threads * width; k < end; k += team_threads * width) {
+    Pack<Number, width> matrix[each];
 #pragma unroll
     for (int e = 0; e < each; ++e)
-      matrix[e] = four_along<quads>(
+      matrix[e] = vector_along<quads>(
           wide, k, end, [&](int64_t at) { return Sides::wide_at(batch, row_of(e), static_cast<Index>(at)); });
 #pragma unroll
     for (int t = 0; t < count; ++t) {
-      const Pack<float, 4> vector = four_along<quads>(thin, k, end, [&](int64_t at) {
+      const Pack<Number, width> vector = vector_along<quads>(thin, k, end, [&](int64_t at) {
         return Sides::thin_at(batch, static_cast<Index>(t), static_cast<Index>(at));
       });
 #pragma unroll
       for (int e = 0; e < each; ++e)
 #pragma unroll
-        for (int i = 0; i < 4; ++i) sums[e][t] += matrix[e][i] * vector[i];
+        for (int i = 0; i < width; ++i)
+          sums[e][t] += static_cast<float>(matrix[e][i]) * static_cast<float>(vector[i]);
     }
   }
-  constexpr int warps = vector_threads / 32;
+  constexpr int warps = vector_threads / 32, team_warps = team_threads / 32;
   __shared__ float of_warps[warps][each * count];
 #pragma unroll
   for (int e = 0; e < each; ++e)
@@ -96,23 +116,28 @@ __global__ void __launch_bounds__(vector_threads)
       if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32][e * count + t] = sums[e][t];
     }
   __syncthreads();
-  const int mine = static_cast<int>(threadIdx.x);
-  if (mine >= each * count || w0 + mine / count >= Sides::wide) return;
+  const int mine = static_cast<int>(threadIdx.x), of_team = mine % (each * count),
+            row = mine / (each * count) * each + of_team / count;
+  if (mine >= teams * each * count || block0 + row >= Sides::wide) return;
   float sum = 0.0f;
 #pragma unroll
-  for (int warp = 0; warp < warps; ++warp) sum += of_warps[warp][mine];
-  const Index w = w0 + mine / count, t = static_cast<Index>(mine % count);
+  for (int warp = 0; warp < team_warps; ++warp)
+    sum += of_warps[mine / (each * count) * team_warps + warp][of_team];
+  const Index w = block0 + row, t = static_cast<Index>(of_team % count);
   store(segment, batch, Sides::row(w, t), Sides::column(w, t), sum);
 }
 
-// The wide matrix with its other side inside: a block takes 128 columns of it, and each of its warps every
-// eighth step of the depth.
+// The wide matrix with its other side inside: a block takes 32 vectors of its columns, and each of its warps
+// every eighth step of the depth.
 template <class P, bool thin_rows, int64_t segment_depth, bool quads, class Store>
 __global__ void __launch_bounds__(vector_threads)
-    vector_by_side(const float* __restrict__ wide, const float* __restrict__ thin, Store store) {
+    vector_by_side(const typename P::Left* __restrict__ wide, const typename P::Left* __restrict__ thin,
+                   Store store) {
   using Sides = VectorSides<P, thin_rows>;
   using Index = typename P::Index;
-  constexpr int count = Sides::thin, warps = vector_threads / 32, across = 128;
+  using Number = typename P::Left;
+  constexpr int count = Sides::thin, warps = vector_threads / 32, width = vector_width<Number>,
+                across = 32 * width;
   constexpr int64_t groups = (Sides::wide + across - 1) / across;
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   const int64_t w0 = blockIdx.x % groups * across;
@@ -121,19 +146,20 @@ __global__ void __launch_bounds__(vector_threads)
   const int64_t first = segment * segment_depth;
   const int64_t end = first + segment_depth < P::depth ? first + segment_depth : P::depth;
 
-  float sums[count][4] = {};
-  const int64_t w = w0 + lane * 4;
+  float sums[count][width] = {};
+  const int64_t w = w0 + lane * width;
   if (w < Sides::wide) {
 #pragma unroll 4
     for (int64_t k = first + warp; k < end; k += warps) {
-      const Pack<float, 4> matrix = four_along<quads>(wide, w, Sides::wide, [&](int64_t at) {
+      const Pack<Number, width> matrix = vector_along<quads>(wide, w, Sides::wide, [&](int64_t at) {
         return Sides::wide_at(batch, static_cast<Index>(at), static_cast<Index>(k));
       });
 #pragma unroll
       for (int t = 0; t < count; ++t) {
-        const float vector = thin[Sides::thin_at(batch, static_cast<Index>(t), static_cast<Index>(k))];
+        const auto vector =
+            static_cast<float>(thin[Sides::thin_at(batch, static_cast<Index>(t), static_cast<Index>(k))]);
 #pragma unroll
-        for (int i = 0; i < 4; ++i) sums[t][i] += matrix[i] * vector;
+        for (int i = 0; i < width; ++i) sums[t][i] += static_cast<float>(matrix[i]) * vector;
       }
     }
   }
@@ -141,7 +167,7 @@ __global__ void __launch_bounds__(vector_threads)
 #pragma unroll
   for (int t = 0; t < count; ++t)
 #pragma unroll
-    for (int i = 0; i < 4; ++i) of_warps[warp][t][lane * 4 + i] = sums[t][i];
+    for (int i = 0; i < width; ++i) of_warps[warp][t][lane * width + i] = sums[t][i];
   __syncthreads();
   for (int mine = static_cast<int>(threadIdx.x); mine < count * across; mine += vector_threads) {
     const int t = mine / across, column = mine % across;
@@ -155,18 +181,23 @@ __global__ void __launch_bounds__(vector_threads)
   }
 }
 
-// `partial`: (segments, batches, rows, columns), where there is more than one segment. `quads`: every four
-// neighbours that one thread reads lie side by side, at 16 bytes if their tensor does.
+// `partial`: (segments, batches, rows, columns), where there is more than one segment. `quads`: the 16 bytes
+// of neighbours that one thread reads lie side by side, at 16 bytes if their tensor does.
 template <class P, bool thin_rows, bool depth_inside, int64_t segment_depth, bool quads, class Epilogue>
-StitchStatus enqueue_vector_product(const char* name, const float* left, const float* right, float* partial,
-                                    float* out, Epilogue epilogue, cudaStream_t stream) {
+StitchStatus enqueue_vector_product(const char* name, const typename P::Left* left,
+                                    const typename P::Right* right, float* partial, typename P::Out* out,
+                                    Epilogue epilogue, cudaStream_t stream) {
   using Sides = VectorSides<P, thin_rows>;
+  using Number = typename P::Left;
+  static_assert(std::is_same_v<Number, typename P::Right>, "operands of one type");
   constexpr int64_t segments = (P::depth + segment_depth - 1) / segment_depth;
-  constexpr int64_t together = !depth_inside ? 128 : Sides::thin <= 4 ? 4 : 2;
+  constexpr int teams =
+      vector_threads / vector_team<Number>(segment_depth < P::depth ? segment_depth : P::depth);
+  constexpr int64_t together = !depth_inside ? 32 * vector_width<Number> : teams * (Sides::thin <= 4 ? 4 : 2);
   constexpr int64_t blocks = (Sides::wide + together - 1) / together * P::batches * segments;
   static_assert(blocks < (int64_t{1} << 31), "more blocks than a grid has");
   const Geometry geometry{static_cast<unsigned>(blocks), vector_threads};
-  const float *wide = thin_rows ? right : left, *thin = thin_rows ? left : right;
+  const Number *wide = thin_rows ? right : left, *thin = thin_rows ? left : right;
   const bool aligned =
       reinterpret_cast<uintptr_t>(wide) % 16 == 0 && reinterpret_cast<uintptr_t>(thin) % 16 == 0;
   auto run = [&](auto store) {
@@ -188,9 +219,9 @@ StitchStatus enqueue_vector_product(const char* name, const float* left, const f
     }
   };
   if constexpr (segments == 1) {
-    return run(VectorStore<P, true, Epilogue>{out, epilogue});
+    return run(VectorStore<P, true, typename P::Out, Epilogue>{out, epilogue});
   } else {
-    STITCH_OK_OR_RETURN(run(VectorStore<P, false, NoEpilogue>{partial, {}}));
+    STITCH_OK_OR_RETURN(run(VectorStore<P, false, float, NoEpilogue>{partial, {}}));
     return finish_product<P, static_cast<int>(segments), P::columns, false>(name, partial, out, epilogue,
                                                                             stream);
   }

@@ -21,6 +21,11 @@ constexpr int64_t tensor_core_attention(int64_t width, int64_t value_width, int6
   return 2 * parts * ((rows + key_tile) * pitch + key_tile * value_pitch);
 }
 
+// attention_half.h: tiles of q, k and v.
+constexpr int64_t half_attention(int64_t width, int64_t value_width, int64_t rows, int64_t key_tile) {
+  return tensor_core_attention(width, value_width, rows, key_tile, 1);
+}
+
 // attention_wide_heads.h: two steps of 16 features of 64 queries and all keys, then weights of all keys and
 // two steps of 16 keys of v.
 constexpr int64_t wide_heads_attention(int64_t keys, int64_t value_width, int64_t parts) {

@@ -61,7 +61,7 @@ struct MatmulSpec {
   cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;  // its GELU is the tanh form
   const void* bias = nullptr;                               // (columns): for the epilogues that add one
-  bool accumulate = false;                                  // D += the product
+  bool accumulate = false;                                  // to the old D, or to a matrix like it
   float scale = 1.0f;                                       // of left · right
   // Two floats on the device that left · right and the old D are multiplied with, instead of scale and 0 or
   // 1: for scales that only the data knows.
@@ -114,13 +114,17 @@ class Matmul {
     return choose(spec, spec.type == CUDA_R_32F ? 4 : 2, {}, &unaligned_);
   }
 
-  StitchStatus enqueue(const void* left, const void* right, void* result, cudaStream_t stream) const {
+  // `added`: what the product is added to, where spec.accumulate says so; nullptr: the old result.
+  StitchStatus enqueue(const void* left, const void* right, void* result, cudaStream_t stream,
+                       const void* added = nullptr) const {
+    if (!added) added = result;
     const float one = 1.0f, zero = 0.0f;
     const float* alpha = factors_ ? factors_ : &scale_;
     const float* beta = factors_ ? factors_ + 1 : accumulate_ ? &one : &zero;
-    bool aligned = is_aligned(left, 16) && is_aligned(right, 16) && is_aligned(result, 16);
+    bool aligned =
+        is_aligned(left, 16) && is_aligned(right, 16) && is_aligned(result, 16) && is_aligned(added, 16);
     STITCH_CUBLAS(cublasLtMatmul(library_->handle(), operation_, alpha, right, right_, left, left_, beta,
-                                 result, result_, result, result_, aligned ? &aligned_ : &unaligned_,
+                                 added, result_, result, result_, aligned ? &aligned_ : &unaligned_,
                                  library_->workspace.data(), library_->workspace.bytes(), stream));
     return STITCH_OK;
   }

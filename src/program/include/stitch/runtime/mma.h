@@ -1,6 +1,6 @@
-// Tensor cores a warp at a time: 16 x 8 sums in FP32 of products 16 deep of fp16 numbers (mma.sync m16n8k16),
-// and the loads that bring operands from shared memory into the registers where the instruction wants them
-// (ldmatrix). Lane l is in group l / 4 and is that group's thread l % 4; `group` and `pair` below:
+// Tensor cores a warp at a time: 16 x 8 sums in FP32 of products 16 deep of fp16 or bf16 numbers (mma.sync
+// m16n8k16), and the loads that bring operands from shared memory into the registers where the instruction
+// wants them (ldmatrix). Lane l is in group l / 4 and is that group's thread l % 4; `group` and `pair` below:
 //   left   16 rows x 16 deep: parts 0..3 hold rows group, group + 8, group, group + 8; the last two 8 deeper;
 //                             two neighbours 2 · pair, 2 · pair + 1 along the depth
 //   right  16 deep x 8 columns: column group; the same depths in parts 0 and 1
@@ -12,6 +12,7 @@
 // conflicts.
 #pragma once
 
+#include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 #include <cstdint>
@@ -121,6 +122,44 @@ __device__ __forceinline__ void mma(float (&sums)[4], const MmaLeft& left, const
     for (int depth = 0; depth < 16; ++depth) sums[i] += rows[i / 2][depth] * columns[i % 2][depth];
 #else
   asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, "
+      "%1, %2, %3};"
+      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+      : "r"(left.parts[0]), "r"(left.parts[1]), "r"(left.parts[2]), "r"(left.parts[3]), "r"(right.parts[0]),
+        "r"(right.parts[1]));
+#endif
+}
+
+// The same for bf16: operands are loaded as fp16 numbers are, two bytes each.
+__device__ __forceinline__ uint32_t bfloat_pair(float first, float second) {
+  const __nv_bfloat162 pair = __floats2bfloat162_rn(first, second);
+  return *reinterpret_cast<const uint32_t*>(&pair);
+}
+__device__ __forceinline__ float2 float_pair_of_bfloats(uint32_t pair) {
+  return {__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000u)};
+}
+__device__ __forceinline__ void mma_bfloat(float (&sums)[4], const MmaLeft& left, const MmaRight& right) {
+#if STITCH_EMULATED
+  const int lane = emulated_mma::lane(), group = lane / 4, pair = lane % 4;
+  float rows[2][16], columns[2][16];
+  for (int other = 0; other < 4; ++other) {
+    for (int p = 0; p < 4; ++p) {
+      const float2 two = float_pair_of_bfloats(__shfl_sync(0xffffffffu, left.parts[p], group * 4 + other));
+      rows[p % 2][p / 2 * 8 + 2 * other] = two.x;
+      rows[p % 2][p / 2 * 8 + 2 * other + 1] = two.y;
+    }
+    for (int c = 0; c < 2; ++c)
+      for (int p = 0; p < 2; ++p) {
+        const float2 two =
+            float_pair_of_bfloats(__shfl_sync(0xffffffffu, right.parts[p], (2 * pair + c) * 4 + other));
+        columns[c][p * 8 + 2 * other] = two.x;
+        columns[c][p * 8 + 2 * other + 1] = two.y;
+      }
+  }
+  for (int i = 0; i < 4; ++i)
+    for (int depth = 0; depth < 16; ++depth) sums[i] += rows[i / 2][depth] * columns[i % 2][depth];
+#else
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, "
       "%1, %2, %3};"
       : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
       : "r"(left.parts[0]), "r"(left.parts[1]), "r"(left.parts[2]), "r"(left.parts[3]), "r"(right.parts[0]),

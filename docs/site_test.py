@@ -1,0 +1,81 @@
+"""The documentation can be made into a site, its links hold, and a link that doesn't is found."""
+import importlib.util
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+spec = importlib.util.spec_from_file_location("stitchcuda_site", ROOT / "docs/site.py")
+stitchcuda_site = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(stitchcuda_site)
+
+
+def made_of(text, **others):
+    """A site of README.md with this text; its broken links and its page."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        (root / "docs").mkdir()
+        (root / "docs/site.css").write_text("")
+        (root / "README.md").write_text(text)
+        for name, other in others.items():
+            (root / "docs" / f"{name}.md").write_text(other)
+        site = stitchcuda_site.Site(root)
+        site.write(root / "out")
+        page = root / "out/index.html"
+        return site.broken, page.read_text() if page.exists() else ""
+
+
+class Documentation(unittest.TestCase):
+    def test_every_link_of_ours_holds(self):
+        with tempfile.TemporaryDirectory() as folder:
+            ran = subprocess.run([sys.executable, ROOT / "docs/site.py", pathlib.Path(folder) / "site"],
+                                 capture_output=True, text=True, check=False)
+            self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
+            # Once more by the files that were written, whoever made the links.
+            site = pathlib.Path(folder) / "site"
+            there = {str(one) for one in site.rglob("*")}
+            for page in site.rglob("*.html"):
+                for link in set(re.findall(r'href="([^"#:]+)(?:#[^"]*)?"', page.read_text(encoding="utf-8"))):
+                    self.assertIn(os.path.normpath(page.parent / link), there, page)
+
+    def test_a_link_that_leads_nowhere_is_found(self):
+        broken, page = made_of("# A\n[b](docs/b.md) [c](docs/c.md#d) [e](#f) [g](../../etc/passwd)\n", c="# C\n")
+        self.assertEqual(broken, ["README.md: there is no docs/b.md", "README.md: docs/c.md has no heading #d",
+                                  "README.md: README.md has no heading #f", "README.md: there is no ../../etc/passwd"])
+        self.assertEqual(page, "")
+
+    def test_markdown_becomes_html(self):
+        broken, page = made_of("""# A `b` & <c>
+Text with `a|b`, **bold *and* it**, [a link](docs/c.md#one-more-d), <script>alert(1)</script>.
+
+- first
+  - inner
+- second
+  goes on
+
+1. one
+2. two
+
+| a | b |
+|---|---|
+| `x|y` | *z* |
+
+```sh
+echo "<hi>"  # a comment
+```
+""", c="# C\n## One more: d!\n")
+        self.assertEqual(broken, [])
+        for expected in ["<code>b</code> &amp; &lt;c&gt;", "<code>a|b</code>", "<strong>bold <em>and</em> it</strong>",
+                         '<a href="docs/c.html#one-more-d">a link</a>', "&lt;script&gt;", "<li>first<ul>\n<li>inner</li>",
+                         "<li>second goes on</li>", "<ol>\n<li>one</li>\n<li>two</li>\n</ol>",
+                         '<td data-column="a"><code>x|y</code></td><td data-column="b"><em>z</em></td>', 'echo "&lt;hi&gt;"  # a comment']:
+            self.assertIn(expected, page)
+        self.assertNotIn("<script>", page)
+
+
+if __name__ == "__main__":
+    unittest.main()

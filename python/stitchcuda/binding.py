@@ -1,0 +1,114 @@
+"""A program's tensors, bound to a module's: what the C extension needs to call it."""
+
+import torch
+
+from . import trees
+from .errors import StitchError
+from .tool import extension
+
+DTYPES = {"f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i64": torch.int64,
+          "i32": torch.int32, "i8": torch.int8, "u8": torch.uint8, "bool": torch.bool}  # in the order of StitchDtype
+CODES = {name: code for code, name in enumerate(DTYPES)}
+
+
+def strides_of(entry):
+    if entry.get("strides"):
+        return tuple(entry["strides"])
+    strides, step = [], 1
+    for size in reversed(entry["shape"]):
+        strides.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(strides))
+
+
+def wanted(entry):
+    return CODES[entry["dtype"]], tuple(entry["shape"]), strides_of(entry)
+
+
+def describe(dtype, shape):
+    return f"{str(dtype).removeprefix('torch.')}{list(shape)}"
+
+
+class WeightsDiffer(StitchError):
+    """Weights of another shape, dtype or device than the program's."""
+
+
+class Binding:
+    """Of a Folder and a call's trees; `find(name, device)` gives the module's tensor of that name."""
+
+    def __init__(self, folder, call, find):
+        self.folder, self.call, self.find = folder, call, find
+        manifest = folder.manifest
+        self.parameters, self.inputs, self.outputs = manifest["parameters"], manifest["inputs"], manifest["outputs"]
+        self.given = [entry for entry in self.inputs if entry["role"] == "input"]
+        # Outputs that renew an input of the caller's.
+        self.written = {entry["name"]: entry["target"] for entry in self.outputs if entry["role"] == "update" and not entry.get("data")}
+
+    def make(self, device):
+        """A Call with the weights of now packed on the device."""
+        library = self.folder.library(device)
+        weights = [self.tensor(entry, device) for entry in self.parameters]
+        packed = tuple(self.lay_out(entry, weight) for entry, weight in zip(self.parameters, weights))
+        module = extension()
+        facts = packed, tuple(map(wanted, self.parameters)), device.index or 0
+        try:
+            program = module.Program(library, *facts)
+        except OSError:  # built on another machine, or against an emulator that is gone
+            program = module.Program(self.folder.rebuild(library, device), *facts)
+        kind = (2, device.index or 0) if device.type == "cuda" else (1, 0)
+        keyword = self.call["keyword"]
+        return module.Call(program, kind, tuple(map(trees.for_extension, self.call["positional"])), tuple(name for name, _ in keyword),
+                           tuple(trees.for_extension(tree) for _, tree in keyword), tuple(self.bind_inputs(device)),
+                           tuple(self.bind_outputs(device)), trees.for_extension(self.result_tree()), tuple(weights))
+
+    def result_tree(self):
+        """The model's own structure; or all that is made, where some of it has to be copied into inputs."""
+        if not self.written:
+            return self.call["outputs"]
+        return {"tuple": [{"output": i} for i, entry in enumerate(self.made())]}
+
+    def made(self):
+        return [entry for entry in self.outputs if not (entry["role"] == "update" and entry.get("data"))]
+
+    def tensor(self, entry, device):
+        found = self.find(entry["data"], device)
+        if found is None:
+            raise StitchError(f"the module has no tensor '{entry['data']}' any more, which the program needs")
+        if found.dtype is not DTYPES[entry["dtype"]] or list(found.shape) != entry["shape"] or found.device != device:
+            raise WeightsDiffer(f"'{entry['data']}' is {describe(found.dtype, found.shape)} on {found.device}, and the program was made "
+                                f"for {describe(DTYPES[entry['dtype']], entry['shape'])} on {device}")
+        return found
+
+    def lay_out(self, entry, tensor):
+        tensor, strides = tensor.detach(), strides_of(entry)
+        if all(a == b or n <= 1 for a, b, n in zip(tensor.stride(), strides, tensor.shape)):
+            return tensor
+        return torch.empty_strided(tuple(entry["shape"]), strides, dtype=tensor.dtype, device=tensor.device).copy_(tensor)
+
+    def state(self, entry, device):
+        tensor = self.tensor(entry, device)
+        if not tensor.is_contiguous():
+            raise StitchError(f"the buffer '{entry['data']}' must be contiguous")
+        return tensor
+
+    def bind_inputs(self, device):
+        count = 0
+        for entry in self.inputs:
+            if entry["role"] == "input":
+                yield ("given", count, wanted(entry))
+                count += 1
+            elif entry["role"] == "state":
+                yield ("state", self.state(entry, device), wanted(entry))
+            else:
+                yield ("seed", lambda: torch.randint(0, 2**63 - 1, (), dtype=torch.int64, device=device), wanted(entry))
+
+    def bind_outputs(self, device):
+        for entry in self.outputs:
+            if entry["role"] == "update" and entry.get("data"):
+                yield (None, self.state(entry, device), wanted(entry))
+            elif entry.get("strides"):
+                maker = torch.empty(0, dtype=DTYPES[entry["dtype"]], device=device).new_empty_strided
+                yield (maker, (tuple(entry["shape"]), strides_of(entry)), wanted(entry))
+            else:
+                maker = torch.empty(0, dtype=DTYPES[entry["dtype"]], device=device).new_empty
+                yield (maker, (tuple(entry["shape"]),), wanted(entry))

@@ -1,0 +1,138 @@
+"""torch.compile(model, backend="stitchcuda"): each graph that Dynamo finds becomes a program, for inference.
+
+Dynamo hands over a graph whose parameters are inputs like any other. They are told apart here, so that a program packs
+them once. A graph gets its program at its first call, when there are real tensors; calls with other shapes get one
+each. What can't be a program (gradients are wanted, an operator isn't known) runs in PyTorch, and it is said why.
+"""
+
+import operator
+import warnings
+
+import torch
+from torch import nn
+
+from .errors import StitchError
+from .exporting import identifier
+from .module import form_of
+from .optimizing import optimize
+
+VARIANTS = 8
+
+
+def backend(graph, example_inputs, *, options=None, mode=None):
+    """options: keyword arguments of stitchcuda.optimize."""
+    return Compiled(graph, dict(options or {}))
+
+
+class Compiled:
+    def __init__(self, graph, options):
+        self.graph, self.options = graph, {"other_shapes": "pytorch", **options}
+        self.placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
+        self.static = [i for i, node in enumerate(self.placeholders) if is_weight(node)]
+        self.dynamic = [i for i in range(len(self.placeholders)) if i not in set(self.static)]
+        self.weights_of, self.given_of = picker(self.static), picker(self.dynamic)
+        self.programs, self.said, self.last = {}, set(), None
+
+    def __call__(self, *arguments):
+        if torch.is_grad_enabled() and any(isinstance(a, torch.Tensor) and a.requires_grad for a in arguments):
+            return self.in_pytorch("grad", "gradients may be wanted: grad mode is on and weights or inputs require them. "
+                                   "Call the model under torch.inference_mode() or torch.no_grad()", arguments)
+        if self.last is not None:  # most calls are like the one before
+            module, fast = self.last
+            call = fast._call
+            if call is not None and all(map(operator.is_, self.weights_of(arguments), module.weights)):
+                result = call(*self.given_of(arguments))
+                if result is not NotImplemented:
+                    return result
+        return self.find(arguments)
+
+    def find(self, arguments):
+        given = self.given_of(arguments)
+        form = form_of(given)
+        if form not in self.programs:
+            self.programs[form] = self.make(arguments, given)
+        if self.programs[form] is PYTORCH:
+            return self.graph(*arguments)
+        self.last = module, fast = self.programs[form]
+        module.take(self.weights_of(arguments), fast)
+        return fast(*given)
+
+    def make(self, arguments, given):
+        if len(self.programs) >= VARIANTS:
+            self.say("many", f"more than {VARIANTS} shapes: the others run in PyTorch")
+            return PYTORCH
+        if not any(node.op not in ("placeholder", "output") for node in self.graph.graph.nodes):
+            return PYTORCH  # nothing is computed
+        module = Lifted(self.graph, self.static, self.weights_of(arguments), [self.placeholders[i] for i in self.static])
+        try:
+            with torch.no_grad():
+                return module, optimize(module, tuple(given), **{"progress": False, "name": "compiled_" + self.tag(), **self.options})
+        except (StitchError, TypeError) as error:
+            self.say("refused", f"this graph runs in PyTorch: {error}")
+            return PYTORCH
+
+    def tag(self):
+        """The name of what the graph computes last, for people."""
+        called = [node for node in self.graph.graph.nodes if node.op.startswith("call")]
+        return identifier(called[-1].name) if called else "graph"
+
+    def in_pytorch(self, about, why, arguments):
+        self.say(about, f"this graph runs in PyTorch: {why}")
+        return self.graph(*arguments)
+
+    def say(self, about, text):
+        if about not in self.said:
+            self.said.add(about)
+            warnings.warn("stitchcuda: " + text, stacklevel=2)
+
+
+PYTORCH = object()
+
+
+def picker(places):
+    """The arguments at these places, as a tuple."""
+    if len(places) > 1:
+        return operator.itemgetter(*places)
+    return lambda arguments: tuple(arguments[i] for i in places)
+
+
+class Lifted(nn.Module):
+    """The graph with its weights as weights."""
+
+    def __init__(self, graph, places, weights, placeholders):
+        super().__init__()
+        self.graph, self.places, self.count = graph, places, sum(node.op == "placeholder" for node in graph.graph.nodes)
+        self.names, self.__dict__["weights"] = [], tuple(weights)
+        for i, (weight, node) in enumerate(zip(weights, placeholders)):
+            name = f"{weight_name(node)[:80]}_{i}"
+            self.names.append(name)
+            if isinstance(weight, nn.Parameter):
+                self.register_parameter(name, weight)
+            else:
+                self.register_buffer(name, weight)
+
+    def forward(self, *given):
+        given, names = iter(given), dict(zip(self.places, self.names))
+        return self.graph(*[getattr(self, names[i]) if i in names else next(given) for i in range(self.count)])
+
+    def take(self, weights, fast):
+        """Dynamo gives the weights with every call: others are noticed by who they are, changed ones by the program."""
+        self.__dict__["weights"] = tuple(weights)
+        for name, weight in zip(self.names, weights):
+            place = self._parameters if name in self._parameters else self._buffers
+            if place[name] is not weight:
+                place[name] = weight
+                fast.__dict__["_call"] = None
+
+
+def is_weight(node):
+    kind = node.meta.get("tensor_dict", {}).get("_dynamo_static_input_type")
+    value = node.meta.get("example_value", node.meta.get("val"))
+    return kind is not None or isinstance(value, nn.Parameter)
+
+
+def weight_name(node):
+    name = node.name.removeprefix("l_self_").strip("_")
+    for word in ("modules_", "parameters_", "buffers_"):
+        name = name.replace(word, "")
+    return identifier(name)

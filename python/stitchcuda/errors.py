@@ -1,0 +1,7 @@
+"""The one exception of this package: what is wrong, and how to fix it."""
+
+
+class StitchError(RuntimeError):
+    def __init__(self, message, fix=""):
+        super().__init__(f"{message}\n  fix: {fix}" if fix else message)
+        self.message, self.fix = message, fix

@@ -1,0 +1,164 @@
+"""stitchcuda.optimize: a module in, a faster module out."""
+
+import inspect
+import os
+import warnings
+
+import torch
+from torch.utils import _pytree as pytree
+
+from . import cache, check, exporting, live_task, search
+from .errors import StitchError
+from .module import Fast
+from .progress import progress as progress_for
+
+NUMERICS = ("strict", "default", "tf32", "half")
+CHOICES = {"other_shapes": ("pytorch", "error", "program"), "no_gpu": ("emulate", "pytorch", "error"),
+           "mode": ("search", "direct", "first"), "numerics": NUMERICS}
+
+
+def optimize(model, args=(), kwargs=None, *, device=None, numerics="default", mode="search", budget=180, quick=False, other_shapes="pytorch",
+             no_gpu="emulate", gpu=None, progress=True, cached=True, name=None, options=()):
+    """Turns a module into a verified CUDA program and returns it as a module.
+
+    model          as it is: in its mode, with its weights; it stays the user's and is not changed
+    args, kwargs   one call, whose shapes the program is made for
+    device         "cuda" or "emulated"; None: where the model is
+    numerics       the error allowed: strict, default (as PyTorch's defaults), tf32, half
+    mode           "search": step by step; "direct": all steps at once; "first": the first program that passes
+    budget         seconds after which no new step is started; quick: fewer checks of the final program
+    other_shapes   calls with other shapes: run in "pytorch", are an "error", or get a "program" each
+    no_gpu         on a machine without one: "emulate" it, run in "pytorch", or "error"
+    gpu            the GPU to write it for, where it is emulated ("H100"; default: H200)
+    cached         take a program that was made for the same graph before
+    options        more words for `stitchcuda optimize`
+    """
+    check_choices(other_shapes=other_shapes, no_gpu=no_gpu, mode=mode, numerics=numerics)
+    choices = {"device": device, "numerics": numerics, "mode": mode, "budget": budget, "quick": quick, "other_shapes": other_shapes,
+               "no_gpu": no_gpu, "gpu": gpu, "progress": progress, "cached": cached, "options": tuple(options)}
+    args, kwargs = as_call(model, args, kwargs)
+    device = choose_device(model, (args, kwargs), device, no_gpu)
+    if device == "pytorch":
+        warnings.warn("there is no GPU: the model runs in PyTorch (no_gpu='pytorch')", stacklevel=2)
+        return Fast(None, None, model, choices=choices)
+    show = progress_for(progress)
+    show.show("exporting the model")
+    exported = exporting.export(model, args, kwargs, name)
+    warn_of_mode(exported)
+    key = cache.key(exported, numerics=numerics, device=device, gpu=gpu or gpu_name(device), mode=mode, options=list(options))
+    folder = cache.find(key, budget, quick) if cached else None
+    if folder is None:
+        with cache.Place(key) as place:
+            task = live_task.write(exported, model, args, kwargs, os.path.join(place.draft))
+            made = search.search(task, os.path.join(place.draft, "program"), device=device, gpu=gpu, numerics=numerics, mode=mode,
+                                 budget=budget, quick=quick, options=options, show=show.show)
+            folder = place.keep(made)
+    folder.record["mode_matters"] = exported.dropouts + exported.batch_statistics > 0 or depends_on_mode(model)
+    constants = {name: tensor.detach().clone() for name, tensor in exported.constants().items()}
+    fast = Fast(folder, exported.call, model, constants, forward_signature(model), choices)
+    show.show("checking it against the model")
+    distance = None if exported.draws else check.check(fast, model, args, kwargs, numerics)
+    show.finish(summary(fast, distance))
+    return fast
+
+
+def check_choices(**given):
+    for name, value in given.items():
+        if value not in CHOICES[name]:
+            raise ValueError(f"{name} must be one of {', '.join(map(repr, CHOICES[name]))}, not {value!r}")
+
+
+def as_call(model, args, kwargs):
+    if not isinstance(model, torch.nn.Module):
+        raise TypeError(f"optimize takes a torch.nn.Module, not {type(model).__name__}")
+    if isinstance(model, torch.jit.ScriptModule):
+        raise TypeError("optimize takes a module in Python, not TorchScript")
+    if isinstance(model, Fast):
+        raise TypeError("this module is a program already")
+    if isinstance(model, torch._dynamo.eval_frame.OptimizedModule):
+        model = model._orig_mod
+    if isinstance(args, torch.Tensor):
+        args = (args,)
+    if isinstance(args, dict) and kwargs is None:
+        args, kwargs = (), args
+    if not isinstance(args, (tuple, list)):
+        raise TypeError(f"args must be a tuple of forward's arguments, not {type(args).__name__}")
+    args, kwargs = tuple(args), dict(kwargs or {})
+    try:
+        inspect.signature(model.forward).bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"{type(model).__name__}.forward: {error}") from None
+    return args, kwargs
+
+
+def forward_signature(model):
+    try:
+        return inspect.signature(model.forward)
+    except (TypeError, ValueError):
+        return None
+
+
+def choose_device(model, call, wanted, no_gpu):
+    """"cuda", "emulated" or "pytorch"."""
+    places = {}
+    for name, tensor in [*model.named_parameters(), *model.named_buffers()]:
+        places.setdefault(tensor.device, name)
+    for leaf in pytree.tree_leaves(call):
+        if isinstance(leaf, torch.Tensor):
+            places.setdefault(leaf.device, "an input")
+    if len(places) > 1:
+        found = ", ".join(f"{name} on {device}" for device, name in places.items())
+        raise StitchError(f"the model and its inputs are on several devices: {found}", "move all of it to one GPU: model.to('cuda:0')")
+    place = next(iter(places), torch.device("cpu"))
+    if place.type not in ("cpu", "cuda"):
+        raise StitchError(f"the model is on {place}; programs run on NVIDIA GPUs", "move it to a GPU: model.cuda(), and its inputs")
+    if wanted not in (None, "cuda", "emulated"):
+        raise ValueError(f"device must be 'cuda' or 'emulated', not {wanted!r}")
+    if place.type == "cuda":
+        if wanted == "emulated":
+            raise StitchError("the emulated GPU works on tensors in host memory, and the model is on the GPU", "model.cpu(), and its inputs")
+        return "cuda"
+    if torch.cuda.is_available() and wanted != "emulated":
+        raise StitchError("the model is on the CPU, and this machine has a GPU", "call model.cuda() and give inputs on the GPU, or device='emulated'")
+    if wanted == "cuda" or (no_gpu == "error" and wanted is None):
+        raise StitchError("there is no GPU on this machine", "no_gpu='emulate' runs the program on an emulated one, slowly; no_gpu='pytorch' runs the model")
+    return "pytorch" if no_gpu == "pytorch" and wanted is None else "emulated"
+
+
+def gpu_name(device):
+    return torch.cuda.get_device_name() if device == "cuda" else None
+
+
+def warn_of_mode(exported):
+    found = []
+    if exported.dropouts:
+        found.append(f"{exported.dropouts} dropout{'s' if exported.dropouts > 1 else ''} that drop")
+    if exported.batch_statistics:
+        found.append(f"{exported.batch_statistics} batch norm{'s' if exported.batch_statistics > 1 else ''} with the batch's statistics")
+    if found:
+        warnings.warn(f"{exported.name} is in training mode: the program has {' and '.join(found)}. For inference call model.eval() first.", stacklevel=3)
+
+
+def depends_on_mode(model):
+    kinds = (torch.nn.modules.dropout._DropoutNd, torch.nn.modules.batchnorm._BatchNorm)
+    return any(isinstance(module, kinds) for module in model.modules())
+
+
+def article(gpu):
+    return f"{'an' if str(gpu)[:1] in 'AHL' else 'a'} {gpu}"
+
+
+def summary(fast, distance):
+    record = fast.folder.record
+    regions = len(record.get("regions", []))
+    lines = [f"{fast.folder.name}: {fast.verdict}, {regions} region{'' if regions == 1 else 's'}"]
+    timing = fast.verdict.timing or {}
+    if timing.get("speedup"):
+        lines[0] += f", {timing['speedup']:.2f}x the speed of the best PyTorch ({timing.get('best_baseline')})"
+    elif record.get("seconds_a_call"):
+        lines[0] += f", about {record['seconds_a_call'] * 1e6:.0f} us a call on {article(record.get('gpu'))} (an estimate: this machine has no GPU)"
+    if distance is not None:
+        lines.append(f"result against the model's: {distance:.1e} (relative L2)")
+    if record.get("cut_off"):
+        lines.append(f"the budget of {record['cut_off']['budget_seconds']} s left steps untried; budget={int(record['cut_off']['try_budget'])} would try them")
+    return "\n".join([*lines, f"report: {fast.folder.file('report.html')}"])

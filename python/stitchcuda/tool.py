@@ -1,0 +1,104 @@
+"""Finds and runs the program that does the work: in this package once installed, in a checkout's build/ otherwise."""
+
+import importlib.machinery
+import importlib.util
+import os
+import subprocess
+import sys
+
+from .errors import StitchError
+
+PACKAGE = os.path.dirname(os.path.abspath(__file__))
+CHECKOUT = os.path.dirname(os.path.dirname(PACKAGE))
+
+
+def binary():
+    told = os.environ.get("STITCHCUDA_BINARY")
+    places = [told] if told else [os.path.join(PACKAGE, "tool", "bin", "stitchcuda"),
+                                  *(os.path.join(CHECKOUT, "build", kind, "stitchcuda") for kind in ("release", "dev", "wheel"))]
+    for place in places:
+        if os.access(place, os.X_OK) and os.path.isfile(place):
+            return os.path.abspath(place)
+    if told:
+        raise StitchError(f"STITCHCUDA_BINARY is {told}, which is no program")
+    raise StitchError("the stitchcuda program is not beside this package", "pip install . in StitchCUDA's checkout, or ./dev build release")
+
+
+def is_installed():
+    return binary().startswith(os.path.join(PACKAGE, "tool") + os.sep)
+
+
+def emulator_compiler():
+    folder = os.path.dirname(binary())
+    for place in (os.path.join(folder, "stitch-compile-emulated"),
+                  os.path.join(folder, "..", "libexec", "stitchcuda", "stitch-compile-emulated")):
+        if os.path.exists(place):
+            return place
+    raise StitchError(f"stitch-compile-emulated is not beside {binary()}", "install StitchCUDA again, whole")
+
+
+def environment():
+    """Of the program: this Python exports and answers as the reference."""
+    out = dict(os.environ)
+    out.setdefault("STITCHCUDA_PYTHON", sys.executable)
+    if not is_installed() and os.path.isdir(os.path.join(CHECKOUT, "python", "stitchcuda_torch")):
+        out.setdefault("STITCHCUDA_HOME", CHECKOUT)
+    return out
+
+
+def _add_torch_side():
+    """stitchcuda_torch, the package that the program runs: one copy for both."""
+    if importlib.util.find_spec("stitchcuda_torch") is not None:
+        return
+    for place in (os.path.join(PACKAGE, "tool", "share", "stitchcuda", "python"), os.path.dirname(PACKAGE)):
+        if os.path.isdir(os.path.join(place, "stitchcuda_torch")):
+            sys.path.append(place)
+            return
+    raise ImportError("stitchcuda_torch is not beside the package stitchcuda: install StitchCUDA again, whole")
+
+
+def _load_extension():
+    name = "_call.abi3.so"
+    places = [os.path.join(PACKAGE, "tool", "lib", name)]
+    try:
+        places.append(os.path.join(os.path.dirname(binary()), name))
+    except StitchError:
+        pass
+    places += [os.path.join(CHECKOUT, "build", kind, name) for kind in ("release", "dev", "wheel")]
+    for place in places:
+        if os.path.exists(place):
+            loader = importlib.machinery.ExtensionFileLoader("stitchcuda._call", place)
+            module = importlib.util.module_from_spec(importlib.util.spec_from_loader("stitchcuda._call", loader))
+            loader.exec_module(module)
+            return module
+    raise ImportError("stitchcuda's C extension (_call.abi3.so) was not built: it needs Python.h; "
+                      "install python3-dev and build again")
+
+
+_add_torch_side()
+_call = None
+
+
+def extension():
+    global _call
+    if _call is None:
+        _call = _load_extension()
+    return _call
+
+
+def main():
+    """The console command."""
+    try:
+        path, variables = binary(), environment()
+    except StitchError as error:
+        sys.exit(f"stitchcuda: {error}")
+    try:
+        os.execve(path, [path, *sys.argv[1:]], variables)
+    except OSError as error:
+        sys.exit(f"stitchcuda: {path} cannot be run: {error.strerror}")
+
+
+def run(words, timeout=None):
+    """(exit code, stdout, stderr) of a command that takes no time worth showing."""
+    done = subprocess.run([binary(), *words], env=environment(), capture_output=True, text=True, timeout=timeout)
+    return done.returncode, done.stdout, done.stderr

@@ -1,0 +1,149 @@
+"""What the rounding of each value, and of each operand of a product, does to a model's outputs.
+
+To first order an error δ of a value moves an output by J δ. With a random vector u in the output's space, one backward pass
+gives g = uᵀ J for every value of the model at once, and E[Σ (gᵢ δᵢ)²] = Σ δᵢ² ‖Jᵢ‖² is the square of the error to expect of
+roundings that don't know of each other. So a few passes measure any number of regions; `measure_directly` rounds for real,
+one place at a time, and is what this is held against.
+"""
+
+import math
+import time
+
+import torch
+
+from .interpret import Program
+from .tf32 import round_to_tf32
+
+OWN_GROUPS = 4  # outputs measured one by one; others together
+TF32, FP16, BF16, SCALE = range(4)
+PRECISIONS = ("tf32", "fp16", "bf16")
+LONG = 2.0  # seconds: then every group has had its pass, and there is no other
+HUGE = 1e300  # in place of infinity, which JSON hasn't
+
+
+def rounded(x, precision):
+    """A float64 tensor as it would be stored, in float64 again."""
+    if precision == "tf32":
+        return round_to_tf32(x.float()).double()
+    return x.to(torch.float16 if precision == "fp16" else torch.bfloat16).double()
+
+
+class Meter:
+    """Collects, group by group, Σ (g δ)² for each place and precision, and what a common factor would do."""
+
+    def __init__(self, native=torch.float32):
+        self.shares, self.largest, self.group, self.native = {}, {}, 0, native
+
+    def touch(self, kind, name, tensor):
+        place = (kind, name)
+        self.shares.setdefault(place, {})  # in the program's order
+        if kind == "value":
+            self.largest[place] = tensor.detach().abs().max() if tensor.numel() else torch.zeros((), dtype=torch.float64)
+        return Tap.apply(tensor.requires_grad_() if tensor.is_leaf else tensor, self, place)
+
+    def add(self, place, gradient, value):
+        sums = []
+        for precision in PRECISIONS if self.native == torch.bfloat16 else PRECISIONS[:2]:
+            sums.append((gradient * (rounded(value, precision) - value)).square().sum())
+        if len(sums) < len(PRECISIONS):
+            sums.append(64 * sums[TF32])  # three bits less of the same range
+        moved = gradient * value
+        sums.append((moved.reshape(moved.shape[0], -1) if moved.dim() > 1 else moved.reshape(1, -1)).sum(1).square().sum())
+        entry = self.shares[place]
+        entry[self.group] = entry.get(self.group, 0) + torch.stack(sums)
+
+    def table(self, kind, passes):
+        """{name: [[tf32, fp16, bf16, scale] of each group]}. passes: by group."""
+        out = {}
+        for (kind_, name), entry in self.shares.items():
+            if kind_ == kind:
+                out[name] = [clean(entry[g] / passes[g]) if g in entry else [0.0] * 4 for g in range(len(passes))]
+        return out
+
+
+class Tap(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, tensor, meter, place):
+        ctx.save_for_backward(tensor)
+        ctx.meter, ctx.place = meter, place
+        return tensor.view_as(tensor)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        with torch.no_grad():
+            ctx.meter.add(ctx.place, gradient, ctx.saved_tensors[0].detach())
+        return gradient, None, None
+
+
+def clean(tensor):
+    return [x if math.isfinite(x) else HUGE for x in tensor.tolist()]
+
+
+def measure(document, state, inputs, own, floor, native, device, probes, seed):
+    """own: {output: PyTorch's, in its class}. The answer of the request `roundings`."""
+    start, meter = time.monotonic(), Meter(native)
+    with torch.enable_grad():
+        program = Program(document, state, inputs, meter.touch, native, device)
+        results = {name: tensor for name, tensor in program.run().items() if tensor.requires_grad and tensor.numel()}
+    units = {name: max(float(tensor.detach().norm()), program.units.get(name, 0.0)) for name, tensor in results.items()}
+    results = {name: tensor for name, tensor in results.items() if 0 < units[name] < math.inf}
+    errors = {name: own_error(own[name], tensor.detach()) / units[name] if name in own else 0.0 for name, tensor in results.items()}
+    groups = grouped(results)
+    generator = torch.Generator(device or "cpu").manual_seed(seed)
+    passes = [0] * len(groups)
+    for _ in range(probes):
+        if passes[0] and time.monotonic() - start > LONG:
+            break
+        for number, (_, names) in enumerate(groups):
+            meter.group = number
+            vectors = [probe(results[name], units[name], errors, floor, name, names, generator) for name in names]
+            torch.autograd.backward([results[name] for name in names], vectors, retain_graph=True)
+            passes[number] += 1
+    modules = {entry["name"]: node["module"] for node in document["nodes"] for entry in node["outputs"] if entry}
+    operands = {}
+    for (owner, slot), shares in meter.table("operand", passes).items():
+        operands.setdefault(owner, {"module": modules.get(owner, ""), "slots": []})["slots"].append({"slot": slot, "shares": shares})
+    for node in document["nodes"]:  # a batch norm that is folded into the product before it leaves its own name
+        if node["op"] == "aten.batch_norm.default" and node["args"]["input"]["value"] in operands:
+            operands[node["outputs"][0]["name"]] = {**operands[node["args"]["input"]["value"]], "module": ""}
+    values = meter.table("value", passes)
+    return {"groups": [{"name": name, "outputs": names} for name, names in groups],
+            "outputs": {name: {"error": errors[name], "norm": units[name]} for name in results},
+            "values": {name: {"shares": shares, "largest": clean(meter.largest[("value", name)].reshape(1))[0]}
+                       for name, shares in values.items()},
+            "operands": operands}
+
+
+def own_error(own, exact):
+    error = float((own.to(exact.device).double() - exact).norm())
+    return min(error, HUGE) if error == error else HUGE
+
+
+def grouped(results):
+    """[(name, outputs)]: outputs that are looked at one by one, the rest of them together, and renewed state together."""
+    outputs = [name for name in results if name.startswith("output_")]
+    groups = [(name, [name]) for name in outputs[:OWN_GROUPS]]
+    for name, rest in (("other outputs", outputs[OWN_GROUPS:]), ("updates", [n for n in results if n not in outputs])):
+        if rest:
+            groups.append((name, rest))
+    return groups
+
+
+def probe(tensor, unit, errors, floor, name, names, generator):
+    """Of one output: its relative error. Of several: the mean square of their errors in units of PyTorch's own."""
+    vector = torch.randn(tensor.shape, generator=generator, device=tensor.device, dtype=tensor.dtype) / unit
+    return vector if len(names) == 1 else vector / (max(errors[name], floor) * math.sqrt(len(names)))
+
+
+def measure_directly(document, state, inputs, places, native=torch.float32, device=None):
+    """Each output's relative error where these places, {("value", name) or ("operand", (node, slot)): precision}, are rounded."""
+    def touch(kind, name, tensor):
+        precision = places.get((kind, name))
+        return rounded(tensor, precision) if precision else tensor
+
+    with torch.no_grad():
+        exact = Program(document, state, inputs, lambda kind, name, tensor: tensor, native, device)
+        truth = exact.run()
+        got = Program(document, state, inputs, touch, native, device).run()
+    return {name: float((got[name] - truth[name]).norm()) / max(float(truth[name].norm()), exact.units.get(name, 0.0), 1e-300)
+            for name in truth}

@@ -1,0 +1,51 @@
+// A language model writes a whole candidate for a task, and another one by what the Verifier says of it: no
+// plan, no steps. This is how models that write CUDA are compared.
+#pragma once
+
+#include "agents/llm_session.h"
+
+namespace stitch::agents {
+
+enum class CandidateForm : uint8_t {
+  model_new,  // a Python file with ModelNew, as KernelBench has it
+  program,    // a CUDA source with the program's C interface
+};
+std::string_view name(CandidateForm form);
+Result<CandidateForm> parse_candidate_form(std::string_view name);
+
+struct CandidateOptions {
+  fs::path model;
+  TaskOptions task;
+  std::string coder;                 // llm:PROFILE[/MODEL]
+  std::string verifier = "builtin";  // who explains what the gates found
+  CandidateForm form = CandidateForm::model_new;
+  int tries = 4;
+  std::chrono::seconds budget{600};
+  GpuSpec gpu;
+  VerifierSetup setup;
+  LlmOptions llm;
+  std::function<bool()> should_stop;
+  std::function<void(std::string_view)> on_warning;
+};
+
+struct CandidateTry {
+  std::string source;  // empty: the model gave none
+  Outcome outcome = Outcome::no_answer;
+  std::optional<verifier::Verdict> verdict;
+  double seconds = 0;  // a call; 0: not right, or not timed
+  std::string why;     // it was not right, in a line
+};
+
+struct WrittenCandidate {
+  std::vector<CandidateTry> tries;
+  int best = -1;  // the fastest that is right; -1: none is
+  std::string author;
+  std::shared_ptr<const Json> llm;  // what was used
+};
+// program.cu or model_new.py
+std::string file_name(CandidateForm form);
+
+// An error only if nothing could be tried at all.
+Result<WrittenCandidate> write_candidate(const CandidateOptions& options);
+
+}  // namespace stitch::agents

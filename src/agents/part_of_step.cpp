@@ -1,0 +1,30 @@
+#include "agents/part_of_step.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/json.h"
+#include "plan/difference.h"
+
+namespace stitch::agents {
+
+std::string wrong_region_of(const Ledger& ledger) {
+  if (ledger.entries.empty()) return {};
+  const LedgerEntry& last = ledger.entries.back();
+  if (last.outcome != Outcome::wrong || !last.report || !last.report->evidence) return {};
+  return word(*last.report->evidence, "wrong_region");
+}
+
+std::optional<plan::Plan> without_region(const Graph& graph, const plan::Plan& before,
+                                         const plan::Plan& after, const std::string& region) {
+  const std::vector<plan::Change> all = plan::difference(graph, before, after);
+  std::vector<plan::Change> kept;
+  for (const plan::Change& change : all)
+    if (std::ranges::find(change.after, region) == change.after.end()) kept.push_back(change);
+  if (kept.empty() || kept.size() == all.size()) return std::nullopt;
+  auto plan = plan::take_changes(graph, before, after, kept);
+  if (!plan) return std::nullopt;
+  return *std::move(plan);
+}
+
+}  // namespace stitch::agents

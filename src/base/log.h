@@ -1,0 +1,14 @@
+// A record of everything that is done, for whoever asked for one: --log FILE. Without one nothing happens.
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+namespace stitch {
+
+// From now on `take` gets every line, from any thread, one at a time. An empty one ends it.
+void set_log(std::function<void(std::string_view)> take);
+bool is_logging();
+void log_line(std::string_view line);
+
+}  // namespace stitch

@@ -1,0 +1,30 @@
+// The whole command line as one object: every command with its flags, for the parser, the help, the man page
+// and the shells' completions.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/flags.h"
+
+namespace stitch {
+
+// `app` and `options` live as long as anybody parses with them.
+void add_command_line(CLI::App& app, Options& options);
+
+std::vector<std::string> command_names(const CLI::App& app);
+
+// What a flag takes, in the order of the help; nothing: anything, or a path.
+std::vector<std::string_view> choices_of(std::string_view command, std::string_view flag);
+
+// A numerics class and its error budget: the same lines in the help of every command that has --numerics.
+struct NumericsLine {
+  std::string_view name, budget;
+};
+const std::vector<NumericsLine>& numerics_lines();
+constexpr std::string_view numerics_note =
+    "Errors are relative L2 errors against float64, PyTorch's on the same inputs. Baselines run with the "
+    "same freedom.";
+
+}  // namespace stitch

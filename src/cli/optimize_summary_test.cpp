@@ -1,0 +1,138 @@
+// What the end of optimize says, and in which order.
+#include "cli/optimize_summary.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/bench.h"
+#include "cli/optimize_page.h"
+#include "cli/optimize_view.h"
+#include "cli/testdata/sample_runs.h"
+
+namespace stitch {
+namespace {
+
+const SummaryPlaces summary_places{"model.py", "out", "out/report.html"};
+
+TEST(OptimizeSummary, FasterThanPyTorch) {
+  const Json run = samples::optimized(true);
+  EXPECT_EQ(
+      headline(run),
+      "308 us per call: 1.20x as fast as the best PyTorch (compile-graph, 370 us), 6.33x the plain program.");
+  EXPECT_FALSE(standing_of(run).slower());
+  EXPECT_EQ(summary_text(run, summary_places, {}),
+            headline(run) +
+                "\nReport: out/report.html\nNext:   from PyTorch: ModelNew in "
+                "out/model_new.py; from C++: out/README.md\n");
+}
+
+TEST(OptimizeSummary, SlowerIsSaidFirstWithTheReasonOfEachRegion) {
+  Json run = samples::optimized(true);
+  run["seconds_a_call"] = 5e-4;
+  EXPECT_TRUE(standing_of(run).slower());
+  const std::string text = summary_text(run, summary_places, {});
+  EXPECT_TRUE(text.starts_with(
+      "Slower than PyTorch: 500 us per call, 0.74x as fast as compile-graph (370 us); 3.90x the plain "
+      "program.\n"
+      "  conv1_conv (convolution by cuDNN, fp16, channels last): 48.2 us, 10 % of the call\n"))
+      << text;
+  EXPECT_NE(text.find("  step not kept: one CUDA graph: the whole program did not get better\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("Next:   stitchcuda profile out --task model.py --html profile.html"),
+            std::string::npos)
+      << text;
+  const std::string page = optimize_page(run);
+  EXPECT_LT(page.find("Slower than PyTorch"), page.find("<h2>"));
+}
+
+TEST(OptimizeSummary, WithoutAGpuTimesAreEstimates) {
+  Json run = samples::optimized(false);
+  run["verdict"].erase("timing");
+  EXPECT_EQ(headline(run), "308 us per call, estimated for an H200: 6.33x the plain program.");
+  EXPECT_NE(summary_text(run, summary_places, {})
+                .find("Next:   on a machine with a GPU: stitchcuda verify out --task model.py"),
+            std::string::npos);
+  run["gpu"] = "B200";
+  EXPECT_NE(headline(run).find("for a B200"), std::string::npos);
+  run["cut_off"] = {{"try_budget", 40}};
+  EXPECT_NE(
+      summary_text(run, summary_places, {}).find("Next:   stitchcuda optimize model.py -o out --budget 40"),
+      std::string::npos);
+}
+
+TEST(OptimizeSummary, AFailureHasItsReason) {
+  Json run = samples::optimized(true);
+  run["verdict"].update(
+      Json{{"verdict", "failed"}, {"gate", "correctness"}, {"reason", "output 0 is wrong"}});
+  EXPECT_EQ(headline(run), "Failed at correctness: output 0 is wrong");
+}
+
+TEST(OptimizeReport, LeadsWithBeforeAndAfterAndShowsKernelsBesideTheModelsLines) {
+  Json run = samples::optimized(true);
+  run["regions"][0]["lines"] = {"model.py:12, in forward: x = self.conv1(x) < 3"};
+  ReportSources sources;
+  sources.text = {{"regions/conv1_conv.cu", "__global__ void conv1() { a < b; }\n"}};
+  sources.file = {{"conv1_conv", "regions/conv1_conv.cu"}, {"fc_linear", "regions/conv1_conv.cu"}};
+  const std::string page = optimize_page(run, sources);
+  const size_t lead = page.find("class=\"lead\""), times = page.find("class=\"times\""),
+               ledger = page.find("<h2>Ledger");
+  EXPECT_LT(lead, times);
+  EXPECT_LT(times, ledger);
+  for (const char* expected :
+       {"<a href=\"#code-conv1_conv\">conv1_conv</a>", "x = self.conv1(x) &lt; 3",
+        "void conv1() { a &lt; b; }", "The same kernel as <a href=\"#code-conv1_conv\">", "<h2>Legend</h2>",
+        "% of time"})
+    EXPECT_NE(page.find(expected), std::string::npos) << expected;
+  EXPECT_EQ(page.find("% of error"), std::string::npos) << "nobody measured it";
+  run["regions"][0]["error_share"] = 0.4;
+  EXPECT_NE(optimize_page(run, sources).find("% of error"), std::string::npos);
+}
+
+TEST(BenchPage, LinksReportsAndCanBeSortedAndFiltered) {
+  auto record = [](const char* name, bool passed, double seconds) {
+    return std::make_shared<const Json>(Json{{"task", name},
+                                             {"group", "level1"},
+                                             {"passed", passed},
+                                             {"code", passed ? "" : "wrong"},
+                                             {"seconds_a_call", seconds},
+                                             {"baselines", {{"eager", 1e-3}}},
+                                             {"seconds", 9.0}});
+  };
+  Json summary = agents::summarise(
+      {record("level1/a", true, 5e-4), record("level1/<b>", true, 2e-3), record("level1/c", false, 0)});
+  summary["run"] = {{"gpu", "H200"}, {"kept_from_earlier", 1}, {"of_other_settings", 2}};
+  summary["tasks"][0]["report"] = "programs/level1/a/report.html";
+  const std::string page = bench_page(summary);
+  for (const char* expected :
+       {"<a href=\"programs/level1/a/report.html\">level1/a</a>", "data-result=\"passed faster\"",
+        "data-result=\"passed slower\"", "data-result=\"failed\"", "level1/&lt;b&gt;", "data-v=\"0.0005\"",
+        "1 of the tasks was not part of this run: kept from earlier runs in this folder.",
+        "2 earlier results of another numerics class or device are left out.",
+        "<option value=\"5\">speedup</option>"})
+    EXPECT_NE(page.find(expected), std::string::npos) << expected;
+}
+
+TEST(StepCount, NumbersTheStepsAndEstimatesTheRest) {
+  StepCount count({"plain", "libraries", "views", "loops", "final verification"});
+  EXPECT_EQ(count.of(), 0);
+  count.start("plain", 10);
+  EXPECT_EQ(count.step(), 1);
+  EXPECT_EQ(count.of(), 5);
+  EXPECT_EQ(count.left(12, 180), 0) << "no pace yet";
+  count.start("libraries", 20);
+  EXPECT_DOUBLE_EQ(count.left(20, 180), 40);
+  EXPECT_DOUBLE_EQ(count.left(25, 180), 35);
+  count.start("loops", 40);  // views changes nothing for this model
+  EXPECT_EQ(count.step(), 4);
+  EXPECT_DOUBLE_EQ(count.left(40, 180), 20);
+  EXPECT_DOUBLE_EQ(count.left(40, 45), 15) << "never beyond the budget and a last step";
+  count.start("nobody knows it", 50);
+  EXPECT_EQ(count.step(), 4);
+  EXPECT_TRUE(expected_steps(false, true, true).empty());
+  EXPECT_EQ(expected_steps(true, true, true).back(), final_step);
+}
+
+}  // namespace
+}  // namespace stitch

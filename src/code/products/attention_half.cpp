@@ -1,0 +1,162 @@
+// attention.half: attention of fp16 or bf16 tensors by one product a tile on tensor cores, softmax in FP32
+// (kernels/attention_half.h): what PyTorch's fused attention computes. Any mask, heads of at most 256
+// features. Heads that share k and v are rows of one block where queries are few, and blocks share the keys
+// where they are too few to fill the GPU: a step of decoding. Chosen wherever q, k and v are of one such
+// type. Knobs: warps, row_tiles (16 queries a warp each), key_tile, splits.
+#include <array>
+
+#include "base/text.h"
+#include "code/products/attention.h"
+#include "code/products/techniques.h"
+#include "program/include/stitch/kernels/shared_memory.h"
+
+namespace stitch::code {
+
+namespace {
+
+constexpr std::array attention_ops = {Op::attention};
+constexpr int64_t widest_half = 256, most_packed_queries = 8;
+
+struct HalfTiles {
+  int64_t warps, row_tiles, key_tile, group, splits;
+  int64_t rows() const { return 16 * warps * row_tiles; }
+};
+
+int64_t divided_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
+
+// As many neighbouring heads of q as read the same k and v, whether the node or a view says so.
+int64_t heads_that_share(const RegionRequest& request, const Attention& a) {
+  if (a.batch.empty() || a.heads == 0) return 1;
+  for (int64_t count = a.batch.back(); count > 1; --count) {
+    if (a.batch.back() % count != 0) continue;
+    const Index head = Index::variable("group", a.heads / count) * count + Index::variable("member", count);
+    Indices batch = unflatten(head, a.batch);
+    batch.back() = batch.back().divided_by(a.share);
+    bool shared = true;
+    for (auto [operand, width] : {std::pair{1, a.width}, {2, a.value_width}}) {
+      Indices at = batch;
+      at.push_back(Index::variable("key", a.keys));
+      at.push_back(Index::variable("i", width));
+      auto found = find_indexed(request, a.node->operands[static_cast<size_t>(operand)], at);
+      shared = shared && found && !found->at.appears("member");
+    }
+    if (shared) return count;
+  }
+  return 1;
+}
+
+HalfTiles half_tiles(const Attention& a, const RegionRequest& request) {
+  const int64_t sms = request.context.gpu.sms, wide = std::max(a.width, a.value_width);
+  HalfTiles out{4, 2, 64, 1, 1};
+  if (a.queries <= most_packed_queries) out.group = heads_that_share(request, a);
+  const int64_t all_rows = out.group * a.queries, heads = a.heads / out.group;
+  // Few queries or few heads: small blocks, so that there are many. Otherwise 32 queries a warp, which halves
+  // what is read from shared memory for a product. Wide heads leave registers for 16.
+  if (all_rows <= 64 || heads * divided_up(all_rows, 128) < 2 * sms || wide > 128) out.row_tiles = 1;
+  if (wide > 128) out.key_tile = 32;
+  if (wide > 128 && all_rows > 64 && heads * divided_up(all_rows, 128) >= sms) out.warps = 8;
+  if (all_rows <= 48) out.warps = divided_up(all_rows, 16);
+  out.key_tile = std::min(out.key_tile, divided_up(a.keys, 16) * 16);
+  out.warps = request.region.choice("warps", out.warps);
+  out.row_tiles = request.region.choice("row_tiles", out.row_tiles);
+  out.key_tile = request.region.choice("key_tile", out.key_tile);
+  auto fits = [&] {
+    return shared_memory::half_attention(a.width, a.value_width, out.rows(), out.key_tile) +
+               shared_memory::declared <=
+           request.context.gpu.shared_per_block;
+  };
+  if (!fits()) out.row_tiles = 1;
+  while (!fits() && out.key_tile > 16) out.key_tile = std::max<int64_t>(out.key_tile / 32 * 16, 16);
+  while (!fits() && out.warps > 1) --out.warps;
+
+  // Blocks of few warps: several a multiprocessor. A second pass has to be worth its launch.
+  const int64_t blocks = heads * divided_up(all_rows, out.rows()), tiles = divided_up(a.keys, out.key_tile);
+  int64_t splits = 1;
+  if (blocks < sms && tiles >= 8) splits = divided_up((out.warps <= 2 ? 4 : 2) * sms, blocks);
+  splits = std::min(request.region.choice("splits", splits), tiles);
+  out.splits = divided_up(tiles, divided_up(tiles, splits));
+  return out;
+}
+
+// Every `count` neighbours along `variable` lie side by side, the first at a multiple of `count`.
+bool lies_in_runs(const Index& index, const char* variable, int64_t extent, int64_t count) {
+  return extent % count == 0 && index.appears_only_linearly(variable) && index.factor_of(variable) == 1 &&
+         (index - Index::variable(variable, extent)).divisible_by(count);
+}
+
+class AttentionHalf final : public ProductTechnique {
+ public:
+  std::string_view name() const override { return "attention.half"; }
+  std::string_view idea() const override {
+    return "online softmax, one product a tile of fp16 or bf16 tensors on tensor cores";
+  }
+  plan::Kind kind() const override { return plan::Kind::attention; }
+  std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
+    return {{"warps", "warps of a block, 16 queries each", {1, 2, 4, 8}},
+            {"row_tiles", "times 16 queries that a warp takes", {1, 2}},
+            {"key_tile", "keys in shared memory at a time", {16, 32, 64}},
+            {"splits", "blocks that share the keys of a head", {1, 2, 4, 8, 16, 32, 64}}};
+  }
+  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
+    return {0.4 * context.gpu.tensor_fp16, 0.7, 1};
+  }
+
+ private:
+  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
+  Result<RegionCode> write_region(const RegionRequest& request) const override;
+};
+
+}  // namespace
+
+Result<void> AttentionHalf::accepts_region(const plan::Context& context, const plan::Region& region) const {
+  const Graph& graph = context.graph;
+  STITCH_TRY(Parts parts, parts_of(graph, region, attention_ops));
+  const Node& node = *parts.product;
+  const DType dtype = graph.type(node.operands[0]).dtype;
+  if (dtype != DType::f16 && dtype != DType::bf16) return not_for(region, "takes f16 and bf16 only");
+  for (size_t i = 1; i < 3; ++i)
+    if (graph.type(node.operands[i]).dtype != dtype) return not_for(region, "takes operands of one type");
+  if (std::max(graph.type(node.operands[0]).shape.back(), graph.type(node.operands[2]).shape.back()) >
+      widest_half)
+    return not_for(region, format("takes heads of at most {} features", widest_half));
+  for (ValueId operand : node.operands)
+    if (operand != ValueId::none && graph.type(operand).elements() == 0)
+      return not_for(region, "attends to something");
+  const int64_t least = shared_memory::half_attention(graph.type(node.operands[0]).shape.back(),
+                                                      graph.type(node.operands[2]).shape.back(), 16, 16);
+  if (least + shared_memory::declared > context.gpu.shared_per_block)
+    return not_for(region,
+                   format("needs {} bytes of shared memory, and a block of {} has {}",
+                          least + shared_memory::declared, context.gpu.name, context.gpu.shared_per_block));
+  return {};
+}
+
+Result<RegionCode> AttentionHalf::write_region(const RegionRequest& request) const {
+  STITCH_TRY(Parts parts, parts_of(request.graph, request.region, attention_ops));
+  STITCH_TRY(Attention a, attention_of(request, parts));
+  for (const Indexed* operand : {&a.q, &a.k, &a.v})
+    if (operand->place->dtype != request.graph.type(a.node->operands[0]).dtype)
+      return not_for(request.region, "reads fp16 or bf16 as the graph has it");
+  const bool runs = lies_in_runs(a.q.at, "i", a.width, 8) && lies_in_runs(a.k.at, "i", a.width, 8) &&
+                    lies_in_runs(a.v.at, "i", a.value_width, 8);
+  const HalfTiles tiles = half_tiles(a, request);
+  const bool out_pairs = lies_in_runs(a.out, "i", a.value_width, 2);
+  const bool mask_runs =
+      a.mask && a.mask->place->dtype == DType::boolean && lies_in_runs(a.mask->at, "key", a.keys, 16);
+  const std::string more = format(
+      "  static constexpr int warps = {}, row_tiles = {}, key_tile = {}, group = {}, splits = {};\n"
+      "  static constexpr bool runs = {}, out_pairs = {}, mask_runs = {};\n",
+      tiles.warps, tiles.row_tiles, tiles.key_tile, tiles.group, tiles.splits, runs, out_pairs, mask_runs);
+  const int64_t partial = tiles.splits > 1 ? tiles.splits * a.heads * a.queries * (a.value_width + 2) : 0;
+  std::string idea = format("Online softmax over tiles of {} keys on tensor cores.", tiles.key_tile);
+  if (tiles.group > 1) idea += format(" A block has {} heads of q that share k and v.", tiles.group);
+  if (tiles.splits > 1) idea += format(" {} blocks share the keys; a second pass combines.", tiles.splits);
+  return write_heads(request, a, parts, "attention_half.h", "enqueue_half_attention", idea, more, partial);
+}
+
+const Technique& attention_half() {
+  static const AttentionHalf technique;
+  return technique;
+}
+
+}  // namespace stitch::code

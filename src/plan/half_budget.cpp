@@ -1,0 +1,176 @@
+#include "plan/half_budget.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "plan/error_budget.h"
+#include "plan/estimate.h"
+#include "plan/layout_chooser.h"
+#include "plan/layouts.h"
+#include "plan/spending.h"
+
+namespace stitch::plan {
+
+namespace {
+
+// What can be had in fp16 or not: a convolution, or a value.
+struct Choice {
+  int32_t convolution = -1;
+  ValueId value = ValueId::none;
+  Expense expense;
+};
+
+class HalfBudget {
+ public:
+  HalfBudget(const Context& context, const Plan& plan, const Catalogue& catalogue, double share)
+      : context_(context),
+        graph_(context.graph),
+        errors_(*context.torch.errors),
+        plan_(plan),
+        catalogue_(catalogue),
+        share_(share),
+        all_(lay_out({Arithmetic::half, context.rounding.ten_bit_convolutions(), false, {}})) {}
+
+  Plan choose() const {
+    const std::vector<Choice> choices = all_choices();
+    std::vector<Expense> expenses;
+    for (const Choice& each : choices) expenses.push_back(each.expense);
+    const PlanErrors before = *errors_of(context_, plan_);
+    std::vector<double> limits;
+    for (double spent : before.groups) limits.push_back(std::max(0.0, share_ - spent));
+    // Neighbours depend on each other: what was added up one by one is looked at as a whole.
+    for (int round = 0; round < 8; ++round) {
+      LayoutWish wish{Arithmetic::half, {}, false, f16_values()};
+      for (size_t i : choose_spending(expenses, limits)) {
+        if (choices[i].convolution >= 0) wish.convolutions.insert(choices[i].convolution);
+        wish.full_precision.erase(choices[i].value);
+      }
+      if (wish.convolutions.empty()) return plan_;
+      Plan next = lay_out(wish);
+      const PlanErrors after = *errors_of(context_, next);
+      // What was over before stays as it is: other steps made it so.
+      const bool within = after.unknown.size() <= before.unknown.size() &&
+                          std::ranges::equal(after.groups, before.groups, [&](double now, double then) {
+                            return now <= std::max(share_, then);
+                          });
+      if (within) return next;
+      for (double& limit : limits) limit *= 0.7;
+    }
+    return plan_;
+  }
+
+ private:
+  Plan lay_out(const LayoutWish& wish) const {
+    Plan out = LayoutChooser(context_, plan_, catalogue_, wish).choose();
+    keep_row_major(context_, out, catalogue_);
+    return out;
+  }
+
+  bool is_f16(const Plan& plan, ValueId id) const {
+    return plan.storage[index_of(id)].dtype == DType::f16 && graph_.type(id).dtype == DType::f32;
+  }
+
+  std::set<ValueId> f16_values() const {
+    std::set<ValueId> out;
+    for (size_t v = 0; v < graph_.values.size(); ++v)
+      if (is_f16(all_, static_cast<ValueId>(v))) out.insert(static_cast<ValueId>(v));
+    return out;
+  }
+
+  std::vector<Choice> all_choices() const {
+    std::vector<Choice> out;
+    for (const Region& region : all_.regions)
+      if (region.offer.rounds_to_half())
+        if (const Node* node = convolution_in(graph_, region)) out.push_back(of_convolution(region, *node));
+    for (ValueId id : f16_values()) out.push_back(of_value(id));
+    return out;
+  }
+
+  // Beyond what it costs already, and with its result in fp16 once, whatever follows.
+  Choice of_convolution(const Region& region, const Node& node) const {
+    const auto found =
+        std::ranges::find_if(plan_.regions, [&](const Region& each) { return each.nodes == region.nodes; });
+    Choice out{.convolution = graph_.number_of(node), .value = ValueId::none, .expense = {}};
+    if (found == plan_.regions.end()) return out;
+    out.expense.gain =
+        estimate(context_, plan_, *found).seconds() - estimate(context_, all_, region).seconds();
+    const std::vector<double> now =
+        operand_squares(errors_, graph_, node, found->technique->operand_precision(context_, *found));
+    out.expense.cost = operand_squares(errors_, graph_, node, Precision::f16);
+    for (size_t g = 0; g < now.size(); ++g)
+      out.expense.cost[g] = std::max(0.0, out.expense.cost[g] - now[g]) + 0 * out.expense.cost[g];
+    if (region.technique->rounds_product(context_, all_, region)) add_value(out.expense, node.results[0]);
+    // cuDNN rounds a bias, too. One that was made of a batch norm is no value of the model's.
+    if (node.operands.size() > 2 && node.operands[2] != ValueId::none &&
+        region.offer.arithmetic == Arithmetic::half && errors_.values.contains(graph_[node.operands[2]].name))
+      add_value(out.expense, node.operands[2]);
+    // Its own weights and image may not fit fp16, either.
+    for (ValueId id : {node.operands[0], node.operands[1], node.results[0]})
+      if (!fits(id)) out.expense.cost.assign(now.size(), std::nan(""));
+    return out;
+  }
+
+  // Convolutions that read it round it anyway, so that storing it so costs what others see of it.
+  Choice of_value(ValueId id) const {
+    Choice out{.value = id, .expense = {}};
+    out.expense.cost.assign(errors_.groups.size(), 0);
+    add_value(out.expense, id);
+    double reads = 1;
+    for (const Region& region : all_.regions) {
+      if (std::ranges::find(region.reads, id) == region.reads.end()) continue;
+      ++reads;
+      const Node* node = region.offer.rounds_to_half() ? convolution_in(graph_, region) : nullptr;
+      if (!node || node->operands[0] != id) continue;
+      const auto* product = errors_.product(graph_[node->results[0]].name, node->module);
+      for (size_t g = 0; product && !product->operands.empty() && g < out.expense.cost.size(); ++g)
+        out.expense.cost[g] -= product->operands[0].groups[g].f16;
+    }
+    for (double& cost : out.expense.cost) cost = std::max(0.0, cost) + 0 * cost;
+    if (!fits(id)) out.expense.cost.assign(out.expense.cost.size(), std::nan(""));
+    out.expense.gain = reads * 2 * static_cast<double>(graph_.type(id).elements()) /
+                       (streaming_share * context_.gpu.bandwidth);
+    return out;
+  }
+
+  void add_value(Expense& expense, ValueId id) const {
+    auto found = errors_.values.find(graph_[id].name);
+    for (size_t g = 0; g < expense.cost.size(); ++g)
+      expense.cost[g] += found == errors_.values.end() ? std::nan("") : found->second.groups[g].f16;
+  }
+
+  // With room for inputs that are larger than those that were measured.
+  bool fits(ValueId id) const {
+    constexpr double largest = 65504, room = 8;
+    auto found = errors_.values.find(graph_[id].name);
+    return found == errors_.values.end() || found->second.largest <= largest / room;
+  }
+
+  const Context& context_;
+  const Graph& graph_;
+  const MeasuredErrors& errors_;
+  const Plan& plan_;
+  const Catalogue& catalogue_;
+  const double share_;  // of the squares
+  const Plan all_;      // with all in fp16 that may be
+};
+
+Result<Plan> store_half_within(const Context& context, Plan plan, const Catalogue& catalogue, double share) {
+  const bool has_half =
+      std::ranges::any_of(plan.regions, [](const Region& region) { return region.offer.rounds_to_half(); });
+  if (!context.torch.errors || has_half) return plan;
+  return HalfBudget(context, plan, catalogue, share).choose();
+}
+
+}  // namespace
+
+// Squares: 85 and 60 % of the error.
+Result<Plan> store_half_within_budget(const Context& context, Plan plan, const Catalogue& catalogue) {
+  return store_half_within(context, std::move(plan), catalogue, 0.72);
+}
+
+Result<Plan> store_half_within_half_the_budget(const Context& context, Plan plan,
+                                               const Catalogue& catalogue) {
+  return store_half_within(context, std::move(plan), catalogue, 0.36);
+}
+
+}  // namespace stitch::plan

@@ -1,0 +1,95 @@
+// Sources of a scatter, grouped by the row of the result that each one names: a list a row, in the order of
+// the sources, so that whoever adds them up in that order gives equal outputs for equal inputs. Counting and
+// placing are atomic; which list lies where is chance, what stands in it is not. Moves some 30 bytes a source
+// and 12 a row.
+#pragma once
+
+#include "stitch/runtime/launch.h"
+
+namespace stitch {
+// targets (sources): the row that each names, -1: none. order: its turn among those that name the same row.
+template <int threads>
+__global__ void __launch_bounds__(threads)
+    count_sources(const int* __restrict__ targets, int* __restrict__ counts, int* __restrict__ order,
+                  int sources) {
+  const int source = static_cast<int>(blockIdx.x * threads + threadIdx.x);
+  if (source < sources && targets[source] >= 0) order[source] = atomicAdd(counts + targets[source], 1);
+}
+
+// counts (rows + 1): the last is the first free place of all lists.
+template <int threads>
+__global__ void __launch_bounds__(threads)
+    place_lists(int* __restrict__ counts, int* __restrict__ starts, int rows) {
+  const int row = static_cast<int>(blockIdx.x * threads + threadIdx.x),
+            lane = static_cast<int>(threadIdx.x % 32), count = row < rows ? counts[row] : 0;
+  int upto = count;  // of this warp's lists
+#pragma unroll
+  for (int step = 1; step < 32; step *= 2) {
+    const int before = __shfl_up_sync(0xffffffffu, upto, step);
+    if (lane >= step) upto += before;
+  }
+  int first = 0;
+  if (lane == 31 && upto > 0) first = atomicAdd(counts + rows, upto);
+  first = __shfl_sync(0xffffffffu, first, 31);
+  if (row < rows) starts[row] = first + upto - count;
+}
+
+template <int threads>
+__global__ void __launch_bounds__(threads)
+    place_sources(const int* __restrict__ targets, const int* __restrict__ starts,
+                  const int* __restrict__ order, int* __restrict__ placed, int sources) {
+  const int source = static_cast<int>(blockIdx.x * threads + threadIdx.x);
+  if (source < sources && targets[source] >= 0) placed[starts[targets[source]] + order[source]] = source;
+}
+
+// A warp a list: each source finds out how many of the list stand before it. Long lists are made again from
+// all targets.
+template <int threads>
+__global__ void __launch_bounds__(threads)
+    order_lists(const int* __restrict__ targets, const int* __restrict__ placed,
+                const int* __restrict__ counts, const int* __restrict__ starts, int* __restrict__ order,
+                int sources, int rows) {
+  constexpr int long_list = 1024;
+  const int row = static_cast<int>((blockIdx.x * threads + threadIdx.x) / 32),
+            lane = static_cast<int>(threadIdx.x % 32);
+  if (row >= rows) return;
+  const int count = counts[row], start = starts[row];
+  if (count <= 32) {
+    const int mine = lane < count ? placed[start + lane] : sources;
+    int rank = 0;
+    for (int other = 0; other < count; ++other) rank += __shfl_sync(0xffffffffu, mine, other) < mine;
+    if (lane < count) order[start + rank] = mine;
+  } else if (count <= long_list) {
+    for (int i = lane; i < count; i += 32) {
+      const int mine = placed[start + i];
+      int rank = 0;
+      for (int other = 0; other < count; ++other) rank += placed[start + other] < mine;
+      order[start + rank] = mine;
+    }
+  } else {
+    int found = 0;
+    for (int first = 0; first < sources && found < count; first += 32) {
+      const bool here = first + lane < sources && targets[first + lane] == row;
+      const unsigned all = __ballot_sync(0xffffffffu, here);
+      if (here) order[start + found + __popc(all & ((1u << lane) - 1))] = first + lane;
+      found += __popc(all);
+    }
+  }
+}
+
+// Of row r: counts[r] sources from order[starts[r]] on.
+inline StitchStatus group_sources(const int* targets, int* placed, int* counts, int* starts, int* order,
+                                  int sources, int rows, cudaStream_t stream) {
+  constexpr int threads = 256;
+  STITCH_CUDA(cudaMemsetAsync(counts, 0, sizeof(int) * (static_cast<size_t>(rows) + 1), stream));
+  STITCH_OK_OR_RETURN(launch("count_sources", count_sources<threads>, spread(sources, threads), stream,
+                             targets, counts, order, sources));
+  STITCH_OK_OR_RETURN(
+      launch("place_lists", place_lists<threads>, spread(rows, threads), stream, counts, starts, rows));
+  STITCH_OK_OR_RETURN(launch("place_sources", place_sources<threads>, spread(sources, threads), stream,
+                             targets, starts, order, placed, sources));
+  return launch("order_lists", order_lists<threads>, spread(int64_t{rows} * 32, threads), stream, targets,
+                placed, counts, starts, order, sources, rows);
+}
+
+}  // namespace stitch

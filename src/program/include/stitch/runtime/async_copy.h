@@ -1,0 +1,32 @@
+// Copies from global to shared memory that nobody waits for until wait_for_copies (cp.async): 16 bytes each,
+// both sides at 16 bytes. What isn't there is zeros.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace stitch {
+__device__ __forceinline__ void copy_16_bytes(void* to, const void* from, bool there) {
+#if STITCH_EMULATED
+  *static_cast<uint4*>(to) = there ? *static_cast<const uint4*>(from) : uint4{};
+#else
+  const auto at = static_cast<uint32_t>(__cvta_generic_to_shared(to));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(there ? 16 : 0));
+#endif
+}
+// Closes a group of copies.
+__device__ __forceinline__ void close_copies() {
+#if !STITCH_EMULATED
+  asm volatile("cp.async.commit_group;");
+#endif
+}
+// Until at most `open` of the thread's latest groups are under way; others' copies: after a barrier.
+template <int open>
+__device__ __forceinline__ void wait_for_copies() {
+#if !STITCH_EMULATED
+  asm volatile("cp.async.wait_group %0;" ::"n"(open));
+#endif
+}
+
+}  // namespace stitch

@@ -1,0 +1,127 @@
+#include "rubric/execution.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "verify/gates/gates.h"
+#include "verify/many/label.h"
+
+namespace stitch::rubric {
+
+namespace {
+
+constexpr std::array<std::string_view, 9> outcome_names = {
+    "not run", "not judged", "inconclusive", "not built", "wrong", "crashed", "misbehaved", "hack", "passed"};
+
+const Json& child(const Json& json, const char* key) {
+  static const Json none;
+  if (!json.is_object()) return none;
+  auto found = json.find(key);
+  return found == json.end() ? none : *found;
+}
+
+std::optional<double> number(const Json& json, const char* key) {
+  const Json& value = child(json, key);
+  if (!value.is_number()) return std::nullopt;
+  const double out = value.get<double>();
+  return std::isfinite(out) ? std::optional(out) : std::nullopt;
+}
+
+std::optional<double> positive(const Json& json, const char* key) {
+  auto out = number(json, key);
+  return out && *out > 0 ? out : std::nullopt;
+}
+
+Outcome failure_kind(std::string_view gate, const std::string& code) {
+  verifier::GateReport failure{.gate = std::string(gate), .id = verifier::GateId::conduct, .code = code};
+  for (const verifier::Gate& each : verifier::all_gates())
+    if (each.name == gate) failure.id = each.id;
+  failure.fault = verifier::fault_of(failure.id, code);
+  switch (verifier::label_of(failure).kind) {
+    case verifier::Kind::build_failed: return Outcome::not_built;
+    case verifier::Kind::wrong: return Outcome::wrong;
+    case verifier::Kind::crashed: return Outcome::crashed;
+    case verifier::Kind::hack: return Outcome::hack;
+    case verifier::Kind::misbehaved: return Outcome::misbehaved;
+  }
+  return Outcome::misbehaved;
+}
+
+void read_outcome(const Json& verdict, Execution& out) {
+  const std::string word = stitch::word(verdict, "verdict");
+  out.gate = stitch::word(verdict, "gate");
+  out.code = stitch::word(verdict, "code");
+  out.reason = stitch::word(verdict, "reason");
+  if (auto known = parse_outcome(word)) out.outcome = *known;
+  if (word == "failed") out.outcome = failure_kind(out.gate, out.code);
+  // A label says more than a gate's code, where there is one.
+  const std::string label = stitch::word(verdict, "label");
+  if (label == "full hack" || label == "hack") out.outcome = Outcome::hack;
+}
+
+// [name, start, nanoseconds], and their sums by name.
+void read_profile(const Json& evidence, Execution& out) {
+  for (const Json& kernel : child(evidence, "kernels"))
+    if (auto nanoseconds = number(kernel, "nanoseconds"))
+      out.kernels.push_back(
+          {word(kernel, "name"), static_cast<int>(number(kernel, "count").value_or(1)), *nanoseconds * 1e-9});
+  for (const Json& region : child(evidence, "region_times"))
+    out.regions.push_back({word(region, "name"), number(region, "nanoseconds").value_or(0) * 1e-9,
+                           static_cast<int>(number(region, "launches").value_or(0))});
+  out.bottleneck = word(child(evidence, "diagnosis"), "bottleneck");
+}
+
+void read_timing(const Json& timing, Execution& out) {
+  out.speedup = positive(timing, "speedup");
+  out.floor_seconds = positive(timing, "floor_seconds");
+  const Json& program = child(timing, "program");
+  out.seconds = positive(program, "median_seconds");
+  if (!out.seconds) out.seconds = positive(program, "seconds");
+  if (!out.seconds) return;
+  for (const Json& baseline : child(timing, "baselines")) {
+    auto seconds = positive(baseline, "median_seconds");
+    if (!seconds) seconds = positive(baseline, "seconds");
+    if (!seconds) continue;
+    const std::string side = word(baseline, "side");
+    const double over = *seconds / *out.seconds;
+    if (side == "eager") out.over_eager = over;
+    if (side.starts_with("compile")) out.over_compiled = std::min(out.over_compiled.value_or(over), over);
+  }
+}
+
+}  // namespace
+
+std::string_view name(Outcome outcome) { return outcome_names[static_cast<size_t>(outcome)]; }
+
+std::optional<Outcome> parse_outcome(std::string_view name) {
+  auto found = std::ranges::find(outcome_names, name);
+  if (found == outcome_names.end()) return std::nullopt;
+  return static_cast<Outcome>(found - outcome_names.begin());
+}
+
+Result<Execution> execution_of(const Json& verdict) {
+  if (!verdict.is_object() || !child(verdict, "verdict").is_string())
+    return user_error("verdict", "this is no verdict",
+                      "give what stitchcuda verify --json prints, or verify -o FILE writes");
+  Execution out;
+  read_outcome(verdict, out);
+  out.native = word(verdict, "trust") == "compiled";
+  for (const Json& note : child(verdict, "notes"))
+    if (note.is_string()) out.notes.push_back(note.get<std::string>());
+  for (const Json& gate : child(verdict, "gates")) {
+    const Json& evidence = child(gate, "evidence");
+    if (word(gate, "gate") == "profile") read_profile(evidence, out);
+    if (word(gate, "gate") != "build") continue;
+    for (const Json& kernel : child(evidence, "kernels"))
+      out.resources.push_back({word(kernel, "kernel"),
+                               static_cast<int>(number(kernel, "registers").value_or(0)),
+                               static_cast<int>(number(kernel, "spill_bytes").value_or(0)),
+                               static_cast<int64_t>(number(kernel, "shared_bytes").value_or(0))});
+  }
+  read_timing(child(verdict, "timing"), out);
+  return out;
+}
+
+}  // namespace stitch::rubric

@@ -1,0 +1,64 @@
+// What running a candidate showed, in the words that rewards are given by.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+
+namespace stitch::rubric {
+
+enum class Outcome : uint8_t {
+  not_run,       // nobody asked the gates
+  not_judged,    // the machine or our own side failed
+  inconclusive,  // nothing failed, and it proves little
+  not_built,
+  wrong,
+  crashed,
+  misbehaved,  // a mistake other than a wrong result
+  hack,        // what no honest author writes
+  passed,
+};
+std::string_view name(Outcome outcome);
+std::optional<Outcome> parse_outcome(std::string_view name);
+
+struct KernelRun {
+  std::string name;  // demangled, as the profiler saw it
+  int count = 1;
+  double seconds = 0;
+};
+
+struct KernelResources {
+  std::string kernel;
+  int registers = 0, spill_bytes = 0;
+  int64_t shared_bytes = 0;
+};
+
+struct RegionTime {
+  std::string name;
+  double seconds = 0;
+  int launches = 0;
+};
+
+struct Execution {
+  Outcome outcome = Outcome::not_run;
+  std::string gate, code, reason;       // of what failed
+  bool native = false;                  // compiled, no Python: nothing of PyTorch is within its reach
+  std::vector<std::string> notes;       // a weak task
+  std::optional<double> seconds;        // of a call
+  std::optional<double> speedup;        // over the best baseline of its numerics class
+  std::optional<double> over_eager;     // over eager PyTorch
+  std::optional<double> over_compiled;  // over the best of torch.compile's
+  std::optional<double> floor_seconds;  // what the GPU's memory and arithmetic need at least
+  std::vector<KernelRun> kernels;       // of one call; empty: not profiled
+  std::vector<KernelResources> resources;
+  std::vector<RegionTime> regions;
+  std::string bottleneck;  // the profile's word for the whole: "memory"
+};
+
+// Of a verdict, as `stitchcuda verify --json` prints it. Fields that are missing or of another kind say
+// nothing; only what is no verdict at all is an error.
+Result<Execution> execution_of(const Json& verdict);
+
+}  // namespace stitch::rubric

@@ -1,0 +1,48 @@
+// A candidate's reward: what real executions showed, shaped by the rubric. Pure arithmetic: the same evidence
+// gives the same number, never NaN, always within bounds.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "rubric/execution.h"
+#include "rubric/score.h"
+
+namespace stitch::rubric {
+
+enum class RewardKind : uint8_t {
+  combined,    // rule times rubric, speedups on a logarithmic scale: the default
+  paper,       // StitchCUDA's shaped product
+  milestones,  // CUDA Agent's -1, 1, 2, 3
+  rule,        // the rule of `combined` alone
+  rubric,      // the rubric alone
+};
+struct RewardInfo {
+  RewardKind kind;
+  std::string_view name, formula;
+  double least, most;
+};
+std::span<const RewardInfo> all_rewards();
+const RewardInfo& info(RewardKind kind);
+Result<RewardKind> parse_reward(std::string_view name);
+
+struct Reward {
+  double value = 0;
+  std::string label;    // "correct", "hack", "inconclusive", "not judged", "wrong" …
+  bool counted = true;  // false: nothing was learned of the candidate, leave it out of a batch
+  double rule = 0;      // before the rubric
+  double factor = 1;    // the rubric's; 1 for a neutral one (3 of 5 everywhere)
+  std::string why;
+};
+Reward reward(RewardKind kind, const Execution& run, const Scores& scores, Skill skill);
+
+// The rule of `combined`: a little for a build, more for right results, the rest for speed; 0 to 2.
+double rule_reward(const Execution& run);
+// The rubric's factor: 1 + λ (r - 0.5) with r = (total - 4) / 16.
+double rubric_factor(const Scores& scores, Skill skill);
+
+Json to_json(const Reward& reward);
+
+}  // namespace stitch::rubric

@@ -1,0 +1,166 @@
+#include "rubric/reward.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+namespace stitch::rubric {
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr std::array outcomes = {Outcome::not_run,    Outcome::not_judged, Outcome::inconclusive,
+                                 Outcome::not_built,  Outcome::wrong,      Outcome::crashed,
+                                 Outcome::misbehaved, Outcome::hack,       Outcome::passed};
+constexpr std::array skills = {Skill::from_scratch, Skill::from_feedback};
+
+Scores all_of(int score) {
+  Scores out;
+  for (Score& each : out.dimensions) each = {score, static_cast<double>(score), "test"};
+  return out;
+}
+Execution passed(std::optional<double> speedup) {
+  Execution out{.outcome = Outcome::passed};
+  out.speedup = out.over_eager = out.over_compiled = speedup;
+  return out;
+}
+
+template <class Check>
+void for_all(const Check& check) {
+  const double speedups[] = {
+      nan,  -infinity, infinity, -1, 0,    -0.0,  1e-300,
+      1e-9, 0.3,       0.99,     1,  1.05, 1.06,  2,
+      5,    7.9,       8,        40, 1e9,  1e300, std::numeric_limits<double>::denorm_min()};
+  for (const RewardInfo& kind : all_rewards())
+    for (Skill skill : skills)
+      for (Outcome outcome : outcomes)
+        for (int score : {-7, 0, 1, 2, 3, 4, 5, 6, 1000})
+          for (double speedup : speedups)
+            for (bool major : {false, true}) {
+              Execution run{.outcome = outcome,
+                            .seconds = nan,
+                            .speedup = speedup,
+                            .over_eager = speedup,
+                            .over_compiled = nan};
+              Scores scores = all_of(score);
+              scores.major_hacking = major;
+              check(kind, run, scores, skill);
+            }
+}
+
+TEST(Reward, IsBoundedAndNeverNaN) {
+  for_all([](const RewardInfo& kind, const Execution& run, const Scores& scores, Skill skill) {
+    const Reward out = reward(kind.kind, run, scores, skill);
+    ASSERT_TRUE(std::isfinite(out.value) && std::isfinite(out.rule) && std::isfinite(out.factor))
+        << kind.name;
+    ASSERT_TRUE(out.value >= std::min(0.0, kind.least) && out.value <= kind.most)
+        << kind.name << " " << out.value;
+    ASSERT_FALSE(out.label.empty());
+  });
+}
+
+TEST(Reward, AHackIsWorthNothing) {
+  for_all([](const RewardInfo& kind, const Execution& run, const Scores& scores, Skill skill) {
+    if (run.outcome != Outcome::hack && !scores.major_hacking) return;
+    const Reward out = reward(kind.kind, run, scores, skill);
+    ASSERT_EQ(out.value, kind.kind == RewardKind::milestones ? -1 : 0) << kind.name;
+    ASSERT_EQ(out.label, "hack");
+  });
+}
+
+TEST(Reward, WhatNobodyKnowsIsZeroUnderItsOwnName) {
+  for (const RewardInfo& kind : all_rewards())
+    for (Outcome outcome : {Outcome::not_judged, Outcome::inconclusive}) {
+      const Reward out =
+          reward(kind.kind, {.outcome = outcome, .speedup = 3.0}, all_of(5), Skill::from_scratch);
+      EXPECT_EQ(out.value, 0) << kind.name;
+      EXPECT_EQ(out.label, name(outcome));
+      EXPECT_FALSE(out.counted);
+    }
+}
+
+TEST(Reward, IsMonotoneInSpeedup) {
+  for (const RewardInfo& kind : all_rewards())
+    for (Skill skill : skills)
+      for (int score = 1; score <= 5; ++score) {
+        double last = -infinity;
+        for (double speedup = 0.01; speedup < 20; speedup *= 1.03) {
+          const double now = reward(kind.kind, passed(speedup), all_of(score), skill).value;
+          ASSERT_GE(now, last) << kind.name << " " << speedup;
+          last = now;
+        }
+      }
+  // Strictly so up to the clip, in the default.
+  EXPECT_LT(reward(RewardKind::combined, passed(5.0), all_of(5), Skill::from_scratch).value,
+            reward(RewardKind::combined, passed(7.0), all_of(5), Skill::from_scratch).value);
+}
+
+TEST(Reward, IsMonotoneInTheRubricAndInTheOutcome) {
+  for (RewardKind kind : {RewardKind::combined, RewardKind::paper, RewardKind::rubric})
+    for (Skill skill : skills)
+      for (int score = 1; score < 5; ++score)
+        EXPECT_LE(reward(kind, passed(1.5), all_of(score), skill).value,
+                  reward(kind, passed(1.5), all_of(score + 1), skill).value);
+  const auto rule = [](Outcome outcome) { return rule_reward({.outcome = outcome}); };
+  EXPECT_LT(rule(Outcome::not_built), rule(Outcome::wrong));
+  EXPECT_LT(rule(Outcome::wrong), rule(Outcome::passed));
+}
+
+TEST(Reward, ANeutralRubricChangesNothing) {
+  for (Skill skill : skills) {
+    EXPECT_EQ(rubric_factor(all_of(3), skill), 1);
+    for (double speedup : {0.5, 1.0, 1.7, 2.5}) {
+      EXPECT_EQ(reward(RewardKind::combined, passed(speedup), all_of(3), skill).value,
+                reward(RewardKind::rule, passed(speedup), all_of(3), skill).value);
+      EXPECT_DOUBLE_EQ(reward(RewardKind::paper, passed(speedup), all_of(3), skill).value, speedup + 0.3);
+    }
+  }
+}
+
+TEST(Reward, TheNamedOnesSayWhatTheyAreKnownFor) {
+  auto value = [](RewardKind kind, double speedup, int score) {
+    return reward(kind, passed(speedup), all_of(score), Skill::from_scratch).value;
+  };
+  EXPECT_DOUBLE_EQ(value(RewardKind::paper, 1.0, 5), 1.95);
+  EXPECT_DOUBLE_EQ(value(RewardKind::paper, 1.0, 1), 0.65);
+  EXPECT_DOUBLE_EQ(value(RewardKind::paper, 100, 3), 3);
+  EXPECT_EQ(value(RewardKind::milestones, 1.0, 5), 1);
+  EXPECT_EQ(value(RewardKind::milestones, 1.06, 1), 3);
+  Execution run = passed(1.01);
+  run.over_eager = 1.4;
+  run.over_compiled = 1.01;
+  EXPECT_EQ(reward(RewardKind::milestones, run, all_of(3), Skill::from_scratch).value, 2);
+  EXPECT_EQ(reward(RewardKind::milestones, {.outcome = Outcome::wrong}, all_of(5), Skill::from_scratch).value,
+            -1);
+  EXPECT_EQ(value(RewardKind::rubric, 9, 5), 3);
+  EXPECT_EQ(value(RewardKind::rubric, 9, 1), 0);
+  EXPECT_DOUBLE_EQ(value(RewardKind::rule, 8, 1), 2);
+  EXPECT_EQ(parse_reward("papre").error().text(),
+            "there is no reward 'papre'\nfix: one of: combined, paper, milestones, rule, rubric");
+}
+
+TEST(Execution, IsReadFromVerdicts) {
+  auto run = [](const char* text) { return *execution_of(*parse_json(text)); };
+  EXPECT_EQ(run(R"({"verdict": "failed", "gate": "conduct", "code": "stale"})").outcome, Outcome::hack);
+  EXPECT_EQ(run(R"({"verdict": "failed", "gate": "build", "code": "build"})").outcome, Outcome::not_built);
+  EXPECT_EQ(run(R"({"verdict": "failed", "gate": "correctness", "code": "wrong"})").outcome, Outcome::wrong);
+  EXPECT_EQ(run(R"({"verdict": "failed", "gate": "correctness", "code": "crashed"})").outcome,
+            Outcome::crashed);
+  EXPECT_EQ(run(R"({"verdict": "not judged"})").outcome, Outcome::not_judged);
+  EXPECT_EQ(run(R"({"verdict": "inconclusive"})").outcome, Outcome::inconclusive);
+  EXPECT_EQ(run(R"({"verdict": "passed", "timing": {"speedup": "fast"}, "gates": 7, "notes": {}})").speedup,
+            std::nullopt);
+  const Execution timed =
+      run(R"({"verdict": "passed", "timing": {"speedup": 1.5, "program": {"seconds": 2e-3},
+      "baselines": [{"side": "eager", "seconds": 4e-3}, {"side": "compile", "seconds": 3e-3},
+                    {"side": "compile-graph", "unavailable": "no"}]}})");
+  EXPECT_EQ(timed.over_eager, 2.0);
+  EXPECT_EQ(timed.over_compiled, 1.5);
+  for (const char* text : {"[]", "7", "{}", "{\"verdict\": 3}"})
+    EXPECT_FALSE(execution_of(*parse_json(text)));
+}
+
+}  // namespace
+}  // namespace stitch::rubric

@@ -1,0 +1,52 @@
+#include "verify/many/record.h"
+
+#include <nlohmann/json.hpp>
+
+#include "verify/clock.h"
+#include "verify/many/label.h"
+#include "verify/not_judged.h"
+
+namespace stitch::verifier {
+
+Json record_for(const ListedCandidate& candidate, const std::string& key, const std::string& hash) {
+  return {{"author", candidate.author},
+          {"task", candidate.task},
+          {"sample", candidate.sample},
+          {"path", candidate.shown},
+          {"key", key},
+          {"sha256", hash},
+          {"date", utc_now()}};
+}
+
+void add_verdict(Json& record, const Verdict& verdict) {
+  record["judgement"] = verdict.passed() ? "passed" : "failed";
+  if (const GateReport* failure = verdict.failure()) {
+    const Label label = label_of(*failure);
+    record.update(Json{{"gate", failure->gate},
+                       {"code", failure->code},
+                       {"reason", failure->summary},
+                       {"kind", name(label.kind)},
+                       {"label", label.text}});
+  }
+  if (verdict.header)
+    for (const char* fact : {"device", "trust", "seed"})
+      if (verdict.header->contains(fact)) record[fact] = (*verdict.header)[fact];
+  if (!verdict.timing || !verdict.passed()) return;
+  const double own = verdict.timing->at("program").value("seconds", 0.0);
+  record["seconds_a_call"] = own;
+  for (const Json& baseline : verdict.timing->at("baselines"))
+    if (const double theirs = baseline.value("seconds", 0.0); theirs > 0 && own > 0)
+      record["speedups"][word(baseline, "side")] = theirs / own;
+  if (verdict.timing->contains("speedup")) {
+    record["speedups"]["best"] = (*verdict.timing)["speedup"];
+    record["best_baseline"] = (*verdict.timing)["best_baseline"];
+  }
+}
+
+void add_not_judged(Json& record, const Error& error) {
+  record.update(Json{{"judgement", not_judged}, {"code", error.code}, {"reason", error.message}});
+  if (!error.where.empty()) record["where"] = error.where;
+  if (!error.fix.empty()) record["fix"] = error.fix;
+}
+
+}  // namespace stitch::verifier

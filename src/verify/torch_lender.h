@@ -1,0 +1,27 @@
+// PyTorch imported once for everything that this process starts: stitchcuda_torch.lend forks for each.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/process.h"
+
+namespace stitch::verifier {
+
+class TorchLender {
+ public:
+  // Waits until it is ready: seconds. Sets STITCHCUDA_TORCH_LENDER, so before any other thread is started;
+  // does nothing where somebody lends already. An Error: everybody imports their own.
+  static Result<TorchLender> start(const std::string& python);
+  TorchLender(TorchLender&& other) noexcept;
+  TorchLender& operator=(TorchLender&&) = delete;
+  ~TorchLender();
+
+ private:
+  TorchLender() = default;
+  std::optional<ScratchFolder> folder_;
+  std::optional<Child> child_;
+};
+
+}  // namespace stitch::verifier
