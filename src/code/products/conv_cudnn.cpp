@@ -423,7 +423,8 @@ class ConvCudnn : public ProductTechnique {
     const Node& node = *plan::convolution_in(context.graph, region);
     // 32 x 3 x 224² to 64 filters of 7 x 7 takes 200 us, to 16 of 3 x 3 28 us (H200).
     const int64_t channels = plan::channels_per_group(context.graph, node);
-    const double filled = channels < 8 ? static_cast<double>(channels) / 64 : 1;
+    const bool few = channels < 8 && plan::filter_taps(context.graph, node) <= 49;
+    const double filled = few ? static_cast<double>(channels) / 64 : 1;
     if (multiplies_halves(context.graph, node, offer))
       return {filled * gpu.fp16_convolutions, plan::streaming_share, kernels};
     const bool tf32 = context.numerics != Numerics::strict && !is_exact(offer);
