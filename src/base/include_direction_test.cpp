@@ -39,6 +39,7 @@ const std::vector<Folder>& folders() {
       {"device/emulated/runtime/", "a library of its own, which emulated programs link", {}},
       {"plan/golden_test.cpp", planner_tests, coder},
       {"plan/planning_test.cpp", planner_tests, coder},
+      {"plan/budget_test.cpp", planner_tests, coder},
       {"plan/document_test.cpp", planner_tests, coder},
       {"plan/difference_test.cpp", planner_tests, coder},
       {"program/include/", "shipped with every program", {}},
