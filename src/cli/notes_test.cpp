@@ -84,7 +84,7 @@ TEST(PromptsCommand, ListsShowsAndChecks) {
   ASSERT_TRUE(write_file(scratch->path() / "judge.md", "{{source}}"));
   const Said checked = say({"prompts", "check", folder});
   EXPECT_EQ(checked.code, 0);
-  EXPECT_TRUE(checked.has("judge does without contract, verdict, rubric, schema")) << checked.err;
+  EXPECT_TRUE(checked.has("judge does without skill, evidence, change, rubric, schema")) << checked.err;
   EXPECT_TRUE(say({"prompts", "show", "judge", "--prompts", folder}).has("{{source}}"));
   ASSERT_TRUE(write_file(scratch->path() / "judge.md", "{{sauce}}"));
   EXPECT_EQ(say({"prompts", "check", folder}).code, 2);
