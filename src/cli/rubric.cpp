@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "base/progress.h"
-#include "base/table.h"
+#include "base/terminal.h"
 #include "cli/baselines.h"
 #include "cli/choose_device.h"
 #include "cli/choose_gpu.h"
@@ -102,9 +102,6 @@ Result<Runs> runs_of(const RubricCommand& command, Console& console, Warnings& w
 Result<rubric::Scores> judged(const RubricCommand& command, const rubric::Evidence& evidence,
                               Console& console) {
   if (command.judge == "builtin") return rubric::judge(evidence);
-  if (!command.judge.starts_with("llm:"))
-    return user_error("judge", format("there is no judge '{}'", command.judge),
-                      "builtin, or llm:PROFILE[/MODEL]");
   STITCH_TRY(llm::Config config, llm::load_config(command.config));
   STITCH_TRY(llm::Profile profile, llm::choose_profile(config, command.judge));
   std::vector<prompts::Prompt> prompts = prompts::built_in();
@@ -128,22 +125,17 @@ Result<std::unique_ptr<rubric::Before>> before_of(const RubricCommand& command, 
   return out;
 }
 
-std::string scores_table(const rubric::Scores& scores, const rubric::Reward& reward, rubric::RewardKind kind,
-                         const Terminal& terminal) {
-  Table rows({{.header = "dimension"},
-              {.header = "score", .align = Column::Align::right},
-              {.header = "why", .least = 30}});
+// The reasons whole, however long: they are what it is asked for.
+std::string scores_text(const rubric::Scores& scores, const rubric::Reward& reward, rubric::RewardKind kind,
+                        const Terminal& terminal) {
+  std::string out;
   for (rubric::Dimension each : rubric::all_dimensions) {
     const rubric::Score& score = scores[each];
-    rows.add_row({std::string(words(each)),
-                  {format("{}", score.score), score.score >= 4   ? Style::good
-                                              : score.score >= 3 ? Style::warning
-                                                                 : Style::bad},
-                  printable(score.reason)});
+    const Style style = score.score >= 4 ? Style::good : score.score >= 3 ? Style::warning : Style::bad;
+    out += format("{:<17} {}  {}\n", words(each), styled(format("{:>2}", score.score), style, terminal),
+                  printable(score.reason));
   }
-  rows.add_rule();
-  rows.add_row({"total", format("{}", scores.total()), format("of 20, by {}", printable(scores.judge))});
-  std::string out = rows.render(terminal);
+  out += format("{:<17} {:>2}  of 20, by {}\n", "total", scores.total(), printable(scores.judge));
   if (!scores.fallback.empty())
     out += '\n' + styled("note:", Style::warning, terminal) + ' ' + printable(scores.fallback) + '\n';
   return out + format("\nreward {:.3f} ({}, {} to {}): {}\n", reward.value, info(kind).name, info(kind).least,
@@ -156,6 +148,9 @@ Result<int> run_rubric(const RubricCommand& command, Console& console) {
   if (command.before.empty() != command.feedback.empty())
     return user_error("rubric", "--before and --feedback go together",
                       "give the program before the change and what was asked for, or none of both");
+  if (command.judge != "builtin" && !command.judge.starts_with("llm:"))
+    return user_error("judge", format("there is no judge '{}'", command.judge),
+                      "builtin, or llm:PROFILE[/MODEL]");
   STITCH_TRY(rubric::RewardKind kind, rubric::parse_reward(command.reward));
   STITCH_TRY(std::vector<rubric::Source> sources, rubric::read_sources(command.program));
   STITCH_TRY(GpuSpec gpu, choose_gpu(command.gpu));
@@ -168,7 +163,7 @@ Result<int> run_rubric(const RubricCommand& command, Console& console) {
   STITCH_TRY(rubric::Scores scores, judged(command, evidence, console));
   const rubric::Reward reward = rubric::reward(kind, evidence.run, scores, evidence.skill);
   if (!console.json) {
-    console.out << scores_table(scores, reward, kind, console.out_terminal);
+    console.out << scores_text(scores, reward, kind, console.out_terminal);
     return 0;
   }
   Json document = {{"program", command.program}, {"task", command.task}, {"skill", name(evidence.skill)}};
