@@ -116,7 +116,8 @@ class Program:
         names = [name for name, tensor in self.values.items() if tensor is old]
         if any(tensor is not old and shares_memory(tensor, old) for tensor in self.values.values()):
             raise Unmeasured(f"{node['op']} writes to memory that others see")
-        new = self.call({**node, "op": node["op"].replace("_.", ".", 1)}, plain)
+        arguments = {to.name: node["args"].get(of.name) for of, to in zip(operator._schema.arguments, plain._schema.arguments)}
+        new = self.call({**node, "op": node["op"].replace("_.", ".", 1), "args": arguments}, plain)
         if new.shape != old.shape:
             new = new.expand(old.shape)
         own = outputs[0] if outputs and outputs[0] else target
