@@ -44,6 +44,7 @@ bool recognize_attention(Graph& graph);
 bool recognize_gelu(Graph& graph);
 bool pair_einsums(Graph& graph);
 bool share_common_subexpressions(Graph& graph);
+bool drop_plain_masks(Graph& graph);
 bool canonicalize_views(Graph& graph);
 bool spread_rows_first(Graph& graph);
 bool order_rows_for_products(Graph& graph);
