@@ -40,6 +40,7 @@ std::span<const Pass> cleanup_pipeline() {
       {"whole-products", "behind the views: one before and one after a product are left", spread_rows_first},
       {"rows-in-order", "behind whole-products: permutations then stand right beside products",
        order_rows_for_products},
+      {"merged-products", "behind whole-products: what they read is one value by then", merge_products},
       {"unrolled-recurrences", "behind the views: a step's input is then one slice and one reshape",
        roll_recurrences},
       {"stacked-steps", "behind unrolled-recurrences, whose states are slices of one value",

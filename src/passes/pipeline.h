@@ -47,6 +47,7 @@ bool share_common_subexpressions(Graph& graph);
 bool drop_plain_masks(Graph& graph);
 bool canonicalize_views(Graph& graph);
 bool spread_rows_first(Graph& graph);
+bool merge_products(Graph& graph);
 bool order_rows_for_products(Graph& graph);
 bool roll_recurrences(Graph& graph);
 bool compute_stacked_steps_at_once(Graph& graph);
