@@ -114,6 +114,14 @@ TEST(Pipeline, ReportsSkipsAndShowsChanges) {
   EXPECT_EQ(report[0].nodes_after, 1u);
 }
 
+TEST(Pipeline, AlgebraCanBeLeftOut) {
+  const PassNames algebra = algebraic_passes();
+  EXPECT_TRUE(algebra.contains("algebra-folded-batch-norms") && !algebra.contains("dead-code"));
+  Graph graph = tiny();
+  EXPECT_EQ(run_pipeline(graph, cleanup_pipeline(), {.skip = algebra}).size(),
+            cleanup_pipeline().size() - algebra.size());
+}
+
 TEST(Pipeline, NamesThePassThatBreaksTheGraph) {
   Graph graph = tiny();
   constexpr Pass broken[] = {{"breaker", "to be caught", break_it}};

@@ -52,6 +52,13 @@ std::span<const Pass> cleanup_pipeline() {
   return pipeline;
 }
 
+PassNames algebraic_passes() {
+  PassNames out;
+  for (const Pass& pass : cleanup_pipeline())
+    if (pass.name.starts_with("algebra-")) out.emplace(pass.name);
+  return out;
+}
+
 namespace {
 
 void add_from_environment(PassOptions& options) {

@@ -18,8 +18,10 @@ struct Pass {
   bool (*run)(Graph&);   // true: it changed something
 };
 
+using PassNames = std::set<std::string, std::less<>>;
+
 struct PassOptions {
-  std::set<std::string, std::less<>> skip;                                              // by name
+  PassNames skip;
   std::function<void(const Pass&, const Graph& before, const Graph& after)> on_change;  // a dump, say
 };
 
@@ -36,6 +38,8 @@ using PassReport = std::vector<PassTiming>;
 PassReport run_pipeline(Graph& graph, std::span<const Pass> pipeline, PassOptions options = {});
 
 std::span<const Pass> cleanup_pipeline();
+// Those that compute something else that is the same over the reals.
+PassNames algebraic_passes();
 
 // The passes.
 bool remove_dead_code(Graph& graph);
