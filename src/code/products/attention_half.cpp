@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::array attention_ops = {Op::attention};
 constexpr int64_t widest_half = 256, most_packed_queries = 8;
+constexpr int64_t most_kept_keys = 64;  // of a tile with a bool mask: a bit each of a word
 
 int64_t divided_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
 
@@ -74,6 +75,7 @@ HalfTiles half_tiles(const Attention& a, const RegionRequest& request) {
   out.warps = request.region.choice("warps", out.warps);
   out.row_tiles = request.region.choice("row_tiles", out.row_tiles);
   out.key_tile = request.region.choice("key_tile", out.key_tile);
+  if (keeps(a)) out.key_tile = std::min(out.key_tile, most_kept_keys);
   auto fits = [&] {
     return out.shared(a).bytes() + shared_memory::declared <= request.context.gpu.shared_per_block;
   };
@@ -111,7 +113,7 @@ class AttentionHalf final : public ProductTechnique {
   std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
     return {{"warps", "warps of a block, 16 queries each", {1, 2, 4, 8}},
             {"row_tiles", "times 16 queries that a warp takes", {1, 2}},
-            {"key_tile", "keys in shared memory at a time", {16, 32, 64}},
+            {"key_tile", "keys in shared memory at a time", {16, 32, 64, 128}},
             {"splits", "blocks that share the keys of a head", {1, 2, 4, 8, 16, 32, 64}}};
   }
   plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
