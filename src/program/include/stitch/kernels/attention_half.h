@@ -87,6 +87,13 @@ struct HalfAttention {
   static constexpr int stage = static_cast<int>(sizes.stage()), v_at = H::key_tile * pitch,
                        q_at = static_cast<int>(sizes.q_at()), kept_at = static_cast<int>(sizes.kept_at());
   static constexpr size_t shared_bytes = static_cast<size_t>(sizes.bytes());
+  // Blocks that a multiprocessor's 65,536 registers should hold at once. What isn't held over tiles takes
+  // about 40 a thread (compiled for sm_90a); without the bound the compiler takes a few more, and a block
+  // less fits.
+  static constexpr int added = H::masking == Masking::adding ? H::row_tiles * H::key_tile / 4 : 0,
+                       registers = static_cast<int>(sizes.registers()) + added + 40;
+  static constexpr int fitting = 65536 / (threads * ((registers + 7) / 8 * 8)),
+                       resident = fitting > 1 ? fitting : 1;
 
   static __device__ __forceinline__ void multiply(float (&sums)[4], const MmaLeft& left,
                                                   const MmaRight& right) {
@@ -332,7 +339,7 @@ __device__ __forceinline__ void half_attention_block(const typename H::Query* __
 }
 
 template <class H, bool vectors, class Epilogue>
-__global__ void __launch_bounds__(H::warps * 32)
+__global__ void __launch_bounds__(H::warps * 32, HalfAttention<H>::resident)
     half_attention(const typename H::Query* __restrict__ q, const typename H::Key* __restrict__ k,
                    const typename H::Value* __restrict__ v, const typename H::Mask* __restrict__ mask,
                    typename H::Out* __restrict__ out, float* __restrict__ partial, Epilogue epilogue) {

@@ -39,7 +39,10 @@ struct HalfTiles {
   int64_t width, value_width, row_tiles, rows, key_tile, tiles, mask_rows;
   constexpr int64_t wide() const { return rounded_up(width, 16); }
   constexpr int64_t value_wide() const { return rounded_up(value_width, 16); }
-  constexpr bool holds_q() const { return row_tiles * (wide() / 4 + value_wide() / 2 + key_tile / 2) <= 176; }
+  // Of a thread, for sums and scores, and for q where there is room.
+  constexpr int64_t sums() const { return row_tiles * (value_wide() / 2 + key_tile / 2); }
+  constexpr bool holds_q() const { return sums() + row_tiles * wide() / 4 <= 176; }
+  constexpr int64_t registers() const { return sums() + (holds_q() ? row_tiles * wide() / 4 : 0); }
   constexpr int64_t stage() const { return key_tile * (wide() + 8 + value_wide() + 8); }
   constexpr int64_t stages() const { return tiles > 1 ? 2 : 1; }
   constexpr bool shares() const { return holds_q() && stages() == 2; }
