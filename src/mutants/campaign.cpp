@@ -48,13 +48,45 @@ Json record_of(const Subject& subject, const Site& site, const Judged& judged) {
   return out;
 }
 
+// A folder for a program while its mutants are judged. Messages in compiled code hold its path, and cached
+// objects that of another: paths of one length keep equal code equal.
+class Place {
+ public:
+  static Result<Place> take() {
+    for (int number = 0; number < 10'000; ++number) {
+      const std::string name = format("{:04}", number);
+      STITCH_TRY(std::optional<FileLock> lock, FileLock::if_free("mutants-place-" + name));
+      if (!lock) continue;
+      Place out(cache_folder() / "mutants" / name, *std::move(lock));
+      std::error_code failed;
+      fs::remove_all(out.folder_, failed);
+      fs::create_directories(out.folder_.parent_path(), failed);
+      if (failed) return at(out.folder_.string(), work_error("file", failed.message()));
+      return out;
+    }
+    return work_error("busy", "ten thousand programs are at work already");
+  }
+  Place(Place&& other) noexcept : folder_(std::exchange(other.folder_, {})), lock_(std::move(other.lock_)) {}
+  Place& operator=(Place&&) = delete;
+  ~Place() {
+    std::error_code ignored;
+    if (!folder_.empty()) fs::remove_all(folder_, ignored);
+  }
+  const fs::path& folder() const { return folder_; }
+
+ private:
+  Place(fs::path folder, FileLock lock) : folder_(std::move(folder)), lock_(std::move(lock)) {}
+  fs::path folder_;
+  FileLock lock_;
+};
+
 class Running {
  public:
   explicit Running(const CampaignOptions& options) : options_(options), begin_(Clock::now()) {}
 
   Result<Campaign> run() {
     std::error_code failed;
-    fs::create_directories(options_.out / "programs", failed);
+    fs::create_directories(options_.out, failed);
     if (failed)
       return at(options_.out.string(),
                 work_error("file", format("the folder can't be made: {}", failed.message())));
@@ -69,7 +101,7 @@ class Running {
     std::atomic<size_t> next = 0;
     auto take = [&] {
       for (size_t i; (i = next++) < chunks.size() && !over();) {
-        auto done = contained([&] { return work_on(chunks[i], i); });
+        auto done = contained([&] { return work_on(chunks[i]); });
         if (!done) leave_out(chunks[i], done.error());
       }
     };
@@ -77,7 +109,6 @@ class Running {
     for (int i = 1; i < options_.jobs; ++i) threads.emplace_back(take);
     take();
     for (std::thread& thread : threads) thread.join();
-    fs::remove_all(options_.out / "programs", failed);
     out_.stopped = over();
     if (trouble_) return *trouble_;
     return std::move(out_);
@@ -125,7 +156,7 @@ class Running {
     return out;
   }
 
-  Result<void> work_on(const Chunk& chunk, size_t number) {
+  Result<void> work_on(const Chunk& chunk) {
     const Subject& subject = options_.subjects[chunk.subject];
     {
       std::lock_guard lock(mutex_);
@@ -134,10 +165,8 @@ class Running {
       for (const auto& [program, id] : known_) known += program == subject.name();
       if (known >= chunk.end) return {};
     }
-    const fs::path folder = options_.out / "programs" / format("{}", number);
-    std::error_code ignored;
-    fs::remove_all(folder, ignored);
-    STITCH_TRY(std::unique_ptr<Workbench> bench, Workbench::open(subject, folder, options_.bench));
+    STITCH_TRY(const Place place, Place::take());
+    STITCH_TRY(std::unique_ptr<Workbench> bench, Workbench::open(subject, place.folder(), options_.bench));
     const std::vector<Site> sites = sample(bench->sites(), chunk.end, options_.bench.seed);
     for (size_t i = chunk.begin; i < std::min(chunk.end, sites.size()); ++i) {
       if (over()) break;
@@ -148,7 +177,6 @@ class Running {
       }
       STITCH_CHECK(judge(subject, *bench, sites[i]));
     }
-    fs::remove_all(folder, ignored);
     return {};
   }
 

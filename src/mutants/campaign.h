@@ -16,7 +16,7 @@ struct CampaignOptions {
   double seconds = 0;  // after which no mutant is begun; 0: no limit
   bool sanitize_survivors = false;
   BenchOptions bench;
-  fs::path out;  // results.jsonl, and programs while they are at work
+  fs::path out;  // results.jsonl in it
   std::function<bool()> should_stop;
   // From the threads that judge, one at a time.
   std::function<void(const Json& record)> on_judged;

@@ -18,13 +18,25 @@ std::optional<T> read_at(std::span<const std::byte> bytes, uint64_t offset) {
   return out;
 }
 
+// /folders/0007/program.cu and /folders/0012/program.cu: the same.
+std::string without_folder(std::string_view bytes, const std::string& folders) {
+  std::string out(bytes);
+  if (folders.empty()) return out;
+  for (size_t found = 0; (found = out.find(folders, found)) != out.npos;) {
+    found += folders.size();
+    for (; found < out.size() && out[found] != '/' && out[found] != '\0'; ++found) out[found] = '0';
+  }
+  return out;
+}
+
 Error not_elf(const fs::path& library) {
   return at(library.string(), work_error("elf", "this is no 64-bit ELF library"));
 }
 
 }  // namespace
 
-Result<std::string> machine_code_hash(const fs::path& library) {
+Result<std::string> machine_code_hash(const fs::path& library, const fs::path& folders) {
+  const std::string prefix = folders.empty() ? "" : folders.string() + "/";
   STITCH_TRY(MappedFile file, MappedFile::open(library));
   const std::span<const std::byte> bytes = file.bytes();
   const auto header = read_at<Elf64_Ehdr>(bytes, 0);
@@ -40,7 +52,7 @@ Result<std::string> machine_code_hash(const fs::path& library) {
       continue;
     if (section->sh_offset > bytes.size() - section->sh_size) return not_elf(library);
     const auto* data = reinterpret_cast<const char*>(bytes.data() + section->sh_offset);
-    sum.add_field(std::string_view(data, section->sh_size));
+    sum.add_field(without_folder({data, section->sh_size}, prefix));
   }
   return sum.hex();
 }

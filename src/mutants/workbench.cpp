@@ -77,7 +77,7 @@ Result<std::unique_ptr<Workbench>> Workbench::open(const Subject& subject, const
   if (const verifier::GateReport* failure = verdict.failure())
     return at(subject.name(), work_error("original", format("the original fails at {}: {}", failure->gate,
                                                             failure->summary)));
-  STITCH_TRY(out->code_hash_, machine_code_hash(verdict.library));
+  STITCH_TRY(out->code_hash_, machine_code_hash(verdict.library, folder.parent_path()));
   out->evidence_ = results_of(verdict);
   // A mutant that never ends costs this much; one that works may take longer than the original.
   const double usual = seconds_of(verdict, "correctness") + seconds_of(verdict, "thread order");
@@ -119,7 +119,7 @@ Result<Judged> Workbench::judge_with(const Site& site) {
     return out;
   }
   if (const verifier::GateReport* report = verdict->gate("correctness")) out.summary = report->summary;
-  STITCH_TRY(const std::string hash, machine_code_hash(verdict->library));
+  STITCH_TRY(const std::string hash, machine_code_hash(verdict->library, options_.program.parent_path()));
   out.fate = hash == code_hash_                  ? Fate::equivalent
              : results_of(*verdict) == evidence_ ? Fate::same_results
                                                  : Fate::survived;
