@@ -58,6 +58,9 @@ Result<std::vector<fs::path>> files_in(const fs::path& folder, std::string_view 
   return out;
 }
 
+// Much of a header is never instantiated: a mistake there is none of this program's.
+constexpr int own_for_one_shared = 4;
+
 // A permutation that doesn't depend on the standard library's.
 std::vector<size_t> shuffled(size_t count, uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -112,7 +115,7 @@ std::vector<Site> sample(const Sites& sites, size_t count, uint64_t seed) {
     const std::vector<const Site*> own = of_kind(sites.own, 0), shared = of_kind(sites.shared, 1);
     std::vector<const Site*>& list = by_kind[kind];
     for (size_t a = 0, b = 0; a < own.size() || b < shared.size();) {
-      for (int i = 0; i < 2 && a < own.size(); ++i) list.push_back(own[a++]);
+      for (int i = 0; i < own_for_one_shared && a < own.size(); ++i) list.push_back(own[a++]);
       if (b < shared.size()) list.push_back(shared[b++]);
     }
   }

@@ -44,8 +44,8 @@ struct Sites {
 };
 Result<Sites> sites_of(const fs::path& folder);
 
-// `count` of them: every kind in turn, of each kind two of the program's own for one of the headers. The
-// same for the same seed, and a larger sample begins with the smaller one.
+// `count` of them: every kind in turn, of each kind four of the program's own for one of the headers.
+// The same for the same seed, and a larger sample begins with the smaller one.
 std::vector<Site> sample(const Sites& sites, size_t count, uint64_t seed);
 
 }  // namespace stitch::mutants

@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "device/build.h"
 #include "mutants/machine_code.h"
+#include "program/package.h"
 #include "verify/not_judged.h"
 
 namespace stitch::mutants {
@@ -25,6 +27,22 @@ std::string results_of(const verifier::Verdict& verdict) {
 double seconds_of(const verifier::Verdict& verdict, std::string_view gate) {
   const verifier::GateReport* report = verdict.gate(gate);
   return report ? report->seconds : 0;
+}
+
+// As the build gate has it built, which then finds the library in the cache.
+Result<fs::path> build_library(const verifier::VerifyOptions& options, const GpuSpec& gpu) {
+  STITCH_TRY(Package package, load_package(options.program));
+  device::BuildRequest request{.sources = package.sources,
+                               .include_dirs = package.include_dirs,
+                               .libraries = package.libraries,
+                               .address_sanitizer = options.address_sanitizer};
+  request.needs = package.manifest.needs;
+  if (options.device == runner::Device::cuda) {
+    request.target = device::Target::cuda;
+    request.architecture = gpu.architecture.name;
+  }
+  STITCH_TRY(device::Built built, device::build(request));
+  return built.library;
 }
 
 // The file as it was, when everything is over.
@@ -61,6 +79,7 @@ Result<std::unique_ptr<Workbench>> Workbench::open(const Subject& subject, const
                                                    const BenchOptions& options) {
   auto out = std::unique_ptr<Workbench>(new Workbench);
   verifier::VerifyOptions& verify = out->options_;
+  out->gpu_ = options.gpu;
   verify.program = folder;
   verify.numerics = options.numerics;
   verify.device = options.device;
@@ -102,9 +121,21 @@ Result<Judged> Workbench::judge_sanitized(const Site& site) {
 Result<Judged> Workbench::judge_with(const Site& site) {
   const auto begin = std::chrono::steady_clock::now();
   STITCH_TRY(const Changed changed, Changed::make(options_.program / site.file, site.mutation));
-  auto verdict = verdict_of();
   Judged out;
-  out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  auto seconds = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  auto library = build_library(options_, gpu_);
+  if (library && !options_.address_sanitizer) {
+    STITCH_TRY(const std::string hash, machine_code_hash(*library, options_.program.parent_path()));
+    if (hash == code_hash_) {
+      out.fate = Fate::equivalent;
+      out.seconds = seconds();
+      return out;
+    }
+  }
+  auto verdict = verdict_of();
+  out.seconds = seconds();
   if (!verdict) {
     if (!verifier::is_machines(verdict.error())) return std::move(verdict).error();
     out.fate = Fate::not_judged;
@@ -119,10 +150,7 @@ Result<Judged> Workbench::judge_with(const Site& site) {
     return out;
   }
   if (const verifier::GateReport* report = verdict->gate("correctness")) out.summary = report->summary;
-  STITCH_TRY(const std::string hash, machine_code_hash(verdict->library, options_.program.parent_path()));
-  out.fate = hash == code_hash_                  ? Fate::equivalent
-             : results_of(*verdict) == evidence_ ? Fate::same_results
-                                                 : Fate::survived;
+  out.fate = results_of(*verdict) == evidence_ ? Fate::same_results : Fate::survived;
   return out;
 }
 

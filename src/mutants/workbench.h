@@ -52,6 +52,7 @@ class Workbench {
 
   verifier::VerifyOptions options_;
   std::unique_ptr<verifier::Verifier> verifier_;
+  GpuSpec gpu_;
   Sites sites_;
   std::string code_hash_;  // of the original
   std::string evidence_;   // what its results were, trial by trial
