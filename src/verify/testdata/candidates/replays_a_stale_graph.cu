@@ -1,4 +1,4 @@
-// correctness: wrong | not_finite
+// correctness: wrong | not_finite | crashed
 // A graph of the first call, replayed with the first call's pointers.
 #include "row_center.h"
 
