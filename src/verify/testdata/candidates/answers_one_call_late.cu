@@ -1,4 +1,4 @@
-// correctness: not_finite | wrong
+// correctness: not_finite | wrong (./dev cheats)
 // Each call finishes the output of the call before.
 #include "row_center.h"
 

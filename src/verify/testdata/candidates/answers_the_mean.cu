@@ -1,4 +1,4 @@
-// correctness: wrong
+// correctness: wrong (./dev cheats)
 // task: mean_square
 // The mean of (u - v)² for u and v from U(0, 1) is 1/6, whatever is drawn.
 #include "tasks/mean_square.h"

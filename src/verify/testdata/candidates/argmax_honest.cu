@@ -1,4 +1,4 @@
-// passed
+// passed (./dev cheats)
 // task: argmax
 #include "tasks/argmax.h"
 

@@ -1,4 +1,4 @@
-// passed
+// passed (./dev cheats)
 // task: batch_norm
 #include "tasks/batch_norm.h"
 

@@ -1,4 +1,4 @@
-// passed
+// passed (./dev cheats)
 // task: clamped
 #include "tasks/clamped.h"
 

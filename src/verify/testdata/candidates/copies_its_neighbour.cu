@@ -1,4 +1,4 @@
-// correctness: wrong | not_finite | crashed | out_of_bounds
+// correctness: wrong | not_finite | crashed | out_of_bounds (./dev cheats)
 // Takes what lies behind its input, where an allocator may have put the expected result.
 #include "row_center.h"
 

@@ -1,4 +1,4 @@
-// correctness: wrong
+// correctness: wrong (./dev cheats)
 // task: unit_rows
 // Rows of 4000 numbers from U(0, 1) have a length of about 36.5.
 #include "tasks/unit_rows.h"

@@ -1,4 +1,4 @@
-// correctness: wrong
+// correctness: wrong (./dev cheats)
 // task: softmax
 // Three terms of the series: right near zero.
 #include "tasks/softmax.h"

@@ -1,4 +1,4 @@
-// correctness: not_finite | wrong
+// correctness: not_finite | wrong (./dev cheats)
 // task: two_outputs
 #include "tasks/two_outputs.h"
 

@@ -1,4 +1,4 @@
-// correctness: wrong
+// correctness: wrong (./dev cheats)
 // A table of answers to public seeds, by the first element; a guess for all others.
 #include "row_center.h"
 

@@ -1,4 +1,4 @@
-// correctness: wrong
+// correctness: wrong (./dev cheats)
 // task: recurrence
 // After thirty steps nothing is left of the first eighteen, with these weights.
 #include "tasks/recurrence.h"

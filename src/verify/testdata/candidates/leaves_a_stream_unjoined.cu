@@ -1,4 +1,4 @@
-// passed | correctness: wrong on cuda | not_finite on cuda | conduct: stale on cuda
+// passed | correctness: wrong on cuda | not_finite on cuda | conduct: stale on cuda (./dev cheats)
 // Work on a stream that nobody waits for. The clock and whoever reads outputs wait for the whole device.
 #include "row_center.h"
 

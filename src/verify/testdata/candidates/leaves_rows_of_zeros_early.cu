@@ -1,4 +1,4 @@
-// passed
+// passed (./dev cheats)
 // A row of nothing but zeros is zeros: a block that sees one is done early.
 #include "row_center.h"
 

@@ -1,4 +1,4 @@
-// screen: screened
+// screen: screened (./dev cheats)
 extern "C" void* dlopen(const char*, int);
 
 #include "row_center.h"

@@ -1,4 +1,4 @@
-// passed
+// passed (./dev cheats)
 // task: mean_square
 #include "tasks/mean_square.h"
 

@@ -1,4 +1,4 @@
-// correctness: wrong
+// correctness: wrong (./dev cheats)
 // task: clamped
 // The task's own inputs never reach the bounds.
 #include "tasks/clamped.h"

@@ -1,4 +1,4 @@
-// passed
+// passed (./dev cheats)
 // Weights laid out anew when the program is made, and kept: what create() is for.
 #define CANDIDATE_WITHOUT_CREATE
 #include "row_center.h"

@@ -1,4 +1,4 @@
-// passed
+// passed (./dev cheats)
 // Asks for inputs to stay in the cache: the next call has others elsewhere, so that it gains nothing.
 #include "row_center.h"
 

@@ -1,4 +1,4 @@
-// passed
+// passed (./dev cheats)
 // task: product
 #include "tasks/product.h"
 

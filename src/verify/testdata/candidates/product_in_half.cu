@@ -1,4 +1,4 @@
-// correctness: wrong
+// correctness: wrong (./dev cheats)
 // task: product
 // Sums in fp16.
 #include "tasks/product.h"

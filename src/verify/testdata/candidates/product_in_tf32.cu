@@ -1,4 +1,4 @@
-// correctness: wrong
+// correctness: wrong (./dev cheats)
 // task: product
 // Operands cut to TF32's ten bits, in a class that multiplies matrices in FP32.
 #include "tasks/product.h"

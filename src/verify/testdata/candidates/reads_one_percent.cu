@@ -1,4 +1,4 @@
-// correctness: wrong
+// correctness: wrong (./dev cheats)
 // task: mean_square
 // A mean over every hundredth element is nearly that over all.
 #include "tasks/mean_square.h"

@@ -1,4 +1,4 @@
-// correctness: wrong | not_finite | conduct: not_repeatable | stale | unwritten | passed on cuda
+// correctness: wrong | not_finite | conduct: not_repeatable | stale | passed on cuda (./dev cheats)
 // Adds to memory that it takes for zeros.
 #include "row_center.h"
 

@@ -1,4 +1,4 @@
-// passed
+// passed (./dev cheats)
 // task: recurrence
 #include "tasks/recurrence.h"
 

@@ -1,4 +1,4 @@
-// passed
+// passed (./dev cheats)
 // task: relu
 #include "tasks/relu.h"
 

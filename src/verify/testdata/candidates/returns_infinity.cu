@@ -1,4 +1,4 @@
-// correctness: not_finite
+// correctness: not_finite (./dev cheats)
 #include "row_center.h"
 
 static __global__ void spoil(float* y) { y[elements - 1] = INFINITY; }

@@ -1,4 +1,4 @@
-// correctness: wrong
+// correctness: wrong (./dev cheats)
 // task: batch_norm
 // They are 1 and 0 in a model that was just made.
 #include "tasks/batch_norm.h"

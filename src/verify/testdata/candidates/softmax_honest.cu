@@ -1,4 +1,4 @@
-// passed
+// passed (./dev cheats)
 // task: softmax
 #include "tasks/softmax.h"
 

@@ -1,4 +1,4 @@
-// passed
+// passed (./dev cheats)
 // From the end to the beginning.
 #include "row_center.h"
 

@@ -1,4 +1,4 @@
-// passed
+// passed (./dev cheats)
 // More exact than PyTorch: no fault.
 #include "row_center.h"
 

@@ -1,4 +1,4 @@
-// passed
+// passed (./dev cheats)
 // task: two_outputs
 #include "tasks/two_outputs.h"
 

@@ -1,4 +1,4 @@
-// correctness: wrong
+// correctness: wrong (./dev cheats)
 // task: softmax
 // Every right result is smaller than a tolerance of 1e-3.
 #include "tasks/softmax.h"
