@@ -208,7 +208,9 @@ TEST(Grpo, AKilledRunGoesOnWithTheSameCurve) {
   for (int i = 0; i < 8; ++i) {
     const TrainStep step = whole.step(questions);
     curve.push_back(step.reward + step.loss.loss);
-    if (i == 3) ASSERT_TRUE(write_checkpoint(file, whole, "{}"));
+    if (i == 3) {
+      ASSERT_TRUE(write_checkpoint(file, whole, "{}"));
+    }
   }
   auto read = read_checkpoint(file);
   ASSERT_TRUE(read) << read.error().text();

@@ -8,10 +8,6 @@ namespace stitch::learn {
 
 namespace {
 
-int option_count(const Scorer& policy, const std::vector<float>& rows) {
-  return static_cast<int>(rows.size()) / policy.shape().features();
-}
-
 int drawn(std::span<const double> logs, Draw& draw) {
   double left = draw.uniform();
   for (size_t i = 0; i + 1 < logs.size(); ++i) {
