@@ -23,6 +23,7 @@
 #include "cli/rubric.h"
 #include "cli/runs.h"
 #include "cli/show.h"
+#include "cli/train.h"
 #include "cli/verify.h"
 #include "cli/write.h"
 
@@ -51,6 +52,7 @@ struct Options {
   WriteCommand write;
   RubricCommand rubric;
   ProfileCommand profile;
+  TrainCommand train;
   RunsCommand runs;
   MemoryCommand memory;
   InitCommand init;
@@ -93,6 +95,9 @@ void add_write(CLI::App& app, Options& options);
 
 // flags_rubric.cpp
 void add_rubric(CLI::App& app, Options& options);
+
+// flags_learn.cpp
+void add_train(CLI::App& app, Options& options);
 
 // flags_texts.cpp
 void add_notes(CLI::App& app, Options& options);

@@ -166,11 +166,21 @@ class Schedule final : public Question {
   int size_;
 };
 
+TrainOptions toy_options(uint64_t seed) {
+  return {.seed = seed,
+          .answers = 16,
+          .updates = 1,
+          .adam = {.rate = 0.01},
+          .grpo = {.kl = 0, .entropy = 0.01},
+          .first_entropy = 1,
+          .cooling = 100};
+}
+
 TEST(Grpo, ThreeSeedsLearnABandit) {
   for (uint64_t seed : {1, 2, 3}) {
     Questions questions;
     questions.push_back(std::make_unique<Bandit>());
-    Trainer trainer(Scorer({{4, 16}}, seed), {.seed = seed, .adam = {.rate = 0.02}});
+    Trainer trainer(Scorer({{4, 16}}, seed), toy_options(seed));
     for (int i = 0; i < 120; ++i) trainer.step(questions);
     double sum = 0;
     Draw draw(seed);
@@ -184,10 +194,8 @@ TEST(Grpo, ThreeSeedsLearnASchedule) {
   for (uint64_t seed : {1, 2, 3}) {
     Questions questions;
     for (int size = 0; size < 3; ++size) questions.push_back(std::make_unique<Schedule>(size));
-    Trainer trainer(
-        Scorer({{12, 32, 16}}, seed),
-        {.seed = seed, .answers = 16, .adam = {.rate = 0.01}, .grpo = {.kl = 0.001, .entropy = 0.02}});
-    for (int i = 0; i < 250; ++i) trainer.step(questions);
+    Trainer trainer(Scorer({{12, 32, 16}}, seed), toy_options(seed));
+    for (int i = 0; i < 120; ++i) trainer.step(questions);
     double reached = 0, most = 0;
     for (const auto& question : questions) {
       reached += question->reward(greedy(trainer.policy(), *question));

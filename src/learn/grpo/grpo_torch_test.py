@@ -17,6 +17,7 @@ try:
 except ImportError:
     torch = None
 
+SEED = 1
 CASE = pathlib.Path(__file__).parent / "testdata" / "grpo_case.json"
 
 
@@ -64,7 +65,7 @@ def loss_and_gradient(case):
 
 def make_case():
     """Ratios on both sides of both limits, groups of different sizes, one of them flat."""
-    generator = torch.Generator().manual_seed(7)
+    generator = torch.Generator().manual_seed(SEED)
 
     def normal(*shape):
         return torch.randn(*shape, generator=generator, dtype=torch.float64)
@@ -113,16 +114,21 @@ class GrpoInTorch(unittest.TestCase):
     def test_the_case_uses_every_branch(self):
         case = json.loads(CASE.read_text())
         parameters = torch.tensor(case["parameters"], dtype=torch.float64)
-        ratios = []
+        ratios = {"better": [], "worse": []}
         for group in case["groups"]:
+            mean = sum(answer["reward"] for answer in group) / len(group)
             for answer in group:
+                if answer["reward"] == mean:
+                    continue
                 for decision in answer["decisions"]:
                     rows = torch.tensor(decision["options"], dtype=torch.float64).view(-1, case["widths"][0])
                     log = torch.log_softmax(scores(parameters, case["widths"], rows), 0)[decision["chosen"]]
-                    ratios.append(math.exp(log.item() - decision["sampled"]))
-        self.assertTrue(any(ratio < 0.8 for ratio in ratios))
-        self.assertTrue(any(0.8 < ratio < 1.28 for ratio in ratios))
-        self.assertTrue(any(ratio > 1.28 for ratio in ratios))
+                    side = "better" if answer["reward"] > mean else "worse"
+                    ratios[side].append(math.exp(log.item() - decision["sampled"]))
+        for side in ratios.values():
+            self.assertTrue(any(ratio < 0.8 for ratio in side))
+            self.assertTrue(any(0.8 < ratio < 1.28 for ratio in side))
+            self.assertTrue(any(ratio > 1.28 for ratio in side))
 
 
 if __name__ == "__main__":

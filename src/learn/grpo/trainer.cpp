@@ -122,9 +122,14 @@ TrainStep Trainer::step(const Questions& questions) {
   }
   out.reward = counted > 0 ? sum / counted : 0;
   out.best = judged > 0 ? best / judged : 0;
+  GrpoOptions grpo = options_.grpo;
+  if (steps_ < options_.cooling) {
+    const double left = 1 - static_cast<double>(steps_) / static_cast<double>(options_.cooling);
+    grpo.entropy += left * std::max(0.0, options_.first_entropy - grpo.entropy);
+  }
   for (int i = 0; i < options_.updates; ++i) {
     std::vector<double> gradient(policy_.parameters().size(), 0.0);
-    out.loss = grpo_loss(policy_, groups, options_.grpo, gradient);
+    out.loss = grpo_loss(policy_, groups, grpo, gradient);
     if (out.loss.answers == 0) break;
     out.skipped_updates += !adam_.step(policy_.parameters(), gradient, options_.adam);
   }

@@ -20,6 +20,10 @@ struct TrainOptions {
   int updates = 2;     // of the policy, by the same answers
   AdamOptions adam;
   GrpoOptions grpo;
+  // The weight of the entropy begins here and falls to GrpoOptions' own: decisions that belong together are
+  // found together only while all of them are still open.
+  double first_entropy = 0;
+  int64_t cooling = 0;  // steps that takes
 };
 
 // A point of the curve.
