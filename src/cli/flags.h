@@ -23,6 +23,7 @@
 #include "cli/rubric.h"
 #include "cli/runs.h"
 #include "cli/show.h"
+#include "cli/synth.h"
 #include "cli/train.h"
 #include "cli/verify.h"
 #include "cli/write.h"
@@ -52,6 +53,7 @@ struct Options {
   WriteCommand write;
   RubricCommand rubric;
   ProfileCommand profile;
+  SynthCommand synth;
   TrainCommand train;
   RunsCommand runs;
   MemoryCommand memory;
@@ -97,6 +99,7 @@ void add_write(CLI::App& app, Options& options);
 void add_rubric(CLI::App& app, Options& options);
 
 // flags_learn.cpp
+void add_synth(CLI::App& app, Options& options);
 void add_train(CLI::App& app, Options& options);
 
 // flags_texts.cpp

@@ -1,9 +1,50 @@
-// Flags, help and examples of train.
+// Flags, help and examples of synth and train.
 #include <CLI/CLI.hpp>
 
 #include "cli/flags.h"
 
 namespace stitch {
+
+void add_synth(CLI::App& app, Options& options) {
+  SynthCommand& synth = options.synth;
+  CLI::App& command =
+      *app.add_subcommand("synth", "Compose new tasks from operators and blocks, for training");
+  command.add_option("-n,--count", synth.count, "how many tasks (default: 100)")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}));
+  command.add_option("-o,--out", synth.out, "the folder: tasks/, graphs/, tasks.jsonl, report.json")
+      ->type_name("FOLDER");
+  command.add_option("--seed", synth.seed, "the same seed makes the same tasks (default: 1)")
+      ->type_name("NUMBER");
+  command.add_flag("!--no-torch", synth.torch, "don't check the tasks in PyTorch; the oracle still does");
+  command.add_option("--least-time", synth.least, "seconds that a task's floor is at least (default: 2e-6)")
+      ->type_name("SECONDS")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--most-time", synth.most, "seconds that it is at most (default: 0.02)")
+      ->type_name("SECONDS")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--similar", synth.similar,
+                  "most that a task may be like one of the benchmark, 0 to 1 (default: 0.6)")
+      ->type_name("SHARE")
+      ->check(CLI::Range(0.0, 1.0));
+  command
+      .add_option("--benchmark", synth.benchmark, "sketches of another benchmark (default: KernelBench's)")
+      ->type_name("FILE");
+  command.add_option("--sketch", synth.sketch, "print the sketches of these graphs, and nothing else")
+      ->type_name("GRAPHS");
+  command
+      .add_option("--gpu", synth.gpu, "the GPU that floors are for (default: this machine's GPU, else H200)")
+      ->type_name("NAME");
+  command.add_option("--python", synth.python, "the Python to use for the tasks")->type_name("PATH");
+  add_force(command, synth.force);
+  add_json(command, options);
+  command.footer(
+      "stitchcuda synth -n 1000 -o tasks/\n"
+      "stitchcuda synth -n 200 -o tasks/ --seed 7 --no-torch\n"
+      "stitchcuda synth --sketch my-benchmark/ > sketches.txt\n"
+      "stitchcuda synth -n 100 -o tasks/ --benchmark sketches.txt");
+}
 
 void add_train(CLI::App& app, Options& options) {
   TrainCommand& train = options.train;

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "cli/choose_device.h"
 #include "cli/choose_gpu.h"
+#include "cli/synth.h"
 #include "cli/train_page.h"
 #include "graph/folder.h"
 #include "learn/coder/collect.h"
@@ -24,26 +25,6 @@ namespace stitch {
 namespace {
 
 using learn::RegionProblem;
-
-// Graphs below a path that a user gave: a graph folder, a graph.txt, or a folder of them.
-Result<std::vector<fs::path>> graphs_below(const std::string& path) {
-  std::error_code error;
-  if (fs::is_regular_file(path, error) || fs::exists(fs::path(path) / graph_file, error))
-    return std::vector<fs::path>{path};
-  if (!fs::is_directory(path, error))
-    return user_error(
-        "not_found", format("there is no {}", printable(path)),
-        "name a graph folder, a graph.txt, or a folder of graph folders (stitchcuda synth makes one)");
-  std::vector<fs::path> out;
-  for (const auto& entry :
-       fs::recursive_directory_iterator(path, fs::directory_options::skip_permission_denied))
-    if (entry.path().filename() == graph_file) out.push_back(entry.path());
-  std::ranges::sort(out);
-  if (out.empty())
-    return user_error("not_found", format("there is no {} in {}", graph_file, printable(path)),
-                      "stitchcuda synth and stitchcuda import write them");
-  return out;
-}
 
 struct Problems {
   std::vector<RegionProblem> train, validation, test;
@@ -77,8 +58,8 @@ Result<Problems> read_problems(const TrainCommand& command, const GpuSpec& gpu, 
   };
   std::vector<Named> all;
   for (const std::string& path : command.tasks) {
-    STITCH_TRY(const std::vector<fs::path> files, graphs_below(path));
-    for (const fs::path& file : files)
+    STITCH_TRY(const std::vector<std::string> files, graph_files(path));
+    for (const fs::path file : files)
       all.push_back({(file.filename() == graph_file ? file.parent_path() : file).stem().string(), file});
   }
   for (int i = 0; i < command.synthetic; ++i)
