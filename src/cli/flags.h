@@ -23,6 +23,8 @@
 #include "cli/rubric.h"
 #include "cli/runs.h"
 #include "cli/show.h"
+#include "cli/synth.h"
+#include "cli/train.h"
 #include "cli/verify.h"
 #include "cli/write.h"
 
@@ -51,6 +53,8 @@ struct Options {
   WriteCommand write;
   RubricCommand rubric;
   ProfileCommand profile;
+  SynthCommand synth;
+  TrainCommand train;
   RunsCommand runs;
   MemoryCommand memory;
   InitCommand init;
@@ -93,6 +97,10 @@ void add_write(CLI::App& app, Options& options);
 
 // flags_rubric.cpp
 void add_rubric(CLI::App& app, Options& options);
+
+// flags_learn.cpp
+void add_synth(CLI::App& app, Options& options);
+void add_train(CLI::App& app, Options& options);
 
 // flags_texts.cpp
 void add_notes(CLI::App& app, Options& options);
