@@ -22,6 +22,7 @@
 #include "cli/prompts.h"
 #include "cli/rubric.h"
 #include "cli/runs.h"
+#include "cli/serve.h"
 #include "cli/show.h"
 #include "cli/verify.h"
 #include "cli/write.h"
@@ -50,6 +51,8 @@ struct Options {
   LlmCommand llm;
   WriteCommand write;
   RubricCommand rubric;
+  ServeCommand serve;
+  WorkerCommand worker;
   ProfileCommand profile;
   RunsCommand runs;
   MemoryCommand memory;
@@ -93,6 +96,10 @@ void add_write(CLI::App& app, Options& options);
 
 // flags_rubric.cpp
 void add_rubric(CLI::App& app, Options& options);
+
+// flags_serve.cpp
+void add_serve(CLI::App& app, Options& options);
+void add_worker(CLI::App& app, Options& options);
 
 // flags_texts.cpp
 void add_notes(CLI::App& app, Options& options);
