@@ -120,6 +120,7 @@ class Bench {
     Json record = options_.optimise ? options_.optimise(task) : optimise(task);
     std::lock_guard hold(lock_);
     if (options_.on_end) options_.on_end(task);
+    if (record.is_null()) stopped_ = true;
     if (stopped_) return;
     if (jobs_ > 1 && may_do_better_alone(record)) {
       put_off_.push_back(index);

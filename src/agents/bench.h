@@ -32,7 +32,8 @@ struct BenchOptions {
       on_end;  // on_end: also of one that is tried again later
   std::function<void(const BenchTask& task, const Json& record)> on_done;
   std::function<bool()> should_stop;
-  std::function<Json(const BenchTask& task)> optimise;  // its record; by itself a process of `optimize`
+  // Its record; null: it can't be done now, and nothing else either. By itself a process of `optimize`.
+  std::function<Json(const BenchTask& task)> optimise;
 };
 
 struct BenchRun {

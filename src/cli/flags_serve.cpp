@@ -61,6 +61,7 @@ void add_serve(CLI::App& app, Options& options) {
   number(command, "--lease", serve.lease,
          "seconds until the work of a silent worker is taken again (default: 60)", "SECONDS", 1, 3600);
   text_flag(command, "--python", serve.python, "the Python to use for the tasks", "PATH");
+  add_cluster(command, serve.cluster);
   add_mode(command, serve.mode);
   add_json(command, options);
   command.footer(

@@ -17,6 +17,7 @@
 #include "serve/reward/door.h"
 #include "serve/reward/service.h"
 #include "serve/token.h"
+#include "serve/work/fan_out.h"
 #include "serve/work/worker.h"
 #include "store/run_store.h"
 #include "verify/torch_lender.h"
@@ -38,7 +39,13 @@ fs::path state_folder(const ServeCommand& command) {
 Result<serve::Judging> judging_of(const ServeCommand& command) {
   serve::Judging out;
   STITCH_TRY(out.numerics, parse_numerics(command.numerics));
-  STITCH_TRY(out.device, choose_device(command.device));
+  // Workers elsewhere may have what this machine hasn't.
+  if (!command.judge_here || !command.cluster.on.empty()) {
+    STITCH_TRY(bool gpu, workers_have_gpu(command.device));
+    out.device = gpu ? runner::Device::cuda : runner::Device::emulated;
+  } else {
+    STITCH_TRY(out.device, choose_device(command.device));
+  }
   STITCH_TRY(out.reward, rubric::parse_reward(command.reward));
   STITCH_CHECK(check_compatible(command.compatible));
   out.kernelbench_compatible = !command.compatible.empty();
@@ -65,11 +72,14 @@ Result<serve::ServiceOptions> service_options(const ServeCommand& command) {
   out.scorer.machine = serve::worker_name();
   out.jobs = command.jobs > 0 ? command.jobs : core_count();
   out.scorer.most_open = std::max<size_t>(8, 2 * static_cast<size_t>(out.jobs));
-  out.judge_here = command.judge_here;
+  out.judge_here = command.judge_here && command.cluster.on.empty();
   out.most_waiting = static_cast<size_t>(command.queue);
   out.answer_within = command.answer_within;
   out.lease_seconds = command.lease;
   STITCH_TRY(out.token, serve::token_in(command.token_env));
+  if (!command.cluster.on.empty() && (out.token.empty() || serve::is_loopback(command.host)))
+    return user_error("on", "workers on other machines have to reach this one, with a token",
+                      "--host 0.0.0.0 --token-env STITCHCUDA_TOKEN");
   if (out.token.empty() && !serve::is_loopback(command.host))
     return user_error("token",
                       format("{} can be reached from other machines, so a token is needed", command.host),
@@ -120,6 +130,17 @@ Result<int> run_serve(const ServeCommand& command, Console& console) {
     if (service->left_from_before() > 0)
       console.out << format(" {} of an earlier process are judged now.", service->left_from_before());
     console.out << std::endl;
+  }
+  std::unique_ptr<serve::Fleet> fleet;
+  if (!command.cluster.on.empty()) {
+    const bool gpu = word(status["judging"], "device") == "cuda";
+    STITCH_TRY(serve::FleetOptions how,
+               fleet_options(command.cluster, gpu, command.python, state / "workers"));
+    how.server = http::Url{.host = command.cluster.at.empty() ? serve::own_host() : command.cluster.at,
+                           .port = service->port()}
+                     .origin();
+    STITCH_TRY(how.token, serve::token_in(command.token_env));
+    STITCH_TRY(fleet, serve::Fleet::start(how));
   }
   {
     Progress progress(console.err, console.err_terminal, console.json, "serving");

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "cli/cluster.h"
 #include "cli/console.h"
 #include "graph/mode.h"
 
@@ -31,6 +32,7 @@ struct ServeCommand {
   bool judge_here = true;
   Mode mode = Mode::as_written;
   std::string python;
+  ClusterFlags cluster;
 };
 Result<int> run_serve(const ServeCommand& command, Console& console);
 

@@ -72,11 +72,12 @@ Result<void> Journal::read_accepted(const fs::path& file) {
     auto json = parse_json(line);
     if (!json || !json->is_object() || !json->contains("payload")) continue;
     const std::string key = word(*json, "key");
-    if (!key.empty() && !places_.contains(key)) left_[key] = std::move((*json)["payload"]);
+    if (!key.empty() && !places_.contains(key))
+      left_[key] = std::make_shared<const Json>(std::move((*json)["payload"]));
   }
   std::string kept;
   for (const auto& [key, payload] : left_) {
-    kept += line_text({{"key", key}, {"payload", payload}}) + '\n';
+    kept += line_text({{"key", key}, {"payload", *payload}}) + '\n';
     open_.insert(key);
   }
   STITCH_CHECK(write_file(file, kept));

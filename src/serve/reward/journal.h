@@ -21,7 +21,7 @@ class Journal {
   static Result<std::unique_ptr<Journal>> open(const fs::path& folder,
                                                const std::function<void(const Json& answer)>& on_answer);
   // Accepted before, and not answered.
-  const std::map<std::string, Json>& left() const { return left_; }
+  const std::map<std::string, std::shared_ptr<const Json>>& left() const { return left_; }
   void forget_left() { left_.clear(); }
 
   std::shared_ptr<const Json> find(const std::string& key) const;
@@ -44,7 +44,7 @@ class Journal {
   };
   std::map<std::string, Place> places_;  // of answers in their file
   std::set<std::string> open_;           // accepted and not answered
-  std::map<std::string, Json> left_;
+  std::map<std::string, std::shared_ptr<const Json>> left_;
   Descriptor answers_, accepted_;
   int64_t end_ = 0, accepted_bytes_ = 0;
 };

@@ -59,7 +59,7 @@ Result<Scorer*> RemoteScorer::scorer_for(const Json& judging) {
                         "install the same version on all machines");
     if (options.judging.device != options_.judging.device)
       return work_error("device", "the service judges on another kind of device");
-    out = std::make_unique<Scorer>(std::move(options));
+    out = std::make_unique<VerifyingScorer>(std::move(options));
   }
   return out.get();
 }

@@ -142,16 +142,11 @@ std::string feedback_of(const verifier::Verdict& verdict) {
   return "It is correct.";
 }
 
-Scorer::Scorer(ScorerOptions options) : options_(std::move(options)) {
+VerifyingScorer::VerifyingScorer(ScorerOptions options) : options_(std::move(options)) {
   if (auto made = ScratchFolder::create("stitchcuda-score")) scratch_.emplace(*std::move(made));
 }
 
-size_t Scorer::open_tasks() const {
-  std::lock_guard hold(mutex_);
-  return idle_.size();
-}
-
-verifier::VerifyOptions Scorer::verify_options() const {
+verifier::VerifyOptions VerifyingScorer::verify_options() const {
   const Judging& judging = options_.judging;
   verifier::VerifyOptions out;
   out.numerics = judging.numerics;
@@ -166,7 +161,7 @@ verifier::VerifyOptions Scorer::verify_options() const {
 }
 
 // A folder for each: two may have the same code at the same time.
-Result<fs::path> Scorer::written(const Code& code) {
+Result<fs::path> VerifyingScorer::written(const Code& code) {
   static std::atomic<uint64_t> next = 0;
   if (!scratch_) return work_error("file", "there is no temporary folder to write to");
   const fs::path folder = scratch_->path() / std::to_string(next++);
@@ -177,7 +172,7 @@ Result<fs::path> Scorer::written(const Code& code) {
   return file;
 }
 
-void Scorer::build(const Submission& submission) {
+void VerifyingScorer::build(const Submission& submission) {
   if (submission.code.language != llm::Language::cuda || !submission.code.missing.empty()) return;
   auto file = written(submission.code);
   if (!file) return;
@@ -193,7 +188,7 @@ void Scorer::build(const Submission& submission) {
   }
 }
 
-Result<Scorer::Open> Scorer::take(const TaskFile& task) {
+Result<VerifyingScorer::Open> VerifyingScorer::take(const TaskFile& task) {
   {
     std::lock_guard hold(mutex_);
     for (auto at = idle_.begin(); at != idle_.end(); ++at)
@@ -220,7 +215,7 @@ Result<Scorer::Open> Scorer::take(const TaskFile& task) {
               uint64_t{std::random_device{}()} << 32 | std::random_device{}()};
 }
 
-void Scorer::put_back(Open open) {
+void VerifyingScorer::put_back(Open open) {
   std::list<Open> over;  // their processes end without the lock
   std::lock_guard hold(mutex_);
   if (open.judged >= most_judged) {
@@ -231,10 +226,11 @@ void Scorer::put_back(Open open) {
   while (idle_.size() > options_.most_open) over.splice(over.end(), idle_, std::prev(idle_.end()));
 }
 
-Scorer::Judged Scorer::judge(Open& open, const Code& code) {
-  if (!code.missing.empty()) return {no_code(code.missing), "build: " + code.missing};
+VerifyingScorer::Judged VerifyingScorer::judge(Open& open, const Code& code) {
+  if (!code.missing.empty())
+    return {std::make_shared<const Json>(no_code(code.missing)), "build: " + code.missing, {}};
   auto file = written(code);
-  if (!file) return {file.error(), ""};
+  if (!file) return {nullptr, "", file.error()};
   const OwnFolder own(file->parent_path());
   verifier::VerifyOptions options = verify_options();
   options.program = *file;
@@ -243,11 +239,11 @@ Scorer::Judged Scorer::judge(Open& open, const Code& code) {
   if (options_.judging.timed()) options.on_progress = [&](std::string_view text) { clock.hear(text); };
   ++open.judged;
   auto verdict = contained([&] { return open.verifier->judge(options); });
-  if (!verdict) return {verdict.error(), ""};
-  return {to_json(*verdict), feedback_of(*verdict)};
+  if (!verdict) return {nullptr, "", verdict.error()};
+  return {std::make_shared<const Json>(to_json(*verdict)), feedback_of(*verdict), {}};
 }
 
-Result<rubric::Execution> Scorer::run_before(Open& open, const Code& code) {
+Result<rubric::Execution> VerifyingScorer::run_before(Open& open, const Code& code) {
   const std::string name = open.hash + sha256(code.text);
   {
     std::lock_guard hold(mutex_);
@@ -255,19 +251,19 @@ Result<rubric::Execution> Scorer::run_before(Open& open, const Code& code) {
       if (known == name) return run;
   }
   const Judged judged = judge(open, code);
-  if (!judged.verdict) return judged.verdict.error();
+  if (!judged.verdict) return *judged.trouble;
   STITCH_TRY(rubric::Execution run, rubric::execution_of(*judged.verdict));
   remember(open, code, run);
   return run;
 }
 
-void Scorer::remember(const Open& open, const Code& code, const rubric::Execution& run) {
+void VerifyingScorer::remember(const Open& open, const Code& code, const rubric::Execution& run) {
   std::lock_guard hold(mutex_);
   remembered_.emplace_front(open.hash + sha256(code.text), run);
   if (remembered_.size() > most_remembered) remembered_.pop_back();
 }
 
-Json Scorer::not_judged(const TaskFile& task, const Error& error) const {
+Json VerifyingScorer::not_judged(const TaskFile& task, const Error& error) const {
   Json out = {
       {"task", task.name}, {"reward", 0.0}, {"counted", false}, {"label", std::string(verifier::not_judged)}};
   out["components"] = Json::object();
@@ -276,9 +272,9 @@ Json Scorer::not_judged(const TaskFile& task, const Error& error) const {
   return out;
 }
 
-Result<Json> Scorer::scored(Open& open, const TaskFile& task, const Submission& submission) {
+Result<Json> VerifyingScorer::scored(Open& open, const TaskFile& task, const Submission& submission) {
   const Judged own = judge(open, submission.code);
-  if (!own.verdict) return own.verdict.error();
+  if (!own.verdict) return *own.trouble;
   auto sources_of = [&](const Code& code) -> Result<std::vector<rubric::Source>> {
     if (!code.missing.empty()) return std::vector{empty_source(code)};
     STITCH_TRY(fs::path file, written(code));
@@ -321,7 +317,7 @@ Result<Json> Scorer::scored(Open& open, const TaskFile& task, const Submission& 
   return out;
 }
 
-Json Scorer::score(const TaskFile& task, const Submission& submission) {
+Json VerifyingScorer::score(const TaskFile& task, const Submission& submission) {
   const auto begin = Clock::now();
   Json out;
   auto open = take(task);

@@ -47,12 +47,19 @@ struct TaskFile {
 
 class Scorer {
  public:
-  explicit Scorer(ScorerOptions options);
+  virtual ~Scorer() = default;
   // From any thread. Never throws; what goes wrong on our side is an answer "not judged".
-  Json score(const TaskFile& task, const Submission& submission);
+  virtual Json score(const TaskFile& task, const Submission& submission) = 0;
   // Compiles ahead of score(), which finds the library in the cache. Nothing is compiled beside a clock.
-  void build(const Submission& submission);
-  size_t open_tasks() const;
+  virtual void build(const Submission& submission) = 0;
+};
+
+// By the Verifier's gates and the built-in judge of the rubric.
+class VerifyingScorer final : public Scorer {
+ public:
+  explicit VerifyingScorer(ScorerOptions options);
+  Json score(const TaskFile& task, const Submission& submission) override;
+  void build(const Submission& submission) override;
 
  private:
   struct Open {
@@ -62,8 +69,9 @@ class Scorer {
     int judged = 0;
   };
   struct Judged {
-    Result<Json> verdict;  // as verify --json prints it
+    std::shared_ptr<const Json> verdict;  // as verify --json prints it; null: there is none
     std::string feedback;
+    std::optional<Error> trouble;  // why
   };
   Result<Open> take(const TaskFile& task);
   void put_back(Open open);

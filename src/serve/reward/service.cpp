@@ -64,7 +64,7 @@ class HttpService final : public RewardService {
   Result<void> begin() {
     STITCH_TRY(journal_, Journal::open(options_.state,
                                        [this](const Json& answer) { statistics_.answer(answer, false); }));
-    scorer_.emplace(options_.scorer);
+    scorer_ = options_.scored_by ? options_.scored_by : std::make_shared<VerifyingScorer>(options_.scorer);
     queue_.emplace(QueueOptions{
         .most_waiting = options_.most_waiting,
         .lease_time = std::chrono::milliseconds(static_cast<int64_t>(1000 * options_.lease_seconds)),
@@ -147,11 +147,11 @@ class HttpService final : public RewardService {
   // What an earlier process had accepted, if its task is still the same.
   void go_on() {
     for (const auto& [key, payload] : journal_->left()) {
-      auto work = score_work_of(payload);
+      auto work = score_work_of(*payload);
       auto task =
           work ? shelf_->find(work->task.name) : Result<std::shared_ptr<const ShelvedTask>>(work.error());
       if (task && key_of(work->submission, circumstances(**task)) == key) {
-        queue_->submit({key, std::make_shared<const Json>(payload)}, {});
+        queue_->submit({key, payload}, {});
         ++left_;
       } else {
         journal_->drop(key);
@@ -381,7 +381,7 @@ class HttpService final : public RewardService {
   const Clock::time_point started_ = Clock::now();
   Statistics statistics_;
   std::unique_ptr<Journal> journal_;
-  std::optional<Scorer> scorer_;
+  std::shared_ptr<Scorer> scorer_;
   std::optional<WorkQueue> queue_;
   std::optional<WorkDesk> desk_;
   std::optional<LocalJudges> judges_;

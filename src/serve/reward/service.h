@@ -11,12 +11,13 @@ struct ServiceOptions {
   fs::path tasks;  // a folder of .py files
   fs::path state;  // where answers are kept
   ScorerOptions scorer;
-  int jobs = 1;                // judges, or compilers where something is timed
-  bool judge_here = true;      // false: workers elsewhere do it all
-  size_t most_waiting = 4096;  // candidates
-  double answer_within = 100;  // seconds; then a client is asked to come again
-  double lease_seconds = 60;   // of a worker elsewhere that isn't heard of
-  std::string token;           // empty: none is asked for
+  std::shared_ptr<Scorer> scored_by;  // null: the Verifier
+  int jobs = 1;                       // judges, or compilers where something is timed
+  bool judge_here = true;             // false: workers elsewhere do it all
+  size_t most_waiting = 4096;         // candidates
+  double answer_within = 100;         // seconds; then a client is asked to come again
+  double lease_seconds = 60;          // of a worker elsewhere that isn't heard of
+  std::string token;                  // empty: none is asked for
   http::ServerOptions http;
 };
 

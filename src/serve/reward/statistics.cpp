@@ -63,7 +63,7 @@ void Statistics::answer(const Json& answer, bool now) {
                 {"seconds", total},
                 {"machine", word(answer, "machine")},
                 {"date", word(answer, "date")}};
-  latest_.push_front(std::move(shown));
+  latest_.push_front(std::make_shared<const Json>(std::move(shown)));
   if (latest_.size() > most_latest) latest_.pop_back();
 }
 
@@ -107,14 +107,15 @@ Json Statistics::to_json() const {
   Json labels = Json::object(), curve = Json::array(), seconds = Json::object();
   for (const auto& [label, count] : labels_) labels[label] = count;
   for (const auto& [part, sum] : seconds_) seconds[part] = sum;
+  Json latest = Json::array();
+  for (const SharedJson& each : latest_) latest.push_back(*each);
   for (const Point& point : curve_)
     curve.push_back({{"answers", point.answers},
                      {"reward", point.counted ? Json(point.reward / point.counted) : Json()},
                      {"correct", static_cast<double>(point.correct) / point.answers},
                      {"hacks", static_cast<double>(point.hacks) / point.answers}});
-  return {{"labels", std::move(labels)}, {"judged", judged_},
-          {"from_store", from_store_},   {"seconds", std::move(seconds)},
-          {"curve", std::move(curve)},   {"latest", Json(std::vector<Json>(latest_.begin(), latest_.end()))}};
+  return {{"labels", std::move(labels)},   {"judged", judged_},         {"from_store", from_store_},
+          {"seconds", std::move(seconds)}, {"curve", std::move(curve)}, {"latest", std::move(latest)}};
 }
 
 void Statistics::append_histogram(std::string& out) const {

@@ -48,7 +48,7 @@ class Statistics {
   std::array<uint64_t, bounds.size() + 1> buckets_{};
   uint64_t from_store_ = 0, judged_ = 0;
   double judging_seconds_ = 0;
-  std::deque<Json> latest_;
+  std::deque<SharedJson> latest_;
   std::deque<Clock::time_point> times_;
   std::deque<Point> curve_;
   int a_point_ = 1;  // answers a point
