@@ -14,6 +14,7 @@
 #include "cli/choose_device.h"
 #include "cli/choose_gpu.h"
 #include "cli/model_options.h"
+#include "http/client.h"
 #include "serve/reward/door.h"
 #include "serve/reward/service.h"
 #include "serve/token.h"

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "http/client.h"
 #include "serve/reward/door.h"
 
 namespace stitch::serve {
