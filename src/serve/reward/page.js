@@ -1,4 +1,5 @@
 "use strict";
+(() => {
 // Everything that comes from outside is set as text, never as HTML.
 const $ = id => document.getElementById(id);
 const make = (name, text, look) => {
@@ -91,7 +92,7 @@ function show(status) {
   const all = Object.values(status.labels).reduce((sum, count) => sum + count, 0);
   table("labels", [["label"], ["verdicts", "n"], ["share", "n"]],
     Object.entries(status.labels).sort((a, b) => b[1] - a[1]).map(([label, count]) => [[label, look(label)], number(count, 0), percent(count / all)]));
-  table("latest", [["task"], ["label"], ["reward", "n"], ["why"], ["seconds", "n"], ["machine"], ["at"]],
+  table("latest", [["task"], ["label"], ["reward", "n"], ["why"], ["seconds", "n"], ["machine"], ["at", "n"]],
     status.latest.map(each => [each.task, [each.label, look(each.label)], each.counted ? number(each.reward) : "none", each.reason, number(each.seconds, 1), each.machine, each.date.replace("T", " ").replace("Z", "")]));
   table("workers", [["worker"], ["last heard of", "n"]],
     status.workers.map(each => [each.name, number(each.seconds_ago, 0) + " s ago"]));
@@ -109,3 +110,4 @@ async function refresh() {
   }
 }
 if (location.protocol !== "file:") setInterval(refresh, 2000);
+})();
