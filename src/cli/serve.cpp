@@ -17,6 +17,7 @@
 #include "http/client.h"
 #include "serve/reward/door.h"
 #include "serve/reward/service.h"
+#include "serve/reward/task_shelf.h"
 #include "serve/token.h"
 #include "serve/work/fan_out.h"
 #include "serve/work/worker.h"
@@ -101,6 +102,8 @@ std::string doing(const Json& status) {
 
 Result<int> run_serve(const ServeCommand& command, Console& console) {
   STITCH_TRY(serve::ServiceOptions options, service_options(command));
+  if (auto shelf = serve::TaskShelf::open(options.tasks); !shelf)
+    return shelf.error();  // before PyTorch's seconds
   StopPolitely polite;
   std::optional<verifier::TorchLender> lender;
   if (options.judge_here) {

@@ -217,7 +217,7 @@ TEST_F(Service, SpeaksTheFormsOfOtherEngines) {
   const Json message = {
       {"type", "message"}, {"role", "assistant"}, {"content", {{{"type", "output_text"}, {"text", said}}}}};
   const Json row = {{"responses_create_params", {{"input", "Write."}}},
-                    {"response", {{"id", "r"}, {"output", {message}}}},
+                    {"response", {{"id", "r"}, {"output", Json::array({message})}}},
                     {"verifier_metadata", {{"task_id", "1_Square"}}}};
   const Json gym = post("/verify", row);
   EXPECT_EQ(gym.at("reward"), 18.0);

@@ -59,10 +59,6 @@ Result<std::map<std::string, std::string>> files_of_task(const fs::path& file) {
 Result<std::unique_ptr<TaskShelf>> TaskShelf::open(const fs::path& folder) {
   STITCH_TRY(verifier::TaskIndex index, verifier::TaskIndex::of(folder));
   STITCH_TRY(std::vector<fs::path> files, find_tasks(folder));
-  if (files.empty())
-    return at(folder.string(),
-              user_error("no_tasks", "there are no tasks in this folder",
-                         "name a folder of .py files with Model, get_init_inputs and get_inputs"));
   return std::unique_ptr<TaskShelf>(new TaskShelf(folder, std::move(index), std::move(files)));
 }
 
