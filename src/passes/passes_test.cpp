@@ -47,7 +47,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Golden{"pooled_convolutions", pool_before_convolutions},
                     Golden{"folded_batch_norms", fold_batch_norms},
                     Golden{"transposed_biases", set_biases_apart}, Golden{"slices_first", move_slices_first},
-                    Golden{"own_views", give_products_own_views}),
+                    Golden{"own_views", give_own_views}),
     [](const auto& info) { return info.param.name; });
 
 TEST(Attention, MeansTheSameAsWrittenOut) {
