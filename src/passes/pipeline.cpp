@@ -46,7 +46,7 @@ std::span<const Pass> cleanup_pipeline() {
       {"stacked-steps", "behind unrolled-recurrences, whose states are slices of one value",
        compute_stacked_steps_at_once},
       {"slices-first", "behind everything that recognises views by their order", move_slices_first},
-      {"own-views", "behind sharing, which would undo it", give_products_own_views},
+      {"own-views", "behind sharing, which would undo it", give_own_views},
       {"dead-code", "last: everything above leaves what nobody uses any more", remove_dead_code},
   };
   return pipeline;

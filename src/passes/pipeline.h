@@ -62,7 +62,7 @@ bool fold_batch_norms(Graph& graph);
 bool multiply_patches(Graph& graph);
 bool set_biases_apart(Graph& graph);
 bool move_slices_first(Graph& graph);
-bool give_products_own_views(Graph& graph);
+bool give_own_views(Graph& graph);
 
 // Every use of a value becomes a use of another; used by the passes.
 void replace_uses(Graph& graph, std::span<const ValueId> replacement);
