@@ -32,7 +32,7 @@ class CandidateRequests:
 
     def by_name(self):
         names = ("load", "create", "place", "drop", "call", "fetch_outputs", "fetch_input", "prepare_series", "series",
-                 "profile", "call_with", "destroy")
+                 "can_profile", "profile", "call_with", "destroy")
         return {name: getattr(self, name) for name in names}
 
     def device_name(self):
@@ -276,9 +276,13 @@ class CandidateRequests:
                 flat = raw(tensor)
                 self.arena.store(flat, [(0, flat.numel())], base + offset)
 
-    def profile(self, request):
+    def can_profile(self, request):
         if self.device.type != "cuda":
             raise Refused("there is no profiler for the CPU", status=4)
+        return {}
+
+    def profile(self, request):
+        self.can_profile(request)
         forward = self.prepared(request["set"])
         with self.watched():
             return {"activities": activities.record(forward, request.get("host_calls", False))}

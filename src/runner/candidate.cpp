@@ -176,7 +176,8 @@ Reply<Created> Candidate::create(std::span<const TensorAt> parameters, std::stri
     request["extra"] = *std::move(json);
   }
   return state_->ask<Created>(std::move(request), [](const Json& json, const Answer&) {
-    return Created{json.at("seconds").get<double>(), json.at("device_bytes").get<int64_t>()};
+    return Created{json.at("seconds").get<double>(), json.at("device_bytes").get<int64_t>(),
+                   json.value("weights", "loaded") == "loaded"};
   });
 }
 
@@ -296,6 +297,8 @@ std::vector<Activity> activities_of(const Json& json, const Answer&) {
 }
 
 }  // namespace
+
+Reply<std::monostate> Candidate::can_profile() { return state_->ask({{"do", "can_profile"}}); }
 
 Reply<std::vector<Activity>> Candidate::profile(int set, std::span<const TensorType> outputs,
                                                 const ProfileOptions& options) {

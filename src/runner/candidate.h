@@ -89,7 +89,8 @@ using Settings = std::map<std::string, int64_t>;
 
 struct Created {
   double seconds = 0;
-  int64_t device_bytes = 0;  // device memory that packing took; 0 where it isn't known
+  int64_t device_bytes = 0;   // device memory that packing took; 0 where it isn't known
+  bool given_weights = true;  // a ModelNew may have no place for them, and then has its own
 };
 
 enum class Where : uint8_t { host, device };  // in the arena, or in the device arena that is shared
@@ -213,7 +214,9 @@ class Candidate {
                                        std::span<const TensorType> outputs);
   // Back to back, and idle again when it answers. Whoever wants to know how long that took holds the watch.
   Reply<SeriesTimes> series(const Slots& slots, const SeriesOptions& options);
-  // What one call made the device do. Refused where no profiler is there.
+  // Refused where no profiler is there. To be believed, it is asked before a program is loaded.
+  Reply<std::monostate> can_profile();
+  // What one call made the device do.
   Reply<std::vector<Activity>> profile(int set, std::span<const TensorType> outputs,
                                        const ProfileOptions& options = {});
   // The same of one region alone, on contents that mean nothing.

@@ -49,9 +49,7 @@ Where where_from_wire(const Json& json) {
 
 }  // namespace
 
-Place place_from_wire(const Json& json) {
-  return {json.at("offset").get<int64_t>(), where_from_wire(json)};
-}
+Place place_from_wire(const Json& json) { return {json.at("offset").get<int64_t>(), where_from_wire(json)}; }
 
 Slots slots_from_wire(const Json& json) {
   return {.inputs_at = json.at("inputs_at").get<int64_t>(),

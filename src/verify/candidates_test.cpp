@@ -53,6 +53,7 @@ VerifyOptions options_for(const fs::path& program) {
   options.build_time_limit = std::chrono::seconds(12);
   options.memory_limit = int64_t{on_gpu() ? 8 : 1} << 30;
   options.timing = false;
+  options.rehearse_timing = !on_gpu();
   return options;
 }
 

@@ -49,6 +49,7 @@ Json Session::dispatch(const Json& request) {
   if (what == "fetch_input") return fetch_input(request);
   if (what == "prepare_series") return prepare_series(request);
   if (what == "series") return series(request);
+  if (what == "can_profile") return can_profile();
   if (!library_) throw Refusal{STITCH_BAD_ARGUMENT, "no program is loaded"};
   if (what == "create") return create(request);
   if (what == "destroy") return destroy();
@@ -128,7 +129,9 @@ Session::Buffers Session::upload(const Json& tensors, std::string_view role) {
     if (!buffer)
       throw Refusal{STITCH_OUT_OF_MEMORY, format("{} {}: {}", role, out.size(), buffer.error().text())};
     const int64_t bytes = tensor.type.bytes();
-    if (tensor.where == Where::device)
+    if (tensor.offset < 0)
+      ;  // zeros, as it was made
+    else if (tensor.where == Where::device)
       sound(backend_->copy(buffer->address(), shared(tensor.offset, bytes), bytes));
     else
       sound(backend_->upload(buffer->address(), arena_.bytes(tensor.offset, bytes)));
@@ -142,8 +145,8 @@ Session::Buffers Session::fresh_outputs(const Json& types, uint64_t poison, int 
   Buffers out;
   for (const Json& json : types) {
     const TensorType type = type_from_wire(json);
-    auto buffer =
-        GuardedBuffer::create(*backend_, type, misalign, poison_word(type.dtype, poison + out.size(), filling));
+    auto buffer = GuardedBuffer::create(*backend_, type, misalign,
+                                        poison_word(type.dtype, poison + out.size(), filling));
     if (!buffer)
       throw Refusal{STITCH_OUT_OF_MEMORY, format("output {}: {}", out.size(), buffer.error().text())};
     out.push_back(*std::move(buffer));
@@ -423,6 +426,13 @@ Json Session::profile_region(const Json& request) {
   for (const Activity& activity : sound(backend_->end_profile()))
     reply["activities"].push_back(to_json(activity));
   return reply;
+}
+
+Json Session::can_profile() {
+  if (auto started = backend_->start_profile(false); !started)
+    throw Refusal{STITCH_UNSUPPORTED, started.error().message};
+  sound(backend_->end_profile());
+  return yes();
 }
 
 Json Session::profile(const Json& request) {

@@ -48,6 +48,7 @@ class Session {
   Json fetch_input(const Json& request);
   Json prepare_series(const Json& request);
   Json series(const Json& request);
+  Json can_profile();
   Json profile(const Json& request);
   Json profile_region(const Json& request);
   Json call_with(const Json& request);
