@@ -28,7 +28,8 @@ class SeriesWatch {
   Result<void> calibrate(runner::Candidate& candidate);
   // Calls that the child times, each alone on a cold cache and on inputs that were never shown.
   Result<void> time(runner::Candidate& candidate, int count, Samples& samples);
-  Result<Watched> watch(runner::Candidate& candidate, double seconds_a_call);
+  // `claim`: seconds a call, by the child's word.
+  Result<Watched> watch(runner::Candidate& candidate, double claim);
   // What a secret few of all these calls left, against the truth. Returns how many.
   Result<int> judge();
 
@@ -38,6 +39,7 @@ class SeriesWatch {
     int number;
   };
   Result<double> once(runner::Candidate& candidate, int count, bool run);
+  Result<double> least_of(runner::Candidate& candidate, int count, int times, double enough);
   Result<void> stage(int count);
   Result<void> keep(int count, int wanted);
   std::vector<Question> fresh_questions(int count);
