@@ -62,7 +62,10 @@ class Program:
             self.values[outputs[0]] = self.values[argument(node, "self", "input")["value"]]
             return
         if name in SAME:
-            return self.bind(outputs[0], self.values[argument(node, "self", "input")["value"]])
+            same = self.values[argument(node, "self", "input")["value"]]
+            # A view behind it may need what it moves.
+            moves = name == "aten.contiguous.default" or node["args"].get("memory_format") is not None
+            return self.bind(outputs[0], same.contiguous() if moves else same)
         if name == "aten.batch_norm.default" and node["args"]["training"]:
             self.renew_statistics(node["args"])
         operator = find(name)
