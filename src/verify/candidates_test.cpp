@@ -71,7 +71,8 @@ VerifyOptions options_for(const fs::path& program) {
   options.time_limit = std::chrono::seconds(on_gpu() ? 10 : 5);
   options.build_time_limit = std::chrono::seconds(12);
   options.memory_limit = int64_t{on_gpu() ? 8 : 1} << 30;
-  options.timing = false;
+  options.timing = on_gpu();
+  options.rehearse_timing = !on_gpu();
   return options;
 }
 
