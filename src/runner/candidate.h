@@ -199,6 +199,8 @@ class Candidate {
   bool can_share() const;
   // Uploads a set of inputs to fresh device memory, each tensor between guard zones. Returns its number.
   Reply<int> place(std::span<const TensorAt> inputs);
+  // Other contents where a set's are: whoever knows inputs by their addresses is wrong now.
+  Reply<int> place_into(int set, std::span<const TensorAt> inputs);
   Reply<std::monostate> drop(int set);
   // Runs on a set's inputs. Outputs are fresh, poisoned and guarded, and replace those of the last call.
   // `states` pairs inputs with the outputs that renew them, for states_in_place.

@@ -126,16 +126,18 @@ Result<void> not_stale(Session& session, Attempt& attempt, const Kept& first) {
   };
   // On top of the results of the question before.
   const runner::CallOptions on_old{.poison = session.next_seed(), .filling = runner::Filling::old_result};
-  auto ask_other = [&]() -> Result<void> {
+  auto ask_other = [&](bool in_place = false) -> Result<void> {
     const Trial& trial = session.trials[1];
-    STITCH_TRY(Observed observed, attempt.ask(trial, on_old));
+    STITCH_TRY(Observed observed,
+               in_place ? attempt.ask_in_place(trial, on_old) : attempt.ask(trial, on_old));
     for (size_t i = 0; i < observed.outputs.size(); ++i) {
       STITCH_TRY(Comparison comparison, judge_output(session, trial, i, observed.outputs[i]));
       if (!comparison.passed) return stale(i, comparison.reason);
     }
     return {};
   };
-  STITCH_CHECK(ask_other());
+  // Where the inputs of the first question are; else at another address.
+  STITCH_CHECK(ask_other(!session.trials[0].held == !session.trials[1].held));
   STITCH_TRY(Observed again, attempt.ask(session.trials[0], on_old));
   STITCH_CHECK(agrees(session, session.trials[0], first, again, stale));
   STITCH_CHECK(inputs_unchanged(session, attempt, session.trials[0]));
