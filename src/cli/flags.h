@@ -23,6 +23,7 @@
 #include "cli/rubric.h"
 #include "cli/runs.h"
 #include "cli/show.h"
+#include "cli/skills.h"
 #include "cli/synth.h"
 #include "cli/train.h"
 #include "cli/verify.h"
@@ -54,6 +55,7 @@ struct Options {
   RubricCommand rubric;
   ProfileCommand profile;
   SynthCommand synth;
+  SkillsCommand skills;
   TrainCommand train;
   RunsCommand runs;
   MemoryCommand memory;
@@ -99,6 +101,7 @@ void add_write(CLI::App& app, Options& options);
 void add_rubric(CLI::App& app, Options& options);
 
 // flags_learn.cpp
+void add_skills(CLI::App& app, Options& options);
 void add_synth(CLI::App& app, Options& options);
 void add_train(CLI::App& app, Options& options);
 
