@@ -116,6 +116,8 @@ void add_train(CLI::App& app, Options& options) {
   number("--rate", train.rate, "Adam's step size (default: 0.001)", 0, 1);
   number("--kl", train.kl, "weight of the KL term to the warm-up policy (default: 0.03)", 0, 100);
   number("--entropy", train.entropy, "weight of the entropy (default: 0.01)", 0, 100);
+  number("--first-entropy", train.first_entropy,
+         "its weight at first; falls to --entropy in half of the steps (default: 0.1)", 0, 100);
   number("--seed", train.seed, "of weights, samples and order (default: 1)", 0, 1e15);
   text("--numerics", train.numerics, "numerics class: strict, default, tf32 or half (default: default)",
        "CLASS");

@@ -135,6 +135,8 @@ Result<learn::CoderTrainOptions> options_of(const TrainCommand& command) {
   out.train.adam.rate = command.rate;
   out.train.grpo.kl = command.kl;
   out.train.grpo.entropy = command.entropy;
+  out.train.first_entropy = command.first_entropy;
+  out.train.cooling = command.steps / 2;
   return out;
 }
 
