@@ -24,6 +24,8 @@
 #include "cli/runs.h"
 #include "cli/serve.h"
 #include "cli/show.h"
+#include "cli/synth.h"
+#include "cli/train.h"
 #include "cli/verify.h"
 #include "cli/write.h"
 
@@ -54,6 +56,8 @@ struct Options {
   ServeCommand serve;
   WorkerCommand worker;
   ProfileCommand profile;
+  SynthCommand synth;
+  TrainCommand train;
   RunsCommand runs;
   MemoryCommand memory;
   InitCommand init;
@@ -96,6 +100,10 @@ void add_write(CLI::App& app, Options& options);
 
 // flags_rubric.cpp
 void add_rubric(CLI::App& app, Options& options);
+
+// flags_learn.cpp
+void add_synth(CLI::App& app, Options& options);
+void add_train(CLI::App& app, Options& options);
 
 // flags_serve.cpp
 void add_serve(CLI::App& app, Options& options);
