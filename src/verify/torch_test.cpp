@@ -88,7 +88,7 @@ TEST(Arithmetic, IsSeenConvolutionByConvolution) {
 
 TEST_P(PythonCandidates, GetTheirVerdict) {
   fs::path file = testdata / "model_new" / (GetParam() + ".py");
-  auto verdict = verify(testdata / "row_center/task.py", {.program = file, .quick = false});
+  auto verdict = verify(testdata / "row_center/task.py", {.program = file, .quick = false, .rehearse_timing = true});
   ASSERT_TRUE(verdict) << verdict.error().text();
   std::string text = *read_file(file);
   EXPECT_EQ(in_words(*verdict), text.substr(3, text.find("\"\"\"", 3) - 3)) << table(*verdict, {});
@@ -103,6 +103,7 @@ TEST(HeldTrials, ChangeNoVerdict) {
   VerifyOptions options = held_options();
   options.few_above = 0;
   options.timing = false;
+  options.rehearse_timing = !on_gpu();
   auto task = open_task_to_judge(testdata / "row_center/task.py", {});
   ASSERT_TRUE(task) << task.error().text();
   auto verifier = Verifier::open(*std::move(task), options);
@@ -122,6 +123,27 @@ TEST(HeldTrials, ChangeNoVerdict) {
         << table(*verdict, {});
     EXPECT_EQ(join(verdict->notes, "\n").find("host's memory"), std::string::npos)
         << join(verdict->notes, "\n");
+  }
+}
+
+// Outputs of timed calls are read by PyTorch, in memory that the candidate shares with it.
+TEST(Series, AreWatchedAndJudgedByPyTorch) {
+  if (on_gpu()) GTEST_SKIP() << "timed for real there";
+  VerifyOptions options{.rehearse_timing = true};
+  auto task = open_task_to_judge(testdata / "row_center/task.py", {});
+  ASSERT_TRUE(task) << task.error().text();
+  auto verifier = Verifier::open(*std::move(task), options);
+  ASSERT_TRUE(verifier) << verifier.error().text();
+  for (auto [file, expected] : {std::pair{"honest.cu", "passed"},
+                                {"replays_a_graph.cu", "passed"},
+                                {"remembers_by_a_few_elements.cu", "timing: wrong_when_timed"}}) {
+    options.program = testdata / "candidates" / file;
+    auto verdict = (*verifier)->judge(options);
+    ASSERT_TRUE(verdict) << file << ": " << verdict.error().text();
+    EXPECT_EQ(in_words(*verdict), expected) << table(*verdict, {});
+    EXPECT_EQ(join(verdict->notes, "\n").find("host's memory"), std::string::npos)
+        << join(verdict->notes, "\n");
+    EXPECT_EQ(verdict->timing, nullptr) << "times of a rehearsal are not told";
   }
 }
 
