@@ -21,6 +21,8 @@ device::BuildRequest request_for(const Package& package, const VerifyOptions& op
   request.time_limit = options.build_time_limit;
   request.target =
       options.device == runner::Device::emulated ? device::Target::emulated : device::Target::cuda;
+  std::error_code ec;
+  request.alone = !fs::is_directory(options.program, ec);
   request.needs = package.manifest.needs;
   if (gpu) request.architecture = gpu->architecture.name;
   return request;
