@@ -15,6 +15,7 @@
 #include "device/build_sources.h"
 #include "device/build_units.h"
 #include "device/cuda/resources.h"
+#include "device/object_symbols.h"
 #include "device/toolchain.h"
 
 namespace stitch::device {
@@ -158,6 +159,17 @@ class Compilation {
   std::atomic<int> compiled_ = 0;
 };
 
+std::set<std::string> imports_of(const std::vector<fs::path>& objects) {
+  ObjectSymbols all;
+  for (const fs::path& object : objects) {
+    ObjectSymbols one = symbols_of(object);
+    all.wanted.merge(one.wanted);
+    all.offered.merge(one.offered);
+  }
+  std::erase_if(all.wanted, [&](const std::string& name) { return all.offered.contains(name); });
+  return std::move(all.wanted);
+}
+
 Result<Built> build_absolute(const BuildRequest& request, const Progress& on_progress) {
   const Clock::time_point start = Clock::now();
   if (request.sources.empty()) return user_error("build_failed", "a program needs at least one source file");
@@ -198,6 +210,7 @@ Result<Built> build_absolute(const BuildRequest& request, const Progress& on_pro
   cache.trim();
   built.library = library.file;
   built.hash = library.hash;
+  built.imports = imports_of(files);
   built.read = std::move(objects.read);
   built.compiled = objects.compiled;
   built.reused = static_cast<int>(request.sources.size()) - objects.compiled;

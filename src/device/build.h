@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,8 +44,9 @@ struct Built {
   fs::path library;  // in the cache
   std::string hash;  // SHA-256 of the library
   std::vector<KernelResources> resources;
-  std::vector<fs::path> read;    // sources and headers that the compiler read, without the system's
-  int compiled = 0, reused = 0;  // sources
+  std::set<std::string> imports;  // symbols that its objects want and don't offer each other
+  std::vector<fs::path> read;     // sources and headers that the compiler read, without the system's
+  int compiled = 0, reused = 0;   // sources
   double seconds = 0;
 };
 

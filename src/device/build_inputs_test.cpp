@@ -74,8 +74,6 @@ TEST_P(BuildReads, WhatTheObjectIsKnownBy) {
             answer_);
     return;
   }
-  expect_known_by_its_header("behind a raw string of several lines",
-                             "const char* text = R\"x(\n\"\n/*)\"\n)x\";\n#include \"data.h\"\n" + answer_);
   expect_known_by_its_header("by a macro", "#define NAME \"data.h\"\n#include NAME\n" + answer_);
   fs::create_symlink("data.h", folder_ / "link.h");
   expect_known_by_its_header("by a link", "#include \"link.h\"\n" + answer_);
@@ -100,7 +98,7 @@ TEST_P(BuildReads, WhatIsNotThereToo) {
 TEST_P(BuildReads, OnlyWhatASingleSourceIncludes) {
   write("own.h", "#define ANSWER 1\n");
   write("neighbour.txt", "#define ANSWER 1\n");
-  auto built = make("#include \"own.h\"\n" + answer_, true);
+  auto built = make("\xef\xbb\xbf#include \"own.h\"\n" + answer_, true);  // after a byte-order mark
   ASSERT_TRUE(built) << built.error().text();
   const std::string hidden = "#define NAME \"neighbour.txt\"\n#include NAME\n" + answer_;
   EXPECT_FALSE(make(hidden, true)) << "it read a file beside it that it doesn't include";

@@ -155,7 +155,10 @@ Result<const SourceReader::File*> SourceReader::read(const fs::path& path) {
   if (!fs::is_regular_file(path, ignored) || fs::file_size(path, ignored) > largest_source)
     return at(path.string(), user_error("build_failed", "is no source file of reasonable size"));
   STITCH_TRY(std::string text, read_file(path));
-  File file{sha256(text), includes_of(text), ""};
+  constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+  const std::string_view code =
+      std::string_view(text).substr(text.starts_with(byte_order_mark) ? byte_order_mark.size() : 0);
+  File file{sha256(text), includes_of(code), ""};
   if (text.find("incbin") != text.npos) file.embeds = "incbin";
   return &files_.emplace(path, std::move(file)).first->second;
 }

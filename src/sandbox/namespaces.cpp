@@ -2,9 +2,12 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <net/if.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +15,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 
 #include "base/format.h"
@@ -57,6 +61,17 @@ bool enter_namespaces(bool processes) {
            write_to("/proc/self/gid_map", format("{} {} 1", group, group));
   }
   return ::unshare(wanted) == 0;  // root may, where user namespaces are off
+}
+
+bool bring_up_loopback() {
+  const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (socket < 0) return false;
+  ifreq request{};
+  std::strcpy(request.ifr_name, "lo");
+  request.ifr_flags = IFF_UP | IFF_RUNNING;
+  const bool up = ::ioctl(socket, SIOCSIFFLAGS, &request) == 0;
+  ::close(socket);
+  return up;
 }
 
 void drop_capabilities() {

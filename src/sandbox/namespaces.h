@@ -6,6 +6,8 @@ namespace stitch::sandbox {
 // No network, no shared memory of others, and where a user namespace is allowed nothing of root. With
 // `processes`, this process's next child is the first of a world of its own: when it ends, all of it does.
 bool enter_namespaces(bool processes);
+// 127.0.0.1 of the network that this process is in, which is down at first.
+bool bring_up_loopback();
 // Capabilities, for good: root without them is a user like any other.
 void drop_capabilities();
 

@@ -102,8 +102,18 @@ bool keeps_files_apart() {
                      [](Wall wall) { return wall == Wall::bubblewrap || wall == Wall::landlock; });
 }
 
+bool has(Wall wall) { return std::find(walls().begin(), walls().end(), wall) != walls().end(); }
+
+bool can_confine_tools() {
+  return keeps_files_apart() && (has(Wall::bubblewrap) || has(Wall::network_namespace));
+}
+
+std::string why_tools_are_not_confined() {
+  return format("no wall on this machine keeps {}",
+                keeps_files_apart() ? "its network apart" : "files apart");
+}
+
 std::string describe_walls() {
-  auto has = [](Wall wall) { return std::find(walls().begin(), walls().end(), wall) != walls().end(); };
   std::vector<std::string> names, missing;
   for (Wall wall : walls()) names.emplace_back(name(wall));
   if (!keeps_files_apart()) missing.emplace_back("read your files");
@@ -121,6 +131,9 @@ Result<Command> confine(Command command, const Policy& policy) {
   auto program = find_program(command.words[0]);
   if (!program)
     return user_error("program", format("no program named '{}' on this machine", command.words[0]));
+  if (policy.own_network && !can_confine_tools())
+    return work_error("sandbox", format("{} can't be confined: {}", program->filename().string(),
+                                        why_tools_are_not_confined()));
   STITCH_TRY(fs::path launcher, find_launcher());
   Confinement confinement{policy, walls(), clean_environment(command, policy), 0};
   confinement.policy.readable.push_back(*program);

@@ -93,7 +93,7 @@ class Program {
   std::vector<sock_filter> code_;
 };
 
-void refuse_dangerous(Program& program, bool local_sockets) {
+void refuse_dangerous(Program& program, Sockets sockets) {
   for (long number : {SYS_ptrace,
                       SYS_process_vm_readv,
                       SYS_process_vm_writev,
@@ -148,10 +148,8 @@ void refuse_dangerous(Program& program, bool local_sockets) {
   program.refuse_if(SYS_clone, 0, namespaces, 0, false, no_permission);
   // Its flags lie in memory, where a filter can't look: the C library then uses clone.
   program.refuse(clone3_number, not_there);
-  if (local_sockets)
-    program.refuse_if(SYS_socket, 0, ~0u, AF_UNIX, false, no_permission);
-  else
-    program.refuse(SYS_socket, no_permission);
+  if (sockets == Sockets::local) program.refuse_if(SYS_socket, 0, ~0u, AF_UNIX, false, no_permission);
+  if (sockets == Sockets::none) program.refuse(SYS_socket, no_permission);
 }
 
 void refuse_processes(Program& program) {
@@ -177,15 +175,15 @@ void refuse_the_rest(Program& program) {
 
 }  // namespace
 
-bool install_filter(Filter filter, bool local_sockets) {
+bool install_filter(Filter filter, Sockets sockets) {
   Program program;
   // The filter that is asked last adds to those before it; within one, the first answer counts.
   if (filter == Filter::sealed) refuse_the_rest(program);
   if (filter != Filter::dangerous) refuse_processes(program);
-  refuse_dangerous(program, local_sockets);
+  refuse_dangerous(program, sockets);
   return program.install();
 }
 
-bool seal_process() { return install_filter(Filter::sealed, false); }
+bool seal_process() { return install_filter(Filter::sealed, Sockets::none); }
 
 }  // namespace stitch::sandbox

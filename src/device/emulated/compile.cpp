@@ -13,6 +13,9 @@ namespace stitch::emulated {
 
 namespace {
 
+// Editors write it before the first line, where alone compilers know it.
+constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+
 // The rewritten files, at the same places below a scratch folder that they have below the root: relative
 // includes between them go on working.
 class Mirror {
@@ -32,6 +35,7 @@ class Mirror {
     const fs::path to = place(from);
     if (!done_.insert(from).second) return to;
     STITCH_TRY(std::string source, read_file(from));
+    if (source.starts_with(byte_order_mark)) source.erase(0, byte_order_mark.size());
     STITCH_TRY(std::string rewritten, rewrite_launches(source, shown));
     std::error_code failed;
     fs::create_directories(to.parent_path(), failed);

@@ -45,6 +45,7 @@ Result<Passed> build(Session& session, Json& evidence) {
   const device::BuildRequest request = request_for(session.package, session.options, session.gpu);
   STITCH_TRY(session.built, device::build(request, session.options.on_progress));
   session.library = session.built.library;
+  STITCH_CHECK(screen_imports(session.built.imports));
   evidence = {{"target", device::name(request.target)},
               {"library_sha256", session.built.hash},
               {"compiled", session.built.compiled},
