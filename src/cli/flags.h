@@ -22,7 +22,10 @@
 #include "cli/prompts.h"
 #include "cli/rubric.h"
 #include "cli/runs.h"
+#include "cli/serve.h"
 #include "cli/show.h"
+#include "cli/synth.h"
+#include "cli/train.h"
 #include "cli/verify.h"
 #include "cli/write.h"
 
@@ -50,7 +53,11 @@ struct Options {
   LlmCommand llm;
   WriteCommand write;
   RubricCommand rubric;
+  ServeCommand serve;
+  WorkerCommand worker;
   ProfileCommand profile;
+  SynthCommand synth;
+  TrainCommand train;
   RunsCommand runs;
   MemoryCommand memory;
   InitCommand init;
@@ -93,6 +100,14 @@ void add_write(CLI::App& app, Options& options);
 
 // flags_rubric.cpp
 void add_rubric(CLI::App& app, Options& options);
+
+// flags_learn.cpp
+void add_synth(CLI::App& app, Options& options);
+void add_train(CLI::App& app, Options& options);
+
+// flags_serve.cpp
+void add_serve(CLI::App& app, Options& options);
+void add_worker(CLI::App& app, Options& options);
 
 // flags_texts.cpp
 void add_notes(CLI::App& app, Options& options);

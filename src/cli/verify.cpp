@@ -95,9 +95,11 @@ Result<int> run_verify(const VerifyCommand& command, Console& console) {
     options.on_progress = [&](std::string_view text) { progress.detail(text); };
     options.on_warning = warnings.above(progress);
     options.on_notice = [&](std::string_view text) { progress.say(text); };
-    verdict = verifier::verify(
-        command.task, options,
-        {.model_class = command.model_class, .mode = command.mode, .python = command.python});
+    verdict = verifier::verify(command.task, options,
+                               {.model_class = command.model_class,
+                                .mode = command.mode,
+                                .python = command.python,
+                                .algebra = command.compatible.empty()});
   }
   if (!verdict && is_not_judged(command, verdict.error()))
     return say_not_judged(command, verdict.error(), console);

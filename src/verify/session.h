@@ -38,6 +38,8 @@ struct VerifyOptions {
   bool address_sanitizer = false;
   bool quick = false;  // one seed, one distribution, no second weights: for inner loops
   bool timing = true;
+  // The gate of times on the emulated GPU too, whose times are not told: for tests of the gate.
+  bool rehearse_timing = false;
   bool kernelbench_compatible = false;
   std::optional<uint64_t> seed;                         // of everything that is drawn; secret unless given
   fs::path receipt;                                     // written here if everything passed; empty: nowhere

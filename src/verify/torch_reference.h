@@ -60,6 +60,12 @@ class TorchReference : public Reference {
   // Ranges of what lies there, one after the other, into the host's arena.
   Result<void> fetch(int64_t offset, std::span<const runner::Range> ranges, int64_t to);
 
+  // A device arena for a series of calls, with memory beside it that stays PyTorch's (series_keeper.h),
+  // instead of the arena before; and what else is asked about it.
+  Result<const runner::DeviceArena*> open_series(Json layout, int64_t bytes);
+  Result<Json> about_series(Json request);
+  Result<Distance> kept_distance(int number, const Trial& trial, size_t output, DType dtype, int64_t offset);
+
   // The same of what needs no computing: "zeros", "mean", "input" (each that fits), "another" trial's truth.
   Result<std::vector<Distance>> imitations(const Trial& trial, size_t output, std::string_view by,
                                            const Trial& other);
@@ -99,6 +105,8 @@ class TorchReference : public Reference {
   Json updates() const;
   bool too_large() const;
   Result<runner::DeviceArena> make_device_arena();
+  Result<runner::DeviceArena> take_device_arena(Json request, int64_t bytes);
+  Result<void> share_arena();  // the host's, once
 
   TorchProcess process_;
   const TaskGraph& task_;

@@ -87,7 +87,7 @@ TEST(Arithmetic, IsSeenConvolutionByConvolution) {
 
 TEST_P(PythonCandidates, GetTheirVerdict) {
   fs::path file = testdata / "model_new" / (GetParam() + ".py");
-  auto verdict = verify(testdata / "row_center/task.py", {.program = file, .quick = false});
+  auto verdict = verify(testdata / "row_center/task.py", {.program = file, .quick = false, .rehearse_timing = true});
   ASSERT_TRUE(verdict) << verdict.error().text();
   std::string text = *read_file(file);
   EXPECT_EQ(in_words(*verdict), text.substr(3, text.find("\"\"\"", 3) - 3)) << table(*verdict, {});

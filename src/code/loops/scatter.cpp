@@ -60,23 +60,22 @@ Result<RegionCode> write_scatter(const RegionRequest& request) {
     }
     return emitter;
   };
-  Workspace workspace;
-  std::vector<Kernel> kernels;
+  Preparation preparation{.name = "lists"};
   if (lists) {
-    workspace.add(int_type, "list_targets", lists->sources);
-    workspace.add(int_type, "list_placed", lists->sources);
-    workspace.add(int_type, "list_counts", lists->rows + 1);
-    workspace.add(int_type, "list_starts", lists->rows);
-    workspace.add(int_type, "list_order", lists->sources);
-    kernels.push_back(targets_kernel(request, *node, *lists));
+    Workspace& memory = preparation.memory;
+    memory.add(int_type, "list_targets", lists->sources);
+    memory.add(int_type, "list_placed", lists->sources);
+    memory.add(int_type, "list_counts", lists->rows + 1);
+    memory.add(int_type, "list_starts", lists->rows);
+    memory.add(int_type, "list_order", lists->sources);
+    preparation.kernels.push_back(targets_kernel(request, *node, *lists));
   }
-  for (Kernel& kernel : loop_kernels(request, make)) kernels.push_back(std::move(kernel));
   std::string idea = format(
       "{}: each result element {}, in their order: {}equal inputs give equal outputs. {} moved.",
       ops_text(request),
       lists ? "goes through the list of sources that name its row" : "looks for the sources that name it",
       lists ? "" : "no atomics, and ", traffic_text(request));
-  return assemble(request, idea, kernels, workspace);
+  return assemble(request, idea, loop_kernels(request, make), {}, lists ? &preparation : nullptr);
 }
 
 }  // namespace stitch::code::loops

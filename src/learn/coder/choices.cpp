@@ -1,0 +1,72 @@
+#include "learn/coder/choices.h"
+
+#include <algorithm>
+
+namespace stitch::learn {
+
+namespace {
+
+// Truncated sums of a technique that comes in here: as short as its first user would have them where nothing
+// is known of the model (plan/choose.cpp has the measured lengths).
+constexpr int64_t balanced_sum = 1024, other_sum = 256;
+
+int coarseness(plan::Precision precision) {
+  switch (precision) {
+    case plan::Precision::f32: return 0;
+    case plan::Precision::tf32:
+    case plan::Precision::f16: return 1;  // ten bits both
+    case plan::Precision::bf16: return 2;
+  }
+  return 0;
+}
+
+}  // namespace
+
+plan::Region with_way(const plan::Context& context, const plan::Region& region, const Way& way) {
+  plan::Region out = region;
+  out.offer = way.offer;
+  if (way.technique == region.technique) return out;
+  out.technique = way.technique;
+  out.choices.clear();
+  out.source.reset();
+  if (auto sums = way.technique->truncated_sums(context, out))
+    out.choices[sums->knob] = sums->balanced ? balanced_sum : other_sum;
+  return out;
+}
+
+std::vector<Way> ways_of(const plan::Context& context, const plan::Plan& plan, const plan::Region& region,
+                         const plan::Catalogue& catalogue) {
+  std::vector<Way> out;
+  if (region.source) return out;  // somebody wrote it
+  const plan::Kind kind = plan::kind_of(context.graph, region);
+  const int now = coarseness(region.technique->operand_precision(context, region));
+  for (const plan::Technique* technique : catalogue.all()) {
+    if (technique->kind() != kind || technique->takes_source()) continue;
+    if (!technique->accepts(context, region)) continue;
+    for (const plan::Offer& offer : technique->offers(context, region)) {
+      const plan::Region changed = with_way(context, region, {technique, offer});
+      const bool same = technique == region.technique && offer == region.offer;
+      if (!same && coarseness(technique->operand_precision(context, changed)) > now) continue;
+      if (!technique->accepts_storage(context, plan, changed)) continue;
+      out.push_back({technique, offer});
+    }
+  }
+  return out;
+}
+
+std::vector<plan::Knob> open_knobs(const plan::Context& context, const plan::Region& region) {
+  std::vector<plan::Knob> out;
+  const auto sums = region.technique->truncated_sums(context, region);
+  for (plan::Knob& knob : region.technique->knobs(context, region))
+    if (knob.values.size() > 1 && !(sums && sums->knob == knob.name)) out.push_back(std::move(knob));
+  return out;
+}
+
+std::string choice_text(const plan::Region& region) {
+  std::string out = format("{} {} {}", region.technique->name(), plan::name(region.offer.arithmetic),
+                           plan::name(region.offer.order));
+  for (const auto& [knob, value] : region.choices) out += format(" {}={}", knob, value);
+  return out;
+}
+
+}  // namespace stitch::learn

@@ -1,0 +1,174 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "code/catalogue.h"
+#include "code/write_program.h"
+#include "learn/coder/alone.h"
+#include "learn/coder/compare.h"
+#include "learn/coder/timings.h"
+#include "learn/coder/train.h"
+#include "learn/synthesis/compose.h"
+
+namespace stitch::learn {
+namespace {
+
+// Problems of synthetic tasks, the same for all tests.
+const std::vector<RegionProblem>& problems() {
+  static const std::vector<RegionProblem> all = [] {
+    std::vector<RegionProblem> out;
+    for (int64_t number = 0; number < 12; ++number) {
+      auto composed = compose(3, number, Scale::full);
+      if (!composed) continue;
+      auto task =
+          plan_task(composed->name, std::move(composed->graph), *find_gpu("H200"), Numerics::standard);
+      EXPECT_TRUE(task) << task.error().text();
+      for (RegionProblem& problem : problems_of(*task)) out.push_back(std::move(problem));
+    }
+    return out;
+  }();
+  return all;
+}
+
+double no_reward(const RegionProblem&, const plan::Region&, const Timed&, const Timed&) { return 0; }
+
+TEST(CompactCoder, EveryOptionIsALegalRegionOfTheRightWidth) {
+  ASSERT_GT(problems().size(), 10U);
+  EstimatedTimes times;
+  std::set<plan::Kind> kinds;
+  for (const RegionProblem& problem : problems()) {
+    kinds.insert(plan::kind_of(problem.context().graph, problem.now()));
+    RegionQuestion question(problem, times, no_reward);
+    for (const std::vector<int>& answer : question.all_answers(40)) {
+      for (size_t i = 0; i < answer.size(); ++i) {
+        const auto rows = question.options(std::span(answer).first(i));
+        ASSERT_EQ(rows.size() % static_cast<size_t>(feature_count()), 0U);
+        for (float value : rows) ASSERT_TRUE(std::isfinite(value));
+      }
+      const plan::Region region = question.region_of(answer);
+      EXPECT_TRUE(region.technique->accepts(problem.context(), region));
+      const auto back = question.decisions_to(region);
+      ASSERT_TRUE(back) << choice_text(region);
+      EXPECT_EQ(choice_text(question.region_of(*back)), choice_text(region));
+    }
+    const auto now = question.decisions_to(problem.now());
+    ASSERT_TRUE(now) << problem.task->name << " " << choice_text(problem.now());
+    EXPECT_EQ(choice_text(question.region_of(*now)), choice_text(problem.now()));
+  }
+  EXPECT_GE(kinds.size(), 3U);
+}
+
+// One program with all variants of a region can be written, or its halves can.
+TEST(CompactCoder, VariantsOfARegionMakeOneProgram) {
+  int written = 0, refused = 0;
+  for (const RegionProblem& problem : problems()) {
+    const std::vector<plan::Region> variants = choices_to_measure(problem, 12, 1);
+    ASSERT_FALSE(variants.empty());
+    std::set<std::string> different;
+    for (const plan::Region& variant : variants) different.insert(choice_text(variant));
+    EXPECT_EQ(different.size(), variants.size());
+    const auto alone = region_alone(problem, variants);
+    if (alone && code::write_program(*alone->task->context, alone->task->plan))
+      ++written;
+    else
+      ++refused;
+    // The choice that is there now is always possible alone.
+    const auto single = region_alone(problem, std::span(variants).first(1));
+    ASSERT_TRUE(single) << problem.task->name << ": " << single.error().text();
+    EXPECT_TRUE(code::write_program(*single->task->context, single->task->plan)) << choice_text(variants[0]);
+  }
+  EXPECT_GT(written, 3 * refused);
+}
+
+TEST(CompactCoder, TimingsAreReadBackAndDamageIsNamed) {
+  const auto folder = ScratchFolder::create("learn");
+  const fs::path file = folder->path() / "timings.jsonl";
+  ASSERT_TRUE(append(file, {{"H200", "t", "r", "k", "a", {Timed::Kind::timed, 1e-5}},
+                            {"H200", "t", "r", "k", "b", {Timed::Kind::failed, 0}}}));
+  auto read = Timings::read(file);
+  ASSERT_TRUE(read) << read.error().text();
+  EXPECT_EQ(read->size(), 2U);
+  EXPECT_EQ(read->of("k")->at("a").seconds, 1e-5);
+  EXPECT_EQ(read->of("k")->at("b").kind, Timed::Kind::failed);
+  const std::string text = *read_file(file);
+  ASSERT_TRUE(write_file(file, text + "{\"key\": \"k\", \"cho"));  // killed while writing
+  EXPECT_TRUE(Timings::read(file));
+  ASSERT_TRUE(write_file(file, "{}\n" + text));
+  read = Timings::read(file);
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().where, file.string() + ":1");
+  ASSERT_TRUE(write_file(file, "{\"key\":\"k\",\"choice\":\"c\",\"seconds\":NaN}\n\n"));
+  EXPECT_FALSE(Timings::read(file));
+}
+
+// A made-up machine on which the built-in choice is never the best: training finds what is.
+class MadeUpTimes final : public Times {
+ public:
+  Timed of(const RegionProblem& problem, const plan::Region& chosen) override {
+    const bool now = choice_text(chosen) == choice_text(problem.now());
+    const double knobs = static_cast<double>(chosen.choices.size());
+    return {Timed::Kind::timed, 1e-5 * (now ? 2.0 : 1.0 + 0.3 * knobs)};
+  }
+};
+
+TEST(CompactCoder, TrainingFindsWhatIsFasterAndGoesOnWhereItWasKilled) {
+  const std::vector<RegionProblem> some(problems().begin(), problems().begin() + 6);
+  MadeUpTimes times;
+  CoderTrainOptions options;
+  options.steps = 12;
+  options.warm_up = 1;
+  options.check_every = 4;
+  options.hidden = {16};
+  options.train.questions = 6;
+  options.train.adam.rate = 1e-2;
+  std::vector<double> curve, again;
+  const auto folder = ScratchFolder::create("learn");
+  auto whole = train_coder(some, some, times, options,
+                           {.on_step = [&](const CurvePoint& point) { curve.push_back(point.step.reward); }});
+  ASSERT_TRUE(whole) << whole.error().text();
+  EXPECT_LT(whole->validation, 0.75);
+  // Killed after step 6: the last checkpoint is of step 4.
+  CoderTrainHooks hooks{.checkpoint = folder->path() / "checkpoint.safetensors"};
+  int steps = 0;
+  hooks.should_stop = [&] { return steps++ == 6; };
+  ASSERT_TRUE(train_coder(some, some, times, options, hooks));
+  hooks.should_stop = {};
+  hooks.on_step = [&](const CurvePoint& point) { again.push_back(point.step.reward); };
+  auto resumed = train_coder(some, some, times, options, hooks);
+  ASSERT_TRUE(resumed) << resumed.error().text();
+  ASSERT_EQ(again.size(), 8U);
+  for (size_t i = 0; i < 8; ++i) EXPECT_EQ(again[i], curve[curve.size() - 8 + i]) << i;
+  EXPECT_EQ(resumed->validation, whole->validation);
+  // Other settings are not the same run.
+  options.train.seed = 9;
+  EXPECT_FALSE(train_coder(some, some, times, options, hooks));
+  // Nothing to learn from.
+  auto empty = train_coder({}, {}, times, options, {});
+  ASSERT_FALSE(empty);
+  EXPECT_EQ(empty.error().code, "empty");
+  const Comparison comparison = compare(std::span(&whole->policy, 1), some, times, 1);
+  EXPECT_EQ(comparison.problems, 6);
+  EXPECT_EQ(comparison.standings[1].mean, 1);
+  EXPECT_LT(comparison.standings[0].mean, comparison.standings[3].mean);
+}
+
+TEST(CompactCoder, RewardsOfEveryKindAreOrderedBySpeed) {
+  EstimatedTimes times;
+  const RegionProblem& problem = problems()[0];
+  for (const rubric::RewardInfo& kind : rubric::all_rewards()) {
+    const RewardOf reward = reward_by(kind.kind, rubric::Skill::from_scratch);
+    const Timed slow{Timed::Kind::timed, 4e-5}, base{Timed::Kind::timed, 1e-5},
+        fast{Timed::Kind::timed, 2.5e-6};
+    const double low = reward(problem, problem.now(), slow, base),
+                 high = reward(problem, problem.now(), fast, base);
+    EXPECT_LE(low, high) << kind.name;
+    EXPECT_GE(low, kind.least);
+    EXPECT_LE(high, kind.most);
+    EXPECT_LE(reward(problem, problem.now(), {Timed::Kind::failed, 0}, base), low) << kind.name;
+    EXPECT_TRUE(std::isnan(reward(problem, problem.now(), {}, base)));
+  }
+}
+
+}  // namespace
+}  // namespace stitch::learn

@@ -1,0 +1,27 @@
+// Measuring many problems on the GPU of this machine: programs are built side by side, timed one at a time,
+// and written down as soon as they are known.
+#pragma once
+
+#include "learn/coder/measure.h"
+#include "learn/coder/timings.h"
+
+namespace stitch::learn {
+
+struct CollectOptions {
+  fs::path file;        // timings are added to it
+  size_t choices = 24;  // of a problem, at most
+  int jobs = 4;         // programs at a time
+  double seconds = 0;   // after which no new one is begun; 0: no limit
+  uint64_t seed = 1;
+  std::function<bool()> should_stop;
+  std::function<void(const std::string& problem, int done, int all)> on_progress;
+};
+struct Collected {
+  int problems = 0, known = 0, not_begun = 0;  // known: measured before
+  int timed = 0, failed = 0;                   // choices
+  std::vector<std::string> troubles;           // problems that nothing came of, and why
+};
+Result<Collected> collect(const std::vector<RegionProblem>& problems, Timings& timings,
+                          const CollectOptions& options);
+
+}  // namespace stitch::learn

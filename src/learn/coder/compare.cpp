@@ -1,0 +1,166 @@
+#include "learn/coder/compare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "learn/grpo/grpo.h"
+#include "learn/grpo/trainer.h"
+#include "plan/estimate.h"
+
+namespace stitch::learn {
+
+namespace {
+
+constexpr size_t most_answers = 4096;
+constexpr double near_the_best = 1.05;
+
+// Everything known of a problem: each choice with its time.
+struct Known {
+  std::vector<std::vector<int>> answers;
+  std::vector<double> seconds;
+  double built_in = 0;
+};
+
+Known known_of(RegionQuestion& question, Times& times) {
+  Known out;
+  const Timed built_in = times.of(question.problem(), question.problem().now());
+  if (built_in.kind != Timed::Kind::timed) return out;
+  for (std::vector<int>& answer : question.all_answers(most_answers)) {
+    const Timed timed = times.of(question.problem(), question.region_of(answer));
+    if (timed.kind != Timed::Kind::timed) continue;
+    out.answers.push_back(std::move(answer));
+    out.seconds.push_back(timed.seconds);
+  }
+  if (!out.answers.empty()) out.built_in = built_in.seconds;
+  return out;
+}
+
+double log_probability(const Scorer& policy, RegionQuestion& question, const std::vector<int>& answer) {
+  double sum = 0;
+  for (size_t i = 0; i < answer.size(); ++i) {
+    const auto logs = log_probabilities(policy.score(question.options(std::span(answer).first(i))));
+    sum += logs[static_cast<size_t>(answer[i])];
+  }
+  return sum;
+}
+
+std::vector<size_t> order_by(const std::vector<double>& keys) {
+  std::vector<size_t> out(keys.size());
+  std::iota(out.begin(), out.end(), size_t{0});
+  std::ranges::stable_sort(out, {}, [&](size_t i) { return keys[i]; });
+  return out;
+}
+
+double trials_until_near(const Known& known, const std::vector<size_t>& order) {
+  const double enough = near_the_best * std::ranges::min(known.seconds);
+  for (size_t i = 0; i < order.size(); ++i)
+    if (known.seconds[order[i]] <= enough) return static_cast<double>(i + 1);
+  return static_cast<double>(order.size());
+}
+
+Standing standing_of(std::string name, const std::vector<double>& logs, Draw& draw) {
+  Standing out{.name = std::move(name)};
+  auto mean_of = [](const std::vector<double>& values) {
+    return std::exp(std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size()));
+  };
+  out.mean = mean_of(logs);
+  std::vector<double> means;
+  for (int round = 0; round < 1000; ++round) {
+    std::vector<double> drawn;
+    for (size_t i = 0; i < logs.size(); ++i)
+      drawn.push_back(logs[static_cast<size_t>(draw.below(std::ssize(logs)))]);
+    means.push_back(mean_of(drawn));
+  }
+  std::ranges::sort(means);
+  out.low = means[25];
+  out.high = means[974];
+  return out;
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values.empty() ? 0 : values[values.size() / 2];
+}
+
+}  // namespace
+
+Comparison compare(std::span<const Scorer> policies, const std::vector<RegionProblem>& problems, Times& times,
+                   uint64_t seed) {
+  Comparison out;
+  const std::vector<std::string> names = {"compact Coder", "built-in Planner", "least estimate", "random",
+                                          "best"};
+  const std::vector<std::string> orders = {"compact Coder", "built-in, then in order", "random"};
+  std::map<std::string, std::vector<double>> logs, trials, shares;
+  Draw draw(seed);
+  for (const RegionProblem& problem : problems) {
+    RegionQuestion question(problem, times, [](auto&&...) { return 0.0; });
+    const Known known = known_of(question, times);
+    if (known.answers.size() < 2) continue;
+    ++out.problems;
+    const auto count = static_cast<double>(known.answers.size());
+    auto note = [&](const std::string& name, double log) { logs[name].push_back(log); };
+    auto searched = [&](const std::string& name, const std::vector<size_t>& order) {
+      const double tried = trials_until_near(known, order);
+      trials[name].push_back(tried);
+      shares[name].push_back(tried / count);
+    };
+    auto over = [&](size_t i) { return std::log(known.seconds[i] / known.built_in); };
+    double chosen = 0;
+    for (const Scorer& policy : policies) {
+      std::vector<double> keys;
+      for (const auto& answer : known.answers) keys.push_back(-log_probability(policy, question, answer));
+      const std::vector<size_t> order = order_by(keys);
+      searched(orders[0], order);
+      // What it proposes goes a decision at a time, as it is used.
+      const Timed proposed = times.of(problem, question.region_of(greedy(policy, question)));
+      const double seconds = proposed.kind == Timed::Kind::timed ? proposed.seconds : known.built_in;
+      chosen += std::log(seconds / known.built_in) / static_cast<double>(policies.size());
+    }
+    if (!policies.empty()) note(names[0], chosen);
+    note(names[1], 0);
+    std::vector<double> estimates, drawn;
+    for (const auto& answer : known.answers)
+      estimates.push_back(
+          plan::estimate(problem.context(), problem.plan(), question.region_of(answer)).seconds());
+    note(names[2], over(order_by(estimates)[0]));
+    double mean = 0;
+    for (size_t i = 0; i < known.answers.size(); ++i) mean += over(i) / count;
+    note(names[3], mean);
+    note(names[4], std::log(std::ranges::min(known.seconds) / known.built_in));
+    // The tuner's road: what the program has, then value after value.
+    std::vector<double> in_order;
+    for (size_t i = 0; i < known.seconds.size(); ++i)
+      in_order.push_back(known.seconds[i] == known.built_in ? -1.0 : static_cast<double>(i));
+    searched(orders[1], order_by(in_order));
+    for (size_t i = 0; i < known.seconds.size(); ++i) drawn.push_back(draw.uniform());
+    searched(orders[2], order_by(drawn));
+  }
+  if (out.problems == 0) return out;
+  for (const std::string& name : names)
+    if (logs.contains(name)) out.standings.push_back(standing_of(name, logs[name], draw));
+  for (const std::string& name : orders) {
+    if (!trials.contains(name)) continue;
+    const std::vector<double>& all = shares[name];
+    out.searches.push_back({name, median(trials[name]),
+                            std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size())});
+  }
+  return out;
+}
+
+Json to_json(const Comparison& comparison) {
+  Json out = {
+      {"problems", comparison.problems}, {"time_over_built_in", Json::array()}, {"search", Json::array()}};
+  for (const Standing& each : comparison.standings)
+    out["time_over_built_in"].push_back(
+        {{"who", each.name}, {"geomean", each.mean}, {"low", each.low}, {"high", each.high}});
+  for (const Comparison::Search& each : comparison.searches)
+    out["search"].push_back(
+        {{"who", each.name}, {"median_trials", each.median_trials}, {"mean_share", each.mean_share}});
+  return out;
+}
+
+}  // namespace stitch::learn

@@ -1,0 +1,143 @@
+#include "learn/coder/timings.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "learn/grpo/draw.h"
+
+namespace stitch::learn {
+
+namespace {
+
+Json json_of(const TimingRow& row) {
+  Json out = {
+      {"gpu", row.gpu}, {"task", row.task}, {"region", row.region}, {"key", row.key}, {"choice", row.choice}};
+  if (row.timed.kind == Timed::Kind::timed)
+    out["seconds"] = row.timed.seconds;
+  else
+    out["failed"] = true;
+  return out;
+}
+
+Result<TimingRow> timing_in(std::string_view line) {
+  STITCH_TRY(const Json json, parse_json(line));
+  if (!json.is_object()) return user_error("timings", "this is no timing");
+  TimingRow out{.gpu = word(json, "gpu"),
+                .task = word(json, "task"),
+                .region = word(json, "region"),
+                .key = word(json, "key"),
+                .choice = word(json, "choice"),
+                .timed = {}};
+  if (out.key.empty() || out.choice.empty()) return user_error("timings", "key and choice are missing");
+  if (json.contains("seconds")) {
+    if (!json["seconds"].is_number() || !(json["seconds"].get<double>() > 0))
+      return user_error("timings", "seconds is no positive number");
+    out.timed = {Timed::Kind::timed, json["seconds"].get<double>()};
+  } else {
+    out.timed.kind = Timed::Kind::failed;
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<Timings> Timings::read(const fs::path& file) {
+  Timings out;
+  if (!fs::exists(file)) return out;
+  STITCH_TRY(const std::string text, read_file(file));
+  const std::vector<std::string> lines = split(text, '\n');
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (trim(lines[i]).empty()) continue;
+    auto row = timing_in(lines[i]);
+    if (row) {
+      out.add(*row);
+    } else if (i + 1 < lines.size()) {
+      return at(format("{}:{}", file.string(), i + 1), std::move(row).error());
+    }
+  }
+  return out;
+}
+
+void Timings::add(const TimingRow& row) {
+  size_ += by_key_[row.key].insert_or_assign(row.choice, row.timed).second;
+}
+
+const std::map<std::string, Timed>* Timings::of(const std::string& key) const {
+  auto found = by_key_.find(key);
+  return found == by_key_.end() ? nullptr : &found->second;
+}
+
+Result<void> append(const fs::path& file, const std::vector<TimingRow>& rows) {
+  std::string text;
+  for (const TimingRow& row : rows) text += line_text(json_of(row)) + "\n";
+  std::ofstream out(file, std::ios::app | std::ios::binary);
+  out << text;
+  out.close();
+  if (!out) return at(file.string(), work_error("file", "cannot write"));
+  return {};
+}
+
+Timed MeasuredTimes::of(const RegionProblem& problem, const plan::Region& chosen) {
+  const auto* all = timings_.of(problem.key);
+  if (!all) return {};
+  auto found = all->find(choice_text(chosen));
+  return found == all->end() ? Timed{} : found->second;
+}
+
+const std::vector<std::string>* MeasuredTimes::known(const RegionProblem& problem) {
+  auto [place, fresh] = known_.try_emplace(problem.key);
+  if (fresh)
+    if (const auto* all = timings_.of(problem.key))
+      for (const auto& [choice, timed] : *all)
+        if (timed.kind == Timed::Kind::timed) place->second.push_back(choice);  // a map: sorted
+  return &place->second;
+}
+
+std::vector<plan::Region> choices_to_measure(const RegionProblem& problem, size_t most, uint64_t seed) {
+  EstimatedTimes estimates;
+  RegionQuestion question(problem, estimates, [](auto&&...) { return 0.0; });
+  std::vector<plan::Region> out;
+  std::set<std::string> known;
+  auto take = [&](const plan::Region& region) {
+    if (out.size() < most && known.insert(choice_text(region)).second) out.push_back(region);
+  };
+  take(problem.now());
+  // Every path with at most one knob that isn't the technique's own.
+  std::vector<std::vector<int>> open = {{}}, single;
+  const auto features = static_cast<size_t>(feature_count());
+  const size_t ways = question.options({}).size() / features;
+  for (size_t way = 0; way < ways; ++way) {
+    std::vector<int> path = {static_cast<int>(way)};
+    for (std::vector<float> rows; !(rows = question.options(path)).empty();) {
+      for (size_t value = 1; value < rows.size() / features; ++value) {
+        std::vector<int> other = path;
+        other.push_back(static_cast<int>(value));
+        while (!question.options(other).empty()) other.push_back(0);
+        single.push_back(std::move(other));
+      }
+      path.push_back(0);
+    }
+    take(question.region_of(path));
+  }
+  Draw draw(seed, stable_hash(problem.key));
+  for (size_t i = single.size(); i > 1; --i)
+    std::swap(single[i - 1], single[static_cast<size_t>(draw.below(static_cast<int64_t>(i)))]);
+  for (const std::vector<int>& path : single) {
+    if (out.size() >= most * 3 / 4) break;
+    take(question.region_of(path));
+  }
+  for (size_t tries = 0; out.size() < most && tries < 4 * most; ++tries) {
+    std::vector<int> path;
+    for (std::vector<float> rows; !(rows = question.options(path)).empty();)
+      path.push_back(static_cast<int>(draw.below(static_cast<int64_t>(rows.size() / features))));
+    take(question.region_of(path));
+  }
+  return out;
+}
+
+}  // namespace stitch::learn
