@@ -11,6 +11,11 @@ bool bring_up_loopback();
 // Capabilities, for good: root without them is a user like any other.
 void drop_capabilities();
 
+// Where there is no such world: two keepers stay behind, in whose care everything ends up that the program
+// starts, however it hides; returns only in the program. When the program ends, or the first keeper is killed
+// with its process group, the rest is killed too.
+void leave_keepers_behind();
+
 // Becomes the parent of that first process and of the program in it; returns only in the program. This
 // process ends as the program does, by the same signal.
 void split_off_world();

@@ -38,6 +38,8 @@ const std::vector<Wall>& walls();
 bool keeps_files_apart();
 // One line for `doctor`: which they are, and what that means.
 std::string describe_walls();
+// What a candidate could still use without end on this machine, in words; empty: nothing.
+std::vector<std::string> unbounded();
 
 // Whether a tool that starts a process and talks to it (compute-sanitizer, ncu) can be confined with it:
 // files kept apart, and a network of its own.

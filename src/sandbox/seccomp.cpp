@@ -94,44 +94,15 @@ class Program {
 };
 
 void refuse_dangerous(Program& program, Sockets sockets) {
-  for (long number : {SYS_ptrace,
-                      SYS_process_vm_readv,
-                      SYS_process_vm_writev,
-                      SYS_kcmp,
-                      SYS_bpf,
-                      SYS_perf_event_open,
-                      SYS_mount,
-                      SYS_umount2,
-                      SYS_pivot_root,
-                      SYS_chroot,
-                      SYS_setns,
-                      SYS_unshare,
-                      SYS_kexec_load,
-                      SYS_init_module,
-                      SYS_finit_module,
-                      SYS_delete_module,
-                      SYS_keyctl,
-                      SYS_add_key,
-                      SYS_request_key,
-                      SYS_userfaultfd,
-                      SYS_swapon,
-                      SYS_swapoff,
-                      SYS_reboot,
-                      SYS_sethostname,
-                      SYS_setdomainname,
-                      SYS_settimeofday,
-                      SYS_clock_settime,
-                      SYS_clock_adjtime,
-                      SYS_adjtimex,
-                      SYS_acct,
-                      SYS_quotactl,
-                      SYS_open_by_handle_at,
-                      SYS_name_to_handle_at,
-                      SYS_fanotify_init,
-                      SYS_vhangup,
-                      SYS_syslog,
-                      SYS_migrate_pages,
-                      SYS_move_pages})
+  for (long number :
+       {SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_kcmp, SYS_bpf, SYS_perf_event_open,
+        SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_setns, SYS_unshare, SYS_kexec_load,
+        SYS_init_module, SYS_finit_module, SYS_delete_module, SYS_keyctl, SYS_add_key, SYS_request_key,
+        SYS_userfaultfd, SYS_swapon, SYS_swapoff, SYS_reboot, SYS_sethostname, SYS_setdomainname,
+        SYS_settimeofday, SYS_clock_settime, SYS_clock_adjtime, SYS_adjtimex, SYS_acct, SYS_quotactl,
+        SYS_open_by_handle_at, SYS_name_to_handle_at, SYS_fanotify_init, SYS_vhangup, SYS_syslog,
+        // System V's memory, queues and semaphores outlive whoever made them.
+        SYS_shmget, SYS_msgget, SYS_semget, SYS_migrate_pages, SYS_move_pages})
     program.refuse(number, no_permission);
   program.refuse_between(mount_calls_from, mount_calls_to, no_permission);
   // Work handed to io_uring passes no filter.

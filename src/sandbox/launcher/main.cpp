@@ -81,6 +81,9 @@ int confine_and_become(const Confinement& confinement, char** words) {
     if (policy.own_network && !bring_up_loopback()) fail(format("no loopback: {}", std::strerror(errno)));
     if (world) split_off_world();
   }
+  const bool ends_together = confinement.has(Wall::bubblewrap) ||
+                             (confinement.has(Wall::network_namespace) && !policy.gpu);
+  if (policy.may_start_processes && !ends_together) leave_keepers_behind();
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) fail("no_new_privs");
   drop_capabilities();
   if (confinement.has(Wall::landlock))

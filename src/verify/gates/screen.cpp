@@ -44,9 +44,6 @@ constexpr std::array functions = {
     Refused{"dlvsym", "looks for code that was not verified"},
     Refused{"mprotect", "changes what memory may do"},
     Refused{"socket", "opens a network connection"},
-    Refused{"pthread_create", "starts a thread"},
-    Refused{"thrd_create", "starts a thread"},
-    Refused{"_ZNSt6thread15_M_start_thread*", "starts a thread (std::thread)"},
     Refused{"syscall", "goes around the C library"},
     Refused{"cudaEventElapsedTime*", "times: that is the Verifier's work"},
     Refused{"cudaLaunchHostFunc*", "runs host code behind the caller's back"},
@@ -81,7 +78,7 @@ class Calls {
   Result<void> screen() const {
     std::set<std::string_view> own;
     for (size_t i = 0; i < tokens_.size(); ++i)
-      if (is_declared(i)) own.insert(text(i));
+      if (is_defined(i)) own.insert(text(i));
     for (size_t i = 0; i < tokens_.size(); ++i) {
       if (tokens_[i].kind == emulated::Token::string && text(i).find(".incbin") != std::string_view::npos)
         return at(where(i), found("screened", "'.incbin' reads a file into the program"));
@@ -103,9 +100,16 @@ class Calls {
     if (text(i - 1) == "." || (i >= 2 && text(i - 1) == ">" && text(i - 2) == "-")) return true;
     return i >= 3 && text(i - 1) == ":" && text(i - 2) == ":" && tokens_[i - 3].kind == emulated::Token::word;
   }
-  // "void fork(", "Event& fork(": a declaration. "return fork(" is none.
-  bool is_declared(size_t i) const {
+  // "void fork(int n) {", "Event& fork() {": a definition. "return fork()" is none, nor is a declaration
+  // alone.
+  bool is_defined(size_t i) const {
     if (i == 0 || text(i + 1) != "(" || tokens_[i].kind != emulated::Token::word) return false;
+    size_t end = i + 1;
+    for (int depth = 0; end < tokens_.size(); ++end) {
+      depth += text(end) == "(" ? 1 : text(end) == ")" ? -1 : 0;
+      if (depth == 0) break;
+    }
+    if (text(end + 1) != "{") return false;
     if (text(i - 1) == "*" || text(i - 1) == "&")
       return i >= 2 && tokens_[i - 2].kind == emulated::Token::word && is_after_type(i - 2);
     return tokens_[i - 1].kind == emulated::Token::word && is_after_type(i - 1);
