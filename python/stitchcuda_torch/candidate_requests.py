@@ -239,7 +239,9 @@ class CandidateRequests:
             tensors = self.series_sets[number % len(self.series_sets)]
             self.fetch_slot(slots, number, tensors)
             if not request["run"]:
-                outputs = [torch.empty(shape, dtype=dtype, device=self.device) for dtype, shape in types]
+                made = [torch.empty(shape, dtype=dtype, device=self.device) for dtype, shape in types]
+                outputs, _ = results.take(made, types, self.device)
+                self.stopwatch.wait()
             elif request["timed"]:
                 outputs, wall, event = self.time_in_series(request, number, tensors)
                 walls.append(wall)

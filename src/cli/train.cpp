@@ -135,6 +135,8 @@ Result<learn::CoderTrainOptions> options_of(const TrainCommand& command) {
   out.train.adam.rate = command.rate;
   out.train.grpo.kl = command.kl;
   out.train.grpo.entropy = command.entropy;
+  out.train.first_entropy = command.first_entropy;
+  out.train.cooling = command.steps / 2;
   return out;
 }
 
@@ -190,11 +192,6 @@ Result<int> run_train(const TrainCommand& command, Console& console) {
   if (command.reward != "model" && command.reward != "measured" && command.reward != "run")
     return user_error("reward", format("there is no reward '{}'", printable(command.reward)),
                       "model (the cost model), measured (--timings alone) or run (on this machine's GPU)");
-  const fs::path out = command.out;
-  std::error_code failed;
-  fs::create_directories(out, failed);
-  if (!fs::is_directory(out))
-    return user_error("output", format("{} is no folder and none can be made there", printable(command.out)));
   StopPolitely polite;
   Result<Problems> read = work_error("", "");
   {
@@ -202,6 +199,11 @@ Result<int> run_train(const TrainCommand& command, Console& console) {
     read = read_problems(command, gpu, numerics, progress);
   }
   STITCH_TRY(const Problems problems, std::move(read));
+  const fs::path out = command.out;
+  std::error_code failed;
+  fs::create_directories(out, failed);
+  if (!fs::is_directory(out))
+    return user_error("output", format("{} is no folder and none can be made there", printable(command.out)));
   const fs::path timings_file = command.timings.empty() ? out / "timings.jsonl" : fs::path(command.timings);
   STITCH_TRY(learn::Timings timings, learn::Timings::read(timings_file));
   Json document = {{"gpu", gpu.name},

@@ -41,8 +41,8 @@ struct Options {
   ThreadOrder order = ThreadOrder::forward;
   uint64_t order_seed = 1;  // of the shuffled order
   bool address_sanitizer = false;
-  // compute-sanitizer's tool around it: memcheck, racecheck, initcheck. Such a tool needs freedoms that the
-  // walls refuse, so only the limits stand: for programs that were found right behind the walls.
+  // compute-sanitizer's tool around it: memcheck, racecheck, initcheck. Both stand behind the walls; where
+  // these can't hold a tool (sandbox::can_confine_tools), such a candidate doesn't start.
   std::string tool;
   // Folders it may read besides the system's. A program in one of them is loaded where it lies; any other is
   // copied into the candidate's scratch folder first.

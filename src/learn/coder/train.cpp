@@ -191,7 +191,9 @@ Json to_json(const CoderTrainOptions& options) {
           {"rate", train.adam.rate},
           {"clip", {train.grpo.clip_below, train.grpo.clip_above}},
           {"kl", train.grpo.kl},
-          {"entropy", train.grpo.entropy}};
+          {"entropy", train.grpo.entropy},
+          {"first_entropy", train.first_entropy},
+          {"cooling", train.cooling}};
 }
 
 }  // namespace stitch::learn
