@@ -17,7 +17,7 @@ void add_synth(CLI::App& app, Options& options) {
   command.add_option("--seed", synth.seed, "the same seed makes the same tasks (default: 1)")
       ->type_name("NUMBER");
   command.add_flag("!--no-torch", synth.torch, "don't check the tasks in PyTorch; the oracle still does");
-  command.add_option("--least-time", synth.least, "seconds that a task's floor is at least (default: 2e-6)")
+  command.add_option("--least-time", synth.least, "seconds that a task's floor is at least, without the launch (default: 1e-6)")
       ->type_name("SECONDS")
       ->check(CLI::NonNegativeNumber);
   command.add_option("--most-time", synth.most, "seconds that it is at most (default: 0.02)")
