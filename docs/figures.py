@@ -17,7 +17,7 @@ import sys
 
 MARKED = re.compile(r"(<!-- figures: ([\w-]+) -->\n).*?(<!-- /figures -->)", re.DOTALL)
 FILES = ["README.md", "docs/kernelbench-on-h200.md", "docs/kernelbench-on-h200-tasks.md",
-         "docs/when-to-use-which.md"]
+         "docs/when-to-use-which.md", "docs/models-on-h200.md"]
 LEVELS = (1, 2, 3)
 
 
@@ -124,6 +124,39 @@ def tasks_table(level):
     return table(header + (["KernelBench"] if level.evaluated else []), rows)
 
 
+HALVES = ("_fp16", "_bf16")
+
+
+def model_speedup(row):
+    return min(row["baselines_us"].values()) / row["us"]
+
+
+def models_summary(rows):
+    made = []
+    for name, chosen in (("FP32", [r for r in rows if not r["model"].endswith(HALVES)]),
+                         ("fp16 and bf16", [r for r in rows if r["model"].endswith(HALVES)])):
+        right = [row for row in chosen if row["passed"]]
+        speedups = [model_speedup(row) for row in right]
+        memory = [row for row in right if row["program_mb"] and row["pytorch_mb"]]
+        made.append([name, f"{len(right)} of {len(chosen)}", sum(one >= 1 for one in speedups), f"{geometric_mean(speedups):.2f}x",
+                     f"{min(speedups):.2f}x", f"{sum(r['program_mb'] <= r['pytorch_mb'] for r in memory)} of {len(memory)}",
+                     f"{statistics.median(r['seconds'] for r in chosen):.0f}, {max(r['seconds'] for r in chosen)}"])
+    return table(["models", "passed every gate", "not slower", "geomean", "slowest", "no more memory than PyTorch",
+                  "seconds, median and most"], made)
+
+
+def models_table(rows):
+    made = []
+    for row in sorted(rows, key=lambda r: r["model"]):
+        best = min(row["baselines_us"], key=row["baselines_us"].get) if row["baselines_us"] else ""
+        if row["passed"]:
+            made.append([row["model"], f"{row['us']:.0f}", f"{row['baselines_us'][best]:.0f} ({best})", f"{model_speedup(row):.2f}x",
+                         f"{row['program_mb']:.0f}, {row['pytorch_mb']:.0f}", row["seconds"], row["commit"]])
+        else:
+            made.append([row["model"], "–", "", row["reason"][:80], "", row["seconds"], row["commit"]])
+    return table(["model", "us a call", "best PyTorch", "speedup", "MB, PyTorch's", "seconds", "commit"], made)
+
+
 def figures(root):
     lines = (root / "docs/results/kernelbench-h200.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
@@ -132,6 +165,9 @@ def figures(root):
             "beside-pytorch": beside_pytorch(levels)}
     for number, level in levels.items():
         made[f"kernelbench-level-{number}"] = tasks_table(level)
+    models = (root / "docs/results/models-h200.jsonl").read_text(encoding="utf-8").splitlines()
+    models = [json.loads(line) for line in models]
+    made.update({"models-summary": models_summary(models), "models-table": models_table(models)})
     return made
 
 

@@ -19,9 +19,12 @@ from .loaded import Loaded
 from .reparameterise import reparameterise
 from .requests import NEEDED
 from .rounding_shares import Exported, shares
+from .series import Series
 from .stopwatch import Stopwatch
 from .turns import Turns
+from .varied import Varied, is_free
 
+DRAWN = (*distributions.NAMES, "varied")
 HALVES = tuple(numerics.HALF)
 WHERE = ("host", "device")  # the orchestrator's arena, the device arena
 OTHERS = 2 << 30  # bytes of the GPU's memory that are not ours: more than contexts take
@@ -37,7 +40,7 @@ class Answers:
         "weights": {"variant": (("task", "reparameterised"), "task"), "seed": (int, 0), "gain": (float, 6 ** 0.5), "out": (str, None),
                     "turns": (str, None)},
         "distributions": {},
-        "draw": {"distribution": (distributions.NAMES, "task"), "seed": (int, NEEDED), "out": (str, NEEDED)},
+        "draw": {"distribution": (DRAWN, "task"), "seed": (int, NEEDED), "out": (str, NEEDED)},
         "evaluate": {"inputs": (str, NEEDED), "mode": (MODES, NEEDED), "out": (str, NEEDED), "half": (HALVES, "fp16"),
                      "device": (("cpu", "cuda"), None), "seed": (int, 42), "updates": (list, None)},
         "arithmetic": {"convolutions": (list, NEEDED)},
@@ -46,7 +49,7 @@ class Answers:
         "share": {"path": (str, NEEDED)},
         "share_device": {"bytes": (int, NEEDED), "socket": (str, NEEDED)},
         "unshare_device": {},
-        "hold": {"trial": (int, NEEDED), "distribution": (distributions.NAMES, "task"), "seed": (int, NEEDED), "mode": (MODES, NEEDED),
+        "hold": {"trial": (int, NEEDED), "distribution": (DRAWN, "task"), "seed": (int, NEEDED), "mode": (MODES, NEEDED),
                  "outputs": (list, NEEDED), "updates": (list, None), "half": (HALVES, "fp16"), "patient": (bool, False)},
         "put": {"trial": (int, NEEDED), "inputs": (list, NEEDED)},
         "same_input": {"trial": (int, NEEDED), "input": (int, NEEDED), "offset": (int, NEEDED), "where": (WHERE, "host")},
@@ -54,6 +57,15 @@ class Answers:
                      "where": (WHERE, "host")},
         "fingerprint": {"offset": (int, NEEDED), "bytes": (int, NEEDED)},
         "fetch": {"offset": (int, NEEDED), "ranges": (list, NEEDED), "to": (int, NEEDED)},
+        "open_series": {"bytes": (int, NEEDED), "socket": (str, NEEDED), "slots": (int, NEEDED), "inputs_at": (int, NEEDED),
+                        "inputs_step": (int, NEEDED), "outputs_at": (int, NEEDED), "outputs_step": (int, NEEDED)},
+        "stage": {"distribution": (DRAWN, "task"), "seeds": (list, NEEDED), "offsets": (list, NEEDED)},
+        "reveal": {"count": (int, NEEDED)},
+        "take": {"count": (int, NEEDED)},
+        "check_series": {"count": (int, NEEDED), "keep": (list, NEEDED)},
+        "kept_distance": {"number": (int, NEEDED), "trial": (int, NEEDED), "output": (int, NEEDED), "dtype": (tuple(TYPES), NEEDED),
+                          "offset": (int, NEEDED)},
+        "fetch_kept": {"number": (int, NEEDED), "offset": (int, NEEDED), "bytes": (int, NEEDED), "to": (int, NEEDED)},
         "imitate": {"trial": (int, NEEDED), "output": (int, NEEDED), "by": (IMITATIONS, NEEDED), "other": (int, None)},
         "let_go": {"trials": (list, NEEDED)},
         "baseline": {"kind": (KINDS, NEEDED), "numerics": (numerics.CLASSES, "default"), "half": (HALVES, "fp16"), "seed": (int, 42)},
@@ -65,6 +77,7 @@ class Answers:
 
     def __init__(self, progress):
         self.progress, self.fingerprints, self.shared = progress, Fingerprints(), {}
+        self.series, self.varied = None, Varied()
         self.exported = Exported()
         self.forget()
 
@@ -72,6 +85,7 @@ class Answers:
         self.unshare_device()
         self.loaded = self.original = self.facts = self.stopwatch = self.sets_seed = None
         self.baselines, self.sets, self.trials, self.shared = {}, [], {}, {}
+        self.varied.forget()
 
     def load(self, task, seed, device, mode, turns, **rest):
         start = time.monotonic()
@@ -162,6 +176,11 @@ class Answers:
         return {}
 
     def share_device(self, bytes, socket):
+        arena = self.arena_at(bytes, socket)
+        self.shared["device"] = Shared(arena)
+        return {"bytes": arena.size}
+
+    def arena_at(self, bytes, socket):
         loaded = self.need()
         self.unshare_device()
         self.collect()
@@ -171,13 +190,70 @@ class Answers:
         except OSError as error:
             arena.close()
             raise TaskError("request", f"nobody takes the device arena at {socket}: {error.strerror}") from error
-        self.shared["device"] = Shared(arena)
-        return {"bytes": arena.size}
+        return arena
 
     def unshare_device(self):
+        if self.series is not None:
+            self.series.close()
+            self.series = None
+            self.varied.forget()
         if "device" in self.shared:
             self.shared.pop("device").arena.close()
         return {}
+
+    # Series of calls.
+
+    def open_series(self, bytes, socket, slots, **layout):
+        arena = self.arena_at(bytes, socket)
+        try:
+            self.series = Series(arena, self.loaded.device, slots, **layout)
+        except BaseException:
+            arena.close()
+            raise
+        return {"bytes": arena.size}
+
+    def stage(self, distribution, seeds, offsets):
+        start = time.monotonic()
+        for slot, seed in enumerate(seeds):
+            self.opened_series().stage(slot, self.drawn(distribution, seed)[0], offsets)
+        self.series.wait()
+        return {"seconds": time.monotonic() - start, "free": any(is_free(fact) for fact in self.facts or [])}
+
+    def reveal(self, count):
+        self.opened_series().reveal(count)
+        return {}
+
+    def take(self, count):
+        self.opened_series().take(count)
+        return {}
+
+    def check_series(self, count, keep):
+        """keep: [[slot, number], …]"""
+        series = self.opened_series()
+        for slot, number in keep:
+            series.keep(slot, number)
+        return {"intact": series.intact(count) if count else True}
+
+    def kept_distance(self, number, trial, output, dtype, offset):
+        held = self.held(trial)
+        truth, _ = held.output(output)
+        kind = torch.uint8 if dtype == "bool" else TYPES[dtype]
+        return {"distance": held.measure(self.kept(number).reader(kind, offset, truth.shape, truth.device), output).as_json()}
+
+    def fetch_kept(self, number, offset, bytes, to):
+        self.memory_shared("host").write(self.kept(number).span(offset, bytes), to)
+        return {}
+
+    def kept(self, number):
+        kept = self.opened_series().kept
+        if number not in kept:
+            raise TaskError("request", f"no call {number} was kept")
+        return kept[number]
+
+    def opened_series(self):
+        if self.series is None:
+            raise TaskError("request", "no series is open", "", 'Ask for {"do": "open_series", …} first.')
+        return self.series
 
     def hold(self, trial, distribution, seed, mode, outputs, updates, half, patient):
         start = time.monotonic()
@@ -264,6 +340,7 @@ class Answers:
         self.collect()
         free, total = torch.cuda.mem_get_info()
         own = torch.cuda.memory_reserved() + (self.shared["device"].arena.size if "device" in self.shared else 0)
+        own += self.series.arena.size if self.series else 0
         return total - free - own > OTHERS
 
     # PyTorch as something to be faster than.
@@ -334,10 +411,16 @@ class Answers:
 
     # What the others stand on.
 
-    def drawn(self, distribution, seed):
-        tensors = self.loaded.draw(seed)
+    def studied(self, tensors):
         if self.facts is None:
             self.facts = [distributions.study(tensor) for tensor in tensors]
+        return self.facts
+
+    def drawn(self, distribution, seed):
+        if distribution == "varied":
+            return self.varied.draw(self.loaded.draw, self.studied, seed), True
+        tensors = self.loaded.draw(seed)
+        self.studied(tensors)
         return distributions.draw(distribution, tensors, self.facts, seed)
 
     def read_inputs(self, path):

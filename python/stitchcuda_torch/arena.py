@@ -25,8 +25,10 @@ class Arena:
         return self.bytes[offset:offset + count]
 
     def upload(self, entry, device):
-        """A copy, on the device, of a tensor {"dtype", "shape", "offset"}."""
+        """A copy, on the device, of a tensor {"dtype", "shape", "offset"}; zeros where the offset is -1."""
         dtype, shape = type_of(entry)
+        if entry["offset"] < 0:
+            return torch.zeros(shape, dtype=dtype, device=device)
         count = math.prod(shape) * dtype.itemsize
         tensor = torch.empty(shape, dtype=dtype, device=device)
         if count:

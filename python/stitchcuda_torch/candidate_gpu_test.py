@@ -54,9 +54,6 @@ class CandidateGpuTest(unittest.TestCase):
             self.assertTrue(torch.allclose(self.fetch(x), expected, atol=1e-4))
             self.assertTrue(0 < answer["event_ns"] <= answer["wall_ns"] * 1.05)
         print("call:", answer)
-        self.ok("prepare_burst", sets=[number], outputs=[kind(x)])
-        self.ok("burst", count=50)
-        self.assertTrue(torch.allclose(self.fetch(x), expected, atol=1e-4))
         activities = self.ok("profile", set=number, outputs=[kind(x)])["activities"]
         self.assertTrue(any(entry["block"] != [0, 0, 0] for entry in activities), activities)
 

@@ -27,12 +27,12 @@ class CandidateRequests:
         self.arena, self.stopwatch = Arena(arena), Stopwatch(self.device)
         self.file = self.model = None
         self.states, self.updates, self.seeded, self.form = [], [], False, None
-        self.sets, self.next_set, self.burst_plan = {}, 0, None
+        self.sets, self.next_set, self.series_sets = {}, 0, None
         self.returned, self.outputs, self.peak = None, [], 0
 
     def by_name(self):
-        names = ("load", "create", "place", "drop", "call", "fetch_outputs", "fetch_input", "prepare_burst", "burst", "profile",
-                 "call_with", "destroy")
+        names = ("load", "create", "place", "drop", "call", "fetch_outputs", "fetch_input", "prepare_series", "series",
+                 "can_profile", "profile", "call_with", "destroy")
         return {name: getattr(self, name) for name in names}
 
     def device_name(self):
@@ -80,13 +80,18 @@ class CandidateRequests:
         return value.to(self.device) if isinstance(value, torch.Tensor) else value
 
     def destroy(self, request):
-        self.model = self.returned = self.burst_plan = None
+        self.model = self.returned = None
         self.outputs = []
         return {}
 
     # Inputs.
 
     def place(self, request):
+        if "into" in request:  # other contents at the same addresses
+            known = self.set_of(request["into"])[0]
+            for tensor, entry in zip(known, request["inputs"], strict=True):
+                tensor.copy_(self.arena.upload(entry, self.device))
+            return {"set": request["into"]}
         decoys = [torch.empty(type_of(entry)[1], dtype=type_of(entry)[0], device=self.device) for entry in request["inputs"]]
         tensors = [self.arena.upload(entry, self.device) for entry in request["inputs"]]  # never where a dropped set was
         del decoys
@@ -110,8 +115,7 @@ class CandidateRequests:
         if request.get("region", -1) >= 0:
             raise Refused("a Python candidate has no regions")
         types = [type_of(entry) for entry in request["outputs"]]
-        self.forget()
-        poison.free_memory(types, self.device, self.peak)
+        self.fill(types, request.get("filling", "nan"))
         self.watch_peak()
         forward = self.prepared(request["set"])
         before, wall, event = self.threads(), 0, 0
@@ -127,12 +131,14 @@ class CandidateRequests:
                 "device_bytes": self.record_peak()}
 
     def prepared(self, number):
-        """A function that runs forward on this set, whose states are in the module already."""
+        return self.forward_on(*self.set_of(number))
+
+    def forward_on(self, tensors, scalars=None):
+        """A function that runs forward on these inputs, whose states are in the module already."""
         if self.model is None:
             raise Refused("nothing is created")
-        self.renew_states(number)
-        inputs, _, _ = self.parts(number)
-        scalars = self.set_of(number)[1]
+        self.renew_states(tensors)
+        inputs, _, _ = self.parts(tensors)
         # Aliases: a candidate that resizes or replaces what it is given leaves the set as it is.
         aliases = [tensor.detach() for tensor in inputs]
         if scalars:
@@ -147,16 +153,15 @@ class CandidateRequests:
         """(positional, keyword), as the task calls its model."""
         return structure.arguments(self.form, tensors) if self.form else (tensors, {})
 
-    def parts(self, number):
+    def parts(self, tensors):
         """(forward's tensors, states, the seed or None) of a set, which holds them in this order."""
-        tensors, _ = self.set_of(number)
         own = len(tensors) - len(self.states) - self.seeded
         if own < 0:
-            raise Refused(f"set {number} lacks the states or the seed")
+            raise Refused("the inputs lack the states or the seed")
         return tensors[:own], tensors[own:own + len(self.states)], tensors[-1] if self.seeded else None
 
-    def renew_states(self, number):
-        _, values, seed = self.parts(number)
+    def renew_states(self, tensors):
+        _, values, seed = self.parts(tensors)
         wrong = misfits(self.model, self.states, values)
         if wrong:
             raise Refused(f"ModelNew has no state {wrong[0]!r} of the same shape and dtype")
@@ -164,9 +169,18 @@ class CandidateRequests:
         if seed is not None:
             torch.manual_seed(int(seed))
 
+    def fill(self, types, filling):
+        """What torch.empty() finds: NaNs, numbers that look like results, or what the last call left."""
+        self.forget(spoil=filling != "old result")
+        if filling != "old result":
+            poison.free_memory(types, self.device, self.peak, poison.BYTES[filling])
+
     def take(self, result, types):
-        count = len(types) - len(self.updates)
         self.returned = result
+        self.outputs = self.taken(result, types)
+
+    def taken(self, result, types):
+        count = len(types) - len(self.updates)
         copies, wrong = results.take(result, types[:count], self.device)
         if wrong:
             raise Refused(wrong)
@@ -178,12 +192,13 @@ class CandidateRequests:
         if wrong:
             raise Refused(f"among the updates, {wrong}")
         self.stopwatch.wait()
-        self.outputs = [*copies, *updates]
+        return [*copies, *updates]
 
-    def forget(self):
+    def forget(self, spoil=True):
         """What the last call left must be no help to the next."""
-        if self.returned is not None and self.model is not None:
+        if spoil and self.returned is not None and self.model is not None:
             inputs = [tensor for tensors, _ in self.sets.values() for tensor in tensors]
+            inputs += [tensor for tensors in self.series_sets or [] for tensor in tensors]
             states = [find(self.model, name) for name in {*self.states, *self.updates}]
             kept = [*inputs, *self.model.parameters(), *self.model.buffers(), *(tensor for tensor in states if tensor is not None)]
             results.spoil(self.returned, kept)
@@ -207,31 +222,74 @@ class CandidateRequests:
         self.arena.store(flat, [(0, flat.numel())], request["offset"])
         return {}
 
-    def prepare_burst(self, request):
-        if not request["sets"]:
-            raise Refused("a burst needs a set")
-        forwards = [(number, self.prepared(number)) for number in request["sets"]]
-        self.burst_plan = forwards, [type_of(entry) for entry in request["outputs"]]
-        self.forget()
+    def prepare_series(self, request):
+        self.series_types = [type_of(entry) for entry in request["outputs"]]
+        self.series_sets = [[self.arena.upload(entry, self.device) for entry in request["inputs"]] for _ in range(max(1, request["sets"]))]
+        self.stopwatch.wait()
         return {}
 
-    def burst(self, request):
-        if self.burst_plan is None or request["count"] < 1:
-            raise Refused("no burst is prepared" if self.burst_plan is None else "a burst needs a count")
-        forwards, types = self.burst_plan
+    def series(self, request):
+        """Calls one after the other on inputs that lie in the arena, their outputs left there."""
+        if self.series_sets is None:
+            raise Refused("no series is prepared")
+        slots, types, kept, walls, events = request["slots"], self.series_types, [], [], []
+        if slots.get("where", "host") != "host":
+            raise Refused("a Python candidate has no memory of the device to share")
+        for number in range(request["count"]):
+            tensors = self.series_sets[number % len(self.series_sets)]
+            self.fetch_slot(slots, number, tensors)
+            if not request["run"]:
+                made = [torch.empty(shape, dtype=dtype, device=self.device) for dtype, shape in types]
+                outputs, _ = results.take(made, types, self.device)
+                self.stopwatch.wait()
+            elif request["timed"]:
+                outputs, wall, event = self.time_in_series(request, number, tensors)
+                walls.append(wall)
+                events.append(event)
+            else:
+                with self.watched():
+                    outputs = self.taken(self.forward_on(tensors)(), types)
+            kept.append(outputs)
+            if request["timed"]:
+                self.leave(slots["inputs"], slots["inputs_at"] + number * slots["inputs_step"], tensors)
+        self.stopwatch.wait()
+        for number, outputs in enumerate(kept):
+            self.leave(slots["outputs"], slots["outputs_at"] + number * slots["outputs_step"], outputs)
+        self.stopwatch.wait()
+        return {"wall_ns": walls, "event_ns": events, "damage": ""}
+
+    def time_in_series(self, request, number, tensors):
+        """A call alone, after one on another set's inputs."""
+        others = self.series_sets[(number + 1) % len(self.series_sets)]
         with self.watched():
-            for i in range(request["count"]):
-                number, forward = forwards[i % len(forwards)]
-                if self.states or self.seeded:
-                    self.renew_states(number)
-                result = forward()
-            self.stopwatch.wait()
-        self.take(result, types)
+            if others is not tensors:
+                self.returned = self.forward_on(others)()
+                self.stopwatch.wait()
+            self.fill(self.series_types, request["fillings"][number])
+            result, wall, event = self.stopwatch.time(self.forward_on(tensors), request.get("flush", 0))
+        self.returned = result
+        return self.taken(result, self.series_types), wall, event
+
+    def fetch_slot(self, slots, number, tensors):
+        base = slots["inputs_at"] + number * slots["inputs_step"]
+        for tensor, offset in zip(tensors, slots["inputs"]):
+            if offset >= 0 and tensor.numel():
+                flat = raw(tensor)
+                flat.copy_(self.arena.span(base + offset, flat.numel()))
+
+    def leave(self, offsets, base, tensors):
+        for tensor, offset in zip(tensors, offsets):
+            if offset >= 0:
+                flat = raw(tensor)
+                self.arena.store(flat, [(0, flat.numel())], base + offset)
+
+    def can_profile(self, request):
+        if self.device.type != "cuda":
+            raise Refused("there is no profiler for the CPU", status=4)
         return {}
 
     def profile(self, request):
-        if self.device.type != "cuda":
-            raise Refused("there is no profiler for the CPU", status=4)
+        self.can_profile(request)
         forward = self.prepared(request["set"])
         with self.watched():
             return {"activities": activities.record(forward, request.get("host_calls", False))}

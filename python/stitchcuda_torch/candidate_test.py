@@ -163,12 +163,26 @@ class CandidateTest(unittest.TestCase):
             self.assertTrue(torch.allclose(self.fetch(1, types[1]), 9 + 0.1 * linear(x).mean(0).detach(), atol=1e-6))
             self.assertEqual((answer["damage"], answer["wall_ns"] > 0), ("", timed))
             self.assertEqual(answer["threads_before"] > 0, answer["threads_after"] > 0)
-        self.ok("prepare_burst", sets=[number, self.place(x * 2, mean)], outputs=types)
-        self.ok("burst", count=3)
-        self.assertTrue(torch.allclose(self.fetch(0, types[0]), expected, atol=1e-6))
+        self.check_series([x, mean], types, linear)
         self.ok("drop", set=number)
         self.assertIn("no set", self.refused("call", set=number, outputs=types))
         self.ok("destroy")
+
+    def check_series(self, inputs, types, linear):
+        """Three calls on contents of their own; the mean, a state, stays."""
+        x, mean = inputs
+        many = torch.stack([x, x * 2, x + 1])
+        first, out = self.candidate.put(many), self.candidate.put(torch.zeros(3, 256, dtype=torch.uint8))
+        slots = {"inputs_at": first["offset"], "inputs_step": x.numel() * 4, "inputs": [0, -1], "outputs_at": out["offset"],
+                 "outputs_step": 256, "outputs": [0, 128], "where": "host"}
+        self.ok("prepare_series", sets=2, inputs=[{**kind(x), "offset": -1}, self.candidate.put(mean)], outputs=types)
+        fillings = ["nan", "finite", "old result"]
+        for timed in (False, True):
+            answer = self.ok("series", count=3, run=True, timed=timed, flush=0, poison=1, fillings=fillings, slots=slots)
+            self.assertEqual(len(answer["wall_ns"]), 3 * timed)
+            for i, one in enumerate(many):
+                expected = torch.nn.BatchNorm1d(4)(linear(one)).detach() * 2
+                self.assertTrue(torch.allclose(self.candidate.get(types[0], out["offset"] + 256 * i), expected, atol=1e-5), (timed, i))
 
     def test_seed_rule_and_init_file(self):
         path = os.path.join(self.folder.name, "init")

@@ -13,6 +13,8 @@ SAME = {"aten.detach.default", "aten.detach_.default", "aten.alias.default", "at
         "aten.contiguous.default"}
 RANDOM = ("aten.rand", "aten.bernoulli", "aten.multinomial", "aten.normal", "aten.exponential", "aten.uniform", "aten.poisson")
 DROPOUTS = ("aten.dropout", "aten.native_dropout", "aten.alpha_dropout", "aten.feature_dropout", "aten.rrelu")
+VIEWS = {"aten.view.default", "aten._unsafe_view.default"}
+KEEPING = ("aten.dropout", "aten.alpha_dropout", "aten.feature_dropout")  # all of their input where they drop nothing
 
 
 class Unmeasured(Exception):
@@ -24,7 +26,7 @@ class Program:
 
     def __init__(self, document, state, inputs, touch, native=torch.float32, device=None):
         self.document, self.touch, self.native, self.device = document, touch, native, device
-        self.values, self.updates, self.units = {}, {}, {}
+        self.values, self.updates, self.units, self.parted = {}, {}, {}, set()
         self.leaves = {entry["name"] for entry in document["values"]}
         positions = {entry["index"]: n for n, entry in enumerate(e for e in document["values"] if e["role"] == "input")}
         for entry in document["values"]:
@@ -38,7 +40,9 @@ class Program:
 
     def run(self):
         """{output_0: tensor, …, update:NAME: tensor} of those that are floating point."""
-        for node in self.document["nodes"]:
+        last = last_uses(self.document)
+        for number, node in enumerate(self.document["nodes"]):
+            self.read_later = {name for name in self.values if last.get(name, -1) > number}
             self.step(node)
         results = {f"output_{i}": self.values[entry["value"]] for i, entry in enumerate(self.document["outputs"])}
         results.update({f"update:{name}": tensor for name, tensor in self.updates.items()})
@@ -55,14 +59,20 @@ class Program:
             raise Unmeasured(f"{name} is no operator of ATen's")
         if name.startswith(RANDOM) or name.startswith(DROPOUTS) and drops(node["args"]):
             raise Unmeasured(f"{name} draws random numbers")
+        if name.startswith(KEEPING):
+            self.values[outputs[0]] = self.values[argument(node, "self", "input")["value"]]
+            return
         if name in SAME:
-            return self.bind(outputs[0], self.values[argument(node, "self", "input")["value"]])
+            same = self.values[argument(node, "self", "input")["value"]]
+            # A view behind it may need what it moves.
+            moves = name == "aten.contiguous.default" or node["args"].get("memory_format") is not None
+            return self.bind(outputs[0], same.contiguous() if moves else same)
         if name == "aten.batch_norm.default" and node["args"]["training"]:
             self.renew_statistics(node["args"])
         operator = find(name)
         if operator._schema.is_mutable:
             return self.write(node, operator, outputs)
-        results = self.call(node, operator)
+        results = self.view(node, operator, outputs[0]) if name in VIEWS else self.call(node, operator)
         for output, result in zip(outputs, results if isinstance(results, (list, tuple)) else [results]):
             if output:
                 self.bind(output, result)
@@ -85,6 +95,15 @@ class Program:
                 positional.append(value)
         with torch.backends.cudnn.flags(enabled=False) if node["op"].split(".")[1] in RECURRENCES else NO_CHANGE:
             return operator(*positional, **keyword)
+
+    def view(self, node, operator, output):
+        """Where this device's operators left strides that it can't have, a copy that nobody may write to."""
+        try:
+            return self.call(node, operator)
+        except RuntimeError:
+            source = argument(node, "self")["value"]
+            self.parted.update((source, output))
+            return self.values[source].reshape(self.decode(argument(node, "size", "shape"), None))
 
     def operands(self, value, owner, slot):
         if isinstance(value, (list, tuple)):
@@ -113,10 +132,14 @@ class Program:
             raise Unmeasured(f"{node['op']} writes in place")
         target = node["args"][operator._schema.arguments[0].name]["value"]
         old = self.values[target]
+        if target in self.parted:
+            raise Unmeasured(f"{node['op']} writes to a view that had to be copied")
         names = [name for name, tensor in self.values.items() if tensor is old]
-        if any(tensor is not old and shares_memory(tensor, old) for tensor in self.values.values()):
+        others = (tensor for name, tensor in self.values.items() if name in self.read_later)
+        if any(tensor is not old and shares_memory(tensor, old) for tensor in others):
             raise Unmeasured(f"{node['op']} writes to memory that others see")
-        new = self.call({**node, "op": node["op"].replace("_.", ".", 1)}, plain)
+        arguments = {to.name: node["args"].get(of.name) for of, to in zip(operator._schema.arguments, plain._schema.arguments)}
+        new = self.call({**node, "op": node["op"].replace("_.", ".", 1), "args": arguments}, plain)
         if new.shape != old.shape:
             new = new.expand(old.shape)
         own = outputs[0] if outputs and outputs[0] else target
@@ -171,6 +194,32 @@ def find(name):
 def graph_name(name):
     """What the graph calls a value that PyTorch calls relu_ or relu__3: it is no longer in place (src/import/aten/table.cpp)."""
     return name.replace("__", "_", 1) if "__" in name else name.removesuffix("_")
+
+
+def last_uses(document):
+    """{value: the last node that reads it}; past all of them where it is an output, or state that is renewed."""
+    last = {}
+    for number, node in enumerate(document["nodes"]):
+        for name in values_in(node["args"]):
+            last[name] = number
+    for entry in document["outputs"]:
+        last[entry["value"]] = len(document["nodes"])
+    for entry in document["values"]:
+        if entry["role"] != "input":
+            last[entry["name"]] = len(document["nodes"])
+    return last
+
+
+def values_in(arguments):
+    if isinstance(arguments, dict):
+        if isinstance(arguments.get("value"), str):
+            yield arguments["value"]
+        else:
+            for each in arguments.values():
+                yield from values_in(each)
+    elif isinstance(arguments, list):
+        for each in arguments:
+            yield from values_in(each)
 
 
 def argument(node, *names):

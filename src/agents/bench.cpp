@@ -120,6 +120,7 @@ class Bench {
     Json record = options_.optimise ? options_.optimise(task) : optimise(task);
     std::lock_guard hold(lock_);
     if (options_.on_end) options_.on_end(task);
+    if (record.is_null()) stopped_ = true;
     if (stopped_) return;
     if (jobs_ > 1 && may_do_better_alone(record)) {
       put_off_.push_back(index);
@@ -131,27 +132,12 @@ class Bench {
     if (options_.on_done) options_.on_done(task, record);
   }
 
-  // Cores for each: all of them for all would be too many by far, and half of a task's time goes by without
-  // any.
-  std::map<std::string, std::string> environment() const {
-    const std::string threads = std::to_string(std::max(1, 2 * core_count() / jobs_));
-    // Every flag that counts is on its command line, and in the record's key.
-    return {{"STITCHCUDA_THREADS", threads},
-            {"OMP_NUM_THREADS", threads},
-            {"OPENBLAS_NUM_THREADS", threads},
-            {"STITCHCUDA_NO_SETTINGS", "1"}};
-  }
-
   Json optimise(const BenchTask& task) {
     const fs::path program = options_.out / "programs" / task.name;
     std::error_code ignored;
     fs::create_directories(program.parent_path(), ignored);
-    // --force: a line of tasks.jsonl speaks of the program that is there, always the latest.
-    Command command{{(executable_folder() / "stitchcuda").string(), "optimize", task.path.string(), "-o",
-                     program.string(), "--json", "--force"},
-                    environment(),
-                    std::chrono::seconds(options_.seconds_a_task)};
-    command.words.insert(command.words.end(), options_.flags.begin(), options_.flags.end());
+    const Command command =
+        optimize_command(task.path, program, options_.flags, options_.seconds_a_task, jobs_);
     auto child = Child::start(command);
     if (!child) return record_of(task, to_json(child.error()));
     child->close_input();
@@ -168,13 +154,8 @@ class Bench {
     }
     Finished finished = child->wait();
     (void)write_file(program.string() + ".json", text);
-    auto answer = parse_json(text);
-    if (answer && answer->is_object()) return record_of(task, *answer);
-    std::string why = finished.timed_out ? format("still at it after {} s", options_.seconds_a_task)
-                                         : format("it ended with exit code {}", finished.exit_code);
-    std::string last = split(trim(finished.error_tail), '\n').back();
-    return record_of(task, to_json(work_error(finished.timed_out ? "hung" : "crashed",
-                                              last.empty() ? why : why + ": " + last)));
+    return record_of(task, {std::move(text), finished.exit_code, finished.timed_out, finished.error_tail},
+                     options_.seconds_a_task);
   }
 
   void stop() {
@@ -238,6 +219,33 @@ Json record_of(const BenchTask& task, const Json& answer) {
     if (evidence.is_object() && evidence.contains("memory")) record["memory"] = evidence["memory"];
   }
   return record;
+}
+
+Json record_of(const BenchTask& task, const OptimizeEnd& end, int seconds_a_task) {
+  auto answer = parse_json(end.output);
+  if (answer && answer->is_object()) return record_of(task, *answer);
+  const std::string why = end.timed_out ? format("still at it after {} s", seconds_a_task)
+                                        : format("it ended with exit code {}", end.exit_code);
+  const std::string last = split(trim(end.error_tail), '\n').back();
+  return record_of(
+      task, to_json(work_error(end.timed_out ? "hung" : "crashed", last.empty() ? why : why + ": " + last)));
+}
+
+Command optimize_command(const fs::path& task, const fs::path& program, const std::vector<std::string>& flags,
+                         int seconds, int jobs) {
+  // Cores for each: all of them for all would be too many by far, and half of a task's time goes by without
+  // any.
+  const std::string threads = std::to_string(std::max(1, 2 * core_count() / std::max(jobs, 1)));
+  Command out{{(executable_folder() / "stitchcuda").string(), "optimize", task.string(), "-o",
+               program.string(), "--json", "--force"},
+              // Every flag that counts is on its command line, and in the record's key.
+              {{"STITCHCUDA_THREADS", threads},
+               {"OMP_NUM_THREADS", threads},
+               {"OPENBLAS_NUM_THREADS", threads},
+               {"STITCHCUDA_NO_SETTINGS", "1"}},
+              std::chrono::seconds(seconds)};
+  out.words.insert(out.words.end(), flags.begin(), flags.end());
+  return out;
 }
 
 bool may_do_better_alone(const Json& record) {

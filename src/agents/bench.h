@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/process.h"
 
 namespace stitch::agents {
 
@@ -31,7 +32,8 @@ struct BenchOptions {
       on_end;  // on_end: also of one that is tried again later
   std::function<void(const BenchTask& task, const Json& record)> on_done;
   std::function<bool()> should_stop;
-  std::function<Json(const BenchTask& task)> optimise;  // its record; by itself a process of `optimize`
+  // Its record; null: it can't be done now, and nothing else either. By itself a process of `optimize`.
+  std::function<Json(const BenchTask& task)> optimise;
 };
 
 struct BenchRun {
@@ -42,6 +44,19 @@ struct BenchRun {
 
 // What a run of `optimize --json` says of a task, in one line.
 Json record_of(const BenchTask& task, const Json& answer);
+
+// A process of `optimize`, here or on another machine, once it has ended.
+struct OptimizeEnd {
+  std::string output;  // the document, if it got so far
+  int exit_code = -1;
+  bool timed_out = false;
+  std::string error_tail;
+};
+Json record_of(const BenchTask& task, const OptimizeEnd& end, int seconds_a_task);
+// Its words and its environment, beside `jobs` of its kind. --force: a line of tasks.jsonl speaks of the
+// program that is there, always the latest.
+Command optimize_command(const fs::path& task, const fs::path& program, const std::vector<std::string>& flags,
+                         int seconds, int jobs);
 
 // Too little memory, too little time, a crash: that may be the others' doing.
 bool may_do_better_alone(const Json& record);

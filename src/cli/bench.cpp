@@ -21,6 +21,8 @@
 #include "cli/model_options.h"
 #include "cli/output_place.h"
 #include "import/import_all.h"
+#include "serve/work/fan_out.h"
+#include "serve/work/optimize_work.h"
 #include "verify/clock.h"
 #include "verify/numerics.h"
 
@@ -170,6 +172,35 @@ void warn_of_training(const std::vector<std::shared_ptr<const Json>>& records, W
                count, records.size(), count == 1 ? "has" : "have"));
 }
 
+Result<bool> has_gpu(const std::string& name) {
+  STITCH_TRY(runner::Device device, choose_device(name));
+  return device == runner::Device::cuda;
+}
+
+// Tasks go to workers of a cluster; two are on their way for each, so that none waits.
+Result<std::unique_ptr<serve::FanOut>> start_workers(const BenchCommand& command, bool cuda,
+                                                     agents::BenchOptions& options) {
+  serve::FanOutOptions how;
+  STITCH_TRY(how.fleet,
+             fleet_options(command.cluster, cuda, command.python, fs::path(command.out) / "workers"));
+  how.at = command.cluster.at;
+  how.is_result = serve::is_optimize_result;
+  how.should_stop = stop_requested;
+  STITCH_TRY(std::unique_ptr<serve::FanOut> out, serve::FanOut::start(how));
+  options.jobs = 2 * command.cluster.workers;
+  options.optimise = [workers = out.get(), &options](const agents::BenchTask& task) -> Json {
+    auto payload = serve::optimize_payload(task, options);
+    if (!payload) return agents::record_of(task, to_json(payload.error()));
+    auto result = workers->run({task.name, std::make_shared<const Json>(*std::move(payload))});
+    // What kills its workers is a record; no workers is none.
+    if (!result && result.error().code == "worker_lost")
+      return agents::record_of(task, to_json(result.error()));
+    if (!result) return nullptr;
+    return serve::optimize_record(task, **result, options);
+  };
+  return out;
+}
+
 constexpr const char* pages[] = {"summary.json", "index.html"};
 
 // A run goes on in its folder, beside whatever else is there: nothing is removed. Another folder with
@@ -192,8 +223,8 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
   agents::BenchOptions options;
   STITCH_TRY(options.tasks, tasks_of(command.paths));
   STITCH_CHECK(parse_numerics(command.numerics));
-  STITCH_TRY(runner::Device device, choose_device(command.device));
-  bool cuda = device == runner::Device::cuda;
+  const bool elsewhere = !command.cluster.on.empty();
+  STITCH_TRY(bool cuda, elsewhere ? workers_have_gpu(command.device) : has_gpu(command.device));
   STITCH_TRY(GpuSpec gpu, choose_gpu(""));
   agents::KnownBaselines known;
   if (!command.known_baselines.empty()) {
@@ -219,7 +250,8 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
   if (command.no_tune) options.flags.emplace_back("--no-tune");
   if (!command.memory) options.flags.emplace_back("--no-memory");
   if (!command.store.empty()) options.flags.insert(options.flags.end(), {"--store", command.store});
-  if (!command.python.empty()) options.flags.insert(options.flags.end(), {"--python", command.python});
+  if (!command.python.empty() && !elsewhere)
+    options.flags.insert(options.flags.end(), {"--python", command.python});
   STITCH_TRY(std::string executable, sha256_of_file(executable_folder() / "stitchcuda"));
   options.identity = executable + " " + gpu.name;
   // Each has a few compilers at times, and a PyTorch all the time.
@@ -227,6 +259,10 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
   options.seconds_a_task = command.time_limit;
   StopPolitely polite;
   options.should_stop = stop_requested;
+  std::unique_ptr<serve::FanOut> workers;
+  if (elsewhere) {
+    STITCH_TRY(workers, start_workers(command, cuda, options));
+  }
 
   Result<agents::BenchRun> run = work_error("", "");
   {
@@ -242,6 +278,8 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
     };
     run = agents::run_bench(options);
   }
+  const std::optional<Error> left_alone = workers ? workers->over() : std::nullopt;
+  workers.reset();
   if (!run) return std::move(run).error();
   const auto passed_now = std::ranges::count_if(
       run->records, [](const auto& record) { return record && record->at("passed").template get<bool>(); });
@@ -271,6 +309,7 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
   else
     console.out << bench_text(summary, console.out_terminal)
                 << format("{}: index.html, summary.json, tasks.jsonl, programs/\n", command.out);
+  if (left_alone) return *left_alone;
   return passed_now == std::ssize(options.tasks) ? 0 : 1;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "cli/cluster.h"
 #include "cli/console.h"
 #include "graph/mode.h"
 
@@ -31,6 +32,7 @@ struct BenchCommand {
   bool no_tune = false;
   bool memory = false;
   std::string store;
+  ClusterFlags cluster;
 };
 
 Result<int> run_bench(const BenchCommand& command, Console& console);

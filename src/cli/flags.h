@@ -22,6 +22,7 @@
 #include "cli/prompts.h"
 #include "cli/rubric.h"
 #include "cli/runs.h"
+#include "cli/serve.h"
 #include "cli/show.h"
 #include "cli/skills.h"
 #include "cli/synth.h"
@@ -53,6 +54,8 @@ struct Options {
   LlmCommand llm;
   WriteCommand write;
   RubricCommand rubric;
+  ServeCommand serve;
+  WorkerCommand worker;
   ProfileCommand profile;
   SynthCommand synth;
   SkillsCommand skills;
@@ -104,6 +107,10 @@ void add_rubric(CLI::App& app, Options& options);
 void add_skills(CLI::App& app, Options& options);
 void add_synth(CLI::App& app, Options& options);
 void add_train(CLI::App& app, Options& options);
+
+// flags_serve.cpp
+void add_serve(CLI::App& app, Options& options);
+void add_worker(CLI::App& app, Options& options);
 
 // flags_texts.cpp
 void add_notes(CLI::App& app, Options& options);

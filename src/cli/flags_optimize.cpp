@@ -173,6 +173,7 @@ void add_bench(CLI::App& app, Options& options) {
   command.add_flag("--memory", bench.memory,
                    "start each task's plan from what earlier runs found (default: ignore them)");
   add_store(command, bench.store);
+  add_cluster(command, bench.cluster);
   command.add_option("--python", bench.python, "the Python to use for the tasks")->type_name("PATH");
   add_mode(command, bench.mode);
   add_force(command, bench.force);
@@ -180,7 +181,8 @@ void add_bench(CLI::App& app, Options& options) {
   command.footer(
       "stitchcuda bench examples -o build/bench\n"
       "stitchcuda bench KernelBench/level1 KernelBench/level2 -o out/ --jobs 8 --known-baselines "
-      "earlier.jsonl");
+      "earlier.jsonl\n"
+      "stitchcuda bench KernelBench/level3 -o out/ --device cuda --on slurm --workers 8");
 }
 
 void add_calibrate(CLI::App& app, Options& options) {

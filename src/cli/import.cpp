@@ -22,8 +22,11 @@ namespace {
 fs::path default_out(const fs::path& task) { return task.stem().string() + ".graph"; }
 
 Result<std::vector<ImportRequest>> requests_for(const ImportOptions& options) {
-  ImportRequest common{
-      {}, {}, options.model_class, options.mode, options.seed, options.weights, overwrite_if(options.force)};
+  ImportRequest common{.class_name = options.model_class,
+                       .mode = options.mode,
+                       .seed = options.seed,
+                       .weights = options.weights,
+                       .overwrite = overwrite_if(options.force)};
   std::vector<ImportRequest> requests;
   auto add = [&](const fs::path& task, const fs::path& out) {
     requests.push_back(common);

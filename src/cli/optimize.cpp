@@ -125,7 +125,10 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   const std::string beside = cuda && !command.no_timing ? "all" : "none";
   STITCH_TRY(options.baselines, baselines_named(command.baselines == "auto" ? beside : command.baselines));
   STITCH_CHECK(check_comparison(command, cuda, options.baselines));
-  options.task = {.model_class = command.model_class, .mode = command.mode, .python = command.python};
+  options.task = {.model_class = command.model_class,
+                  .mode = command.mode,
+                  .python = command.python,
+                  .algebra = command.compatible.empty()};
   if (!command.plan.empty()) {
     STITCH_TRY(Json document, load_plan_file(command.plan));
     options.plan = std::make_shared<const Json>(std::move(document));

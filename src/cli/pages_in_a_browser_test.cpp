@@ -15,8 +15,10 @@
 #include "cli/testdata/sample_graphs.h"
 #include "cli/testdata/sample_profile.h"
 #include "cli/testdata/sample_runs.h"
+#include "cli/testdata/sample_status.h"
 #include "cli/testdata/sample_store.h"
 #include "graph/text.h"
+#include "serve/reward/page.h"
 
 namespace stitch {
 namespace {
@@ -102,7 +104,8 @@ TEST_F(PagesInABrowser, NothingOverlapsOrIsCutOffAndKeysReachEverything) {
                write("optimize-emulated.html", optimize_page(samples::optimized(false))),
                write("profile.html", profile_page(samples::profiled(true), samples::profiled_sources())),
                write("profile-emulated.html", profile_page(samples::profiled(false), {})),
-               write("run.html", recorded()), write("bench.html", bench_page(*summary))},
+               write("run.html", recorded()), write("bench.html", bench_page(*summary)),
+               write("serve.html", serve::service_page(samples::service_status()))},
               kept);
   if (looked.code == 77) GTEST_SKIP() << "there is no Chromium: pages were not looked at";
   EXPECT_EQ(looked.code, 0) << looked.findings;

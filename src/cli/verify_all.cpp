@@ -77,7 +77,10 @@ Result<int> run_verify_all(const VerifyCommand& command, Console& console) {
   STITCH_TRY(options.verify, verify_options(command));
   STITCH_TRY(std::vector<verifier::ListedCandidate> candidates,
              verifier::find_candidates(command.all, command.tasks));
-  options.task = {.model_class = command.model_class, .mode = command.mode, .python = command.python};
+  options.task = {.model_class = command.model_class,
+                  .mode = command.mode,
+                  .python = command.python,
+                  .algebra = command.compatible.empty()};
   options.out = results_folder(command);
   options.tool = STITCH_VERSION;
   options.jobs = command.jobs > 0 ? command.jobs : core_count();

@@ -34,6 +34,8 @@ class Gatherer {
 
   Result<ProgramParts> gather() {
     STITCH_CHECK(settle_all());
+    find_sections();
+    share_prepared();
     lay_out_scratch();
     return std::move(parts_);
   }
@@ -183,6 +185,7 @@ class Gatherer {
     std::vector<std::string> own;
     for (const Member& member : code.members) own.push_back(member.name);
     for (const Packed& packed : code.packed) own.push_back(packed.name);
+    for (const Prepared& prepared : code.prepared) own.push_back(prepared.name);
     for (const Setting& setting : code.settings) own.push_back(setting.variable);
     if (std::ranges::any_of(own, [&](const std::string& name) { return names_.taken(name); })) return false;
     for (const std::string& name : own) names_.unique(name);
@@ -239,16 +242,46 @@ class Gatherer {
     return false;
   }
 
+  // Regions of a section run at any time within it.
+  void find_sections() {
+    begin_.resize(plan_.regions.size());
+    std::iota(begin_.begin(), begin_.end(), 0);
+    end_ = begin_;
+    for (const plan::Section& section : plan::sections_of(plan_))
+      for (size_t r = section.first; r < section.end; ++r)
+        begin_[r] = static_cast<int>(section.first), end_[r] = static_cast<int>(section.end) - 1;
+  }
+
+  // Does the one wait for the other, which stands before it in the plan?
+  bool runs_after(size_t later, size_t earlier) const {
+    return (begin_[later] != begin_[earlier] ||
+            plan_.regions[later].branch == plan_.regions[earlier].branch) &&
+           parts_.constant[later] == parts_.constant[earlier];
+  }
+
+  // What an earlier region prepared is there for later ones that ask for the same.
+  void share_prepared() {
+    auto same = [](const Prepared& a, const Prepared& b) {
+      return a.what == b.what && a.bytes == b.bytes &&
+             std::equal(a.make.arguments.begin(), a.make.arguments.end() - 1, b.make.arguments.begin(),
+                        b.make.arguments.end() - 1);
+    };
+    for (size_t r = 0; r < parts_.regions.size(); ++r)
+      for (Prepared& own : parts_.regions[r].prepared)
+        for (size_t earlier = 0; earlier < r && !own.made_earlier; ++earlier)
+          for (const Prepared& other : parts_.regions[earlier].prepared) {
+            if (other.made_earlier || !runs_after(r, earlier) || !same(own, other)) continue;
+            std::ranges::replace(parts_.regions[r].arguments, own.name, other.name);
+            own.name = own.make.arguments.back() = other.name;
+            own.made_earlier = true;
+            break;
+          }
+  }
+
   void lay_out_scratch() {
     std::vector<Lifetime> lifetimes;
     int last_region = static_cast<int>(plan_.regions.size());
-    // Regions of a section run at any time within it.
-    std::vector<int> begin(plan_.regions.size()), end(plan_.regions.size());
-    std::iota(begin.begin(), begin.end(), 0);
-    std::iota(end.begin(), end.end(), 0);
-    for (const plan::Section& section : plan::sections_of(plan_))
-      for (size_t r = section.first; r < section.end; ++r)
-        begin[r] = static_cast<int>(section.first), end[r] = static_cast<int>(section.end) - 1;
+    const std::vector<int>&begin = begin_, &end = end_;
     for (ValueId id : parts_.scratch) {
       Lifetime lifetime{parts_.residents.at(id).bytes, last_region, 0};
       for (size_t r = 0; r < plan_.regions.size(); ++r) {
@@ -268,10 +301,23 @@ class Gatherer {
     for (size_t r = 0; r < plan_.regions.size(); ++r)
       if (parts_.regions[r].workspace_bytes > 0)
         lifetimes.push_back({parts_.regions[r].workspace_bytes, begin[r], end[r]});
+    std::vector<std::string> prepared;  // each from the region that makes it to the last that reads it
+    for (size_t r = 0; r < plan_.regions.size(); ++r)
+      for (const Prepared& each : parts_.regions[r].prepared) {
+        if (!each.made_earlier) {
+          prepared.push_back(each.name);
+          lifetimes.push_back({each.bytes, begin[r], end[r]});
+          continue;
+        }
+        const auto found = std::ranges::find(prepared, each.name) - prepared.begin();
+        int& last = lifetimes[lifetimes.size() - prepared.size() + static_cast<size_t>(found)].last;
+        last = std::max(last, end[r]);
+      }
     parts_.layout = lay_out(lifetimes);
     size_t at = parts_.scratch.size();
     for (const RegionCode& region : parts_.regions)
       parts_.workspace_at.push_back(region.workspace_bytes > 0 ? parts_.layout.offsets[at++] : -1);
+    for (const std::string& name : prepared) parts_.prepared_at[name] = parts_.layout.offsets[at++];
   }
 
   const plan::Context& context_;
@@ -281,6 +327,7 @@ class Gatherer {
   std::map<ValueId, std::string> result_names_;
   SharedKernels shared_;
   bool sources_may_miss_ = false;  // somebody asks what to write
+  std::vector<int> begin_, end_;   // of the section that a region stands in, or itself
   ProgramParts parts_;
 };
 
@@ -296,7 +343,8 @@ bool ProgramParts::starts_kernels_itself() const {
   constexpr int few = 2;
   int kernels = 0;
   for (size_t r = 0; r < regions.size(); ++r) {
-    if (regions[r].kernels == 0 || constant[r] || workspace_at[r] >= 0) return false;
+    if (regions[r].kernels == 0 || constant[r] || workspace_at[r] >= 0 || !regions[r].prepared.empty())
+      return false;
     kernels += regions[r].kernels;
   }
   return kernels <= few && scratch.empty() && copies.empty();

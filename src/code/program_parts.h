@@ -41,7 +41,8 @@ struct ProgramParts {
   std::vector<bool> constant;           // regions that run once, when the program is created
   std::vector<ValueId> scratch;         // in the order of layout.offsets; workspaces follow
   Layout layout;
-  std::vector<int64_t> workspace_at;  // a region each; -1: none
+  std::vector<int64_t> workspace_at;           // a region each; -1: none
+  std::map<std::string, int64_t> prepared_at;  // by the name of the memory
   // Outputs that no region writes where the caller wants them: out[index] is copied from a value at the end.
   std::vector<std::pair<ValueId, int>> copies;
 

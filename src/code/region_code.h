@@ -58,6 +58,16 @@ struct Packed {
 };
 Packed packed_memory(std::string name, DType type, int64_t elements, std::optional<PackCall> fill);
 
+// Memory that a run fills before the region runs, once for all regions that ask for the same: lists of the
+// sources of a scatter.
+struct Prepared {
+  std::string name;  // the C name of its pointer, a char*
+  int64_t bytes = 0;
+  std::string what;           // what is made of the arguments, whatever the region
+  PackCall make;              // its arguments: places, then the memory
+  bool made_earlier = false;  // by a region that runs before: for it alone the pass needs no call
+};
+
 // A number that is chosen before the program is created (stitch_set), and is a constant of it from then on.
 struct Setting {
   std::string name;             // as the manifest has it: "fc1_matmul.algorithm"
@@ -78,6 +88,7 @@ struct RegionCode {
   int64_t workspace_bytes = 0;
   std::vector<Member> members;
   std::vector<Packed> packed;
+  std::vector<Prepared> prepared;
   std::vector<Setting> settings;
   std::vector<std::string> libraries;  // of cublasLt, cudnn
   // Bytes that its kernels read and write, one after the other, and how many kernels those are; for loops.

@@ -65,16 +65,20 @@ bool called_alike(const RegionCode& a, const std::vector<std::string>& places_of
   auto types = [](const Member& member) { return member.type; };
   if (a.workspace_bytes != b.workspace_bytes || places_of_a.size() != places_of_b.size() ||
       a.settings.size() != b.settings.size() || !std::ranges::equal(a.packed, b.packed, alike) ||
-      !std::ranges::equal(a.members, b.members, {}, types, types))
+      !std::ranges::equal(a.members, b.members, {}, types, types) ||
+      !std::ranges::equal(a.prepared, b.prepared, {}, &Prepared::bytes, &Prepared::bytes))
     return false;
   Renaming renaming;
   for (size_t i = 0; i < places_of_a.size(); ++i) renaming.add(places_of_a[i], places_of_b[i]);
   for (size_t i = 0; i < a.members.size(); ++i) renaming.add(a.members[i].name, b.members[i].name);
   for (size_t i = 0; i < a.packed.size(); ++i) renaming.add(a.packed[i].name, b.packed[i].name);
+  for (size_t i = 0; i < a.prepared.size(); ++i) renaming.add(a.prepared[i].name, b.prepared[i].name);
   for (size_t i = 0; i < a.settings.size(); ++i) renaming.add(a.settings[i].variable, b.settings[i].variable);
   for (size_t i = 0; i < a.packed.size(); ++i)
     if (a.packed[i].fill && !renaming.gives(a.packed[i].fill->arguments, b.packed[i].fill->arguments))
       return false;
+  for (size_t i = 0; i < a.prepared.size(); ++i)
+    if (!renaming.gives(a.prepared[i].make.arguments, b.prepared[i].make.arguments)) return false;
   return renaming.gives(a.arguments, b.arguments);
 }
 
@@ -117,6 +121,8 @@ std::optional<size_t> SharedKernels::find(const RegionRequest& request, size_t r
   if (is_new || !called_alike(first.code, first.places, code, places)) return std::nullopt;
   for (size_t i = 0; i < code.packed.size(); ++i)
     if (code.packed[i].fill) code.packed[i].fill->function = first.code.packed[i].fill->function;
+  for (size_t i = 0; i < code.prepared.size(); ++i)
+    code.prepared[i].make.function = first.code.prepared[i].make.function;
   code.source.clear();
   code.declaration.clear();
   return first.region;

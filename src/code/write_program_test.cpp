@@ -77,6 +77,43 @@ TEST(WriteProgram, NamesComeFromTheModel) {
       << contents.sources.at("regions/head.cu");
 }
 
+// Layers of message passing: what groups the edges by their targets is made once a run; by a region alone,
+// whenever that runs.
+TEST(WriteProgram, ScattersBySameIndexShareTheirLists) {
+  auto layers = [](const char* index) {
+    std::string text = format(
+        "graph \"messages\"\ninput %x : f32[40,64]\n{0} %from : i64[90]\n{0} %to : i64[90]\n"
+        "parameter %w : f32[64,64]\n",
+        index);
+    std::string x = "%x";
+    for (int i = 0; i < 3; ++i) {
+      text += format(
+          "%zeros{0} = full() shape=[40,64] dtype=f32 value=0.0 : f32[40,64]\n"
+          "%g{0} = index({1}, %from) dims=[0] : f32[90,64]\n"
+          "%p{0} = index_put(%zeros{0}, %g{0}, %to) dims=[0] accumulate=true : f32[40,64]\n"
+          "%l{0} = linear(%p{0}, %w) : f32[40,64]\n",
+          i, x);
+      x = format("%l{}", i);
+    }
+    return program_of(graph_of(text + "output %l2\nend\n"));
+  };
+  auto count = [](const std::string& text, std::string_view part) {
+    int found = 0;
+    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+    return found;
+  };
+  const std::string by_input = layers("input").sources.at("program.cu");
+  const size_t alone = by_input.find("int stitch_run_region");
+  ASSERT_NE(alone, std::string::npos);
+  EXPECT_EQ(count(by_input.substr(0, alone), "_lists("), 1) << by_input;
+  EXPECT_EQ(count(by_input.substr(alone), "_lists("), 3) << by_input;
+  // Edges that are a buffer of the model's: when the program is created.
+  const std::string by_buffer = layers("buffer").sources.at("program.cu");
+  const size_t pass = by_buffer.find("// One forward pass.");
+  EXPECT_EQ(count(by_buffer.substr(0, pass), "_lists("), 3) << by_buffer;
+  EXPECT_EQ(count(by_buffer.substr(pass), "_lists("), 0) << by_buffer;
+}
+
 TEST(WriteProgram, RegionsThatDifferInNamesShareAKernel) {
   const PackageContents contents = program_of(graph_of(mlp));
   EXPECT_EQ(paths(contents),

@@ -16,14 +16,15 @@ namespace stitch {
 namespace {
 
 // folder/aten.json becomes a graph.
-Result<Imported> convert(const fs::path& folder, const OnProgress& on_progress) {
+Result<Imported> convert(const fs::path& folder, bool algebra, const OnProgress& on_progress) {
   fs::path aten_path = folder / "aten.json";
   STITCH_TRY(std::string text, read_file(aten_path));
   STITCH_TRY(AtenProgram program, read_aten(text));
   if (on_progress) on_progress("lowering to the graph");
   STITCH_TRY(Graph graph, lower(program));
   size_t before = graph.nodes.size();
-  PassReport report = run_pipeline(graph, cleanup_pipeline());
+  PassReport report =
+      run_pipeline(graph, cleanup_pipeline(), {.skip = algebra ? PassNames{} : algebraic_passes()});
   Json facts = *program.task;
   facts["active"] = count_active(program);
   facts["nodes"] = {{"aten", program.nodes.size()}, {"lowered", before}, {"cleaned", graph.nodes.size()}};
@@ -49,7 +50,7 @@ Result<Imported> import_into(Exporter& exporter, const ImportRequest& request,
                              const OnProgress& on_progress) {
   auto begin = std::chrono::steady_clock::now();
   STITCH_CHECK(export_into(exporter, request, on_progress));
-  STITCH_TRY(Imported imported, convert(request.out, on_progress));
+  STITCH_TRY(Imported imported, convert(request.out, request.algebra, on_progress));
   imported.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return imported;
 }

@@ -20,6 +20,7 @@ struct ImportRequest {
   Mode mode = Mode::as_written;
   int64_t seed = 42;
   bool weights = true;
+  bool algebra = true;
   Overwrite overwrite = Overwrite::refuse;
 };
 

@@ -25,7 +25,8 @@ Result<std::shared_ptr<const Task>> import_python(Exporter& exporter, Task task,
                         .out = scratch.path(),
                         .class_name = task.options.model_class,
                         .mode = task.options.mode,
-                        .weights = task.options.weights};
+                        .weights = task.options.weights,
+                        .algebra = task.options.algebra};
   STITCH_TRY(task.text, read_file(task.source));
   STITCH_TRY(Imported imported, import_into(exporter, request, on_progress));
   task.graph = std::move(imported.graph);

@@ -18,6 +18,7 @@ struct TaskOptions {
   Mode mode = Mode::as_written;
   std::string python;   // empty: the usual one
   bool weights = true;  // false: the graph alone
+  bool algebra = true;  // false: no pass that rounds elsewhere than the model does
 };
 
 struct Task {

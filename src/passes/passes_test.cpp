@@ -35,26 +35,30 @@ TEST_P(GoldenPass, TurnsBeforeIntoAfter) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, GoldenPass,
-    testing::Values(Golden{"dead_code", remove_dead_code}, Golden{"fold_constants", fold_constants},
-                    Golden{"attention", recognize_attention}, Golden{"pairwise_einsums", pair_einsums},
-                    Golden{"common_subexpressions", share_common_subexpressions},
-                    Golden{"canonical_views", canonicalize_views},
-                    Golden{"unrolled_recurrences", roll_recurrences},
-                    Golden{"unrolled_recurrences_batch_first", roll_recurrences},
-                    Golden{"stacked_steps", compute_stacked_steps_at_once},
-                    Golden{"single_reductions", drop_single_reductions},
-                    Golden{"pooled_products", pool_weights_of_products},
-                    Golden{"pooled_convolutions", pool_before_convolutions},
-                    Golden{"folded_batch_norms", fold_batch_norms},
-                    Golden{"transposed_biases", set_biases_apart}, Golden{"slices_first", move_slices_first},
-                    Golden{"own_views", give_products_own_views}),
+    testing::Values(
+        Golden{"dead_code", remove_dead_code}, Golden{"fold_constants", fold_constants},
+        Golden{"attention", recognize_attention}, Golden{"pairwise_einsums", pair_einsums},
+        Golden{"common_subexpressions", share_common_subexpressions},
+        Golden{"canonical_views", canonicalize_views}, Golden{"unrolled_recurrences", roll_recurrences},
+        Golden{"unrolled_recurrences_batch_first", roll_recurrences},
+        Golden{"stacked_steps", compute_stacked_steps_at_once},
+        Golden{"single_reductions", drop_single_reductions},
+        Golden{"pooled_products", pool_weights_of_products},
+        Golden{"pooled_convolutions", pool_before_convolutions},
+        Golden{"folded_batch_norms", fold_batch_norms}, Golden{"gelu", recognize_gelu},
+        Golden{"patch_convolutions", multiply_patches}, Golden{"whole_products", spread_rows_first},
+        Golden{"plain_masks", drop_plain_masks}, Golden{"merged_products", merge_products},
+        Golden{"rows_in_order", order_rows_for_products}, Golden{"transposed_biases", set_biases_apart},
+        Golden{"slices_first", move_slices_first}, Golden{"own_views", give_own_views}),
     [](const auto& info) { return info.param.name; });
 
-TEST(Attention, MeansTheSameAsWrittenOut) {
-  auto text = read_file(STITCH_SOURCE_DIR "/src/passes/testdata/attention.before.txt");
+class PassOnNumbers : public testing::TestWithParam<Golden> {};
+
+TEST_P(PassOnNumbers, MeansTheSameAsBefore) {
+  auto text = read_file(format("{}/src/passes/testdata/{}.before.txt", STITCH_SOURCE_DIR, GetParam().name));
   ASSERT_TRUE(text);
   auto before = parse_graph(*text), after = parse_graph(*text);
-  ASSERT_TRUE(before && recognize_attention(*after));
+  ASSERT_TRUE(before && GetParam().pass(*after));
   std::mt19937_64 generator(7);
   std::normal_distribution<double> normal;
   oracle::Known known, known_after;
@@ -74,6 +78,16 @@ TEST(Attention, MeansTheSameAsWrittenOut) {
     for (int64_t i = 0; i < (*expected)[o].elements(); ++i)
       EXPECT_NEAR((*expected)[o].data<double>()[i], (*got)[o].data<double>()[i], 1e-12) << "output " << o;
 }
+
+INSTANTIATE_TEST_SUITE_P(All, PassOnNumbers,
+                         testing::Values(Golden{"attention", recognize_attention},
+                                         Golden{"gelu", recognize_gelu},
+                                         Golden{"patch_convolutions", multiply_patches},
+                                         Golden{"whole_products", spread_rows_first},
+                                         Golden{"plain_masks", drop_plain_masks},
+                                         Golden{"merged_products", merge_products},
+                                         Golden{"rows_in_order", order_rows_for_products}),
+                         [](const auto& info) { return info.param.name; });
 
 Graph tiny() {
   return *parse_graph(
@@ -98,6 +112,14 @@ TEST(Pipeline, ReportsSkipsAndShowsChanges) {
   EXPECT_EQ(shown, std::vector<std::string>{"canonical-views 2->1"});
   EXPECT_EQ(report[0].nodes_before, 2u);
   EXPECT_EQ(report[0].nodes_after, 1u);
+}
+
+TEST(Pipeline, AlgebraCanBeLeftOut) {
+  const PassNames algebra = algebraic_passes();
+  EXPECT_TRUE(algebra.contains("algebra-folded-batch-norms") && !algebra.contains("dead-code"));
+  Graph graph = tiny();
+  EXPECT_EQ(run_pipeline(graph, cleanup_pipeline(), {.skip = algebra}).size(),
+            cleanup_pipeline().size() - algebra.size());
 }
 
 TEST(Pipeline, NamesThePassThatBreaksTheGraph) {

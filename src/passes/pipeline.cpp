@@ -19,9 +19,11 @@ std::span<const Pass> cleanup_pipeline() {
        fold_constants},
       {"attention", "after folding: scales are numbers by then; before sharing: its scores must be its own",
        recognize_attention},
+      {"gelu", "after folding: its numbers are numbers by then", recognize_gelu},
       {"algebra-pairwise-einsums", "before sharing: two einsums often scale the same operand", pair_einsums},
       {"common-subexpressions", "masks and tables are built anew in every layer",
        share_common_subexpressions},
+      {"plain-masks", "after sharing: a mask is looked at once for all layers", drop_plain_masks},
       {"algebra-single-reductions", "before pools of products: what is left of those is often one element",
        drop_single_reductions},
       {"algebra-pooled-products", "after sharing: a product that two want is not taken apart",
@@ -29,19 +31,32 @@ std::span<const Pass> cleanup_pipeline() {
       {"algebra-pooled-convolutions", "after sharing: a convolution that two want is not moved",
        pool_before_convolutions},
       {"algebra-folded-batch-norms",
-       "after sharing: a convolution that two want keeps its filters; before transposed-biases: it makes some",
+       "after sharing: a convolution that two want keeps its filters; before transposed-biases: it makes "
+       "some",
        fold_batch_norms},
+      {"algebra-patch-convolutions", "behind batch norms, which go into filters", multiply_patches},
       {"transposed-biases", "after pools of convolutions, which know where a bias belongs", set_biases_apart},
       {"canonical-views-again", "sharing and folding leave views of views behind", canonicalize_views},
+      {"whole-products", "behind the views: one before and one after a product are left", spread_rows_first},
+      {"rows-in-order", "behind whole-products: permutations then stand right beside products",
+       order_rows_for_products},
+      {"merged-products", "behind whole-products: what they read is one value by then", merge_products},
       {"unrolled-recurrences", "behind the views: a step's input is then one slice and one reshape",
        roll_recurrences},
       {"stacked-steps", "behind unrolled-recurrences, whose states are slices of one value",
        compute_stacked_steps_at_once},
       {"slices-first", "behind everything that recognises views by their order", move_slices_first},
-      {"own-views", "behind sharing, which would undo it", give_products_own_views},
+      {"own-views", "behind sharing, which would undo it", give_own_views},
       {"dead-code", "last: everything above leaves what nobody uses any more", remove_dead_code},
   };
   return pipeline;
+}
+
+PassNames algebraic_passes() {
+  PassNames out;
+  for (const Pass& pass : cleanup_pipeline())
+    if (pass.name.starts_with("algebra-")) out.emplace(pass.name);
+  return out;
 }
 
 namespace {

@@ -18,8 +18,10 @@ struct Pass {
   bool (*run)(Graph&);   // true: it changed something
 };
 
+using PassNames = std::set<std::string, std::less<>>;
+
 struct PassOptions {
-  std::set<std::string, std::less<>> skip;                                              // by name
+  PassNames skip;
   std::function<void(const Pass&, const Graph& before, const Graph& after)> on_change;  // a dump, say
 };
 
@@ -36,23 +38,31 @@ using PassReport = std::vector<PassTiming>;
 PassReport run_pipeline(Graph& graph, std::span<const Pass> pipeline, PassOptions options = {});
 
 std::span<const Pass> cleanup_pipeline();
+// Those that compute something else that is the same over the reals.
+PassNames algebraic_passes();
 
 // The passes.
 bool remove_dead_code(Graph& graph);
 bool fold_constants(Graph& graph);
 bool recognize_attention(Graph& graph);
+bool recognize_gelu(Graph& graph);
 bool pair_einsums(Graph& graph);
 bool share_common_subexpressions(Graph& graph);
+bool drop_plain_masks(Graph& graph);
 bool canonicalize_views(Graph& graph);
+bool spread_rows_first(Graph& graph);
+bool merge_products(Graph& graph);
+bool order_rows_for_products(Graph& graph);
 bool roll_recurrences(Graph& graph);
 bool compute_stacked_steps_at_once(Graph& graph);
 bool drop_single_reductions(Graph& graph);
 bool pool_weights_of_products(Graph& graph);
 bool pool_before_convolutions(Graph& graph);
 bool fold_batch_norms(Graph& graph);
+bool multiply_patches(Graph& graph);
 bool set_biases_apart(Graph& graph);
 bool move_slices_first(Graph& graph);
-bool give_products_own_views(Graph& graph);
+bool give_own_views(Graph& graph);
 
 // Every use of a value becomes a use of another; used by the passes.
 void replace_uses(Graph& graph, std::span<const ValueId> replacement);

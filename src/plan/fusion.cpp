@@ -92,6 +92,15 @@ bool makes_constants(const Graph& graph, const std::set<ValueId>& constants, con
          (!region.reads.empty() || std::ranges::any_of(region.nodes, reads_weight));
 }
 
+// What its kernel is handed: weights are among what it reads.
+size_t places(const Graph& graph, const Region& region) {
+  std::set<ValueId> read(region.reads.begin(), region.reads.end());
+  for (int32_t n : region.nodes)
+    for (ValueId id : graph.nodes[static_cast<size_t>(n)].operands)
+      if (id != ValueId::none && graph[id].has_data()) read.insert(id);
+  return read.size() + region.writes.size();
+}
+
 // Tiny regions that don't need each other become one.
 void gather_tiny(const Context& context, Grouping& groups, const Catalogue& catalogue,
                  const std::set<ValueId>& constants, bool constant) {
@@ -107,7 +116,7 @@ void gather_tiny(const Context& context, Grouping& groups, const Catalogue& cata
     if (groups.detour(r, *gathered) || groups.detour(*gathered, r)) continue;
     Region both = groups.merged(*gathered, r);
     constexpr size_t most_places = 64;  // a kernel takes 4 KB of arguments
-    if (both.reads.size() + both.writes.size() > most_places) {
+    if (places(context.graph, both) > most_places) {
       gathered = r;
       continue;
     }

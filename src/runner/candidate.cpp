@@ -176,7 +176,8 @@ Reply<Created> Candidate::create(std::span<const TensorAt> parameters, std::stri
     request["extra"] = *std::move(json);
   }
   return state_->ask<Created>(std::move(request), [](const Json& json, const Answer&) {
-    return Created{json.at("seconds").get<double>(), json.at("device_bytes").get<int64_t>()};
+    return Created{json.at("seconds").get<double>(), json.at("device_bytes").get<int64_t>(),
+                   json.value("weights", "loaded") == "loaded"};
   });
 }
 
@@ -198,6 +199,11 @@ Reply<int> Candidate::place(std::span<const TensorAt> inputs) {
                           [](const Json& json, const Answer&) { return json.at("set").get<int>(); });
 }
 
+Reply<int> Candidate::place_into(int set, std::span<const TensorAt> inputs) {
+  return state_->ask<int>({{"do", "place"}, {"inputs", to_wire(inputs)}, {"into", set}},
+                          [](const Json& json, const Answer&) { return json.at("set").get<int>(); });
+}
+
 Reply<std::monostate> Candidate::drop(int set) { return state_->ask({{"do", "drop"}, {"set", set}}); }
 
 Reply<Called> Candidate::call(int set, std::span<const TensorType> outputs, const CallOptions& options,
@@ -210,6 +216,7 @@ Reply<Called> Candidate::call(int set, std::span<const TensorType> outputs, cons
                   {"outputs", to_wire(outputs)},
                   {"region", options.region},
                   {"poison", options.poison},
+                  {"filling", name(options.filling)},
                   {"states", std::move(pairs)},
                   {"timed", options.timed},
                   {"flush", options.flush_bytes},
@@ -254,13 +261,30 @@ Reply<std::monostate> Candidate::fetch_input(int set, int input, int64_t arena_o
                       {"where", name(where)}});
 }
 
-Reply<int64_t> Candidate::burst(std::span<const int> sets, std::span<const TensorType> outputs, int count) {
-  auto prepared = state_->ask({{"do", "prepare_burst"},
-                               {"sets", std::vector<int>(sets.begin(), sets.end())},
-                               {"outputs", to_wire(outputs)}});
-  if (!prepared.ok()) return {prepared.failure, 0};
-  return state_->ask<int64_t>({{"do", "burst"}, {"count", count}},
-                              [](const Json&, const Answer& answer) { return answer.round_trip_ns; });
+Reply<std::monostate> Candidate::prepare_series(int sets, std::span<const TensorAt> inputs,
+                                                std::span<const TensorType> outputs) {
+  return state_->ask(
+      {{"do", "prepare_series"}, {"sets", sets}, {"inputs", to_wire(inputs)}, {"outputs", to_wire(outputs)}});
+}
+
+Reply<SeriesTimes> Candidate::series(const Slots& slots, const SeriesOptions& options) {
+  Json request = {{"do", "series"},
+                  {"count", options.count},
+                  {"run", options.run},
+                  {"timed", options.timed},
+                  {"flush", options.flush_bytes},
+                  {"poison", options.poison},
+                  {"fillings", Json::array()},
+                  {"slots", to_wire(slots)}};
+  for (Filling filling : options.fillings) request["fillings"].push_back(name(filling));
+  return state_->ask<SeriesTimes>(std::move(request), [&](const Json& json, const Answer&) {
+    SeriesTimes times{json.at("wall_ns").get<std::vector<int64_t>>(),
+                      json.at("event_ns").get<std::vector<int64_t>>(), words(json.at("damage"))};
+    const size_t expected = options.timed ? static_cast<size_t>(options.count) : 0;
+    if (times.wall_ns.size() != expected || times.event_ns.size() != expected)
+      throw Json::other_error::create(0, "as many times as calls", nullptr);
+    return times;
+  });
 }
 
 namespace {
@@ -278,6 +302,8 @@ std::vector<Activity> activities_of(const Json& json, const Answer&) {
 }
 
 }  // namespace
+
+Reply<std::monostate> Candidate::can_profile() { return state_->ask({{"do", "can_profile"}}); }
 
 Reply<std::vector<Activity>> Candidate::profile(int set, std::span<const TensorType> outputs,
                                                 const ProfileOptions& options) {

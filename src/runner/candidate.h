@@ -41,8 +41,8 @@ struct Options {
   ThreadOrder order = ThreadOrder::forward;
   uint64_t order_seed = 1;  // of the shuffled order
   bool address_sanitizer = false;
-  // compute-sanitizer's tool around it: memcheck, racecheck, initcheck. Such a tool needs freedoms that the
-  // walls refuse, so only the limits stand: for programs that were found right behind the walls.
+  // compute-sanitizer's tool around it: memcheck, racecheck, initcheck. Both stand behind the walls; where
+  // these can't hold a tool (sandbox::can_confine_tools), such a candidate doesn't start.
   std::string tool;
   // Folders it may read besides the system's. A program in one of them is loaded where it lies; any other is
   // copied into the candidate's scratch folder first.
@@ -89,7 +89,8 @@ using Settings = std::map<std::string, int64_t>;
 
 struct Created {
   double seconds = 0;
-  int64_t device_bytes = 0;  // device memory that packing took; 0 where it isn't known
+  int64_t device_bytes = 0;   // device memory that packing took; 0 where it isn't known
+  bool given_weights = true;  // a ModelNew may have no place for them, and then has its own
 };
 
 enum class Where : uint8_t { host, device };  // in the arena, or in the device arena that is shared
@@ -106,9 +107,17 @@ struct TensorAt {
   Where where = Where::host;
 };
 
+// What the memory of outputs holds before a call.
+enum class Filling : uint8_t {
+  nan,         // integers: a pattern; as the others, it differs from poison to poison
+  finite,      // numbers that look like results
+  old_result,  // what an earlier call left
+};
+
 struct CallOptions {
-  int region = -1;               // this region alone
-  uint64_t poison = 0;           // what outputs and scratch hold before: a pattern made from this number
+  int region = -1;      // this region alone
+  uint64_t poison = 0;  // what outputs and scratch hold before: a pattern made from this number
+  Filling filling = Filling::nan;
   bool states_in_place = false;  // updates are written over the states they renew
   bool timed = false;            // between device-wide synchronisations
   int64_t flush_bytes = 0;       // written to the device's cache before a timed call
@@ -133,6 +142,31 @@ struct ProfileOptions {
 
 struct Range {
   int64_t begin = 0, end = 0;  // bytes
+};
+
+// Calls one after the other, each on inputs of its own and with outputs of its own in an arena, which another
+// process fills and reads. The program itself sees the same few addresses again and again, as an allocator
+// would give them: the child copies.
+struct Slots {
+  // In an arena: of the first call, from call to call, and each tensor within a call's. An input at -1 stays
+  // as it was when the series was prepared.
+  int64_t inputs_at = 0, outputs_at = 0, inputs_step = 0, outputs_step = 0;
+  std::vector<int64_t> inputs, outputs;
+  Where where = Where::host;
+};
+
+struct SeriesOptions {
+  int count = 1;
+  bool run = true;          // no: everything but the calls, which may be asked before a program is loaded
+  bool timed = false;       // each call alone, by the child's word; its inputs are copied back afterwards
+  int64_t flush_bytes = 0;  // written to the device's cache before a timed call
+  uint64_t poison = 0;
+  std::vector<Filling> fillings;  // of the outputs of timed calls; the others find old results
+};
+
+struct SeriesTimes {
+  std::vector<int64_t> wall_ns, event_ns;  // of timed calls
+  std::string damage;
 };
 
 // Ranges of an output of the last call, one after the other, into an arena.
@@ -165,6 +199,8 @@ class Candidate {
   bool can_share() const;
   // Uploads a set of inputs to fresh device memory, each tensor between guard zones. Returns its number.
   Reply<int> place(std::span<const TensorAt> inputs);
+  // Other contents where a set's are: whoever knows inputs by their addresses is wrong now.
+  Reply<int> place_into(int set, std::span<const TensorAt> inputs);
   Reply<std::monostate> drop(int set);
   // Runs on a set's inputs. Outputs are fresh, poisoned and guarded, and replace those of the last call.
   // `states` pairs inputs with the outputs that renew them, for states_in_place.
@@ -175,9 +211,14 @@ class Candidate {
   Reply<std::monostate> fetch_output(int output, std::span<const Range> ranges, int64_t arena_offset,
                                      Where where = Where::host);
   Reply<std::monostate> fetch_input(int set, int input, int64_t arena_offset, Where where = Where::host);
-  // `count` untimed calls back to back over the given sets; this side holds the watch.
-  Reply<int64_t> burst(std::span<const int> sets, std::span<const TensorType> outputs, int count);
-  // What one call made the device do. Refused where no profiler is there.
+  // Memory for series: so many sets of inputs with these contents, each with outputs.
+  Reply<std::monostate> prepare_series(int sets, std::span<const TensorAt> inputs,
+                                       std::span<const TensorType> outputs);
+  // Back to back, and idle again when it answers. Whoever wants to know how long that took holds the watch.
+  Reply<SeriesTimes> series(const Slots& slots, const SeriesOptions& options);
+  // Refused where no profiler is there. To be believed, it is asked before a program is loaded.
+  Reply<std::monostate> can_profile();
+  // What one call made the device do.
   Reply<std::vector<Activity>> profile(int set, std::span<const TensorType> outputs,
                                        const ProfileOptions& options = {});
   // The same of one region alone, on contents that mean nothing.

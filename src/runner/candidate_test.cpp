@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <cstring>
 
 #include "runner/testdata/bench.h"
 
@@ -42,7 +43,7 @@ TEST(Candidate, FetchesRangesAndInputs) {
   EXPECT_EQ(reply.failure->kind, FailureKind::refused);
 }
 
-TEST(Candidate, RunsRegionsTimedMisalignedAndInBursts) {
+TEST(Candidate, RunsRegionsTimedAndMisaligned) {
   Bench bench = Bench::create();
   Candidate candidate = bench.start();
   ASSERT_FALSE(bench.use(candidate, "honest"));
@@ -68,13 +69,51 @@ TEST(Candidate, RunsRegionsTimedMisalignedAndInBursts) {
   EXPECT_TRUE(bench.right(candidate));
 
   auto second = candidate.place({&bench.x, 1});
-  const int sets[] = {0, second.value};
-  auto burst = candidate.burst(sets, {&bench.vector, 1}, 5);
-  ASSERT_TRUE(burst.ok());
-  EXPECT_GT(burst.value, 0);
-  EXPECT_TRUE(bench.right(candidate));
+  EXPECT_TRUE(candidate.place_into(second.value, {&bench.x, 1}).ok());
+  EXPECT_FALSE(candidate.place_into(second.value, {}).ok());
+  EXPECT_FALSE(candidate.place_into(second.value + 7, {&bench.x, 1}).ok());
   EXPECT_TRUE(candidate.drop(second.value).ok());
   EXPECT_FALSE(candidate.drop(second.value).ok());
+}
+
+TEST(Candidate, RunsSeriesOnInputsOfTheirOwn) {
+  Bench bench = Bench::create();
+  Candidate candidate = bench.start();
+  constexpr int calls = 5;
+  const int64_t step = bench.vector.bytes();
+  Slots slots{.inputs_step = step, .outputs_step = step, .inputs = {0}, .outputs = {0}};
+  slots.inputs_at = *bench.arena.allocate(calls * step);
+  slots.outputs_at = *bench.arena.allocate(calls * step);
+  for (int64_t i = 0; i < calls * Bench::count; ++i)
+    bench.floats(slots.inputs_at)[i] = static_cast<float>(i + 1);
+  auto is_right = [&] {
+    for (int64_t i = 0; i < calls * Bench::count; ++i)
+      if (bench.floats(slots.outputs_at)[i] != 3 * static_cast<float>(i + 1)) return false;
+    return true;
+  };
+  const TensorAt zeros{bench.vector, -1};
+  ASSERT_TRUE(candidate.prepare_series(2, {&zeros, 1}, {&bench.vector, 1}).ok());
+  EXPECT_TRUE(candidate.can_profile().ok());
+  // Without a program there is everything but the calls.
+  EXPECT_FALSE(candidate.series(slots, {.count = calls}).ok());
+  EXPECT_TRUE(candidate.series(slots, {.count = calls, .run = false}).ok());
+  EXPECT_FALSE(is_right());
+
+  ASSERT_FALSE(bench.use(candidate, "honest"));
+  auto back_to_back = candidate.series(slots, {.count = calls});
+  ASSERT_TRUE(back_to_back.ok()) << back_to_back.failure->message;
+  EXPECT_TRUE(back_to_back.value.wall_ns.empty());
+  EXPECT_TRUE(is_right());
+
+  SeriesOptions timed{.count = calls, .timed = true, .poison = 3};
+  timed.fillings = {Filling::nan, Filling::finite, Filling::old_result, Filling::finite, Filling::nan};
+  std::memset(bench.arena.bytes(slots.outputs_at, calls * step).data(), 0, static_cast<size_t>(calls * step));
+  auto alone = candidate.series(slots, timed);
+  ASSERT_TRUE(alone.ok()) << alone.failure->message;
+  EXPECT_EQ(alone.value.wall_ns.size(), 5u);
+  EXPECT_EQ(alone.value.damage, "");
+  EXPECT_TRUE(is_right());
+  EXPECT_EQ(bench.floats(slots.inputs_at)[7], 8) << "inputs come back";
 }
 
 TEST(Candidate, RefusesSettingsThatItDoesNotHave) {

@@ -54,11 +54,12 @@ TEST_F(OnGpu, ComputesTimesAndProfiles) {
   ASSERT_TRUE(candidate.call(0, {&bench.vector, 1}, options, states).ok());
   EXPECT_TRUE(bench.right(candidate));
 
-  const int sets[] = {0};
-  auto burst = candidate.burst(sets, {&bench.vector, 1}, 1000);
-  ASSERT_TRUE(burst.ok());
-  std::printf("a call of a burst %.2f us\n", static_cast<double>(burst.value) / 1e6);
-  EXPECT_TRUE(bench.right(candidate));
+  Slots slots{.inputs_at = bench.x.offset, .outputs_at = bench.y, .inputs = {0}, .outputs = {0}};
+  const TensorAt zeros{bench.vector, -1};
+  ASSERT_TRUE(candidate.prepare_series(2, {&zeros, 1}, {&bench.vector, 1}).ok());
+  ASSERT_TRUE(candidate.series(slots, {.count = 1000}).ok());
+  EXPECT_EQ(bench.floats(bench.y)[999], 2997);
+  EXPECT_TRUE(candidate.call(0, {&bench.vector, 1}).ok());
 
   auto profile = candidate.profile(0, {&bench.vector, 1});
   if (!profile.ok() && profile.failure->kind == FailureKind::refused)

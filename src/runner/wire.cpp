@@ -1,10 +1,23 @@
 #include "runner/wire.h"
 
+#include <array>
 #include <stdexcept>
 
 namespace stitch::runner {
 
 std::string_view name(Where where) { return where == Where::device ? "device" : "host"; }
+
+std::string_view name(Filling filling) {
+  constexpr std::array<std::string_view, 3> names = {"nan", "finite", "old result"};
+  return names[static_cast<size_t>(filling)];
+}
+
+Json to_wire(const Slots& slots) {
+  return {{"inputs_at", slots.inputs_at},     {"outputs_at", slots.outputs_at},
+          {"inputs_step", slots.inputs_step}, {"outputs_step", slots.outputs_step},
+          {"inputs", slots.inputs},           {"outputs", slots.outputs},
+          {"where", name(slots.where)}};
+}
 
 Json to_wire(const TensorType& type) { return {{"dtype", name(type.dtype)}, {"shape", type.shape}}; }
 
@@ -26,10 +39,33 @@ TensorAt tensor_from_wire(const Json& json) {
   return {type_from_wire(json), place.offset, place.where};
 }
 
-Place place_from_wire(const Json& json) {
+namespace {
+
+Where where_from_wire(const Json& json) {
   const std::string where = json.value("where", "host");
   if (where != "host" && where != "device") throw std::invalid_argument("no arena of ours: " + where);
-  return {json.at("offset").get<int64_t>(), where == "host" ? Where::host : Where::device};
+  return where == "host" ? Where::host : Where::device;
+}
+
+}  // namespace
+
+Place place_from_wire(const Json& json) { return {json.at("offset").get<int64_t>(), where_from_wire(json)}; }
+
+Slots slots_from_wire(const Json& json) {
+  return {.inputs_at = json.at("inputs_at").get<int64_t>(),
+          .outputs_at = json.at("outputs_at").get<int64_t>(),
+          .inputs_step = json.at("inputs_step").get<int64_t>(),
+          .outputs_step = json.at("outputs_step").get<int64_t>(),
+          .inputs = json.at("inputs").get<std::vector<int64_t>>(),
+          .outputs = json.at("outputs").get<std::vector<int64_t>>(),
+          .where = where_from_wire(json)};
+}
+
+Filling filling_from_wire(const Json& json) {
+  const std::string word = json.get<std::string>();
+  for (Filling filling : {Filling::nan, Filling::finite, Filling::old_result})
+    if (word == name(filling)) return filling;
+  throw std::invalid_argument("no filling of ours: " + word);
 }
 
 }  // namespace stitch::runner

@@ -13,8 +13,10 @@ inline constexpr int protocol_version = 1;
 inline constexpr int request_descriptor = 3, answer_descriptor = 4, arena_descriptor = 5;
 
 std::string_view name(Where where);
+std::string_view name(Filling filling);
 Json to_wire(const TensorType& type);
 Json to_wire(const TensorAt& tensor);
+Json to_wire(const Slots& slots);
 template <class T>
 Json to_wire(std::span<const T> list) {
   Json out = Json::array();
@@ -27,5 +29,7 @@ TensorType type_from_wire(const Json& json);
 TensorAt tensor_from_wire(const Json& json);
 // Of whatever has an offset.
 Place place_from_wire(const Json& json);
+Slots slots_from_wire(const Json& json);
+Filling filling_from_wire(const Json& json);
 
 }  // namespace stitch::runner

@@ -95,16 +95,12 @@ Result<Attempt> Attempt::start(Session& session, Weights weights, runner::Thread
   }
   runner::Options options = candidate_options(session);
   options.order = order;
+  options.order_seed = session.next_seed();
   return start_with(session, weights, options);
 }
 
-Result<void> Attempt::load(Session& session) {
-  if (session.python || session.loaded) return {};
-  STITCH_TRY(runner::Candidate candidate,
-             runner::Candidate::start(candidate_options(session), session.arena));
-  STITCH_CHECK(or_found(candidate.load(session.library), "it was loaded"));
-  session.loaded.emplace(std::move(candidate));
-  return {};
+Result<Attempt> Attempt::start_asked(Session& session, const BeforeLoad& before_load) {
+  return start_with(session, Weights::task, candidate_options(session), before_load);
 }
 
 Result<Attempt> Attempt::start_under(Session& session, const std::string& tool) {
@@ -114,7 +110,8 @@ Result<Attempt> Attempt::start_under(Session& session, const std::string& tool) 
   return start_with(session, Weights::task, options);
 }
 
-Result<Attempt> Attempt::start_with(Session& session, Weights weights, const runner::Options& given) {
+Result<Attempt> Attempt::start_with(Session& session, Weights weights, const runner::Options& given,
+                                    const BeforeLoad& before_load) {
   runner::Options options = given;
   std::string extra;
   if (session.python) {
@@ -127,6 +124,7 @@ Result<Attempt> Attempt::start_with(Session& session, Weights weights, const run
     STITCH_TRY(extra, extra_for(session, init));
   }
   STITCH_TRY(runner::Candidate candidate, runner::Candidate::start(options, session.arena));
+  if (before_load) STITCH_CHECK(before_load(candidate));
   STITCH_CHECK(or_found(candidate.load(session.library), "it was loaded"));
   return create(session, weights, std::move(candidate), extra);
 }
@@ -137,21 +135,22 @@ Result<Attempt> Attempt::create(Session& session, Weights weights, runner::Candi
   for (const ManifestTensor& output : session.task.signature.outputs)
     attempt.outputs_.push_back({output.type.dtype, output.type.shape, {}});
   attempt.states_ = renewed_states(session.task.signature);
-  STITCH_CHECK(attempt.pack(weights, extra));
+  attempt.extra_ = extra;
+  STITCH_CHECK(attempt.pack(weights));
   return attempt;
 }
 
-Result<void> Attempt::pack(Weights weights, const std::string& extra) {
+Result<void> Attempt::pack(Weights weights) {
   session_->arena.release_to(0);
   STITCH_TRY(Tensors parameters, session_->reference.parameters(weights));
   STITCH_TRY(std::vector<runner::TensorAt> at, upload(parameters));
-  STITCH_TRY(created_, or_found(patiently([&] { return candidate_.create(at, extra, session_->settings); }),
+  STITCH_TRY(created_, or_found(patiently([&] { return candidate_.create(at, extra_, session_->settings); }),
                                 "weights were packed"));
   session_->arena.release_to(0);
   return {};
 }
 
-Result<void> Attempt::create_again() { return pack(Weights::task, {}); }
+Result<void> Attempt::create_again(Weights weights) { return pack(weights); }
 
 runner::DeviceArena* Attempt::device_arena() {
   if (!session_->torch || !candidate_.can_share() || cannot_share_) return nullptr;
@@ -228,6 +227,15 @@ Result<Observed> Attempt::ask(const Trial& trial, const runner::CallOptions& opt
   session_->arena.release_to(0);
   if (set_ >= 0) STITCH_CHECK(drop(std::exchange(set_, -1)));
   STITCH_TRY(set_, place(trial));
+  return call(set_, options);
+}
+
+Result<Observed> Attempt::ask_in_place(const Trial& trial, const runner::CallOptions& options) {
+  session_->arena.release_to(0);
+  const int64_t mark = session_->arena.mark();
+  STITCH_TRY(std::vector<runner::TensorAt> at, upload(trial.inputs, trial.held ? &trial : nullptr));
+  STITCH_CHECK(or_found(patiently([&] { return candidate_.place_into(set_, at); }), "inputs were uploaded"));
+  session_->arena.release_to(mark);
   return call(set_, options);
 }
 

@@ -1,6 +1,7 @@
 // A candidate process with weights in it, asked trial by trial. Its failures come back as findings.
 #pragma once
 
+#include <functional>
 #include <set>
 
 #include "runner/candidate.h"
@@ -31,8 +32,10 @@ class Attempt {
   static Result<Attempt> start(Session& session, Weights weights,
                                runner::ThreadOrder order = runner::ThreadOrder::forward);
 
-  // Starts and loads ahead: what the next start finds.
-  static Result<void> load(Session& session);
+  // The same in a process of its own, which is asked something while it can still be believed: no code of the
+  // candidate is in it yet.
+  using BeforeLoad = std::function<Result<void>(runner::Candidate&)>;
+  static Result<Attempt> start_asked(Session& session, const BeforeLoad& before_load);
 
   // With the task's weights the session's own, which other gates asked before: a process with the GPU costs
   // a second.
@@ -42,10 +45,12 @@ class Attempt {
   static Result<Attempt> start_under(Session& session, const std::string& tool);
 
   // The same process with the program made anew, with the session's settings; placed inputs stay.
-  Result<void> create_again();
+  Result<void> create_again(Weights weights = Weights::task);
 
   // Uploads a trial's inputs and runs; they stay on the device until the next question.
   Result<Observed> ask(const Trial& trial, const runner::CallOptions& options = {});
+  // The same where the inputs of the question before are, as a caller does that uses its buffers again.
+  Result<Observed> ask_in_place(const Trial& trial, const runner::CallOptions& options = {});
   // The same on inputs that are there already.
   Result<Observed> repeat(const runner::CallOptions& options = {});
   // The same where nobody looks at the outputs.
@@ -70,15 +75,17 @@ class Attempt {
   runner::Candidate& candidate() { return candidate_; }
   const std::vector<TensorType>& output_types() const { return outputs_; }
   double create_seconds() const { return created_.seconds; }
+  bool has_given_weights() const { return created_.given_weights; }
   int64_t device_bytes() const { return created_.device_bytes; }
 
  private:
   Attempt(Session& session, runner::Candidate candidate)
       : session_(&session), candidate_(std::move(candidate)) {}
-  static Result<Attempt> start_with(Session& session, Weights weights, const runner::Options& options);
+  static Result<Attempt> start_with(Session& session, Weights weights, const runner::Options& options,
+                                    const BeforeLoad& before_load = {});
   static Result<Attempt> create(Session& session, Weights weights, runner::Candidate candidate,
                                 const std::string& extra);
-  Result<void> pack(Weights weights, const std::string& extra);
+  Result<void> pack(Weights weights);
   Result<std::vector<runner::TensorAt>> upload(const Tensors& tensors, const Trial* held = nullptr);
   Result<int> place(const Tensors& inputs, const Trial* held);
   Result<runner::Called> run(int set, const runner::CallOptions& options);
@@ -90,6 +97,7 @@ class Attempt {
   Session* session_;
   runner::Candidate candidate_;
   std::vector<TensorType> outputs_;
+  std::string extra_;                        // for Python candidates
   std::vector<std::pair<int, int>> states_;  // inputs and the outputs that renew them
   runner::Created created_;
   int set_ = -1;

@@ -68,10 +68,14 @@ Result<runner::DeviceArena> TorchReference::make_device_arena() {
   for (const ManifestTensor& output : task_.signature.outputs) outputs.push_back(output.type.bytes());
   const int64_t bytes =
       std::max({runner::DeviceArena::size_for(inputs), runner::DeviceArena::size_for(outputs), int64_t{1}});
+  return take_device_arena({{"do", "share_device"}}, bytes);
+}
+
+Result<runner::DeviceArena> TorchReference::take_device_arena(Json request, int64_t bytes) {
   const fs::path socket = scratch_.path() / format("arena.{}", files_++);
   STITCH_TRY(Letterbox box, Letterbox::create(socket));
-  STITCH_TRY(Json answer,
-             ask_patiently({{"do", "share_device"}, {"bytes", bytes}, {"socket", socket.string()}}));
+  request.update(Json{{"bytes", bytes}, {"socket", socket.string()}});
+  STITCH_TRY(Json answer, ask_patiently(std::move(request)));
   STITCH_TRY(Descriptor descriptor, box.take());
   return runner::DeviceArena::over(std::move(descriptor), answer.at("bytes").get<int64_t>());
 }
@@ -105,11 +109,38 @@ Result<void> TorchReference::fetch(int64_t offset, std::span<const runner::Range
   return {};
 }
 
+Result<void> TorchReference::share_arena() {
+  if (std::exchange(shared_, true)) return {};
+  const std::string path = format("/proc/{}/fd/{}", ::getpid(), arena_->descriptor());
+  STITCH_CHECK(process_.ask({{"do", "share"}, {"path", path}}));
+  return {};
+}
+
+Result<const runner::DeviceArena*> TorchReference::open_series(Json layout, int64_t bytes) {
+  STITCH_CHECK(share_arena());
+  free_device_arena();
+  layout["do"] = "open_series";
+  auto arena = take_device_arena(std::move(layout), bytes);
+  if (!arena) return arena.error();
+  device_arena_.emplace(*std::move(arena));
+  return &**device_arena_;
+}
+
+Result<Json> TorchReference::about_series(Json request) { return ask_patiently(std::move(request)); }
+
+Result<Distance> TorchReference::kept_distance(int number, const Trial& trial, size_t output, DType dtype,
+                                               int64_t offset) {
+  STITCH_TRY(Json answer, ask_patiently({{"do", "kept_distance"},
+                                         {"number", number},
+                                         {"trial", trial.held->number},
+                                         {"output", output},
+                                         {"dtype", name(dtype)},
+                                         {"offset", offset}}));
+  return distance_from(answer.at("distance"));
+}
+
 Result<Trial> TorchReference::hold(const Question& question) {
-  if (!std::exchange(shared_, true)) {
-    std::string path = format("/proc/{}/fd/{}", ::getpid(), arena_->descriptor());
-    STITCH_CHECK(process_.ask({{"do", "share"}, {"path", path}}));
-  }
+  STITCH_CHECK(share_arena());
   Json outputs = Json::array();
   for (size_t i = 0; i < task_.signature.outputs.size(); ++i)
     outputs.push_back({key_of(task_, i), name(task_.signature.outputs[i].type.dtype)});

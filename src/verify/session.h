@@ -38,6 +38,8 @@ struct VerifyOptions {
   bool address_sanitizer = false;
   bool quick = false;  // one seed, one distribution, no second weights: for inner loops
   bool timing = true;
+  // The gate of times on the emulated GPU too, whose times are not told: for tests of the gate.
+  bool rehearse_timing = false;
   bool kernelbench_compatible = false;
   std::optional<uint64_t> seed;                         // of everything that is drawn; secret unless given
   fs::path receipt;                                     // written here if everything passed; empty: nowhere
@@ -81,8 +83,10 @@ struct Session {
   std::optional<runner::Candidate> loaded;   // for whoever asks it first
   std::shared_ptr<Attempt> attempt;          // has answered with the task's weights, and can go on
   std::vector<Trial> trials;                 // asked so far, with the task's own weights
+  std::vector<Trial> others;                 // asked too: reparameterised weights, harsh kinds of inputs
   bool weak = false;                         // the end-to-end check proves little
-  bool deterministic = true;                 // equal runs gave equal bytes
+  std::string unproven;       // what could be handed in without computing, whatever was asked; empty: nothing
+  bool deterministic = true;  // equal runs gave equal bytes
   std::vector<runner::Activity> activities;
   std::vector<Samples> baselines;
   Samples own;

@@ -71,16 +71,6 @@ Result<void> Stopwatch::time(int count, Samples& samples) {
   return {};
 }
 
-Result<double> Stopwatch::watched(int count) {
-  std::vector<int> sets;
-  for (const Placed& placed : sets_) sets.push_back(placed.set);
-  STITCH_TRY(int64_t once, or_found(attempt_.candidate().burst(sets, attempt_.output_types(), count),
-                                    "calls ran back to back"));
-  STITCH_TRY(int64_t twice, or_found(attempt_.candidate().burst(sets, attempt_.output_types(), 2 * count),
-                                     "calls ran back to back"));
-  return static_cast<double>(twice - once) * 1e-9 / count;
-}
-
 // Small outputs whole, large ones on secret pages: equal to what was judged, or judged again.
 Result<void> Stopwatch::check(size_t which) {
   const std::vector<Verified>& outputs = sets_[which].outputs;

@@ -1,5 +1,6 @@
-// A program's timed calls: wall time between device-wide synchronisations, cold cache, secret inputs, and
-// every output looked at before the next call.
+// A program's timed calls for the tuner, which compares a program that passed with itself under other
+// settings: wall time between device-wide synchronisations, cold cache, secret inputs, and every output
+// looked at before the next call. A verdict's times are series_watch.h's.
 #pragma once
 
 #include <random>
@@ -8,8 +9,6 @@
 #include "verify/attempt.h"
 
 namespace stitch::verifier {
-
-inline constexpr int64_t flush_bytes = int64_t{256} << 20;  // several times any L2
 
 class Stopwatch {
  public:
@@ -22,8 +21,6 @@ class Stopwatch {
   Result<void> judge();
   // Timed calls on secret sets; every output is looked at before the next call.
   Result<void> time(int count, Samples& samples);
-  // Seconds a call by this side's watch, warm and back to back.
-  Result<double> watched(int count);
 
  private:
   // What the program made of a set of inputs when it was judged: all of it, or many pages that it can't know.

@@ -11,6 +11,8 @@
 
 namespace stitch::verifier {
 
+inline constexpr int64_t flush_bytes = int64_t{256} << 20;  // several times any L2
+
 // Timed calls of one side: the program, or a baseline.
 struct Samples {
   std::string side;

@@ -27,6 +27,7 @@ class TorchReference : public Reference {
   static Result<std::unique_ptr<TorchReference>> load(TorchProcess process, const TaskGraph& task,
                                                       Numerics numerics, const std::string& device);
 
+  void seed_weights(uint64_t seed) override;
   Result<Tensors> parameters(Weights weights) override;
   Result<Trial> ask(const Question& question) override;
   Result<Tensors> draw(const Question& question) override;
@@ -40,6 +41,7 @@ class TorchReference : public Reference {
     hold_above_ = bytes;
     arena_ = &arena;
   }
+  bool holds_trials() const;
   // What a held trial's inputs are, into an arena: input i at places[i], if there is one.
   Result<void> put_inputs(const Trial& trial, std::span<const std::optional<runner::Place>> places);
   // Are these, in an arena, still the trial's?
@@ -57,6 +59,12 @@ class TorchReference : public Reference {
   Result<std::string> fingerprint(int64_t offset, int64_t bytes);
   // Ranges of what lies there, one after the other, into the host's arena.
   Result<void> fetch(int64_t offset, std::span<const runner::Range> ranges, int64_t to);
+
+  // A device arena for a series of calls, with memory beside it that stays PyTorch's (series_keeper.h),
+  // instead of the arena before; and what else is asked about it.
+  Result<const runner::DeviceArena*> open_series(Json layout, int64_t bytes);
+  Result<Json> about_series(Json request);
+  Result<Distance> kept_distance(int number, const Trial& trial, size_t output, DType dtype, int64_t offset);
 
   // The same of what needs no computing: "zeros", "mean", "input" (each that fits), "another" trial's truth.
   Result<std::vector<Distance>> imitations(const Trial& trial, size_t output, std::string_view by,
@@ -84,6 +92,8 @@ class TorchReference : public Reference {
   TorchReference(TorchProcess process, const TaskGraph& task, Numerics numerics, ScratchFolder scratch);
   Result<void> set_weights(Weights weights);
   Result<std::shared_ptr<const Safetensors>> evaluate(const fs::path& inputs, std::string_view mode);
+  // What a relative change of all inputs within the class's rounding does to the truth, by output.
+  Result<std::vector<double>> movement(const Trial& trial);
   Result<std::shared_ptr<const Safetensors>> draw_to(const fs::path& file, const Question& question);
   fs::path fresh_file();
   // In the signature's order: from the file, from the weights, from the seed. Without a file, types alone
@@ -94,8 +104,9 @@ class TorchReference : public Reference {
   Result<void> let_go();                     // of trials that nobody has any more
   Json updates() const;
   bool too_large() const;
-  bool holds_trials() const;
   Result<runner::DeviceArena> make_device_arena();
+  Result<runner::DeviceArena> take_device_arena(Json request, int64_t bytes);
+  Result<void> share_arena();  // the host's, once
 
   TorchProcess process_;
   const TaskGraph& task_;
@@ -104,6 +115,8 @@ class TorchReference : public Reference {
   std::shared_ptr<const Json> about_;
   std::vector<std::string> distributions_;
   Weights weights_ = Weights::task;
+  uint64_t weights_seed_ = 1;
+  bool stale_ = false;  // reparameterised by another seed
   std::shared_ptr<const Safetensors> reparameterised_;
   std::optional<ScratchFolder> for_candidates_;
   int files_ = 0;

@@ -17,7 +17,7 @@ Expression gathered(Emitter& emitter, ValueId id, const Node& node, const Indice
   size_t dim = static_cast<size_t>(d < 0 ? d + std::ssize(shape) : d);
   Indices from = at;
   from[dim] = emitter.declare_index(emitter.graph()[id].name + "_from",
-                                    call("stitch::checked_index", {found, shape[dim]}), shape[dim]);
+                                    emitter.checked(found, shape[dim], false), shape[dim]);
   return emitter.value(x, from);
 }
 
@@ -31,7 +31,7 @@ Index from_start(Emitter& emitter, ValueId index, const Indices& at, int64_t siz
   const Key key = key_of(Key::gathered, index, size, at);
   if (!scopes.find(key))
     scopes.remember(key, emitter.declare_index(emitter.graph()[index].name + "_at",
-                                               call("stitch::index_from_start", {found, size}), size));
+                                               emitter.checked(found, size, true), size));
   return Index::variable((*scopes.find(key))->name, size);
 }
 

@@ -2,6 +2,8 @@
 // order in which they would be written: among all of them, or in the list of its row (scatter.h).
 // Deterministic, and the last one wins where that is what is asked.
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "base/format.h"
 #include "code/loops/ops.h"
@@ -11,11 +13,15 @@ namespace stitch::code::loops {
 
 namespace {
 
-// A source that names the element: loops over all of them are open, and a guard that it does.
+// A source that may name the element: loops over all of them are open, and a guard that it does.
 struct Source {
-  Expression value;  // none: there are no sources
-  int scopes = 0;    // that are open
+  Indices from;        // its place among the sources; none: there are none
+  Expression counted;  // whether it does, where no guard asks; none: it does
+  int scopes = 0;      // that are open
 };
+
+// Sources of a list whose loads are under way at the same time.
+constexpr int64_t sources_at_once = 4;
 
 // The shape that the indices of an index_put have together.
 Shape common_shape(const Graph& graph, const Node& node) {
@@ -42,14 +48,24 @@ size_t scattered_dim(const Graph& graph, const Node& node) {
   return static_cast<size_t>(dim < 0 ? dim + std::max<int64_t>(rank, 1) : dim);
 }
 
-// The sources in the list of a row: a loop over it is open. Returns the source's number.
-Index open_list(Emitter& emitter, const Index& row, int64_t sources) {
+// The sources in the list of a row: loops over it are open. Returns the source's number. Past the end of the
+// list its last source is looked at again and not counted, so that no load waits for a branch.
+Index open_list(Emitter& emitter, const Index& row, int64_t sources, int64_t parts, Source& out) {
   const Index start = emitter.declare_index("list_start", element("list_starts", row), sources);
-  const Index k = emitter.open_loop("k", start, Expression(start) + element("list_counts", row), 1, sources);
-  return emitter.declare_index("number", element("list_order", k), sources);
+  const Index end =
+      emitter.declare_index("list_end", Expression(start) + element("list_counts", row), sources + 1);
+  Expression begin = start;
+  if (parts > 1) begin = begin + named("list_part") * sources_at_once;
+  const Index first = emitter.open_loop("k", begin, end, sources_at_once * parts, sources);
+  const Index ahead = emitter.open_loop("u", 0, sources_at_once, 1, sources_at_once, true);
+  out.scopes += 2;
+  out.counted = Expression(first + ahead) < Expression(end);
+  const Index at =
+      emitter.declare_index("list_at", select(out.counted, first + ahead, Expression(end) - 1), sources);
+  return emitter.declare_index("number", element("list_order", at), sources);
 }
 
-Source source_of_put(Emitter& emitter, const Node& node, const Indices& at) {
+Source source_of_put(Emitter& emitter, const Node& node, const Indices& at, int64_t parts) {
   const Graph& graph = emitter.graph();
   const Shape& shape = graph.type(node.operands[0]).shape;
   const auto& dims = node.attributes.integers("dims");
@@ -64,8 +80,8 @@ Source source_of_put(Emitter& emitter, const Node& node, const Indices& at) {
       named_by.push_back(at[static_cast<size_t>(dim)]);
       extents.push_back(shape[static_cast<size_t>(dim)]);
     }
-    place = unflatten(open_list(emitter, flatten(named_by, extents), element_count(common)), common);
-    out.scopes = 1;
+    place =
+        unflatten(open_list(emitter, flatten(named_by, extents), element_count(common), parts, out), common);
   } else {
     for (int64_t size : common) place.push_back(emitter.open_loop("k", 0, size, 1, size));
     Expression condition;
@@ -83,11 +99,11 @@ Source source_of_put(Emitter& emitter, const Node& node, const Indices& at) {
     if (neighbours && d == dims.front()) from.insert(from.end(), place.begin(), place.end());
     if (std::ranges::find(dims, d) == dims.end()) from.push_back(at[static_cast<size_t>(d)]);
   }
-  out.value = emitter.value(node.operands[1], emitter.broadcast_to(node.operands[1], from));
+  out.from = emitter.broadcast_to(node.operands[1], from);
   return out;
 }
 
-Source source_of_scatter(Emitter& emitter, const Node& node, const Indices& at) {
+Source source_of_scatter(Emitter& emitter, const Node& node, const Indices& at, int64_t parts) {
   const Graph& graph = emitter.graph();
   const Shape &shape = graph.type(node.operands[0]).shape, &indexed = graph.type(node.operands[1]).shape;
   if (element_count(indexed) == 0) return {};
@@ -100,9 +116,9 @@ Source source_of_scatter(Emitter& emitter, const Node& node, const Indices& at) 
   if (!inside.empty()) emitter.guard(inside), ++out.scopes;
   if (emitter.grouped_sources) {
     const SourceLists lists = *source_lists(graph, node);
-    const Index number = open_list(emitter, lists.by_row ? at[dim] : flatten(at, shape), lists.sources);
+    const Index number =
+        open_list(emitter, lists.by_row ? at[dim] : flatten(at, shape), lists.sources, parts, out);
     from[dim] = lists.by_row ? number : unflatten(number, indexed)[dim];
-    ++out.scopes;
   } else {
     if (!shape.empty()) {
       from[dim] = emitter.open_loop("k", 0, indexed[dim], 1, indexed[dim]);
@@ -113,7 +129,7 @@ Source source_of_scatter(Emitter& emitter, const Node& node, const Indices& at) 
                                 : call("stitch::checked_index", {found, shape[dim]}) == Expression(at[dim]));
     ++out.scopes;
   }
-  out.value = emitter.value(node.operands[2], from);
+  out.from = from;
   return out;
 }
 
@@ -197,34 +213,142 @@ Expression target_of_source(Emitter& emitter, const Node& node, const Index& sou
   return select(inside, static_cast_to(int_type, row), -1);
 }
 
+namespace {
+
+// An element of the result, or all lanes of a vector at once where they are elements of one row: its list is
+// walked once, a whole vector of each source at a time.
+class Scattered {
+ public:
+  Scattered(Emitter& emitter, ValueId id, const Node& node, const Indices& at)
+      : emitter_(emitter),
+        node_(node),
+        at_(at),
+        put_(node.op == Op::index_put),
+        dtype_(emitter.graph().type(id).dtype),
+        type_(emitter.type_of(id)),
+        reduce_(put_ ? (node.attributes.flag("accumulate") ? "sum" : "none")
+                     : node.attributes.text("reduce")),
+        include_self_(put_ || reduce_ == "none" || node.attributes.flag("include_self")),
+        lanes_(emitter.vector().width),
+        shared_(emitter.in_lanes() && emitter.grouped_sources && lanes_share_list()),
+        parts_(parts()),
+        name_(emitter.name_of(id)),
+        so_far_(shared_ ? element(name_, named(emitter.vector().variable)) : named(name_)) {}
+
+  Expression result() {
+    {
+      std::optional<Emitter::BeforeLanes> before;
+      if (shared_) before.emplace(emitter_);
+      start();
+      const std::string outside = emitter_.names().unique("outside");
+      emitter_.add(define_variable(bool_type, outside, number(0, DType::boolean)));
+      if (emitter_.grouped_sources) emitter_.late_checks = {outside, emitter_.scopes().depth(), false};
+      Source source = put_ ? source_of_put(emitter_, node_, at_, parts_)
+                           : source_of_scatter(emitter_, node_, at_, parts_);
+      if (!source.from.empty() || source.scopes > 0) take(source);
+      for (; source.scopes > 0; --source.scopes) emitter_.close();
+      if (std::exchange(emitter_.late_checks, {}).used)
+        emitter_.add(only_if(named(outside), evaluate(call("__trap", {}))));
+    }
+    if (parts_ > 1) join_parts();
+    if (reduce_ == "mean") emitter_.add(only_if(count_ > 0, assign(so_far_, mean())));
+    return so_far_;
+  }
+
+ private:
+  bool lanes_share_list() const {
+    const Graph& graph = emitter_.graph();
+    const std::string& lane = emitter_.vector().variable;
+    if (put_)
+      return std::ranges::none_of(node_.attributes.integers("dims"),
+                                  [&](int64_t dim) { return at_[static_cast<size_t>(dim)].appears(lane); });
+    const Shape &shape = graph.type(node_.operands[0]).shape, &indexed = graph.type(node_.operands[1]).shape;
+    const size_t dim = scattered_dim(graph, node_);
+    for (size_t i = 0; i < shape.size(); ++i)
+      if ((i == dim || indexed[i] < shape[i]) && at_[i].appears(lane)) return false;
+    return source_lists(graph, node_)->by_row;
+  }
+
+  // Threads that wait for each other stand in no guard or loop, which some of them may not enter. Elsewhere
+  // each goes through the whole list.
+  int64_t parts() const {
+    const bool adds = is_floating(dtype_) && (reduce_ == "sum" || reduce_ == "mean");
+    const bool outermost =
+        emitter_.scopes().depth() == 1 || (emitter_.in_lanes() && emitter_.scopes().depth() == 2);
+    return adds && outermost && emitter_.grouped_sources ? emitter_.list_parts : 1;
+  }
+
+  // Each has summed up its own sources alone.
+  void join_parts() {
+    const std::string sum = format("stitch::sum_parts<{}>", parts_);
+    if (!count_.empty()) {
+      std::optional<Emitter::BeforeLanes> before;
+      if (shared_) before.emplace(emitter_);
+      emitter_.add(assign(count_, collective(sum, {count_})));
+    }
+    const Expression self = emitter_.value(node_.operands[0], at_);
+    emitter_.add(assign(so_far_, collective(sum, {so_far_})));
+    emitter_.add(include_self_ ? assign(so_far_, self, Operator::add)
+                               : assign(so_far_, select(count_ == 0, self, so_far_)));
+  }
+
+  void start() {
+    if (parts_ > 1) {
+      const Expression none = number(0, dtype_);
+      emitter_.add(define_variable(type_, name_, shared_ ? Expression() : none,
+                                   shared_ ? std::vector<int64_t>{lanes_} : std::vector<int64_t>{}));
+      if (shared_)
+        emitter_.add({For{int_type, "v", 0, lanes_, 1, For::whole, {assign(so_far_, none)}, false}});
+    } else if (shared_) {
+      emitter_.add(define_variable(type_, name_, {}, {lanes_}));
+      emitter_.open_vector(lanes_, emitter_.vector().together);
+      emitter_.add(assign(so_far_, emitter_.value(node_.operands[0], at_)));
+      emitter_.close_vector();
+    } else {
+      const Expression self = emitter_.value(node_.operands[0], at_);
+      emitter_.add(define_variable(type_, name_, self));
+    }
+    if (include_self_ && reduce_ != "mean") return;
+    count_ = named(emitter_.names().unique("sources"));
+    emitter_.add(define_variable(int_type, count_->name, 0));
+  }
+
+  void take(const Source& source) {
+    if (shared_) emitter_.open_vector(lanes_, emitter_.vector().together);
+    const Expression value = emitter_.value(node_.operands[put_ ? 1 : 2], source.from);
+    Expression joined = combined(reduce_, dtype_, so_far_, value);
+    if (!include_self_ && parts_ == 1) joined = select(count_ == 0, value, joined);
+    emitter_.add(assign(so_far_, source.counted.empty() ? joined : select(source.counted, joined, so_far_)));
+    if (shared_) emitter_.close_vector();
+    if (!count_.empty())
+      emitter_.add(assign(count_, source.counted.empty() ? 1 : select(source.counted, 1, 0), Operator::add));
+  }
+
+  Expression mean() const {
+    const Expression number = include_self_ ? count_ + 1 : count_;
+    if (is_floating(dtype_)) return so_far_ / static_cast_to(type_, number);
+    return static_cast_to(type_, call("stitch::integer_floor_divide", {so_far_, number}));
+  }
+
+  Emitter& emitter_;
+  const Node& node_;
+  const Indices& at_;
+  bool put_;
+  DType dtype_;
+  Type type_;
+  std::string reduce_;
+  bool include_self_;
+  int64_t lanes_;
+  bool shared_;
+  int64_t parts_;
+  std::string name_;
+  Expression so_far_, count_;
+};
+
+}  // namespace
+
 Expression scattered_element(Emitter& emitter, ValueId id, const Node& node, const Indices& at) {
-  const bool put = node.op == Op::index_put;
-  const DType dtype = emitter.graph().type(id).dtype;
-  const Attributes& attributes = node.attributes;
-  const std::string reduce =
-      put ? (attributes.flag("accumulate") ? "sum" : "none") : attributes.text("reduce");
-  const bool include_self = put || reduce == "none" || attributes.flag("include_self");
-  const Type type = emitter.type_of(id);
-  const Expression out = emitter.variable(id, emitter.value(node.operands[0], at));
-  Expression count;
-  if (!include_self || reduce == "mean") {
-    count = named(emitter.names().unique("sources"));
-    emitter.add(define_variable(int_type, count->name, 0));
-  }
-  Source source = put ? source_of_put(emitter, node, at) : source_of_scatter(emitter, node, at);
-  if (source.value.empty()) return out;
-  Expression joined = combined(reduce, dtype, out, source.value);
-  emitter.add(assign(out, include_self ? joined : select(count == 0, source.value, joined)));
-  if (!count.empty()) emitter.add(assign(count, 1, Operator::add));
-  for (; source.scopes > 0; --source.scopes) emitter.close();
-  if (reduce == "mean") {
-    Expression number = include_self ? count + 1 : count;
-    Expression mean = is_floating(dtype)
-                          ? out / static_cast_to(type, number)
-                          : static_cast_to(type, call("stitch::integer_floor_divide", {out, number}));
-    emitter.add(only_if(count > 0, assign(out, mean)));
-  }
-  return out;
+  return Scattered(emitter, id, node, at).result();
 }
 
 }  // namespace stitch::code::loops

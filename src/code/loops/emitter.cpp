@@ -9,56 +9,15 @@
 namespace stitch::code::loops {
 
 const std::set<std::string_view>& own_names() {
-  static const std::set<std::string_view> words = {"aligned",
-                                                   "all",
-                                                   "before",
-                                                   "block",
-                                                   "c",
-                                                   "carry",
-                                                   "chunk",
-                                                   "columns",
-                                                   "e",
-                                                   "element",
-                                                   "first",
-                                                   "found",
-                                                   "held",
-                                                   "here",
-                                                   "i",
-                                                   "inside",
-                                                   "item",
-                                                   "items",
-                                                   "k",
-                                                   "kz",
-                                                   "lane",
-                                                   "list_counts",
-                                                   "list_order",
-                                                   "list_placed",
-                                                   "list_starts",
-                                                   "list_targets",
-                                                   "mine",
-                                                   "part",
-                                                   "part_begin",
-                                                   "part_end",
-                                                   "r",
-                                                   "row",
-                                                   "run",
-                                                   "stream",
-                                                   "tickets",
-                                                   "tile",
-                                                   "total",
-                                                   "transposed",
-                                                   "v",
-                                                   "index",
-                                                   "wanted_index",
-                                                   "within",
-                                                   "workspace",
-                                                   "matrix",
-                                                   "a_all",
-                                                   "b_all",
-                                                   "q_all",
-                                                   "v_all",
-                                                   "pivots_all",
-                                                   "rows_all"};
+  static const std::set<std::string_view> words = {
+      "aligned",    "all",         "before",     "block",       "c",           "carry",        "chunk",
+      "columns",    "e",           "element",    "first",       "found",       "held",         "here",
+      "i",          "inside",      "item",       "items",       "k",           "kz",           "lane",
+      "lists",      "list_counts", "list_order", "list_placed", "list_starts", "list_targets", "mine",
+      "part",       "part_begin",  "part_end",   "r",           "row",         "run",          "stream",
+      "tickets",    "tile",        "total",      "transposed",  "v",           "index",        "wanted_index",
+      "within",     "workspace",   "matrix",     "a_all",       "b_all",       "q_all",        "v_all",
+      "pivots_all", "rows_all",    "list_part",  "thread"};
   return words;
 }
 
@@ -275,6 +234,14 @@ Indices Emitter::broadcast_to(ValueId operand, const Indices& at) const {
   for (size_t d = 0; d < shape.size(); ++d)
     if (shape[d] != 1) out[d] = at[at.size() - shape.size() + d];
   return out;
+}
+
+Expression Emitter::checked(const Expression& found, int64_t size, bool from_end) {
+  if (late_checks.variable.empty() || scopes_.depth() <= late_checks.depth)
+    return call(from_end ? "stitch::index_from_start" : "stitch::checked_index", {found, size});
+  late_checks.used = true;
+  return call(from_end ? "stitch::index_from_start_or_note" : "stitch::index_or_note",
+              {found, size, named(late_checks.variable)});
 }
 
 int64_t Emitter::work(ValueId id) {

@@ -9,6 +9,7 @@
 #include "code/expression/print.h"
 #include "code/lines.h"
 #include "code/loops/headers.h"
+#include "plan/constants.h"
 #include "program/fold.h"
 
 namespace stitch::code::loops {
@@ -78,12 +79,14 @@ std::string pointer_of(const RegionRequest& request, const Place* place, bool re
                 restricted && !may_alias(request, place) ? " __restrict__" : "", place->pointer);
 }
 
-std::string kernel_text(const RegionRequest& request, const Kernel& kernel, const Workspace& workspace) {
+std::string kernel_text(const RegionRequest& request, const Kernel& kernel, const Workspace& workspace,
+                        const Preparation* preparation = nullptr) {
   std::vector<Parameter> parameters;
   for (const Place* place : in_order(request, kernel.used))
     parameters.push_back({pointer_of(request, place, true), shape_comment(place->shape)});
   for (const std::string& name : kernel.scratch) {
-    const Scratch& scratch = workspace.find(name);
+    const bool prepared = preparation && preparation->memory.has(name);
+    const Scratch& scratch = prepared ? preparation->memory.find(name) : workspace.find(name);
     bool written = kernel.written.contains(name);
     parameters.push_back({format("{} __restrict__ {}", pointer_to(scratch.type, !written).name, name),
                           format("({})", scratch.elements)});
@@ -126,18 +129,26 @@ Expression launch(const RegionRequest& request, const Kernel& kernel) {
   return call(kernel.team > 1 ? "stitch::launch_team" : "stitch::launch", arguments);
 }
 
-// The body of enqueue_NAME.
-Block launches(const RegionRequest& request, const std::vector<Kernel>& kernels, const Workspace& workspace) {
+// Pointers to those pieces of a memory that statements name.
+Block pieces(const Workspace& memory, const std::string& pointer, const Block& statements) {
+  Block out;
+  const std::set<std::string> used = names_read(statements);
+  for (const Scratch& each : memory.all())
+    if (used.contains(each.name))
+      out.push_back(define_variable({"auto*"}, each.name,
+                                    call(format("reinterpret_cast<{}*>", each.type.name),
+                                         {call("static_cast<char*>", {named(pointer)}) + each.offset})));
+  return out;
+}
+
+// What enqueue_NAME does, given pointers to all memory.
+Block launches(const RegionRequest& request, const std::vector<Kernel>& kernels) {
   if (kernels.empty())
     return {evaluate(call("static_cast<void>", {named("stream")})), {Return{named("STITCH_OK")}}};
   Block out;
   auto checked = [&](const Expression& status) {
     out.push_back(evaluate(call("STITCH_OK_OR_RETURN", {status})));
   };
-  for (const Scratch& each : workspace.all())
-    out.push_back(define_variable({"auto*"}, each.name,
-                                  call(format("reinterpret_cast<{}*>", each.type.name),
-                                       {call("static_cast<char*>", {named("workspace")}) + each.offset})));
   const Kernel* last_aligned = nullptr;  // what `aligned` was found out for
   for (size_t i = 0; i < kernels.size(); ++i) {
     const Kernel& kernel = kernels[i];
@@ -148,22 +159,34 @@ Block launches(const RegionRequest& request, const std::vector<Kernel>& kernels,
       last_aligned = &kernel;
     }
     if (!kernel.before.empty()) out.push_back(evaluate(kernel.before));
-    const bool last = i + 1 == kernels.size() && kernel.then.empty();
-    if (last)
-      out.push_back({Return{launch(request, kernel)}});
-    else
-      checked(launch(request, kernel));
-    if (!kernel.then.empty()) checked(kernel.then);
+    const bool last = i + 1 == kernels.size();
+    auto call = [&](const Expression& status, bool returns) {
+      if (returns)
+        out.push_back({Return{status}});
+      else
+        checked(status);
+    };
+    call(launch(request, kernel), last && kernel.then.empty());
+    if (!kernel.then.empty()) call(kernel.then, last);
   }
   return out;
 }
 
-std::string includes_of(const RegionRequest& request, const std::vector<Kernel>& kernels,
-                        const Block& launching) {
-  std::set<std::string> headers = headers_of(launching);
-  headers.insert("stitch/runtime/errors.h");
-  if (!kernels.empty()) headers.insert("stitch/kernels/loops_math.h");  // expf, INFINITY
-  for (const Kernel& kernel : kernels) headers.merge(headers_of(kernel.body));
+// The kernels of a function, and then itself.
+struct Function {
+  std::string name;
+  std::vector<Parameter> parameters;
+  const std::vector<Kernel>& kernels;
+  Block body;
+};
+
+std::string includes_of(const RegionRequest& request, const std::vector<Function>& functions) {
+  std::set<std::string> headers = {"stitch/runtime/errors.h"};
+  for (const Function& function : functions) {
+    headers.merge(headers_of(function.body));
+    if (!function.kernels.empty()) headers.insert("stitch/kernels/loops_math.h");  // expf, INFINITY
+    for (const Kernel& kernel : function.kernels) headers.merge(headers_of(kernel.body));
+  }
   for (const auto* places : {&request.reads, &request.weights, &request.writes})
     for (const Place& place : *places)
       if (place.dtype == DType::f16 || place.dtype == DType::bf16)
@@ -231,6 +254,10 @@ void Workspace::add(Type type, std::string name, int64_t elements) {
   bytes_ += divided_up(bytes, 256) * 256;
 }
 
+bool Workspace::has(std::string_view name) const {
+  return std::ranges::find(all_, name, &Scratch::name) != all_.end();
+}
+
 const Scratch& Workspace::find(std::string_view name) const {
   auto found = std::ranges::find(all_, name, &Scratch::name);
   require(found != all_.end(), "a piece of the workspace that nobody asked for");
@@ -274,8 +301,46 @@ std::string traffic_text(const RegionRequest& request) {
   return bytes_text(bytes);
 }
 
+namespace {
+
+// A function of the region's that fills memory before it runs, and whoever calls it.
+Function preparing(const RegionRequest& request, const Preparation& preparation, RegionCode& code) {
+  const std::string name = format("prepare_{}_{}", request.name, preparation.name);
+  Function out{name, {}, preparation.kernels, launches(request, preparation.kernels)};
+  const Block cut = pieces(preparation.memory, preparation.name, out.body);
+  out.body.insert(out.body.begin(), cut.begin(), cut.end());
+  PackCall make{name, {}};
+  bool constant = true;
+  std::set<const Place*> used;
+  std::string what;
+  for (const Kernel& kernel : preparation.kernels) {
+    used.insert(kernel.used.begin(), kernel.used.end());
+    Kernel unnamed = kernel;
+    unnamed.name = preparation.name;
+    what += kernel_text(request, unnamed, preparation.memory);
+    what += text_of(Block{evaluate(kernel.then)}, 0);
+  }
+  for (const Place* place : in_order(request, used)) {
+    out.parameters.push_back({pointer_of(request, place, false), shape_comment(place->shape)});
+    make.arguments.push_back(place->pointer);
+    constant = constant && plan::is_constant(request.graph, place->value);
+  }
+  const std::string memory = format("{}_{}", request.name, preparation.name);
+  make.arguments.push_back(memory);
+  code.arguments.push_back(memory);
+  out.parameters.push_back({"void* " + preparation.name, format("{} bytes", preparation.memory.bytes())});
+  out.parameters.push_back({"cudaStream_t stream", {}});
+  if (constant)
+    code.packed.push_back({memory, "char", 1, preparation.memory.bytes(), std::move(make)});
+  else
+    code.prepared.push_back({memory, preparation.memory.bytes(), std::move(what), std::move(make)});
+  return out;
+}
+
+}  // namespace
+
 RegionCode assemble(const RegionRequest& request, const std::string& idea, const std::vector<Kernel>& kernels,
-                    const Workspace& workspace) {
+                    const Workspace& workspace, const Preparation* preparation) {
   RegionCode code;
   std::set<const Place*> used;
   for (const Kernel& kernel : kernels) {
@@ -286,35 +351,51 @@ RegionCode assemble(const RegionRequest& request, const std::string& idea, const
     }
   }
   code.kernels = static_cast<int>(kernels.size());
-  std::vector<Parameter> parameters;
+  Function own{"enqueue_" + request.name, {}, kernels, launches(request, kernels)};
+  const Block body = own.body;
   for (const Place* place : in_order(request, used)) {
-    parameters.push_back({pointer_of(request, place, false), shape_comment(place->shape)});
+    own.parameters.push_back({pointer_of(request, place, false), shape_comment(place->shape)});
     code.arguments.push_back(place->pointer);
   }
   for (const Kernel& kernel : kernels)
     if (const FreeThreads& free = kernel.free_threads; free.in_all > 0) {
       code.arguments.push_back(
           add_setting(code, request.region, kernel.name, "threads", "int", free.values, kernel.threads));
-      parameters.push_back({"int " + code.arguments.back(), "a block"});
+      own.parameters.push_back({"int " + code.arguments.back(), "a block"});
     }
+  std::vector<Function> functions;
+  if (preparation) {
+    functions.push_back(preparing(request, *preparation, code));
+    own.parameters.push_back({"void* " + preparation->name, format("{} bytes", preparation->memory.bytes())});
+    own.body = pieces(preparation->memory, preparation->name, body);
+    own.body.insert(own.body.end(), body.begin(), body.end());
+  }
   code.workspace_bytes = workspace.bytes();
   if (workspace.bytes() > 0) {
-    parameters.push_back({"void* workspace", format("{} bytes", workspace.bytes())});
+    own.parameters.push_back({"void* workspace", format("{} bytes", workspace.bytes())});
     code.arguments.push_back("workspace");
+    const Block cut = pieces(workspace, "workspace", body);
+    own.body.insert(own.body.begin(), cut.begin(), cut.end());
   }
-  parameters.push_back({"cudaStream_t stream", {}});
-  const std::string function = "enqueue_" + request.name;
-  code.declaration = function_head("StitchStatus", function, parameters, ");");
+  own.parameters.push_back({"cudaStream_t stream", {}});
+  functions.push_back(std::move(own));
 
-  const Block launching = launches(request, kernels, workspace);
-  code.includes = includes_of(request, kernels, launching);
+  code.includes = includes_of(request, functions);
   code.source = comment(idea);
-  if (!kernels.empty()) {
-    code.source += "namespace {\n\n";
-    for (const Kernel& kernel : kernels) code.source += kernel_text(request, kernel, workspace) + "\n";
-    code.source += "}  // namespace\n\n";
+  for (size_t i = 0; i < functions.size(); ++i) {
+    const Function& function = functions[i];
+    const Workspace& memory = i + 1 < functions.size() ? preparation->memory : workspace;
+    if (!function.kernels.empty()) {
+      code.source += "namespace {\n\n";
+      for (const Kernel& kernel : function.kernels)
+        code.source += kernel_text(request, kernel, memory, preparation) + "\n";
+      code.source += "}  // namespace\n\n";
+    }
+    code.source += function_head("StitchStatus", function.name, function.parameters, ") {") +
+                   text_of(function.body, 2) + "}\n";
+    if (i + 1 < functions.size()) code.source += "\n";
+    code.declaration += function_head("StitchStatus", function.name, function.parameters, ");");
   }
-  code.source += function_head("StitchStatus", function, parameters, ") {") + text_of(launching, 2) + "}\n";
   return code;
 }
 

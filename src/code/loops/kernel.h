@@ -49,6 +49,7 @@ Kernel kernel_of(Emitter& emitter, std::string name, int threads, std::vector<in
 class Workspace {
  public:
   void add(Type type, std::string name, int64_t elements);
+  bool has(std::string_view name) const;
   const Scratch& find(std::string_view name) const;
   int64_t bytes() const { return bytes_; }
   const std::vector<Scratch>& all() const { return all_; }
@@ -58,9 +59,17 @@ class Workspace {
   int64_t bytes_ = 0;
 };
 
+// Memory that a function of its own fills before the region runs: see Prepared. Of weights alone, it is
+// packed when the program is created.
+struct Preparation {
+  std::string name;  // of the pointer, in the region's functions
+  Workspace memory;
+  std::vector<Kernel> kernels;
+};
+
 // `idea`: what the file does, as its first comment.
 RegionCode assemble(const RegionRequest& request, const std::string& idea, const std::vector<Kernel>& kernels,
-                    const Workspace& workspace);
+                    const Workspace& workspace, const Preparation* preparation = nullptr);
 
 // "add, relu, mul": the ops of a region, in order.
 std::string ops_text(const RegionRequest& request);

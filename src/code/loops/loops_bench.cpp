@@ -135,6 +135,11 @@ int write() {
     }
     for (const Setting& setting : code->settings)
       memory += format("    const int {} = {};\n", setting.variable, setting.value);
+    for (const Prepared& prepared : code->prepared) {
+      memory += format("    void* {} = fresh({});\n    {}({}, nullptr);\n", prepared.name, prepared.bytes,
+                       prepared.make.function, join(prepared.make.arguments, ", "));
+      freed += format(" cudaFree({});", prepared.name);
+    }
     for (const std::string& argument : code->arguments) arguments += argument + ", ";
     calls += format(
         "  {{\n{}    report(\"{}\", {:.0f}.0, {}, [&] {{ return enqueue_{}({}nullptr); }});\n   {}\n  }}\n",

@@ -42,6 +42,18 @@ Kernel targets_kernel(const RegionRequest& request, const Node& node, const Sour
   return kernel;
 }
 
+// So few threads for so many sources that several go through each list.
+int64_t list_parts(const RegionRequest& request, const Node& node, const SourceLists& lists) {
+  constexpr int64_t usual_width = 4, shortest_part = 8, most = 32, threads_of_multiprocessor = 2048;
+  const int64_t vectors = request.graph.type(node.results[0]).elements() / usual_width,
+                average = lists.sources / lists.rows;
+  int64_t parts = 1;
+  while (parts < most && average / (2 * parts) >= shortest_part &&
+         vectors * 2 * parts <= request.context.gpu.sms * threads_of_multiprocessor)
+    parts *= 2;
+  return parts;
+}
+
 }  // namespace
 
 Result<RegionCode> write_scatter(const RegionRequest& request) {
@@ -56,27 +68,27 @@ Result<RegionCode> write_scatter(const RegionRequest& request) {
     auto emitter = std::make_unique<LoopEmitter>(request);
     if (lists) {
       emitter->grouped_sources = true;
+      emitter->wanted_list_parts = list_parts(request, *node, *lists);
       emitter->scratch = {"list_starts", "list_counts", "list_order"};
     }
     return emitter;
   };
-  Workspace workspace;
-  std::vector<Kernel> kernels;
+  Preparation preparation{.name = "lists"};
   if (lists) {
-    workspace.add(int_type, "list_targets", lists->sources);
-    workspace.add(int_type, "list_placed", lists->sources);
-    workspace.add(int_type, "list_counts", lists->rows + 1);
-    workspace.add(int_type, "list_starts", lists->rows);
-    workspace.add(int_type, "list_order", lists->sources);
-    kernels.push_back(targets_kernel(request, *node, *lists));
+    Workspace& memory = preparation.memory;
+    memory.add(int_type, "list_targets", lists->sources);
+    memory.add(int_type, "list_placed", lists->sources);
+    memory.add(int_type, "list_counts", lists->rows + 1);
+    memory.add(int_type, "list_starts", lists->rows);
+    memory.add(int_type, "list_order", lists->sources);
+    preparation.kernels.push_back(targets_kernel(request, *node, *lists));
   }
-  for (Kernel& kernel : loop_kernels(request, make)) kernels.push_back(std::move(kernel));
   std::string idea = format(
       "{}: each result element {}, in their order: {}equal inputs give equal outputs. {} moved.",
       ops_text(request),
       lists ? "goes through the list of sources that name its row" : "looks for the sources that name it",
       lists ? "" : "no atomics, and ", traffic_text(request));
-  return assemble(request, idea, kernels, workspace);
+  return assemble(request, idea, loop_kernels(request, make), {}, lists ? &preparation : nullptr);
 }
 
 }  // namespace stitch::code::loops

@@ -16,13 +16,28 @@ namespace {
 
 constexpr std::array attention_ops = {Op::attention};
 constexpr int64_t widest_half = 256, most_packed_queries = 8;
+constexpr int64_t most_kept_keys = 64;  // of a tile with a bool mask: a bit each of a word
+
+int64_t divided_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
+
+bool keeps(const Attention& a) { return a.mask && a.mask->place->dtype == DType::boolean; }
 
 struct HalfTiles {
   int64_t warps, row_tiles, key_tile, group, splits;
   int64_t rows() const { return 16 * warps * row_tiles; }
+  shared_memory::HalfTiles shared(const Attention& a) const {
+    const bool mask_queries = keeps(a) && (group > 1 || a.mask->at.appears("query"));
+    return {a.width,
+            a.value_width,
+            row_tiles,
+            rows(),
+            key_tile,
+            divided_up(divided_up(a.keys, key_tile), splits),
+            !keeps(a)      ? 0
+            : mask_queries ? rows()
+                           : 1};
+  }
 };
-
-int64_t divided_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
 
 // As many neighbouring heads of q as read the same k and v, whether the node or a view says so.
 int64_t heads_that_share(const RegionRequest& request, const Attention& a) {
@@ -60,10 +75,9 @@ HalfTiles half_tiles(const Attention& a, const RegionRequest& request) {
   out.warps = request.region.choice("warps", out.warps);
   out.row_tiles = request.region.choice("row_tiles", out.row_tiles);
   out.key_tile = request.region.choice("key_tile", out.key_tile);
+  if (keeps(a)) out.key_tile = std::min(out.key_tile, most_kept_keys);
   auto fits = [&] {
-    return shared_memory::half_attention(a.width, a.value_width, out.rows(), out.key_tile) +
-               shared_memory::declared <=
-           request.context.gpu.shared_per_block;
+    return out.shared(a).bytes() + shared_memory::declared <= request.context.gpu.shared_per_block;
   };
   if (!fits()) out.row_tiles = 1;
   while (!fits() && out.key_tile > 16) out.key_tile = std::max<int64_t>(out.key_tile / 32 * 16, 16);
@@ -76,6 +90,11 @@ HalfTiles half_tiles(const Attention& a, const RegionRequest& request) {
   splits = std::min(request.region.choice("splits", splits), tiles);
   out.splits = divided_up(tiles, divided_up(tiles, splits));
   return out;
+}
+
+// From one to the next along `variable`; 0 if that isn't the same everywhere.
+int64_t step_along(const Index& index, const char* variable) {
+  return index.appears_only_linearly(variable) ? index.factor_of(variable) : 0;
 }
 
 // Every `count` neighbours along `variable` lie side by side, the first at a multiple of `count`.
@@ -94,7 +113,7 @@ class AttentionHalf final : public ProductTechnique {
   std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
     return {{"warps", "warps of a block, 16 queries each", {1, 2, 4, 8}},
             {"row_tiles", "times 16 queries that a warp takes", {1, 2}},
-            {"key_tile", "keys in shared memory at a time", {16, 32, 64}},
+            {"key_tile", "keys in shared memory at a time", {16, 32, 64, 128}},
             {"splits", "blocks that share the keys of a head", {1, 2, 4, 8, 16, 32, 64}}};
   }
   plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
@@ -122,8 +141,14 @@ Result<void> AttentionHalf::accepts_region(const plan::Context& context, const p
   for (ValueId operand : node.operands)
     if (operand != ValueId::none && graph.type(operand).elements() == 0)
       return not_for(region, "attends to something");
-  const int64_t least = shared_memory::half_attention(graph.type(node.operands[0]).shape.back(),
-                                                      graph.type(node.operands[2]).shape.back(), 16, 16);
+  const int64_t least = shared_memory::HalfTiles{graph.type(node.operands[0]).shape.back(),
+                                                 graph.type(node.operands[2]).shape.back(),
+                                                 1,
+                                                 16,
+                                                 16,
+                                                 2,
+                                                 16}
+                            .bytes();
   if (least + shared_memory::declared > context.gpu.shared_per_block)
     return not_for(region,
                    format("needs {} bytes of shared memory, and a block of {} has {}",
@@ -141,12 +166,16 @@ Result<RegionCode> AttentionHalf::write_region(const RegionRequest& request) con
                     lies_in_runs(a.v.at, "i", a.value_width, 8);
   const HalfTiles tiles = half_tiles(a, request);
   const bool out_pairs = lies_in_runs(a.out, "i", a.value_width, 2);
-  const bool mask_runs =
-      a.mask && a.mask->place->dtype == DType::boolean && lies_in_runs(a.mask->at, "key", a.keys, 16);
+  int64_t mask_run = 1;
+  for (int64_t run : {16, 4})
+    if (mask_run == 1 && keeps(a) && lies_in_runs(a.mask->at, "key", a.keys, run)) mask_run = run;
   const std::string more = format(
       "  static constexpr int warps = {}, row_tiles = {}, key_tile = {}, group = {}, splits = {};\n"
-      "  static constexpr bool runs = {}, out_pairs = {}, mask_runs = {};\n",
-      tiles.warps, tiles.row_tiles, tiles.key_tile, tiles.group, tiles.splits, runs, out_pairs, mask_runs);
+      "  static constexpr Index k_step = {}, v_step = {};\n"
+      "  static constexpr bool runs = {}, out_pairs = {}, mask_queries = {};\n"
+      "  static constexpr int mask_run = {};\n",
+      tiles.warps, tiles.row_tiles, tiles.key_tile, tiles.group, tiles.splits, step_along(a.k.at, "key"),
+      step_along(a.v.at, "key"), runs, out_pairs, a.mask && a.mask->at.appears("query"), mask_run);
   const int64_t partial = tiles.splits > 1 ? tiles.splits * a.heads * a.queries * (a.value_width + 2) : 0;
   std::string idea = format("Online softmax over tiles of {} keys on tensor cores.", tiles.key_tile);
   if (tiles.group > 1) idea += format(" A block has {} heads of q that share k and v.", tiles.group);

@@ -431,6 +431,9 @@ class ConvCudnn : public ProductTechnique {
     return {tf32 ? gpu.tf32_convolutions : 0.6 * gpu.fp32, plan::streaming_share, kernels};
   }
 
+  // `arranged`: the region copies the image first, and fills up its channels as it does.
+  double padded_bytes(const plan::Context& context, const plan::Region& region, bool arranged) const;
+
  protected:
   static bool multiplies_halves(const Graph& graph, const Node& node, const plan::Offer& offer) {
     return offer.rounds_to_half() || graph.type(node.results[0]).dtype != DType::f32;
@@ -566,6 +569,28 @@ std::vector<plan::Offer> ConvCudnn::offers(const plan::Context& context, const p
   return out;
 }
 
+// Tensor cores take channels by 16 bytes. What has others, cuDNN pads in kernels of its own, image, filter
+// and result, and cuts again: ten kernels and 31 us for 16 x 58 x 28² to 58 filters of one pixel on an H200,
+// of which the convolution is 7. In bytes, by which layouts are chosen.
+double ConvCudnn::padded_bytes(const plan::Context& context, const plan::Region& region,
+                               bool arranged) const {
+  const Graph& graph = context.graph;
+  const Convolution c = geometry_of(graph, *plan::convolution_in(graph, region));
+  const bool halves = multiplies_halves(graph, *plan::convolution_in(graph, region), region.offer);
+  const bool cores = halves || (context.numerics != Numerics::strict && !is_exact(region.offer) &&
+                                region.offer.order == plan::Order::channels_last);
+  const int64_t at_once = halves ? 8 : 4;
+  if (!cores || c.depthwise() ||
+      ((arranged || c.channels_in % at_once == 0) && c.channels_out % at_once == 0))
+    return 0;
+  constexpr double kernels = 9;
+  const Node& node = *plan::convolution_in(graph, region);
+  const auto elements =
+      static_cast<double>(graph.type(node.operands[0]).elements() + graph.type(node.results[0]).elements());
+  return 2 * (halves ? 2 : 4) * elements +
+         kernels * context.gpu.kernel_overhead * plan::streaming_share * context.gpu.bandwidth;
+}
+
 // Other orders and types, and a pass over the result for what the library's epilogue can't do.
 double ConvCudnn::rearranged_bytes(const plan::Context& context, const plan::Plan& plan,
                                    const plan::Region& region) const {
@@ -580,7 +605,7 @@ double ConvCudnn::rearranged_bytes(const plan::Context& context, const plan::Pla
   if (region.offer.order == plan::Order::row_major) {
     // Its tensor cores take channels last: it transposes NCHW images, and transposes the result back.
     const double transposed = context.numerics != Numerics::strict ? 2 * bytes * (in + out) : 0;
-    return transposed + (finished ? 2 * bytes * out : 0);
+    return transposed + (finished ? 2 * bytes * out : 0) + padded_bytes(context, region, false);
   }
   auto ready = [&](ValueId id) {
     return plan.storage[index_of(id)].dtype == type && plan::is_channels_last(graph, plan, id);
@@ -588,7 +613,8 @@ double ConvCudnn::rearranged_bytes(const plan::Context& context, const plan::Pla
   const bool x_ready =
       std::ranges::find(region.reads, node.operands[0]) != region.reads.end() && ready(node.operands[0]);
   const bool out_ready = ready(region.writes[0]);
-  return (x_ready ? 0 : 2 * bytes * in) + (!out_ready || finished ? 2 * bytes * out : 0);
+  return (x_ready ? 0 : 2 * bytes * in) + (!out_ready || finished ? 2 * bytes * out : 0) +
+         padded_bytes(context, region, !x_ready);
 }
 
 // cuDNN writes fp16, and a pass behind it finishes, or makes FP32 of it.

@@ -58,6 +58,9 @@ std::string create_region(const ProgramParts& parts, const KeptMemory& memory, s
   std::string out;
   if (parts.workspace_at[r] >= 0)
     out += place(workspace_name(parts, r), parts.workspace_at[r], region.workspace_bytes);
+  for (const Prepared& prepared : region.prepared)
+    if (!prepared.made_earlier)
+      out += place(prepared.name, parts.prepared_at.at(prepared.name), prepared.bytes);
   for (const Packed& packed : region.packed) {
     out += place(packed.name, memory.offsets.at(packed.name), packed.elements);
     if (packed.fill)
@@ -86,10 +89,13 @@ std::string create_section(const ProgramParts& parts, const KeptMemory& memory) 
   // In the order of the plan: what is made of weights alone may be packed by the next region.
   for (size_t r = 0; r < parts.regions.size(); ++r) {
     out += create_region(parts, memory, r);
-    if (parts.constant[r])
+    if (parts.constant[r]) {
+      auto as_it_is = [](const std::string& name) { return name; };
+      for (const std::string& call : preparing_calls(parts, r, as_it_is, "nullptr", false))
+        out += format("    STITCH_OK_OR_RETURN({});  // the same in every run\n", call);
       out += format("    STITCH_OK_OR_RETURN({});  // the same in every run\n",
-                    region_call(
-                        parts, r, [](const std::string& name) { return name; }, "nullptr"));
+                    region_call(parts, r, as_it_is, "nullptr"));
+    }
   }
   for (const Handle& handle : handles(parts))
     if (handle.type == "stitch::Cudnn" && has_graphs(parts))

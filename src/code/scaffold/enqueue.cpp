@@ -44,10 +44,11 @@ std::string enqueue_regions(const ProgramParts& parts) {
         if (!line.empty()) out += "    // " + line + "\n";
         last_line = std::move(line);
       }
-      out += format("    STITCH_OK_OR_RETURN({});\n",
-                    region_call(
-                        parts, r, [&](const std::string& name) { return at_home(parts, name); },
-                        region.branch == 0 ? "stream" : format("beside[{}]", region.branch)));
+      auto locate = [&](const std::string& name) { return at_home(parts, name); };
+      const std::string stream = region.branch == 0 ? "stream" : format("beside[{}]", region.branch);
+      for (const std::string& call : preparing_calls(parts, r, locate, stream, false))
+        out += format("    STITCH_OK_OR_RETURN({});\n", call);
+      out += format("    STITCH_OK_OR_RETURN({});\n", region_call(parts, r, locate, stream));
     }
     if (next == sections.end() || r + 1 != next->end) continue;
     out += format("    STITCH_OK_OR_RETURN(beside.meet(stream, {}));\n", next->branches);
@@ -64,6 +65,18 @@ std::string region_call(const ProgramParts& parts, size_t region, const Locate& 
   for (const std::string& argument : parts.regions[region].arguments)
     out += locate(argument == "workspace" ? workspace_name(parts, region) : argument) + ", ";
   return out + stream + ")";
+}
+
+std::vector<std::string> preparing_calls(const ProgramParts& parts, size_t region, const Locate& locate,
+                                         const std::string& stream, bool all) {
+  std::vector<std::string> out;
+  for (const Prepared& prepared : parts.regions[region].prepared) {
+    if (prepared.made_earlier && !all) continue;
+    std::string call = prepared.make.function + "(";
+    for (const std::string& argument : prepared.make.arguments) call += locate(argument) + ", ";
+    out.push_back(call + stream + ")");
+  }
+  return out;
 }
 
 std::string enqueue_section(const ProgramParts& parts) {

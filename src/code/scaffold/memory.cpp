@@ -77,6 +77,8 @@ std::string members_section(const ProgramParts& parts, const KeptMemory& memory)
     for (const Member& member : parts.regions[r].members)
       out += format("  {} {};\n", member.type, member.name);
     if (parts.workspace_at[r] >= 0) pointer("char", workspace_name(parts, r));
+    for (const Prepared& prepared : parts.regions[r].prepared)
+      if (!prepared.made_earlier) pointer("char", prepared.name);
   }
   return out;
 }

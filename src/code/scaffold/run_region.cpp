@@ -49,6 +49,8 @@ std::string one_region(const ProgramParts& parts, size_t r) {
   out += format("      constexpr auto gives = {};\n", contracts_of(parts, region.writes));
   out += "      auto enqueue = [&](Tensors reads, Tensors writes, cudaStream_t on) {\n";
   out += "        (void)reads, (void)writes;\n";
+  for (const std::string& call : preparing_calls(parts, r, locate, "on", true))
+    out += format("        STITCH_OK_OR_RETURN({});\n", call);
   out += format("        return {};\n      }};\n", region_call(parts, r, locate, "on"));
   return out +
          "      return stitch::run_region(program, takes, in, n_in, gives, out, n_out, stream, enqueue);\n"

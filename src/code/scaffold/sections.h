@@ -30,6 +30,9 @@ std::string workspace_name(const ProgramParts& parts, size_t region);
 using Locate = std::function<std::string(const std::string& name)>;
 std::string region_call(const ProgramParts& parts, size_t region, const Locate& locate,
                         const std::string& stream);
+// Calls that a region needs before its own: all, or those that no earlier region has made.
+std::vector<std::string> preparing_calls(const ProgramParts& parts, size_t region, const Locate& locate,
+                                         const std::string& stream, bool all);
 
 // stitch::contract("x", STITCH_F32, {2, 3})
 std::string contract(const std::string& label, DType dtype, const Shape& shape,

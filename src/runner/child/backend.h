@@ -26,6 +26,8 @@ class Backend {
   virtual Result<void> upload(Address to, std::span<const std::byte> from) = 0;
   virtual Result<void> download(std::span<std::byte> to, Address from) = 0;
   virtual Result<void> copy(Address to, Address from, int64_t bytes) = 0;
+  // In the runner's stream: after what was given to it before, and done when the device is idle.
+  virtual Result<void> copy_in_order(Address to, Address from, int64_t bytes) = 0;
   // Memory of the device that another process made, mapped here. An Error means only that it can't.
   virtual Result<Address> share(int descriptor, int64_t bytes) = 0;
   virtual void unshare(Address address, int64_t bytes) = 0;

@@ -74,6 +74,10 @@ class CudaBackend final : public Backend {
   Result<void> copy(Address to, Address from, int64_t bytes) override {
     return bytes == 0 ? Result<void>() : checked(driver_.on_device(to, from, static_cast<size_t>(bytes)));
   }
+  Result<void> copy_in_order(Address to, Address from, int64_t bytes) override {
+    if (bytes == 0) return {};
+    return checked(driver_.on_device_in_order(to, from, static_cast<size_t>(bytes), stream_));
+  }
   Result<Address> share(int descriptor, int64_t bytes) override {
     const auto size = static_cast<size_t>(bytes);
     uint64_t memory = 0;

@@ -27,6 +27,7 @@ Result<CudaDriver> CudaDriver::load() {
   find(out.to_device, "cuMemcpyHtoD_v2");
   find(out.to_host, "cuMemcpyDtoH_v2");
   find(out.on_device, "cuMemcpyDtoD_v2");
+  find(out.on_device_in_order, "cuMemcpyDtoDAsync_v2");
   find(out.allocate_on_host, "cuMemHostAlloc");
   find(out.fill_words, "cuMemsetD32_v2");
   find(out.import_memory, "cuMemImportFromShareableHandle");

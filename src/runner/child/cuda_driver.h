@@ -31,6 +31,7 @@ struct CudaDriver {
   Status (*to_device)(uint64_t, const void*, size_t) = nullptr;
   Status (*to_host)(void*, uint64_t, size_t) = nullptr;
   Status (*on_device)(uint64_t, uint64_t, size_t) = nullptr;
+  Status (*on_device_in_order)(uint64_t, uint64_t, size_t, Handle) = nullptr;
   Status (*allocate_on_host)(void**, size_t, unsigned) = nullptr;
   Status (*fill_words)(uint64_t, unsigned, size_t) = nullptr;
   Status (*import_memory)(uint64_t*, void*, int) = nullptr;

@@ -40,6 +40,7 @@ class EmulatedBackend final : public Backend {
     find(out->last_report_, "stitch_emulated_last_report");
     find(out->check_memory_, "stitch_emulated_check_memory");
     find(out->set_order_, "stitch_emulated_set_order");
+    find(out->settle_order_, "stitch_emulated_settle_order");
     find(out->memory_in_use_, "stitch_emulated_memory_in_use");
     find(out->set_poison_, "stitch_emulated_set_poison");
     find(out->log_start_, "stitch_emulated_log_start");
@@ -51,6 +52,7 @@ class EmulatedBackend final : public Backend {
         reinterpret_cast<AsanFunction*>(::dlsym(RTLD_DEFAULT, "__asan_unpoison_memory_region"));
     if (out->set_order_(order.c_str()) != 0)
       return work_error("no_device", format("the emulated GPU knows no order of threads '{}'", order));
+    out->settle_order_();  // whatever a candidate says later
     if (out->stream_create_(&out->stream_) != success || out->event_create_(&out->begin_) != success ||
         out->event_create_(&out->end_) != success)
       return work_error("no_device", "the emulated GPU makes no stream");
@@ -77,6 +79,10 @@ class EmulatedBackend final : public Backend {
   Result<void> copy(Address to, Address from, int64_t bytes) override {
     return checked(memcpy_(std::bit_cast<void*>(to), std::bit_cast<void*>(from), static_cast<size_t>(bytes),
                            copy_default));
+  }
+  // Its copies wait for every stream.
+  Result<void> copy_in_order(Address to, Address from, int64_t bytes) override {
+    return copy(to, from, bytes);
   }
   Result<Address> share(int descriptor, int64_t bytes) override {
     void* memory =
@@ -162,6 +168,7 @@ class EmulatedBackend final : public Backend {
   const char* (*last_report_)() = nullptr;
   const char* (*check_memory_)() = nullptr;
   int (*set_order_)(const char*) = nullptr;
+  void (*settle_order_)() = nullptr;
   size_t (*memory_in_use_)() = nullptr;
   void (*set_poison_)(int) = nullptr;
   void (*log_start_)() = nullptr;

@@ -36,9 +36,12 @@ uint64_t process_secret() {
   return secret;
 }
 
-uint32_t poison_word(DType dtype, uint64_t poison) {
+uint32_t poison_word(DType dtype, uint64_t poison, Filling filling) {
   const uint64_t bits = mixed(poison);
   if (!is_floating(dtype)) return static_cast<uint32_t>(bits);
+  // 2 to 7 in fp16, bfloat16 and FP32, and no larger than 1e5 as a double.
+  if (filling == Filling::finite)
+    return static_cast<uint32_t>(0x40004000 | (bits & 0x00ff0000) | (bits & 0xff));
   // Each half is a NaN as an fp16 and a bfloat16, the upper one makes the word a NaN and a double too.
   auto half = [](uint64_t random) {
     return static_cast<uint32_t>(0x7ff0 | (random % 15 + 1) | (random & 0x8000));

@@ -10,8 +10,9 @@ namespace stitch::runner {
 
 // A number per process: what the guard zones hold can't be known in advance.
 uint64_t process_secret();
-// The word that fills memory for a poison number: for floats of every width a NaN.
-uint32_t poison_word(DType dtype, uint64_t poison);
+// The word that fills memory for a poison number: for floats of every width a NaN, or a number of ordinary
+// size.
+uint32_t poison_word(DType dtype, uint64_t poison, Filling filling = Filling::nan);
 
 class GuardedBuffer {
  public:

@@ -1,11 +1,11 @@
 #include "runner/child/session.h"
 
 #include <algorithm>
-#include <bit>
-#include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
+#include "runner/child/session_parts.h"
 #include "runner/wire.h"
 #include "sandbox/sandbox.h"
 
@@ -13,54 +13,12 @@ namespace stitch::runner {
 
 namespace {
 
-// The device is past mending: an answer, and the last one.
-struct Fault {
-  std::string message;
-};
-
-template <class T>
-T sound(Result<T> result) {
-  if (!result) throw Fault{result.error().text()};
-  if constexpr (!std::is_void_v<T>) return *std::move(result);
-}
-
-// Not through std::chrono: resolved when this executable starts, before a candidate could define its own.
-int64_t now_ns() {
-  timespec time{};
-  ::clock_gettime(CLOCK_MONOTONIC, &time);
-  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
-
 int thread_count() {
   std::error_code ignored;
   int count = 0;
   for ([[maybe_unused]] const auto& entry : fs::directory_iterator("/proc/self/task", ignored)) ++count;
   return count;
 }
-
-StitchTensor as_argument(const GuardedBuffer& buffer) {
-  const TensorType& type = buffer.type();
-  StitchTensor out{};
-  out.data = std::bit_cast<void*>(buffer.address());
-  out.dtype = static_cast<int32_t>(type.dtype);  // StitchDtype lists them in the same order
-  out.rank = static_cast<int32_t>(type.rank());
-  const std::vector<int64_t> strides = contiguous_strides(type.shape);
-  for (size_t i = 0; i < type.shape.size() && i < STITCH_MAX_RANK; ++i) {
-    out.shape[i] = type.shape[i];
-    out.strides[i] = strides[i];
-  }
-  return out;
-}
-static_assert(static_cast<int>(DType::f64) == STITCH_F64 && static_cast<int>(DType::bf16) == STITCH_BF16 &&
-              static_cast<int>(DType::i64) == STITCH_I64 && static_cast<int>(DType::boolean) == STITCH_BOOL);
-
-std::vector<StitchTensor> as_arguments(const std::vector<GuardedBuffer>& buffers) {
-  std::vector<StitchTensor> out;
-  for (const GuardedBuffer& buffer : buffers) out.push_back(as_argument(buffer));
-  return out;
-}
-
-Json yes() { return {{"ok", true}}; }
 
 }  // namespace
 
@@ -89,13 +47,14 @@ Json Session::dispatch(const Json& request) {
   if (what == "drop") return drop(request);
   if (what == "fetch_outputs") return fetch_outputs(request);
   if (what == "fetch_input") return fetch_input(request);
+  if (what == "prepare_series") return prepare_series(request);
+  if (what == "series") return series(request);
+  if (what == "can_profile") return can_profile();
   if (!library_) throw Refusal{STITCH_BAD_ARGUMENT, "no program is loaded"};
   if (what == "create") return create(request);
   if (what == "destroy") return destroy();
   if (!program_) throw Refusal{STITCH_BAD_ARGUMENT, "the program was not created"};
   if (what == "call") return call(request);
-  if (what == "prepare_burst") return prepare_burst(request);
-  if (what == "burst") return burst(request);
   if (what == "profile") return profile(request);
   if (what == "profile_region") return profile_region(request);
   if (what == "call_with") return call_with(request);
@@ -169,28 +128,38 @@ Session::Buffers Session::upload(const Json& tensors, std::string_view role) {
     auto buffer = GuardedBuffer::create(*backend_, tensor.type, 0, 0);
     if (!buffer)
       throw Refusal{STITCH_OUT_OF_MEMORY, format("{} {}: {}", role, out.size(), buffer.error().text())};
-    const int64_t bytes = tensor.type.bytes();
-    if (tensor.where == Where::device)
-      sound(backend_->copy(buffer->address(), shared(tensor.offset, bytes), bytes));
-    else
-      sound(backend_->upload(buffer->address(), arena_.bytes(tensor.offset, bytes)));
+    if (tensor.offset >= 0) fill(*buffer, tensor);  // else zeros, as it was made
     out.push_back(*std::move(buffer));
   }
   sound(backend_->synchronise());  // before anybody changes the device arena
   return out;
 }
 
-Session::Buffers Session::fresh_outputs(const Json& types, uint64_t poison, int misalign) {
+void Session::fill(GuardedBuffer& buffer, const TensorAt& from) {
+  const int64_t bytes = from.type.bytes();
+  if (from.where == Where::device)
+    sound(backend_->copy(buffer.address(), shared(from.offset, bytes), bytes));
+  else
+    sound(backend_->upload(buffer.address(), arena_.bytes(from.offset, bytes)));
+}
+
+Session::Buffers Session::fresh_outputs(const Json& types, uint64_t poison, int misalign, Filling filling) {
   Buffers out;
   for (const Json& json : types) {
     const TensorType type = type_from_wire(json);
-    auto buffer =
-        GuardedBuffer::create(*backend_, type, misalign, poison_word(type.dtype, poison + out.size()));
+    auto buffer = GuardedBuffer::create(*backend_, type, misalign,
+                                        poison_word(type.dtype, poison + out.size(), filling));
     if (!buffer)
       throw Refusal{STITCH_OUT_OF_MEMORY, format("output {}: {}", out.size(), buffer.error().text())};
     out.push_back(*std::move(buffer));
   }
   return out;
+}
+
+void Session::leave_old_results(Buffers& outputs) {
+  for (size_t i = 0; i < std::min(outputs.size(), outputs_.size()); ++i)
+    if (outputs[i].type().bytes() == outputs_[i].type().bytes())
+      sound(backend_->copy(outputs[i].address(), outputs_[i].address(), outputs[i].type().bytes()));
 }
 
 Session::Buffers Session::zeros(const Json& types) {
@@ -242,7 +211,6 @@ void Session::choose(const Json& settings) {
 }
 
 Json Session::destroy() {
-  burst_.reset();
   put_back_outputs();
   timed_outputs_.clear();
   if (program_) library_->destroy(std::exchange(program_, nullptr));
@@ -251,6 +219,7 @@ Json Session::destroy() {
 }
 
 Json Session::place(const Json& request) {
+  if (request.contains("into")) return place_into(request);
   Buffers inputs = upload(request.at("inputs"), "input");
   sets_.emplace(next_set_, std::move(inputs));
   Json out = yes();
@@ -258,9 +227,24 @@ Json Session::place(const Json& request) {
   return out;
 }
 
+Json Session::place_into(const Json& request) {
+  const int number = request.at("into").get<int>();
+  Buffers& known = set({{"set", number}});
+  const Json& inputs = request.at("inputs");
+  if (inputs.size() != known.size()) throw Refusal{STITCH_BAD_ARGUMENT, "another number of inputs"};
+  for (size_t i = 0; i < known.size(); ++i) {
+    const TensorAt tensor = tensor_from_wire(inputs[i]);
+    if (tensor.type != known[i].type()) throw Refusal{STITCH_BAD_ARGUMENT, "inputs of another type"};
+    fill(known[i], tensor);
+  }
+  sound(backend_->synchronise());
+  Json out = yes();
+  out["set"] = number;
+  return out;
+}
+
 Json Session::drop(const Json& request) {
   set(request);
-  burst_.reset();
   put_back_outputs();
   timed_outputs_.erase(request.at("set").get<int>());
   sets_.erase(request.at("set").get<int>());
@@ -321,10 +305,25 @@ void Session::warm_up(const Json& request) {
   sound(backend_->synchronise());
 }
 
+std::pair<int64_t, int64_t> Session::clock(int region, std::vector<StitchTensor>& inputs,
+                                           std::vector<StitchTensor>& outputs) {
+  // The first use of an event costs more than those after it.
+  backend_->mark_begin();
+  backend_->mark_end();
+  sound(backend_->synchronise());
+  const int64_t start = now_ns();
+  backend_->mark_begin();
+  run(region, inputs, outputs);
+  backend_->mark_end();
+  sound(backend_->synchronise());
+  return {now_ns() - start, backend_->marked_ns()};
+}
+
 Json Session::call(const Json& request) {
   const int misalign = request.value("misalign", 0);
   const uint64_t poison = request.value("poison", uint64_t{0});
   const bool timed = request.value("timed", false);
+  const Filling filling = filling_from_wire(request.value("filling", Json("nan")));
   backend_->poison_fresh_memory(poison);
   Buffers& inputs = set(request);
   const int number = request.at("set").get<int>();
@@ -332,10 +331,12 @@ Json Session::call(const Json& request) {
     outputs_ = std::move(*kept);
     outputs_of_ = number;
     for (size_t i = 0; i < outputs_.size(); ++i)
-      sound(outputs_[i].poison(poison_word(outputs_[i].type().dtype, poison + i)));
+      if (filling != Filling::old_result)
+        sound(outputs_[i].poison(poison_word(outputs_[i].type().dtype, poison + i, filling)));
   } else {
     // The old outputs go only once the new ones are there: these get other addresses.
-    Buffers fresh = fresh_outputs(request.at("outputs"), poison, misalign);
+    Buffers fresh = fresh_outputs(request.at("outputs"), poison, misalign, filling);
+    if (filling == Filling::old_result) leave_old_results(fresh);
     put_back_outputs();
     outputs_ = std::move(fresh);
   }
@@ -369,17 +370,7 @@ Json Session::call(const Json& request) {
   }
   const int threads_before = thread_count();
   if (timed) {
-    // The first use of an event costs more than those after it.
-    backend_->mark_begin();
-    backend_->mark_end();
-    sound(backend_->synchronise());
-    const int64_t start = now_ns();
-    backend_->mark_begin();
-    run(region, in, out);
-    backend_->mark_end();
-    sound(backend_->synchronise());
-    wall = now_ns() - start;
-    event = backend_->marked_ns();
+    std::tie(wall, event) = clock(region, in, out);
   } else {
     run(region, in, out);
     sound(backend_->synchronise());
@@ -411,10 +402,8 @@ Json Session::call(const Json& request) {
 }
 
 Json Session::fetch_outputs(const Json& request) {
-  const Buffers& outputs =
-      burst_ && !burst_->outputs.empty() && outputs_.empty() ? burst_->outputs[burst_->last] : outputs_;
   for (const Json& piece : request.at("pieces")) {
-    const GuardedBuffer& buffer = outputs.at(piece.at("output").get<size_t>());
+    const GuardedBuffer& buffer = outputs_.at(piece.at("output").get<size_t>());
     Place to = place_from_wire(piece);
     for (const Json& range : piece.at("ranges")) {
       const int64_t begin = range.at(0).get<int64_t>(), end = range.at(1).get<int64_t>();
@@ -430,36 +419,6 @@ Json Session::fetch_outputs(const Json& request) {
 Json Session::fetch_input(const Json& request) {
   const GuardedBuffer& buffer = set(request).at(request.at("input").get<size_t>());
   fetch(place_from_wire(request), buffer.address(), buffer.type().bytes());
-  return yes();
-}
-
-Json Session::prepare_burst(const Json& request) {
-  burst_.emplace();
-  put_back_outputs();
-  timed_outputs_.clear();
-  for (const Json& number : request.at("sets")) {
-    set({{"set", number}});
-    burst_->sets.push_back(number.get<int>());
-    burst_->outputs.push_back(fresh_outputs(request.at("outputs"), burst_->sets.size(), 0));
-  }
-  if (burst_->sets.empty()) throw Refusal{STITCH_BAD_ARGUMENT, "a burst needs a set of inputs"};
-  sound(backend_->synchronise());
-  return yes();
-}
-
-Json Session::burst(const Json& request) {
-  if (!burst_) throw Refusal{STITCH_BAD_ARGUMENT, "prepare_burst comes first"};
-  std::vector<std::vector<StitchTensor>> in, out;
-  for (size_t i = 0; i < burst_->sets.size(); ++i) {
-    in.push_back(as_arguments(sets_.at(burst_->sets[i])));
-    out.push_back(as_arguments(burst_->outputs[i]));
-  }
-  const int count = request.at("count").get<int>();
-  for (int i = 0; i < count; ++i) {
-    burst_->last = static_cast<size_t>(i) % in.size();
-    run(-1, in[burst_->last], out[burst_->last]);
-  }
-  sound(backend_->synchronise());
   return yes();
 }
 
@@ -486,6 +445,13 @@ Json Session::profile_region(const Json& request) {
   for (const Activity& activity : sound(backend_->end_profile()))
     reply["activities"].push_back(to_json(activity));
   return reply;
+}
+
+Json Session::can_profile() {
+  if (auto started = backend_->start_profile(false); !started)
+    throw Refusal{STITCH_UNSUPPORTED, started.error().message};
+  sound(backend_->end_profile());
+  return yes();
 }
 
 Json Session::profile(const Json& request) {

@@ -15,11 +15,9 @@
 
 namespace stitch::runner {
 
-// Calls back to back, prepared so that nothing but calls is left to do.
-struct Burst {
-  std::vector<int> sets;
-  std::vector<std::vector<GuardedBuffer>> outputs;  // one list for each of the sets
-  size_t last = 0;                                  // whose outputs are the newest
+// Memory for calls one after the other: sets of inputs, each with outputs, at addresses that come back.
+struct SeriesSets {
+  std::vector<std::vector<GuardedBuffer>> inputs, outputs;
 };
 
 class Session {
@@ -44,28 +42,40 @@ class Session {
   Json create(const Json& request);
   void choose(const Json& settings);
   Json place(const Json& request);
+  Json place_into(const Json& request);
   Json drop(const Json& request);
   Json call(const Json& request);
   Json fetch_outputs(const Json& request);
   Json fetch_input(const Json& request);
-  Json prepare_burst(const Json& request);
-  Json burst(const Json& request);
+  Json prepare_series(const Json& request);
+  Json series(const Json& request);
+  Json can_profile();
   Json profile(const Json& request);
   Json profile_region(const Json& request);
   Json call_with(const Json& request);
   Json destroy();
 
   Buffers upload(const Json& tensors, std::string_view role);
+  void fill(GuardedBuffer& buffer, const TensorAt& from);
   // Of the device arena.
   Address shared(int64_t offset, int64_t bytes) const;
   void fetch(const Place& to, Address from, int64_t bytes);
   Buffers zeros(const Json& types);
-  Buffers fresh_outputs(const Json& types, uint64_t poison, int misalign);
+  Buffers fresh_outputs(const Json& types, uint64_t poison, int misalign, Filling filling = Filling::nan);
+  // The last call's, in outputs of the same types.
+  void leave_old_results(Buffers& outputs);
   Buffers& set(const Json& request);
   // Outputs of timed calls on a set of inputs, at addresses that come back, as an allocator's would.
   Buffers* timed_outputs(const Json& request, int set);
   void put_back_outputs();
   void warm_up(const Json& request);
+  // Wall and event time of a call between two moments at which the device is idle.
+  std::pair<int64_t, int64_t> clock(int region, std::vector<StitchTensor>& inputs,
+                                    std::vector<StitchTensor>& outputs);
+  void fetch_slot(const Slots& slots, int64_t call, Buffers& inputs);
+  void leave_outputs(const Slots& slots, int64_t call, const Buffers& outputs);
+  void leave_inputs(const Slots& slots, int64_t call, const Buffers& inputs);
+  void time_in_series(const Json& request, size_t call, Json& reply);
   void run(int region, std::vector<StitchTensor>& inputs, std::vector<StitchTensor>& outputs);
   std::string damage_of(const Buffers& buffers, std::string_view role);
 
@@ -81,7 +91,7 @@ class Session {
   Buffers outputs_;                       // of the last call
   std::map<int, Buffers> timed_outputs_;  // by set
   int outputs_of_ = -1;                   // the set that outputs_ were taken from, if any
-  std::optional<Burst> burst_;
+  std::optional<SeriesSets> series_;
 };
 
 }  // namespace stitch::runner

@@ -83,16 +83,26 @@ Result<void> inputs_unchanged(Session& session, Attempt& attempt, const Trial& t
   return {};
 }
 
-// Two poisons: an element that still holds both was never written. NaN poison has already failed floats.
+Error unwritten(const Session& session, size_t output) {
+  return found("unwritten",
+               format("output '{}' holds what was there before where it should have been written",
+                      output_name(session, output)));
+}
+
+// Whatever its outputs held before: other NaNs, or numbers that look like results. An old result is for when
+// there is one of other inputs.
 Result<runner::Called> all_written(Session& session, Attempt& attempt, const Trial& trial,
                                    const Kept& first) {
-  STITCH_TRY(Observed second, attempt.repeat({.poison = 0xfedcba9876543210}));
-  STITCH_CHECK(agrees(session, trial, first, second, [&](size_t i, const std::string&) {
-    return found("unwritten",
-                 format("output '{}' holds what was there before where it should have been written",
-                        output_name(session, i)));
-  }));
-  return second.called;
+  runner::Called last;
+  for (runner::Filling filling : {runner::Filling::finite, runner::Filling::nan}) {
+    STITCH_TRY(Observed again, attempt.repeat({.poison = session.next_seed(), .filling = filling}));
+    STITCH_CHECK(agrees(session, trial, first, again,
+                        [&](size_t i, const std::string&) { return unwritten(session, i); }));
+    last = again.called;
+    if (session.large()) break;
+    STITCH_CHECK(inputs_unchanged(session, attempt, trial));
+  }
+  return last;
 }
 
 Result<void> repeatable(Session& session, Attempt& attempt, const Trial& trial, const Kept& first) {
@@ -102,6 +112,7 @@ Result<void> repeatable(Session& session, Attempt& attempt, const Trial& trial, 
       return found("not_repeatable", format("run {} of the same inputs gives another '{}': {}", run + 2,
                                             output_name(session, i), reason));
     }));
+    STITCH_CHECK(inputs_unchanged(session, attempt, trial));
   }
   return {};
 }
@@ -113,18 +124,23 @@ Result<void> not_stale(Session& session, Attempt& attempt, const Kept& first) {
     return found("stale", format("asked again after other inputs, '{}' is wrong: {}", output_name(session, i),
                                  reason));
   };
-  auto ask_other = [&]() -> Result<void> {
+  // On top of the results of the question before.
+  const runner::CallOptions on_old{.poison = session.next_seed(), .filling = runner::Filling::old_result};
+  auto ask_other = [&](bool in_place = false) -> Result<void> {
     const Trial& trial = session.trials[1];
-    STITCH_TRY(Observed observed, attempt.ask(trial, {.poison = session.next_seed()}));
+    STITCH_TRY(Observed observed,
+               in_place ? attempt.ask_in_place(trial, on_old) : attempt.ask(trial, on_old));
     for (size_t i = 0; i < observed.outputs.size(); ++i) {
       STITCH_TRY(Comparison comparison, judge_output(session, trial, i, observed.outputs[i]));
       if (!comparison.passed) return stale(i, comparison.reason);
     }
     return {};
   };
-  STITCH_CHECK(ask_other());
-  STITCH_TRY(Observed again, attempt.ask(session.trials[0], {.poison = session.next_seed()}));
+  // Where the inputs of the first question are; else at another address.
+  STITCH_CHECK(ask_other(!session.trials[0].held == !session.trials[1].held));
+  STITCH_TRY(Observed again, attempt.ask(session.trials[0], on_old));
   STITCH_CHECK(agrees(session, session.trials[0], first, again, stale));
+  STITCH_CHECK(inputs_unchanged(session, attempt, session.trials[0]));
   if (!session.large()) STITCH_CHECK(ask_other());
   return {};
 }
@@ -141,6 +157,29 @@ Result<bool> renews_in_place(Session& session, Attempt& attempt) {
       return found("states", format("with states renewed in place, '{}' is wrong: {}",
                                     output_name(session, i), comparison.reason));
   }
+  return true;
+}
+
+// Of compiled programs the correctness gate has asked this. A ModelNew that keeps its weights elsewhere than
+// the task's model can't be given others.
+Result<bool> right_with_other_weights(Session& session, Attempt& attempt) {
+  if (!session.python || session.options.quick || session.large()) return false;
+  if (session.task.signature.parameters.empty()) return false;
+  STITCH_CHECK(attempt.create_again(Weights::reparameterised));
+  if (!attempt.has_given_weights()) {
+    session.notes.push_back(
+        "its parameters are not the task's by name and shape: tried with the task's weights alone");
+    return false;
+  }
+  STITCH_TRY(Trial trial, session.reference.ask({Weights::reparameterised, "task", session.next_seed()}));
+  STITCH_TRY(Observed observed, attempt.ask(trial, {.poison = session.next_seed()}));
+  for (size_t i = 0; i < observed.outputs.size(); ++i) {
+    STITCH_TRY(Comparison comparison, judge_output(session, trial, i, observed.outputs[i]));
+    if (!comparison.passed)
+      return found("wrong", format("with other weights, '{}' is wrong: {}", output_name(session, i),
+                                   comparison.reason));
+  }
+  session.attempt.reset();  // others expect the task's weights in it
   return true;
 }
 
@@ -201,7 +240,7 @@ Result<Passed> conduct(Session& session, Json& evidence) {
   STITCH_TRY(std::shared_ptr<Attempt> started, Attempt::of(session, Weights::task));
   Attempt& attempt = *started;
   const Trial& trial = session.trials[0];
-  STITCH_TRY(Observed asked, attempt.ask(trial, {.poison = 0x0123456789abcdef}));
+  STITCH_TRY(Observed asked, attempt.ask(trial, {.poison = session.next_seed()}));
   const runner::Called first = asked.called;
   STITCH_TRY(const Kept outputs, keep(session, asked.outputs));
   STITCH_CHECK(inputs_unchanged(session, attempt, trial));
@@ -217,6 +256,8 @@ Result<Passed> conduct(Session& session, Json& evidence) {
   if (last.threads_after > first.threads_before && last.threads_after > second.threads_after)
     return found("threads_left", format("{} threads before, {} after: it leaves threads running",
                                         first.threads_before, last.threads_after));
+  STITCH_TRY(bool other_weights, right_with_other_weights(session, attempt));
+  if (session.python) evidence["other_weights"] = other_weights;
   int refusals = 0;
   if (!session.python) {
     STITCH_TRY(refusals, refuses_others(session, attempt));

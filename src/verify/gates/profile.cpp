@@ -136,23 +136,33 @@ Result<Passed> profile(Session& session, Json& evidence) {
   // Not worth a process that imports PyTorch.
   if (session.python && session.options.device != runner::Device::cuda)
     return skipped("there is no profiler for the CPU");
+  const bool cuda = session.options.device == runner::Device::cuda;
   std::optional<device::GpuLock> alone;
-  if (session.options.timing && session.options.device == runner::Device::cuda) {
-    STITCH_CHECK(Attempt::load(session));  // which others needn't wait for
+  std::string no_profiler;
+  // Whether there is a profiler says a process that nobody else has a say in; later, a no is the program's.
+  auto ask = [&](runner::Candidate& process) -> Result<void> {
+    auto reply = process.can_profile();
+    if (reply.failure && reply.failure->kind == runner::FailureKind::refused) {
+      no_profiler = reply.failure->message;
+      return found("no_profiler", no_profiler);
+    }
+    STITCH_CHECK(or_found(std::move(reply), "a profiler was looked for"));
+    if (!session.options.timing || !cuda) return {};
     STITCH_TRY(device::GpuLock lock, device::GpuLock::take());
     alone.emplace(std::move(lock));
-  }
-  STITCH_TRY(Attempt attempt, Attempt::start(session, Weights::task));
+    return {};
+  };
+  auto started = Attempt::start_asked(session, ask);
+  if (!no_profiler.empty()) return skipped(no_profiler);
+  if (!started) return started.error();
+  Attempt attempt = *std::move(started);
   std::optional<int64_t> packed;
   if (alone && !session.python) {
     STITCH_TRY(packed, packed_bytes(attempt));
   }
   STITCH_TRY(int set, attempt.place(session.trials[0]));
-  const bool cuda = session.options.device == runner::Device::cuda;
   auto reply = attempt.candidate().profile(
       set, attempt.output_types(), {.host_calls = cuda && !session.python, .warm = cuda && !session.python});
-  if (reply.failure && reply.failure->kind == runner::FailureKind::refused)
-    return skipped(reply.failure->message);
   STITCH_TRY(auto activities, or_found(std::move(reply), "it was profiled"));
   const profile::RegionKernels known =
       cuda && !session.python ? kernels_of_regions(session, attempt) : profile::RegionKernels();

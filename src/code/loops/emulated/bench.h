@@ -251,11 +251,25 @@ class Bench {
       source += format("\n// {}\n{}\n", each.label, each.code.source);
       source += format(
           "extern \"C\" int run_{}(void** pointers, void* workspace) {{\n  (void)workspace;\n  "
-          "(void)pointers;\n"
-          "  int status = enqueue_{}(",
-          i, each.region.name);
-      for (const std::string& argument : each.code.arguments) source += pass(each, argument, i) + ", ";
-      source += "nullptr);\n  if (status) return status;\n  return cudaDeviceSynchronize();\n}\n";
+          "(void)pointers;\n  int status = 0;\n",
+          i);
+      auto call = [&](const std::string& function, const std::vector<std::string>& arguments) {
+        source += format("  if (status == 0) status = {}(", function);
+        for (const std::string& argument : arguments) source += pass(each, argument, i) + ", ";
+        source += "nullptr);\n";
+      };
+      auto fill = [&](const std::string& name, int64_t bytes, const PackCall& make) {
+        source += format("  void* {0} = nullptr;\n  cudaMalloc(&{0}, {1});\n", name, bytes);
+        call(make.function, make.arguments);
+      };
+      for (const Prepared& prepared : each.code.prepared) fill(prepared.name, prepared.bytes, prepared.make);
+      for (const Packed& packed : each.code.packed) fill(packed.name, packed.elements, *packed.fill);
+      call("enqueue_" + each.region.name, each.code.arguments);
+      source += "  if (status == 0) status = cudaDeviceSynchronize();\n";
+      for (const Prepared& prepared : each.code.prepared)
+        source += format("  cudaFree({});\n", prepared.name);
+      for (const Packed& packed : each.code.packed) source += format("  cudaFree({});\n", packed.name);
+      source += "  return status;\n}\n";
     }
     fs::path folder = fs::path(STITCH_BINARY_DIR) / "code_device";
     fs::create_directories(folder);
@@ -281,6 +295,10 @@ class Bench {
   // Settings take their values in turn: case after case, all of them are seen.
   std::string pass(const Case& each, const std::string& argument, size_t turn) const {
     if (argument == "workspace") return "workspace";
+    auto is_argument = [&](const auto& memory) { return memory.name == argument; };
+    if (std::ranges::any_of(each.code.prepared, is_argument) ||
+        std::ranges::any_of(each.code.packed, is_argument))
+      return argument;
     for (const Setting& setting : each.code.settings)
       if (setting.variable == argument) return std::to_string(setting.values[turn % setting.values.size()]);
     size_t index = 0;

@@ -342,6 +342,20 @@ std::vector<Case> conv_cases() {
                      .storage = {{"x", storage}, {out, storage}},
                      .tolerance = 2e-3});
     }
+  // Channels that aren't multiples of eight: of an odd number and of pairs, more steps than a round.
+  const char* const wide =
+      "input %x : f32[2,154,5,7]\nparameter %w : f32[116,154,1,1]\nparameter %b : f32[116]\n"
+      "%y = conv(%x, %w, %b) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[2,116,5,7]\n"
+      "%z = silu(%y) : f32[2,116,5,7]\noutput %z\n";
+  for (const plan::Storage& storage : {last, half_last})
+    for (bool pairs : {false, true})
+      all.push_back({.name = format("pointwise_odd_{}{}", pairs ? "pairs_" : "",
+                                    storage.dtype == DType::f16 ? "half" : "float"),
+                     .technique = "conv.pointwise",
+                     .graph = pairs ? wide : pointwise_forms[0].graph,
+                     .offer = {plan::Arithmetic::half, plan::Order::channels_last},
+                     .storage = {{"x", storage}, {pairs ? "z" : "y", storage}},
+                     .tolerance = 2e-3});
   all.push_back({.name = "pointwise_exact_last",
                  .technique = "conv.pointwise",
                  .graph = pointwise_forms[1].graph,

@@ -18,7 +18,9 @@ struct GoldenHeads {
   static constexpr auto weights = stitch::Weights::safe_softmax;
   static constexpr auto masking = stitch::Masking::keeping;
   static constexpr int warps = 1, row_tiles = 1, key_tile = 64, group = 4, splits = 16;
-  static constexpr bool runs = true, out_pairs = true, mask_runs = false;
+  static constexpr Index k_step = 64, v_step = 64;
+  static constexpr bool runs = true, out_pairs = true, mask_queries = false;
+  static constexpr int mask_run = 4;
   __device__ static Index q(Index head, Index, Index i) { return head * 64 + i; }
   __device__ static Index k(Index head, Index key, Index i) {
     return ((head % 8) / 4) * 64000 + (head / 8) * 128000 + i + key * 64;

@@ -19,6 +19,8 @@ int stitch_emulated_check_guards(void);
 
 // "forward", "reverse" or "shuffle:SEED": the order of threads in a block and of blocks. 0 if understood.
 int stitch_emulated_set_order(const char* order);
+// From now on the order is what it is: setting another is refused (1).
+void stitch_emulated_settle_order(void);
 // The byte that fresh device and shared memory is filled with; 255 (NaNs) unless set.
 void stitch_emulated_set_poison(int byte);
 // Whether memory that cudaMalloc did not give counts as the device's: for a caller in the same process whose

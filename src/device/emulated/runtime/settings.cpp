@@ -70,7 +70,15 @@ bool parse_order(const char* text, Order& out) {
 
 }  // namespace stitch_emulated
 
+namespace {
+
+bool order_is_settled = false;
+
+}  // namespace
+
+extern "C" void stitch_emulated_settle_order(void) { order_is_settled = true; }
 extern "C" int stitch_emulated_set_order(const char* order) {
+  if (order_is_settled) return 1;
   return stitch_emulated::parse_order(order, stitch_emulated::settings().order) ? 0 : 1;
 }
 extern "C" void stitch_emulated_set_threads(unsigned count) {

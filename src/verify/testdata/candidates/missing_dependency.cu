@@ -1,5 +1,4 @@
-// thread order: missing_dependency | correctness: wrong on cuda | correctness: not_finite on cuda | passed on
-// cuda passed on cuda
+// thread order: missing_dependency | correctness: wrong on cuda | not_finite on cuda | passed on cuda
 #include "row_center.h"
 #include "stitch/runtime/branches.h"
 #include "stitch/runtime/graph.h"

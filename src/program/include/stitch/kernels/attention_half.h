@@ -1,21 +1,24 @@
 // Attention of fp16 or bf16 tensors, one product a tile on tensor cores, sums and softmax in FP32, scores
 // never in memory. A block keeps `rows` queries of one head of k and v and walks over the keys, a tile at a
-// time, with a running maximum and sum (online softmax); each warp has 16 · row_tiles rows to itself, so
-// scores become weights in the registers where they are. Tiles of k and v arrive while the other is
-// multiplied (cp.async). `group` heads of q that share a head of k count as rows of one block: with few
-// queries, as in a step of decoding, k and v are read once for all of them. There, `splits` blocks share the
-// keys, and a second pass combines what they leave in the workspace. Tiles of keys that a bool mask drops
-// altogether are skipped. Besides what attention_heads.h asks for:
+// time (attention_half_softmax.h: online softmax); each warp has 16 · row_tiles rows to itself, and holds
+// them in registers, so scores become weights where they are. While a tile is multiplied the next one arrives
+// in the other half of shared memory (cp.async): one barrier a tile. `group` heads of q that share a head of
+// k count as rows of one block: with few queries, as in a step of decoding, k and v are read once for all of
+// them. There, `splits` blocks share the keys, and a second pass combines what they leave in the workspace.
+// Tiles of keys that a bool mask drops altogether are skipped (attention_half_mask.h), and so are a warp's
+// products with what it masks altogether. Besides what attention_heads.h and attention_half_mask.h ask for:
 //     static constexpr int warps, row_tiles, key_tile, group, splits;
+//     static constexpr Index k_step, v_step;  // from key to key, 0 if that isn't the same everywhere
 //     static constexpr bool runs;       // eight neighbours in a row of q, k, v lie side by side, at 16 bytes
 //     static constexpr bool out_pairs;  // two of the result (attention_result.h)
-//     static constexpr bool mask_runs;  // 16 of a bool mask
 // Moves q and the result once, k and v once for every block of queries, mostly out of L2.
 #pragma once
 
 #include <type_traits>
 
-#include "stitch/kernels/attention_mask.h"
+#include "stitch/kernels/attention_half_copy.h"
+#include "stitch/kernels/attention_half_mask.h"
+#include "stitch/kernels/attention_half_softmax.h"
 #include "stitch/kernels/attention_result.h"
 #include "stitch/kernels/matmul.h"
 #include "stitch/kernels/shared_memory.h"
@@ -23,20 +26,74 @@
 #include "stitch/runtime/mma.h"
 
 namespace stitch {
+// Which queries and keys are this block's.
+template <class H, int rows>
+struct HalfBlock {
+  using Index = typename H::Index;
+  static constexpr Index all_rows = H::group * H::queries;  // of a head of k and v
+  static constexpr Index tiles = (all_rows + rows - 1) / rows, heads = H::heads / H::group;
+  static constexpr Index key_tiles = (H::keys + H::key_tile - 1) / H::key_tile,
+                         keys_per_split = (key_tiles + H::splits - 1) / H::splits * H::key_tile;
+  static constexpr int64_t blocks = int64_t{tiles} * heads * H::splits;
+  // Blocks with least to do come last, so that the GPU runs out of work everywhere at once: the first queries
+  // of all heads where attention is causal, otherwise a tile that isn't full.
+  static constexpr bool heads_first = H::causal || (all_rows % rows != 0 && blocks <= 4096);
+  Index row0, head0, split, first_key, last_key;
+
+  __device__ __forceinline__ HalfBlock() {
+    const Index number = static_cast<Index>(blockIdx.x);
+    const Index tile = heads_first ? number / heads % tiles : number % tiles;
+    row0 = (H::causal ? tiles - 1 - tile : tile) * rows;
+    head0 = (heads_first ? number % heads : number / tiles % heads) * H::group;
+    split = number / (tiles * heads);
+    first_key = H::splits == 1 ? 0 : split * keys_per_split;
+    last_key = H::keys;
+    if (H::splits > 1 && first_key + keys_per_split < last_key) last_key = first_key + keys_per_split;
+    if (H::causal && H::group == 1 && row0 + rows < last_key) last_key = row0 + rows;
+  }
+  __device__ __forceinline__ Index head_of(Index row) const {
+    return H::group == 1 ? head0 : head0 + (row0 + row) / H::queries;
+  }
+  __device__ __forceinline__ Index query_of(Index row) const {
+    return H::group == 1 ? row0 + row : (row0 + row) % H::queries;
+  }
+};
+
 template <class H>
 struct HalfAttention {
   using Index = typename H::Index;
   using Number = typename H::Key;
   static constexpr bool is_bfloat = std::is_same_v<Number, __nv_bfloat16>;
   static constexpr int threads = H::warps * 32, rows = H::warps * H::row_tiles * 16;
+  using Block = HalfBlock<H, rows>;
   static constexpr int round_up(int count) { return (count + 15) / 16 * 16; }
   static constexpr int width = round_up(H::width), value_width = round_up(H::value_width);
   static constexpr int pitch = width + 8, value_pitch = value_width + 8;  // an odd number of 16 bytes
-  static constexpr size_t shared_bytes =
-      shared_memory::half_attention(H::width, H::value_width, rows, H::key_tile);
-  static constexpr Index all_rows = H::group * H::queries;  // of a head of k and v
-  // Registers for q, where they suffice.
-  static constexpr bool holds_q = H::row_tiles * (width / 4 + value_width / 2 + H::key_tile / 2) <= 160;
+  static constexpr int depth_tiles = width / 16, value_tiles = value_width / 8;
+  static constexpr Index all_rows = Block::all_rows;
+  static constexpr bool keeping = H::masking == Masking::keeping;
+  // Keys of the last tile, where it isn't full.
+  static constexpr int rest = H::keys % H::key_tile;
+
+  static constexpr shared_memory::HalfTiles sizes{H::width,
+                                                  H::value_width,
+                                                  H::row_tiles,
+                                                  rows,
+                                                  H::key_tile,
+                                                  Block::keys_per_split / H::key_tile,
+                                                  keeping ? (H::mask_queries || H::group > 1 ? rows : 1) : 0};
+  static constexpr bool holds_q = sizes.holds_q();
+  // Places in shared memory, in numbers.
+  static constexpr int stage = static_cast<int>(sizes.stage()), v_at = H::key_tile * pitch,
+                       q_at = static_cast<int>(sizes.q_at()), kept_at = static_cast<int>(sizes.kept_at());
+  static constexpr size_t shared_bytes = static_cast<size_t>(sizes.bytes());
+  // Blocks that a multiprocessor's 65,536 registers should hold at once. What isn't held over tiles takes
+  // about 40 a thread (compiled for sm_90a); without the bound the compiler takes a few more, and a block
+  // less fits.
+  static constexpr int added = H::masking == Masking::adding ? H::row_tiles * H::key_tile / 4 : 0,
+                       registers = static_cast<int>(sizes.registers()) + added + 40;
+  static constexpr int fitting = 65536 / (threads * ((registers + 7) / 8 * 8)),
+                       resident = fitting > 1 ? fitting : 1;
 
   static __device__ __forceinline__ void multiply(float (&sums)[4], const MmaLeft& left,
                                                   const MmaRight& right) {
@@ -53,197 +110,125 @@ struct HalfAttention {
   }
 };
 
-// The largest score times a positive factor is the largest product: one multiplication saved.
+// What a warp has of 16 rows.
 template <class H>
-struct HalfScale {
-  static constexpr bool late =
-      H::weights != Weights::relu && H::masking != Masking::adding && H::scale > 0.0f;
-  static constexpr float log2_e = 1.4426950408889634f, factor = late ? H::scale * log2_e : log2_e;
+struct HalfRows {
+  using S = HalfAttention<H>;
+  MmaLeft q[S::holds_q ? S::depth_tiles : 1];
+  float sums[S::value_tiles][4] = {};
+  float base[2] = {HalfScale<H>::lowest, HalfScale<H>::lowest}, total[2] = {};
 };
 
-__device__ __forceinline__ float power_of_two(float exponent) {
-#if STITCH_EMULATED
-  return exp2f(exponent);
-#else
-  float power;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(exponent));
-  return power;
-#endif
-}
-
-// Rows [0, count) of `width` numbers into shared memory; zeros behind them, and beside them up to a multiple
-// of 16. `at`: where a row's element i lies. They are there after wait_for_copies and a barrier.
-template <int threads, int tile_rows, int width, bool vectors, class Number, class At>
-__device__ __forceinline__ void fetch_rows(__half* to, const Number* __restrict__ from, int64_t count,
-                                           At at) {
-  constexpr int wide = (width + 15) / 16 * 16, pitch = wide + 8;
-  if constexpr (vectors) {
-    constexpr int each = wide / 8;
-#pragma unroll
-    for (int i = threadIdx.x; i < tile_rows * each; i += threads) {
-      const int row = i / each, column = i % each * 8;
-      const bool there = row < count && (width == wide || column < width);
-      copy_16_bytes(to + row * pitch + column, there ? from + at(row, column) : from, there);
-    }
-  } else {
-    for (int i = threadIdx.x; i < tile_rows * wide; i += threads) {
-      const int row = i / wide, column = i % wide;
-      const bool there = row < count && column < width;
-      const Number number = there ? from[at(row, column)] : static_cast<Number>(0.0f);
-      to[row * pitch + column] = *reinterpret_cast<const __half*>(&number);
-    }
-  }
-}
-
-// Which queries and keys are this block's.
-template <class H, int rows, int threads>
-struct HalfBlock {
+// One tile of `count` keys for the rows of a warp.
+template <class H, int count>
+__device__ __forceinline__ void attend_tile(HalfRows<H> (&rows)[H::row_tiles], const __half* q_tile,
+                                            const __half* k_tile, const __half* v_tile,
+                                            const typename HalfAttention<H>::Block& block,
+                                            const KeptTile<H>& kept,
+                                            const typename H::Mask* __restrict__ mask, typename H::Index key0,
+                                            int warp_row) {
   using Index = typename H::Index;
-  static constexpr Index all_rows = H::group * H::queries;  // of a head of k and v
-  static constexpr Index tiles = (all_rows + rows - 1) / rows, heads = H::heads / H::group;
-  static constexpr Index key_tiles = (H::keys + H::key_tile - 1) / H::key_tile,
-                         keys_per_split = (key_tiles + H::splits - 1) / H::splits * H::key_tile;
-  static constexpr int64_t blocks = int64_t{tiles} * heads * H::splits;
-  Index row0, head0, split, first_key, last_key;
+  using S = HalfAttention<H>;
+  constexpr int row_tiles = H::row_tiles, keys = (count + 15) / 16 * 16, key_tiles = keys / 8;
+  const int lane = static_cast<int>(threadIdx.x) % 32, group = lane / 4, pair = lane % 4;
 
-  // The last queries of all heads first where attention is causal: they have most to do.
-  __device__ __forceinline__ HalfBlock() {
-    const Index number = static_cast<Index>(blockIdx.x);
-    const Index tile = H::causal ? number / heads % tiles : number % tiles;
-    row0 = (tiles - 1 - tile) * rows;
-    head0 = (H::causal ? number % heads : number / tiles % heads) * H::group;
-    split = number / (tiles * heads);
-    first_key = H::splits == 1 ? 0 : split * keys_per_split;
-    last_key = H::keys;
-    if (H::splits > 1 && first_key + keys_per_split < last_key) last_key = first_key + keys_per_split;
-    if (H::causal && H::group == 1 && row0 + rows < last_key) last_key = row0 + rows;
-  }
-  __device__ __forceinline__ Index head_of(Index row) const {
-    return H::group == 1 ? head0 : head0 + (row0 + row) / H::queries;
-  }
-  __device__ __forceinline__ Index query_of(Index row) const {
-    return H::group == 1 ? row0 + row : (row0 + row) % H::queries;
-  }
-  // The first tile from key0 on in which some query keeps something, and what it keeps. A barrier, too.
-  template <bool vectors, int kept_rows>
-  __device__ __forceinline__ Index next_kept(uint64_t (&kept)[2][kept_rows],
-                                             const typename H::Mask* __restrict__ mask, Index key0,
-                                             int parity) const {
-    if constexpr (H::masking == Masking::keeping) {
-      if (key0 >= last_key) {
-        __syncthreads();
-        return key0;
-      }
-      for (; key0 < last_key; key0 += H::key_tile) {
-        bool any = false;
-        if constexpr (vectors && H::mask_runs) {
-          for (int row = static_cast<int>(threadIdx.x); row < rows; row += threads) {
-            const uint64_t bits =
-                row0 + row < all_rows ? kept_keys<H, true>(mask, head_of(row), query_of(row), key0) : 0;
-            kept[parity][row % kept_rows] = bits;
-            any |= bits != 0;
-          }
-        } else {
-          // A warp a row, a lane a key.
-          const int lane = static_cast<int>(threadIdx.x) % 32;
-#pragma unroll 4
-          for (int row = static_cast<int>(threadIdx.x) / 32; row < rows; row += threads / 32) {
-            uint64_t bits = 0;
+  // What a row adds or keeps is asked for before the products, which hide how long it takes.
+  uint64_t bits[row_tiles][2];
+  bool any = false, all = true;
+  float added[H::masking == Masking::adding ? row_tiles : 1][key_tiles][4];
 #pragma unroll
-            for (int i = 0; i < H::key_tile; i += 32) {
-              const Index key = key0 + i + lane;
-              const bool keeps = row0 + row < all_rows && i + lane < H::key_tile && key < H::keys &&
-                                 mask[H::mask(head_of(row), query_of(row), key)];
-              bits |= uint64_t{__ballot_sync(0xffffffffu, keeps)} << i;
-            }
-            if (lane == 0) kept[parity][row % kept_rows] = bits;
-            any |= bits != 0;
-          }
-        }
-        if (__syncthreads_or(any)) break;
+  for (int m = 0; m < row_tiles; ++m)
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const int row = warp_row + m * 16 + r * 8 + group;
+      const bool there = block.row0 + row < S::all_rows;
+      if constexpr (S::keeping) {
+        const uint64_t of_row = kept.bits[2 * m + r];
+        any |= there && of_row != 0;
+        all &= !there || of_row == (keys == 64 ? ~uint64_t{0} : (uint64_t{1} << keys % 64) - 1);
+        bits[m][r] = of_row >> (2 * pair);
+      } else {
+        bits[m][r] = 0;
       }
-    } else {
-      __syncthreads();
+      if constexpr (H::masking == Masking::adding) {
+        const Index head = there ? block.head_of(row) : block.head0,
+                    query = there ? block.query_of(row) : block.query_of(0);
+#pragma unroll
+        for (int n = 0; n < key_tiles; ++n)
+#pragma unroll
+          for (int e = 0; e < 2; ++e) {
+            const Index key = key0 + n * 8 + 2 * pair + e;
+            const bool inside = n * 8 + 8 <= count || n * 8 + 2 * pair + e < count;
+            added[m][n][2 * r + e] = inside ? static_cast<float>(mask[H::mask(head, query, key)]) : -INFINITY;
+          }
+      }
     }
-    return key0;
+  if constexpr (S::keeping) {
+    if (!__any_sync(0xffffffffu, any)) return;
+    all = __all_sync(0xffffffffu, all);
   }
-};
 
-// A row of a tile's scores become weights, and the sums so far are scaled to the largest score from now on. A
-// lane has two neighbours of each 8 keys, as mma leaves them, of two rows; `r` says which. `bits`: the kept
-// keys from this lane's first on; `past`: some keys may stand behind the query in a causal attention.
-template <class H, int key_tiles, int value_tiles>
-__device__ __forceinline__ void weigh_scores(float (&scores)[key_tiles][4], float (&sums)[value_tiles][4],
-                                             int r, float& most, float& total, uint64_t bits,
-                                             const typename H::Mask* __restrict__ mask,
-                                             typename H::Index head, typename H::Index query,
-                                             typename H::Index key0, bool past) {
-  using Index = typename H::Index;
-  using Scale = HalfScale<H>;
-  const int pair = static_cast<int>(threadIdx.x) % 4;
-  if constexpr (H::masking != Masking::none || !Scale::late) {
+  float scores[row_tiles][key_tiles][4] = {};
 #pragma unroll
-    for (int n = 0; n < key_tiles; ++n)
+  for (int d = 0; d < S::depth_tiles; ++d) {
+    MmaLeft left[row_tiles];
 #pragma unroll
-      for (int e = 0; e < 2; ++e) {
-        float& score = scores[n][2 * r + e];
-        const Index key = key0 + n * 8 + 2 * pair + e;
-        if constexpr (!Scale::late) score *= H::scale;
-        if constexpr (H::masking == Masking::keeping) score = (bits >> (n * 8 + e)) & 1 ? score : -INFINITY;
-        if constexpr (H::masking == Masking::adding)
-          if (H::keys % H::key_tile == 0 || key < H::keys)
-            score += static_cast<float>(mask[H::mask(head, query, key)]);
-      }
-  }
-  if (past || (H::keys % H::key_tile != 0 && key0 + H::key_tile > H::keys)) {
-#pragma unroll
-    for (int n = 0; n < key_tiles; ++n)
-#pragma unroll
-      for (int e = 0; e < 2; ++e) {
-        const Index key = key0 + n * 8 + 2 * pair + e;
-        if ((H::causal && key > query) || key >= H::keys) scores[n][2 * r + e] = -INFINITY;
-      }
-  }
-  if constexpr (H::weights == Weights::relu) {
-#pragma unroll
-    for (int n = 0; n < key_tiles; ++n)
-#pragma unroll
-      for (int e = 0; e < 2; ++e) {
-        float& score = scores[n][2 * r + e];
-        score = score < 0.0f ? 0.0f : score;  // NaN stays
-      }
-    return;
-  }
-  float largest = most;
-#pragma unroll
-  for (int n = 0; n < key_tiles; ++n)
-#pragma unroll
-    for (int e = 0; e < 2; ++e) largest = fmaxf(largest, scores[n][2 * r + e]);
-  largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 1));
-  largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 2));
-  // Nothing but masked keys so far: anything finite will do.
-  const float base = largest == -INFINITY ? 0.0f : largest * Scale::factor;
-  const float rescale = power_of_two(fmaf(most, Scale::factor, -base));
-  float sum = 0.0f;
-#pragma unroll
-  for (int n = 0; n < key_tiles; ++n)
-#pragma unroll
-    for (int e = 0; e < 2; ++e) {
-      float& score = scores[n][2 * r + e];
-      score = power_of_two(fmaf(score, Scale::factor, -base));
-      sum += score;
+    for (int m = 0; m < row_tiles; ++m) {
+      if constexpr (S::holds_q)
+        left[m] = rows[m].q[d];
+      else
+        left[m] = load_left(q_tile + (warp_row + m * 16) * S::pitch + d * 16, S::pitch);
     }
-  total = fmaf(total, rescale, sum);
-  most = largest;
 #pragma unroll
-  for (int n = 0; n < value_tiles; ++n)
+    for (int n = 0; n < key_tiles; n += 2) {
+      MmaRight right[2];
+      load_right_from_rows(right, k_tile + n * 8 * S::pitch + d * 16, S::pitch);
 #pragma unroll
-    for (int e = 0; e < 2; ++e) sums[n][2 * r + e] *= rescale;
+      for (int m = 0; m < row_tiles; ++m)
+#pragma unroll
+        for (int e = 0; e < 2; ++e) S::multiply(scores[m][n + e], left[m], right[e]);
+    }
+  }
+
+#pragma unroll
+  for (int m = 0; m < row_tiles; ++m) {
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const int row = warp_row + m * 16 + r * 8 + group;
+      // The tile's first key that this row must not see.
+      const Index past = H::causal ? block.query_of(row) + 1 - key0 : count;
+      const bool bounded = H::causal && (H::group > 1 || key0 + count > block.row0 + warp_row + m * 16 + 1);
+      mask_scores<H, count>(scores[m], r, bits[m][r], all, added[H::masking == Masking::adding ? m : 0],
+                            static_cast<int>(past) - 2 * pair, bounded);
+    }
+    weigh_scores<H>(scores[m], rows[m].sums, rows[m].base, rows[m].total);
+  }
+
+#pragma unroll
+  for (int n = 0; n < key_tiles / 2; ++n) {
+    MmaLeft left[row_tiles];
+#pragma unroll
+    for (int m = 0; m < row_tiles; ++m)
+#pragma unroll
+      for (int p = 0; p < 4; ++p) {
+        const float* two = scores[m][2 * n + p / 2] + p % 2 * 2;
+        left[m].parts[p] = S::pair(two[0], two[1]);
+      }
+#pragma unroll
+    for (int d = 0; d < S::value_tiles; d += 2) {
+      MmaRight right[2];
+      load_right_from_columns(right, v_tile + n * 16 * S::value_pitch + d * 8, S::value_pitch);
+#pragma unroll
+      for (int m = 0; m < row_tiles; ++m)
+#pragma unroll
+        for (int e = 0; e < 2; ++e) S::multiply(rows[m].sums[d + e], left[m], right[e]);
+    }
+  }
 }
 
 // A row of the result, or of what the second pass combines. All lanes of a row come here, there or not.
 template <class H, bool vectors, int value_tiles, class Epilogue>
-__device__ __forceinline__ void store_half_row(const float (&sums)[value_tiles][4], int r, float most,
+__device__ __forceinline__ void store_half_row(const float (&sums)[value_tiles][4], int r, float base,
                                                float total, bool there, typename H::Index head,
                                                typename H::Index query, typename H::Index split,
                                                typename H::Out* __restrict__ out, float* __restrict__ partial,
@@ -265,9 +250,9 @@ __device__ __forceinline__ void store_half_row(const float (&sums)[value_tiles][
 #pragma unroll
       for (int e = 0; e < 2; ++e)
         if (n * 8 + 2 * pair + e < H::value_width) to[n * 8 + 2 * pair + e] = sums[n][2 * r + e];
-    // The largest score in powers of two, and the sum of weights.
+    // The base in powers of two, and the sum of weights.
     float* row_of = partial + H::splits * whole * H::value_width + 2 * at;
-    if (pair == 0) row_of[0] = softmax ? most * HalfScale<H>::factor : 0.0f, row_of[1] = total;
+    if (pair == 0) row_of[0] = softmax ? HalfScale<H>::exponent(base) : 0.0f, row_of[1] = total;
   }
 }
 
@@ -280,115 +265,72 @@ __device__ __forceinline__ void half_attention_block(const typename H::Query* __
                                                      float* __restrict__ partial, Epilogue& epilogue) {
   using Index = typename H::Index;
   using S = HalfAttention<H>;
-  constexpr int row_tiles = H::row_tiles, key_tiles = H::key_tile / 8, value_tiles = S::value_width / 8,
-                depth_tiles = S::width / 16;
-  constexpr bool keeping = H::masking == Masking::keeping;
+  constexpr int row_tiles = H::row_tiles;
   extern __shared__ uint4 attention_shared[];
-  __half* q_tile = reinterpret_cast<__half*>(attention_shared);  // (rows, width)
-  __half* k_tile = q_tile + S::rows * S::pitch;                  // (key tile, width)
-  __half* v_tile = k_tile + H::key_tile * S::pitch;              // (key tile, value width)
-  __shared__ uint64_t kept[2][keeping ? S::rows : 1];
+  __half* tiles =
+      reinterpret_cast<__half*>(attention_shared);  // stages of (key tile, width), (key tile, value width)
+  __half* q_tile = tiles + S::q_at;                 // (rows, width)
 
-  const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32, group = lane / 4,
-            pair = lane % 4, warp_row = warp * row_tiles * 16;
-  const HalfBlock<H, S::rows, S::threads> block;
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, group = lane / 4,
+            warp_row = thread / 32 * row_tiles * 16;
+  const typename S::Block block;
   const Index row0 = block.row0, last_key = block.last_key;
-  auto fetch_k = [&](Index key0) {
-    fetch_rows<S::threads, H::key_tile, H::width, vectors>(
-        k_tile, k, last_key - key0, [&](int row, int i) { return H::k(block.head0, key0 + row, i); });
-    close_copies();
+  auto fetch = [&](Index key0, int stage) {
+    __half* to = tiles + stage * S::stage;
+    const Index count = last_key - key0;
+    fetch_rows<S::threads, H::key_tile, H::width, vectors, H::k_step>(
+        to, k, count, [&](int row, int i) { return H::k(block.head0, key0 + row, i); });
+    fetch_rows<S::threads, H::key_tile, H::value_width, vectors, H::v_step>(
+        to + S::v_at, v, count, [&](int row, int i) { return H::v(block.head0, key0 + row, i); });
   };
-  auto fetch_v = [&](Index key0) {
-    fetch_rows<S::threads, H::key_tile, H::value_width, vectors>(
-        v_tile, v, last_key - key0, [&](int row, int i) { return H::v(block.head0, key0 + row, i); });
-    close_copies();
-  };
-  MmaLeft held_q[S::holds_q ? row_tiles : 1][S::holds_q ? depth_tiles : 1];
-  float sums[row_tiles][value_tiles][4] = {};
-  float most[row_tiles][2], total[row_tiles][2] = {};
-#pragma unroll
-  for (int m = 0; m < row_tiles; ++m) most[m][0] = most[m][1] = -INFINITY;
 
-  int parity = 0;
-  Index key0 = block.template next_kept<vectors>(kept, mask, block.first_key, parity);
-  fetch_rows<S::threads, S::rows, H::width, vectors>(q_tile, q, S::all_rows - row0, [&](int row, int i) {
+  fetch_rows<S::threads, S::rows, H::width, vectors, 0>(q_tile, q, S::all_rows - row0, [&](int row, int i) {
     return H::q(block.head_of(row), block.query_of(row), i);
   });
-  if (key0 < last_key) fetch_k(key0);
-  if constexpr (S::holds_q) {
+  close_copies();
+  // The first tile is on its way while the mask is read: few masks drop it.
+  if (block.first_key < last_key) fetch(block.first_key, 0);
+  close_copies();
+  auto kept = [&] {
+    if constexpr (S::keeping)
+      return KeptKeys<H, typename S::Block, S::rows, S::threads, vectors>(block, mask, tiles + S::kept_at);
+    else
+      return AllKeys<H>{};
+  }();
+  Index key0 = kept.next(block.first_key);
+  if (S::keeping && key0 != block.first_key && key0 < last_key) {
+    wait_for_copies<0>();
+    fetch(key0, 0);
     close_copies();
-    wait_for_copies<0>();
-    __syncthreads();
-#pragma unroll
-    for (int m = 0; m < row_tiles; ++m)
-#pragma unroll
-      for (int d = 0; d < depth_tiles; ++d)
-        held_q[m][d] = load_left(q_tile + (warp_row + m * 16) * S::pitch + d * 16, S::pitch);
   }
-  while (key0 < last_key) {
-    wait_for_copies<0>();
+  HalfRows<H> rows[row_tiles];
+  if constexpr (S::holds_q) {
+    wait_for_copies<1>();
     __syncthreads();
-    fetch_v(key0);
-
-    float scores[row_tiles][key_tiles][4] = {};
-#pragma unroll
-    for (int d = 0; d < depth_tiles; ++d) {
-      MmaLeft left[row_tiles];
-#pragma unroll
-      for (int m = 0; m < row_tiles; ++m) {
-        if constexpr (S::holds_q)
-          left[m] = held_q[m][d];
-        else
-          left[m] = load_left(q_tile + (warp_row + m * 16) * S::pitch + d * 16, S::pitch);
-      }
-#pragma unroll
-      for (int n = 0; n < key_tiles; n += 2) {
-        MmaRight right[2];
-        load_right_from_rows(right, k_tile + n * 8 * S::pitch + d * 16, S::pitch);
-#pragma unroll
-        for (int m = 0; m < row_tiles; ++m)
-#pragma unroll
-          for (int e = 0; e < 2; ++e) S::multiply(scores[m][n + e], left[m], right[e]);
-      }
-    }
-    wait_for_copies<0>();
-    const Index next = block.template next_kept<vectors>(kept, mask, key0 + H::key_tile, 1 - parity);
-    if (next < last_key) fetch_k(next);
-
 #pragma unroll
     for (int m = 0; m < row_tiles; ++m)
 #pragma unroll
-      for (int r = 0; r < 2; ++r) {
-        const int row = warp_row + m * 16 + r * 8 + group;
-        const bool there = row0 + row < S::all_rows;
-        const bool past = H::causal && (H::group > 1 || key0 + H::key_tile > row0 + warp_row);
-        weigh_scores<H>(
-            scores[m], sums[m], r, most[m][r], total[m][r], keeping ? kept[parity][row] >> (2 * pair) : 0,
-            mask, there ? block.head_of(row) : block.head0, there ? block.query_of(row) : 0, key0, past);
-      }
-
-#pragma unroll
-    for (int n = 0; n < key_tiles / 2; ++n) {
-      MmaLeft left[row_tiles];
-#pragma unroll
-      for (int m = 0; m < row_tiles; ++m)
-#pragma unroll
-        for (int p = 0; p < 4; ++p) {
-          const float* two = scores[m][2 * n + p / 2] + p % 2 * 2;
-          left[m].parts[p] = S::pair(two[0], two[1]);
-        }
-#pragma unroll
-      for (int d = 0; d < value_tiles; d += 2) {
-        MmaRight right[2];
-        load_right_from_columns(right, v_tile + n * 16 * S::value_pitch + d * 8, S::value_pitch);
-#pragma unroll
-        for (int m = 0; m < row_tiles; ++m)
-#pragma unroll
-          for (int e = 0; e < 2; ++e) S::multiply(sums[m][d + e], left[m], right[e]);
-      }
+      for (int d = 0; d < S::depth_tiles; ++d)
+        rows[m].q[d] = load_left(q_tile + (warp_row + m * 16) * S::pitch + d * 16, S::pitch);
+  }
+  const bool busy = row0 + warp_row < S::all_rows;
+  for (int stage = 0; key0 < last_key; stage ^= 1) {
+    wait_for_copies<0>();
+    __syncthreads();  // this tile is there, and nobody reads the one before it any more
+    const bool sees = busy && (!H::causal || H::group > 1 || key0 < row0 + warp_row + row_tiles * 16);
+    const __half *k_tile = tiles + stage * S::stage, *v_tile = k_tile + S::v_at;
+    const auto now = kept.at(key0);
+    const Index next = kept.next(key0 + H::key_tile);
+    if (next < last_key) fetch(next, stage ^ 1);
+    close_copies();
+    if (sees) {
+      if (S::rest != 0 && key0 + H::key_tile > H::keys)
+        attend_tile<H, S::rest == 0 ? H::key_tile : S::rest>(rows, q_tile, k_tile, v_tile, block, now, mask,
+                                                             key0, warp_row);
+      else if constexpr (H::keys >= H::key_tile)
+        attend_tile<H, H::key_tile>(rows, q_tile, k_tile, v_tile, block, now, mask, key0, warp_row);
     }
     key0 = next;
-    parity = 1 - parity;
   }
 
 #pragma unroll
@@ -396,14 +338,14 @@ __device__ __forceinline__ void half_attention_block(const typename H::Query* __
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       const int row = warp_row + m * 16 + r * 8 + group;
-      store_half_row<H, vectors>(sums[m], r, most[m][r], total[m][r], row0 + row < S::all_rows,
+      store_half_row<H, vectors>(rows[m].sums, r, rows[m].base[r], rows[m].total[r], row0 + row < S::all_rows,
                                  block.head_of(row), block.query_of(row), block.split, out, partial,
                                  epilogue);
     }
 }
 
 template <class H, bool vectors, class Epilogue>
-__global__ void __launch_bounds__(H::warps * 32)
+__global__ void __launch_bounds__(H::warps * 32, HalfAttention<H>::resident)
     half_attention(const typename H::Query* __restrict__ q, const typename H::Key* __restrict__ k,
                    const typename H::Value* __restrict__ v, const typename H::Mask* __restrict__ mask,
                    typename H::Out* __restrict__ out, float* __restrict__ partial, Epilogue epilogue) {
@@ -458,10 +400,11 @@ StitchStatus enqueue_half_attention(const char* name, const typename H::Query* q
                                     typename H::Out* out, Epilogue epilogue, float* partial,
                                     cudaStream_t stream) {
   using S = HalfAttention<H>;
-  using Blocks = HalfBlock<H, S::rows, S::threads>;
+  using Blocks = typename S::Block;
   constexpr int64_t blocks = Blocks::blocks;
   static_assert(blocks < (int64_t{1} << 31), "more tiles than a grid has blocks");
-  static_assert(H::key_tile % 16 == 0 && H::key_tile <= 64, "a tile of keys is 16 to 64");
+  static_assert(H::key_tile % 16 == 0 && H::key_tile <= (S::keeping ? 64 : 128),
+                "a tile of keys is 16 to 128");
   static_assert(H::splits == 1 || Blocks::keys_per_split * (H::splits - 1) < H::keys, "a block without keys");
   const Geometry geometry{static_cast<unsigned>(blocks), S::threads, S::shared_bytes};
   auto run = [&]() -> StitchStatus {

@@ -250,6 +250,15 @@ __device__ __forceinline__ int64_t checked_index(int64_t index, int64_t size) {
 __device__ __forceinline__ int64_t index_from_start(int64_t index, int64_t size) {
   return checked_index(index < 0 ? index + size : index, size);
 }
+// The same for loops whose loads must not wait for a branch: an index out of range is noted, and is 0.
+__device__ __forceinline__ int64_t index_or_note(int64_t index, int64_t size, bool& outside) {
+  const bool inside = index >= 0 && index < size;
+  outside = outside || !inside;
+  return inside ? index : 0;
+}
+__device__ __forceinline__ int64_t index_from_start_or_note(int64_t index, int64_t size, bool& outside) {
+  return index_or_note(index < 0 ? index + size : index, size, outside);
+}
 
 // Towards zero; NaN is 0, 64 and 32 bits saturate, narrower ones wrap.
 template <class S, class T>

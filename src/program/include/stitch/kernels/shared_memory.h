@@ -21,10 +21,38 @@ constexpr int64_t tensor_core_attention(int64_t width, int64_t value_width, int6
   return 2 * parts * ((rows + key_tile) * pitch + key_tile * value_pitch);
 }
 
-// attention_half.h: tiles of q, k and v.
-constexpr int64_t half_attention(int64_t width, int64_t value_width, int64_t rows, int64_t key_tile) {
-  return tensor_core_attention(width, value_width, rows, key_tile, 1);
-}
+// attention_half_mask.h: bits of as many rows as the mask tells apart, a word for each tile of keys, and a
+// flag for each tile. Tiles beyond the window wait. An odd pitch has fewer bank conflicts.
+struct KeptTiles {
+  int64_t rows, tiles;
+  constexpr int64_t window() const {
+    const int64_t most = rows > 8 ? 2048 / rows : 256;
+    return tiles < most ? tiles : most;
+  }
+  constexpr int64_t pitch() const { return window() | 1; }
+  constexpr int64_t bytes() const { return rows == 0 ? 0 : 8 * rows * pitch() + 4 * rounded_up(window(), 4); }
+};
+
+// attention_half.h: two stages of tiles of k and v, and q: where it is held in registers it is there before
+// the second stage is, in the same place. Sizes and places in numbers of fp16.
+struct HalfTiles {
+  int64_t width, value_width, row_tiles, rows, key_tile, tiles, mask_rows;
+  constexpr int64_t wide() const { return rounded_up(width, 16); }
+  constexpr int64_t value_wide() const { return rounded_up(value_width, 16); }
+  // Of a thread, for sums and scores, and for q where there is room.
+  constexpr int64_t sums() const { return row_tiles * (value_wide() / 2 + key_tile / 2); }
+  constexpr bool holds_q() const { return sums() + row_tiles * wide() / 4 <= 176; }
+  constexpr int64_t registers() const { return sums() + (holds_q() ? row_tiles * wide() / 4 : 0); }
+  constexpr int64_t stage() const { return key_tile * (wide() + 8 + value_wide() + 8); }
+  constexpr int64_t stages() const { return tiles > 1 ? 2 : 1; }
+  constexpr bool shares() const { return holds_q() && stages() == 2; }
+  constexpr int64_t q_at() const { return shares() ? stage() : stages() * stage(); }
+  constexpr int64_t kept_at() const {
+    const int64_t q_end = q_at() + rows * (wide() + 8), tiles_end = stages() * stage();
+    return q_end > tiles_end ? q_end : tiles_end;
+  }
+  constexpr int64_t bytes() const { return 2 * kept_at() + KeptTiles{mask_rows, tiles}.bytes(); }
+};
 
 // attention_wide_heads.h: two steps of 16 features of 64 queries and all keys, then weights of all keys and
 // two steps of 16 keys of v.

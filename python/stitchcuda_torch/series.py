@@ -1,0 +1,70 @@
+"""Calls that a candidate makes one after the other, each on inputs that nobody has shown it and with outputs that this process reads.
+
+What they are about is drawn into memory of this process alone, and shown by one copy; what came of it is read by one copy.
+Whoever holds the watch starts it before the first and stops it after the second.
+"""
+
+import torch
+
+from .arena import raw
+from .held import Shared
+
+
+class Series:
+    """Over a device arena: inputs of call i at inputs_at + i * inputs_step, outputs alike."""
+
+    def __init__(self, arena, device, slots, inputs_at, inputs_step, outputs_at, outputs_step):
+        self.arena, self.device, self.slots = arena, device, slots
+        self.inputs_at, self.inputs_step, self.outputs_at, self.outputs_step = inputs_at, inputs_step, outputs_at, outputs_step
+        self.staged = torch.zeros(slots * inputs_step, dtype=torch.uint8, device=device)
+        self.taken = torch.zeros(slots * outputs_step, dtype=torch.uint8, device=device)
+        self.kept = {}
+
+    def stage(self, slot, tensors, offsets):
+        for tensor, offset in zip(tensors, offsets):
+            flat = raw(tensor.detach().contiguous())
+            begin = slot * self.inputs_step + offset
+            self.staged[begin:begin + flat.numel()].copy_(flat)
+
+    def reveal(self, count):
+        """Outputs of earlier calls are gone before."""
+        self.arena.span(self.outputs_at, count * self.outputs_step).fill_(255)
+        self.shown(count).copy_(self.staged[:count * self.inputs_step])
+        self.wait()
+
+    def take(self, count):
+        size = count * self.outputs_step
+        self.taken[:size].copy_(self.arena.span(self.outputs_at, size))
+        self.wait()
+
+    def intact(self, count):
+        """Whether inputs are what was shown."""
+        return torch.equal(self.shown(count), self.staged[:count * self.inputs_step])
+
+    def keep(self, slot, number):
+        self.kept[number] = Kept(self.taken[slot * self.outputs_step:(slot + 1) * self.outputs_step].clone())
+
+    def shown(self, count):
+        return self.arena.span(self.inputs_at, count * self.inputs_step)
+
+    def wait(self):
+        if self.device.type == "cuda":
+            torch.cuda.synchronize()
+
+    def close(self):
+        self.staged = self.taken = None
+        self.kept = {}
+        self.arena.close()
+
+
+class Kept(Shared):
+    """Outputs of one call, as they were when they were read."""
+
+    def __init__(self, flat):
+        super().__init__(self)
+        self.flat = flat
+
+    def span(self, offset, count):
+        if offset < 0 or count < 0 or offset + count > self.flat.numel():
+            raise ValueError(f"{count} bytes at {offset} are outside of what was kept")
+        return self.flat[offset:offset + count]

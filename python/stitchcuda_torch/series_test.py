@@ -1,0 +1,58 @@
+"""What nobody was shown stays unseen, and what was read stays as it was."""
+
+import unittest
+
+import torch
+
+from .device_arena import DeviceArena
+from .distributions import study
+from .series import Series
+from .varied import SHARED_BITS, Varied
+
+
+class SeriesTest(unittest.TestCase):
+    def setUp(self):
+        arena = DeviceArena(4096, torch.device("cpu"))
+        self.series = Series(arena, torch.device("cpu"), 2, inputs_at=0, inputs_step=512, outputs_at=1024, outputs_step=512)
+
+    def test_shows_and_reads(self):
+        series, x = self.series, torch.rand(2, 16)
+        for slot in range(2):
+            series.stage(slot, [x[slot]], [256])
+        self.assertFalse(series.shown(2).any(), "staged is not shown")
+        series.reveal(2)
+        self.assertTrue(torch.equal(series.shown(2).view(torch.float32).reshape(2, 128)[:, 64:80], x))
+        outputs = series.arena.span(1024, 1024)
+        self.assertTrue((outputs == 255).all())
+        outputs.view(torch.float32)[:] = 3
+        series.take(2)
+        series.keep(1, 7)
+        outputs.zero_()  # later than the watch
+        self.assertTrue((series.kept[7].span(0, 512).view(torch.float32) == 3).all())
+        self.assertTrue(series.intact(2))
+        series.shown(2)[300] += 1
+        self.assertFalse(series.intact(2))
+        with self.assertRaises(ValueError):
+            series.kept[7].span(256, 512)
+
+
+class VariedTest(unittest.TestCase):
+    def test_differ_by_seed_and_stay_legal(self):
+        drawn = []
+
+        def draw(seed):
+            drawn.append(seed)
+            generator = torch.Generator().manual_seed(seed)
+            return [torch.rand(8, 8, generator=generator), torch.randint(0, 5, (8,), generator=generator), torch.rand(4, 4, generator=generator).tril()]
+
+        varied, base = Varied(), 77 << SHARED_BITS
+        first, second, again = (varied.draw(draw, lambda tensors: [study(tensor) for tensor in tensors], base + i) for i in (1, 2, 1))
+        self.assertEqual(drawn, [77])
+        self.assertFalse(torch.equal(first[0], second[0]))
+        self.assertTrue(torch.equal(first[0], again[0]))
+        self.assertTrue(torch.equal(first[0].reshape(-1).sort().values, second[0].reshape(-1).sort().values))
+        self.assertTrue(torch.equal(first[1], second[1]) and torch.equal(first[2], first[2].tril()))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,29 @@
+// What bench and serve have in common: workers on a cluster.
+#pragma once
+
+#include <string>
+
+#include "serve/work/fleet.h"
+
+namespace CLI {
+class App;
+}
+
+namespace stitch {
+
+struct ClusterFlags {
+  std::string on;  // slurm, ray; empty: this machine
+  int workers = 1;
+  std::string at;  // this machine's name for the workers; empty: its own
+  std::string ray;
+  std::string slurm_flags;
+};
+void add_cluster(CLI::App& command, ClusterFlags& cluster);
+
+// Server and token are whoever's who serves.
+Result<serve::FleetOptions> fleet_options(const ClusterFlags& cluster, bool gpu, const std::string& python,
+                                          const fs::path& logs);
+// The device that workers are told to use: it need not be here.
+Result<bool> workers_have_gpu(const std::string& device);
+
+}  // namespace stitch

@@ -1,0 +1,161 @@
+#include "cli/serve.h"
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/interrupt.h"
+#include "base/parallel.h"
+#include "base/progress.h"
+#include "base/sha256.h"
+#include "base/text.h"
+#include "base/wording.h"
+#include "cli/baselines.h"
+#include "cli/choose_device.h"
+#include "cli/choose_gpu.h"
+#include "cli/model_options.h"
+#include "http/client.h"
+#include "serve/reward/door.h"
+#include "serve/reward/service.h"
+#include "serve/reward/task_shelf.h"
+#include "serve/token.h"
+#include "serve/work/fan_out.h"
+#include "serve/work/worker.h"
+#include "store/run_store.h"
+#include "verify/torch_lender.h"
+
+namespace stitch {
+
+namespace {
+
+// Beside the store of runs: NAME-HASH of the folder of tasks.
+fs::path state_folder(const ServeCommand& command) {
+  if (!command.state.empty()) return command.state;
+  const fs::path store = store::default_store();
+  const fs::path base = store == "none" ? cache_folder() : store.parent_path();
+  const fs::path tasks = fs::absolute(command.tasks).lexically_normal();
+  const std::string name = (tasks.has_filename() ? tasks : tasks.parent_path()).filename().string();
+  return base / "serve" / (name + "-" + sha256(tasks.string()).substr(0, 8));
+}
+
+Result<serve::Judging> judging_of(const ServeCommand& command) {
+  serve::Judging out;
+  STITCH_TRY(out.numerics, parse_numerics(command.numerics));
+  // Workers elsewhere may have what this machine hasn't.
+  if (!command.judge_here || !command.cluster.on.empty()) {
+    STITCH_TRY(bool gpu, workers_have_gpu(command.device));
+    out.device = gpu ? runner::Device::cuda : runner::Device::emulated;
+  } else {
+    STITCH_TRY(out.device, choose_device(command.device));
+  }
+  STITCH_TRY(out.reward, rubric::parse_reward(command.reward));
+  STITCH_CHECK(check_compatible(command.compatible));
+  out.kernelbench_compatible = !command.compatible.empty();
+  const bool cuda = out.device == runner::Device::cuda;
+  const std::string baselines = command.baselines != "auto" ? command.baselines
+                                : cuda && command.timing    ? "eager,compile-graph"
+                                                            : "none";
+  STITCH_TRY(out.baselines, baselines_named(baselines));
+  out.quick = command.quick;
+  out.timing = command.timing;
+  out.time_limit = command.time_limit;
+  out.mode = command.mode;
+  out.version = STITCH_VERSION;
+  return out;
+}
+
+Result<serve::ServiceOptions> service_options(const ServeCommand& command) {
+  serve::ServiceOptions out;
+  out.tasks = command.tasks;
+  out.state = state_folder(command);
+  STITCH_TRY(out.scorer.judging, judging_of(command));
+  STITCH_TRY(out.scorer.gpu, choose_gpu(""));
+  out.scorer.python = command.python;
+  out.scorer.machine = serve::worker_name();
+  out.jobs = command.jobs > 0 ? command.jobs : core_count();
+  out.scorer.most_open = std::max<size_t>(8, 2 * static_cast<size_t>(out.jobs));
+  out.judge_here = command.judge_here && command.cluster.on.empty();
+  out.most_waiting = static_cast<size_t>(command.queue);
+  out.answer_within = command.answer_within;
+  out.lease_seconds = command.lease;
+  STITCH_TRY(out.token, serve::token_in(command.token_env));
+  if (!command.cluster.on.empty() && (out.token.empty() || serve::is_loopback(command.host)))
+    return user_error("on", "workers on other machines have to reach this one, with a token",
+                      "--host 0.0.0.0 --token-env STITCHCUDA_TOKEN");
+  if (out.token.empty() && !serve::is_loopback(command.host))
+    return user_error("token",
+                      format("{} can be reached from other machines, so a token is needed", command.host),
+                      "put one into an environment variable and name it: --token-env STITCHCUDA_TOKEN");
+  out.http.host = command.host;
+  out.http.port = command.port;
+  out.http.limits.body = static_cast<size_t>(command.most_body) << 20;
+  return out;
+}
+
+std::string doing(const Json& status) {
+  return format("{} waiting, {} being judged, {} kept, {:.1f} verdicts a minute",
+                status["queue"]["waiting"].get<int64_t>(), status["queue"]["judging"].get<int64_t>(),
+                status["answers_kept"].get<int64_t>(), status["verdicts_a_minute"].get<double>());
+}
+
+}  // namespace
+
+Result<int> run_serve(const ServeCommand& command, Console& console) {
+  STITCH_TRY(serve::ServiceOptions options, service_options(command));
+  if (auto shelf = serve::TaskShelf::open(options.tasks); !shelf)
+    return shelf.error();  // before PyTorch's seconds
+  StopPolitely polite;
+  std::optional<verifier::TorchLender> lender;
+  if (options.judge_here) {
+    if (!console.json) console.err << "Importing PyTorch, once for all …" << std::endl;
+    // Before there are threads: it sets a variable. Without it every task imports its own.
+    if (auto lent = verifier::TorchLender::start(command.python)) lender.emplace(*std::move(lent));
+  }
+  const fs::path state = options.state;
+  STITCH_TRY(std::unique_ptr<serve::RewardService> service, serve::RewardService::start(std::move(options)));
+  const Json status = service->status();
+  const std::string host =
+      command.host.find(':') == std::string::npos ? command.host : "[" + command.host + "]";
+  const std::string url = format("http://{}:{}", host, service->port());
+  if (console.json) {
+    console.out << line_text({{"url", url},
+                              {"port", service->port()},
+                              {"tasks", status["tasks"]},
+                              {"answers_kept", status["answers_kept"]},
+                              {"state", state.string()},
+                              {"judging", status["judging"]}})
+                << std::endl;
+  } else {
+    console.out << format("Serving {} at {} (device {}, reward {}). Ctrl-C ends it.\n",
+                          counted(status["tasks"].get<int64_t>(), "task"), url,
+                          word(status["judging"], "device"), word(status["judging"], "reward"))
+                << format("Answers are kept in {}: {} so far.", printable(state.string()),
+                          status["answers_kept"].get<int64_t>());
+    if (service->left_from_before() > 0)
+      console.out << format(" {} of an earlier process are judged now.", service->left_from_before());
+    console.out << std::endl;
+  }
+  std::unique_ptr<serve::Fleet> fleet;
+  if (!command.cluster.on.empty()) {
+    const bool gpu = word(status["judging"], "device") == "cuda";
+    STITCH_TRY(serve::FleetOptions how,
+               fleet_options(command.cluster, gpu, command.python, state / "workers"));
+    how.server = http::Url{.host = command.cluster.at.empty() ? serve::own_host() : command.cluster.at,
+                           .port = service->port()}
+                     .origin();
+    STITCH_TRY(how.token, serve::token_in(command.token_env));
+    STITCH_TRY(fleet, serve::Fleet::start(how));
+  }
+  {
+    Progress progress(console.err, console.err_terminal, console.json, "serving");
+    while (!stop_requested()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+      progress.detail(doing(service->status()));
+    }
+    progress.detail("finishing what is being judged; Ctrl-C again ends it at once");
+    service.reset();
+  }
+  return 0;
+}
+
+}  // namespace stitch

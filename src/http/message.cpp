@@ -1,0 +1,300 @@
+#include "http/message.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+
+#include "base/text.h"
+
+namespace stitch::http {
+
+namespace {
+
+struct Status {
+  int code;
+  std::string_view reason;
+};
+constexpr std::array statuses = {Status{100, "Continue"},
+                                 Status{200, "OK"},
+                                 Status{202, "Accepted"},
+                                 Status{204, "No Content"},
+                                 Status{400, "Bad Request"},
+                                 Status{401, "Unauthorized"},
+                                 Status{403, "Forbidden"},
+                                 Status{404, "Not Found"},
+                                 Status{405, "Method Not Allowed"},
+                                 Status{408, "Request Timeout"},
+                                 Status{410, "Gone"},
+                                 Status{413, "Content Too Large"},
+                                 Status{429, "Too Many Requests"},
+                                 Status{431, "Request Header Fields Too Large"},
+                                 Status{500, "Internal Server Error"},
+                                 Status{501, "Not Implemented"},
+                                 Status{503, "Service Unavailable"},
+                                 Status{505, "HTTP Version Not Supported"}};
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(), [](unsigned char c) { return std::tolower(c); });
+  return out;
+}
+
+bool is_token(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
+    return std::isalnum(c) ||
+           std::string_view("!#$%&'*+-.^_`|~").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+}
+
+std::optional<size_t> number_of(std::string_view text, int base) {
+  size_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  const char small = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return small >= 'a' && small <= 'f' ? small - 'a' + 10 : -1;
+}
+
+}  // namespace
+
+std::string_view find_header(const Headers& headers, std::string_view name) {
+  for (const auto& [key, value] : headers)
+    if (key == name) return value;
+  return {};
+}
+
+std::string decoded(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const int high = text[i] == '%' && i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
+    const int low = high >= 0 ? hex_digit(text[i + 2]) : -1;
+    if (low >= 0) {
+      out += static_cast<char>(high * 16 + low);
+      i += 2;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+std::string Request::parameter(std::string_view name) const {
+  for (const std::string& pair : split(query, '&')) {
+    const size_t equals = pair.find('=');
+    if (decoded(std::string_view(pair).substr(0, equals)) == name)
+      return equals == std::string::npos ? "" : decoded(std::string_view(pair).substr(equals + 1));
+  }
+  return {};
+}
+
+std::string_view reason(int status) {
+  auto found = std::ranges::find(statuses, status, &Status::code);
+  return found == statuses.end() ? "Unknown" : found->reason;
+}
+
+std::string text_of(const Response& response, bool keep_alive, bool with_body) {
+  std::string out = format("HTTP/1.1 {} {}\r\n", response.status, reason(response.status));
+  if (response.status != 204)
+    out += format("Content-Type: {}\r\nContent-Length: {}\r\n", response.content_type, response.body.size());
+  for (const auto& [name, value] : response.headers) out += format("{}: {}\r\n", name, value);
+  out += format("Connection: {}\r\n\r\n", keep_alive ? "keep-alive" : "close");
+  if (with_body && response.status != 204) out += response.body;
+  return out;
+}
+
+void Reader::refuse(int status, std::string why) {
+  state_ = State::refused;
+  status_ = status;
+  why_ = std::move(why);
+}
+
+bool Reader::expects_continue() const { return lower(request_.header("expect")) == "100-continue"; }
+
+size_t Reader::take(std::string_view bytes) {
+  if (state_ == State::body) return take_body(bytes);
+  if (state_ != State::head) return 0;
+  // Blank lines before a request are forgiven; the head ends with an empty line.
+  const size_t before = head_.size();
+  head_ += bytes.substr(0, limits_.head + 4 - std::min(head_.size(), limits_.head));
+  const size_t taken = head_.size() - before;
+  size_t leading = 0;
+  while (leading < head_.size() && (head_[leading] == '\r' || head_[leading] == '\n')) ++leading;
+  const size_t end = head_.find("\r\n\r\n", std::max(leading, before < 3 ? leading : before - 3));
+  if (end == std::string::npos) {
+    if (head_.size() > limits_.head) refuse(431, "the request's head is too long");
+    return taken;
+  }
+  const size_t used = end + 4 - before;
+  head_ = head_.substr(leading, end + 2 - leading);  // with the last line's end
+  read_head();
+  head_.clear();
+  return used;
+}
+
+void Reader::read_head() {
+  const size_t line_end = head_.find("\r\n");
+  const std::string_view line = std::string_view(head_).substr(0, line_end);
+  const bool first = kind_ == Kind::request ? read_request_line(line) : read_status_line(line);
+  if (!first || !read_fields(std::string_view(head_).substr(line_end + 2)) || !find_length()) return;
+  const bool nothing = !chunked_ && !until_close_ && left_ == 0;
+  state_ = nothing ? State::done : State::body;
+}
+
+bool Reader::read_request_line(std::string_view line) {
+  const std::vector<std::string> words = split(line, ' ');
+  if (words.size() != 3 || !is_token(words[0]) || words[1].empty() || words[1][0] != '/') {
+    refuse(400, "this is no HTTP request");
+    return false;
+  }
+  if (words[2] != "HTTP/1.1" && words[2] != "HTTP/1.0") {
+    refuse(505, "HTTP/1.1 is spoken here");
+    return false;
+  }
+  request_.method = words[0];
+  const size_t question = words[1].find('?');
+  request_.path = decoded(std::string_view(words[1]).substr(0, question));
+  if (question != std::string::npos) request_.query = words[1].substr(question + 1);
+  request_.keep_alive = words[2] == "HTTP/1.1";
+  return true;
+}
+
+bool Reader::read_status_line(std::string_view line) {
+  const std::optional<size_t> status =
+      line.size() >= 12 && line.starts_with("HTTP/1.") ? number_of(line.substr(9, 3), 10) : std::nullopt;
+  if (!status || *status < 100 || *status > 599) {
+    refuse(400, "the answer is no HTTP");
+    return false;
+  }
+  response_.status = static_cast<int>(*status);
+  return true;
+}
+
+bool Reader::read_fields(std::string_view fields) {
+  while (!fields.empty()) {
+    const size_t end = fields.find("\r\n");
+    const std::string_view field = fields.substr(0, end);
+    fields = end == std::string_view::npos ? std::string_view() : fields.substr(end + 2);
+    const size_t colon = field.find(':');
+    const bool control =
+        std::ranges::any_of(field, [](unsigned char c) { return (c < ' ' && c != '\t') || c == 127; });
+    if (colon == std::string_view::npos || control || !is_token(field.substr(0, colon))) {
+      refuse(400, "a header is malformed");
+      return false;
+    }
+    headers().emplace_back(lower(field.substr(0, colon)), trim(field.substr(colon + 1)));
+  }
+  const std::string connection = lower(find_header(headers(), "connection"));
+  if (connection.find("close") != std::string::npos) request_.keep_alive = false;
+  if (connection.find("keep-alive") != std::string::npos) request_.keep_alive = true;
+  return true;
+}
+
+// Two ways to say how long a body is would be two readings of it.
+bool Reader::find_length() {
+  std::optional<size_t> length;
+  for (const auto& [name, value] : headers()) {
+    if (name == "transfer-encoding") {
+      if (lower(value) != "chunked" || chunked_) {
+        refuse(501, "only chunked bodies are understood");
+        return false;
+      }
+      chunked_ = true;
+    }
+    if (name != "content-length") continue;
+    const bool digits = !value.empty() && value.size() < 19 &&
+                        std::ranges::all_of(value, [](unsigned char c) { return std::isdigit(c); });
+    const std::optional<size_t> said = digits ? number_of(value, 10) : std::nullopt;
+    if (!said || (length && *length != *said)) {
+      refuse(400, "the body's length is malformed");
+      return false;
+    }
+    length = said;
+  }
+  if (chunked_ && length) {
+    refuse(400, "a body is either chunked or has a length");
+    return false;
+  }
+  declared_ = left_ = length.value_or(0);
+  const bool bodiless = response_.status == 204 || response_.status == 304 || response_.status / 100 == 1;
+  until_close_ = kind_ == Kind::response && !chunked_ && !length && !bodiless;
+  if (declared_ > limits_.body) {
+    refuse(413, format("the body is larger than {}", bytes_text(static_cast<double>(limits_.body))));
+    return false;
+  }
+  return true;
+}
+
+bool Reader::keep(std::string_view bytes) {
+  if (body().size() + bytes.size() > limits_.body) {
+    body().clear();
+    body().shrink_to_fit();
+    refuse(413, format("the body is larger than {}", bytes_text(static_cast<double>(limits_.body))));
+    return false;
+  }
+  body() += bytes;
+  return true;
+}
+
+size_t Reader::take_body(std::string_view bytes) {
+  if (chunked_) return take_chunked(bytes);
+  const size_t mine = until_close_ ? bytes.size() : std::min(left_, bytes.size());
+  if (!keep(bytes.substr(0, mine))) return bytes.size();
+  if (until_close_) return mine;
+  left_ -= mine;
+  if (left_ == 0) state_ = State::done;
+  return mine;
+}
+
+size_t Reader::take_chunked(std::string_view bytes) {
+  constexpr size_t longest_line = 256;
+  size_t used = 0;
+  while (used < bytes.size() && state_ == State::body) {
+    if (chunk_ == Chunk::data) {
+      const size_t mine = std::min(left_, bytes.size() - used);
+      if (!keep(bytes.substr(used, mine))) return bytes.size();
+      used += mine;
+      left_ -= mine;
+      if (left_ == 0) chunk_ = Chunk::end_of_data;
+      continue;
+    }
+    const char c = bytes[used++];
+    if (c != '\n') {
+      line_ += c;
+      if (line_.size() > longest_line) refuse(400, "a chunk is malformed");
+      continue;
+    }
+    const std::string line = trim(std::exchange(line_, {}));
+    if (chunk_ == Chunk::trailer) {
+      if (line.empty()) state_ = State::done;
+      continue;
+    }
+    if (chunk_ == Chunk::end_of_data) {
+      if (!line.empty()) refuse(400, "a chunk is malformed");
+      chunk_ = Chunk::size;
+      continue;
+    }
+    const std::string_view digits = std::string_view(line).substr(0, line.find(';'));
+    const std::optional<size_t> size = digits.size() <= 15 ? number_of(trim(digits), 16) : std::nullopt;
+    if (!size) {
+      refuse(400, "a chunk is malformed");
+      break;
+    }
+    left_ = *size;
+    chunk_ = *size == 0 ? Chunk::trailer : Chunk::data;
+  }
+  return used;
+}
+
+void Reader::end() {
+  if (state_ == State::body && until_close_)
+    state_ = State::done;
+  else if (state_ != State::done)
+    refuse(400, "the connection was closed in the middle of a message");
+}
+
+}  // namespace stitch::http

@@ -1,0 +1,120 @@
+// Operators exchanged, terms left out, sums in fp16.
+#include <set>
+
+#include "base/text.h"
+#include "mutants/marked_source.h"
+
+namespace stitch::mutants {
+
+namespace {
+
+struct Exchange {
+  const char *from, *to;
+};
+constexpr Exchange operators[] = {
+    {"+", "-"},   {"-", "+"},   {"*", "+"},   {"/", "*"},   {"&&", "||"}, {"||", "&&"},
+    {"==", "!="}, {"!=", "=="}, {"+=", "-="}, {"-=", "+="}, {"*=", "+="}, {"/=", "*="},
+};
+constexpr Exchange words[] = {
+    {"fmaxf", "fminf"},     {"fminf", "fmaxf"},     {"max", "min"},         {"min", "max"},
+    {"maximum", "minimum"}, {"minimum", "maximum"}, {"Maximum", "Minimum"}, {"Minimum", "Maximum"},
+    {"Add", "Maximum"},     {"expf", "exp2f"},      {"exp2f", "expf"},      {"rsqrtf", "sqrtf"},
+    {"tanhf", "sinf"},      {"true", "false"},      {"false", "true"},      {"softmax", "relu"},
+};
+
+bool ends_operand(const MarkedSource& source, size_t i) {
+  return source.is_word(i) || source.is_number(i) || source.is(i, ")") || source.is(i, "]");
+}
+
+void exchange(MarkedSource& source, size_t i) {
+  if (source.is_word(i)) {
+    for (const Exchange& each : words)
+      if (source.is(i, each.from)) source.add(Kind::arithmetic, i, i, each.to);
+    return;
+  }
+  if (!source.is_binary(i) || !ends_operand(source, i - 1)) return;
+  for (const Exchange& each : operators)
+    if (source.is(i, each.from)) source.add(Kind::arithmetic, i, i, each.to);
+}
+
+// ` + term`, up to where the next one begins.
+void leave_out_summand(MarkedSource& source, size_t i) {
+  if (!(source.is(i, "+") || source.is(i, "-")) || !source.is_binary(i)) return;
+  if (!ends_operand(source, i - 1)) return;
+  size_t last = i + 1;
+  for (size_t at = i + 1; at < source.size(); ++at) {
+    if ((source.is(at, "(") || source.is(at, "[") || source.is(at, "{")) && source.partner(at) > at)
+      at = source.partner(at);
+    else if (source.is(at, ")") || source.is(at, "]") || source.is(at, "}") || source.is(at, ";") ||
+             source.is(at, ",") || source.is(at, "?") || source.is(at, ":"))
+      break;
+    else if (source.is_binary(at) && !source.is_word(at) && !source.is_number(at) && !source.is(at, "*") &&
+             !source.is(at, "/") && !source.is(at, "%"))
+      break;
+    last = at;
+  }
+  source.add(Kind::term, i, last, "");
+}
+
+// `x *= scale;` gone.
+void leave_out_statement(MarkedSource& source, size_t i) {
+  if (!source.is(i, "+=") && !source.is(i, "*=") && !source.is(i, "-=")) return;
+  if (const auto statement = source.statement_of(i))
+    source.add(Kind::term, statement->first, statement->last, ";");
+}
+
+// stitch::clamp(x, 0, 6) becomes (x): the function is forgotten.
+void leave_out_function(MarkedSource& source, size_t i) {
+  static const std::set<std::string_view> functions = {
+      "clamp",      "relu",   "gelu", "silu",   "sigmoid", "tanh",  "tanhf", "expf",     "exp",
+      "logf",       "sqrtf",  "erff", "rsqrtf", "fabsf",   "elu",   "mish",  "softplus", "hardswish",
+      "leaky_relu", "log1pf", "sqrt", "erf",    "maximum", "fmaxf", "fminf"};
+  if (!source.is_word(i) || !functions.contains(source.text(i)) || !source.is(i + 1, "(")) return;
+  if (source.is_word(i - 1)) return;  // its declaration
+  size_t first = i;
+  while (first >= 2 && source.is(first - 1, "::")) first -= 2;
+  size_t last = i + 2;
+  const size_t close = source.partner(i + 1);
+  for (size_t at = i + 2; at < close && !source.is(at, ","); ++at) {
+    if (source.is(at, "(") || source.is(at, "[")) at = source.partner(at);
+    last = at;
+  }
+  if (last < close)
+    source.add(Kind::term, first, close, "(" + std::string(source.between(i + 2, last)) + ")");
+}
+
+// Names that were declared as floats: the sums among them are worth rounding.
+std::set<std::string_view> floats_of(const MarkedSource& source) {
+  std::set<std::string_view> out;
+  for (size_t i = 0; i + 1 < source.size(); ++i)
+    if ((source.is(i, "float") || source.is(i, "Sum")) && source.is_word(i + 1))
+      out.insert(source.text(i + 1));
+  return out;
+}
+
+void round_sum(MarkedSource& source, size_t i, const std::set<std::string_view>& floats) {
+  if (!source.is(i, "+=")) return;
+  const auto statement = source.statement_of(i);
+  if (!statement || !floats.contains(source.text(statement->first))) return;
+  const std::string sum(source.between(statement->first, i - 1));
+  source.add(Kind::accumulator, statement->first, statement->last,
+             format("{} = __half2float(__float2half({} + ({})));", sum, sum,
+                    source.between(i + 1, statement->last - 1)),
+             "cuda_fp16.h");
+}
+
+}  // namespace
+
+void add_arithmetic_rules(MarkedSource& source) {
+  const std::set<std::string_view> floats = floats_of(source);
+  for (size_t i = 1; i < source.size(); ++i) {
+    if (!source.in_body(i)) continue;
+    exchange(source, i);
+    leave_out_summand(source, i);
+    leave_out_statement(source, i);
+    leave_out_function(source, i);
+    round_sum(source, i, floats);
+  }
+}
+
+}  // namespace stitch::mutants

@@ -1,0 +1,65 @@
+// A source as the rules look at it: tokens with their places, brackets with their partners.
+#pragma once
+
+#include <optional>
+
+#include "mutants/mutation.h"
+#include "rubric/lexer.h"
+
+namespace stitch::mutants {
+
+class MarkedSource {
+ public:
+  explicit MarkedSource(std::string_view source);
+
+  size_t size() const { return tokens_.size(); }
+  std::string_view text(size_t i) const { return i < size() ? tokens_[i].text : std::string_view(); }
+  bool is(size_t i, std::string_view wanted) const { return i < size() && tokens_[i].is(wanted); }
+  bool is_word(size_t i) const { return kind(i) == rubric::Token::word; }
+  bool is_number(size_t i) const { return kind(i) == rubric::Token::number; }
+  uint32_t line(size_t i) const { return tokens_[i].line; }
+  size_t begin(size_t i) const { return static_cast<size_t>(tokens_[i].text.data() - source_.data()); }
+  size_t end(size_t i) const { return begin(i) + tokens_[i].text.size(); }
+  std::string_view between(size_t first, size_t last) const {  // tokens, the last included
+    return source_.substr(begin(first), end(last) - begin(first));
+  }
+
+  // Of a bracket; of anything else, or without one, itself.
+  size_t partner(size_t i) const { return partner_[i]; }
+  // The bracket that the token stands in; none at the top.
+  std::optional<size_t> enclosing(size_t i) const;
+  bool in_body(size_t i) const;       // of a function or a type
+  bool in_subscript(size_t i) const;  // x[…], at any depth
+  // The `(` of for (…) or if (…) that it stands in at once.
+  std::optional<size_t> head_of(size_t i, std::string_view keyword) const;
+  // Written with a space on either side, as formatters write binary operators and no template brackets.
+  bool is_binary(size_t i) const;
+  // A statement's first and last (`;`) token, where it is no part of a for (…).
+  struct Statement {
+    size_t first, last;
+  };
+  std::optional<Statement> statement_of(size_t i) const;
+
+  void add(Kind of, size_t first, size_t last, std::string new_text, std::string include = {});
+  std::vector<Mutation> take();
+
+ private:
+  rubric::Token::Kind kind(size_t i) const {
+    return i < size() ? tokens_[i].kind : rubric::Token::punctuation;
+  }
+
+  std::string_view source_;
+  rubric::Lexed lexed_;
+  const std::vector<rubric::Token>& tokens_;
+  std::vector<size_t> partner_, enclosing_;
+  std::vector<Mutation> found_;
+};
+
+// The rules, a family a file.
+void add_number_rules(MarkedSource& source);
+void add_loop_rules(MarkedSource& source);
+void add_arithmetic_rules(MarkedSource& source);
+void add_thread_rules(MarkedSource& source);
+void add_state_rules(MarkedSource& source);
+
+}  // namespace stitch::mutants

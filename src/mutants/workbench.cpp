@@ -1,0 +1,157 @@
+#include "mutants/workbench.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "device/build.h"
+#include "mutants/machine_code.h"
+#include "program/package.h"
+#include "verify/not_judged.h"
+
+namespace stitch::mutants {
+
+namespace {
+
+constexpr std::array<std::string_view, 6> fates = {"killed",     "survived",     "same results",
+                                                   "equivalent", "not compiled", "not judged"};
+
+// Distances of every output from the truth, in every trial: equal where nothing that was computed differs.
+std::string results_of(const verifier::Verdict& verdict) {
+  const verifier::GateReport* report = verdict.gate("correctness");
+  return report && report->evidence ? line_text(*report->evidence) : "";
+}
+
+double seconds_of(const verifier::Verdict& verdict, std::string_view gate) {
+  const verifier::GateReport* report = verdict.gate(gate);
+  return report ? report->seconds : 0;
+}
+
+// As the build gate has it built, which then finds the library in the cache.
+Result<fs::path> build_library(const verifier::VerifyOptions& options, const GpuSpec& gpu) {
+  STITCH_TRY(Package package, load_package(options.program));
+  device::BuildRequest request{.sources = package.sources,
+                               .include_dirs = package.include_dirs,
+                               .libraries = package.libraries,
+                               .address_sanitizer = options.address_sanitizer};
+  request.needs = package.manifest.needs;
+  if (options.device == runner::Device::cuda) {
+    request.target = device::Target::cuda;
+    request.architecture = gpu.architecture.name;
+  }
+  STITCH_TRY(device::Built built, device::build(request));
+  return built.library;
+}
+
+// The file as it was, when everything is over.
+class Changed {
+ public:
+  static Result<Changed> make(fs::path file, const Mutation& mutation) {
+    STITCH_TRY(std::string before, read_file(file));
+    STITCH_CHECK(write_file(file, applied(before, mutation)));
+    return Changed(std::move(file), std::move(before));
+  }
+  Changed(Changed&& other) noexcept : file_(std::exchange(other.file_, {})), before_(other.before_) {}
+  Changed& operator=(Changed&&) = delete;
+  ~Changed() {
+    if (!file_.empty()) (void)write_file(file_, before_);
+  }
+
+ private:
+  Changed(fs::path file, std::string before) : file_(std::move(file)), before_(std::move(before)) {}
+  fs::path file_;
+  std::string before_;
+};
+
+}  // namespace
+
+std::string_view name(Fate fate) { return fates[static_cast<size_t>(fate)]; }
+
+std::optional<Fate> fate_named(std::string_view name) {
+  const auto found = std::ranges::find(fates, name);
+  if (found == fates.end()) return std::nullopt;
+  return static_cast<Fate>(found - fates.begin());
+}
+
+Result<std::unique_ptr<Workbench>> Workbench::open(const Subject& subject, const fs::path& folder,
+                                                   const BenchOptions& options) {
+  auto out = std::unique_ptr<Workbench>(new Workbench);
+  verifier::VerifyOptions& verify = out->options_;
+  out->gpu_ = options.gpu;
+  verify.program = folder;
+  verify.numerics = options.numerics;
+  verify.device = options.device;
+  verify.timing = false;
+  verify.quick = options.quick;
+  verify.seed = options.seed;
+  verify.remember_trials = true;
+  STITCH_TRY(verifier::OpenedTask task,
+             verifier::open_task_to_judge(subject.task, {.python = options.python}));
+  STITCH_CHECK(write_subject(*task.task, subject.variant, options.gpu, options.numerics, folder));
+  STITCH_TRY(out->sites_, sites_of(folder));
+  STITCH_TRY(out->verifier_, verifier::Verifier::open(std::move(task), verify));
+  STITCH_TRY(verifier::Verdict verdict, out->verdict_of());
+  if (const verifier::GateReport* failure = verdict.failure())
+    return at(subject.name(), work_error("original", format("the original fails at {}: {}", failure->gate,
+                                                            failure->summary)));
+  STITCH_TRY(out->code_hash_, machine_code_hash(verdict.library, folder.parent_path()));
+  out->evidence_ = results_of(verdict);
+  // A mutant that never ends costs this much; one that works may take longer than the original.
+  const double usual = seconds_of(verdict, "correctness") + seconds_of(verdict, "thread order");
+  verify.time_limit =
+      std::chrono::milliseconds(std::clamp(static_cast<int64_t>(4000 * usual), 4000L, 60'000L));
+  return Result<std::unique_ptr<Workbench>>(std::move(out));
+}
+
+Result<verifier::Verdict> Workbench::verdict_of() { return verifier_->judge(options_); }
+
+Result<Judged> Workbench::judge(const Site& site) { return judge_with(site); }
+
+Result<Judged> Workbench::judge_sanitized(const Site& site) {
+  const bool emulated = options_.device == runner::Device::emulated;
+  bool& flag = emulated ? options_.address_sanitizer : options_.sanitizer;
+  flag = true;
+  auto judged = judge_with(site);
+  flag = false;
+  return judged;
+}
+
+Result<Judged> Workbench::judge_with(const Site& site) {
+  const auto begin = std::chrono::steady_clock::now();
+  STITCH_TRY(const Changed changed, Changed::make(options_.program / site.file, site.mutation));
+  Judged out;
+  auto seconds = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  auto library = build_library(options_, gpu_);
+  if (library && !options_.address_sanitizer) {
+    STITCH_TRY(const std::string hash, machine_code_hash(*library, options_.program.parent_path()));
+    if (hash == code_hash_) {
+      out.fate = Fate::equivalent;
+      out.seconds = seconds();
+      return out;
+    }
+  }
+  auto verdict = verdict_of();
+  out.seconds = seconds();
+  if (!verdict) {
+    if (!verifier::is_machines(verdict.error())) return std::move(verdict).error();
+    out.fate = Fate::not_judged;
+    out.summary = verdict.error().message;
+    return out;
+  }
+  if (const verifier::GateReport* failure = verdict->failure()) {
+    out.fate = failure->id == verifier::GateId::build ? Fate::not_compiled : Fate::killed;
+    out.gate = failure->gate;
+    out.code = failure->code;
+    out.summary = failure->summary;
+    return out;
+  }
+  if (const verifier::GateReport* report = verdict->gate("correctness")) out.summary = report->summary;
+  out.fate = results_of(*verdict) == evidence_ ? Fate::same_results : Fate::survived;
+  return out;
+}
+
+}  // namespace stitch::mutants

@@ -1,0 +1,93 @@
+// Products of one tensor with several weights become one product with the weights behind each other, and
+// views of its result: q, k and v, a gate and what it lets through. In 16 bits, where such a product is over
+// before it has filled the GPU, one launch does what three did.
+#include <algorithm>
+
+#include "passes/build.h"
+#include "passes/pipeline.h"
+
+namespace stitch {
+
+namespace {
+
+class Merger {
+ public:
+  explicit Merger(Graph& graph) : graph_(graph), users_(users(graph)) {}
+
+  bool run() {
+    std::map<ValueId, std::vector<Node>> siblings;
+    for (const Node& node : graph_.nodes)
+      if (may_join(node)) siblings[node.operands[0]].push_back(node);
+    for (auto& [left, nodes] : siblings) {
+      std::erase_if(nodes, [&](const Node& node) { return has_bias(node) != has_bias(nodes.front()); });
+      if (nodes.size() > 1) merge(nodes);
+    }
+    if (replacement_.empty()) return false;
+    replace_uses(graph_, replacement_);
+    return true;
+  }
+
+ private:
+  bool may_join(const Node& node) const {
+    constexpr double large = 2e10;  // operations: then there is nothing to gain
+    if (node.op != Op::linear || !is_weight(node.operands[1]) ||
+        (has_bias(node) && !is_weight(node.operands[2])))
+      return false;
+    const TensorType& type = graph_.type(node.results[0]);
+    const Shape& weight = graph_.type(node.operands[1]).shape;
+    return (type.dtype == DType::f16 || type.dtype == DType::bf16) && weight.size() == 2 &&
+           2.0 * static_cast<double>(type.elements() * weight[1]) < large &&
+           !ends_in_a_library(node.results[0]);
+  }
+
+  // What a library does behind the product, and couldn't for a part of it; or a result that is handed out.
+  bool ends_in_a_library(ValueId value) const {
+    if (std::ranges::find(graph_.outputs, value) != graph_.outputs.end() ||
+        std::ranges::find(graph_.updates, value, &Update::value) != graph_.updates.end())
+      return true;
+    const auto& next = users_[index_of(value)];
+    if (next.size() != 1) return false;
+    const Op op = graph_.nodes[static_cast<size_t>(next[0])].op;
+    return op == Op::relu || op == Op::gelu || op == Op::add;
+  }
+
+  static bool has_bias(const Node& node) {
+    return node.operands.size() > 2 && node.operands[2] != ValueId::none;
+  }
+
+  bool is_weight(ValueId value) const {
+    return graph_[value].has_data() &&
+           std::ranges::find(graph_.updates, value, &Update::target) == graph_.updates.end();
+  }
+
+  void merge(const std::vector<Node>& nodes) {
+    Builder builder(graph_, nodes.front());
+    const std::string name = graph_[nodes.front().results[0]].name;
+    auto joined = [&](size_t operand, const char* suffix) {
+      std::vector<ValueId> all;
+      for (const Node& node : nodes) all.push_back(node.operands[operand]);
+      return builder.add(Op::concat, std::move(all), {{"dim", int64_t{0}}}, name + suffix);
+    };
+    std::vector<ValueId> operands{nodes.front().operands[0], joined(1, ".weights")};
+    if (has_bias(nodes.front())) operands.push_back(joined(2, ".biases"));
+    const ValueId whole = builder.add(Op::linear, std::move(operands), {}, name + ".merged");
+    const int64_t last = static_cast<int64_t>(graph_.type(whole).rank()) - 1;
+    int64_t start = 0;
+    for (const Node& node : nodes) {
+      const int64_t end = start + graph_.type(node.results[0]).shape.back();
+      replacement_[node.results[0]] =
+          Builder(graph_, node).slice(whole, last, start, end, graph_[node.results[0]].name + ".part");
+      start = end;
+    }
+  }
+
+  Graph& graph_;
+  std::vector<std::vector<int32_t>> users_;
+  std::map<ValueId, ValueId> replacement_;
+};
+
+}  // namespace
+
+bool merge_products(Graph& graph) { return Merger(graph).run(); }
+
+}  // namespace stitch

@@ -1,0 +1,60 @@
+// Rows of fp16 or bf16 numbers on their way into shared memory, for attention_half.h.
+#pragma once
+
+#include <cuda_fp16.h>
+
+#include <cstdint>
+
+#include "stitch/runtime/async_copy.h"
+
+namespace stitch {
+// How a tile of rows is copied: `width` numbers each, up to a multiple of 16 with zeros, 16 bytes a thread.
+template <int threads, int tile_rows, int width>
+struct RowCopies {
+  static constexpr int wide = (width + 15) / 16 * 16, pitch = wide + 8, each = wide / 8,
+                       total = tile_rows * each, rounds = (total + threads - 1) / threads;
+  static constexpr bool straight = threads % each == 0;  // a thread keeps its column
+  static constexpr int row_step = straight ? threads / each : 0;
+};
+
+// Rows [0, count) into shared memory, zeros behind them. `at`: where a row's element i lies; `step`: from one
+// row to the next, 0 if that isn't the same everywhere. They are there after wait_for_copies and a barrier.
+template <int threads, int tile_rows, int width, bool vectors, int64_t step, class Number, class At>
+__device__ __forceinline__ void fetch_rows(__half* to, const Number* __restrict__ from, int64_t count,
+                                           At at) {
+  using Copies = RowCopies<threads, tile_rows, width>;
+  constexpr int pitch = Copies::pitch, wide = Copies::wide, each = Copies::each;
+  const int thread = static_cast<int>(threadIdx.x);
+  if constexpr (vectors && Copies::straight && step != 0 && width == wide) {
+    // One address each way: all that follow are constants away.
+    const int first = thread / each, column = thread % each * 8;
+    const Number* source = from + at(first, column);
+    __half* target = to + first * pitch + column;
+    const bool all = count >= tile_rows;
+#pragma unroll
+    for (int r = 0; r < Copies::rounds; ++r) {
+      const int row = first + r * Copies::row_step;
+      if ((r + 1) * threads > Copies::total && row >= tile_rows) break;
+      const bool there = all || row < count;
+      copy_16_bytes(target + r * Copies::row_step * pitch,
+                    there ? source + r * Copies::row_step * step : from, there);
+    }
+  } else if constexpr (vectors) {
+#pragma unroll
+    for (int r = 0; r < Copies::rounds; ++r) {
+      const int i = thread + r * threads, row = i / each, column = i % each * 8;
+      if ((r + 1) * threads > Copies::total && row >= tile_rows) break;
+      const bool there = row < count && (width == wide || column < width);
+      copy_16_bytes(to + row * pitch + column, there ? from + at(row, column) : from, there);
+    }
+  } else {
+    for (int i = thread; i < tile_rows * wide; i += threads) {
+      const int row = i / wide, column = i % wide;
+      const bool there = row < count && column < width;
+      const Number number = there ? from[at(row, column)] : static_cast<Number>(0.0f);
+      to[row * pitch + column] = *reinterpret_cast<const __half*>(&number);
+    }
+  }
+}
+
+}  // namespace stitch

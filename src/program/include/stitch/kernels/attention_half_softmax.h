@@ -1,0 +1,145 @@
+// Scores become weights in the registers where mma leaves them, for attention_half.h. A lane has two
+// neighbours of each 8 keys, of two rows. A running base stands in for the largest score: it follows only
+// when a score is more than 2⁸ times (in weights) ahead of it, so sums are rarely rescaled, and no weight
+// leaves fp16. Weights, their total and their sums share the base, so the result is the same whatever it is.
+#pragma once
+
+#include <cfloat>
+
+#include "stitch/kernels/attention_heads.h"
+
+namespace stitch {
+__device__ __forceinline__ float power_of_two(float exponent) {
+#if STITCH_EMULATED
+  return exp2f(exponent);
+#else
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(exponent));
+  return power;
+#endif
+}
+
+// The largest score times a positive factor is the largest product: one multiplication saved.
+template <class H>
+struct HalfScale {
+  static constexpr bool late =
+      H::weights != Weights::relu && H::masking != Masking::adding && H::scale > 0.0f;
+  static constexpr float log2_e = 1.4426950408889634f, factor = late ? H::scale * log2_e : log2_e;
+  // What is added may be as low as numbers get, where the factor would make it infinite: there the difference
+  // comes first, otherwise one fused multiply and add does.
+  static constexpr bool difference_first = H::masking == Masking::adding;
+  static constexpr float lowest = difference_first ? -FLT_MAX : -1e30f;  // below every score
+  static constexpr float most_ahead = difference_first ? 8.0f / log2_e : 8.0f;
+
+  // The base of a score, and a score's weight.
+  static __device__ __forceinline__ float base_of(float score) {
+    return difference_first ? score : score * factor;
+  }
+  static __device__ __forceinline__ float weight(float score, float base) {
+    return power_of_two(difference_first ? (score - base) * factor : fmaf(score, factor, -base));
+  }
+  static __device__ __forceinline__ float ratio(float base, float next) {
+    return power_of_two(difference_first ? (base - next) * factor : base - next);
+  }
+  // In powers of two.
+  static __device__ __forceinline__ float exponent(float base) {
+    return difference_first ? fmaxf(base * factor, -FLT_MAX) : base;
+  }
+};
+
+// Masks and factors of the scores of a tile of `count` keys: of row r, from this lane's first key on. `bits`:
+// which are kept; `past`: where the first stands that the row must not see, and `bounded`: it may be here.
+template <class H, int count, int key_tiles>
+__device__ __forceinline__ void mask_scores(float (&scores)[key_tiles][4], int r, uint64_t bits,
+                                            bool all_kept, const float (&added)[key_tiles][4], int past,
+                                            bool bounded) {
+  using Scale = HalfScale<H>;
+  if constexpr (!Scale::late) {
+#pragma unroll
+    for (int n = 0; n < key_tiles; ++n)
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        float& score = scores[n][2 * r + e];
+        if constexpr (H::masking == Masking::adding)
+          score = fmaf(score, H::scale, added[n][2 * r + e]);
+        else
+          score *= H::scale;
+      }
+  }
+  if (H::masking == Masking::keeping && !all_kept) {
+#pragma unroll
+    for (int n = 0; n < key_tiles; ++n)
+#pragma unroll
+      for (int e = 0; e < 2; ++e)
+        if (!((bits >> (n * 8 + e)) & 1)) scores[n][2 * r + e] = -INFINITY;
+  }
+  if constexpr (count % 16 != 0 && H::masking == Masking::none) {
+    const int pair = static_cast<int>(threadIdx.x) % 4;
+#pragma unroll
+    for (int n = count / 8; n < key_tiles; ++n)
+#pragma unroll
+      for (int e = 0; e < 2; ++e)
+        if (n * 8 + 2 * pair + e >= count) scores[n][2 * r + e] = -INFINITY;
+  }
+  if (bounded) {
+#pragma unroll
+    for (int n = 0; n < key_tiles; ++n)
+#pragma unroll
+      for (int e = 0; e < 2; ++e)
+        if (n * 8 + e >= past) scores[n][2 * r + e] = -INFINITY;
+  }
+}
+
+// Both rows at once, so that the warp decides once whether sums are rescaled.
+template <class H, int key_tiles, int value_tiles>
+__device__ __forceinline__ void weigh_scores(float (&scores)[key_tiles][4], float (&sums)[value_tiles][4],
+                                             float (&base)[2], float (&total)[2]) {
+  using Scale = HalfScale<H>;
+  if constexpr (H::weights == Weights::relu) {
+#pragma unroll
+    for (int n = 0; n < key_tiles; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) scores[n][i] = scores[n][i] < 0.0f ? 0.0f : scores[n][i];  // NaN stays
+    return;
+  }
+  float largest[2];
+  bool ahead = false;
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    largest[r] = fmaxf(scores[0][2 * r], scores[0][2 * r + 1]);
+#pragma unroll
+    for (int n = 1; n < key_tiles; ++n)
+      largest[r] = fmaxf(largest[r], fmaxf(scores[n][2 * r], scores[n][2 * r + 1]));
+    largest[r] = fmaxf(largest[r], __shfl_xor_sync(0xffffffffu, largest[r], 1));
+    largest[r] = fmaxf(largest[r], __shfl_xor_sync(0xffffffffu, largest[r], 2));
+    largest[r] = Scale::base_of(largest[r]);
+    ahead |= largest[r] > base[r] + Scale::most_ahead;
+  }
+  if (__any_sync(0xffffffffu, ahead)) {
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const float next = fmaxf(base[r], largest[r]), ratio = Scale::ratio(base[r], next);
+      base[r] = next;
+      total[r] *= ratio;
+#pragma unroll
+      for (int n = 0; n < value_tiles; ++n)
+#pragma unroll
+        for (int e = 0; e < 2; ++e) sums[n][2 * r + e] *= ratio;
+    }
+  }
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    float sum = 0.0f;
+#pragma unroll
+    for (int n = 0; n < key_tiles; ++n)
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        float& score = scores[n][2 * r + e];
+        score = Scale::weight(score, base[r]);
+        sum += score;
+      }
+    total[r] += sum;
+  }
+}
+
+}  // namespace stitch

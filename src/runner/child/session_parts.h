@@ -1,0 +1,58 @@
+// What the files of a session have in common.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "base/json.h"
+#include "program/include/stitch/program.h"
+#include "runner/child/guarded_buffer.h"
+
+namespace stitch::runner {
+
+// The device is past mending: an answer, and the last one.
+struct Fault {
+  std::string message;
+};
+
+template <class T>
+T sound(Result<T> result) {
+  if (!result) throw Fault{result.error().text()};
+  if constexpr (!std::is_void_v<T>) return *std::move(result);
+}
+
+// Not through std::chrono: resolved when this executable starts, before a candidate could define its own.
+inline int64_t now_ns() {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+inline StitchTensor as_argument(const GuardedBuffer& buffer) {
+  const TensorType& type = buffer.type();
+  StitchTensor out{};
+  out.data = std::bit_cast<void*>(buffer.address());
+  out.dtype = static_cast<int32_t>(type.dtype);  // StitchDtype lists them in the same order
+  out.rank = static_cast<int32_t>(type.rank());
+  const std::vector<int64_t> strides = contiguous_strides(type.shape);
+  for (size_t i = 0; i < type.shape.size() && i < STITCH_MAX_RANK; ++i) {
+    out.shape[i] = type.shape[i];
+    out.strides[i] = strides[i];
+  }
+  return out;
+}
+static_assert(static_cast<int>(DType::f64) == STITCH_F64 && static_cast<int>(DType::bf16) == STITCH_BF16 &&
+              static_cast<int>(DType::i64) == STITCH_I64 && static_cast<int>(DType::boolean) == STITCH_BOOL);
+
+inline std::vector<StitchTensor> as_arguments(const std::vector<GuardedBuffer>& buffers) {
+  std::vector<StitchTensor> out;
+  for (const GuardedBuffer& buffer : buffers) out.push_back(as_argument(buffer));
+  return out;
+}
+
+inline Json yes() { return {{"ok", true}}; }
+
+}  // namespace stitch::runner

@@ -1,0 +1,125 @@
+// Calls one after the other, each on inputs of its own that lie in an arena, and its outputs left there. The
+// program sees a few addresses that come back, as an allocator would give them: a call at addresses it has
+// never seen costs a program with a CUDA graph more than a caller's would.
+#include "runner/child/session.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "runner/child/session_parts.h"
+#include "runner/wire.h"
+
+namespace stitch::runner {
+
+namespace {
+
+template <class Move>
+void each_tensor(const std::vector<int64_t>& places, size_t count, int64_t base, Move&& move) {
+  for (size_t i = 0; i < std::min(places.size(), count); ++i)
+    if (places[i] >= 0) move(i, base + places[i]);
+}
+
+}  // namespace
+
+Json Session::prepare_series(const Json& request) {
+  series_.emplace();
+  put_back_outputs();
+  timed_outputs_.clear();
+  for (int set = 0; set < std::max(1, request.at("sets").get<int>()); ++set) {
+    series_->inputs.push_back(upload(request.at("inputs"), "input"));
+    series_->outputs.push_back(fresh_outputs(request.at("outputs"), static_cast<uint64_t>(set), 0));
+  }
+  sound(backend_->synchronise());
+  return yes();
+}
+
+void Session::fetch_slot(const Slots& slots, int64_t call, Buffers& inputs) {
+  each_tensor(slots.inputs, inputs.size(), slots.inputs_at + call * slots.inputs_step,
+              [&](size_t i, int64_t from) {
+                const int64_t bytes = inputs[i].type().bytes();
+                if (slots.where == Where::device)
+                  sound(backend_->copy_in_order(inputs[i].address(), shared(from, bytes), bytes));
+                else
+                  sound(backend_->upload(inputs[i].address(), arena_.bytes(from, bytes)));
+              });
+  // What comes from the host goes around the stream.
+  if (slots.where == Where::host) sound(backend_->synchronise());
+}
+
+void Session::leave_inputs(const Slots& slots, int64_t call, const Buffers& inputs) {
+  each_tensor(slots.inputs, inputs.size(), slots.inputs_at + call * slots.inputs_step,
+              [&](size_t i, int64_t to) {
+                const int64_t bytes = inputs[i].type().bytes();
+                if (slots.where == Where::device)
+                  sound(backend_->copy_in_order(shared(to, bytes), inputs[i].address(), bytes));
+                else
+                  sound(backend_->download(arena_.bytes(to, bytes), inputs[i].address()));
+              });
+}
+
+void Session::leave_outputs(const Slots& slots, int64_t call, const Buffers& outputs) {
+  if (slots.where == Where::host) sound(backend_->synchronise());
+  each_tensor(slots.outputs, outputs.size(), slots.outputs_at + call * slots.outputs_step,
+              [&](size_t i, int64_t to) {
+                const int64_t bytes = outputs[i].type().bytes();
+                if (slots.where == Where::device)
+                  sound(backend_->copy_in_order(shared(to, bytes), outputs[i].address(), bytes));
+                else
+                  sound(backend_->download(arena_.bytes(to, bytes), outputs[i].address()));
+              });
+}
+
+// A call alone on a cold cache. Before it, one on another set, so that the host is as busy as a caller's.
+void Session::time_in_series(const Json& request, size_t call, Json& reply) {
+  const size_t sets = series_->inputs.size(), set = call % sets, other = (set + 1) % sets;
+  Buffers &inputs = series_->inputs[set], &outputs = series_->outputs[set];
+  const uint64_t poison = request.at("poison").get<uint64_t>() + call;
+  const Filling filling = filling_from_wire(request.at("fillings").at(call));
+  backend_->poison_fresh_memory(poison);
+  for (size_t i = 0; i < outputs.size() && filling != Filling::old_result; ++i)
+    sound(outputs[i].poison(poison_word(outputs[i].type().dtype, poison + i, filling)));
+  sound(backend_->synchronise());
+  if (other != set) {
+    std::vector<StitchTensor> in = as_arguments(series_->inputs[other]),
+                              out = as_arguments(series_->outputs[other]);
+    run(-1, in, out);
+    sound(backend_->synchronise());
+  }
+  sound(backend_->flush_caches(request.at("flush").get<int64_t>()));
+  std::vector<StitchTensor> in = as_arguments(inputs), out = as_arguments(outputs);
+  const auto [wall, event] = clock(-1, in, out);
+  reply["wall_ns"].push_back(wall);
+  reply["event_ns"].push_back(event);
+  const std::string damage = damage_of(outputs, "output") + damage_of(inputs, "input");
+  if (!damage.empty()) reply["damage"] = damage;
+}
+
+Json Session::series(const Json& request) {
+  if (!series_) throw Refusal{STITCH_BAD_ARGUMENT, "prepare_series comes first"};
+  const bool runs = request.at("run").get<bool>(), timed = request.at("timed").get<bool>();
+  if (runs && !program_) throw Refusal{STITCH_BAD_ARGUMENT, "the program was not created"};
+  const Slots slots = slots_from_wire(request.at("slots"));
+  const int64_t count = request.at("count").get<int64_t>();
+  const size_t sets = series_->inputs.size();
+  std::vector<std::vector<StitchTensor>> in, out;
+  for (size_t set = 0; set < sets; ++set) {
+    in.push_back(as_arguments(series_->inputs[set]));
+    out.push_back(as_arguments(series_->outputs[set]));
+  }
+  Json reply = yes();
+  reply.update(Json{{"wall_ns", Json::array()}, {"event_ns", Json::array()}, {"damage", ""}});
+  for (int64_t call = 0; call < count; ++call) {
+    const size_t set = static_cast<size_t>(call) % sets;
+    fetch_slot(slots, call, series_->inputs[set]);
+    if (timed)
+      time_in_series(request, static_cast<size_t>(call), reply);
+    else if (runs)
+      run(-1, in[set], out[set]);
+    leave_outputs(slots, call, series_->outputs[set]);
+    if (timed) leave_inputs(slots, call, series_->inputs[set]);
+  }
+  sound(backend_->synchronise());
+  return reply;
+}
+
+}  // namespace stitch::runner

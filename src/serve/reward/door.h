@@ -1,0 +1,15 @@
+// Who may come in: a token where one is asked for; without one, nobody's web page.
+#pragma once
+
+#include "http/server.h"
+
+namespace stitch::serve {
+
+// The token is taken from "Authorization: Bearer …", from a password ("http://:TOKEN@host", for engines that
+// know only an address) or from "?token=". /healthz needs none.
+http::Doorkeeper door(std::string token);
+
+// An address that only this machine reaches.
+bool is_loopback(std::string_view host);
+
+}  // namespace stitch::serve

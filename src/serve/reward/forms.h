@@ -1,0 +1,22 @@
+// The request forms of RL engines, one row each: what they post, read as submissions; what they expect back.
+#pragma once
+
+#include <span>
+
+#include "http/message.h"
+#include "serve/work/queue.h"
+
+namespace stitch::serve {
+
+struct Form {
+  std::string_view path, engine;
+  // Submissions as read_submission() takes them, one for each answer that is wanted.
+  Result<std::vector<Json>> (*read)(const Json& body);
+  Json (*write)(const http::Request& request, const Json& body, const std::vector<SharedJson>& answers);
+  // Its client reads a status 202 as an answer: it is told 429 instead, and asks again.
+  bool retries = true;
+};
+std::span<const Form> all_forms();
+const Form* find_form(std::string_view path);
+
+}  // namespace stitch::serve

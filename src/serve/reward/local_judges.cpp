@@ -1,0 +1,107 @@
+#include "serve/reward/local_judges.h"
+
+#include <nlohmann/json.hpp>
+
+namespace stitch::serve {
+
+namespace {
+
+constexpr auto look_every = std::chrono::milliseconds(200);
+
+}  // namespace
+
+Json payload_of(const ScoreWork& work) {
+  return {{"kind", "score"},
+          {"submission", to_json(work.submission)},
+          {"task", {{"name", work.task.name}, {"file", work.task.file.string()}, {"hash", work.task.hash}}}};
+}
+
+Result<ScoreWork> score_work_of(const Json& payload) {
+  ScoreWork out;
+  try {
+    const Json& submission = payload.at("submission");
+    auto code = [](const Json& json) {
+      return Code{json.at("language") == "python" ? llm::Language::python : llm::Language::cuda,
+                  json.at("code").get<std::string>(), word(json, "missing")};
+    };
+    out.submission.task = submission.at("task").get<std::string>();
+    out.submission.code = code(submission.at("code"));
+    if (submission.contains("before")) {
+      out.submission.before = code(submission["before"]);
+      out.submission.feedback = word(submission, "feedback");
+    }
+    const Json& task = payload.at("task");
+    out.task = {task.at("file").get<std::string>(), task.at("name").get<std::string>(),
+                task.at("hash").get<std::string>()};
+  } catch (const Json::exception& wrong) {
+    return work_error("work", format("this is no submission: {}", wrong.what()));
+  }
+  return out;
+}
+
+LocalJudges::LocalJudges(WorkQueue& queue, Scorer& scorer, bool timed, int jobs)
+    : queue_(queue), scorer_(scorer), most_built_(2 * static_cast<size_t>(jobs)) {
+  for (int i = 0; i < jobs; ++i) threads_.emplace_back([this, timed] { timed ? build_ahead() : judge(); });
+  if (timed) threads_.emplace_back([this] { judge_built(); });
+}
+
+LocalJudges::~LocalJudges() {
+  {
+    std::lock_guard hold(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+  for (const Lease& lease : built_) queue_.give_back(lease.id);
+}
+
+void LocalJudges::judge() {
+  while (!ending_)
+    if (auto lease = queue_.take(look_every)) score(*lease);
+}
+
+void LocalJudges::build_ahead() {
+  while (!ending_) {
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, look_every, [&] { return ending_ || built_.size() < most_built_; });
+      if (ending_ || built_.size() >= most_built_) continue;
+    }
+    auto lease = queue_.take(look_every);
+    if (!lease) continue;
+    if (auto work = score_work_of(*lease->work.payload)) scorer_.build(work->submission);
+    {
+      std::lock_guard hold(mutex_);
+      built_.push_back(*std::move(lease));
+    }
+    changed_.notify_all();
+  }
+}
+
+void LocalJudges::judge_built() {
+  while (true) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, look_every, [&] { return ending_ || !built_.empty(); });
+    if (ending_) return;
+    if (built_.empty()) continue;
+    const Lease lease = std::move(built_.front());
+    built_.pop_front();
+    lock.unlock();
+    changed_.notify_all();
+    score(lease);
+  }
+}
+
+void LocalJudges::score(const Lease& lease) {
+  auto work = score_work_of(*lease.work.payload);
+  if (!work) {
+    queue_.give_up(lease.id);
+    return;
+  }
+  Json answer = scorer_.score(work->task, work->submission);
+  answer["key"] = lease.work.key;
+  answer["seconds"]["queued"] = lease.waited;
+  queue_.hand_in(lease.id, lease.work.key, std::make_shared<const Json>(std::move(answer)));
+}
+
+}  // namespace stitch::serve

@@ -1,0 +1,45 @@
+// Threads of this process that take submissions from the queue and judge them. Where something is timed, one
+// judges and others compile ahead of it; elsewhere several judge side by side.
+#pragma once
+
+#include <atomic>
+#include <thread>
+
+#include "serve/reward/scorer.h"
+#include "serve/work/queue.h"
+
+namespace stitch::serve {
+
+// What a submission's payload holds; the files are the task's, for workers without its folder.
+struct ScoreWork {
+  Submission submission;
+  TaskFile task;
+};
+Json payload_of(const ScoreWork& work);
+Result<ScoreWork> score_work_of(const Json& payload);
+
+class LocalJudges {
+ public:
+  // `jobs`: judges, or compilers where something is timed.
+  LocalJudges(WorkQueue& queue, Scorer& scorer, bool timed, int jobs);
+  LocalJudges(const LocalJudges&) = delete;
+  LocalJudges& operator=(const LocalJudges&) = delete;
+  ~LocalJudges();  // what is being judged is finished first
+
+ private:
+  void build_ahead();
+  void judge_built();
+  void judge();
+  void score(const Lease& lease);
+
+  WorkQueue& queue_;
+  Scorer& scorer_;
+  const size_t most_built_;
+  std::atomic<bool> ending_ = false;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Lease> built_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace stitch::serve

@@ -1,0 +1,344 @@
+#include "serve/reward/scorer.h"
+
+#include <atomic>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "base/contained.h"
+#include "base/sha256.h"
+#include "base/text.h"
+#include "device/gpu_detect.h"
+#include "profile/rules.h"
+#include "rubric/sources.h"
+#include "verify/clock.h"
+#include "verify/gates/gates.h"
+#include "verify/not_judged.h"
+
+namespace stitch::serve {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int most_judged = 500;          // by one set of secret questions
+constexpr int64_t closed_for = 60;        // seconds until a task that can't be opened is tried again
+constexpr size_t most_remembered = 256;   // verdicts, for whoever improves on one
+constexpr size_t longest_details = 2000;  // characters
+constexpr size_t longest_reason = 500;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+int64_t now_in_seconds() {
+  return std::chrono::duration_cast<std::chrono::seconds>(Clock::now().time_since_epoch()).count();
+}
+
+std::string cut(std::string text, size_t most) {
+  if (text.size() > most) text = text.substr(0, most) + " …";
+  return text;
+}
+
+// Has the machine to itself from the timing gate on, until the next one.
+class ClockTurn {
+ public:
+  explicit ClockTurn(std::shared_mutex& clock) : clock_(clock) {}
+  ClockTurn(const ClockTurn&) = delete;
+  ClockTurn& operator=(const ClockTurn&) = delete;
+  ~ClockTurn() { end(); }
+  // A gate's own name is what it says first.
+  void hear(std::string_view doing) {
+    for (const verifier::Gate& gate : verifier::all_gates()) {
+      if (gate.name != doing) continue;
+      if (gate.id == verifier::GateId::timing && !mine_) {
+        clock_.lock();
+        mine_ = true;
+      } else if (gate.id != verifier::GateId::timing) {
+        end();
+      }
+    }
+  }
+
+ private:
+  void end() {
+    if (std::exchange(mine_, false)) clock_.unlock();
+  }
+  std::shared_mutex& clock_;
+  bool mine_ = false;
+};
+
+// A candidate's own folder, gone with the object.
+class OwnFolder {
+ public:
+  explicit OwnFolder(fs::path path) : path_(std::move(path)) {}
+  OwnFolder(const OwnFolder&) = delete;
+  OwnFolder& operator=(const OwnFolder&) = delete;
+  ~OwnFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+
+ private:
+  const fs::path path_;
+};
+
+Json no_code(const std::string& why) {
+  return {{"verdict", "failed"}, {"gate", "build"}, {"code", "no_code"}, {"reason", why}};
+}
+
+// What of a verdict goes to a trainer.
+Json in_short(const Json& verdict) {
+  Json out = Json::object();
+  for (const char* field : {"verdict", "gate", "code", "device", "trust"})
+    if (verdict.contains(field)) out[field] = verdict[field];
+  if (verdict.contains("reason")) out["reason"] = cut(word(verdict, "reason"), longest_reason);
+  Json gates = Json::array();
+  for (const Json& gate : verdict.value("gates", Json::array())) {
+    if (word(gate, "summary") == verifier::not_reached) continue;
+    gates.push_back({{"gate", gate["gate"]}, {"outcome", gate["outcome"]}, {"seconds", gate["seconds"]}});
+    if (gate["outcome"] == "failed" && gate.contains("evidence") && gate["evidence"].is_object())
+      if (const std::string details = word(gate["evidence"], "details"); !details.empty())
+        out["details"] = cut(details, longest_details);
+  }
+  out["gates"] = std::move(gates);
+  if (verdict.contains("notes") && !verdict["notes"].empty()) out["notes"] = verdict["notes"];
+  if (verdict.contains("timing")) {
+    const Json& timing = verdict["timing"];
+    for (const char* field : {"speedup", "best_baseline", "floor_seconds"})
+      if (timing.contains(field)) out[field] = timing[field];
+    out["seconds_a_call"] = timing.value("program", Json::object()).value("seconds", 0.0);
+  }
+  return out;
+}
+
+rubric::Source empty_source(const Code& code) {
+  const bool cuda = code.language == llm::Language::cuda;
+  return {cuda ? "candidate.cu" : "candidate.py", cuda ? rubric::Language::cuda : rubric::Language::python,
+          ""};
+}
+
+double seconds_of_gates(const Json& verdict, bool build) {
+  double out = 0;
+  for (const Json& gate : verdict.value("gates", Json::array()))
+    if ((word(gate, "gate") == "build") == build) out += gate.value("seconds", 0.0);
+  return out;
+}
+
+}  // namespace
+
+std::string feedback_of(const verifier::Verdict& verdict) {
+  if (const verifier::GateReport* failure = verdict.failure()) {
+    std::string out = format("{}: {}", failure->gate, failure->summary);
+    if (failure->evidence && failure->evidence->is_object())
+      if (const std::string details = word(*failure->evidence, "details"); !details.empty())
+        out += '\n' + cut(details, longest_details);
+    return out;
+  }
+  const verifier::GateReport* profile = verdict.gate("profile");
+  if (profile && profile->evidence && profile->evidence->contains("diagnosis"))
+    if (auto diagnosis = profile::diagnosis_from_json(profile->evidence->at("diagnosis")))
+      return profile::text(*diagnosis);
+  return "It is correct.";
+}
+
+VerifyingScorer::VerifyingScorer(ScorerOptions options) : options_(std::move(options)) {
+  if (auto made = ScratchFolder::create("stitchcuda-score")) scratch_.emplace(*std::move(made));
+}
+
+verifier::VerifyOptions VerifyingScorer::verify_options() const {
+  const Judging& judging = options_.judging;
+  verifier::VerifyOptions out;
+  out.numerics = judging.numerics;
+  out.device = judging.device;
+  out.baselines = judging.baselines;
+  out.quick = judging.quick;
+  out.timing = judging.timing;
+  out.kernelbench_compatible = judging.kernelbench_compatible;
+  out.time_limit = std::chrono::seconds(judging.time_limit);
+  out.remember_trials = true;
+  return out;
+}
+
+// A folder for each: two may have the same code at the same time.
+Result<fs::path> VerifyingScorer::written(const Code& code) {
+  static std::atomic<uint64_t> next = 0;
+  if (!scratch_) return work_error("file", "there is no temporary folder to write to");
+  const fs::path folder = scratch_->path() / std::to_string(next++);
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  const fs::path file = folder / (code.language == llm::Language::cuda ? "candidate.cu" : "candidate.py");
+  STITCH_CHECK(write_file(file, code.text));
+  return file;
+}
+
+void VerifyingScorer::build(const Submission& submission) {
+  if (submission.code.language != llm::Language::cuda || !submission.code.missing.empty()) return;
+  auto file = written(submission.code);
+  if (!file) return;
+  const OwnFolder own(file->parent_path());
+  std::optional<GpuSpec> gpu;
+  if (auto driver = detect_gpus(); driver && !driver->gpus.empty()) gpu = spec_of(driver->gpus[0]);
+  verifier::VerifyOptions options = verify_options();
+  options.program = *file;
+  std::shared_lock no_clock(clock_);
+  try {
+    verifier::build_ahead(options, gpu);
+  } catch (const std::exception&) {  // the gate will meet it again
+  }
+}
+
+Result<VerifyingScorer::Open> VerifyingScorer::take(const TaskFile& task) {
+  {
+    std::lock_guard hold(mutex_);
+    for (auto at = idle_.begin(); at != idle_.end(); ++at)
+      if (at->name == task.name && at->hash == task.hash) {
+        Open out = std::move(*at);
+        idle_.erase(at);
+        return out;
+      }
+    if (auto closed = closed_.find(task.hash);
+        closed != closed_.end() && now_in_seconds() - closed->second.second < closed_for)
+      return closed->second.first;
+  }
+  auto opened = contained([&]() -> Result<std::unique_ptr<verifier::Verifier>> {
+    const TaskOptions how{.mode = options_.judging.mode, .python = options_.python};
+    STITCH_TRY(verifier::OpenedTask ready, verifier::open_task_to_judge(task.file, how));
+    return verifier::Verifier::open(std::move(ready), verify_options());
+  });
+  if (!opened) {
+    std::lock_guard hold(mutex_);
+    closed_.insert_or_assign(task.hash, std::pair(opened.error(), now_in_seconds()));
+    return opened.error();
+  }
+  return Open{task.name, task.hash, *std::move(opened),
+              uint64_t{std::random_device{}()} << 32 | std::random_device{}()};
+}
+
+void VerifyingScorer::put_back(Open open) {
+  std::list<Open> over;  // their processes end without the lock
+  std::lock_guard hold(mutex_);
+  if (open.judged >= most_judged) {
+    over.push_back(std::move(open));
+    return;
+  }
+  idle_.push_front(std::move(open));
+  while (idle_.size() > options_.most_open) over.splice(over.end(), idle_, std::prev(idle_.end()));
+}
+
+VerifyingScorer::Judged VerifyingScorer::judge(Open& open, const Code& code) {
+  if (!code.missing.empty())
+    return {std::make_shared<const Json>(no_code(code.missing)), "build: " + code.missing, {}};
+  auto file = written(code);
+  if (!file) return {nullptr, "", file.error()};
+  const OwnFolder own(file->parent_path());
+  verifier::VerifyOptions options = verify_options();
+  options.program = *file;
+  options.seed = open.seed;
+  ClockTurn clock(clock_);
+  if (options_.judging.timed()) options.on_progress = [&](std::string_view text) { clock.hear(text); };
+  ++open.judged;
+  auto verdict = contained([&] { return open.verifier->judge(options); });
+  if (!verdict) return {nullptr, "", verdict.error()};
+  return {std::make_shared<const Json>(to_json(*verdict)), feedback_of(*verdict), {}};
+}
+
+Result<rubric::Execution> VerifyingScorer::run_before(Open& open, const Code& code) {
+  const std::string name = open.hash + sha256(code.text);
+  {
+    std::lock_guard hold(mutex_);
+    for (const auto& [known, run] : remembered_)
+      if (known == name) return run;
+  }
+  const Judged judged = judge(open, code);
+  if (!judged.verdict) return *judged.trouble;
+  STITCH_TRY(rubric::Execution run, rubric::execution_of(*judged.verdict));
+  remember(open, code, run);
+  return run;
+}
+
+void VerifyingScorer::remember(const Open& open, const Code& code, const rubric::Execution& run) {
+  std::lock_guard hold(mutex_);
+  remembered_.emplace_front(open.hash + sha256(code.text), run);
+  if (remembered_.size() > most_remembered) remembered_.pop_back();
+}
+
+Json VerifyingScorer::not_judged(const TaskFile& task, const Error& error) const {
+  Json out = {
+      {"task", task.name}, {"reward", 0.0}, {"counted", false}, {"label", std::string(verifier::not_judged)}};
+  out["components"] = Json::object();
+  out["verdict"] = {{"verdict", verifier::not_judged}, {"code", error.code}, {"reason", error.message}};
+  out["feedback"] = "";
+  return out;
+}
+
+Result<Json> VerifyingScorer::scored(Open& open, const TaskFile& task, const Submission& submission) {
+  const Judged own = judge(open, submission.code);
+  if (!own.verdict) return *own.trouble;
+  auto sources_of = [&](const Code& code) -> Result<std::vector<rubric::Source>> {
+    if (!code.missing.empty()) return std::vector{empty_source(code)};
+    STITCH_TRY(fs::path file, written(code));
+    const OwnFolder folder(file.parent_path());
+    return rubric::read_sources(file);
+  };
+  STITCH_TRY(rubric::Execution run, rubric::execution_of(*own.verdict));
+  remember(open, submission.code, run);
+  STITCH_TRY(std::vector<rubric::Source> sources, sources_of(submission.code));
+  std::optional<rubric::Before> before;
+  if (submission.from_feedback()) {
+    STITCH_TRY(std::vector<rubric::Source> old_sources, sources_of(submission.before));
+    STITCH_TRY(rubric::Execution old_run, run_before(open, submission.before));
+    before.emplace(rubric::Before{std::move(old_sources), std::move(old_run), submission.feedback});
+  }
+  rubric::Evidence evidence =
+      rubric::gather(sources, std::move(run), rubric::operators_of(open.verifier->task().graph, options_.gpu),
+                     before ? &*before : nullptr);
+  evidence.task = task.name;
+  const rubric::Scores scores = rubric::judge(evidence);
+  const rubric::Reward reward = rubric::reward(options_.judging.reward, evidence.run, scores, evidence.skill);
+  Json components = {{"kind", info(options_.judging.reward).name},
+                     {"rule", reward.rule},
+                     {"rubric_factor", reward.factor},
+                     {"total", scores.total()},
+                     {"skill", name(evidence.skill)}};
+  for (rubric::Dimension each : rubric::all_dimensions)
+    components[std::string(name(each))] = scores[each].score;
+  if (evidence.run.speedup) components["speedup"] = *evidence.run.speedup;
+  Json out = {{"task", task.name},
+              {"reward", reward.value},
+              {"counted", reward.counted},
+              {"label", reward.label},
+              {"reason", cut(reward.why, longest_reason)},
+              {"components", std::move(components)},
+              {"verdict", in_short(*own.verdict)},
+              {"feedback", cut(own.feedback, 2 * longest_details)}};
+  out["seconds"] = {{"build", seconds_of_gates(*own.verdict, true)},
+                    {"run", seconds_of_gates(*own.verdict, false)}};
+  return out;
+}
+
+Json VerifyingScorer::score(const TaskFile& task, const Submission& submission) {
+  const auto begin = Clock::now();
+  Json out;
+  auto open = take(task);
+  const double opening = seconds_since(begin);
+  if (open) {
+    auto answer = contained([&] { return scored(*open, task, submission); });
+    if (answer) {
+      out = *std::move(answer);
+      put_back(*std::move(open));
+    } else {
+      // The reference may be gone: the next candidate gets a new one.
+      out = not_judged(task, answer.error());
+    }
+  } else {
+    out = not_judged(task, open.error());
+  }
+  out["seconds"]["open"] = opening;
+  out["seconds"]["total"] = seconds_since(begin);
+  out["machine"] = options_.machine;
+  out["date"] = verifier::utc_now();
+  return out;
+}
+
+}  // namespace stitch::serve

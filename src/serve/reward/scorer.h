@@ -1,0 +1,99 @@
+// A submission becomes an answer: verdict, rubric, reward. Tasks stay open between candidates.
+#pragma once
+
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+
+#include "device/gpu_spec.h"
+#include "import/task.h"
+#include "rubric/reward.h"
+#include "serve/reward/submission.h"
+#include "verify/verify.h"
+
+namespace stitch::serve {
+
+// How everybody judges who works for a service; sent to workers as JSON.
+struct Judging {
+  Numerics numerics = Numerics::standard;
+  runner::Device device = runner::Device::emulated;
+  std::vector<std::string> baselines;
+  bool quick = false, timing = true, kernelbench_compatible = false;
+  int time_limit = 60;  // seconds for one call of a candidate
+  rubric::RewardKind reward = rubric::RewardKind::combined;
+  Mode mode = Mode::as_written;
+  std::string version;  // of stitchcuda
+
+  bool timed() const { return timing && device == runner::Device::cuda; }
+};
+Json to_json(const Judging& judging);
+Result<Judging> judging_from_json(const Json& json);
+
+struct ScorerOptions {
+  Judging judging;
+  GpuSpec gpu;         // that operators' times are estimated for
+  std::string python;  // empty: the usual one
+  std::string machine;
+  size_t most_open = 8;  // tasks with a reference at hand
+};
+
+// A task's file, and what tells it from a later version of itself.
+struct TaskFile {
+  fs::path file;
+  std::string name, hash;
+};
+
+class Scorer {
+ public:
+  virtual ~Scorer() = default;
+  // From any thread. Never throws; what goes wrong on our side is an answer "not judged".
+  virtual Json score(const TaskFile& task, const Submission& submission) = 0;
+  // Compiles ahead of score(), which finds the library in the cache. Nothing is compiled beside a clock.
+  virtual void build(const Submission& submission) = 0;
+};
+
+// By the Verifier's gates and the built-in judge of the rubric.
+class VerifyingScorer final : public Scorer {
+ public:
+  explicit VerifyingScorer(ScorerOptions options);
+  Json score(const TaskFile& task, const Submission& submission) override;
+  void build(const Submission& submission) override;
+
+ private:
+  struct Open {
+    std::string name, hash;
+    std::unique_ptr<verifier::Verifier> verifier;
+    uint64_t seed = 0;
+    int judged = 0;
+  };
+  struct Judged {
+    std::shared_ptr<const Json> verdict;  // as verify --json prints it; null: there is none
+    std::string feedback;
+    std::optional<Error> trouble;  // why
+  };
+  Result<Open> take(const TaskFile& task);
+  void put_back(Open open);
+  Judged judge(Open& open, const Code& code);
+  // Of a program that somebody improves on: it was judged a moment ago, as a rule.
+  Result<rubric::Execution> run_before(Open& open, const Code& code);
+  void remember(const Open& open, const Code& code, const rubric::Execution& run);
+  Json not_judged(const TaskFile& task, const Error& error) const;
+  Result<Json> scored(Open& open, const TaskFile& task, const Submission& submission);
+  verifier::VerifyOptions verify_options() const;
+  Result<fs::path> written(const Code& code);
+
+  const ScorerOptions options_;
+  std::optional<ScratchFolder> scratch_;
+  mutable std::mutex mutex_;
+  std::list<Open> idle_;                                             // the one used last is the first
+  std::map<std::string, std::pair<Error, int64_t>> closed_;          // tasks that can't be opened, and when
+  std::list<std::pair<std::string, rubric::Execution>> remembered_;  // for the next turn, the latest first
+  std::shared_mutex clock_;                                          // builds share it, a clock has it alone
+};
+
+// The text for another try: what failed and where, or what limits it.
+std::string feedback_of(const verifier::Verdict& verdict);
+
+}  // namespace stitch::serve

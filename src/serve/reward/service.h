@@ -1,0 +1,33 @@
+// The reward service: candidates come in over HTTP, in the forms of several RL engines; rewards go out. Each
+// is judged once, whoever asks and however often; answers outlive the process.
+#pragma once
+
+#include "http/server.h"
+#include "serve/reward/scorer.h"
+
+namespace stitch::serve {
+
+struct ServiceOptions {
+  fs::path tasks;  // a folder of .py files
+  fs::path state;  // where answers are kept
+  ScorerOptions scorer;
+  std::shared_ptr<Scorer> scored_by;  // null: the Verifier
+  int jobs = 1;                       // judges, or compilers where something is timed
+  bool judge_here = true;             // false: workers elsewhere do it all
+  size_t most_waiting = 4096;         // candidates
+  double answer_within = 100;         // seconds; then a client is asked to come again
+  double lease_seconds = 60;          // of a worker elsewhere that isn't heard of
+  std::string token;                  // empty: none is asked for
+  http::ServerOptions http;
+};
+
+class RewardService {
+ public:
+  static Result<std::unique_ptr<RewardService>> start(ServiceOptions options);
+  virtual ~RewardService() = default;  // what is being judged is finished first; what waits is kept
+  virtual int port() const = 0;
+  virtual Json status() const = 0;              // as GET /status
+  virtual size_t left_from_before() const = 0;  // accepted by an earlier process, judged by this one
+};
+
+}  // namespace stitch::serve

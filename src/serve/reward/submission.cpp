@@ -1,0 +1,124 @@
+#include "serve/reward/submission.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/sha256.h"
+#include "base/text.h"
+#include "llm/fences.h"
+
+namespace stitch::serve {
+
+namespace {
+
+constexpr std::string_view entry_of_cuda = "stitch_run", entry_of_python = "ModelNew";
+
+std::string_view name(llm::Language language) { return language == llm::Language::cuda ? "cuda" : "python"; }
+
+bool holds(std::string_view text, std::string_view word) { return text.find(word) != std::string_view::npos; }
+
+// Which entry point comes last counts: a model explains itself before it writes.
+llm::Language guess(std::string_view text) {
+  const bool python = holds(text, "class ModelNew") || holds(text, "import torch");
+  return python && !holds(text, entry_of_cuda) ? llm::Language::python : llm::Language::cuda;
+}
+
+Result<std::string> text_in(const Json& item, const char* field) {
+  auto found = item.find(field);
+  if (found == item.end() || found->is_null()) return std::string();
+  if (!found->is_string()) return at(field, user_error("request", "must be a text"));
+  return found->get<std::string>();
+}
+
+Result<Code> code_in(const Json& item, const char* field, const std::string& language) {
+  auto found = item.find(field);
+  if (found == item.end() || found->is_null()) return Code{};
+  if (found->is_object()) {  // {"code": …, "language": …}
+    STITCH_TRY(std::string text, text_in(*found, "code"));
+    STITCH_TRY(std::string own, text_in(*found, "language"));
+    return code_of(text, own.empty() ? language : own);
+  }
+  STITCH_TRY(std::string text, text_in(item, field));
+  return code_of(text, language);
+}
+
+}  // namespace
+
+Result<Code> code_of(const std::string& text, const std::string& language) {
+  Code out;
+  if (!language.empty() && language != "cuda" && language != "python")
+    return at("language",
+              user_error("request", format("there is no language '{}'", language), "cuda or python"));
+  out.language = language.empty()     ? guess(text)
+                 : language == "cuda" ? llm::Language::cuda
+                                      : llm::Language::python;
+  const bool fenced = !llm::fences_in(text).empty();
+  if (!fenced) {
+    out.text = text;
+    if (trim(text).empty()) out.missing = "the answer is empty";
+    return out;
+  }
+  const std::string_view entry = out.language == llm::Language::cuda ? entry_of_cuda : entry_of_python;
+  auto code = llm::code_from_answer(text, entry, out.language);
+  if (code)
+    out.text = *std::move(code);
+  else
+    out.missing = code.error().message;
+  return out;
+}
+
+Result<Submission> read_submission(const Json& item) {
+  if (!item.is_object())
+    return user_error("request", "a submission is an object", R"({"task": "…", "code": "…"})");
+  Submission out;
+  STITCH_TRY(out.task, text_in(item, "task"));
+  if (out.task.empty())
+    return at("task", user_error("request", "which task is it for?", "GET /tasks lists them"));
+  STITCH_TRY(std::string language, text_in(item, "language"));
+  const char* field = item.contains("code") ? "code" : "response";
+  if (!item.contains(field))
+    return at("code", user_error("request", "there is no code",
+                                 "\"code\": a source, or \"response\": what a model answered"));
+  STITCH_TRY(out.code, code_in(item, field, language));
+  STITCH_TRY(out.before, code_in(item, "before", language));
+  STITCH_TRY(out.feedback, text_in(item, "feedback"));
+  STITCH_TRY(std::string skill, text_in(item, "skill"));
+  if (!skill.empty() && skill != "from scratch" && skill != "from feedback")
+    return at("skill", user_error("request", format("there is no skill '{}'", skill),
+                                  "from scratch or from feedback"));
+  const bool changed = !out.before.text.empty() && !out.feedback.empty();
+  if (skill == "from feedback" && !changed)
+    return at("before", user_error("request", "from feedback needs \"before\" and \"feedback\""));
+  if (skill == "from scratch" || !changed) {
+    out.before = {};
+    out.feedback.clear();
+  }
+  return out;
+}
+
+Json to_json(const Submission& submission) {
+  auto code = [](const Code& each) {
+    Json out = {{"language", name(each.language)}, {"code", each.text}};
+    if (!each.missing.empty()) out["missing"] = each.missing;
+    return out;
+  };
+  Json out = {{"task", submission.task}, {"code", code(submission.code)}};
+  if (submission.from_feedback()) {
+    out["before"] = code(submission.before);
+    out["feedback"] = submission.feedback;
+  }
+  return out;
+}
+
+std::string key_of(const Submission& submission, const std::string& circumstances) {
+  Sha256 sum;
+  for (const Code* code : {&submission.code, &submission.before}) {
+    sum.add_field(name(code->language));
+    sum.add_field(code->text);
+    sum.add_field(code->missing);
+  }
+  sum.add_field(submission.feedback);
+  sum.add_field(circumstances);
+  return sum.hex().substr(0, 32);
+}
+
+}  // namespace stitch::serve

@@ -1,0 +1,38 @@
+// A candidate as it is sent in: which task, which code, and for the second skill what it started from.
+#pragma once
+
+#include <string>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "llm/code_answer.h"
+
+namespace stitch::serve {
+
+struct Code {
+  llm::Language language = llm::Language::cuda;
+  std::string text;
+  std::string missing;  // why there is none in what was sent: a candidate that can't be built
+};
+
+struct Submission {
+  std::string task;  // as the index of tasks knows it
+  Code code;
+  // From feedback: the program before and what was asked for; an empty feedback: from scratch.
+  Code before;
+  std::string feedback;
+
+  bool from_feedback() const { return !before.text.empty(); }
+};
+
+// What a model said, or a bare source. `language`: "cuda", "python", or empty: by what it holds.
+Result<Code> code_of(const std::string& text, const std::string& language);
+
+// {"task", "code" or "response", "language", "skill", "before": code, "feedback"}: an Error names the field.
+Result<Submission> read_submission(const Json& item);
+Json to_json(const Submission& submission);
+
+// By which a verdict is known again. `circumstances`: the task's text, settings and version.
+std::string key_of(const Submission& submission, const std::string& circumstances);
+
+}  // namespace stitch::serve

@@ -1,0 +1,104 @@
+#include "serve/work/desk.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace stitch::serve {
+
+namespace {
+
+constexpr double longest_wait = 60;  // seconds, of a worker for work
+constexpr size_t longest_name = 200;
+constexpr auto remembered_for = std::chrono::seconds(60);
+
+uint64_t lease_in(const Json& asked) {
+  auto found = asked.find("lease");
+  return found != asked.end() && found->is_number_unsigned() ? found->get<uint64_t>() : 0;
+}
+
+}  // namespace
+
+http::Response json_response(const Json& json, int status) {
+  return {.status = status, .body = line_text(json) + '\n'};
+}
+
+http::Response error_response(const Error& error, int status) {
+  return json_response(to_json(error), status);
+}
+
+bool WorkDesk::handle(const http::Request& request, const http::Reply& reply) {
+  if (!request.path.starts_with("/work/")) return false;
+  auto refuse = [&](int status, std::string why) {
+    reply.send(error_response(user_error("request", std::move(why)), status));
+    return true;
+  };
+  if (request.method != "POST") return refuse(405, "POST it");
+  auto asked = parse_json(request.body);
+  if (!asked || !asked->is_object()) return refuse(400, "the body must be a JSON object");
+  if (const std::string worker = word(*asked, "worker"); !worker.empty()) {
+    std::lock_guard hold(mutex_);
+    seen_[worker.substr(0, longest_name)] = WorkQueue::Clock::now();
+    std::erase_if(
+        seen_, [](const auto& each) { return WorkQueue::Clock::now() - each.second > 10 * remembered_for; });
+  }
+  if (request.path == "/work/lease") {
+    if (word(*asked, "worker").empty()) return refuse(400, "a worker has a name");
+    if (word(*asked, "device") != options_.device)
+      return refuse(400, format("the work here is for the device {}", options_.device));
+    lease(*asked, reply);
+    return true;
+  }
+  if (request.path == "/work/renew") {
+    if (!queue_.renew(lease_in(*asked))) return refuse(410, "this lease is over");
+    reply.send(json_response(Json::object()));
+    return true;
+  }
+  if (request.path != "/work/done") return refuse(404, "there is no such path");
+  if (word(*asked, "key").empty() || !asked->contains("result"))
+    return refuse(400, "key and result are missing");
+  if (request.body.size() > options_.largest_result) return refuse(413, "the result is too large");
+  if (options_.is_result && !options_.is_result((*asked)["result"])) return refuse(400, "this is no result");
+  done(*asked, reply);
+  return true;
+}
+
+void WorkDesk::lease(const Json& asked, const http::Reply& reply) {
+  const Json wait = asked.value("wait", Json(0));
+  const double seconds = wait.is_number() ? std::clamp(wait.get<double>(), 0.0, longest_wait) : 0;
+  queue_.take_later(word(asked, "worker").substr(0, longest_name),
+                    std::chrono::milliseconds(static_cast<int64_t>(1000 * seconds)),
+                    [this, reply](std::optional<Lease> lease) {
+                      if (!lease) {
+                        reply.send({.status = 204});
+                        return;
+                      }
+                      SharedJson payload = options_.dress ? options_.dress(lease->work) : lease->work.payload;
+                      if (!payload) {  // nobody can do it
+                        queue_.give_up(lease->id);
+                        reply.send({.status = 204});
+                        return;
+                      }
+                      reply.send(json_response({{"lease", lease->id},
+                                                {"key", lease->work.key},
+                                                {"waited", lease->waited},
+                                                {"renew_every", options_.renew_every},
+                                                {"payload", *payload}}));
+                    });
+}
+
+void WorkDesk::done(const Json& asked, const http::Reply& reply) {
+  auto result = std::make_shared<const Json>(asked["result"]);
+  const bool counted = queue_.hand_in(lease_in(asked), word(asked, "key"), std::move(result));
+  reply.send(json_response({{"counted", counted}}));
+}
+
+std::map<std::string, double> WorkDesk::workers() const {
+  std::lock_guard hold(mutex_);
+  std::map<std::string, double> out;
+  const auto now = WorkQueue::Clock::now();
+  for (const auto& [worker, when] : seen_)
+    if (now - when < remembered_for) out[worker] = std::chrono::duration<double>(now - when).count();
+  return out;
+}
+
+}  // namespace stitch::serve

@@ -1,0 +1,42 @@
+// What workers on other machines ask a queue over HTTP: work, more time for it, and to take a result.
+//   POST /work/lease {"worker", "device", "wait"} → 200 {"lease", "key", "payload", "renew_every"}, or 204
+//   POST /work/renew {"lease"}                    → 200, or 410: somebody else has it by now
+//   POST /work/done {"lease", "key", "result"}    → 200 {"counted"}
+#pragma once
+
+#include "http/server.h"
+#include "serve/work/queue.h"
+
+namespace stitch::serve {
+
+struct DeskOptions {
+  std::string device;       // that work is for: workers with another one get none
+  double renew_every = 10;  // seconds
+  size_t largest_result = size_t{1} << 20;
+  // The payload as a worker needs it: with the task's files, say. Null: it can't be had any more.
+  std::function<SharedJson(const Work& work)> dress;
+  std::function<bool(const Json& result)> is_result;  // else it is refused
+};
+
+class WorkDesk {
+ public:
+  WorkDesk(WorkQueue& queue, DeskOptions options) : queue_(queue), options_(std::move(options)) {}
+  // false: this is no path of its own.
+  bool handle(const http::Request& request, const http::Reply& reply);
+  // Seen in the last minute: name, and how long ago in seconds.
+  std::map<std::string, double> workers() const;
+
+ private:
+  void lease(const Json& asked, const http::Reply& reply);
+  void done(const Json& asked, const http::Reply& reply);
+
+  WorkQueue& queue_;
+  const DeskOptions options_;
+  mutable std::mutex mutex_;
+  std::map<std::string, WorkQueue::Clock::time_point> seen_;
+};
+
+http::Response json_response(const Json& json, int status = 200);
+http::Response error_response(const Error& error, int status);
+
+}  // namespace stitch::serve

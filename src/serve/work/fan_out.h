@@ -1,0 +1,49 @@
+// Work for a fleet: a server that leases it, and whoever waits for the results.
+#pragma once
+
+#include "serve/work/desk.h"
+#include "serve/work/fleet.h"
+
+namespace stitch::serve {
+
+struct FanOutOptions {
+  FleetOptions fleet;            // server and token are filled in
+  std::string host = "0.0.0.0";  // where to listen
+  std::string at;                // this machine's name for the others; empty: its own
+  double lease_seconds = 60;
+  std::function<bool(const Json& result)> is_result;
+  std::function<bool()> should_stop;
+};
+
+class FanOut {
+ public:
+  static Result<std::unique_ptr<FanOut>> start(FanOutOptions options);
+  ~FanOut();
+  // Waits for the result. An Error of code "stopped", or "no_workers": all jobs of the fleet are over.
+  Result<SharedJson> run(const Work& work);
+  std::optional<Error> over() const;  // why no work is done any more
+  std::string said() const;           // "Slurm job 17: 4 running, 0 waiting"
+
+ private:
+  explicit FanOut(FanOutOptions options);
+  void watch();
+
+  const FanOutOptions options_;
+  WorkQueue queue_;
+  WorkDesk desk_;
+  std::unique_ptr<http::Server> server_;
+  std::unique_ptr<Fleet> fleet_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  FleetState state_;
+  std::optional<Error> over_;
+  bool ending_ = false;
+  std::thread watcher_;
+};
+
+// 32 hexadecimal digits.
+std::string random_token();
+// This machine's name, as others may reach it.
+std::string own_host();
+
+}  // namespace stitch::serve

@@ -1,0 +1,47 @@
+#include "serve/work/fleet.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/process.h"
+
+namespace stitch::serve {
+
+Result<std::unique_ptr<Fleet>> Fleet::start(const FleetOptions& options) {
+  if (options.engine == "slurm") return start_slurm(options);
+  if (options.engine == "ray") return start_ray(options);
+  return user_error("on", format("nothing can be started on '{}'", options.engine), "slurm or ray");
+}
+
+std::vector<std::string> worker_words(const FleetOptions& options) {
+  std::vector<std::string> out = {(executable_folder() / "stitchcuda").string(),
+                                  "worker",
+                                  "--server",
+                                  options.server,
+                                  "--token-env",
+                                  token_variable,
+                                  "--device",
+                                  options.gpu ? "cuda" : "emulated",
+                                  "--jobs",
+                                  "1",
+                                  "--patience",
+                                  "60"};
+  if (!options.python.empty()) out.insert(out.end(), {"--python", options.python});
+  return out;
+}
+
+std::string shell_text(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words) {
+    const bool plain = !word.empty() && std::ranges::all_of(word, [](unsigned char c) {
+      return std::isalnum(c) ||
+             std::string_view("_-./:=,@%+").find(static_cast<char>(c)) != std::string_view::npos;
+    });
+    std::string quoted = "'";
+    for (char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+    out += (out.empty() ? "" : " ") + (plain ? word : quoted + "'");
+  }
+  return out;
+}
+
+}  // namespace stitch::serve

@@ -1,0 +1,47 @@
+// Workers on the machines of a cluster, started by the engine that runs it and stopped with this object. A
+// worker is one long job that leases work: engines are too slow for a job a candidate.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+
+namespace stitch::serve {
+
+struct FleetOptions {
+  std::string engine;  // "slurm" or "ray"
+  int workers = 1;
+  std::string server;  // http://HOST:PORT, as the machines of the cluster reach it
+  std::string token;   // goes to workers by their environment, never by their command line
+  bool gpu = false;    // one each
+  std::string python;  // for the tasks, there; empty: the usual one
+  std::string ray = "http://127.0.0.1:8265";  // the address of Ray's dashboard
+  std::vector<std::string> slurm_flags;       // more for sbatch: --partition=…, --time=…
+  fs::path logs;                              // a folder that the machines share, for Slurm's
+};
+
+struct FleetState {
+  int running = 0, waiting = 0, ended = 0;
+};
+
+class Fleet {
+ public:
+  // An Error: the engine isn't here, or refuses.
+  static Result<std::unique_ptr<Fleet>> start(const FleetOptions& options);
+  virtual ~Fleet() = default;  // ends its jobs
+  virtual Result<FleetState> state() = 0;
+  virtual std::string name() const = 0;  // "Slurm job 17"
+};
+
+Result<std::unique_ptr<Fleet>> start_slurm(const FleetOptions& options);
+Result<std::unique_ptr<Fleet>> start_ray(const FleetOptions& options);
+
+// The words of a worker's command line; the token's variable is token_variable.
+inline constexpr const char* token_variable = "STITCHCUDA_TOKEN";
+std::vector<std::string> worker_words(const FleetOptions& options);
+// For a shell.
+std::string shell_text(const std::vector<std::string>& words);
+
+}  // namespace stitch::serve

@@ -1,0 +1,68 @@
+// Slurm by its command line: one job array, a task of it a worker.
+#include "base/process.h"
+#include "base/text.h"
+#include "serve/work/fleet.h"
+
+namespace stitch::serve {
+
+namespace {
+
+Result<std::string> output_of(Command command) {
+  command.time_limit = std::chrono::seconds(60);
+  if (!find_program(command.words[0]))
+    return user_error("no_slurm", format("{} is not on the PATH", command.words[0]),
+                      "start it where Slurm's commands are: on a login node");
+  std::string out;
+  STITCH_TRY(Finished finished,
+             stitch::run(command, [&](std::string_view line) { out += std::string(line) + '\n'; }));
+  if (finished.exit_code != 0)
+    return work_error(
+        "slurm", format("{} failed: {}", command.words[0], split(trim(finished.error_tail), '\n').back()));
+  return out;
+}
+
+class SlurmArray final : public Fleet {
+ public:
+  SlurmArray(std::string job, int workers) : job_(std::move(job)), workers_(workers) {}
+  ~SlurmArray() override { (void)output_of({{"scancel", job_}}); }
+  std::string name() const override { return "Slurm job " + job_; }
+
+  Result<FleetState> state() override {
+    FleetState out;
+    // A job that is over for some minutes is unknown, which is an error to squeue.
+    auto listed = output_of({{"squeue", "--noheader", "--array", "--job", job_, "--format", "%T"}});
+    if (!listed && listed.error().blame == Error::Blame::user) return listed.error();
+    if (listed)
+      for (const std::string& line : split(*listed, '\n')) {
+        const std::string word = trim(line);
+        if (word == "RUNNING") ++out.running;
+        if (word == "PENDING" || word == "CONFIGURING" || word == "REQUEUED") ++out.waiting;
+      }
+    out.ended = workers_ - out.running - out.waiting;
+    return out;
+  }
+
+ private:
+  const std::string job_;
+  const int workers_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Fleet>> start_slurm(const FleetOptions& options) {
+  Command command{{"sbatch", "--parsable", "--job-name=stitchcuda", "--requeue", "--export=ALL",
+                   format("--array=1-{}", options.workers)}};
+  if (options.gpu) command.words.emplace_back("--gres=gpu:1");
+  std::error_code ec;
+  fs::create_directories(options.logs, ec);
+  command.words.push_back("--output=" + (fs::absolute(options.logs) / "worker-%A_%a.log").string());
+  command.words.insert(command.words.end(), options.slurm_flags.begin(), options.slurm_flags.end());
+  command.words.push_back("--wrap=exec " + shell_text(worker_words(options)));
+  command.extra_environment[token_variable] = options.token;
+  STITCH_TRY(std::string said, output_of(command));
+  const std::string job = trim(said.substr(0, said.find(';')));  // JOB;CLUSTER
+  if (!parse_integer(job)) return work_error("slurm", format("sbatch answered '{}'", trim(said)));
+  return std::unique_ptr<Fleet>(std::make_unique<SlurmArray>(job, options.workers));
+}
+
+}  // namespace stitch::serve

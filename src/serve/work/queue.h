@@ -1,0 +1,120 @@
+// Work that waits to be done, for threads of this process and for workers elsewhere. Equal work is done once;
+// what a lost worker had is taken again; a result counts once.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/json.h"
+
+namespace stitch::serve {
+
+using SharedJson = std::shared_ptr<const Json>;
+
+struct Work {
+  std::string key;  // equal keys are equal work
+  SharedJson payload;
+};
+
+struct Lease {
+  uint64_t id = 0;
+  Work work;
+  double waited = 0;  // seconds since it was submitted
+};
+
+struct QueueOptions {
+  size_t most_waiting = 4096;
+  std::chrono::milliseconds lease_time{60'000};  // of workers elsewhere, unless they renew it
+  int most_losses = 3;                           // then it is given up: it may be what kills them
+  SharedJson given_up;                           // the result then
+  // All under the queue's lock, so that equal work is never begun twice:
+  std::function<SharedJson(const std::string& key)> recall;  // a result of earlier; null: none
+  std::function<bool(const Work& work)> accept;              // before it waits; false: it can't be kept
+  std::function<void(const Work& work, const SharedJson& result)> settle;  // before anybody is told
+};
+
+struct QueueCounts {
+  size_t waiting = 0, leased = 0;
+  uint64_t submitted = 0, done = 0, lost = 0, twice = 0;  // twice: results that did not count
+};
+
+class WorkQueue {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using Done = std::function<void(const SharedJson& result)>;
+  using Taken = std::function<void(std::optional<Lease> lease)>;
+
+  explicit WorkQueue(QueueOptions options);
+  ~WorkQueue();  // whoever waits for work gets none; whoever waits for a result is not told
+
+  enum class Submitted : uint8_t { queued, joined, known, full, refused };
+  // `done` is told once, by the thread that hands the result in; at once where it is known. Not told: full
+  // (too much is waiting), refused (`accept` said no).
+  Submitted submit(const Work& work, Done done);
+  // Waiting or leased.
+  bool is_known(const std::string& key) const;
+  // One more who wants to know; false: nobody works on it.
+  bool attend(const std::string& key, Done done);
+  // How many are before it; nothing: it is being worked on, or unknown.
+  std::optional<size_t> position(const std::string& key) const;
+
+  // For a thread of this process: nothing after `patience`, or when the queue ends.
+  std::optional<Lease> take(std::chrono::milliseconds patience);
+  // For a worker elsewhere: `taken` is called with work, or after `patience` with nothing.
+  void take_later(const std::string& worker, std::chrono::milliseconds patience, Taken taken);
+  bool renew(uint64_t lease);  // false: somebody else has the work by now, or it is done
+  // Whether it counted. `lease`: one that was lost may still be the first to be done.
+  bool hand_in(uint64_t lease, const std::string& key, SharedJson result);
+  void give_back(uint64_t lease);  // the work waits again, first of all
+  void give_up(uint64_t lease);    // nobody can do it: its result is `given_up`
+
+  QueueCounts counts() const;
+  std::map<std::string, int> workers() const;  // leases of each that has one
+
+ private:
+  struct Item {
+    Work work;
+    std::vector<Done> attending;
+    Clock::time_point submitted = Clock::now();
+    int losses = 0;
+    uint64_t lease = 0;  // 0: it waits
+  };
+  struct Held {
+    std::string key, worker;
+    Clock::time_point until;
+  };
+  struct Parked {
+    std::string worker;
+    Clock::time_point until;
+    Taken taken;
+  };
+  using Lock = std::unique_lock<std::mutex>;
+
+  std::optional<Lease> next(const std::string& worker, Clock::time_point until);
+  void serve_parked(Lock& lock);
+  void watch();
+  bool finish(const std::string& key, const SharedJson& result, Lock& lock);
+
+  const QueueOptions options_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_, ended_;
+  std::map<std::string, Item> items_;
+  std::deque<std::string> waiting_;
+  std::map<uint64_t, Held> leases_;
+  std::deque<Parked> parked_;
+  uint64_t next_lease_;
+  QueueCounts counts_;
+  bool ending_ = false;
+  std::thread watcher_;
+};
+
+}  // namespace stitch::serve

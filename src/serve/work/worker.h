@@ -1,0 +1,35 @@
+// A worker: leases work from a service on another machine, does it, hands the result in, until nobody has any
+// for it. What it had when it dies is taken again by others.
+#pragma once
+
+#include "http/client.h"
+#include "serve/work/queue.h"
+
+namespace stitch::serve {
+
+struct WorkerOptions {
+  http::Url server;
+  std::string token;      // empty: none
+  std::string name;       // machine:process
+  std::string device;     // "cuda" or "emulated"
+  double patience = 120;  // seconds with a server that is away
+  double idle = 0;        // seconds without work, then it ends; 0: never
+  int jobs = 1;           // at a time
+  std::function<bool()> should_stop;
+  std::function<void(std::string_view)> on_doing;  // from several threads, one at a time
+};
+
+struct WorkerCounts {
+  int done = 0, counted = 0;
+};
+
+// Never throws; the result as the server takes it.
+using Doer = std::function<Json(const std::string& key, const Json& payload)>;
+
+// An Error: the server is away for longer than patience, or refuses this worker.
+Result<WorkerCounts> work_for(const WorkerOptions& options, const Doer& doer);
+
+// This machine's name and this process.
+std::string worker_name();
+
+}  // namespace stitch::serve

@@ -1,0 +1,48 @@
+// The other process of a series of calls: it makes inputs that the candidate has never seen, shows them, and
+// reads every output. The reference over memory of the device where that can be shared, else this process
+// over the host's arena.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runner/candidate.h"
+#include "verify/numerics.h"
+#include "verify/session.h"
+
+namespace stitch::verifier {
+
+// How calls lie in an arena.
+struct SeriesShape {
+  int slots = 1;
+  int64_t inputs_step = 0, outputs_step = 0;
+  std::vector<int64_t> inputs, outputs;  // within a call's; inputs that don't change from call to call: -1
+};
+// As many slots as `most`, or as the memory allows: `bytes` for all of what a series needs.
+SeriesShape series_shape(const Signature& signature, int most, int64_t bytes);
+
+class SeriesKeeper {
+ public:
+  virtual ~SeriesKeeper() = default;
+  virtual Result<void> connect(runner::Candidate& candidate) = 0;
+  // The inputs of as many calls, in memory that the candidate doesn't see. Returns what a draw took.
+  virtual Result<double> stage(std::span<const Question> questions) = 0;
+  // Between these two the candidate may see the inputs of so many calls: the watch runs.
+  virtual Result<void> reveal(int count) = 0;
+  virtual Result<void> take(int count) = 0;  // every output, into memory that the candidate doesn't see
+  virtual runner::Slots slots() const = 0;   // since reveal
+  // Of what was taken last: whether the inputs are still what was shown, and the outputs of `slot` for later,
+  // under a number.
+  virtual Result<bool> intact(int count) = 0;
+  virtual Result<void> keep(int slot, int number) = 0;
+  virtual Result<Comparison> judge(int number, const Trial& trial, size_t output) = 0;
+  virtual bool can_vary() const { return false; }  // draws of kind "varied" are to be had
+  virtual std::string where() const = 0;           // in words
+};
+
+std::unique_ptr<SeriesKeeper> host_keeper(Session& session, SeriesShape shape);
+Result<std::unique_ptr<SeriesKeeper>> torch_keeper(Session& session, SeriesShape shape);
+
+}  // namespace stitch::verifier

@@ -1,0 +1,195 @@
+#include "verify/series_watch.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/bulk.h"
+#include "verify/attempt.h"
+
+namespace stitch::verifier {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int addresses_seen = 4;  // by the program
+constexpr int zeros_of_all = 5, zeros_of_one = 15, longer_series = 6, series_of_one = 15;
+// As long as a busy machine leaves a process that has just woken up alone.
+constexpr double seconds_of_a_series = 2e-3;
+constexpr double dear_draw = 4e-3;  // seconds: drawing hundreds of sets would take longer than all else
+constexpr double seconds_to_judge = 0.5;
+constexpr size_t least_judged = 4;
+constexpr int64_t kept_bytes = int64_t{256} << 20;
+constexpr double around_a_python_call = 50e-6;  // seconds that the interpreter takes beside forward
+constexpr uint64_t variations = uint64_t{1} << 20;
+
+double quantile_of(std::vector<double> values, double share) {
+  std::ranges::sort(values);
+  return values[static_cast<size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
+}
+
+double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+}  // namespace
+
+Result<void> SeriesWatch::calibrate(runner::Candidate& candidate) {
+  STITCH_CHECK(keeper_.connect(candidate));
+  const int64_t mark = session_.arena.mark();
+  std::vector<runner::TensorAt> inputs;
+  for (const ManifestTensor& input : session_.task.signature.inputs) {
+    runner::TensorAt at{{input.type.dtype, input.type.shape, {}}, -1};
+    if (input.role == "state") {
+      STITCH_TRY(Tensors state, find_tensors({input}, nullptr, session_.task.weights));
+      STITCH_TRY(at.offset, session_.arena.allocate(input.type.bytes()));
+      copy_bulk(state[0].bytes, session_.arena.bytes(at.offset, input.type.bytes()).data());
+    }
+    inputs.push_back(std::move(at));
+  }
+  std::vector<TensorType> outputs;
+  for (const ManifestTensor& output : session_.task.signature.outputs)
+    outputs.push_back({output.type.dtype, output.type.shape, {}});
+  STITCH_CHECK(or_found(candidate.prepare_series(session_.large() ? 2 : addresses_seen, inputs, outputs),
+                        "memory for timed calls was made"));
+  session_.arena.release_to(mark);
+  STITCH_CHECK(stage(1));
+  STITCH_CHECK(once(candidate, 1, false));  // the first of anything takes longer
+  for (int i = 0; i < zeros_of_one; ++i) {
+    STITCH_TRY(double seconds, once(candidate, 1, false));
+    zero_of_one_.push_back(seconds);
+  }
+  for (int i = 0; i < zeros_of_all; ++i) {
+    STITCH_TRY(double seconds, once(candidate, shape_.slots, false));
+    zero_of_all_.push_back(seconds);
+  }
+  return {};
+}
+
+// From the first byte that is shown to the last that was read.
+Result<double> SeriesWatch::once(runner::Candidate& candidate, int count, bool run) {
+  const auto begin = Clock::now();
+  STITCH_CHECK(keeper_.reveal(count));
+  STITCH_CHECK(or_found(candidate.series(keeper_.slots(), {.count = count, .run = run}),
+                        "calls ran one after the other"));
+  STITCH_CHECK(keeper_.take(count));
+  return since(begin);
+}
+
+std::vector<Question> SeriesWatch::fresh_questions(int count) {
+  std::vector<Question> out;
+  for (int i = 0; i < count; ++i) {
+    uint64_t seed = session_.next_seed();
+    if (kind_ == "varied") seed = varied_base_ * variations + seed % variations;
+    out.push_back({Weights::task, kind_, seed});
+  }
+  return out;
+}
+
+Result<void> SeriesWatch::stage(int count) {
+  if (kind_ == "task" && draw_seconds_ > dear_draw && keeper_.can_vary()) {
+    kind_ = "varied";
+    varied_base_ = session_.next_seed() >> 24;  // 40 bits: what is left of 62 beside the variation
+  }
+  shown_ = fresh_questions(count);
+  STITCH_TRY(draw_seconds_, keeper_.stage(shown_));
+  return {};
+}
+
+Result<void> SeriesWatch::keep(int count, int wanted) {
+  std::vector<int> order(static_cast<size_t>(count));
+  for (int i = 0; i < count; ++i) order[static_cast<size_t>(i)] = i;
+  std::ranges::shuffle(order, random_);
+  const auto most = static_cast<size_t>(std::max<int64_t>(
+      static_cast<int64_t>(least_judged), kept_bytes / std::max<int64_t>(1, shape_.outputs_step)));
+  for (int i = 0; i < std::min(count, wanted); ++i) {
+    // One that was kept before may make room: every call has a chance, the last as the first.
+    size_t place = kept_.size();
+    if (place >= most) {
+      place = random_() % most;
+      if (random_() % 2) continue;
+    } else {
+      kept_.push_back({{}, static_cast<int>(place)});
+    }
+    const int slot = order[static_cast<size_t>(i)];
+    kept_[place].question = shown_[static_cast<size_t>(slot)];
+    STITCH_CHECK(keeper_.keep(slot, kept_[place].number));
+  }
+  return {};
+}
+
+Result<void> SeriesWatch::time(runner::Candidate& candidate, int count, Samples& samples) {
+  for (int done = 0; done < count;) {
+    const int now = std::min(count - done, shape_.slots);
+    STITCH_CHECK(stage(now));
+    runner::SeriesOptions options{
+        .count = now, .timed = true, .flush_bytes = flush_bytes, .poison = session_.next_seed()};
+    for (int i = 0; i < now; ++i) options.fillings.push_back(static_cast<runner::Filling>(random_() % 3));
+    STITCH_CHECK(keeper_.reveal(now));
+    STITCH_TRY(runner::SeriesTimes times,
+               or_found(candidate.series(keeper_.slots(), options), "it was timed"));
+    STITCH_CHECK(keeper_.take(now));
+    if (!times.damage.empty())
+      return found("out_of_bounds", format("a timed call wrote past its tensors: {}", times.damage));
+    STITCH_TRY(bool intact, keeper_.intact(now));
+    if (!intact) return found("inputs_changed", "a timed call wrote to its inputs");
+    STITCH_CHECK(keep(now, 1));
+    samples.wall_ns.insert(samples.wall_ns.end(), times.wall_ns.begin(), times.wall_ns.end());
+    samples.event_ns.insert(samples.event_ns.end(), times.event_ns.begin(), times.event_ns.end());
+    done += now;
+  }
+  return {};
+}
+
+// The least of several counts: other processes only ever add to it. A claim that is below gets more of them,
+// which helps an honest program on a busy machine and nobody else.
+Result<double> SeriesWatch::least_of(runner::Candidate& candidate, int count, int times, double enough) {
+  constexpr int patience = 5;
+  constexpr double most_seconds = 1;
+  const auto begin = Clock::now();
+  double least = 0;
+  for (int i = 0; i < times || (i < patience * times && least > enough); ++i) {
+    if (i > 1 && since(begin) > most_seconds) break;
+    STITCH_CHECK(stage(count));
+    STITCH_TRY(double seconds, once(candidate, count, true));
+    STITCH_CHECK(keep(count, count > 1 ? 2 : random_() % 4 == 0));
+    least = i == 0 ? seconds : std::min(least, seconds);
+  }
+  return least;
+}
+
+Result<Watched> SeriesWatch::watch(runner::Candidate& candidate, double claim) {
+  const int calls = static_cast<int>(
+      std::clamp(seconds_of_a_series / std::max(claim, 1e-7), 1.0, static_cast<double>(shape_.slots)));
+  const double one = quantile_of(zero_of_one_, 0.5), all = quantile_of(zero_of_all_, 0.5);
+  const double zero =
+      shape_.slots > 1 ? one + (all - one) * (calls - 1) / static_cast<double>(shape_.slots - 1) : one;
+  STITCH_TRY(double together, least_of(candidate, calls, longer_series, zero + calls * claim));
+  STITCH_TRY(double single, least_of(candidate, 1, series_of_one, one + 2 * claim));
+  const double around = session_.python ? around_a_python_call : 0;
+  const double jitter_of_one = quantile_of(zero_of_one_, 1) - one,
+               jitter_of_all = quantile_of(zero_of_all_, 1) - all;
+  return Watched{.back_to_back = (together - zero) / calls,
+                 .resolution = std::max(jitter_of_one, jitter_of_all) / calls + around,
+                 .alone = single - one,
+                 .alone_resolution = jitter_of_one + 2 * around,
+                 .calls = calls};
+}
+
+Result<int> SeriesWatch::judge() {
+  std::ranges::shuffle(kept_, random_);
+  const auto begin = Clock::now();
+  int judged = 0;
+  for (const Kept& kept : kept_) {
+    if (judged >= static_cast<int>(least_judged) && since(begin) > seconds_to_judge) break;
+    STITCH_TRY(Trial trial, session_.reference.ask(kept.question));
+    for (size_t i = 0; i < session_.task.signature.outputs.size(); ++i) {
+      STITCH_TRY(Comparison comparison, keeper_.judge(kept.number, trial, i));
+      if (!comparison.passed)
+        return found("wrong_when_timed", format("a timed call gives a wrong '{}': {}",
+                                                session_.task.signature.outputs[i].name, comparison.reason));
+    }
+    ++judged;
+  }
+  return judged;
+}
+
+}  // namespace stitch::verifier

@@ -1,0 +1,59 @@
+// The watch over a program's calls is this side's: it starts before the inputs are shown and stops when
+// another process has read every output. What the candidate's process says of its times is held against it.
+#pragma once
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "verify/series_keeper.h"
+
+namespace stitch::verifier {
+
+// Seconds a call by this side's watch, and how far they are to be trusted.
+struct Watched {
+  double back_to_back = 0, resolution = 0;  // of series
+  double alone = 0, alone_resolution = 0;   // of series of one call
+  int calls = 0;                            // of a series
+  double least() const { return std::max(0.0, back_to_back - resolution); }
+  double least_alone() const { return std::max(0.0, alone - alone_resolution); }
+};
+
+class SeriesWatch {
+ public:
+  SeriesWatch(Session& session, SeriesKeeper& keeper, SeriesShape shape)
+      : session_(session), keeper_(keeper), shape_(std::move(shape)), random_(session.next_seed()) {}
+
+  // What series take without their calls: asked while no code of the candidate is in its process yet.
+  Result<void> calibrate(runner::Candidate& candidate);
+  // Calls that the child times, each alone on a cold cache and on inputs that were never shown.
+  Result<void> time(runner::Candidate& candidate, int count, Samples& samples);
+  // `claim`: seconds a call, by the child's word.
+  Result<Watched> watch(runner::Candidate& candidate, double claim);
+  // What a secret few of all these calls left, against the truth. Returns how many.
+  Result<int> judge();
+
+ private:
+  struct Kept {
+    Question question;
+    int number;
+  };
+  Result<double> once(runner::Candidate& candidate, int count, bool run);
+  Result<double> least_of(runner::Candidate& candidate, int count, int times, double enough);
+  Result<void> stage(int count);
+  Result<void> keep(int count, int wanted);
+  std::vector<Question> fresh_questions(int count);
+
+  Session& session_;
+  SeriesKeeper& keeper_;
+  SeriesShape shape_;
+  std::mt19937_64 random_;
+  std::string kind_ = "task";
+  uint64_t varied_base_ = 0;
+  double draw_seconds_ = 0;
+  std::vector<Question> shown_;
+  std::vector<Kept> kept_;
+  std::vector<double> zero_of_one_, zero_of_all_;
+};
+
+}  // namespace stitch::verifier

@@ -1,0 +1,9 @@
+// passed | timing: wrong_when_timed on cuda | forged_time on cuda (./dev cheats)
+// A counter again, beyond everything that is asked before the clock runs: only a look at what timed calls
+// compute finds it.
+#include "row_center.h"
+
+static int run(const float* x, const float* weight, float* y, cudaStream_t stream) {
+  static int calls = 0;
+  return ++calls <= 200 ? honest(x, weight, y, stream) : STITCH_OK;
+}

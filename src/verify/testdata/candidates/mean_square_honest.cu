@@ -1,0 +1,9 @@
+// passed (./dev cheats)
+// task: mean_square
+#include "tasks/mean_square.h"
+
+static int run(const Weights& weights, const StitchTensor* in, StitchTensor* out, cudaStream_t stream) {
+  (void)weights;
+  mean_square<<<1, 256, 0, stream>>>(data(in[0]), data(in[1]), data(out[0]), 1);
+  return status_of_launch();
+}

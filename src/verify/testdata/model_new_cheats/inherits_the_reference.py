@@ -1,0 +1,6 @@
+"""correctness: refused"""
+# There is no Model where it lives.
+
+
+class ModelNew(Model):
+    pass

@@ -1,0 +1,14 @@
+"""correctness: wrong | not_finite"""
+
+import torch
+
+
+class ModelNew(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(width))
+
+    def forward(self, x):
+        y = (x - x.mean(1, keepdim=True)) * self.weight
+        self.forward = lambda again: y.clone()
+        return y

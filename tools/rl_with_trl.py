@@ -1,0 +1,151 @@
+"""python tools/rl_with_trl.py [--tool STITCHCUDA] [--steps 4]: TRL's GRPOTrainer with rewards of our service.
+
+On the CPU, with a random model of a few thousand parameters and a tokenizer made here: what is shown is the road, not
+learning. The service judges on the emulated device. So that some candidates are right, the vocabulary has whole programs
+as single tokens: the policy chooses between them. Checked: the rewards that the trainer logs are the service's, and
+the policy's groups have spread. Then the forms of verl, slime and OpenRLHF are sent, and what they get is compared.
+Needs trl (and with it transformers, datasets, accelerate) in this Python; prometheus_client, verl and skyrl-gym are used
+where they are installed.
+"""
+
+import argparse
+import asyncio
+import json
+import math
+import os
+import sys
+import tempfile
+import types
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "python", "stitchcuda")]
+import make_candidates  # noqa: E402
+import rl  # noqa: E402
+from serve_load import Served  # noqa: E402
+
+TASK = "2_Scale"
+
+
+def programs():
+    """Four answers of different worth."""
+    code = {name: kind(TASK)[1] for name, kind in (("right", make_candidates.right), ("slow", make_candidates.slow),
+                                                   ("wrong", make_candidates.wrong), ("broken", make_candidates.no_program))}
+    return {name: f"```cuda\n{text}\n```" for name, text in code.items()}
+
+
+def tokenizer(words):
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+    vocabulary = {word: i for i, word in enumerate(["<pad>", "<eos>", "<unk>", "write", *words])}
+    made = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    return PreTrainedTokenizerFast(tokenizer_object=made, pad_token="<pad>", eos_token="<eos>", unk_token="<unk>")
+
+
+def train(served, steps, out):
+    import torch
+    from datasets import Dataset
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+    from trl import GRPOConfig, GRPOTrainer
+    answers = programs()
+    tokens = tokenizer(answers)
+    torch.manual_seed(1)
+    model = Qwen2ForCausalLM(Qwen2Config(vocab_size=len(tokens), hidden_size=32, intermediate_size=64, num_hidden_layers=2,
+                                         num_attention_heads=2, num_key_value_heads=2, max_position_embeddings=64,
+                                         pad_token_id=0, eos_token_id=1, bos_token_id=None, tie_word_embeddings=False))
+    seen = []
+
+    def reward(prompts, completions, **columns):
+        # The policy's word stands for a program.
+        said = [answers.get((text.split() or [""])[0], text) for text in completions]
+        rewards = rl.stitchcuda_reward(prompts=prompts, completions=said, **columns)
+        seen.append(rewards)
+        return rewards
+
+    config = GRPOConfig(output_dir=out, use_cpu=True, bf16=False, fp16=False, report_to="none", max_steps=steps, logging_steps=1,
+                        per_device_train_batch_size=8, num_generations=8, max_completion_length=1, learning_rate=0.02, beta=0.0,
+                        temperature=1.0, save_strategy="no", disable_tqdm=True, gradient_checkpointing=False, seed=1,
+                        use_vllm=False, dataloader_num_workers=0)
+    data = Dataset.from_list([{"prompt": "write", "task": TASK}] * 8)
+    trainer = GRPOTrainer(model=model, reward_funcs=reward, args=config, train_dataset=data, processing_class=tokens)
+    trainer.train()
+    logged = [entry["reward"] for entry in trainer.state.log_history if "reward" in entry]
+    assert len(logged) == steps, trainer.state.log_history
+    for ours, theirs in zip(seen, logged):
+        counted = [each for each in ours if each is not None]
+        assert math.isclose(sum(counted) / len(counted), theirs, rel_tol=1e-5, abs_tol=1e-6), (ours, theirs)
+    print(f"TRL: {steps} steps, mean rewards logged {[round(each, 3) for each in logged]}; they are the service's")
+    assert any(len(set(each)) > 1 for each in seen), "no group had any spread"
+
+
+def other_forms(served):
+    answers = programs()
+    own = {name: rl.service().score(TASK, text) for name, text in answers.items()}
+    for name, text in answers.items():
+        status, body, _ = served.ask("POST", "/slime", json.dumps({"prompt": "p", "response": text, "label": TASK}))
+        assert status == 200 and json.loads(body) == own[name]["reward"], (name, body)
+    status, body, _ = served.ask("POST", "/openrlhf", json.dumps(
+        {"query": ["write" + text for text in answers.values()], "prompts": ["write"] * 4, "labels": [TASK] * 4}))
+    assert json.loads(body)["rewards"] == [each["reward"] for each in own.values()], body
+    scores = [asyncio.run(rl.compute_score("stitchcuda", text, TASK, {"index": 0})) for text in answers.values()]
+    assert [each["score"] for each in scores] == [each["reward"] for each in own.values()]
+    sample = types.SimpleNamespace(response=answers["right"], label=TASK)
+    assert asyncio.run(rl.slime_reward(None, sample)) == own["right"]["reward"]
+    environment = rl.KernelEnvironment()
+    environment.reset(task=TASK, before=answers["slow"], feedback="use more threads")
+    said = environment.submit(answers["right"])
+    print(f"environment: {said.splitlines()[0]}; reward {environment.get_reward():.3f}")
+    print("slime, OpenRLHF, verl's compute_score: the same rewards "
+          + str({name: round(each["reward"], 3) for name, each in own.items()}))
+
+
+def with_what_is_here(served):
+    try:
+        from prometheus_client.parser import text_string_to_metric_families
+    except ImportError:
+        print("SKIPPED: Prometheus' parser (no prometheus_client)")
+    else:
+        families = {family.name: family for family in text_string_to_metric_families(served.ask("GET", "/metrics")[1].decode())}
+        judged = sum(sample.value for sample in families["stitchcuda_verdicts"].samples)
+        assert judged >= 4, families
+        print(f"Prometheus' parser: {len(families)} families, {judged:.0f} verdicts")
+    try:
+        import skyrl_gym
+    except ImportError:
+        print("SKIPPED: SkyRL's environment (no skyrl-gym)")
+    else:
+        skyrl_gym.register(id="stitchcuda", entry_point="rl:KernelTextEnv")
+        env = skyrl_gym.make("stitchcuda", env_config={}, extras={"reward_spec": {"ground_truth": TASK}, "max_turns": 2})
+        env.init([{"role": "user", "content": "write"}])
+        first, second = env.step(programs()["wrong"]), env.step(programs()["right"])
+        assert not first["done"] and second["done"] and second["reward"] > first["reward"], (first, second)
+        print(f"SkyRL: rewards {first['reward']:.3f}, {second['reward']:.3f}")
+    try:
+        from verl.utils.import_utils import load_extern_object
+    except ImportError:
+        print("SKIPPED: verl's loader (no verl)")
+    else:
+        function = load_extern_object(rl.__file__, "compute_score")
+        print("verl loads " + function.__name__)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tool", default="stitchcuda")
+    parser.add_argument("--steps", type=int, default=4)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="stitchcuda-rl-") as folder:
+        make_candidates.make(folder)
+        served = Served(options.tool, folder, "emulated")
+        os.environ["STITCHCUDA_SERVICE"] = f"http://127.0.0.1:{served.port}"
+        try:
+            train(served, options.steps, os.path.join(folder, "trl"))
+            other_forms(served)
+            with_what_is_here(served)
+        finally:
+            served.stop()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
