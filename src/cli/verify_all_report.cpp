@@ -9,7 +9,7 @@ namespace stitch {
 
 namespace {
 
-constexpr const char* failure_kinds[] = {"wrong", "build failed", "crashed",
+constexpr const char* failure_kinds[] = {"wrong", "build failed", "crashed",   "inconclusive",
                                          "hack",  "misbehaved",   "not judged"};
 
 std::string share_cell(const Json& table, const char* key) {
