@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -46,7 +47,8 @@ int report_error(const Error& error, Console& console) {
               << (place.empty() ? "" : printable(place) + ": ") << printable_message(error.message) << '\n';
   if (!code.empty()) console.err << "    " << printable(code) << '\n';
   if (!error.fix.empty())
-    console.err << styled("fix:", Style::good, console.err_terminal) << ' ' << printable_message(error.fix) << '\n';
+    console.err << styled("fix:", Style::good, console.err_terminal) << ' ' << printable_message(error.fix)
+                << '\n';
   return error.exit_code();
 }
 
