@@ -136,8 +136,8 @@ TEST_F(ModeOfAModel, OfAProgramMustBeItsTasks) {
   EXPECT_EQ(warnings(passed), Json::array());
   EXPECT_NE(passed.out.find("\"mode\": \"eval\""), std::string::npos);
 
-  EXPECT_EQ(say({"receipt", "check", in("receipt.json")}).code, 0);
-  Said other = say({"receipt", "check", in("receipt.json"), "--train"});
+  EXPECT_EQ(say({"receipt", "check", in("receipt.json"), "--device", "emulated"}).code, 0);
+  Said other = say({"receipt", "check", in("receipt.json"), "--device", "emulated", "--train"});
   EXPECT_EQ(other.code, 2);
   EXPECT_NE(other.err.find("this receipt is of mode eval, --train asks for train mode"), std::string::npos)
       << other.err;

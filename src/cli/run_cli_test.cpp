@@ -60,7 +60,7 @@ TEST(RunCli, UsageShowsWhatIsRequired) {
   EXPECT_EQ(usage("optimize"), "Usage  stitchcuda optimize MODEL -o FOLDER [flags]");
   EXPECT_EQ(usage("bench"), "Usage  stitchcuda bench TASKS… -o FOLDER [flags]");
   EXPECT_EQ(usage("verify"), "Usage  stitchcuda verify PROGRAM --task TASK [flags]");
-  EXPECT_EQ(usage("receipt"), "Usage  stitchcuda receipt ACTION RECEIPT [flags]");
+  EXPECT_EQ(usage("receipt"), "Usage  stitchcuda receipt ACTION [RECEIPT] [flags]");
 }
 
 // The table of commands is the one list of them.
