@@ -85,7 +85,8 @@ def service(url=None, token=None):
 
 
 def _clean(item):
-    return {name: value for name, value in item.items() if value not in (None, "")}
+    # An empty answer is an answer.
+    return {name: value or "" for name, value in item.items() if value not in (None, "") or name in ("code", "response")}
 
 
 def _text(completion):

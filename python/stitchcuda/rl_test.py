@@ -104,6 +104,10 @@ class Adapters(unittest.TestCase):
             said = environment.submit("a")
         self.assertIn("no tries", said)
 
+    def test_an_empty_answer_is_sent(self):
+        self.assertEqual(rl.stitchcuda_reward(prompts=["p"], completions=[""], task=["t"]), [0.0])
+        self.assertEqual(FakeService.seen[0][1]["items"], [{"task": "t", "response": ""}])
+
     def test_slime(self):
         self.assertEqual(asyncio.run(rl.slime_reward(None, types.SimpleNamespace(response="abc", label="t"))), 3.0)
 

@@ -265,8 +265,8 @@ class HttpService final : public RewardService {
   }
 
   static Json skeleton(const Json& body) {
-    if (body.is_array()) return Json::array();
-    return body.contains("items") ? Json{{"items", Json::array()}} : Json::object();
+    const bool many = body.is_array() || body.contains("items");
+    return many ? Json{{"items", Json::array()}} : Json::object();
   }
 
   static SharedJson refused_item(const Error& error) {

@@ -70,22 +70,28 @@ Result<std::shared_ptr<const ShelvedTask>> TaskShelf::find(const std::string& na
     known = known_.emplace(name, std::move(file)).first;
   }
   const fs::path& file = known->second;
-  std::error_code ec;
-  const auto written = fs::last_write_time(file, ec);
-  auto kept = kept_.find(file);
-  if (kept != kept_.end() && !ec && kept->second.written == written) return kept->second.task;
+  auto unchanged = [](const auto& one) {
+    std::error_code ec;
+    return fs::last_write_time(one.first, ec) == one.second && !ec;
+  };
+  if (auto kept = kept_.find(file);
+      kept != kept_.end() && std::ranges::all_of(kept->second.written, unchanged))
+    return kept->second.task;
   auto task = std::make_shared<ShelvedTask>();
   task->file = file;
   task->name =
       file.lexically_relative(fs::absolute(folder_).lexically_normal()).replace_extension().generic_string();
   STITCH_TRY(task->files, files_of_task(file));
   Sha256 sum;
+  Kept now{task, {}};
   for (const auto& [path, text] : task->files) {
+    std::error_code ec;
+    now.written[file.parent_path() / path] = fs::last_write_time(file.parent_path() / path, ec);
     sum.add_field(path);
     sum.add_field(text);
   }
   task->hash = sum.hex();
-  kept_[file] = {task, written};
+  kept_[file] = std::move(now);
   return std::shared_ptr<const ShelvedTask>(std::move(task));
 }
 

@@ -34,7 +34,7 @@ class TaskShelf {
   std::map<std::string, fs::path> known_;  // names that were asked for
   struct Kept {
     std::shared_ptr<const ShelvedTask> task;
-    fs::file_time_type written;
+    std::map<fs::path, fs::file_time_type> written;  // of each of its files
   };
   std::map<fs::path, Kept> kept_;
 };

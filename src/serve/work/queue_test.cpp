@@ -63,10 +63,10 @@ TEST(WorkQueue, ALostLeaseIsTakenAgainAndTheFirstResultCounts) {
 }
 
 TEST(WorkQueue, WhatKillsItsWorkersIsGivenUp) {
-  WorkQueue queue(quick());
   std::atomic<bool> over = false;
-  queue.submit({"a", json(1)}, [&](const SharedJson& result) { over = *result == "given up"; });
   std::atomic<int> leases = 0;
+  WorkQueue queue(quick());
+  queue.submit({"a", json(1)}, [&](const SharedJson& result) { over = *result == "given up"; });
   for (int i = 0; i < 4; ++i)
     queue.take_later("w", 3s, [&](std::optional<Lease> lease) { leases += lease.has_value(); });
   EXPECT_TRUE(soon([&] { return over.load(); }));
