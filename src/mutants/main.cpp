@@ -120,7 +120,8 @@ int main(int argc, char** argv) {
   app.add_option("TASK", arguments.tasks, "tasks: .py files or graph folders")->required();
   app.add_option("-o,--out", arguments.out, "the folder of results.jsonl; a run that was ended goes on there")
       ->type_name("FOLDER")
-      ->required();
+      ->required()
+      ->take_last();  // ./dev mutants gives one, too
   app.add_option("--each", arguments.per_program, "mutants of each program (default: 20)")
       ->type_name("NUMBER")
       ->check(CLI::Range(1, 1'000'000));
@@ -147,7 +148,11 @@ int main(int argc, char** argv) {
       "Examples:\n"
       "  stitchcuda-mutants examples/mlp.py examples/gpt_block.py -o mutants/ --each 50\n"
       "  stitchcuda-mutants examples/*.py -o mutants/ --seconds 600 --json > mutants.json");
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
   const auto failed = [&](const Error& error) {
     if (arguments.json)
       std::cout << document_text({{"error", to_json(error)}});
