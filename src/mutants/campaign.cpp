@@ -4,7 +4,6 @@
 #include <atomic>
 #include <chrono>
 #include <fstream>
-#include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -12,7 +11,6 @@
 
 #include "base/contained.h"
 #include "base/file_lock.h"
-#include "base/parallel.h"
 #include "base/sha256.h"
 #include "base/text.h"
 
