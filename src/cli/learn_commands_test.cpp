@@ -8,6 +8,8 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/run_cli.h"
+#include "cli/testdata/sample_store.h"
+#include "store/database.h"
 
 namespace stitch {
 namespace {
@@ -77,6 +79,22 @@ TEST(LearnCommands, FromTasksToAPlanWithLearnedChoices) {
   EXPECT_EQ(planned.exit_code, 0) << planned.err;
   const Answered wrong = ask_learning({"plan", first, "--coder-weights", coder + "/checkpoint.safetensors"});
   EXPECT_EQ(wrong.exit_code, 2);
+}
+
+TEST(LearnCommands, RowsOfRecordedRuns) {
+  if (!store::Database::is_built_in()) GTEST_SKIP() << "built without SQLite";
+  const auto folder = ScratchFolder::create("learn");
+  const fs::path file = folder->path() / "runs.db", rows = folder->path() / "skills.jsonl";
+  {
+    auto opened = store::RunStore::open(file);
+    ASSERT_TRUE(opened) << opened.error().text();
+    add_sample_run(*opened);
+  }
+  const Answered built =
+      ask_learning({"skills", "build", "--runs", "--store", file.string(), "-o", rows.string(), "--json"});
+  ASSERT_EQ(built.exit_code, 0) << built.out << built.err;
+  EXPECT_GE(built.json()["skills"].value("from feedback", 0), 1);
+  EXPECT_EQ(ask_learning({"skills", "stats", rows.string()}).exit_code, 0);
 }
 
 TEST(LearnCommands, WithoutAGpuNothingIsRun) {
