@@ -93,7 +93,7 @@ TEST(LearnCommands, RowsOfRecordedRuns) {
   const Answered built =
       ask_learning({"skills", "build", "--runs", "--store", file.string(), "-o", rows.string(), "--json"});
   ASSERT_EQ(built.exit_code, 0) << built.out << built.err;
-  EXPECT_GE(built.json()["skills"].value("from feedback", 0), 1);
+  EXPECT_EQ(built.json()["skills"].value("from feedback", 0), 3);  // two gains and a repair
   EXPECT_EQ(ask_learning({"skills", "stats", rows.string()}).exit_code, 0);
 }
 
