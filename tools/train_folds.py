@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """The compact Coder held out fold by fold: train on four fifths of the tasks, compare on the last, for all five.
 
     tools/train_folds.py --timings timings.jsonl --synthetic 300 -o folds/ --seeds 1 2 3 4 5
