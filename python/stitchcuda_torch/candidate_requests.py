@@ -87,6 +87,11 @@ class CandidateRequests:
     # Inputs.
 
     def place(self, request):
+        if "into" in request:  # other contents at the same addresses
+            known = self.set_of(request["into"])[0]
+            for tensor, entry in zip(known, request["inputs"], strict=True):
+                tensor.copy_(self.arena.upload(entry, self.device))
+            return {"set": request["into"]}
         decoys = [torch.empty(type_of(entry)[1], dtype=type_of(entry)[0], device=self.device) for entry in request["inputs"]]
         tensors = [self.arena.upload(entry, self.device) for entry in request["inputs"]]  # never where a dropped set was
         del decoys

@@ -117,6 +117,32 @@ def outliers(task, facts, generator):
     return flat.reshape(task.shape)
 
 
+def large(task, facts, generator):
+    """In the hundreds: exp of them overflows unless the largest is taken off first."""
+    drawn = torch.randn(task.shape, generator=generator, device=task.device) * 100
+    return drawn.abs() if facts.nonnegative else drawn
+
+
+def offset(task, facts, generator):
+    """A mean a thousand times the deviation: a variance as the mean of squares less the squared mean is nothing but rounding."""
+    return torch.randn(task.shape, generator=generator, device=task.device) * 1e-3 + 1
+
+
+def ties(task, facts, generator):
+    """Five values, many times each: which of the largest comes first matters."""
+    drawn = torch.randint(0, 5, task.shape, generator=generator, device=task.device) / 2
+    return drawn if facts.nonnegative else drawn - 1
+
+
+def not_finite(task, facts, generator):
+    """The task's own draw with a NaN and an infinity of each sign."""
+    flat = task.float().contiguous().reshape(-1).clone()
+    if flat.numel() >= 8 and not facts.structure:
+        places = torch.randint(flat.numel(), (3,), generator=generator, device=task.device)
+        flat[places] = torch.tensor([float("nan"), float("inf"), float("inf") if facts.nonnegative else -float("inf")], device=task.device)
+    return flat.reshape(task.shape)
+
+
 def per_sample(task, generator):
     """Uniform in [0, 1), one number for each index of the first dimension; one for all where there is just one."""
     if task.dim() < 2:
@@ -125,9 +151,9 @@ def per_sample(task, generator):
 
 
 DRAWS = {"normal": normal, "shifted": shifted, "scaled": scaled, "sparse": sparse, "waves": waves, "positive": positive,
-         "outliers": outliers}
+         "outliers": outliers, "large": large, "offset": offset, "ties": ties, "not finite": not_finite}
 NAMES = ("task", *DRAWS)
-KEEPS_SIGN = ("positive", "outliers")
+KEEPS_SIGN = ("positive", "outliers", "large", "offset", "ties", "not finite")
 
 
 def draw(name, task_inputs, facts, seed):

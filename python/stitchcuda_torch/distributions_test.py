@@ -32,13 +32,15 @@ class DistributionsTest(unittest.TestCase):
             for (key, old), new, same, different in zip(self.inputs.items(), drawn, again, other):
                 with self.subTest(key, distribution=name):
                     self.assertEqual((new.dtype, new.shape), (old.dtype, old.shape))
-                    self.assertTrue(torch.equal(new, same))
+                    self.assertTrue(torch.equal(new.nan_to_num(), same.nan_to_num()))
                     if not self.facts[key].free or name == "task":
                         self.assertTrue(torch.equal(new, old))
                         continue
-                    self.assertTrue(bool(new.isfinite().all()))
-                    self.assertFalse(torch.equal(new, different))
-                    if self.facts[key].structure:
+                    self.assertTrue(name == "not finite" or bool(new.isfinite().all()))
+                    # Few elements may come out the same by chance, or have no room for what is planted.
+                    if new.numel() >= 8 and not (name == "not finite" and self.facts[key].structure):
+                        self.assertFalse(torch.equal(new, different))
+                    if self.facts[key].structure and name != "ties":  # several structures fit one value
                         self.assertEqual(distributions.structure_of(new), self.facts[key].structure)
                     if self.facts[key].nonnegative and name in distributions.KEEPS_SIGN:
                         self.assertTrue(bool((new >= 0).all()))
@@ -59,6 +61,10 @@ class DistributionsTest(unittest.TestCase):
         self.assertGreater(drawn["scaled"].std(1).max() / drawn["scaled"].std(1).min(), 8)
         self.assertLess((drawn["sparse"] != 0).float().mean().item(), 0.15)
         changed = drawn["outliers"] != task
+        self.assertGreater(drawn["large"].max().item(), 88)
+        self.assertGreater((drawn["offset"].mean() / drawn["offset"].std()).item(), 500)
+        self.assertLessEqual(len(drawn["ties"].unique()), 5)
+        self.assertTrue(drawn["not finite"].isnan().any() and drawn["not finite"].isinf().any())
         self.assertTrue(0 < changed.sum() <= 64 and drawn["outliers"][changed].min() >= 4)
         steps = drawn["waves"].diff(dim=1).abs().max() / drawn["waves"].std()
         self.assertLess(steps.item(), 0.2)

@@ -13,6 +13,7 @@ SAME = {"aten.detach.default", "aten.detach_.default", "aten.alias.default", "at
         "aten.contiguous.default"}
 RANDOM = ("aten.rand", "aten.bernoulli", "aten.multinomial", "aten.normal", "aten.exponential", "aten.uniform", "aten.poisson")
 DROPOUTS = ("aten.dropout", "aten.native_dropout", "aten.alpha_dropout", "aten.feature_dropout", "aten.rrelu")
+VIEWS = {"aten.view.default", "aten._unsafe_view.default"}
 KEEPING = ("aten.dropout", "aten.alpha_dropout", "aten.feature_dropout")  # all of their input where they drop nothing
 
 
@@ -25,7 +26,7 @@ class Program:
 
     def __init__(self, document, state, inputs, touch, native=torch.float32, device=None):
         self.document, self.touch, self.native, self.device = document, touch, native, device
-        self.values, self.updates, self.units = {}, {}, {}
+        self.values, self.updates, self.units, self.parted = {}, {}, {}, set()
         self.leaves = {entry["name"] for entry in document["values"]}
         positions = {entry["index"]: n for n, entry in enumerate(e for e in document["values"] if e["role"] == "input")}
         for entry in document["values"]:
@@ -71,7 +72,7 @@ class Program:
         operator = find(name)
         if operator._schema.is_mutable:
             return self.write(node, operator, outputs)
-        results = self.call(node, operator)
+        results = self.view(node, operator, outputs[0]) if name in VIEWS else self.call(node, operator)
         for output, result in zip(outputs, results if isinstance(results, (list, tuple)) else [results]):
             if output:
                 self.bind(output, result)
@@ -94,6 +95,15 @@ class Program:
                 positional.append(value)
         with torch.backends.cudnn.flags(enabled=False) if node["op"].split(".")[1] in RECURRENCES else NO_CHANGE:
             return operator(*positional, **keyword)
+
+    def view(self, node, operator, output):
+        """Where this device's operators left strides that it can't have, a copy that nobody may write to."""
+        try:
+            return self.call(node, operator)
+        except RuntimeError:
+            source = argument(node, "self")["value"]
+            self.parted.update((source, output))
+            return self.values[source].reshape(self.decode(argument(node, "size", "shape"), None))
 
     def operands(self, value, owner, slot):
         if isinstance(value, (list, tuple)):
@@ -122,6 +132,8 @@ class Program:
             raise Unmeasured(f"{node['op']} writes in place")
         target = node["args"][operator._schema.arguments[0].name]["value"]
         old = self.values[target]
+        if target in self.parted:
+            raise Unmeasured(f"{node['op']} writes to a view that had to be copied")
         names = [name for name, tensor in self.values.items() if tensor is old]
         others = (tensor for name, tensor in self.values.items() if name in self.read_later)
         if any(tensor is not old and shares_memory(tensor, old) for tensor in others):

@@ -72,7 +72,10 @@ def unknown(old, generator):
     """A parameter of the model's own, whose meaning nobody knows: signs stay, and zeros become small."""
     if not bool((old != 0).any()):
         return torch.randn(old.shape, generator=generator, device=old.device) * 0.1
-    if old.numel() > 1 and bool((old == 1).all()):
+    size = old.abs()
+    same = bool((size == size.reshape(-1)[0]).all())
+    # A gain that hides what it scales (a layer scale of 1e-6), or does nothing at all.
+    if same and (float(size.reshape(-1)[0]) < 0.1 or (old.numel() > 1 and bool((old == 1).all()))):
         return away_from_zero(old, generator)
     return old * (uniform(old, generator) + 0.5)
 

@@ -137,6 +137,7 @@ Result<Optimized> optimize(const OptimizeOptions& asked) {
   STITCH_CHECK(check_brains(options.brains, session.get()));
   Brains brains;
   STITCH_TRY(brains.planner, make_planner(options.brains, options.strategy, session.get()));
+  if (options.around_planner) brains.planner = options.around_planner(std::move(brains.planner));
   STITCH_TRY(brains.coder, make_coder(options.brains, session.get()));
   STITCH_TRY(verifier::OpenedTask opened,
              verifier::open_task_to_judge(options.model, options.task, teller<Doing>(options.events)));

@@ -40,6 +40,8 @@ struct OptimizeOptions {
   std::vector<std::string> baselines;
   BrainNames brains;
   LlmOptions llm;  // for those that are language models
+  // Around the Planner that the brains' names give; null: that one as it is.
+  std::function<std::unique_ptr<Planner>(std::unique_ptr<Planner>)> around_planner;
   Strategy strategy = Strategy::step_by_step;
   std::chrono::seconds budget{180};
   int tries = 3;              // of a step, as long as the Coder knows something else

@@ -27,7 +27,7 @@ const std::vector<Choice>& all_choices() {
       {"profile", "--baseline", {"eager", "eager-graph", "compile", "compile-graph", "none"}},
       {"runs", "ACTION", {"list", "show", "diff", "resume", "export", "page", "remove"}},
       {"memory", "ACTION", {"show", "export", "merge", "forget"}},
-      {"receipt", "ACTION", {"check"}},
+      {"receipt", "ACTION", {"check", "key"}},
       {"prompts", "ACTION", {"list", "show", "check"}},
       {"llm", "ACTION", {"list", "ask"}},
       {"completion", "SHELL", {"bash", "zsh", "fish"}},

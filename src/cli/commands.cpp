@@ -52,6 +52,8 @@ std::span<const CommandRow> all_commands() {
        [](const Options& options, Console& console) { return run_profile(options.profile, console); }},
       {"synth", add_synth,
        [](const Options& options, Console& console) { return run_synth(options.synth, console); }},
+      {"skills", add_skills,
+       [](const Options& options, Console& console) { return run_skills(options.skills, console); }},
       {"train", add_train,
        [](const Options& options, Console& console) { return run_train(options.train, console); }},
       {"init", add_init,

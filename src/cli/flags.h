@@ -24,6 +24,7 @@
 #include "cli/runs.h"
 #include "cli/serve.h"
 #include "cli/show.h"
+#include "cli/skills.h"
 #include "cli/synth.h"
 #include "cli/train.h"
 #include "cli/verify.h"
@@ -57,6 +58,7 @@ struct Options {
   WorkerCommand worker;
   ProfileCommand profile;
   SynthCommand synth;
+  SkillsCommand skills;
   TrainCommand train;
   RunsCommand runs;
   MemoryCommand memory;
@@ -102,6 +104,7 @@ void add_write(CLI::App& app, Options& options);
 void add_rubric(CLI::App& app, Options& options);
 
 // flags_learn.cpp
+void add_skills(CLI::App& app, Options& options);
 void add_synth(CLI::App& app, Options& options);
 void add_train(CLI::App& app, Options& options);
 

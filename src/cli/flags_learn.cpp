@@ -1,4 +1,4 @@
-// Flags, help and examples of synth and train.
+// Flags, help and examples of synth, skills and train.
 #include <CLI/CLI.hpp>
 
 #include "cli/flags.h"
@@ -17,7 +17,9 @@ void add_synth(CLI::App& app, Options& options) {
   command.add_option("--seed", synth.seed, "the same seed makes the same tasks (default: 1)")
       ->type_name("NUMBER");
   command.add_flag("!--no-torch", synth.torch, "don't check the tasks in PyTorch; the oracle still does");
-  command.add_option("--least-time", synth.least, "seconds that a task's floor is at least (default: 2e-6)")
+  command
+      .add_option("--least-time", synth.least,
+                  "seconds that a task's floor is at least, without the launch (default: 1e-6)")
       ->type_name("SECONDS")
       ->check(CLI::NonNegativeNumber);
   command.add_option("--most-time", synth.most, "seconds that it is at most (default: 0.02)")
@@ -46,6 +48,38 @@ void add_synth(CLI::App& app, Options& options) {
       "stitchcuda synth -n 100 -o tasks/ --benchmark sketches.txt");
 }
 
+void add_skills(CLI::App& app, Options& options) {
+  SkillsCommand& skills = options.skills;
+  CLI::App& command = *app.add_subcommand(
+      "skills", "Build, count or check rows for reinforcement learning (TRL, verl and others)");
+  command.add_option("ACTION", skills.action, "build, stats or check")->required();
+  command.add_option("WHAT", skills.what, "build: folders that synth wrote; stats and check: a file of rows");
+  command.add_option("-o,--out", skills.out, "build: the JSONL file to write")->type_name("FILE");
+  command.add_flag("--runs", skills.runs, "build: rows of recorded runs, too (skill from feedback)");
+  command
+      .add_option(
+          "--benchmark", skills.benchmark,
+          "check: graphs, sketches (.txt) or rows (.jsonl) that must not be in it (default: KernelBench)")
+      ->type_name("PATH");
+  command
+      .add_option("--similar", skills.similar,
+                  "check: most that two graphs may have in common, 0 to 1 (default: 0.6)")
+      ->type_name("SHARE")
+      ->check(CLI::Range(0.0, 1.0));
+  command
+      .add_option("--gpu", skills.gpu,
+                  "the GPU that prompts describe (default: this machine's GPU, else H200)")
+      ->type_name("NAME");
+  add_store(command, skills.store);
+  add_force(command, skills.force);
+  add_json(command, options);
+  command.footer(
+      "stitchcuda skills build tasks/ --runs -o skills.jsonl\n"
+      "stitchcuda skills stats skills.jsonl\n"
+      "stitchcuda skills check skills.jsonl\n"
+      "stitchcuda skills check skills.jsonl --benchmark my-benchmark/");
+}
+
 void add_train(CLI::App& app, Options& options) {
   TrainCommand& train = options.train;
   CLI::App& command =
@@ -62,6 +96,8 @@ void add_train(CLI::App& app, Options& options) {
       ->required();
   number("--synthetic", train.synthetic, "train on so many composed tasks, too (default: 0)", 0, 1e6);
   number("--synthetic-seed", train.synthetic_seed, "of the composed tasks (default: 1)", 0, 1e15);
+  number("--fold", train.fold, "hold out this one of five folds, 0 to 4 (default: the fixed splits, a tenth)",
+         0, 4);
   text("--reward", train.reward,
        "where times come from: model (estimates), measured (--timings), run (this machine's GPU) (default: "
        "model)",
@@ -84,6 +120,8 @@ void add_train(CLI::App& app, Options& options) {
   number("--rate", train.rate, "Adam's step size (default: 0.001)", 0, 1);
   number("--kl", train.kl, "weight of the KL term to the warm-up policy (default: 0.03)", 0, 100);
   number("--entropy", train.entropy, "weight of the entropy (default: 0.01)", 0, 100);
+  number("--first-entropy", train.first_entropy,
+         "its weight at first; falls to --entropy in half of the steps (default: 0.1)", 0, 100);
   number("--seed", train.seed, "of weights, samples and order (default: 1)", 0, 1e15);
   text("--numerics", train.numerics, "numerics class: strict, default, tf32 or half (default: default)",
        "CLASS");

@@ -91,6 +91,11 @@ void add_optimize(CLI::App& app, Options& options) {
                                   "verify and tune this plan instead of searching for one (see plan -o)");
   plan->type_name("FILE");
   command
+      .add_option("--coder-weights", optimize.coder_weights,
+                  "try the compact Coder's choices as the last step (see train)")
+      ->type_name("FILE")
+      ->excludes(plan);
+  command
       .add_flag("--direct", optimize.direct, "try all steps at once, and drop steps until the program passes")
       ->excludes(plan);
   command.add_flag("--first", optimize.first, "--direct, and stop at the first program that passes")

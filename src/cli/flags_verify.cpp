@@ -88,14 +88,31 @@ void add_verify(CLI::App& app, Options& options) {
 void add_receipt(CLI::App& app, Options& options) {
   ReceiptCommand& receipt = options.receipt;
   CLI::App& command = *app.add_subcommand("receipt", "Repeat a verified result from its receipt");
-  command.add_option("ACTION", receipt.action, "check")->required();
-  command.add_option("RECEIPT", receipt.receipt, "a file that verify --receipt wrote")->required();
+  command
+      .add_option("ACTION", receipt.action,
+                  "check: judge the program again; key: print this installation's public key")
+      ->required();
+  command.add_option("RECEIPT", receipt.receipt, "a file that verify --receipt wrote");
   command.add_option("--program", receipt.program, "where the program is now")->type_name("PATH");
   command.add_option("--task", receipt.task, "where the task is now")->type_name("PATH");
+  command
+      .add_option("--key", receipt.key,
+                  "the public key it must be signed with: 64 hexadecimal digits or a file (default: this "
+                  "installation's)")
+      ->type_name("KEY");
+  command
+      .add_option("--numerics", receipt.numerics,
+                  "numerics class: strict, default, tf32 or half (default: default)")
+      ->type_name("CLASS");
+  command.add_option("--device", receipt.device, "cuda or emulated (default: cuda if there is a GPU)")
+      ->type_name("NAME");
   command.add_option("--python", receipt.python, "the Python to use for the task")->type_name("PATH");
   add_mode(command, receipt.mode);
   add_json(command, options);
-  command.footer("stitchcuda receipt check model.receipt.json");
+  command.footer(
+      "stitchcuda receipt check model.receipt.json\n"
+      "stitchcuda receipt check program/receipt.json --task model.py --numerics tf32 --key colleague.pub\n"
+      "stitchcuda receipt key");
 }
 
 void add_baselines(CLI::App& app, Options& options) {

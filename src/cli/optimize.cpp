@@ -20,6 +20,7 @@
 #include "cli/output_place.h"
 #include "cli/plan_file.h"
 #include "cli/runs.h"
+#include "learn/coder/propose.h"
 #include "program/package.h"
 
 namespace stitch {
@@ -132,6 +133,12 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
     STITCH_TRY(Json document, load_plan_file(command.plan));
     options.plan = std::make_shared<const Json>(std::move(document));
     options.plan_source = command.plan;
+  }
+  if (!command.coder_weights.empty()) {
+    STITCH_TRY(const learn::PolicyFile coder, learn::load_coder(command.coder_weights));
+    options.around_planner = [policy = coder.policy](std::unique_ptr<agents::Planner> planner) {
+      return learn::learned_planner(std::move(planner), policy);
+    };
   }
   options.budget = std::chrono::seconds(command.budget);
   options.brains = {command.planner, command.coder, command.verifier};

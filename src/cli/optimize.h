@@ -15,7 +15,8 @@ struct OptimizeCommand {
   std::string numerics = "default";
   std::string device = "auto";
   std::string gpu;
-  std::string plan;  // a file; empty: the loop's own steps
+  std::string plan;           // a file; empty: the loop's own steps
+  std::string coder_weights;  // of the compact Coder; empty: none
   std::string baselines = "auto";
   std::string model_class;
   Mode mode = Mode::as_written;

@@ -25,6 +25,7 @@ void each_member(Command& command, const Visit& visit) {
   visit("device", command.device);
   visit("gpu", command.gpu);
   visit("plan", command.plan);
+  visit("coder_weights", command.coder_weights);
   visit("baselines", command.baselines);
   visit("class", command.model_class);
   visit("python", command.python);
@@ -57,8 +58,9 @@ void each_member(Command& command, const Visit& visit) {
 
 std::string record_of(const OptimizeCommand& given) {
   OptimizeCommand command = given;
-  for (std::string* path : {&command.model, &command.out, &command.plan, &command.html, &command.config,
-                            &command.replay, &command.prompts, &command.notes})
+  for (std::string* path :
+       {&command.model, &command.out, &command.plan, &command.coder_weights, &command.html, &command.config,
+        &command.replay, &command.prompts, &command.notes})
     *path = absolute(*path);
   Json json = {{"mode", name(command.mode)}};
   each_member(command, [&](const char* key, const auto& value) { json[key] = value; });

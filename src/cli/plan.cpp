@@ -14,6 +14,7 @@
 #include "cli/plan_file.h"
 #include "code/catalogue.h"
 #include "code/write_program.h"
+#include "learn/coder/propose.h"
 #include "plan/document.h"
 #include "plan/estimate.h"
 #include "plan/steps.h"
@@ -27,6 +28,15 @@ Result<plan::GivenPlan> plan_for(const PlanCommand& command, const Graph& graph,
   if (!command.plan.empty()) return read_plan_file(command.plan, graph, gpu, numerics);
   plan::Context context(graph, gpu, numerics);
   STITCH_TRY(plan::Plan plan, plan::make_plan(context, code::catalogue()));
+  if (!command.coder_weights.empty()) {
+    STITCH_TRY(const learn::PolicyFile coder, learn::load_coder(command.coder_weights));
+    const double before = plan::estimate(context, plan);
+    STITCH_TRY(learn::Proposed proposed, learn::with_learned_choices(context, std::move(plan), coder.policy));
+    plan = std::move(proposed.plan);
+    if (!proposed.changed.empty())
+      plan.steps.push_back({std::string(learn::learned_step), "as the compact Coder would have it",
+                            std::move(proposed.changed), before - plan::estimate(context, plan)});
+  }
   return plan::GivenPlan{std::move(context), std::move(plan)};
 }
 

@@ -16,9 +16,10 @@ struct PlanCommand {
   std::string model_class;
   Mode mode = Mode::as_written;
   std::string python;
-  std::string html;  // empty: no page
-  std::string out;   // the document; empty: none
-  std::string plan;  // a document to read instead of planning
+  std::string html;           // empty: no page
+  std::string out;            // the document; empty: none
+  std::string plan;           // a document to read instead of planning
+  std::string coder_weights;  // of the compact Coder; empty: none
   bool schema = false;
   bool force = false;  // over what is in the way of the output
 };

@@ -70,7 +70,9 @@ Result<Problems> read_problems(const TrainCommand& command, const GpuSpec& gpu, 
   std::set<std::string> known;
   for (learn::Split split : {learn::Split::train, learn::Split::validation, learn::Split::test})
     for (const Named& each : all) {
-      if (learn::split_of(each.name) != split) continue;
+      const learn::Split own =
+          command.fold < 0 ? learn::split_of(each.name) : learn::split_of(each.name, command.fold);
+      if (own != split) continue;
       progress.detail(each.name);
       if (each.file.empty()) {
         auto composed = learn::compose(command.synthetic_seed, each.number, learn::Scale::full);
@@ -135,6 +137,8 @@ Result<learn::CoderTrainOptions> options_of(const TrainCommand& command) {
   out.train.adam.rate = command.rate;
   out.train.grpo.kl = command.kl;
   out.train.grpo.entropy = command.entropy;
+  out.train.first_entropy = command.first_entropy;
+  out.train.cooling = command.steps / 2;
   return out;
 }
 
@@ -162,6 +166,8 @@ Result<Json> measure_all(const TrainCommand& command, const Problems& problems, 
   std::vector<RegionProblem> all = problems.train;
   all.insert(all.end(), problems.validation.begin(), problems.validation.end());
   all.insert(all.end(), problems.test.begin(), problems.test.end());
+  // Whenever time is up, all splits have had their share.
+  std::ranges::sort(all, {}, &RegionProblem::key);
   Progress progress(console.err, console.err_terminal, console.json, "measuring", std::ssize(all));
   STITCH_TRY(const learn::Collected collected,
              learn::collect(all, timings,
@@ -190,11 +196,6 @@ Result<int> run_train(const TrainCommand& command, Console& console) {
   if (command.reward != "model" && command.reward != "measured" && command.reward != "run")
     return user_error("reward", format("there is no reward '{}'", printable(command.reward)),
                       "model (the cost model), measured (--timings alone) or run (on this machine's GPU)");
-  const fs::path out = command.out;
-  std::error_code failed;
-  fs::create_directories(out, failed);
-  if (!fs::is_directory(out))
-    return user_error("output", format("{} is no folder and none can be made there", printable(command.out)));
   StopPolitely polite;
   Result<Problems> read = work_error("", "");
   {
@@ -202,6 +203,11 @@ Result<int> run_train(const TrainCommand& command, Console& console) {
     read = read_problems(command, gpu, numerics, progress);
   }
   STITCH_TRY(const Problems problems, std::move(read));
+  const fs::path out = command.out;
+  std::error_code failed;
+  fs::create_directories(out, failed);
+  if (!fs::is_directory(out))
+    return user_error("output", format("{} is no folder and none can be made there", printable(command.out)));
   const fs::path timings_file = command.timings.empty() ? out / "timings.jsonl" : fs::path(command.timings);
   STITCH_TRY(learn::Timings timings, learn::Timings::read(timings_file));
   Json document = {{"gpu", gpu.name},
@@ -210,6 +216,7 @@ Result<int> run_train(const TrainCommand& command, Console& console) {
                     {{"train", problems.train.size()},
                      {"validation", problems.validation.size()},
                      {"test", problems.test.size()}}},
+                   {"fold", command.fold},
                    {"left_out", problems.left_out},
                    {"reward", command.reward},
                    {"options", to_json(options)}};

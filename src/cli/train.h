@@ -13,18 +13,18 @@ struct TrainCommand {
   std::vector<std::string> tasks;  // graph folders, graph.txt files, folders of them
   int synthetic = 0;               // besides, so many composed ones
   uint64_t synthetic_seed = 1;
+  int fold = -1;  // of five; -1: the fixed splits
   std::string out;
   std::string gpu, numerics = "default";
   std::string reward = "model";  // model, measured, run
   std::string reward_kind = "rule";
   std::string skill = "both";
   std::string timings;  // empty: timings.jsonl in the output folder
-  std::string weights;  // compare these instead of training
   int64_t steps = 300;
   int warm_up = 20;
   int patience = 8;
   int questions = 16, answers = 8;
-  double rate = 1e-3, kl = 0.03, entropy = 0.01;
+  double rate = 1e-3, kl = 0.03, entropy = 0.01, first_entropy = 0.1;
   uint64_t seed = 1;
   int choices = 24, jobs = 4;
   double measure_seconds = 0;

@@ -12,7 +12,6 @@
 #include "cli/output_place.h"
 #include "cli/verify_all.h"
 #include "verify/not_judged.h"
-#include "verify/receipt.h"
 #include "verify/verify.h"
 
 namespace stitch {
@@ -114,39 +113,6 @@ Result<int> run_verify(const VerifyCommand& command, Console& console) {
   else
     console.out << table(*verdict, console.out_terminal);
   return verdict->passed() ? 0 : 1;
-}
-
-Result<int> run_receipt(const ReceiptCommand& command, Console& console) {
-  if (command.action != "check")
-    return user_error("receipt", format("a receipt can't be asked to '{}'", command.action),
-                      "stitchcuda receipt check FILE");
-  verifier::ReceiptOptions options{.receipt = command.receipt,
-                                   .program = command.program,
-                                   .task = command.task,
-                                   .mode = command.mode,
-                                   .python = command.python};
-  Warnings warnings(console);
-  Result<verifier::ReceiptCheck> check = work_error("", "");
-  {
-    Progress progress(console.err, console.err_terminal, console.json, "checking");
-    options.on_progress = [&](std::string_view text) { progress.detail(text); };
-    options.on_warning = warnings.above(progress);
-    check = verifier::check_receipt(options);
-  }
-  if (!check) return std::move(check).error();
-  if (console.json) {
-    Json json = {{"passed", check->passed}, {"differences", check->differences}};
-    if (check->verdict) json["verdict"] = to_json(*check->verdict);
-    warnings.add_to(json);
-    console.out << document_text(json);
-  } else {
-    if (check->verdict) console.out << table(*check->verdict, console.out_terminal) << '\n';
-    for (const std::string& difference : check->differences) console.out << "differs: " << difference << '\n';
-    console.out << (check->passed ? styled("the receipt holds", Style::good, console.out_terminal)
-                                  : styled("the receipt does not hold", Style::bad, console.out_terminal))
-                << '\n';
-  }
-  return check->passed ? 0 : 1;
 }
 
 }  // namespace stitch

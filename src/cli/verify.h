@@ -37,9 +37,12 @@ struct VerifyCommand {
 };
 
 struct ReceiptCommand {
-  std::string action;  // check
+  std::string action;  // check, key
   std::string receipt;
   std::string program, task;
+  std::string key;
+  std::string numerics = "default";
+  std::string device = "auto";
   Mode mode = Mode::as_written;
   std::string python;
 };

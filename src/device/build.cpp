@@ -1,5 +1,6 @@
 #include "device/build.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <mutex>
@@ -10,9 +11,11 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "device/build_cache.h"
+#include "device/build_inputs.h"
 #include "device/build_sources.h"
 #include "device/build_units.h"
 #include "device/cuda/resources.h"
+#include "device/object_symbols.h"
 #include "device/toolchain.h"
 
 namespace stitch::device {
@@ -29,15 +32,25 @@ std::string key_of(const std::vector<std::string>& parts) {
 
 // From the cache, or made by `make` into a file of the scratch folder and then put there.
 template <class Make>
-Result<CacheEntry> find_or_make(const BuildCache& cache, const std::string& key, const std::string& name,
-                                const fs::path& scratch, bool& made, Make make) {
+Result<CacheEntry> find_or_link(const BuildCache& cache, const std::string& key, const fs::path& scratch,
+                                Make make) {
   if (auto entry = cache.find(key)) return *entry;
   BuildCache::Lock turn = cache.lock(key);
   if (auto entry = cache.find(key)) return *entry;
-  made = true;
-  const fs::path file = scratch / (key + "-" + name);
-  STITCH_TRY(std::string notes, make(file));
-  return cache.publish(key, file, name, notes);
+  const fs::path file = scratch / (key + "-program.so");
+  STITCH_CHECK(make(file));
+  return cache.publish(key, file, "program.so", "");
+}
+
+// In the request's order, so that a copy of the program elsewhere has the same numbers.
+std::vector<fs::path> folders_in_order(const BuildRequest& request) {
+  std::vector<fs::path> out;
+  auto add = [&](const fs::path& folder) {
+    if (std::ranges::find(out, folder) == out.end()) out.push_back(folder);
+  };
+  for (const fs::path& source : request.sources) add(source.parent_path());
+  for (const fs::path& folder : request.include_dirs) add(folder);
+  return out;
 }
 
 void replace_all(std::string& text, const std::string& from, const std::string& to) {
@@ -50,23 +63,24 @@ using Progress = std::function<void(std::string_view)>;
 
 struct Objects {
   std::vector<CacheEntry> entries;
+  std::vector<fs::path> read;
   int compiled = 0;  // sources
 };
 
 class Compilation {
  public:
   Compilation(const BuildRequest& request, const std::vector<std::string>& keys, const Toolchain& toolchain,
-              const BuildCache& cache, const Work& work, const Progress& on_progress)
+              const ObjectCache& objects, const Work& work, const Progress& on_progress)
       : request_(request),
         keys_(keys),
         toolchain_(toolchain),
-        cache_(cache),
+        objects_(objects),
         work_(work),
         on_progress_(on_progress) {}
 
   // Compilers are processes: a thread each to wait for them, as many as there are cores.
   Result<Objects> compile(const std::vector<Unit>& units) {
-    std::vector<std::optional<Result<std::vector<CacheEntry>>>> found(units.size());
+    std::vector<std::optional<Result<std::vector<ObjectCache::Object>>>> found(units.size());
     std::atomic<size_t> next = 0;
     std::atomic<bool> failed = false;
     auto take = [&] {
@@ -84,45 +98,53 @@ class Compilation {
     for (auto& objects : found)
       if (objects && !*objects) return std::move(*objects).error();
     Objects out;
-    for (auto& objects : found) out.entries.insert(out.entries.end(), (*objects)->begin(), (*objects)->end());
+    for (auto& objects : found)
+      for (ObjectCache::Object& object : **objects) {
+        out.entries.push_back(std::move(object.entry));
+        out.read.insert(out.read.end(), object.read.begin(), object.read.end());
+      }
+    std::ranges::sort(out.read);
+    out.read.erase(std::unique(out.read.begin(), out.read.end()), out.read.end());
     out.compiled = compiled_;
     return out;
   }
 
  private:
-  Result<CacheEntry> object_of(const Unit& unit) {
-    bool made = false;
-    auto entry =
-        find_or_make(cache_, unit.key, "object.o", work_.scratch, made,
-                     [&](const fs::path& object) -> Result<std::string> {
-                       STITCH_TRY(fs::path source, write_unit(unit, request_, work_.scratch));
-                       std::string title = request_.sources[unit.sources[0]].filename().string();
-                       if (unit.sources.size() > 1) title += format(" and {} more", unit.sources.size() - 1);
-                       if (on_progress_) {
-                         std::lock_guard lock(progress_);
-                         on_progress_("compiling " + title);
-                       }
-                       // Whoever else builds on this machine: as many compilers as cores.
-                       STITCH_TRY(MachineShare core, MachineShare::take("compilers", 1, core_count()));
-                       return toolchain_.compile(source, object, work_);
-                     });
-    if (made && entry) compiled_ += static_cast<int>(unit.sources.size());
-    return entry;
+  Result<ObjectCache::Object> object_of(const Unit& unit) {
+    if (auto object = objects_.find(unit.key)) return *std::move(object);
+    BuildCache::Lock turn = objects_.cache().lock(unit.key);
+    if (auto object = objects_.find(unit.key)) return *std::move(object);
+    STITCH_TRY(fs::path source, write_unit(unit, request_, work_.scratch));
+    std::string title = request_.sources[unit.sources[0]].filename().string();
+    if (unit.sources.size() > 1) title += format(" and {} more", unit.sources.size() - 1);
+    if (on_progress_) {
+      std::lock_guard lock(progress_);
+      on_progress_("compiling " + title);
+    }
+    const fs::path file = work_.scratch / (unit.key + "-object.o");
+    Compiled compiled;
+    {
+      // Whoever else builds on this machine: as many compilers as cores.
+      STITCH_TRY(MachineShare core, MachineShare::take("compilers", 1, core_count()));
+      STITCH_TRY(compiled, toolchain_.compile(source, file, work_));
+    }
+    compiled_ += static_cast<int>(unit.sources.size());
+    return objects_.publish(unit.key, file, compiled.notes, compiled.read);
   }
 
   // Sources that don't go together are compiled one by one; then an error, too, is that of one source.
-  Result<std::vector<CacheEntry>> compile_unit(const Unit& unit) {
+  Result<std::vector<ObjectCache::Object>> compile_unit(const Unit& unit) {
     auto together = object_of(unit);
-    if (together && unit.sources.size() > 1) remember_unit(unit, keys_, cache_);
+    if (together && unit.sources.size() > 1) remember_unit(unit, keys_, objects_.cache());
     if (together) return std::vector{*std::move(together)};
     if (unit.sources.size() == 1 || together.error().blame != Error::Blame::user)
       return std::move(together).error();
-    std::vector<CacheEntry> out;
+    std::vector<ObjectCache::Object> out;
     for (size_t index : unit.sources) {
       const Unit alone{{index}, keys_[index]};
-      STITCH_TRY(CacheEntry entry, object_of(alone));
-      remember_unit(alone, keys_, cache_);
-      out.push_back(std::move(entry));
+      STITCH_TRY(ObjectCache::Object object, object_of(alone));
+      remember_unit(alone, keys_, objects_.cache());
+      out.push_back(std::move(object));
     }
     return out;
   }
@@ -130,12 +152,23 @@ class Compilation {
   const BuildRequest& request_;
   const std::vector<std::string>& keys_;
   const Toolchain& toolchain_;
-  const BuildCache& cache_;
+  const ObjectCache& objects_;
   const Work& work_;
   const Progress& on_progress_;
   std::mutex progress_;
   std::atomic<int> compiled_ = 0;
 };
+
+std::set<std::string> imports_of(const std::vector<fs::path>& objects) {
+  ObjectSymbols all;
+  for (const fs::path& object : objects) {
+    ObjectSymbols one = symbols_of(object);
+    all.wanted.merge(one.wanted);
+    all.offered.merge(one.offered);
+  }
+  std::erase_if(all.wanted, [&](const std::string& name) { return all.offered.contains(name); });
+  return std::move(all.wanted);
+}
 
 Result<Built> build_absolute(const BuildRequest& request, const Progress& on_progress) {
   const Clock::time_point start = Clock::now();
@@ -153,9 +186,11 @@ Result<Built> build_absolute(const BuildRequest& request, const Progress& on_pro
     keys.push_back(key_of(
         {"object", toolchain->identity(), toolchain->flags_of(source), source.filename().string(), text}));
   }
-  STITCH_TRY(std::vector<Unit> units, arrange_units(request, keys, cache));
+  if (request.alone) work.readable = reader.seen();
+  const ObjectCache known(cache, BuildInputs(folders_in_order(request), scratch.path()));
+  STITCH_TRY(std::vector<Unit> units, arrange_units(request, keys, known));
   STITCH_TRY(Objects objects,
-             Compilation(request, keys, *toolchain, cache, work, on_progress).compile(units));
+             Compilation(request, keys, *toolchain, known, work, on_progress).compile(units));
 
   Built built;
   std::vector<fs::path> files;
@@ -167,17 +202,16 @@ Result<Built> build_absolute(const BuildRequest& request, const Progress& on_pro
     for (KernelResources& kernel : parse_resources(object.notes))
       built.resources.push_back(std::move(kernel));
   }
-  bool linked = false;
-  auto link = [&](const fs::path& file) -> Result<std::string> {
+  auto link = [&](const fs::path& file) {
     if (on_progress) on_progress("linking");
-    STITCH_CHECK(toolchain->link(files, file, work));
-    return std::string();
+    return toolchain->link(files, file, work);
   };
-  STITCH_TRY(CacheEntry library,
-             find_or_make(cache, key_of(parts), "program.so", scratch.path(), linked, link));
+  STITCH_TRY(CacheEntry library, find_or_link(cache, key_of(parts), scratch.path(), link));
   cache.trim();
   built.library = library.file;
   built.hash = library.hash;
+  built.imports = imports_of(files);
+  built.read = std::move(objects.read);
   built.compiled = objects.compiled;
   built.reused = static_cast<int>(request.sources.size()) - objects.compiled;
   built.seconds = std::chrono::duration<double>(Clock::now() - start).count();

@@ -1,9 +1,10 @@
 // A program's sources become a shared library, for the GPU by nvcc or for the emulated one by the host's
-// compiler: behind the sandbox, in parallel, each object once (the cache knows it by its content).
+// compiler: behind the sandbox, in parallel, each object once (the cache knows it by what the compiler read).
 #pragma once
 
 #include <chrono>
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,7 @@ struct BuildRequest {
   std::vector<fs::path> sources;  // .cu and .cpp
   // Those among them that may be compiled together: their names don't meet. They lie in one folder.
   std::vector<fs::path> shareable;
+  bool alone = false;  // the sources' folders are anybody's: compilers see only what the sources include
   std::vector<fs::path> include_dirs;  // theirs and the runtime header's
   Target target = Target::emulated;
   std::string architecture = "sm_90a";  // cuda; the GPU's that it will run on
@@ -42,7 +44,9 @@ struct Built {
   fs::path library;  // in the cache
   std::string hash;  // SHA-256 of the library
   std::vector<KernelResources> resources;
-  int compiled = 0, reused = 0;  // sources
+  std::set<std::string> imports;  // symbols that its objects want and don't offer each other
+  std::vector<fs::path> read;     // sources and headers that the compiler read, without the system's
+  int compiled = 0, reused = 0;   // sources
   double seconds = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "device/build_sources.h"
 
 #include <algorithm>
+#include <cctype>
 #include <deque>
 #include <set>
 
@@ -13,6 +14,21 @@ namespace stitch::device {
 namespace {
 
 constexpr uintmax_t largest_source = 64 << 20;
+
+// R"x(…)x": how long it is, with its prefix; 0 if none begins here.
+size_t raw_string_at(std::string_view text, size_t at) {
+  auto in_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  if (at > 0 && in_word(text[at - 1])) return 0;
+  for (std::string_view prefix : {"R\"", "LR\"", "uR\"", "UR\"", "u8R\""}) {
+    if (!text.substr(at).starts_with(prefix)) continue;
+    const size_t open = text.find('(', at + prefix.size());
+    if (open == text.npos || open - at - prefix.size() > 16) return 0;
+    const std::string end = format("){}\"", text.substr(at + prefix.size(), open - at - prefix.size()));
+    const size_t close = text.find(end, open);
+    return (close == text.npos ? text.size() : close + end.size()) - at;
+  }
+  return 0;
+}
 
 // Without comments, and with continued lines joined; lines keep their numbers.
 std::string without_comments(std::string_view text) {
@@ -33,6 +49,11 @@ std::string without_comments(std::string_view text) {
                   '\n');
       out += ' ';
       i = end + 1;
+    } else if (const size_t length = raw_string_at(text, i)) {
+      // What is in it is no code; its lines are.
+      owed.append(static_cast<size_t>(std::ranges::count(text.substr(i, length), '\n')), '\n');
+      out += "\"\"";
+      i += length - 1;
     } else if (text[i] == '"' || text[i] == '\'') {
       const char quote = text[i];
       out += text[i];
@@ -85,6 +106,12 @@ SourceReader::SourceReader(const std::vector<fs::path>& sources, std::vector<fs:
   folders_.erase(std::unique(folders_.begin(), folders_.end()), folders_.end());
 }
 
+std::vector<fs::path> SourceReader::seen() const {
+  std::vector<fs::path> out = include_dirs_;
+  for (const auto& [path, file] : files_) out.push_back(path);
+  return out;
+}
+
 bool SourceReader::inside(const fs::path& path) const {
   const fs::path place = real(path);
   return std::any_of(folders_.begin(), folders_.end(),
@@ -113,8 +140,9 @@ std::vector<SourceReader::Include> SourceReader::includes_of(std::string_view te
           break;
         }
     for (size_t at = line.find("__has_include"); at != line.npos; at = line.find("__has_include", at + 1)) {
+      // Under another name, or of a name that a macro makes, it could be anything.
       const size_t open = line.find('(', at);
-      if (open != line.npos) add(skip_blanks(std::string_view(line).substr(open + 1)));
+      add(open == line.npos ? std::string_view() : skip_blanks(std::string_view(line).substr(open + 1)));
     }
   }
   return out;
@@ -127,7 +155,10 @@ Result<const SourceReader::File*> SourceReader::read(const fs::path& path) {
   if (!fs::is_regular_file(path, ignored) || fs::file_size(path, ignored) > largest_source)
     return at(path.string(), user_error("build_failed", "is no source file of reasonable size"));
   STITCH_TRY(std::string text, read_file(path));
-  File file{sha256(text), includes_of(text), ""};
+  constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+  const std::string_view code =
+      std::string_view(text).substr(text.starts_with(byte_order_mark) ? byte_order_mark.size() : 0);
+  File file{sha256(text), includes_of(code), ""};
   if (text.find("incbin") != text.npos) file.embeds = "incbin";
   return &files_.emplace(path, std::move(file)).first->second;
 }

@@ -17,6 +17,8 @@ class SourceReader {
   // Refused (code build_failed, at file:line): an #include that leads outside.
   Result<std::string> hash(const fs::path& source);
   const std::vector<fs::path>& folders() const { return folders_; }
+  // The include folders, and every file that was hashed so far.
+  std::vector<fs::path> seen() const;
 
  private:
   struct Include {

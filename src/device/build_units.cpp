@@ -33,8 +33,8 @@ std::string note_of(const std::string& key) { return key_of("unit of", {key}); }
 
 class Arranger {
  public:
-  Arranger(const BuildRequest& request, const std::vector<std::string>& keys, const BuildCache& cache)
-      : request_(request), keys_(keys), cache_(cache) {}
+  Arranger(const BuildRequest& request, const std::vector<std::string>& keys, const ObjectCache& objects)
+      : request_(request), keys_(keys), objects_(objects) {}
 
   Result<std::vector<Unit>> arrange() {
     std::set<fs::path> shareable(request_.shareable.begin(), request_.shareable.end());
@@ -56,7 +56,7 @@ class Arranger {
   void use_again() {
     std::set<std::string> known;
     for (const auto& [key, index] : by_key_)
-      for (std::string& unit : split(cache_.recall(note_of(key)).value_or(""), '\n'))
+      for (std::string& unit : split(objects_.cache().recall(note_of(key)).value_or(""), '\n'))
         known.insert(std::move(unit));
     std::vector<std::vector<std::string>> units;
     for (const std::string& unit : known) units.push_back(split(unit, ' '));
@@ -69,7 +69,7 @@ class Arranger {
     for (const std::string& member : members)
       if (auto found = by_key_.find(member); found != by_key_.end() && open_.contains(found->second))
         unit.sources.push_back(found->second);
-    if (unit.sources.size() != members.size() || !cache_.find(unit.key)) return;
+    if (unit.sources.size() != members.size() || !objects_.find(unit.key)) return;
     for (size_t taken : unit.sources) open_.erase(taken);
     units_.push_back(std::move(unit));
   }
@@ -118,7 +118,7 @@ class Arranger {
 
   const BuildRequest& request_;
   const std::vector<std::string>& keys_;
-  const BuildCache& cache_;
+  const ObjectCache& objects_;
   std::map<std::string, size_t> by_key_;
   std::set<size_t> open_;  // shareable, in no unit yet
   std::vector<Unit> units_;
@@ -127,8 +127,8 @@ class Arranger {
 }  // namespace
 
 Result<std::vector<Unit>> arrange_units(const BuildRequest& request, const std::vector<std::string>& keys,
-                                        const BuildCache& cache) {
-  return Arranger(request, keys, cache).arrange();
+                                        const ObjectCache& objects) {
+  return Arranger(request, keys, objects).arrange();
 }
 
 void remember_unit(const Unit& unit, const std::vector<std::string>& keys, const BuildCache& cache) {

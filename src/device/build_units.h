@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "device/build.h"
-#include "device/build_cache.h"
+#include "device/build_inputs.h"
 
 namespace stitch::device {
 
@@ -18,7 +18,7 @@ struct Unit {
 // `keys`: of the sources' own objects. A unit that the cache has is used again if all of it is asked for:
 // after a step that changed a few regions, the others' objects are still good.
 Result<std::vector<Unit>> arrange_units(const BuildRequest& request, const std::vector<std::string>& keys,
-                                        const BuildCache& cache);
+                                        const ObjectCache& objects);
 // So that a later arrangement finds it.
 void remember_unit(const Unit& unit, const std::vector<std::string>& keys, const BuildCache& cache);
 // The one source itself, or a file in `scratch` that includes them all.

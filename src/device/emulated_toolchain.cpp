@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/process.h"
 #include "base/sha256.h"
+#include "base/text.h"
 #include "device/build_errors.h"
 #include "device/emulated/compile.h"
 #include "device/toolchain.h"
@@ -90,12 +91,17 @@ class EmulatedToolchain final : public Toolchain {
     return not_optimised_.contains(source) ? "--no-optimise" : "";
   }
 
-  Result<std::string> compile(const fs::path& source, const fs::path& object,
-                              const Work& work) const override {
-    std::vector<std::string> words = {"object", "--source", source.string(), "--out", object.string()};
+  Result<Compiled> compile(const fs::path& source, const fs::path& object, const Work& work) const override {
+    const std::string list = object.string() + ".read";
+    std::vector<std::string> words = {"object", "--source", source.string(), "--out", object.string(),
+                                      "--read", list};
     if (std::string flag = flags_of(source); !flag.empty()) words.push_back(std::move(flag));
     STITCH_CHECK(run_tool(std::move(words), work));
-    return std::string();
+    STITCH_TRY(std::string text, read_file(list));
+    Compiled out;
+    for (const std::string& path : split(text, '\n'))
+      if (!path.empty()) out.read.emplace_back(path);
+    return out;
   }
 
   Result<void> link(const std::vector<fs::path>& objects, const fs::path& library,

@@ -12,8 +12,13 @@ namespace stitch::device {
 
 struct Work {
   fs::path scratch;                // may be written to
-  std::vector<fs::path> readable;  // the program's folders
+  std::vector<fs::path> readable;  // the program's folders, or of a single source the files it includes
   std::chrono::steady_clock::time_point deadline;
+};
+
+struct Compiled {
+  std::string notes;           // what the compiler said
+  std::vector<fs::path> read;  // the files it read, by its own account
 };
 
 class Toolchain {
@@ -23,9 +28,8 @@ class Toolchain {
   virtual std::string identity() const = 0;
   // What this one source is compiled with besides.
   virtual std::string flags_of(const fs::path& /*source*/) const { return {}; }
-  // What the compiler said, if it said yes.
-  virtual Result<std::string> compile(const fs::path& source, const fs::path& object,
-                                      const Work& work) const = 0;
+  virtual Result<Compiled> compile(const fs::path& source, const fs::path& object,
+                                   const Work& work) const = 0;
   virtual Result<void> link(const std::vector<fs::path>& objects, const fs::path& library,
                             const Work& work) const = 0;
 };

@@ -11,6 +11,8 @@ namespace {
 bool waits(std::string_view word) {
   std::string lower(word);
   std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  // wmma's names end so, too, and are arithmetic.
+  if (lower.find("mma") != lower.npos || lower.find("matrix") != lower.npos) return false;
   return lower.find("sync") != lower.npos || lower.find("wait") != lower.npos ||
          lower.find("fence") != lower.npos || lower.find("barrier") != lower.npos ||
          lower.find("commit") != lower.npos;
@@ -24,6 +26,15 @@ void leave_out_barrier(MarkedSource& source, size_t i) {
   if (std::ranges::any_of(source.between(statement->first, statement->last), [](char c) { return c == '='; }))
     return;
   source.add(Kind::barrier, statement->first, statement->last, ";");
+}
+
+// A product of tensor cores is a term.
+void leave_out_product(MarkedSource& source, size_t i) {
+  if (!source.is_word(i) || source.text(i).find("mma") == std::string_view::npos || !source.is(i + 1, "("))
+    return;
+  const auto statement = source.statement_of(i);
+  if (statement && source.partner(i + 1) + 1 == statement->last)
+    source.add(Kind::term, statement->first, statement->last, ";");
 }
 
 void exchange_dimension(MarkedSource& source, size_t i) {
@@ -50,6 +61,7 @@ void add_thread_rules(MarkedSource& source) {
   for (size_t i = 1; i < source.size(); ++i) {
     if (!source.in_body(i)) continue;
     leave_out_barrier(source, i);
+    leave_out_product(source, i);
     exchange_dimension(source, i);
     exchange_quotient(source, i);
   }

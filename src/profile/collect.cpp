@@ -124,6 +124,7 @@ std::vector<std::string> hottest_kernels(const Timeline& timeline, int count) {
 struct Script {
   ScratchFolder folder;
   std::vector<std::string> command;
+  std::vector<fs::path> readable;
 };
 
 Result<Script> script_of(const CollectOptions& options, const Collected& collected, runner::Arena& arena) {
@@ -154,8 +155,14 @@ Result<Script> script_of(const CollectOptions& options, const Collected& collect
   for (const Json& request : requests) text += request.dump() + "\n";
   const fs::path file = folder.path() / "requests.jsonl";
   STITCH_CHECK(write_file(file, text));
-  const std::string memory = format("/proc/{}/fd/{}", ::getpid(), arena.descriptor());
-  return Script{std::move(folder), {runner.string(), "--script", file.string(), memory}};
+  // A copy of its own: behind the walls there is no other way to it.
+  const fs::path memory = folder.path() / "arena";
+  const std::span<const std::byte> used = arena.bytes(0, arena.mark());
+  STITCH_CHECK(write_file(memory, {reinterpret_cast<const char*>(used.data()), used.size()}));
+  std::vector<std::string> command = {runner.string(), "--script", file.string(), memory.string()};
+  std::vector<fs::path> readable = {runner, collected.built.library};
+  if (!runtime.empty()) readable.push_back(runtime);
+  return Script{std::move(folder), std::move(command), std::move(readable)};
 }
 
 // The same call in another process with ncu around it, which replays each kernel for its passes.
@@ -167,6 +174,8 @@ Result<std::vector<KernelMetrics>> count_with_ncu(const CollectOptions& options,
                    .marked = true};
   const int64_t mark = arena.mark();
   STITCH_TRY(Script script, script_of(options, collected, arena));
+  asked.folder = script.folder.path();
+  asked.readable = script.readable;
   if (options.on_progress) options.on_progress("reading hardware counters with ncu");
   auto metrics = run_ncu(script.command, asked, 5 * options.time_limit);
   arena.release_to(mark);
@@ -176,13 +185,20 @@ Result<std::vector<KernelMetrics>> count_with_ncu(const CollectOptions& options,
 // Nsight Systems' own report of the same call; why there is none otherwise.
 Result<void> record_with_nsys(const CollectOptions& options, const Collected& collected,
                               runner::Arena& arena) {
-  STITCH_TRY(std::vector<std::string> words, nsys_words(options.nsys_report));
   STITCH_TRY(Script script, script_of(options, collected, arena));
+  const fs::path report = script.folder.path() / "report.nsys-rep";
+  STITCH_TRY(std::vector<std::string> words, nsys_words(report));
   words.insert(words.end(), script.command.begin(), script.command.end());
   if (options.on_progress) options.on_progress("recording one call with Nsight Systems");
-  STITCH_TRY(Finished finished, run({words, {}, options.time_limit}));
+  STITCH_TRY(Command confined, confine_tool(std::move(words), {.readable = script.readable},
+                                            script.folder.path(), options.time_limit));
+  STITCH_TRY(Finished finished, run(confined));
   if (finished.exit_code != 0)
     return work_error("nsys", "nsys failed: " + trim(finished.error_tail).substr(0, 300));
+  std::error_code failed;
+  fs::copy_file(report, options.nsys_report, fs::copy_options::overwrite_existing, failed);
+  if (failed)
+    return at(options.nsys_report.string(), work_error("file", "cannot write: " + failed.message()));
   return {};
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/process.h"
 #include "base/text.h"
+#include "sandbox/sandbox.h"
 
 namespace stitch::profile {
 
@@ -18,6 +19,23 @@ std::vector<std::string> plain(std::vector<std::string> names) {
 }
 
 }  // namespace
+
+Result<Command> confine_tool(std::vector<std::string> words, const NcuOptions& options,
+                             const fs::path& scratch, std::chrono::milliseconds time_limit) {
+  sandbox::Policy policy{.readable = options.readable,
+                         .writable = {scratch},
+                         .may_start_processes = true,
+                         .gpu = true,
+                         .own_network = true};
+  if (!options.folder.empty()) policy.writable.push_back(options.folder);
+  // It finds its libraries and sections beside itself.
+  std::error_code ignored;
+  const fs::path tool = fs::weakly_canonical(words[0], ignored);
+  for (const fs::path& folder :
+       {fs::path(words[0]).parent_path(), tool.parent_path(), tool.parent_path().parent_path()})
+    if (folder != "/" && folder != "/usr") policy.readable.push_back(folder);
+  return sandbox::confine({std::move(words), {}, time_limit}, policy);
+}
 
 Result<std::vector<std::string>> ncu_words(const NcuOptions& options) {
   const auto program = find_program("ncu");
@@ -57,9 +75,10 @@ Result<std::vector<KernelMetrics>> run_ncu(const std::vector<std::string>& comma
   settled.log = scratch.path() / "ncu.csv";
   STITCH_TRY(std::vector<std::string> words, ncu_words(settled));
   words.insert(words.end(), command.begin(), command.end());
+  STITCH_TRY(Command confined, confine_tool(std::move(words), options, scratch.path(), time_limit));
   std::string printed;
   constexpr size_t most = 64 << 10;
-  STITCH_TRY(Finished finished, run({words, {}, time_limit}, [&](std::string_view line) {
+  STITCH_TRY(Finished finished, run(confined, [&](std::string_view line) {
                if (printed.size() < most) printed += std::string(line) + "\n";
              }));
   auto text = read_file(settled.log);

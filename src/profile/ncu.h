@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/process.h"
 #include "profile/metrics.h"
 
 namespace stitch::profile {
@@ -14,12 +15,19 @@ namespace stitch::profile {
 struct NcuOptions {
   // Names of kernels as short_name() has them; none: all.
   std::vector<std::string> kernels;
-  int launches = 0;     // at most; 0: all
-  bool marked = false;  // only between cuProfilerStart and cuProfilerStop
-  fs::path log;         // where its table goes
+  int launches = 0;                // at most; 0: all
+  bool marked = false;             // only between cuProfilerStart and cuProfilerStop
+  fs::path log;                    // where its table goes
+  fs::path folder;                 // that the command may write to
+  std::vector<fs::path> readable;  // what it needs to read besides the system's
 };
 // What stands before the command that is measured. The GPU's clocks are left alone.
 Result<std::vector<std::string>> ncu_words(const NcuOptions& options);
+
+// A tool with the command it starts behind it, confined together. An Error where that can't be: nothing that
+// is measured runs outside the walls.
+Result<Command> confine_tool(std::vector<std::string> words, const NcuOptions& options,
+                             const fs::path& scratch, std::chrono::milliseconds time_limit);
 
 // Runs a command under it. An Error says why there are no counters: ncu is not installed, it may not read
 // them (ERR_NVGPUCTRPERM), no kernel ran.

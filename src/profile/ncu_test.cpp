@@ -66,19 +66,23 @@ while [ $# -gt 0 ]; do
   [ "$1" = --log-file ] && log=$2
   shift
 done
-[ -n "$NCU_REFUSES" ] && { echo "==ERROR== ERR_NVGPUCTRPERM no" >"$log"; exit 1; }
+env >"$(dirname "$0")/environment"
+[ -e "$(dirname "$0")/refuses" ] && { echo "==ERROR== ERR_NVGPUCTRPERM no" >"$log"; exit 1; }
 printf '"ID","Kernel Name","sm__throughput.avg.pct_of_peak_sustained_elapsed"\n"","","%%"\n"0","f","50"\n' >"$log"
 )"));
   fs::permissions(fake, fs::perms::owner_all);
   const std::string path = std::getenv("PATH");
   ::setenv("PATH", (folder->path().string() + ":" + path).c_str(), 1);
+  ::setenv("STITCH_TEST_KEY", "sesame", 1);
   auto metrics =
-      run_ncu({"program", "--flag"}, {.kernels = {"f", "operator()"}, .launches = 3, .marked = true},
+      run_ncu({"program", "--flag"},
+              {.kernels = {"f", "operator()"}, .launches = 3, .marked = true, .folder = folder->path()},
               std::chrono::seconds(20));
-  ::setenv("NCU_REFUSES", "1", 1);
-  auto refused = run_ncu({"program"}, {}, std::chrono::seconds(20));
-  ::unsetenv("NCU_REFUSES");
+  ASSERT_TRUE(write_file(folder->path() / "refuses", ""));
+  auto refused = run_ncu({"program"}, {.folder = folder->path()}, std::chrono::seconds(20));
   ::setenv("PATH", path.c_str(), 1);
+  if (!metrics && metrics.error().code == "sandbox") GTEST_SKIP() << metrics.error().text();
+  EXPECT_EQ(read_file(folder->path() / "environment")->find("sesame"), std::string::npos);
   ASSERT_TRUE(metrics) << metrics.error().text();
   EXPECT_EQ((*metrics)[0].get(Metric::sm_throughput), 50);
   auto words = read_file(folder->path() / "words");

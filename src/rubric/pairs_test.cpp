@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 
+#include "rubric/reward.h"
+
 namespace stitch::rubric {
 namespace testing {
 
@@ -180,6 +182,24 @@ TEST(Pairs, EveryScoreHasAReasonInOneLine) {
     ASSERT_TRUE(again) << again.error().text();
     EXPECT_EQ(to_json(*again), to_json(scores)) << each;
   }
+}
+
+TEST(Pairs, TheSameEvidenceGivesTheSameReward) {
+  std::set<std::string> names;
+  for (const Pair& pair : all_pairs()) names.insert({pair.better, pair.worse});
+  std::map<std::string, std::vector<double>> first;
+  auto rewards = [](const std::string& each) {
+    const Evidence evidence = candidate(each);
+    const Scores scores = judge(evidence);
+    std::vector<double> out;
+    for (const RewardInfo& kind : all_rewards())
+      out.push_back(reward(kind.kind, evidence.run, scores, evidence.skill).value);
+    return out;
+  };
+  for (const std::string& each : names) first[each] = rewards(each);
+  // In another order: nothing may be left of the one before.
+  for (auto each = names.rbegin(); each != names.rend(); ++each)
+    EXPECT_EQ(rewards(*each), first[*each]) << *each;
 }
 
 }  // namespace

@@ -199,6 +199,11 @@ Reply<int> Candidate::place(std::span<const TensorAt> inputs) {
                           [](const Json& json, const Answer&) { return json.at("set").get<int>(); });
 }
 
+Reply<int> Candidate::place_into(int set, std::span<const TensorAt> inputs) {
+  return state_->ask<int>({{"do", "place"}, {"inputs", to_wire(inputs)}, {"into", set}},
+                          [](const Json& json, const Answer&) { return json.at("set").get<int>(); });
+}
+
 Reply<std::monostate> Candidate::drop(int set) { return state_->ask({{"do", "drop"}, {"set", set}}); }
 
 Reply<Called> Candidate::call(int set, std::span<const TensorType> outputs, const CallOptions& options,

@@ -41,8 +41,8 @@ struct Options {
   ThreadOrder order = ThreadOrder::forward;
   uint64_t order_seed = 1;  // of the shuffled order
   bool address_sanitizer = false;
-  // compute-sanitizer's tool around it: memcheck, racecheck, initcheck. Such a tool needs freedoms that the
-  // walls refuse, so only the limits stand: for programs that were found right behind the walls.
+  // compute-sanitizer's tool around it: memcheck, racecheck, initcheck. Both stand behind the walls; where
+  // these can't hold a tool (sandbox::can_confine_tools), such a candidate doesn't start.
   std::string tool;
   // Folders it may read besides the system's. A program in one of them is loaded where it lies; any other is
   // copied into the candidate's scratch folder first.
@@ -199,6 +199,8 @@ class Candidate {
   bool can_share() const;
   // Uploads a set of inputs to fresh device memory, each tensor between guard zones. Returns its number.
   Reply<int> place(std::span<const TensorAt> inputs);
+  // Other contents where a set's are: whoever knows inputs by their addresses is wrong now.
+  Reply<int> place_into(int set, std::span<const TensorAt> inputs);
   Reply<std::monostate> drop(int set);
   // Runs on a set's inputs. Outputs are fresh, poisoned and guarded, and replace those of the last call.
   // `states` pairs inputs with the outputs that renew them, for states_in_place.

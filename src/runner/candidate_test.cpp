@@ -69,6 +69,9 @@ TEST(Candidate, RunsRegionsTimedAndMisaligned) {
   EXPECT_TRUE(bench.right(candidate));
 
   auto second = candidate.place({&bench.x, 1});
+  EXPECT_TRUE(candidate.place_into(second.value, {&bench.x, 1}).ok());
+  EXPECT_FALSE(candidate.place_into(second.value, {}).ok());
+  EXPECT_FALSE(candidate.place_into(second.value + 7, {&bench.x, 1}).ok());
   EXPECT_TRUE(candidate.drop(second.value).ok());
   EXPECT_FALSE(candidate.drop(second.value).ok());
 }

@@ -39,6 +39,18 @@ void add_build_tools(const Options& options, Command& command, sandbox::Policy& 
   if (home != "/usr") policy.readable.push_back(home);
 }
 
+// A tool around the candidate is confined with it. It starts the candidate, talks to it over sockets, and
+// finds its libraries beside itself.
+void allow_tool(const char* tool, sandbox::Policy& policy) {
+  policy.may_start_processes = true;
+  policy.own_network = true;
+  std::error_code ignored;
+  if (auto program = find_program(tool)) {
+    policy.readable.push_back(program->parent_path());
+    policy.readable.push_back(fs::weakly_canonical(*program, ignored).parent_path());
+  }
+}
+
 // AddressSanitizer has to come into the process before everything else.
 Result<std::string> sanitizer_library() {
   std::string found;
@@ -104,12 +116,13 @@ Result<Started> start_process(const Options& options, const fs::path& scratch, c
     command.extra_environment["LD_PRELOAD"] = library;
     command.extra_environment["ASAN_OPTIONS"] = "detect_leaks=0:abort_on_error=1";
   }
-  if (options.tool.empty()) {
-    STITCH_TRY(command, sandbox::confine(std::move(command), policy));
-  } else {
+  if (!options.tool.empty()) {
     std::vector<std::string> around = {"compute-sanitizer", "--tool", options.tool, "--launch-timeout", "60"};
     command.words.insert(command.words.begin(), around.begin(), around.end());
+    allow_tool("compute-sanitizer", policy);
+    policy.readable.push_back(command.words[around.size()]);
   }
+  STITCH_TRY(command, sandbox::confine(std::move(command), policy));
   ProcessLimits limits;
   limits.memory = options.memory_limit;
   const std::vector<sandbox::Wall>& walls = sandbox::walls();

@@ -56,13 +56,31 @@ class Mounts {
   std::vector<fs::path> mounted_;
 };
 
+constexpr int64_t memory_folder_limit = int64_t{1} << 30;
+
+// Since version 0.7.
+bool knows_sizes(const fs::path& bubblewrap) {
+  static const bool knows = [&] {
+    bool found = false;
+    (void)run({{bubblewrap.string(), "--help"}, {}, std::chrono::seconds(10)},
+              [&](std::string_view line) { found = found || line.find("--size ") != line.npos; });
+    return found;
+  }();
+  return knows;
+}
+
 }  // namespace
 
 std::vector<std::string> bubblewrap_words(const fs::path& bubblewrap, const fs::path& launcher,
                                           const Policy& policy) {
-  std::vector<std::string> words = {
-      bubblewrap.string(), "--unshare-all", "--die-with-parent", "--proc", "/proc", "--dev", "/dev",
-      "--tmpfs",           "/tmp",          "--ro-bind-try",     "/sys",   "/sys"};
+  std::vector<std::string> words = {bubblewrap.string(), "--unshare-all", "--die-with-parent", "--proc",
+                                    "/proc",             "--dev",         "/dev"};
+  // Both are memory that no process's account shows.
+  for (const char* folder : {"/tmp", "/dev/shm"}) {
+    if (knows_sizes(bubblewrap)) words.insert(words.end(), {"--size", std::to_string(memory_folder_limit)});
+    words.insert(words.end(), {"--tmpfs", folder});
+  }
+  words.insert(words.end(), {"--ro-bind-try", "/sys", "/sys"});
   Mounts mounts(words);
   for (const fs::path& path : system_folders()) mounts.show_system(path);
   if (policy.gpu)

@@ -24,6 +24,7 @@ std::string to_text(const Confinement& confinement) {
                {"writable", texts(policy.writable)},
                {"may_start_processes", policy.may_start_processes},
                {"gpu", policy.gpu},
+               {"own_network", policy.own_network},
                {"memory_limit", policy.memory_limit},
                {"file_limit", policy.file_limit},
                {"process_limit", policy.process_limit},
@@ -45,6 +46,7 @@ Result<Confinement> parse_confinement(std::string_view text) {
     out.policy.writable = paths(json.at("writable"));
     json.at("may_start_processes").get_to(out.policy.may_start_processes);
     json.at("gpu").get_to(out.policy.gpu);
+    json.at("own_network").get_to(out.policy.own_network);
     json.at("memory_limit").get_to(out.policy.memory_limit);
     json.at("file_limit").get_to(out.policy.file_limit);
     json.at("process_limit").get_to(out.policy.process_limit);

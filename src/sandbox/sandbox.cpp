@@ -102,8 +102,18 @@ bool keeps_files_apart() {
                      [](Wall wall) { return wall == Wall::bubblewrap || wall == Wall::landlock; });
 }
 
+bool has(Wall wall) { return std::find(walls().begin(), walls().end(), wall) != walls().end(); }
+
+bool can_confine_tools() {
+  return keeps_files_apart() && (has(Wall::bubblewrap) || has(Wall::network_namespace));
+}
+
+std::string why_tools_are_not_confined() {
+  return format("no wall on this machine keeps {}",
+                keeps_files_apart() ? "its network apart" : "files apart");
+}
+
 std::string describe_walls() {
-  auto has = [](Wall wall) { return std::find(walls().begin(), walls().end(), wall) != walls().end(); };
   std::vector<std::string> names, missing;
   for (Wall wall : walls()) names.emplace_back(name(wall));
   if (!keeps_files_apart()) missing.emplace_back("read your files");
@@ -116,11 +126,27 @@ std::string describe_walls() {
                                   : format(": but a candidate could {}", join(missing, ", ")));
 }
 
+std::vector<std::string> unbounded() {
+  std::vector<std::string> out;
+  const bool ipc = has(Wall::bubblewrap) || has(Wall::network_namespace) || has(Wall::seccomp);
+  if (!ipc) out.emplace_back("System V shared memory that outlives it");
+  if (!has(Wall::bubblewrap)) {
+    out.emplace_back("processes and threads of Python candidates (they end with it)");
+    if (!keeps_files_apart()) out.emplace_back("files in memory (/dev/shm)");
+  }
+  // One file has a limit, many of them don't.
+  out.emplace_back("disk below its scratch folder, in files of 4 GB each");
+  return out;
+}
+
 Result<Command> confine(Command command, const Policy& policy) {
   require(!command.words.empty(), "a command has at least its program");
   auto program = find_program(command.words[0]);
   if (!program)
     return user_error("program", format("no program named '{}' on this machine", command.words[0]));
+  if (policy.own_network && !can_confine_tools())
+    return work_error("sandbox", format("{} can't be confined: {}", program->filename().string(),
+                                        why_tools_are_not_confined()));
   STITCH_TRY(fs::path launcher, find_launcher());
   Confinement confinement{policy, walls(), clean_environment(command, policy), 0};
   confinement.policy.readable.push_back(*program);

@@ -17,6 +17,8 @@ struct Policy {
   std::vector<fs::path> writable;    // scratch; the first is its home and its temporary folder
   bool may_start_processes = false;  // compilers do
   bool gpu = false;                  // the driver's device files
+  bool own_network = false;          // sockets, in a network with nobody else in it: tools talk to their
+                                     // own processes. Refused where there is no wall for that
   int64_t memory_limit = 0;          // bytes a process may allocate; 0: none. Drivers of GPUs and
                                      // AddressSanitizer reserve terabytes: no limit of this kind for them
   int64_t file_limit = int64_t{4} << 30;  // the largest file it may write
@@ -36,6 +38,14 @@ const std::vector<Wall>& walls();
 bool keeps_files_apart();
 // One line for `doctor`: which they are, and what that means.
 std::string describe_walls();
+// What a candidate could still use without end on this machine, in words; empty: nothing.
+std::vector<std::string> unbounded();
+
+// Whether a tool that starts a process and talks to it (compute-sanitizer, ncu) can be confined with it:
+// files kept apart, and a network of its own.
+bool can_confine_tools();
+// Words for a report: why not.
+std::string why_tools_are_not_confined();
 
 // The command, behind the walls: its environment cleared but for what is needed, its processes gone with it.
 // Under bubblewrap a command that a signal killed ends with exit code 128 + signal.

@@ -143,7 +143,6 @@ TEST_F(Sandbox, InheritsNoDescriptors) {
 }
 
 TEST_F(Sandbox, LeavesNoProcessBehind) {
-  SKIP_WITHOUT(stands(Wall::network_namespace) || stands(Wall::bubblewrap), "namespaces");
   // In a session of its own it escapes the process group; not the world it is in.
   const std::string mark = format("3{}.{}", ::getpid(), ::time(nullptr));
   shell("setsid sleep " + mark + " & sleep 0.2");
@@ -154,8 +153,41 @@ TEST_F(Sandbox, LeavesNoProcessBehind) {
   }
 }
 
+// The same in a process that is told of no walls but the limits.
+TEST_F(Sandbox, LeavesNoProcessBehindWithoutNamespaces) {
+  for (const char* test : {"Sandbox.LeavesNoProcessBehind", "Sandbox.EndsWithItsParent"}) {
+    auto finished = run({{"/proc/self/exe", std::string("--gtest_filter=") + test},
+                         {{"STITCHCUDA_WALLS", "limits"}},
+                         std::chrono::seconds(60)});
+    ASSERT_TRUE(finished) << finished.error().text();
+    EXPECT_EQ(finished->exit_code, 0) << test;
+  }
+}
+
+TEST_F(Sandbox, MakesNothingThatOutlivesIt) {
+  SKIP_WITHOUT(stands(Wall::seccomp), "seccomp");
+  Outcome outcome = shell("ipcmk -M 4096 || echo refused");
+  if (outcome.output.find("not found") != std::string::npos) GTEST_SKIP() << "no ipcmk to try it with";
+  EXPECT_NE(outcome.output.find("refused"), std::string::npos) << outcome.output;
+}
+
+TEST_F(Sandbox, HoldsAToolThatTalksToItself) {
+  SKIP_WITHOUT(can_confine_tools(), "walls for tools");
+  if (!find_program("python3")) GTEST_SKIP() << "no python3 to try a socket with";
+  policy_.own_network = true;
+  ::setenv("STITCH_TEST_KEY", "sesame", 1);
+  Outcome outcome = shell(
+      "/usr/bin/env python3 -S -E -c 'import os, socket; s = socket.socket(); s.bind((\"127.0.0.1\", 0)); "
+      "s.listen(); socket.create_connection(s.getsockname(), 5); print(\"talked\", os.environ)\n"
+      "try: socket.create_connection((\"1.1.1.1\", 53), 2); print(\"connected\")\n"
+      "except OSError: pass'; cat " +
+      (outside_->path() / "secret").string());
+  EXPECT_NE(outcome.output.find("talked"), std::string::npos) << outcome.output;
+  EXPECT_EQ(outcome.output.find("connected"), std::string::npos) << outcome.output;
+  EXPECT_EQ(outcome.output.find("sesame"), std::string::npos) << outcome.output;
+}
+
 TEST_F(Sandbox, EndsWithItsParent) {
-  SKIP_WITHOUT(stands(Wall::network_namespace) || stands(Wall::bubblewrap), "namespaces");
   const std::string mark = format("4{}.{}", ::getpid(), ::time(nullptr));
   const pid_t parent = ::fork();
   if (parent == 0) {

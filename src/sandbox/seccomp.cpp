@@ -93,45 +93,16 @@ class Program {
   std::vector<sock_filter> code_;
 };
 
-void refuse_dangerous(Program& program, bool local_sockets) {
-  for (long number : {SYS_ptrace,
-                      SYS_process_vm_readv,
-                      SYS_process_vm_writev,
-                      SYS_kcmp,
-                      SYS_bpf,
-                      SYS_perf_event_open,
-                      SYS_mount,
-                      SYS_umount2,
-                      SYS_pivot_root,
-                      SYS_chroot,
-                      SYS_setns,
-                      SYS_unshare,
-                      SYS_kexec_load,
-                      SYS_init_module,
-                      SYS_finit_module,
-                      SYS_delete_module,
-                      SYS_keyctl,
-                      SYS_add_key,
-                      SYS_request_key,
-                      SYS_userfaultfd,
-                      SYS_swapon,
-                      SYS_swapoff,
-                      SYS_reboot,
-                      SYS_sethostname,
-                      SYS_setdomainname,
-                      SYS_settimeofday,
-                      SYS_clock_settime,
-                      SYS_clock_adjtime,
-                      SYS_adjtimex,
-                      SYS_acct,
-                      SYS_quotactl,
-                      SYS_open_by_handle_at,
-                      SYS_name_to_handle_at,
-                      SYS_fanotify_init,
-                      SYS_vhangup,
-                      SYS_syslog,
-                      SYS_migrate_pages,
-                      SYS_move_pages})
+void refuse_dangerous(Program& program, Sockets sockets) {
+  for (long number :
+       {SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_kcmp, SYS_bpf, SYS_perf_event_open,
+        SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_setns, SYS_unshare, SYS_kexec_load,
+        SYS_init_module, SYS_finit_module, SYS_delete_module, SYS_keyctl, SYS_add_key, SYS_request_key,
+        SYS_userfaultfd, SYS_swapon, SYS_swapoff, SYS_reboot, SYS_sethostname, SYS_setdomainname,
+        SYS_settimeofday, SYS_clock_settime, SYS_clock_adjtime, SYS_adjtimex, SYS_acct, SYS_quotactl,
+        SYS_open_by_handle_at, SYS_name_to_handle_at, SYS_fanotify_init, SYS_vhangup, SYS_syslog,
+        // System V's memory, queues and semaphores outlive whoever made them.
+        SYS_shmget, SYS_msgget, SYS_semget, SYS_migrate_pages, SYS_move_pages})
     program.refuse(number, no_permission);
   program.refuse_between(mount_calls_from, mount_calls_to, no_permission);
   // Work handed to io_uring passes no filter.
@@ -148,10 +119,8 @@ void refuse_dangerous(Program& program, bool local_sockets) {
   program.refuse_if(SYS_clone, 0, namespaces, 0, false, no_permission);
   // Its flags lie in memory, where a filter can't look: the C library then uses clone.
   program.refuse(clone3_number, not_there);
-  if (local_sockets)
-    program.refuse_if(SYS_socket, 0, ~0u, AF_UNIX, false, no_permission);
-  else
-    program.refuse(SYS_socket, no_permission);
+  if (sockets == Sockets::local) program.refuse_if(SYS_socket, 0, ~0u, AF_UNIX, false, no_permission);
+  if (sockets == Sockets::none) program.refuse(SYS_socket, no_permission);
 }
 
 void refuse_processes(Program& program) {
@@ -177,15 +146,15 @@ void refuse_the_rest(Program& program) {
 
 }  // namespace
 
-bool install_filter(Filter filter, bool local_sockets) {
+bool install_filter(Filter filter, Sockets sockets) {
   Program program;
   // The filter that is asked last adds to those before it; within one, the first answer counts.
   if (filter == Filter::sealed) refuse_the_rest(program);
   if (filter != Filter::dangerous) refuse_processes(program);
-  refuse_dangerous(program, local_sockets);
+  refuse_dangerous(program, sockets);
   return program.install();
 }
 
-bool seal_process() { return install_filter(Filter::sealed, false); }
+bool seal_process() { return install_filter(Filter::sealed, Sockets::none); }
 
 }  // namespace stitch::sandbox

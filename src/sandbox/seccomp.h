@@ -10,7 +10,10 @@ enum class Filter {
   sealed         // also: becoming another program, opening a socket or signalling others
 };
 
+// Which may be opened. All: only in a network of its own.
+enum class Sockets { none, local, all };
+
 // For all threads of this process, for good. False: the kernel has no filters.
-bool install_filter(Filter filter, bool local_sockets);
+bool install_filter(Filter filter, Sockets sockets);
 
 }  // namespace stitch::sandbox

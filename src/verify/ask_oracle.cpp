@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "oracle/interpreter.h"
+#include "verify/judge.h"
 #include "verify/reference.h"
 #include "verify/sensitivity.h"
 
@@ -31,6 +32,25 @@ oracle::Known as_known(const Named& named) { return {named.begin(), named.end()}
 DType truth_dtype(DType dtype) { return is_floating(dtype) ? DType::f64 : dtype; }
 
 }  // namespace
+
+Result<oracle::Known> oracle_values(const TaskGraph& task, const Tensors& parameters, const Tensors& inputs) {
+  Named known;
+  STITCH_CHECK(add_known(task.graph, task.signature.parameters, parameters, known));
+  STITCH_CHECK(add_known(task.graph, task.signature.inputs, inputs, known));
+  return as_known(known);
+}
+
+bool is_sound(const Trial& trial) {
+  constexpr double near = 1e-2;
+  for (size_t i = 0; i < trial.truth.size(); ++i) {
+    if (!is_floating(trial.truth[i].type.dtype)) continue;
+    if (auto pytorch = pytorch_distance(trial, i);
+        pytorch && (pytorch->not_finite > 0 || !(pytorch->relative() < near)))
+      return false;
+    if (i < trial.sensitivity.size() && !(trial.sensitivity[i] < near)) return false;
+  }
+  return true;
+}
 
 Result<OracleAnswer> ask_oracle(const TaskGraph& task, const Tensors& parameters, const Tensors& inputs,
                                 Numerics numerics, uint64_t seed) {

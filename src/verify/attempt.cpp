@@ -230,6 +230,15 @@ Result<Observed> Attempt::ask(const Trial& trial, const runner::CallOptions& opt
   return call(set_, options);
 }
 
+Result<Observed> Attempt::ask_in_place(const Trial& trial, const runner::CallOptions& options) {
+  session_->arena.release_to(0);
+  const int64_t mark = session_->arena.mark();
+  STITCH_TRY(std::vector<runner::TensorAt> at, upload(trial.inputs, trial.held ? &trial : nullptr));
+  STITCH_CHECK(or_found(patiently([&] { return candidate_.place_into(set_, at); }), "inputs were uploaded"));
+  session_->arena.release_to(mark);
+  return call(set_, options);
+}
+
 Result<Observed> Attempt::repeat(const runner::CallOptions& options) { return call(set_, options); }
 
 Result<runner::Called> Attempt::run_again(const runner::CallOptions& options) { return run(set_, options); }

@@ -49,6 +49,8 @@ class Attempt {
 
   // Uploads a trial's inputs and runs; they stay on the device until the next question.
   Result<Observed> ask(const Trial& trial, const runner::CallOptions& options = {});
+  // The same where the inputs of the question before are, as a caller does that uses its buffers again.
+  Result<Observed> ask_in_place(const Trial& trial, const runner::CallOptions& options = {});
   // The same on inputs that are there already.
   Result<Observed> repeat(const runner::CallOptions& options = {});
   // The same where nobody looks at the outputs.

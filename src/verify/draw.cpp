@@ -60,6 +60,9 @@ double draw_number(const Draw& draw, std::string_view distribution, int64_t i, i
     return std::exp2(6 * of_sample.uniform(sample) - 3) * draw.normal(i) +
            of_sample.normal(sample + (1 << 20));
   }
+  if (distribution == harsh::large) return 100 * draw.normal(i);
+  if (distribution == harsh::offset) return 1 + 1e-3 * draw.normal(i);
+  if (distribution == harsh::ties) return std::floor(5 * draw.uniform(i)) / 2 - 1;
   if (distribution == "outliers") {
     Draw planted{draw.seed + 2, draw.stream};
     return planted.uniform(i) < 1e-3 ? 50 * draw.normal(i) : draw.uniform(i);
@@ -69,7 +72,15 @@ double draw_number(const Draw& draw, std::string_view distribution, int64_t i, i
 
 }  // namespace
 
-std::vector<std::string> drawn_distributions() { return {"normal", "scaled", "outliers", "shifted"}; }
+std::vector<std::string> drawn_distributions() {
+  return {"normal",
+          "scaled",
+          "outliers",
+          "shifted",
+          std::string(harsh::large),
+          std::string(harsh::offset),
+          std::string(harsh::ties)};
+}
 
 std::vector<std::byte> draw_input(const Graph& graph, ValueId input, std::string_view distribution,
                                   uint64_t seed) {

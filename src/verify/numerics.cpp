@@ -57,9 +57,17 @@ void add(Distance& sum, const Distance& part) {
   sum.scattered = sum.scattered || part.scattered;
 }
 
+template <class A, class B>
+bool equal_numbers(A a, B b) {
+  if constexpr (std::is_same_v<A, B>)
+    return a == b;
+  else
+    return static_cast<double>(a) == static_cast<double>(b);
+}
+
 // One stretch of elements; error and truth are sums of squares here.
 template <class Value, class Truth>
-Distance stretch(const Value& value, const Truth& truth, int64_t begin, int64_t end) {
+Distance stretch(const Value& value, const Truth& truth, int64_t begin, int64_t end, bool any_not_finite) {
   Distance part;
   auto bad = [&](int64_t& count, int64_t i) {
     ++count;
@@ -69,12 +77,13 @@ Distance stretch(const Value& value, const Truth& truth, int64_t begin, int64_t 
     auto expected = truth(i);
     auto got = value(i);
     if constexpr (std::is_same_v<decltype(expected), int64_t>) {
-      if (static_cast<double>(expected) != static_cast<double>(got)) bad(part.unequal, i);
+      // As integers: float64 can't tell 2^53 from its neighbour.
+      if (!equal_numbers(expected, got)) bad(part.unequal, i);
     } else {
       double x = static_cast<double>(got);
       if (!std::isfinite(expected)) {
         part.scattered = true;
-        bool same = std::isnan(expected) ? std::isnan(x) : x == expected;
+        bool same = any_not_finite ? !std::isfinite(x) : std::isnan(expected) ? std::isnan(x) : x == expected;
         if (!same) bad(part.not_finite, i);
         continue;
       }
@@ -145,8 +154,7 @@ int64_t unequal_to_both(const TensorBytes& values, const TensorBytes& truth, con
     with_reader(truth, [&](auto expected) {
       with_reader(pytorch, [&](auto other) {
         for (int64_t i = 0; i < values.type.elements(); ++i) {
-          double got = static_cast<double>(value(i));
-          if (got == static_cast<double>(expected(i)) || got == static_cast<double>(other(i))) continue;
+          if (equal_numbers(value(i), expected(i)) || equal_numbers(value(i), other(i))) continue;
           if (count++ == 0) first = i;
         }
       });
@@ -166,7 +174,7 @@ double Distance::relative() const {
 
 double Distance::rms() const { return elements ? truth / std::sqrt(static_cast<double>(elements)) : 0; }
 
-Distance distance(const TensorBytes& values, const TensorBytes& truth) {
+Distance distance(const TensorBytes& values, const TensorBytes& truth, bool any_not_finite) {
   require(values.type.shape == truth.type.shape, "tensors of different shapes are compared");
   int64_t elements = truth.type.elements();
   std::vector<Distance> parts(static_cast<size_t>((elements + stretch_length - 1) / stretch_length));
@@ -174,8 +182,9 @@ Distance distance(const TensorBytes& values, const TensorBytes& truth) {
     with_reader(truth, [&](auto expected) {
       parallel_for(std::ssize(parts), 4, [&](int64_t begin, int64_t end) {
         for (int64_t part = begin; part < end; ++part)
-          parts[static_cast<size_t>(part)] = stretch(value, expected, part * stretch_length,
-                                                     std::min(elements, (part + 1) * stretch_length));
+          parts[static_cast<size_t>(part)] =
+              stretch(value, expected, part * stretch_length, std::min(elements, (part + 1) * stretch_length),
+                      any_not_finite);
       });
     });
   });
@@ -207,10 +216,11 @@ Comparison conclude(const Distance& own, const std::optional<Distance>& pytorch,
 
 Comparison compare(const TensorBytes& values, const TensorBytes& truth, const TensorBytes* pytorch,
                    const Judging& judging, const Distance* known) {
-  Distance own = distance(values, truth);
+  Distance own = distance(values, truth, judging.any_not_finite);
   if (!pytorch) return conclude(own, std::nullopt, truth.type, judging);
   if (own.unequal > 0) own.unequal = unequal_to_both(values, truth, *pytorch, own.first_bad);
-  return conclude(own, known ? *known : distance(*pytorch, truth), truth.type, judging);
+  return conclude(own, known ? *known : distance(*pytorch, truth, judging.any_not_finite), truth.type,
+                  judging);
 }
 
 double kernelbench_tolerance(DType dtype) {
@@ -242,6 +252,7 @@ Json to_json(const Comparison& comparison) {
                {"largest_allowed", comparison.largest_allowed}};
   if (comparison.pytorch) json["pytorch_relative_error"] = comparison.pytorch->relative();
   if (comparison.sensitivity > 0) json["sensitivity"] = comparison.sensitivity;
+  if (comparison.at_jumps > 0) json["accepted_at_discontinuities"] = comparison.at_jumps;
   if (!comparison.passed) json["reason"] = comparison.reason;
   return json;
 }

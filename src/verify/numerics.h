@@ -31,7 +31,7 @@ struct Distance {
   double rms() const;       // of the truth
 };
 // `truth` is f64 for floats, and the integers themselves otherwise. Shapes must agree.
-Distance distance(const TensorBytes& values, const TensorBytes& truth);
+Distance distance(const TensorBytes& values, const TensorBytes& truth, bool any_not_finite = false);
 
 struct Comparison {
   bool passed = false;
@@ -41,6 +41,7 @@ struct Comparison {
   double budget = 0;           // on own.relative()
   double largest_allowed = 0;  // on own.largest
   double sensitivity = 0;  // what an input change within rounding does to the truth, relative; 0: not known
+  int64_t at_jumps = 0;    // elements that float64 gives too, a rounding away (discontinuity.h)
 };
 
 struct Judging {
@@ -48,6 +49,8 @@ struct Judging {
   double floor = 1e-5;     // no budget is smaller
   double sensitivity = 0;  // relative; widens the floor where rounding of the inputs already moves the truth
   double least_truth = 0;  // ‖truth‖ counts as no less: of a mean, what lies around it
+  // NaN and infinities count alike: inputs have some, and sums of them depend on their order.
+  bool any_not_finite = false;
 };
 // Of running means: a user of them divides what is left by the deviation, so that is their unit. ‖variance‖
 // is all that is needed of the variances beside them, if these are of a size.

@@ -20,6 +20,8 @@ class OracleReference : public Reference {
  public:
   OracleReference(const TaskGraph& task, Numerics numerics) : task_(task), numerics_(numerics) {}
 
+  void seed_weights(uint64_t seed) override { weights_seed_ = seed; }
+
   Result<Tensors> parameters(Weights weights) override {
     return weighted(task_.signature.parameters, weights);
   }
@@ -31,7 +33,8 @@ class OracleReference : public Reference {
     STITCH_TRY(OracleAnswer answer, ask_oracle(task_, weights, trial.inputs, numerics_, question.seed));
     trial.truth = std::move(answer.truth);
     trial.sensitivity = std::move(answer.sensitivity);
-    trial.in_domain = question.distribution == "task" || finite(trial.truth);
+    trial.in_domain = question.distribution == "task" ||
+                      (finite(trial.truth) && (!harsh::is_harsh(question.distribution) || is_sound(trial)));
     return trial;
   }
 
@@ -61,11 +64,12 @@ class OracleReference : public Reference {
   Result<Tensors> weighted(const std::vector<ManifestTensor>& wanted, Weights weights) const {
     STITCH_TRY(Tensors found, find_tensors(wanted, task_.weights, nullptr));
     if (weights == Weights::task) return found;
-    return reparameterise(wanted, found);
+    return reparameterise(wanted, found, weights_seed_);
   }
 
   const TaskGraph& task_;
   Numerics numerics_;
+  uint64_t weights_seed_ = 0;
 };
 
 }  // namespace

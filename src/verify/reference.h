@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "import/task.h"
+#include "oracle/interpreter.h"
 #include "program/manifest.h"
 #include "verify/numerics.h"
 #include "verify/trial.h"
@@ -35,6 +36,8 @@ struct TaskGraph {
 class Reference {
  public:
   virtual ~Reference() = default;
+  // What reparameterised weights are drawn from, until the next seed: secret, as questions' seeds are.
+  virtual void seed_weights(uint64_t seed) = 0;
   // In the order of signature.parameters.
   virtual Result<Tensors> parameters(Weights weights) = 0;
   virtual Result<Trial> ask(const Question& question) = 0;
@@ -44,6 +47,9 @@ class Reference {
   virtual std::vector<std::string> distributions() const = 0;
   virtual Json describe() const = 0;  // for the verdict: who answered, with which versions
 };
+
+// Whether a harsh kind of inputs counts: PyTorch, or rounding where there is none, is near the truth there.
+bool is_sound(const Trial& trial);
 
 std::unique_ptr<Reference> oracle_reference(const TaskGraph& task, Numerics numerics);
 
@@ -58,6 +64,8 @@ struct OracleAnswer {
   Tensors truth;
   std::vector<double> sensitivity;
 };
+// What the oracle starts from.
+Result<oracle::Known> oracle_values(const TaskGraph& task, const Tensors& parameters, const Tensors& inputs);
 Result<OracleAnswer> ask_oracle(const TaskGraph& task, const Tensors& parameters, const Tensors& inputs,
                                 Numerics numerics, uint64_t seed);
 

@@ -19,6 +19,16 @@ Part part_of(const ManifestTensor& tensor) {
                                                                                      : Part::offset;
 }
 
+// The same size everywhere, and small: of any rank.
+bool hides(const oracle::Tensor& tensor) {
+  const double* values = tensor.data<double>();
+  const double size = tensor.elements() ? std::fabs(values[0]) : 0;
+  if (!(size > 0 && size < 0.1)) return false;
+  for (int64_t i = 0; i < tensor.elements(); ++i)
+    if (std::fabs(values[i]) != size) return false;
+  return true;
+}
+
 double redrawn(Part part, double old, double uniform) {
   switch (part) {
     case Part::filter: return old * std::sqrt(6.0);
@@ -31,7 +41,8 @@ double redrawn(Part part, double old, double uniform) {
 
 }  // namespace
 
-Result<Tensors> reparameterise(const std::vector<ManifestTensor>& names, const Tensors& weights) {
+Result<Tensors> reparameterise(const std::vector<ManifestTensor>& names, const Tensors& weights,
+                               uint64_t seed) {
   Tensors out;
   for (size_t i = 0; i < names.size(); ++i) {
     const TensorBytes& old = weights[i];
@@ -41,11 +52,12 @@ Result<Tensors> reparameterise(const std::vector<ManifestTensor>& names, const T
     }
     STITCH_TRY(oracle::Tensor from, oracle::Tensor::from_bytes(old.type.dtype, old.type.shape, old.bytes));
     oracle::Tensor to(old.type.dtype, old.type.shape);
-    Part part = part_of(names[i]);
+    const Part part = hides(from) ? Part::gain : part_of(names[i]);
     int64_t stream = static_cast<int64_t>(std::hash<std::string>{}(names[i].data));
     for (int64_t e = 0; e < from.elements(); ++e)
       to.writable<double>()[e] =
-          redrawn(part, from.data<double>()[e], oracle::uniform(oracle::random_bits(6, stream, e)[0], 24));
+          redrawn(part, from.data<double>()[e],
+                  oracle::uniform(oracle::random_bits(static_cast<int64_t>(seed), stream, e)[0], 24));
     out.add(old.type, to.to_bytes());
   }
   return out;

@@ -9,7 +9,9 @@
 namespace stitch::verifier {
 
 // By name and rank: matrices and filters grow by √6, vectors named like a gain or a variance are drawn
-// around one, other float vectors around nought. Constants and integers stay.
-Result<Tensors> reparameterise(const std::vector<ManifestTensor>& names, const Tensors& weights);
+// around one, other float vectors around nought. What is the same small number everywhere (a layer scale of
+// 1e-6) is a gain that hides what it scales, and is drawn around one too. Constants and integers stay.
+Result<Tensors> reparameterise(const std::vector<ManifestTensor>& names, const Tensors& weights,
+                               uint64_t seed);
 
 }  // namespace stitch::verifier

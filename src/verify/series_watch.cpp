@@ -143,7 +143,7 @@ Result<void> SeriesWatch::time(runner::Candidate& candidate, int count, Samples&
 // which helps an honest program on a busy machine and nobody else.
 Result<double> SeriesWatch::least_of(runner::Candidate& candidate, int count, int times, double enough) {
   constexpr int patience = 5;
-  constexpr double most_seconds = 2;
+  constexpr double most_seconds = 1;
   const auto begin = Clock::now();
   double least = 0;
   for (int i = 0; i < times || (i < patience * times && least > enough); ++i) {

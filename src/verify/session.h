@@ -83,8 +83,10 @@ struct Session {
   std::optional<runner::Candidate> loaded;   // for whoever asks it first
   std::shared_ptr<Attempt> attempt;          // has answered with the task's weights, and can go on
   std::vector<Trial> trials;                 // asked so far, with the task's own weights
+  std::vector<Trial> others;                 // asked too: reparameterised weights, harsh kinds of inputs
   bool weak = false;                         // the end-to-end check proves little
-  bool deterministic = true;                 // equal runs gave equal bytes
+  std::string unproven;       // what could be handed in without computing, whatever was asked; empty: nothing
+  bool deterministic = true;  // equal runs gave equal bytes
   std::vector<runner::Activity> activities;
   std::vector<Samples> baselines;
   Samples own;

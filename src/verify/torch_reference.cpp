@@ -3,6 +3,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "verify/sensitivity.h"
+
 namespace stitch::verifier {
 
 namespace {
@@ -94,8 +96,9 @@ Json TorchReference::describe() const { return *about_; }
 
 Result<void> TorchReference::set_weights(Weights weights) {
   STITCH_CHECK(let_go());
-  if (weights == weights_) return {};
-  Json request = {{"do", "weights"}, {"variant", name(weights)}, {"seed", 1}};
+  if (weights == weights_ && !(stale_ && weights == Weights::reparameterised)) return {};
+  stale_ = false;
+  Json request = {{"do", "weights"}, {"variant", name(weights)}, {"seed", weights_seed_}};
   fs::path file = fresh_file();
   if (weights == Weights::reparameterised && !reparameterised_) request["out"] = file.string();
   STITCH_CHECK(process_.ask(request));
@@ -105,6 +108,14 @@ Result<void> TorchReference::set_weights(Weights weights) {
   }
   weights_ = weights;
   return {};
+}
+
+void TorchReference::seed_weights(uint64_t seed) {
+  if (weights_seed_ == (seed & seed_mask)) return;
+  weights_seed_ = seed & seed_mask;
+  reparameterised_.reset();
+  // They are drawn when they are next asked for.
+  if (weights_ == Weights::reparameterised) stale_ = true;
 }
 
 Result<Tensors> TorchReference::parameters(Weights weights) {
@@ -205,10 +216,48 @@ Result<Trial> TorchReference::ask(const Question& question) {
   }
   std::error_code ec;
   fs::remove(file, ec);
-  if (question.distribution != "task")
+  if (harsh::is_harsh(question.distribution) && !trial.pytorch.tensors.empty()) {
+    trial.in_domain = is_sound(trial);
+    if (trial.in_domain && question.distribution != harsh::not_finite) {
+      STITCH_TRY(trial.sensitivity, movement(trial));
+      trial.in_domain = is_sound(trial);
+    }
+  } else if (question.distribution != "task")
     for (const TensorBytes& tensor : trial.truth.tensors)
       if (is_floating(tensor.type.dtype) && distance(tensor, tensor).scattered) trial.in_domain = false;
   return trial;
+}
+
+Result<std::vector<double>> TorchReference::movement(const Trial& trial) {
+  constexpr double accumulation = 4;  // rounding happens at every node
+  const double unit = coarsest_rounding(task_.graph, 0, task_.graph.nodes.size(), numerics_);
+  std::vector<std::pair<std::string, TensorBytes>> moved;
+  Tensors kept;
+  for (size_t i = 0; i < trial.inputs.size(); ++i) {
+    if (task_.signature.inputs[i].role != "input") continue;
+    const TensorType& type = trial.inputs[i].type;
+    STITCH_TRY(oracle::Tensor exact,
+               oracle::Tensor::from_bytes(type.dtype, type.shape, trial.inputs[i].bytes));
+    // Half-precision inputs can't be moved by less than their own rounding.
+    if (type.dtype == DType::f16 || type.dtype == DType::bf16)
+      kept.add(trial.inputs[i], trial.inputs.owners[i]);
+    else
+      kept.add(type, perturbed(exact, unit, trial.question.seed + i).to_bytes());
+    moved.emplace_back(format("input_{}", moved.size()), kept.tensors.back());
+  }
+  const fs::path file = fresh_file();
+  STITCH_CHECK(write_safetensors(file, moved));
+  auto truth = evaluate(file, "float64");
+  std::error_code ec;
+  fs::remove(file, ec);
+  if (!truth) return std::move(truth).error();
+  STITCH_TRY(Tensors outputs, in_order(task_, *truth, true));
+  std::vector<double> out;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    out.push_back(is_floating(outputs[i].type.dtype)
+                      ? accumulation * distance(outputs[i], trial.truth[i]).relative()
+                      : 0);
+  return out;
 }
 
 Result<fs::path> TorchReference::init_inputs() {

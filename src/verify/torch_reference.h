@@ -27,6 +27,7 @@ class TorchReference : public Reference {
   static Result<std::unique_ptr<TorchReference>> load(TorchProcess process, const TaskGraph& task,
                                                       Numerics numerics, const std::string& device);
 
+  void seed_weights(uint64_t seed) override;
   Result<Tensors> parameters(Weights weights) override;
   Result<Trial> ask(const Question& question) override;
   Result<Tensors> draw(const Question& question) override;
@@ -40,6 +41,7 @@ class TorchReference : public Reference {
     hold_above_ = bytes;
     arena_ = &arena;
   }
+  bool holds_trials() const;
   // What a held trial's inputs are, into an arena: input i at places[i], if there is one.
   Result<void> put_inputs(const Trial& trial, std::span<const std::optional<runner::Place>> places);
   // Are these, in an arena, still the trial's?
@@ -90,6 +92,8 @@ class TorchReference : public Reference {
   TorchReference(TorchProcess process, const TaskGraph& task, Numerics numerics, ScratchFolder scratch);
   Result<void> set_weights(Weights weights);
   Result<std::shared_ptr<const Safetensors>> evaluate(const fs::path& inputs, std::string_view mode);
+  // What a relative change of all inputs within the class's rounding does to the truth, by output.
+  Result<std::vector<double>> movement(const Trial& trial);
   Result<std::shared_ptr<const Safetensors>> draw_to(const fs::path& file, const Question& question);
   fs::path fresh_file();
   // In the signature's order: from the file, from the weights, from the seed. Without a file, types alone
@@ -100,7 +104,6 @@ class TorchReference : public Reference {
   Result<void> let_go();                     // of trials that nobody has any more
   Json updates() const;
   bool too_large() const;
-  bool holds_trials() const;
   Result<runner::DeviceArena> make_device_arena();
   Result<runner::DeviceArena> take_device_arena(Json request, int64_t bytes);
   Result<void> share_arena();  // the host's, once
@@ -112,6 +115,8 @@ class TorchReference : public Reference {
   std::shared_ptr<const Json> about_;
   std::vector<std::string> distributions_;
   Weights weights_ = Weights::task;
+  uint64_t weights_seed_ = 1;
+  bool stale_ = false;  // reparameterised by another seed
   std::shared_ptr<const Safetensors> reparameterised_;
   std::optional<ScratchFolder> for_candidates_;
   int files_ = 0;

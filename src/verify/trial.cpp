@@ -19,6 +19,11 @@ int64_t Tensors::bytes() const {
   return sum;
 }
 
+bool harsh::is_harsh(std::string_view distribution) {
+  return distribution == large || distribution == offset || distribution == ties ||
+         distribution == not_finite;
+}
+
 std::string_view name(Weights weights) { return weights == Weights::task ? "task" : "reparameterised"; }
 
 }  // namespace stitch::verifier

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/safetensors.h"
@@ -32,6 +33,16 @@ enum class Weights : uint8_t {
 };
 std::string_view name(Weights weights);
 
+// Kinds of inputs that tasks hardly ever draw. They are asked where they matter, and count where PyTorch
+// itself is right.
+namespace harsh {
+inline constexpr std::string_view large = "large";    // |x| in the hundreds: exp overflows
+inline constexpr std::string_view offset = "offset";  // a mean a thousand times the deviation
+inline constexpr std::string_view ties = "ties";      // few values, many times each
+inline constexpr std::string_view not_finite = "not finite";
+bool is_harsh(std::string_view distribution);
+}  // namespace harsh
+
 struct Question {
   Weights weights = Weights::task;
   std::string distribution = "task";
@@ -56,6 +67,8 @@ struct Trial {
   // Only where PyTorch can't say.
   std::vector<double> sensitivity;
   bool in_domain = true;  // the truth is finite, or the task itself draws such inputs
+  // Outputs as float64 gives them a rounding away from discontinuities, made when somebody asks.
+  mutable std::shared_ptr<const std::vector<std::vector<oracle::Tensor>>> across_jumps;
 };
 
 }  // namespace stitch::verifier

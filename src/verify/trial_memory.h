@@ -12,6 +12,7 @@ class TrialMemory final : public Reference {
  public:
   explicit TrialMemory(Reference& reference) : reference_(reference) {}
 
+  void seed_weights(uint64_t seed) override { reference_.seed_weights(seed); }
   Result<Tensors> parameters(Weights weights) override { return reference_.parameters(weights); }
   Result<Trial> ask(const Question& question) override;
   Result<Tensors> draw(const Question& question) override { return reference_.draw(question); }

@@ -52,10 +52,12 @@ const GateReport* Verdict::gate(std::string_view wanted) const {
   return found == gates.end() ? nullptr : &*found;
 }
 
+bool Verdict::inconclusive() const { return failure() && failure()->code == inconclusive_code; }
+
 bool Verdict::passed() const { return !gates.empty() && !failure(); }
 
 Json to_json(const Verdict& verdict) {
-  Json json = {{"verdict", verdict.passed() ? "passed" : "failed"}};
+  Json json = {{"verdict", verdict.passed() ? "passed" : verdict.inconclusive() ? "inconclusive" : "failed"}};
   if (const GateReport* failure = verdict.failure())
     json.update(Json{{"gate", failure->gate}, {"code", failure->code}, {"reason", failure->summary}});
   if (verdict.header) json.update(*verdict.header);
@@ -90,7 +92,8 @@ std::string table(const Verdict& verdict, const Terminal& terminal) {
   if (!verdict.notes.empty()) out += '\n';
   if (verdict.timing) out += '\n' + timing_table(*verdict.timing, terminal);
   const GateReport* failure = verdict.failure();
-  out += '\n' + (failure ? styled("failed", Style::bad, terminal) +
+  out += '\n' + (failure ? (verdict.inconclusive() ? styled("inconclusive", Style::warning, terminal)
+                                                   : styled("failed", Style::bad, terminal)) +
                                format(" at {}: {}", failure->gate, failure->summary)
                          : styled("passed", Style::good, terminal));
   return out + '\n';

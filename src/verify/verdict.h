@@ -43,6 +43,7 @@ std::string_view name(Fault fault);
 // Of a failure's code, as the gate gave it.
 Fault fault_of(GateId gate, std::string_view code);
 
+inline constexpr std::string_view inconclusive_code = "inconclusive";
 inline constexpr std::string_view not_reached = "not reached";  // behind a gate that failed
 
 struct GateReport {
@@ -64,6 +65,8 @@ struct Verdict {
   fs::path library;                    // that was judged, in the build cache
 
   bool passed() const;
+  // Nothing was wrong, and nothing was proved: what needs no computing would have passed too. Not passed.
+  bool inconclusive() const;
   const GateReport* failure() const;  // the gate that said no
   const GateReport* gate(std::string_view name) const;
 };

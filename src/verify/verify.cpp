@@ -266,6 +266,7 @@ class OpenVerifier final : public Verifier {
     session.seed =
         options.seed ? *options.seed : (uint64_t{std::random_device{}()} << 32 | std::random_device{}());
     session.gpu = gpu_;
+    reference_->seed_weights(session.next_seed());
     STITCH_CHECK(find_the_program(options.program));
     STITCH_CHECK(check_modes(options.program, task_));
     session.python = options.program.extension() == ".py";

@@ -50,11 +50,13 @@ size_t scattered_dim(const Graph& graph, const Node& node) {
 
 // The sources in the list of a row: loops over it are open. Returns the source's number. Past the end of the
 // list its last source is looked at again and not counted, so that no load waits for a branch.
-Index open_list(Emitter& emitter, const Index& row, int64_t sources, Source& out) {
+Index open_list(Emitter& emitter, const Index& row, int64_t sources, int64_t parts, Source& out) {
   const Index start = emitter.declare_index("list_start", element("list_starts", row), sources);
   const Index end =
       emitter.declare_index("list_end", Expression(start) + element("list_counts", row), sources + 1);
-  const Index first = emitter.open_loop("k", start, end, sources_at_once, sources);
+  Expression begin = start;
+  if (parts > 1) begin = begin + named("list_part") * sources_at_once;
+  const Index first = emitter.open_loop("k", begin, end, sources_at_once * parts, sources);
   const Index ahead = emitter.open_loop("u", 0, sources_at_once, 1, sources_at_once, true);
   out.scopes += 2;
   out.counted = Expression(first + ahead) < Expression(end);
@@ -63,7 +65,7 @@ Index open_list(Emitter& emitter, const Index& row, int64_t sources, Source& out
   return emitter.declare_index("number", element("list_order", at), sources);
 }
 
-Source source_of_put(Emitter& emitter, const Node& node, const Indices& at) {
+Source source_of_put(Emitter& emitter, const Node& node, const Indices& at, int64_t parts) {
   const Graph& graph = emitter.graph();
   const Shape& shape = graph.type(node.operands[0]).shape;
   const auto& dims = node.attributes.integers("dims");
@@ -78,7 +80,8 @@ Source source_of_put(Emitter& emitter, const Node& node, const Indices& at) {
       named_by.push_back(at[static_cast<size_t>(dim)]);
       extents.push_back(shape[static_cast<size_t>(dim)]);
     }
-    place = unflatten(open_list(emitter, flatten(named_by, extents), element_count(common), out), common);
+    place =
+        unflatten(open_list(emitter, flatten(named_by, extents), element_count(common), parts, out), common);
   } else {
     for (int64_t size : common) place.push_back(emitter.open_loop("k", 0, size, 1, size));
     Expression condition;
@@ -100,7 +103,7 @@ Source source_of_put(Emitter& emitter, const Node& node, const Indices& at) {
   return out;
 }
 
-Source source_of_scatter(Emitter& emitter, const Node& node, const Indices& at) {
+Source source_of_scatter(Emitter& emitter, const Node& node, const Indices& at, int64_t parts) {
   const Graph& graph = emitter.graph();
   const Shape &shape = graph.type(node.operands[0]).shape, &indexed = graph.type(node.operands[1]).shape;
   if (element_count(indexed) == 0) return {};
@@ -113,7 +116,8 @@ Source source_of_scatter(Emitter& emitter, const Node& node, const Indices& at) 
   if (!inside.empty()) emitter.guard(inside), ++out.scopes;
   if (emitter.grouped_sources) {
     const SourceLists lists = *source_lists(graph, node);
-    const Index number = open_list(emitter, lists.by_row ? at[dim] : flatten(at, shape), lists.sources, out);
+    const Index number =
+        open_list(emitter, lists.by_row ? at[dim] : flatten(at, shape), lists.sources, parts, out);
     from[dim] = lists.by_row ? number : unflatten(number, indexed)[dim];
   } else {
     if (!shape.empty()) {
@@ -227,6 +231,7 @@ class Scattered {
         include_self_(put_ || reduce_ == "none" || node.attributes.flag("include_self")),
         lanes_(emitter.vector().width),
         shared_(emitter.in_lanes() && emitter.grouped_sources && lanes_share_list()),
+        parts_(parts()),
         name_(emitter.name_of(id)),
         so_far_(shared_ ? element(name_, named(emitter.vector().variable)) : named(name_)) {}
 
@@ -238,12 +243,14 @@ class Scattered {
       const std::string outside = emitter_.names().unique("outside");
       emitter_.add(define_variable(bool_type, outside, number(0, DType::boolean)));
       if (emitter_.grouped_sources) emitter_.late_checks = {outside, emitter_.scopes().depth(), false};
-      Source source = put_ ? source_of_put(emitter_, node_, at_) : source_of_scatter(emitter_, node_, at_);
+      Source source = put_ ? source_of_put(emitter_, node_, at_, parts_)
+                           : source_of_scatter(emitter_, node_, at_, parts_);
       if (!source.from.empty() || source.scopes > 0) take(source);
       for (; source.scopes > 0; --source.scopes) emitter_.close();
       if (std::exchange(emitter_.late_checks, {}).used)
         emitter_.add(only_if(named(outside), evaluate(call("__trap", {}))));
     }
+    if (parts_ > 1) join_parts();
     if (reduce_ == "mean") emitter_.add(only_if(count_ > 0, assign(so_far_, mean())));
     return so_far_;
   }
@@ -262,8 +269,37 @@ class Scattered {
     return source_lists(graph, node_)->by_row;
   }
 
+  // Threads that wait for each other stand in no guard or loop, which some of them may not enter. Elsewhere
+  // each goes through the whole list.
+  int64_t parts() const {
+    const bool adds = is_floating(dtype_) && (reduce_ == "sum" || reduce_ == "mean");
+    const bool outermost =
+        emitter_.scopes().depth() == 1 || (emitter_.in_lanes() && emitter_.scopes().depth() == 2);
+    return adds && outermost && emitter_.grouped_sources ? emitter_.list_parts : 1;
+  }
+
+  // Each has summed up its own sources alone.
+  void join_parts() {
+    const std::string sum = format("stitch::sum_parts<{}>", parts_);
+    if (!count_.empty()) {
+      std::optional<Emitter::BeforeLanes> before;
+      if (shared_) before.emplace(emitter_);
+      emitter_.add(assign(count_, collective(sum, {count_})));
+    }
+    const Expression self = emitter_.value(node_.operands[0], at_);
+    emitter_.add(assign(so_far_, collective(sum, {so_far_})));
+    emitter_.add(include_self_ ? assign(so_far_, self, Operator::add)
+                               : assign(so_far_, select(count_ == 0, self, so_far_)));
+  }
+
   void start() {
-    if (shared_) {
+    if (parts_ > 1) {
+      const Expression none = number(0, dtype_);
+      emitter_.add(define_variable(type_, name_, shared_ ? Expression() : none,
+                                   shared_ ? std::vector<int64_t>{lanes_} : std::vector<int64_t>{}));
+      if (shared_)
+        emitter_.add({For{int_type, "v", 0, lanes_, 1, For::whole, {assign(so_far_, none)}, false}});
+    } else if (shared_) {
       emitter_.add(define_variable(type_, name_, {}, {lanes_}));
       emitter_.open_vector(lanes_, emitter_.vector().together);
       emitter_.add(assign(so_far_, emitter_.value(node_.operands[0], at_)));
@@ -281,7 +317,7 @@ class Scattered {
     if (shared_) emitter_.open_vector(lanes_, emitter_.vector().together);
     const Expression value = emitter_.value(node_.operands[put_ ? 1 : 2], source.from);
     Expression joined = combined(reduce_, dtype_, so_far_, value);
-    if (!include_self_) joined = select(count_ == 0, value, joined);
+    if (!include_self_ && parts_ == 1) joined = select(count_ == 0, value, joined);
     emitter_.add(assign(so_far_, source.counted.empty() ? joined : select(source.counted, joined, so_far_)));
     if (shared_) emitter_.close_vector();
     if (!count_.empty())
@@ -304,6 +340,7 @@ class Scattered {
   bool include_self_;
   int64_t lanes_;
   bool shared_;
+  int64_t parts_;
   std::string name_;
   Expression so_far_, count_;
 };

@@ -17,7 +17,7 @@ const std::set<std::string_view>& own_names() {
       "part",       "part_begin",  "part_end",   "r",           "row",         "run",          "stream",
       "tickets",    "tile",        "total",      "transposed",  "v",           "index",        "wanted_index",
       "within",     "workspace",   "matrix",     "a_all",       "b_all",       "q_all",        "v_all",
-      "pivots_all", "rows_all"};
+      "pivots_all", "rows_all",    "list_part",  "thread"};
   return words;
 }
 

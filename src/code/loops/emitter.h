@@ -95,6 +95,9 @@ class Emitter {
 
   // Sources of scatters are grouped by what they name, in memory between kernels (scatter.h).
   bool grouped_sources = false;
+  // Threads of a warp that go through a list together, each with its own `list_part` of it: for few rows that
+  // many sources name.
+  int64_t list_parts = 1;
   // Inside a list of sources, an index out of range is noted and ends the kernel behind the list: a check
   // that may end it at once would keep the loads of the next sources waiting.
   struct LateChecks {

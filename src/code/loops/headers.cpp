@@ -60,6 +60,7 @@ constexpr auto table = std::to_array<Row>({
     {"sort_rows", sort},
     {"spread", launch},
     {"store_vector", vector},
+    {"sum_parts", scatter},
     {"take_ticket", team},
     {"take_windows", window},
     {"triangular_block", factor},

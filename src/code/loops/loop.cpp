@@ -50,8 +50,13 @@ Draft draft(const std::vector<const Place*>& writes, const std::string& name, co
   // After stages from the end: what they read last may still be in the second-level cache.
   Expression block = named("blockIdx.x");
   if (emitter->stages) block = named("gridDim.x") - 1 - block;
-  emitter->add(define_constant(type, unit, thread_number(type, block)));
-  emitter->add(only_if(named(unit) >= count, {Return{}}));
+  int64_t all_threads = count;
+  if (emitter->wanted_list_parts > 1) {
+    all_threads = emitter->share_lists(thread_number(type, block), unit, count);
+  } else {
+    emitter->add(define_constant(type, unit, thread_number(type, block)));
+    emitter->add(only_if(named(unit) >= count, {Return{}}));
+  }
   Index vector = Index::variable(unit, count);
   if (items.count > 1) emitter->scopes().open({For{type, "item", 0, items.count, 1, 4}}, {"item"}, false);
   const Index item = Index::variable("item", items.count);
@@ -70,12 +75,30 @@ Draft draft(const std::vector<const Place*>& writes, const std::string& name, co
   if (items.count > 1) emitter->close();
 
   Draft out{kernel_of(*emitter, name, threads, {}), emitter->loads};
-  out.kernel.free_threads = {count, {64, 128, 256}};
+  out.kernel.free_threads = {all_threads, {64, 128, 256}};
   out.kernel.width = together ? width : 1;
   out.kernel.scratch = emitter->scratch;
   out.loads.inlined /= width;
   return out;
 }
+
+}  // namespace
+
+// Neighbouring threads make neighbouring vectors, as many as a warp has lanes for besides the parts. Nobody
+// leaves before the parts are added up: threads past the end make the last vector again, and don't write it.
+int64_t LoopEmitter::share_lists(const Expression& thread, const std::string& unit, int64_t count) {
+  list_parts = wanted_list_parts;
+  const int64_t beside = 32 / list_parts;
+  const Type type = index_type();
+  add(define_constant(type, "thread", thread));
+  add(define_constant(type, "list_part", named("thread") / beside % list_parts));
+  add(define_constant(type, "wanted_index", named("thread") / 32 * beside + named("thread") % beside));
+  add(define_constant(type, unit, select(named("wanted_index") < count, named("wanted_index"), count - 1)));
+  store_condition_ = both(named("list_part") == 0, named("wanted_index") < count);
+  return divided_up(count, beside) * 32;
+}
+
+namespace {
 
 // Vectors as the result lies, across `joined` of its innermost dimensions.
 Locate along_result(const Place& write, int64_t width, size_t joined) {

@@ -16,6 +16,10 @@ class LoopEmitter : public Emitter {
   using Emitter::Emitter;
   Stages* stages = nullptr;
   std::vector<std::string> scratch;  // what the kernel reads of the workspace
+  int64_t wanted_list_parts = 1;     // where the kernel can have them
+
+  // `list_parts` threads make each vector; the first of them writes it. Returns how many threads that takes.
+  int64_t share_lists(const Expression& thread, const std::string& unit, int64_t count);
 
   Expressions statistics(const Reduction& reduction, const Indices& kept) override;
 };

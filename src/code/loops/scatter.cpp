@@ -42,6 +42,18 @@ Kernel targets_kernel(const RegionRequest& request, const Node& node, const Sour
   return kernel;
 }
 
+// So few threads for so many sources that several go through each list.
+int64_t list_parts(const RegionRequest& request, const Node& node, const SourceLists& lists) {
+  constexpr int64_t usual_width = 4, shortest_part = 8, most = 32, threads_of_multiprocessor = 2048;
+  const int64_t vectors = request.graph.type(node.results[0]).elements() / usual_width,
+                average = lists.sources / lists.rows;
+  int64_t parts = 1;
+  while (parts < most && average / (2 * parts) >= shortest_part &&
+         vectors * 2 * parts <= request.context.gpu.sms * threads_of_multiprocessor)
+    parts *= 2;
+  return parts;
+}
+
 }  // namespace
 
 Result<RegionCode> write_scatter(const RegionRequest& request) {
@@ -56,6 +68,7 @@ Result<RegionCode> write_scatter(const RegionRequest& request) {
     auto emitter = std::make_unique<LoopEmitter>(request);
     if (lists) {
       emitter->grouped_sources = true;
+      emitter->wanted_list_parts = list_parts(request, *node, *lists);
       emitter->scratch = {"list_starts", "list_counts", "list_order"};
     }
     return emitter;

@@ -32,6 +32,7 @@ int main(int count, char** words) {
       if (word == "--source") sources.emplace_back(value);
       if (word == "--out") out = value;
       if (word == "--include") options.include_dirs.emplace_back(value);
+      if (word == "--read") options.read_list = value;
       if (word == "--object") options.objects.emplace_back(value);
       ++i;
     }

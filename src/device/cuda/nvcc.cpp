@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "device/architecture.h"
 #include "device/build_errors.h"
+#include "device/build_inputs.h"
 #include "device/toolchain.h"
 
 namespace stitch::device {
@@ -19,6 +20,12 @@ constexpr std::string_view known_libraries[] = {"cublas", "cublasLt", "cudnn"};
 fs::path toolkit_of(const fs::path& nvcc) {
   std::error_code ignored;
   return fs::weakly_canonical(nvcc, ignored).parent_path().parent_path();
+}
+
+// The assembler's own input, and what nvcc made between its passes.
+bool is_of_nvcc(const fs::path& file) {
+  const std::string name = file.filename().string();
+  return file.extension() == ".s" || name.find(".cudafe1.") != name.npos || name.starts_with("tmpxft_");
 }
 
 class NvccToolchain final : public Toolchain {
@@ -56,13 +63,22 @@ class NvccToolchain final : public Toolchain {
 
   std::string identity() const override { return identity_; }
 
-  Result<std::string> compile(const fs::path& source, const fs::path& object,
-                              const Work& work) const override {
+  Result<Compiled> compile(const fs::path& source, const fs::path& object, const Work& work) const override {
     std::vector<std::string> words = {nvcc_.path.string()};
     words.insert(words.end(), flags_.begin(), flags_.end());
     // .cpp too: the host's half of a program includes cuda_runtime.h.
     words.insert(words.end(), {"-x", "cu", "-c", source.string(), "-o", object.string()});
-    return run(std::move(words), work);
+    // Both preprocessors' files, the host's and the device's; and what the assembler reads (.incbin).
+    const std::string rule = object.string() + ".read", assembled = object.string() + ".assembled";
+    words.insert(words.end(), {"-MD", "-MF", rule, format("-Xcompiler=\"-Wa,--MD,{}\"", assembled)});
+    Compiled out;
+    STITCH_TRY(out.notes, run(std::move(words), work));
+    for (const std::string& file : {rule, assembled}) {
+      STITCH_TRY(std::string text, read_file(file));
+      for (std::string& read : files_in_rule(text))
+        if (!is_of_nvcc(read)) out.read.emplace_back(std::move(read));
+    }
+    return out;
   }
 
   Result<void> link(const std::vector<fs::path>& objects, const fs::path& library,

@@ -6,11 +6,15 @@
 
 #include "base/process.h"
 #include "base/text.h"
+#include "device/build_inputs.h"
 #include "device/emulated/rewrite.h"
 
 namespace stitch::emulated {
 
 namespace {
+
+// Editors write it before the first line, where alone compilers know it.
+constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
 // The rewritten files, at the same places below a scratch folder that they have below the root: relative
 // includes between them go on working.
@@ -31,6 +35,7 @@ class Mirror {
     const fs::path to = place(from);
     if (!done_.insert(from).second) return to;
     STITCH_TRY(std::string source, read_file(from));
+    if (source.starts_with(byte_order_mark)) source.erase(0, byte_order_mark.size());
     STITCH_TRY(std::string rewritten, rewrite_launches(source, shown));
     std::error_code failed;
     fs::create_directories(to.parent_path(), failed);
@@ -47,6 +52,12 @@ class Mirror {
     return to;
   }
   const std::vector<fs::path>& include_dirs() const { return include_dirs_; }
+  const std::set<fs::path>& read() const { return done_; }
+  // Of a file that the compiler read: where it came from.
+  fs::path original(const fs::path& file) const {
+    const fs::path below = file.lexically_normal().lexically_relative(root_);
+    return below.empty() || *below.begin() == ".." ? file : "/" / below;
+  }
 
  private:
   // The names in #include lines, of both forms.
@@ -182,6 +193,12 @@ Result<fs::path> compile_emulated(const std::vector<fs::path>& sources, const fs
   words.insert(words.end(), {installation.runtime.string(),
                              "-Wl,-rpath," + fs::absolute(installation.runtime).parent_path().string(), "-o",
                              draft.string()});
+  const fs::path rule = scratch.path() / "read.d", assembled = scratch.path() / "assembled.d";
+  const bool has_assembler = compiler.find("clang") == std::string::npos;  // clang is its own
+  if (!options.read_list.empty()) {
+    words.insert(words.end(), {"-MD", "-MF", rule.string()});
+    if (has_assembler) words.push_back("-Wa,--MD," + assembled.string());
+  }
   // An unknown function is an error now, not when the library is loaded. (AddressSanitizer's own are
   // unknown.)
   if (!options.asan && !options.executable) words.push_back("-Wl,-z,defs");
@@ -193,6 +210,18 @@ Result<fs::path> compile_emulated(const std::vector<fs::path>& sources, const fs
   if (finished.exit_code != 0)
     return user_error("compile", "the program does not compile for the emulated GPU:\n" +
                                      readable(finished.error_tail, scratch.path().string()));
+  if (!options.read_list.empty()) {
+    std::set<fs::path> read = mirror.read();
+    for (const fs::path& file : {rule, assembled}) {
+      if (file == assembled && !has_assembler) continue;
+      STITCH_TRY(std::string text, read_file(file));
+      for (const std::string& path : device::files_in_rule(text))
+        if (fs::path(path).extension() != ".s") read.insert(mirror.original(path));
+    }
+    std::string list;
+    for (const fs::path& path : read) list += path.string() + '\n';
+    STITCH_CHECK(write_file(options.read_list, list));
+  }
   std::error_code failed;
   fs::create_directories(fs::absolute(out).parent_path(), failed);
   // Beside its final place first: what loads the library sees all of it or none.

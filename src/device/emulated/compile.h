@@ -17,6 +17,7 @@ struct CompileOptions {
   std::vector<std::string> extra_flags;
   std::vector<fs::path> include_dirs;
   std::vector<fs::path> objects;  // linked too; with some, there may be no sources
+  fs::path read_list;             // written: every file that was read, a path a line; empty: not wanted
   std::string compiler;           // empty: g++, else clang++
   std::chrono::milliseconds time_limit{120'000};
 };

@@ -1,5 +1,6 @@
 #include "learn/coder/collect.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <mutex>
@@ -8,6 +9,19 @@
 #include "base/contained.h"
 
 namespace stitch::learn {
+
+namespace {
+
+// Each variant has results of its own, and several programs share the GPU's memory.
+size_t affordable(const RegionProblem& problem, const CollectOptions& options) {
+  double bytes = 1;
+  for (ValueId id : problem.now().writes)
+    bytes += static_cast<double>(problem.context().graph.type(id).bytes());
+  const double share = 0.5 * problem.context().gpu.memory / options.jobs;
+  return std::clamp(static_cast<size_t>(share / bytes), size_t{2}, options.choices);
+}
+
+}  // namespace
 
 Result<Collected> collect(const std::vector<RegionProblem>& problems, Timings& timings,
                           const CollectOptions& options) {
@@ -39,7 +53,8 @@ Result<Collected> collect(const std::vector<RegionProblem>& problems, Timings& t
         }
       }
       auto rows = contained([&]() -> Result<std::vector<TimingRow>> {
-        const std::vector<plan::Region> variants = choices_to_measure(problem, options.choices, options.seed);
+        const std::vector<plan::Region> variants =
+            choices_to_measure(problem, affordable(problem, options), options.seed);
         STITCH_TRY(const std::vector<Timed> timed, measure(problem, variants, {}));
         std::vector<TimingRow> made;
         for (size_t i = 0; i < variants.size(); ++i)

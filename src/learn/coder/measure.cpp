@@ -41,8 +41,18 @@ void fill(std::span<std::byte> bytes, DType dtype, uint64_t seed) {
   }
 }
 
+// What can't be planned or written is the variant's fault, whoever is blamed for it elsewhere.
+template <class T>
+Result<T> variants_fault(Result<T> result) {
+  if (result) return result;
+  Error error = std::move(result).error();
+  error.blame = Error::Blame::user;
+  return error;
+}
+
 Result<device::Built> build_alone(const Alone& alone, const MeasureOptions& options) {
-  STITCH_TRY(const PackageContents contents, code::write_program(*alone.task->context, alone.task->plan));
+  STITCH_TRY(const PackageContents contents,
+             variants_fault(code::write_program(*alone.task->context, alone.task->plan)));
   STITCH_TRY(ScratchFolder scratch, ScratchFolder::create("stitch-learn"));
   STITCH_CHECK(write_package(scratch.path() / "program", contents));
   STITCH_TRY(const Package package, load_package(scratch.path() / "program"));
@@ -57,11 +67,11 @@ Result<device::Built> build_alone(const Alone& alone, const MeasureOptions& opti
   return device::build(request, options.on_progress);
 }
 
-// Of a region that ran alone: its kernels, copies and fills, without the gaps that a CUDA graph closes.
-double device_seconds(const std::vector<runner::Activity>& activities) {
+// Of a region that ran alone: its kernels, copies and fills, and what each costs in a CUDA graph besides.
+double device_seconds(const std::vector<runner::Activity>& activities, const GpuSpec& gpu) {
   int64_t sum = 0;
   for (const runner::Activity& each : activities) sum += each.nanoseconds();
-  return static_cast<double>(sum) * 1e-9;
+  return static_cast<double>(sum) * 1e-9 + static_cast<double>(activities.size()) * gpu.kernel_overhead;
 }
 
 // All of them, or the error of the first that failed: the process is gone then.
@@ -95,7 +105,7 @@ Result<std::vector<double>> run_alone(const Alone& alone, const device::Built& b
     for (int i = 0; i <= options.repeats; ++i) {
       auto reply = candidate.profile_region(static_cast<int>(region), inputs, outputs);
       if (reply.failure) return failed(*reply.failure);
-      if (i > 0) seconds.push_back(device_seconds(reply.value));  // the first one warms up
+      if (i > 0) seconds.push_back(device_seconds(reply.value, alone.task->gpu));  // the first one warms up
     }
     std::ranges::sort(seconds);
     out.push_back(seconds[seconds.size() / 2]);
@@ -106,7 +116,7 @@ Result<std::vector<double>> run_alone(const Alone& alone, const device::Built& b
 Result<void> measure_some(const RegionProblem& problem, std::span<const plan::Region> variants,
                           std::span<Timed> out, const MeasureOptions& options) {
   auto attempt = [&]() -> Result<std::vector<double>> {
-    STITCH_TRY(const Alone alone, region_alone(problem, variants));
+    STITCH_TRY(const Alone alone, variants_fault(region_alone(problem, variants)));
     STITCH_TRY(const device::Built built, build_alone(alone, options));
     return run_alone(alone, built, options);
   };

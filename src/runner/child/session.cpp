@@ -128,17 +128,19 @@ Session::Buffers Session::upload(const Json& tensors, std::string_view role) {
     auto buffer = GuardedBuffer::create(*backend_, tensor.type, 0, 0);
     if (!buffer)
       throw Refusal{STITCH_OUT_OF_MEMORY, format("{} {}: {}", role, out.size(), buffer.error().text())};
-    const int64_t bytes = tensor.type.bytes();
-    if (tensor.offset < 0)
-      ;  // zeros, as it was made
-    else if (tensor.where == Where::device)
-      sound(backend_->copy(buffer->address(), shared(tensor.offset, bytes), bytes));
-    else
-      sound(backend_->upload(buffer->address(), arena_.bytes(tensor.offset, bytes)));
+    if (tensor.offset >= 0) fill(*buffer, tensor);  // else zeros, as it was made
     out.push_back(*std::move(buffer));
   }
   sound(backend_->synchronise());  // before anybody changes the device arena
   return out;
+}
+
+void Session::fill(GuardedBuffer& buffer, const TensorAt& from) {
+  const int64_t bytes = from.type.bytes();
+  if (from.where == Where::device)
+    sound(backend_->copy(buffer.address(), shared(from.offset, bytes), bytes));
+  else
+    sound(backend_->upload(buffer.address(), arena_.bytes(from.offset, bytes)));
 }
 
 Session::Buffers Session::fresh_outputs(const Json& types, uint64_t poison, int misalign, Filling filling) {
@@ -217,10 +219,27 @@ Json Session::destroy() {
 }
 
 Json Session::place(const Json& request) {
+  if (request.contains("into")) return place_into(request);
   Buffers inputs = upload(request.at("inputs"), "input");
   sets_.emplace(next_set_, std::move(inputs));
   Json out = yes();
   out["set"] = next_set_++;
+  return out;
+}
+
+Json Session::place_into(const Json& request) {
+  const int number = request.at("into").get<int>();
+  Buffers& known = set({{"set", number}});
+  const Json& inputs = request.at("inputs");
+  if (inputs.size() != known.size()) throw Refusal{STITCH_BAD_ARGUMENT, "another number of inputs"};
+  for (size_t i = 0; i < known.size(); ++i) {
+    const TensorAt tensor = tensor_from_wire(inputs[i]);
+    if (tensor.type != known[i].type()) throw Refusal{STITCH_BAD_ARGUMENT, "inputs of another type"};
+    fill(known[i], tensor);
+  }
+  sound(backend_->synchronise());
+  Json out = yes();
+  out["set"] = number;
   return out;
 }
 

@@ -42,6 +42,7 @@ class Session {
   Json create(const Json& request);
   void choose(const Json& settings);
   Json place(const Json& request);
+  Json place_into(const Json& request);
   Json drop(const Json& request);
   Json call(const Json& request);
   Json fetch_outputs(const Json& request);
@@ -55,6 +56,7 @@ class Session {
   Json destroy();
 
   Buffers upload(const Json& tensors, std::string_view role);
+  void fill(GuardedBuffer& buffer, const TensorAt& from);
   // Of the device arena.
   Address shared(int64_t offset, int64_t bytes) const;
   void fetch(const Place& to, Address from, int64_t bytes);

@@ -59,7 +59,7 @@ int try_wall(std::string_view wall) {
     return restrict_files(policy).empty() && ::open("/", O_RDONLY | O_DIRECTORY) < 0 ? 0 : 1;
   }
   if (wall == "seccomp")
-    return install_filter(Filter::no_processes, false) && ::socket(AF_UNIX, SOCK_STREAM, 0) < 0 &&
+    return install_filter(Filter::no_processes, Sockets::none) && ::socket(AF_UNIX, SOCK_STREAM, 0) < 0 &&
                    errno == EPERM
                ? 0
                : 1;
@@ -78,8 +78,12 @@ int confine_and_become(const Confinement& confinement, char** words) {
     // which the GPU's driver needs; bubblewrap mounts a /proc of its own.
     const bool world = policy.may_start_processes && !policy.gpu;
     if (!enter_namespaces(world)) fail(format("no namespace: {}", std::strerror(errno)));
+    if (policy.own_network && !bring_up_loopback()) fail(format("no loopback: {}", std::strerror(errno)));
     if (world) split_off_world();
   }
+  const bool ends_together = confinement.has(Wall::bubblewrap) ||
+                             (confinement.has(Wall::network_namespace) && !policy.gpu);
+  if (policy.may_start_processes && !ends_together) leave_keepers_behind();
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) fail("no_new_privs");
   drop_capabilities();
   if (confinement.has(Wall::landlock))
@@ -90,8 +94,9 @@ int confine_and_become(const Confinement& confinement, char** words) {
   for (std::string& variable : variables) environment.push_back(variable.data());
   environment.push_back(nullptr);
   if (!policy.writable.empty() && ::chdir(policy.writable[0].c_str()) != 0) fail("no scratch folder");
+  const Sockets sockets = policy.own_network ? Sockets::all : policy.gpu ? Sockets::local : Sockets::none;
   if (confinement.has(Wall::seccomp) &&
-      !install_filter(policy.may_start_processes ? Filter::dangerous : Filter::no_processes, policy.gpu))
+      !install_filter(policy.may_start_processes ? Filter::dangerous : Filter::no_processes, sockets))
     fail("no filter for system calls");
   ::execve(words[0], words, environment.data());
   fail(format("{}: {}", words[0], std::strerror(errno)));

@@ -21,6 +21,8 @@ device::BuildRequest request_for(const Package& package, const VerifyOptions& op
   request.time_limit = options.build_time_limit;
   request.target =
       options.device == runner::Device::emulated ? device::Target::emulated : device::Target::cuda;
+  std::error_code ec;
+  request.alone = !fs::is_directory(options.program, ec);
   request.needs = package.manifest.needs;
   if (gpu) request.architecture = gpu->architecture.name;
   return request;
@@ -43,6 +45,7 @@ Result<Passed> build(Session& session, Json& evidence) {
   const device::BuildRequest request = request_for(session.package, session.options, session.gpu);
   STITCH_TRY(session.built, device::build(request, session.options.on_progress));
   session.library = session.built.library;
+  STITCH_CHECK(screen_imports(session.built.imports));
   evidence = {{"target", device::name(request.target)},
               {"library_sha256", session.built.hash},
               {"compiled", session.built.compiled},

@@ -126,16 +126,18 @@ Result<void> not_stale(Session& session, Attempt& attempt, const Kept& first) {
   };
   // On top of the results of the question before.
   const runner::CallOptions on_old{.poison = session.next_seed(), .filling = runner::Filling::old_result};
-  auto ask_other = [&]() -> Result<void> {
+  auto ask_other = [&](bool in_place = false) -> Result<void> {
     const Trial& trial = session.trials[1];
-    STITCH_TRY(Observed observed, attempt.ask(trial, on_old));
+    STITCH_TRY(Observed observed,
+               in_place ? attempt.ask_in_place(trial, on_old) : attempt.ask(trial, on_old));
     for (size_t i = 0; i < observed.outputs.size(); ++i) {
       STITCH_TRY(Comparison comparison, judge_output(session, trial, i, observed.outputs[i]));
       if (!comparison.passed) return stale(i, comparison.reason);
     }
     return {};
   };
-  STITCH_CHECK(ask_other());
+  // Where the inputs of the first question are; else at another address.
+  STITCH_CHECK(ask_other(!session.trials[0].held == !session.trials[1].held));
   STITCH_TRY(Observed again, attempt.ask(session.trials[0], on_old));
   STITCH_CHECK(agrees(session, session.trials[0], first, again, stale));
   STITCH_CHECK(inputs_unchanged(session, attempt, session.trials[0]));
@@ -178,6 +180,24 @@ Result<bool> right_with_other_weights(Session& session, Attempt& attempt) {
                                    comparison.reason));
   }
   session.attempt.reset();  // others expect the task's weights in it
+  return true;
+}
+
+// Callers' memory is aligned to its elements and no more: what a program does with vectors where it can, it
+// has to do without them, too, or to refuse. Only asked of the emulated GPU, which no wrong address breaks.
+Result<bool> right_where_unaligned(Session& session, Attempt& attempt) {
+  const Trial& trial = session.trials[0];
+  if (session.python || session.options.device != runner::Device::emulated || session.large() || trial.held)
+    return false;
+  auto observed = attempt.ask(trial, {.poison = session.next_seed(), .misalign = 1});
+  if (!observed && observed.error().code == "refused") return false;
+  if (!observed) return std::move(observed).error();
+  for (size_t i = 0; i < observed->outputs.size(); ++i) {
+    STITCH_TRY(Comparison comparison, judge_output(session, trial, i, observed->outputs[i]));
+    if (!comparison.passed)
+      return found("unaligned", format("with tensors one element past an aligned address, '{}' is wrong: {}",
+                                       output_name(session, i), comparison.reason));
+  }
   return true;
 }
 
@@ -249,6 +269,8 @@ Result<Passed> conduct(Session& session, Json& evidence) {
   evidence["deterministic"] = session.deterministic;
   STITCH_TRY(bool states, renews_in_place(session, attempt));
   if (states) evidence["states_in_place"] = true;
+  STITCH_TRY(bool unaligned, right_where_unaligned(session, attempt));
+  if (unaligned) evidence["unaligned"] = true;
   STITCH_TRY(runner::Called last, attempt.run_again({.poison = session.next_seed()}));
   evidence["threads"] = {last.threads_before, last.threads_after};
   if (last.threads_after > first.threads_before && last.threads_after > second.threads_after)

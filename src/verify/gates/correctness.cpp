@@ -9,6 +9,7 @@
 #include "verify/attempt.h"
 #include "verify/gates/gates.h"
 #include "verify/judge.h"
+#include "verify/torch_reference.h"
 
 namespace stitch::verifier {
 
@@ -78,6 +79,29 @@ bool is_random(const Signature& signature) {
   return std::ranges::any_of(signature.inputs, [](const ManifestTensor& t) { return t.role == "seed"; });
 }
 
+// Whether values that tasks never draw make a difference to this one.
+bool matters(const Session& session, std::string_view kind) {
+  const Graph& graph = session.task.graph;
+  auto any = [&](auto&& is) { return std::ranges::any_of(graph.nodes, is); };
+  auto one_of = [&](std::initializer_list<Op> ops) {
+    return any([&](const Node& node) { return std::ranges::find(ops, node.op) != ops.end(); });
+  };
+  if (kind == harsh::large)
+    return one_of({Op::exp, Op::expm1, Op::sinh, Op::cosh, Op::tanh, Op::sigmoid, Op::gelu, Op::silu,
+                   Op::mish, Op::softplus, Op::elu, Op::logsumexp, Op::logcumsumexp, Op::softmax,
+                   Op::log_softmax, Op::attention, Op::rnn});
+  if (kind == harsh::offset)
+    return one_of({Op::var, Op::norm, Op::batch_norm, Op::layer_norm, Op::group_norm, Op::rms_norm}) ||
+           (one_of({Op::mean, Op::sum}) && one_of({Op::sub}));
+  // The order of equal elements is nobody's promise after a sort.
+  if (kind == harsh::ties)
+    return one_of({Op::argmax, Op::argmin, Op::max_pool, Op::adaptive_max_pool, Op::eq, Op::ne, Op::lt,
+                   Op::le, Op::gt, Op::ge, Op::sign}) &&
+           !one_of({Op::sort, Op::topk});
+  // What libraries make of NaN (cuDNN's ReLU and pooling) is not the author's doing.
+  return session.manifest.libraries.empty();
+}
+
 // `few` of each sort where an answer is costly.
 std::vector<Question> questions(Session& session, bool few) {
   std::vector<Question> list;
@@ -85,8 +109,12 @@ std::vector<Question> questions(Session& session, bool few) {
   if (session.options.kernelbench_compatible) seeds = kernelbench_trials;
   for (int i = 0; i < seeds; ++i) list.push_back({Weights::task, "task", session.next_seed()});
   if (session.options.quick) return list;
-  for (const std::string& distribution : session.reference.distributions())
-    if (!few || distribution == "normal") list.push_back({Weights::task, distribution, session.next_seed()});
+  const bool moves_all = !session.torch || !session.torch->holds_trials();
+  for (const std::string& distribution : session.reference.distributions()) {
+    if (few && distribution != "normal") continue;
+    if (harsh::is_harsh(distribution) && !(moves_all && matters(session, distribution))) continue;
+    list.push_back({Weights::task, distribution, session.next_seed()});
+  }
   // A Python candidate may have no place to put other weights.
   if (session.python) return list;
   if (!has_weights(session.task.signature)) return list;  // the same questions once more
@@ -128,9 +156,11 @@ Result<Passed> correctness(Session& session, Json& evidence) {
     }
     if (!trial.in_domain) {
       ++tally.outside;
-      evidence["trials"].push_back({{"weights", name(question.weights)},
-                                    {"distribution", question.distribution},
-                                    {"skipped", "the model's result is not finite there"}});
+      evidence["trials"].push_back(
+          {{"weights", name(question.weights)},
+           {"distribution", question.distribution},
+           {"skipped", harsh::is_harsh(question.distribution) ? "PyTorch itself is not right there"
+                                                              : "the model's result is not finite there"}});
       continue;
     }
     if (!attempt || question.weights != weights) {
@@ -139,8 +169,11 @@ Result<Passed> correctness(Session& session, Json& evidence) {
     }
     STITCH_CHECK(check_trial(session, *attempt, trial, tally, evidence));
     kept += trial.inputs.bytes() + trial.truth.bytes() + trial.pytorch.bytes();
-    if (weights == Weights::task && (session.trials.size() < 2 || kept < kept_bytes))
-      session.trials.push_back(std::move(trial));
+    if (question.distribution == harsh::not_finite) continue;
+    // Timed calls repeat what the task draws.
+    const bool usual = weights == Weights::task && !harsh::is_harsh(question.distribution);
+    std::vector<Trial>& keeper = usual ? session.trials : session.others;
+    if (keeper.size() < 2 || kept < kept_bytes) keeper.push_back(std::move(trial));
   }
   std::string summary =
       format("{}, worst relative error {:.1e}", counted(tally.trials, "trial"), tally.error);

@@ -1,7 +1,9 @@
 // The gates, one file each, in the order in which a program meets them (gates.cpp).
 #pragma once
 
+#include <set>
 #include <span>
+#include <string>
 
 #include "verify/session.h"
 
@@ -13,6 +15,8 @@ std::span<const Gate> all_gates();
 // finds the library in the cache. What goes wrong is found again there.
 void build_ahead(const VerifyOptions& options, const std::optional<GpuSpec>& gpu);
 Result<void> screen_sources(const Package& package, Json& evidence);
+// What was built: the symbols that it wants of others.
+Result<void> screen_imports(const std::set<std::string>& imports);
 
 Result<Passed> screen(Session& session, Json& evidence);
 Result<Passed> build(Session& session, Json& evidence);

@@ -1,8 +1,10 @@
 // What no kernel needs: processes, files, sockets, other libraries, assembler that reads files. The sandbox
-// stops these at run time too; here they get a name and a line before anything is built.
+// stops these at run time; here they get a name and a line. A lexer sees calls before anything is built, the
+// objects' symbols what macros and headers made of them.
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/wording.h"
 #include "device/emulated/tokens.h"
@@ -12,78 +14,116 @@ namespace stitch::verifier {
 
 namespace {
 
-struct Banned {
-  std::string_view word, why;
+struct Refused {
+  std::string_view name, why;
 };
 
-constexpr std::array banned = {
-    Banned{"system", "starts a process"},
-    Banned{"popen", "starts a process"},
-    Banned{"fork", "starts a process"},
-    Banned{"vfork", "starts a process"},
-    Banned{"execl", "starts a process"},
-    Banned{"execv", "starts a process"},
-    Banned{"execve", "starts a process"},
-    Banned{"posix_spawn", "starts a process"},
-    Banned{"ptrace", "looks into processes"},
-    Banned{"process_vm_readv", "looks into processes"},
-    Banned{"process_vm_writev", "looks into processes"},
-    Banned{"dlopen", "loads code that was not verified"},
-    Banned{"dlsym", "looks for code that was not verified"},
-    Banned{"dlmopen", "loads code that was not verified"},
-    Banned{"mprotect", "changes what memory may do"},
-    Banned{"socket", "opens a network connection"},
-    Banned{"pthread_create", "starts a thread"},
-    Banned{"syscall", "goes around the C library"},
-    Banned{"LD_PRELOAD", "replaces libraries"},
-    Banned{"cudaEventElapsedTime", "times: that is the Verifier's work"},
-    Banned{"cudaLaunchHostFunc", "runs host code behind the caller's back"},
-    Banned{"cudaStreamAddCallback", "runs host code behind the caller's back"},
-    Banned{"cudaDeviceReset", "takes the device away from the caller"},
-    Banned{"cuModuleLoad", "loads code that was not verified"},
-    Banned{"cuModuleLoadData", "loads code that was not verified"},
-    Banned{"cudaIpcOpenMemHandle", "reads another process's memory"},
-    Banned{"cuIpcOpenMemHandle", "reads another process's memory"},
+// Functions, as the linker knows them; a '*' ends those that come in several forms.
+constexpr std::array functions = {
+    Refused{"system", "starts a process"},
+    Refused{"popen", "starts a process"},
+    Refused{"fork", "starts a process"},
+    Refused{"vfork", "starts a process"},
+    Refused{"_Fork", "starts a process"},
+    Refused{"clone", "starts a process"},
+    Refused{"daemon", "leaves a process behind"},
+    Refused{"execl", "starts a program"},
+    Refused{"execle", "starts a program"},
+    Refused{"execlp", "starts a program"},
+    Refused{"execv", "starts a program"},
+    Refused{"execve", "starts a program"},
+    Refused{"execvp", "starts a program"},
+    Refused{"execvpe", "starts a program"},
+    Refused{"fexecve", "starts a program"},
+    Refused{"posix_spawn*", "starts a process"},
+    Refused{"ptrace", "looks into processes"},
+    Refused{"process_vm_*", "looks into processes"},
+    Refused{"dlopen", "loads code that was not verified"},
+    Refused{"dlmopen", "loads code that was not verified"},
+    Refused{"dlsym", "looks for code that was not verified"},
+    Refused{"dlvsym", "looks for code that was not verified"},
+    Refused{"mprotect", "changes what memory may do"},
+    Refused{"socket", "opens a network connection"},
+    Refused{"syscall", "goes around the C library"},
+    Refused{"cudaEventElapsedTime*", "times: that is the Verifier's work"},
+    Refused{"cudaLaunchHostFunc*", "runs host code behind the caller's back"},
+    Refused{"cudaStreamAddCallback*", "runs host code behind the caller's back"},
+    Refused{"cudaDeviceReset", "takes the device away from the caller"},
+    Refused{"cuModuleLoad*", "loads code that was not verified"},
+    Refused{"cuLibraryLoad*", "loads code that was not verified"},
+    Refused{"cudaIpcOpenMemHandle", "reads another process's memory"},
+    Refused{"cuIpcOpenMemHandle*", "reads another process's memory"},
 };
 
 constexpr std::array forbidden_headers = {
-    Banned{"torch/", "PyTorch does the work"},
-    Banned{"ATen/", "PyTorch does the work"},
-    Banned{"c10/", "PyTorch does the work"},
-    Banned{"thread", "starts threads"},
-    Banned{"future", "starts threads"},
-    Banned{"pthread.h", "starts threads"},
-    Banned{"dlfcn.h", "loads code that was not verified"},
-    Banned{"sys/socket.h", "opens network connections"},
-    Banned{"sys/ptrace.h", "looks into processes"},
-    Banned{"spawn.h", "starts processes"},
+    Refused{"torch/", "PyTorch does the work"},
+    Refused{"ATen/", "PyTorch does the work"},
+    Refused{"c10/", "PyTorch does the work"},
 };
 
-bool standard_thread(std::span<const emulated::Token> tokens, size_t at, std::string_view source) {
-  auto text = [&](size_t i) { return source.substr(tokens[i].begin, tokens[i].end - tokens[i].begin); };
-  return at >= 3 && text(at - 3) == "std" &&
-         (text(at) == "thread" || text(at) == "jthread" || text(at) == "async");
+const Refused* refused(std::string_view function) {
+  for (const Refused& one : functions)
+    if (one.name.ends_with('*') ? function.starts_with(one.name.substr(0, one.name.size() - 1))
+                                : function == one.name)
+      return &one;
+  return nullptr;
 }
 
-Result<void> screen_words(const std::string& file, std::string_view source) {
-  std::vector<emulated::Token> tokens = emulated::tokenize(source);
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    std::string_view word = source.substr(tokens[i].begin, tokens[i].end - tokens[i].begin);
-    if (tokens[i].kind == emulated::Token::word) {
-      for (const Banned& ban : banned)
-        if (word == ban.word)
-          return at(format("{}:{}", file, tokens[i].line),
-                    found("screened", format("'{}' {}", word, ban.why)));
-      if (standard_thread(tokens, i, source))
-        return at(format("{}:{}", file, tokens[i].line),
-                  found("screened", format("'std::{}' starts a thread", word)));
+// Calls by name. A variable, a member or a function of the program's own may be called what it likes.
+class Calls {
+ public:
+  Calls(std::string file, std::string_view source)
+      : file_(std::move(file)), source_(source), tokens_(emulated::tokenize(source)) {}
+
+  Result<void> screen() const {
+    std::set<std::string_view> own;
+    for (size_t i = 0; i < tokens_.size(); ++i)
+      if (is_defined(i)) own.insert(text(i));
+    for (size_t i = 0; i < tokens_.size(); ++i) {
+      if (tokens_[i].kind == emulated::Token::string && text(i).find(".incbin") != std::string_view::npos)
+        return at(where(i), found("screened", "'.incbin' reads a file into the program"));
+      if (tokens_[i].kind != emulated::Token::word || text(i + 1) != "(" || is_of_object(i)) continue;
+      if (const Refused* why = refused(text(i)); why && !own.contains(text(i)))
+        return at(where(i), found("screened", format("'{}' {}", text(i), why->why)));
     }
-    if (tokens[i].kind == emulated::Token::string && word.find(".incbin") != std::string_view::npos)
-      return at(format("{}:{}", file, tokens[i].line),
-                found("screened", "'.incbin' reads a file into the program"));
+    return {};
   }
-  return {};
-}
+
+ private:
+  std::string_view text(size_t i) const {
+    return i < tokens_.size() ? source_.substr(tokens_[i].begin, tokens_[i].end - tokens_[i].begin) : "";
+  }
+  std::string where(size_t i) const { return format("{}:{}", file_, tokens_[i].line); }
+  // a.fork(), a->fork(), Join::fork(); not ::fork().
+  bool is_of_object(size_t i) const {
+    if (i == 0) return false;
+    if (text(i - 1) == "." || (i >= 2 && text(i - 1) == ">" && text(i - 2) == "-")) return true;
+    return i >= 3 && text(i - 1) == ":" && text(i - 2) == ":" && tokens_[i - 3].kind == emulated::Token::word;
+  }
+  // "void fork(int n) {", "Event& fork() {": a definition. "return fork()" is none, nor is a declaration
+  // alone.
+  bool is_defined(size_t i) const {
+    if (i == 0 || text(i + 1) != "(" || tokens_[i].kind != emulated::Token::word) return false;
+    size_t end = i + 1;
+    for (int depth = 0; end < tokens_.size(); ++end) {
+      depth += text(end) == "(" ? 1 : text(end) == ")" ? -1 : 0;
+      if (depth == 0) break;
+    }
+    if (text(end + 1) != "{") return false;
+    if (text(i - 1) == "*" || text(i - 1) == "&")
+      return i >= 2 && tokens_[i - 2].kind == emulated::Token::word && is_after_type(i - 2);
+    return tokens_[i - 1].kind == emulated::Token::word && is_after_type(i - 1);
+  }
+  bool is_after_type(size_t i) const {
+    constexpr std::array<std::string_view, 9> not_types = {"return", "else",      "do",       "case", "goto",
+                                                           "throw",  "co_return", "co_await", "new"};
+    return std::ranges::find(not_types, text(i)) == not_types.end();
+  }
+
+  std::string file_;
+  std::string_view source_;
+  std::vector<emulated::Token> tokens_;
+};
 
 bool inside(const fs::path& folder, const fs::path& path) {
   fs::path relative = path.lexically_normal().lexically_relative(folder);
@@ -106,21 +146,28 @@ Result<void> screen_includes(const fs::path& folder, const std::string& file, st
     if (header.starts_with('/') || !inside(folder, (folder / file).parent_path() / header))
       return at(format("{}:{}", file, line),
                 found("screened", format("#include \"{}\" reaches outside the program", header)));
-    for (const Banned& ban : forbidden_headers)
-      if (header == ban.word || (ban.word.ends_with('/') && header.starts_with(ban.word)))
+    for (const Refused& one : forbidden_headers)
+      if (header.starts_with(one.name))
         return at(format("{}:{}", file, line),
-                  found("screened", format("#include <{}>: {}", header, ban.why)));
+                  found("screened", format("#include <{}>: {}", header, one.why)));
   }
   return {};
 }
 
 }  // namespace
 
+Result<void> screen_imports(const std::set<std::string>& imports) {
+  for (const std::string& name : imports)
+    if (const Refused* why = refused(name))
+      return found("screened", format("its objects call '{}', which {}", name, why->why));
+  return {};
+}
+
 Result<void> screen_sources(const Package& package, Json& evidence) {
   for (const fs::path& path : package.sources) {
     STITCH_TRY(std::string source, read_file(path));
     std::string file = fs::relative(path, package.folder).string();
-    STITCH_CHECK(screen_words(file, source));
+    STITCH_CHECK(Calls(file, source).screen());
     STITCH_CHECK(screen_includes(package.folder, file, source));
     evidence["files"].push_back(file);
   }

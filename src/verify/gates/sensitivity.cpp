@@ -1,6 +1,10 @@
 // A task whose output a constant or another input's output would pass proves little end to end. It is
-// reported as weak; its regions then have to be checked alone (regions.cpp does so whenever it can), and
-// the reparameterised weights of the correctness gate carry the weight.
+// reported as weak. Where the same would have passed on every kind of input and with reparameterised weights
+// too, nothing was proved: then its regions have to be checked alone (regions.cpp), or the verdict is
+// inconclusive. An output that is exactly a constant, or exactly an input, needs no computing: that is no
+// weakness.
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -13,6 +17,12 @@
 namespace stitch::verifier {
 
 namespace {
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> imitation_kinds = {
+    {{"zeros", "zeros"},
+     {"mean", "a constant"},
+     {"input", "an input"},
+     {"another", "another input's output"}}};
 
 double mean(const TensorBytes& truth) {
   double sum = 0;
@@ -53,15 +63,30 @@ Result<std::vector<Distance>> imitations(const Session& session, const Trial& tr
 Result<std::vector<std::string>> imitations_that_pass(const Session& session, const Trial& trial,
                                                       const Trial& other, size_t output) {
   std::vector<std::string> passed;
-  for (auto [by, words] : {std::pair{"zeros", "zeros"},
-                           {"mean", "a constant"},
-                           {"input", "an input"},
-                           {"another", "another input's output"}}) {
+  for (auto [by, words] : imitation_kinds) {
     STITCH_TRY(std::vector<Distance> all, imitations(session, trial, other, output, by));
     for (const Distance& one : all)
       if (judge_distance(session, trial, output, one).passed) passed.emplace_back(words);
   }
   return passed;
+}
+
+// Whether what could be handed in by `by` would have passed everywhere: then the trials prove nothing.
+Result<bool> passes_everywhere(const Session& session, size_t output, std::string_view by) {
+  bool exact = true;
+  for (const std::vector<Trial>* asked : {&session.trials, &session.others})
+    for (size_t t = 0; t < asked->size(); ++t) {
+      const Trial& trial = (*asked)[t];
+      if (asked->size() < 2 && by == "another") continue;
+      // Another's of the same kind: the next one that was asked.
+      STITCH_TRY(std::vector<Distance> all,
+                 imitations(session, trial, (*asked)[(t + 1) % asked->size()], output, by));
+      const bool passed = std::ranges::any_of(
+          all, [&](const Distance& one) { return judge_distance(session, trial, output, one).passed; });
+      if (!passed) return false;
+      exact = exact && std::ranges::any_of(all, [](const Distance& one) { return one.error == 0; });
+    }
+  return !exact;
 }
 
 }  // namespace
@@ -75,6 +100,11 @@ Result<Passed> sensitivity(Session& session, Json& evidence) {
     STITCH_TRY(std::vector<std::string> passed,
                imitations_that_pass(session, session.trials[0], session.trials[1], i));
     evidence[session.task.signature.outputs[i].name] = passed;
+    for (auto [by, words] : imitation_kinds) {
+      if (!session.unproven.empty() || std::ranges::find(passed, words) == passed.end()) continue;
+      STITCH_TRY(bool everywhere, passes_everywhere(session, i, by));
+      if (everywhere) session.unproven = format("{} for '{}'", words, session.task.signature.outputs[i].name);
+    }
     if (!passed.empty())
       weak.push_back(format("'{}' ({})", session.task.signature.outputs[i].name, join(passed, ", ")));
   }
@@ -86,6 +116,7 @@ Result<Passed> sensitivity(Session& session, Json& evidence) {
   if (amplified > 0.05) weak.push_back(format("PyTorch itself is {:.0f} % off float64", 100 * amplified));
   session.weak = !weak.empty();
   if (!session.weak) return Passed{"zeros, constants, inputs and other outputs would all fail"};
+  evidence["unproven"] = session.unproven;
   std::string what = "weak task: " + join(weak, "; ") + " would pass";
   if (amplified > 0.05) what = "weak task: " + join(weak, "; ");
   session.notes.push_back(what);

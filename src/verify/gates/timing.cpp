@@ -28,7 +28,7 @@ constexpr int most_short_calls = 500;
 constexpr double seconds_of_short_calls = 0.02;
 // The more calls, the more turns: a side that has all of its calls in one place has that moment's machine.
 constexpr int few_rounds = 5, many_rounds = 25;
-constexpr double most_seconds = 5;  // of what isn't calls: draws, copies, flushes
+constexpr double most_seconds = 2;  // of what isn't calls: draws, copies, flushes
 constexpr int baseline_rounds = 5;  // before the program, and as many after it
 
 // Of a series.
@@ -119,21 +119,27 @@ struct OwnTimes {
   double waited = 0;  // seconds, for others who used the GPU
 };
 
-// The candidate's process begins and ends here.
+Result<std::optional<device::GpuLock>> alone_on_the_gpu(Session& session, OwnTimes& times) {
+  std::optional<device::GpuLock> alone;
+  if (session.options.device != runner::Device::cuda) return alone;
+  session.progress("waiting for others to finish their timing");
+  const auto asked = std::chrono::steady_clock::now();
+  STITCH_TRY(device::GpuLock lock, device::GpuLock::take());
+  alone.emplace(std::move(lock));
+  times.waited += std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count();
+  return alone;
+}
+
+// The candidate's process begins and ends here. It is loaded and created beside others, who would wait for
+// seconds otherwise; the watch is set before, while nothing of it is there.
 Result<OwnTimes> time_program(Session& session, SeriesWatch& watch) {
   OwnTimes out;
-  std::optional<device::GpuLock> alone;
   auto calibrate = [&](runner::Candidate& process) -> Result<void> {
-    session.progress("waiting for others to finish their timing");
-    const auto asked = std::chrono::steady_clock::now();
-    if (session.options.device == runner::Device::cuda) {
-      STITCH_TRY(device::GpuLock lock, device::GpuLock::take());
-      alone.emplace(std::move(lock));
-    }
-    out.waited = std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count();
+    STITCH_TRY(const std::optional<device::GpuLock> alone, alone_on_the_gpu(session, out));
     return watch.calibrate(process);
   };
   STITCH_TRY(Attempt attempt, Attempt::start_asked(session, calibrate));
+  STITCH_TRY(const std::optional<device::GpuLock> alone, alone_on_the_gpu(session, out));
   runner::Candidate& candidate = attempt.candidate();
   Samples warm{.side = "warm-up"};
   STITCH_CHECK(watch.time(candidate, 5, warm));

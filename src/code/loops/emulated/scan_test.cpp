@@ -61,18 +61,26 @@ TEST(ScanDevice, GroupedScatters) {
                         "f32[{0},5]\n\noutput %y\nend\n",
                         rows, sources, reduce));
   }
-  // Rows of whole vectors, sources that are gathered themselves, and an index that is a weight.
-  for (const char* index : {"input", "buffer"})
-    for (const char* type : {"f32", "f16"})
-      add(bench, format("messages in {}, by an {}", type, index),
-          format(
-              "graph \"g\"\ninput %x : {0}[30,2,16]\n{1} %n : i64[70]\n{1} %m : i64[70]\n"
-              "input %w : {0}[70,2]\n\n%zeros = full() shape=[30,2,16] dtype={0} value=0.0 : {0}[30,2,16]\n"
-              "%g = index(%x, %n) dims=[0] : {0}[70,2,16]\n%r = reshape(%w) shape=[70,2,1] : {0}[70,2,1]\n"
-              "%v = mul(%g, %r) : {0}[70,2,16]\n%p = index_put(%zeros, %v, %m) dims=[0] accumulate=true : "
-              "{0}[30,2,16]\n%s = add(%x, %p) : {0}[30,2,16]\n%y = reshape(%s) shape=[30,32] : {0}[30,32]\n"
-              "\noutput %y\nend\n",
-              type, index));
+  // Rows of whole vectors, sources that are gathered themselves, few rows whose lists several threads share,
+  // and an index that is a weight.
+  struct Messages {
+    int rows, sources;
+    const char *index, *type;
+  };
+  for (auto [rows, sources, index, type] : {Messages{30, 70, "input", "f32"},
+                                            {30, 70, "buffer", "f16"},
+                                            {5, 200, "input", "f16"},
+                                            {5, 200, "buffer", "f32"}})
+    add(bench, format("messages of {} to {} rows, by an {}", type, rows, index),
+        format("graph \"g\"\ninput %x : {0}[{2},2,16]\n{1} %n : i64[{3}]\n{1} %m : i64[{3}]\n"
+               "input %w : {0}[{3},2]\n\n%zeros = full() shape=[{2},2,16] dtype={0} value=0.0 : "
+               "{0}[{2},2,16]\n"
+               "%g = index(%x, %n) dims=[0] : {0}[{3},2,16]\n%r = reshape(%w) shape=[{3},2,1] : "
+               "{0}[{3},2,1]\n"
+               "%v = mul(%g, %r) : {0}[{3},2,16]\n%p = index_put(%zeros, %v, %m) dims=[0] accumulate=true : "
+               "{0}[{2},2,16]\n%s = add(%x, %p) : {0}[{2},2,16]\n%y = reshape(%s) shape=[{2},32] : "
+               "{0}[{2},32]\n\noutput %y\nend\n",
+               type, index, rows, sources));
   add(bench, "a list an element",
       "graph \"g\"\ninput %x : f32[4,50]\ninput %s : f32[3,40]\ninput %n : i64[3,40]\n\n%full = full() "
       "shape=[] "

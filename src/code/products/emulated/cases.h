@@ -35,7 +35,7 @@ struct Case {
 };
 
 // What a case needs to run: everything derived from it.
-struct Prepared {
+struct PreparedCase {
   Graph graph;
   plan::Region region;
   RegionCode code;
@@ -66,8 +66,8 @@ inline Place place_of(const Case& test, const Graph& graph, ValueId id) {
   return place;
 }
 
-inline Result<Prepared> prepare(const Case& test) {
-  Prepared out;
+inline Result<PreparedCase> prepare(const Case& test) {
+  PreparedCase out;
   STITCH_TRY(out.graph, parse_graph(format("graph \"{}\"\n{}end\n", test.name, test.graph)));
   const Graph& graph = out.graph;
   out.region.name = test.name;
@@ -101,7 +101,7 @@ inline Result<Prepared> prepare(const Case& test) {
 }
 
 // The region's file, and what a scaffold does around it: packs weights, makes members, then runs.
-inline std::string source_of(const Case& test, const Prepared& prepared) {
+inline std::string source_of(const Case& test, const PreparedCase& prepared) {
   const RegionCode& code = prepared.code;
   std::string out = code.includes + code.declaration + "\n" + code.source + "\n";
   out += format("extern \"C\" int run_{}(void* const* places) {{\n", test.name);

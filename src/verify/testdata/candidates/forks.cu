@@ -1,5 +1,5 @@
-// correctness: forbidden
-// The word is pasted together, so that only the sandbox can see it.
+// build: screened
+// The word is pasted together: a lexer does not see it, the linker does.
 #include <unistd.h>
 
 #include "row_center.h"

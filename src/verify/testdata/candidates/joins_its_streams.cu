@@ -8,22 +8,22 @@ static int run(const float* x, const float* weight, float* y, cudaStream_t strea
     cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking);
     return made;
   }();
-  static cudaEvent_t fork = [] {
+  static cudaEvent_t parted = [] {
     cudaEvent_t made;
     cudaEventCreateWithFlags(&made, cudaEventDisableTiming);
     return made;
   }();
-  static cudaEvent_t join = [] {
+  static cudaEvent_t met = [] {
     cudaEvent_t made;
     cudaEventCreateWithFlags(&made, cudaEventDisableTiming);
     return made;
   }();
-  cudaEventRecord(fork, stream);
-  cudaStreamWaitEvent(side, fork, 0);
+  cudaEventRecord(parted, stream);
+  cudaStreamWaitEvent(side, parted, 0);
   const int half = rows / 2;
   center_rows<<<half, 64, 0, stream>>>(x, weight, y);
   center_rows<<<rows - half, 64, 0, side>>>(x + half * columns, weight, y + half * columns);
-  cudaEventRecord(join, side);
-  cudaStreamWaitEvent(stream, join, 0);
+  cudaEventRecord(met, side);
+  cudaStreamWaitEvent(stream, met, 0);
   return STITCH_OK;
 }

@@ -288,6 +288,9 @@ __device__ __forceinline__ void half_attention_block(const typename H::Query* __
     return H::q(block.head_of(row), block.query_of(row), i);
   });
   close_copies();
+  // The first tile is on its way while the mask is read: few masks drop it.
+  if (block.first_key < last_key) fetch(block.first_key, 0);
+  close_copies();
   auto kept = [&] {
     if constexpr (S::keeping)
       return KeptKeys<H, typename S::Block, S::rows, S::threads, vectors>(block, mask, tiles + S::kept_at);
@@ -295,8 +298,11 @@ __device__ __forceinline__ void half_attention_block(const typename H::Query* __
       return AllKeys<H>{};
   }();
   Index key0 = kept.next(block.first_key);
-  if (key0 < last_key) fetch(key0, 0);
-  close_copies();
+  if (S::keeping && key0 != block.first_key && key0 < last_key) {
+    wait_for_copies<0>();
+    fetch(key0, 0);
+    close_copies();
+  }
   HalfRows<H> rows[row_tiles];
   if constexpr (S::holds_q) {
     wait_for_copies<1>();

@@ -67,14 +67,29 @@ __global__ void __launch_bounds__(threads)
       order[start + rank] = mine;
     }
   } else {
+    constexpr int at_once = 8;  // loads under way
     int found = 0;
-    for (int first = 0; first < sources && found < count; first += 32) {
-      const bool here = first + lane < sources && targets[first + lane] == row;
-      const unsigned all = __ballot_sync(0xffffffffu, here);
-      if (here) order[start + found + __popc(all & ((1u << lane) - 1))] = first + lane;
-      found += __popc(all);
+    for (int first = lane; first - lane < sources && found < count; first += 32 * at_once) {
+      int target[at_once];
+#pragma unroll
+      for (int i = 0; i < at_once; ++i) target[i] = first + 32 * i < sources ? targets[first + 32 * i] : -1;
+#pragma unroll
+      for (int i = 0; i < at_once; ++i) {
+        const unsigned all = __ballot_sync(0xffffffffu, target[i] == row);
+        if (target[i] == row) order[start + found + __popc(all & ((1u << lane) - 1))] = first + 32 * i;
+        found += __popc(all);
+      }
     }
   }
+}
+
+// Over the threads of a warp that went through a list together, 32 / parts lanes from each other; the same in
+// all of them.
+template <int parts, class T>
+__device__ __forceinline__ T sum_parts(T value) {
+#pragma unroll
+  for (int step = 16; step >= 32 / parts; step /= 2) value += __shfl_xor_sync(0xffffffffu, value, step);
+  return value;
 }
 
 // Of row r: counts[r] sources from order[starts[r]] on.

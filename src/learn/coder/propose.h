@@ -1,0 +1,27 @@
+// The compact Coder at work: a plan with its choices, and a Planner that proposes them after another one's
+// steps.
+#pragma once
+
+#include <memory>
+
+#include "agents/roles.h"
+#include "learn/grpo/checkpoint.h"
+
+namespace stitch::learn {
+
+// Weights that train wrote, for the features of this version.
+Result<PolicyFile> load_coder(const fs::path& file);
+
+struct Proposed {
+  plan::Plan plan;
+  std::vector<std::string> changed;  // regions, by name
+};
+// A choice that the plan as a whole can't have is left out.
+Result<Proposed> with_learned_choices(const plan::Context& context, plan::Plan plan, const Scorer& policy);
+
+// After the steps of `planner`: one step with the choices on top of the best plan. The Verifier decides.
+std::unique_ptr<agents::Planner> learned_planner(std::unique_ptr<agents::Planner> planner, Scorer policy);
+
+inline constexpr std::string_view learned_step = "learned choices";
+
+}  // namespace stitch::learn

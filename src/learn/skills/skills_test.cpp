@@ -1,0 +1,105 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/process.h"
+#include "base/text.h"
+#include "learn/skills/leakage.h"
+#include "learn/skills/rows.h"
+#include "learn/synthesis/synthesize.h"
+
+namespace stitch::learn {
+namespace {
+
+// A few tasks and their rows, in a folder of its own.
+struct Made {
+  ScratchFolder folder = *ScratchFolder::create("learn");
+  std::vector<SkillRow> rows;
+  fs::path file = folder.path() / "skills.jsonl";
+};
+Made make() {
+  Made out;
+  SynthesisOptions options{.count = 6, .seed = 5, .filters = {.gpu = *find_gpu("H200")}};
+  EXPECT_TRUE(synthesize_into(out.folder.path(), options));
+  auto rows = rows_of_tasks(out.folder.path(), *find_gpu("H200"));
+  EXPECT_TRUE(rows) << rows.error().text();
+  out.rows = *std::move(rows);
+  SkillRow improved = out.rows[0];
+  improved.skill = rubric::Skill::from_feedback;
+  improved.completion = "// a better one";
+  improved.reward = 0.7;
+  out.rows.push_back(improved);
+  std::string text;
+  for (size_t i = 0; i < out.rows.size(); ++i)
+    text += line_text(to_json(out.rows[i], static_cast<int64_t>(i))) + "\n";
+  EXPECT_TRUE(write_file(out.file, text));
+  return out;
+}
+
+TEST(Skills, RowsHaveWhatEnginesRead) {
+  const Made made = make();
+  auto rows = read_rows(made.file);
+  ASSERT_TRUE(rows) << rows.error().text();
+  ASSERT_EQ(rows->size(), 7U);
+  const Json& first = rows->front();
+  EXPECT_EQ(first["data_source"], "stitchcuda/from_scratch");
+  EXPECT_NE(first["prompt"][0]["content"].get<std::string>().find("class Model(nn.Module)"),
+            std::string::npos);
+  EXPECT_EQ(first["reward_model"]["ground_truth"], first["label"]);
+  EXPECT_EQ(rows->back()["data_source"], "stitchcuda/from_feedback");
+  // One schema: the same keys in every row.
+  for (const Json& row : *rows)
+    for (const auto& [key, value] : first.items()) {
+      ASSERT_TRUE(row.contains(key));
+      EXPECT_EQ(row[key].type(), value.type()) << key;
+    }
+  // Damage is named by its line.
+  std::string text = *read_file(made.file);
+  ASSERT_TRUE(write_file(made.file, text + "{\"prompt\": []}\n"));
+  EXPECT_EQ(read_rows(made.file).error().where, made.file.string() + ":8");
+  Json broken = first;
+  broken["extra_info"]["reward"] = nullptr;
+  EXPECT_FALSE(check_row(broken));
+}
+
+// The reader behind TRL's and verl's data sets, where it is installed.
+TEST(Skills, RowsGoThroughTheReaderOfDatasets) {
+  const Made made = make();
+  const char* python = std::getenv("STITCHCUDA_PYTHON");
+  const std::string program =
+      "import json, sys\n"
+      "try:\n    import datasets\nexcept ImportError:\n    sys.exit(77)\n"
+      "rows = datasets.load_dataset('json', data_files=sys.argv[1], split='train', cache_dir=sys.argv[2])\n"
+      "lines = [json.loads(line) for line in open(sys.argv[1])]\n"
+      "assert len(rows) == len(lines)\n"
+      "for row, line in zip(rows, lines):\n    assert row == line, (row, line)\n";
+  auto ran =
+      run({{python ? python : "python3", "-c", program, made.file.string(), made.folder.path().string()},
+           {},
+           std::chrono::seconds(120)});
+  if (!ran) GTEST_SKIP() << "no Python: " << ran.error().message;
+  if (ran->exit_code == 77) GTEST_SKIP() << "the package datasets is not installed";
+  EXPECT_EQ(ran->exit_code, 0) << ran->error_tail;
+}
+
+TEST(Skills, LeaksAreFound) {
+  const auto a = compose(5, 0, Scale::full), b = compose(5, 1, Scale::full);
+  ASSERT_TRUE(a && b);
+  auto known = [](const Composed& one) {
+    return KnownGraph{one.name, canonical_hash(one.graph), sketch_of(one.graph)};
+  };
+  EXPECT_TRUE(leaks({known(*a)}, {known(*b)}, 0.9).empty());
+  const auto found = leaks({known(*a), known(*b)}, {known(*b)}, 0.9);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].training, b->name);
+  EXPECT_EQ(found[0].similarity, 1);
+  // By the sketch alone.
+  EXPECT_EQ(leaks({known(*b)}, {{"sketch", "", sketch_of(b->graph)}}, 0.9).size(), 1U);
+  // What has no graph at all can't be told.
+  EXPECT_TRUE(leaks({{"run", "", {}}}, {known(*b)}, 0).empty());
+}
+
+}  // namespace
+}  // namespace stitch::learn
