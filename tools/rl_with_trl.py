@@ -121,12 +121,37 @@ def with_what_is_here(served):
         assert not first["done"] and second["done"] and second["reward"] > first["reward"], (first, second)
         print(f"SkyRL: rewards {first['reward']:.3f}, {second['reward']:.3f}")
     try:
-        from verl.utils.import_utils import load_extern_object
-    except ImportError:
-        print("SKIPPED: verl's loader (no verl)")
+        from verl import DataProto
+        from verl.experimental.reward_loop.reward_manager.naive import NaiveRewardManager
+        from verl.trainer.ppo.reward import get_custom_reward_fn
+    except ImportError as missing:
+        print(f"SKIPPED: verl's reward manager ({missing})")
     else:
-        function = load_extern_object(rl.__file__, "compute_score")
-        print("verl loads " + function.__name__)
+        verl_manager(DataProto, NaiveRewardManager, get_custom_reward_fn)
+
+
+def verl_manager(DataProto, NaiveRewardManager, get_custom_reward_fn):
+    """verl's own loader and reward manager, on its own batch."""
+    import numpy
+    import torch
+    from omegaconf import OmegaConf
+    answers = list(programs().values())
+    config = OmegaConf.create({"reward": {"custom_reward_function": {"path": rl.__file__, "name": "compute_score", "reward_kwargs": {}}}})
+    words = types.SimpleNamespace(decode=lambda ids, **_: "".join(answers[i] for i in ids.tolist()))
+    count = len(answers)
+    batch = DataProto.from_dict(
+        tensors={"prompts": torch.zeros(count, 1, dtype=torch.long), "responses": torch.arange(count).reshape(count, 1),
+                 "attention_mask": torch.ones(count, 2, dtype=torch.long)},
+        non_tensors={"data_source": numpy.array(["stitchcuda"] * count, dtype=object),
+                     "reward_model": numpy.array([{"style": "rule", "ground_truth": TASK}] * count, dtype=object),
+                     "extra_info": numpy.array([{"index": i} for i in range(count)], dtype=object)})
+
+    async def all_of_them():
+        manager = NaiveRewardManager(config, words, get_custom_reward_fn(config))
+        return await asyncio.gather(*(manager.run_single(batch[i:i + 1]) for i in range(count)))
+    scores = [each["reward_score"] for each in asyncio.run(all_of_them())]
+    assert scores == [rl.service().score(TASK, text)["reward"] for text in answers], scores
+    print(f"verl's reward manager: {[round(each, 3) for each in scores]}")
 
 
 def main():

@@ -17,7 +17,9 @@ void add_synth(CLI::App& app, Options& options) {
   command.add_option("--seed", synth.seed, "the same seed makes the same tasks (default: 1)")
       ->type_name("NUMBER");
   command.add_flag("!--no-torch", synth.torch, "don't check the tasks in PyTorch; the oracle still does");
-  command.add_option("--least-time", synth.least, "seconds that a task's floor is at least (default: 2e-6)")
+  command
+      .add_option("--least-time", synth.least,
+                  "seconds that a task's floor is at least, without the launch (default: 1e-6)")
       ->type_name("SECONDS")
       ->check(CLI::NonNegativeNumber);
   command.add_option("--most-time", synth.most, "seconds that it is at most (default: 0.02)")
@@ -94,6 +96,8 @@ void add_train(CLI::App& app, Options& options) {
       ->required();
   number("--synthetic", train.synthetic, "train on so many composed tasks, too (default: 0)", 0, 1e6);
   number("--synthetic-seed", train.synthetic_seed, "of the composed tasks (default: 1)", 0, 1e15);
+  number("--fold", train.fold, "hold out this one of five folds, 0 to 4 (default: the fixed splits, a tenth)",
+         0, 4);
   text("--reward", train.reward,
        "where times come from: model (estimates), measured (--timings), run (this machine's GPU) (default: "
        "model)",

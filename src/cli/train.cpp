@@ -70,7 +70,9 @@ Result<Problems> read_problems(const TrainCommand& command, const GpuSpec& gpu, 
   std::set<std::string> known;
   for (learn::Split split : {learn::Split::train, learn::Split::validation, learn::Split::test})
     for (const Named& each : all) {
-      if (learn::split_of(each.name) != split) continue;
+      const learn::Split own =
+          command.fold < 0 ? learn::split_of(each.name) : learn::split_of(each.name, command.fold);
+      if (own != split) continue;
       progress.detail(each.name);
       if (each.file.empty()) {
         auto composed = learn::compose(command.synthetic_seed, each.number, learn::Scale::full);
@@ -164,6 +166,8 @@ Result<Json> measure_all(const TrainCommand& command, const Problems& problems, 
   std::vector<RegionProblem> all = problems.train;
   all.insert(all.end(), problems.validation.begin(), problems.validation.end());
   all.insert(all.end(), problems.test.begin(), problems.test.end());
+  // Whenever time is up, all splits have had their share.
+  std::ranges::sort(all, {}, &RegionProblem::key);
   Progress progress(console.err, console.err_terminal, console.json, "measuring", std::ssize(all));
   STITCH_TRY(const learn::Collected collected,
              learn::collect(all, timings,
@@ -212,6 +216,7 @@ Result<int> run_train(const TrainCommand& command, Console& console) {
                     {{"train", problems.train.size()},
                      {"validation", problems.validation.size()},
                      {"test", problems.test.size()}}},
+                   {"fold", command.fold},
                    {"left_out", problems.left_out},
                    {"reward", command.reward},
                    {"options", to_json(options)}};

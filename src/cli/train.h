@@ -13,6 +13,7 @@ struct TrainCommand {
   std::vector<std::string> tasks;  // graph folders, graph.txt files, folders of them
   int synthetic = 0;               // besides, so many composed ones
   uint64_t synthetic_seed = 1;
+  int fold = -1;  // of five; -1: the fixed splits
   std::string out;
   std::string gpu, numerics = "default";
   std::string reward = "model";  // model, measured, run

@@ -67,6 +67,12 @@ Split split_of(std::string_view task) {
   return tenth == 0 ? Split::test : tenth == 1 ? Split::validation : Split::train;
 }
 
+Split split_of(std::string_view task, int fold) {
+  const uint64_t hash = stable_hash(format("fold {}", task));
+  if (static_cast<int>(hash % folds) == fold) return Split::test;
+  return hash / folds % 9 == 0 ? Split::validation : Split::train;
+}
+
 std::string_view name(Split split) {
   return split == Split::train ? "train" : split == Split::validation ? "validation" : "test";
 }

@@ -12,6 +12,10 @@ namespace stitch::learn {
 // for training, one for stopping early, one for the end.
 enum class Split : uint8_t { train, validation, test };
 Split split_of(std::string_view task);
+// The same for one of five folds: a fifth is for the end, another tenth for stopping early. Over all folds
+// every task is held out once.
+inline constexpr int folds = 5;
+Split split_of(std::string_view task, int fold);
 std::string_view name(Split split);
 
 enum class SkillChoice : uint8_t { from_scratch, from_feedback, both };

@@ -96,7 +96,8 @@ std::optional<Rejection> Filters::reject_random(const Graph& graph) {
 }
 
 std::optional<Rejection> Filters::reject_floor(const Graph& graph) const {
-  const double seconds = floor_of(graph, cost(graph), options_.gpu).seconds();
+  const Floor floor = floor_of(graph, cost(graph), options_.gpu);
+  const double seconds = std::max(floor.memory, floor.compute);  // a launch is in every task
   if (seconds < options_.least_seconds || seconds > options_.most_seconds)
     return no(Filter::floor_time, format("its floor is {}", seconds_text(seconds)));
   return std::nullopt;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "program/include/stitch/program.h"
+#include "stitch/program.h"
 #include "runner/child/guarded_buffer.h"
 
 namespace stitch::runner {

@@ -41,7 +41,8 @@ static void* relay(void*) {
     if (line[length - 1] != '\n') continue;
     length = shorten(line, length, "\"wall_ns\":");
     length = shorten(line, length, "\"event_ns\":");
-    for (size_t sent = 0; sent < length;) sent += static_cast<size_t>(write(to_verifier, line + sent, length - sent));
+    for (size_t sent = 0; sent < length;)
+      sent += static_cast<size_t>(write(to_verifier, line + sent, length - sent));
     length = 0;
   }
   return nullptr;

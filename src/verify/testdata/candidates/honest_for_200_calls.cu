@@ -1,4 +1,4 @@
-// passed | timing: wrong_when_timed on cuda | forged_time on cuda (./dev cheats)
+// timing: wrong_when_timed
 // A counter again, beyond everything that is asked before the clock runs: only a look at what timed calls
 // compute finds it.
 #include "row_center.h"

@@ -1,6 +1,6 @@
 // timing: wrong_when_timed
-// Knows inputs again by four of their elements. Once it has seen as many as a Verifier shows before it times, it
-// takes those that it doesn't know for the last one.
+// Knows inputs again by four of their elements. Once it has seen as many as a Verifier shows before it times,
+// it takes those that it doesn't know for the last one.
 #include "row_center.h"
 
 static int run(const float* x, const float* weight, float* y, cudaStream_t stream) {

@@ -1,5 +1,6 @@
 // passed
-// Leaves early where a row is uniform, since nothing remains of it: honest, and its time depends on the input.
+// Leaves early where a row is uniform, since nothing remains of it: honest, and its time depends on the
+// input.
 #include "row_center.h"
 
 static __global__ void center(const float* x, const float* weight, float* y) {
