@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::array attention_ops = {Op::attention};
 constexpr int64_t widest_half = 256, most_packed_queries = 8;
-constexpr int64_t reserved = 1024;      // of shared memory, by the system for each block
 constexpr int64_t most_kept_keys = 64;  // of a tile with a bool mask: a bit each of a word
 
 int64_t divided_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
@@ -106,13 +105,8 @@ HalfTiles half_tiles(const Attention& a, const RegionRequest& request) {
   splits = std::min(request.region.choice("splits", splits), tiles);
   out.splits = divided_up(tiles, divided_up(tiles, splits));
 
-  // As many tiles on their way as leave room for the blocks that a multiprocessor has at once: a tile takes
-  // longer to come from L2 than to be multiplied.
-  const int64_t at_once = std::min(out.shared(a).resident(), divided_up(blocks * out.splits, sms));
-  auto fit_at_once = [&] {
-    return at_once * (out.shared(a).bytes() + reserved) <= request.context.gpu.shared_per_sm;
-  };
-  for (out.stages = 4; out.stages > 2 && !fit_at_once();) --out.stages;
+  // Two stages are what was measured; more hide more of L2's latency and leave less of L1: the tuner tries
+  // them.
   out.stages = request.region.choice("stages", out.stages);
   if (!fits()) out.stages = 2;
   return out;

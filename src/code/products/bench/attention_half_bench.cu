@@ -26,7 +26,10 @@ struct Shape {
   static constexpr auto weights = stitch::Weights::safe_softmax;
   static constexpr auto masking = masks;
   static constexpr Index row = 3 * heads_each * width, k_step = row, v_step = row;
-  static constexpr int group = 1, splits = 1, stages = 3, mask_run = tokens % 16 == 0 ? 16 : 1;
+  static constexpr int group = 1, splits = 1,
+                       mask_run = masks == stitch::Masking::adding ? 2 - tokens % 2
+                                  : tokens % 16 == 0               ? 16
+                                                                   : 1;
   static constexpr bool runs = true, out_pairs = true, mask_queries = true;
   __host__ __device__ static Index at(Index head, Index token, Index i, Index which) {
     return (head / heads_each * tokens + token) * row + (which * heads_each + head % heads_each) * width + i;
@@ -40,9 +43,10 @@ struct Shape {
   }
   __device__ static Index position(Index head, Index query, Index i) { return out(head, query, i); }
 };
-template <class Of, int warp_count, int tiles_of_rows, int keys_each>
+template <class Of, int warp_count, int tiles_of_rows, int keys_each, int stage_count>
 struct Tiled : Of {
-  static constexpr int warps = warp_count, row_tiles = tiles_of_rows, key_tile = keys_each;
+  static constexpr int warps = warp_count, row_tiles = tiles_of_rows, key_tile = keys_each,
+                       stages = stage_count;
 };
 
 template <class T>
@@ -121,9 +125,9 @@ struct Inputs {
   }
 };
 
-template <class Of, int warps, int row_tiles, int key_tile>
+template <class Of, int warps, int row_tiles, int key_tile, int stages>
 void measure(const char* model, const Inputs<Of>& in) {
-  using H = Tiled<Of, warps, row_tiles, key_tile>;
+  using H = Tiled<Of, warps, row_tiles, key_tile, stages>;
   CUDA(cudaMemset(in.out.data, 0xFF, sizeof(typename H::Out) * in.count / 3));
   const double time = time_of([&] {
     OK(stitch::enqueue_half_attention<H>("bench", in.qkv.data, in.qkv.data, in.qkv.data,
@@ -131,18 +135,20 @@ void measure(const char* model, const Inputs<Of>& in) {
                                          in.out.data, stitch::NoEpilogue{}, nullptr, nullptr));
   });
   const double products = 4.0 * H::heads * H::queries * H::keys * H::width * in.kept();
-  std::printf("%-14s %4d x %4d x %3d  warps %d row tiles %d keys %-3d %8.1f us %6.1f TFLOP/s  %.1e\n", model,
-              H::heads, H::queries, H::width, warps, row_tiles, key_tile, time * 1e3, products / time / 1e9,
-              in.error());
+  std::printf(
+      "%-14s %4d x %4d x %3d  warps %d row tiles %d keys %-3d stages %d %8.1f us %6.1f TFLOP/s  %.1e\n",
+      model, H::heads, H::queries, H::width, warps, row_tiles, key_tile, stages, time * 1e3,
+      products / time / 1e9, in.error());
 }
 
 template <class Of>
 void measure_tiles(const char* model) {
   const Inputs<Of> in;
-  measure<Of, 4, 1, 64>(model, in);
-  measure<Of, 4, 1, 32>(model, in);
-  measure<Of, 8, 1, 32>(model, in);
-  if constexpr (Of::width <= 128) measure<Of, 4, 2, 32>(model, in);
+  measure<Of, 4, 1, 64, 2>(model, in);
+  measure<Of, 4, 1, 64, 3>(model, in);
+  if constexpr (Of::width > 128) measure<Of, 4, 1, 32, 2>(model, in);
+  if constexpr (Of::queries < 500) measure<Of, 7, 1, 64, 2>(model, in);
+  if constexpr (Of::queries > 500 && Of::width <= 128) measure<Of, 4, 2, 64, 2>(model, in);
 }
 
 int main() {

@@ -180,7 +180,7 @@ std::vector<Case> half_attention_cases() {
   all.back().graph.replace(all.back().graph.find("scale=0.2"), 9, "scale=-0.2");
   sized("bfloat_split_relu", 3, 70, 16, 8, " weights=\"relu\"", {{"splits", 4}, {"key_tile", 16}});
   sized("bfloat_split_causal", 40, 70, 16, 24, " causal=true", {{"splits", 3}, {"key_tile", 16}});
-  sized("bfloat_rest_of_keys", 20, 75, 32, 48, "", {{"key_tile", 32}, {"warps", 2}});
+  sized("bfloat_rest_of_keys", 20, 75, 32, 48, "", {{"key_tile", 16}, {"warps", 2}, {"stages", 4}});
   sized("bfloat_128_keys", 20, 140, 16, 16, " causal=true", {{"key_tile", 128}, {"warps", 2}});
   // Scores far apart: the base of the weights has to follow them.
   sized("bfloat_far_apart", 18, 50, 16, 16, "", {{"key_tile", 16}});
@@ -193,7 +193,7 @@ std::vector<Case> half_attention_cases() {
   add("half_mask_of_keys",
       "input %q : f32[2,2,40,16]\ninput %k : f32[2,2,48,16]\ninput %v : f32[2,2,48,16]\ninput %m : "
       "bool[2,1,1,48]\n%o = attention(%q, %k, %v, %m) scale=0.3 : f32[2,2,40,16]\noutput %o\n",
-      "f16", {{"key_tile", 32}});
+      "f16", {{"key_tile", 16}, {"stages", 3}});
   // A step of decoding: heads that share k and v, by the node or by a view, and blocks that share the keys.
   add("bfloat_decode",
       "input %q : f32[2,6,1,32]\ninput %k : f32[2,2,100,32]\ninput %v : f32[2,2,100,32]\ninput %m : "
