@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runner/candidate.h"
@@ -22,6 +23,9 @@ struct SeriesShape {
 };
 // As many slots as `most`, or as the memory allows: `bytes` for all of what a series needs.
 SeriesShape series_shape(const Signature& signature, int most, int64_t bytes);
+
+// The code of an Error: this candidate can't see the keeper's memory.
+inline constexpr std::string_view cannot_share = "cannot_share";
 
 class SeriesKeeper {
  public:

@@ -98,8 +98,10 @@ Result<void> SeriesWatch::keep(int count, int wanted) {
   std::vector<int> order(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) order[static_cast<size_t>(i)] = i;
   std::ranges::shuffle(order, random_);
-  const auto most = static_cast<size_t>(std::max<int64_t>(
-      static_cast<int64_t>(least_judged), kept_bytes / std::max<int64_t>(1, shape_.outputs_step)));
+  // Of gigabytes, one.
+  const auto most =
+      static_cast<size_t>(std::max<int64_t>(session_.large() ? 1 : static_cast<int64_t>(least_judged),
+                                            kept_bytes / std::max<int64_t>(1, shape_.outputs_step)));
   for (int i = 0; i < std::min(count, wanted); ++i) {
     // One that was kept before may make room: every call has a chance, the last as the first.
     size_t place = kept_.size();

@@ -32,7 +32,7 @@ class TorchKeeper final : public SeriesKeeper {
 
   Result<void> connect(runner::Candidate& candidate) override {
     auto reply = candidate.share(*arena_);
-    if (reply.failure) return work_error("memory", reply.failure->message);
+    if (reply.failure) return work_error(std::string(cannot_share), reply.failure->message);
     return {};
   }
 

@@ -102,21 +102,29 @@ struct Keeping {
   std::unique_ptr<SeriesKeeper> keeper;
 };
 
-Keeping open_keeper(Session& session) {
-  if (session.torch && !session.python && !is_drawn_here(session.task.signature)) {
-    SeriesShape shape = series_shape(session.task.signature, most_slots, device_memory_of_a_series);
-    auto keeper = torch_keeper(session, shape);
-    if (keeper) return {std::move(shape), *std::move(keeper)};
-    session.notes.push_back("timed calls go through the host's memory: " + keeper.error().message);
-  }
+Keeping on_the_host(Session& session) {
   SeriesShape shape = series_shape(session.task.signature, most_slots, host_memory_of_a_series);
   auto keeper = host_keeper(session, shape);
   return {std::move(shape), std::move(keeper)};
 }
 
+void note_why_on_the_host(Session& session, const Error& why) {
+  session.notes.push_back("timed calls go through the host's memory: " + why.message);
+}
+
+Keeping open_keeper(Session& session) {
+  if (!session.torch || session.python || is_drawn_here(session.task.signature)) return on_the_host(session);
+  SeriesShape shape = series_shape(session.task.signature, most_slots, device_memory_of_a_series);
+  auto keeper = torch_keeper(session, shape);
+  if (keeper) return {std::move(shape), *std::move(keeper)};
+  note_why_on_the_host(session, keeper.error());
+  return on_the_host(session);
+}
+
 struct OwnTimes {
   Watched watched;
   double waited = 0;  // seconds, for others who used the GPU
+  int judged = 0;
 };
 
 Result<std::optional<device::GpuLock>> alone_on_the_gpu(Session& session, OwnTimes& times) {
@@ -207,6 +215,16 @@ std::string summary_of(const Session& session, const Watched& watched, int judge
   return summary;
 }
 
+// Timed, then judged: nobody has to wait for that.
+Result<OwnTimes> time_and_judge(Session& session, const Keeping& keeping, Json& evidence) {
+  SeriesWatch watch(session, *keeping.keeper, keeping.shape);
+  STITCH_TRY(OwnTimes times, time_program(session, watch));
+  evidence = evidence_of(session, times, *keeping.keeper);
+  STITCH_TRY(times.judged, watch.judge());
+  evidence["judged"] = times.judged;
+  return times;
+}
+
 Result<Passed> timed(Session& session, Json& evidence) {
   session.attempt.reset();
   session.loaded.reset();
@@ -218,18 +236,18 @@ Result<Passed> timed(Session& session, Json& evidence) {
   std::vector<Samples*> live;
   STITCH_CHECK(prepare_baselines(session, live));
   STITCH_CHECK(time_baselines(session, live));
-  const Keeping keeping = open_keeper(session);
-  SeriesWatch watch(session, *keeping.keeper, keeping.shape);
-  STITCH_TRY(OwnTimes times, time_program(session, watch));
-  evidence = evidence_of(session, times, *keeping.keeper);
-  STITCH_TRY(int judged, watch.judge());
-  evidence["judged"] = judged;
-  STITCH_CHECK(settle(session, times.watched));
+  auto times = time_and_judge(session, open_keeper(session), evidence);
+  if (!times && times.error().code == cannot_share) {
+    note_why_on_the_host(session, times.error());
+    times = time_and_judge(session, on_the_host(session), evidence);
+  }
+  if (!times) return times.error();
+  STITCH_CHECK(settle(session, times->watched));
   STITCH_CHECK(time_baselines(session, live));
   for (const Samples* samples : live) keep_baseline(session, *samples);
   evidence["baselines"] = Json::array();
   for (const Samples& samples : session.baselines) evidence["baselines"].push_back(to_json(samples, true));
-  return Passed{summary_of(session, times.watched, judged)};
+  return Passed{summary_of(session, times->watched, times->judged)};
 }
 
 }  // namespace
