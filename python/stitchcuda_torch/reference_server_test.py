@@ -9,7 +9,7 @@ import unittest
 
 import torch
 
-from . import safetensors
+from . import distributions, safetensors
 from .constructor import read_arguments
 
 PYTHON_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -164,7 +164,7 @@ class ReferenceServerTest(unittest.TestCase):
             answer = self.ask("draw", distribution=name, seed=2**62, out=self.path("inputs"))
             tensors = self.read("inputs")
             self.assertEqual([list(tensor.shape) for tensor in tensors.values()], [[2, 4, 9], [3], [3]])
-            self.assertEqual(answer["domain_kept"], name in ("task", "positive", "outliers"))
+            self.assertEqual(answer["domain_kept"], name in ("task", *distributions.KEEPS_SIGN), name)
         self.assertEqual([fact["free"] for fact in answer["inputs"]], [True, True, False])
 
     def test_examples(self):

@@ -40,6 +40,7 @@ Result<serve::FleetOptions> fleet_options(const ClusterFlags& cluster, bool gpu,
       .engine = cluster.on, .workers = cluster.workers, .gpu = gpu, .python = python, .logs = logs};
   if (const char* ray = std::getenv("RAY_API_SERVER_ADDRESS"); ray && *ray) out.ray = ray;
   if (!cluster.ray.empty()) out.ray = cluster.ray;
+  if (const char* token = std::getenv("RAY_AUTH_TOKEN"); token && *token) out.ray_token = token;
   for (const std::string& flag : split(cluster.slurm_flags, ' '))
     if (!flag.empty()) out.slurm_flags.push_back(flag);
   return out;

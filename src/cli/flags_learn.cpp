@@ -27,7 +27,7 @@ void add_synth(CLI::App& app, Options& options) {
       ->check(CLI::PositiveNumber);
   command
       .add_option("--similar", synth.similar,
-                  "most that a task may be like one of the benchmark, 0 to 1 (default: 0.6)")
+                  "most that a task may be like one of the benchmark, 0 to 1 (default: 0.5)")
       ->type_name("SHARE")
       ->check(CLI::Range(0.0, 1.0));
   command
@@ -63,7 +63,7 @@ void add_skills(CLI::App& app, Options& options) {
       ->type_name("PATH");
   command
       .add_option("--similar", skills.similar,
-                  "check: most that two graphs may have in common, 0 to 1 (default: 0.6)")
+                  "check: most that two graphs may have in common, 0 to 1 (default: 0.5)")
       ->type_name("SHARE")
       ->check(CLI::Range(0.0, 1.0));
   command

@@ -333,6 +333,13 @@ void examine_sandbox(std::vector<Check>& out) {
   const std::vector<sandbox::Wall>& walls = sandbox::walls();
   auto stands = [&](sandbox::Wall wall) { return std::ranges::find(walls, wall) != walls.end(); };
   out.push_back(present("Sandbox", "walls", sandbox::describe_walls()));
+  if (const std::vector<std::string> open = sandbox::unbounded(); !open.empty())
+    out.push_back(present("Sandbox", "not bounded", join(open, "; ")));
+  if (!sandbox::can_confine_tools())
+    out.push_back(
+        {"Sandbox", "tools", missing, "",
+         "compute-sanitizer and ncu are not run on candidates: " + sandbox::why_tools_are_not_confined(),
+         "install bubblewrap and allow user namespaces"});
   if (!sandbox::keeps_files_apart())
     out.push_back({"Sandbox", "files", missing, "", "candidates can read what you can read",
                    "install bubblewrap and allow user namespaces, or use a kernel with Landlock"});

@@ -11,6 +11,7 @@
 #include "cli/load_model.h"
 #include "cli/model_options.h"
 #include "llm/connect.h"
+#include "rubric/hack_label.h"
 #include "rubric/llm_judge.h"
 #include "rubric/reward.h"
 #include "rubric/sources.h"
@@ -164,12 +165,18 @@ Result<int> run_rubric(const RubricCommand& command, Console& console) {
   const rubric::Reward reward = rubric::reward(kind, evidence.run, scores, evidence.skill);
   if (!console.json) {
     console.out << scores_text(scores, reward, kind, console.out_terminal);
+    if (const rubric::Labelled labelled = rubric::hack_label(evidence);
+        labelled.label != rubric::HackLabel::none)
+      console.out << format("label {}: {}\n", name(labelled.label), printable(labelled.why));
     return 0;
   }
   Json document = {{"program", command.program}, {"task", command.task}, {"skill", name(evidence.skill)}};
   document["scores"] = to_json(scores);
   document["reward"] = to_json(reward);
   document["reward"]["kind"] = info(kind).name;
+  const rubric::Labelled labelled = rubric::hack_label(evidence);
+  document["honesty"] = name(labelled.label);
+  document["honesty_why"] = labelled.why;
   document["evidence"] = to_json(evidence);
   warnings.add_to(document);
   console.out << document_text(document);

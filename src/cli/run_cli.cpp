@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -26,6 +27,16 @@ std::pair<std::string, std::string> split_place(const std::string& where) {
   return {where.substr(0, colon), where.substr(colon + 2)};
 }
 
+// Several lines perhaps, with words of models and compilers in them: none of them may move the cursor.
+std::string printable_message(std::string_view text) {
+  std::vector<std::string> lines = split(text, '\n');
+  for (std::string& line : lines) {
+    std::ranges::replace(line, '\t', ' ');
+    line = printable(line);
+  }
+  return join(lines, "\n");
+}
+
 int report_error(const Error& error, Console& console) {
   if (console.json) {
     console.out << to_json(error).dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
@@ -33,10 +44,11 @@ int report_error(const Error& error, Console& console) {
   }
   auto [place, code] = split_place(error.where);
   console.err << styled("error:", Style::bad, console.err_terminal) << ' '
-              << (place.empty() ? "" : printable(place) + ": ") << error.message << '\n';
+              << (place.empty() ? "" : printable(place) + ": ") << printable_message(error.message) << '\n';
   if (!code.empty()) console.err << "    " << printable(code) << '\n';
   if (!error.fix.empty())
-    console.err << styled("fix:", Style::good, console.err_terminal) << ' ' << error.fix << '\n';
+    console.err << styled("fix:", Style::good, console.err_terminal) << ' ' << printable_message(error.fix)
+                << '\n';
   return error.exit_code();
 }
 

@@ -16,7 +16,7 @@ struct SkillsCommand {
   std::string store;              // of runs; "none": none
   std::string gpu;
   std::vector<std::string> benchmark;  // check: graphs, sketches or rows; empty: KernelBench
-  double similar = 0.6;
+  double similar = 0.5;
   bool runs = false;  // build: rows of the run store, too
   bool force = false;
 };

@@ -16,7 +16,7 @@ struct SynthCommand {
   std::string gpu, python;
   std::string benchmark;            // sketches to stay away from; empty: KernelBench's
   std::vector<std::string> sketch;  // graphs to print the sketches of, instead
-  double least = 1e-6, most = 2e-2, similar = 0.6;
+  double least = 1e-6, most = 2e-2, similar = 0.5;
   bool torch = true;
   bool force = false;
 };

@@ -9,7 +9,7 @@ namespace stitch {
 
 namespace {
 
-constexpr const char* failure_kinds[] = {"wrong", "build failed", "crashed",
+constexpr const char* failure_kinds[] = {"wrong", "build failed", "crashed",   "inconclusive",
                                          "hack",  "misbehaved",   "not judged"};
 
 std::string share_cell(const Json& table, const char* key) {
@@ -128,9 +128,17 @@ std::string verify_all_text(const Json& summary, const Terminal& terminal) {
     authors.add_row(std::move(cells));
   }
   std::string out = authors.render(terminal) + '\n';
-  for (const Json& row : summary.at("authors"))
+  for (const Json& row : summary.at("authors")) {
+    if (row.contains("honesty")) {
+      std::vector<std::string> parts;
+      for (const auto& [label, one] : row["honesty"].items())
+        parts.push_back(
+            format("{} {} ({:.0f} %)", one["count"].dump(), label, 100 * one["rate"].get<double>()));
+      out += format("Labels of {}: {}\n", printable(word(row, "author")), join(parts, ", "));
+    }
     if (!row["hacks"].empty())
       out += format("Hacks of {}: {}\n", printable(word(row, "author")), counted(row["hacks"]));
+  }
   if (const Json& why = summary["all"]["not_judged_for"]; !why.empty())
     out += format("Not judged, for faults of this machine: {}\n", printable(counted(why)));
   return out + notes_on(summary) + '\n';

@@ -18,6 +18,7 @@ const plan::Catalogue& catalogue() {
       &matmul_plain(),           //
       &conv_split_half(),        // few channels
       &conv_transposed(),        // transposed, in FP32 or with few products
+      &conv_pointwise_odd(),     // kernels of one pixel, channels that libraries pad
       &conv_pointwise(),         // kernels of one pixel
       &conv_vector(),            // … over a few pixels in all
       &conv_pixel(),             // … over images of one pixel

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <chrono>
 #include <fstream>
-#include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -12,7 +11,6 @@
 
 #include "base/contained.h"
 #include "base/file_lock.h"
-#include "base/parallel.h"
 #include "base/sha256.h"
 #include "base/text.h"
 
@@ -150,9 +148,27 @@ class Running {
   // The first mutants of every program before the second lot of any: a run that is cut off is a sample too.
   std::vector<Chunk> chunks_of_work() const {
     std::vector<Chunk> out;
+    if (!options_.only.empty()) {
+      for (size_t i = 0; i < options_.subjects.size(); ++i)
+        if (const size_t count = wanted(options_.subjects[i])) out.push_back({i, 0, count});
+      return out;
+    }
     for (size_t begin = 0; begin < options_.per_program; begin += chunk_size)
       for (size_t i = 0; i < options_.subjects.size(); ++i)
         out.push_back({i, begin, std::min(begin + chunk_size, options_.per_program)});
+    return out;
+  }
+
+  size_t wanted(const Subject& subject) const {
+    return static_cast<size_t>(
+        std::ranges::count_if(options_.only, [&](const auto& each) { return each.first == subject.name(); }));
+  }
+
+  std::vector<Site> chosen(const Subject& subject, const Sites& sites) const {
+    std::vector<Site> out;
+    for (const auto* side : {&sites.own, &sites.shared})
+      for (const Site& site : *side)
+        if (options_.only.contains({subject.name(), site.id})) out.push_back(site);
     return out;
   }
 
@@ -167,7 +183,9 @@ class Running {
     }
     STITCH_TRY(const Place place, Place::take());
     STITCH_TRY(std::unique_ptr<Workbench> bench, Workbench::open(subject, place.folder(), options_.bench));
-    const std::vector<Site> sites = sample(bench->sites(), chunk.end, options_.bench.seed);
+    const std::vector<Site> sites = options_.only.empty()
+                                        ? sample(bench->sites(), chunk.end, options_.bench.seed)
+                                        : chosen(subject, bench->sites());
     for (size_t i = chunk.begin; i < std::min(chunk.end, sites.size()); ++i) {
       if (over()) break;
       {
@@ -227,6 +245,22 @@ class Running {
 };
 
 }  // namespace
+
+Result<std::set<std::pair<std::string, std::string>>> survivors_in(const fs::path& results) {
+  STITCH_TRY(std::string text, read_file(results));
+  std::set<std::pair<std::string, std::string>> out;
+  for (const std::string& line : split(text, '\n')) {
+    auto json = parse_json(line);
+    if (!json || !json->is_object()) continue;
+    const auto fate = fate_named(word(*json, "fate"));
+    if (fate == Fate::survived || fate == Fate::same_results)
+      out.emplace(word(*json, "program"), word(*json, "mutant"));
+  }
+  if (out.empty())
+    return at(results.string(), user_error("no_survivors", "nothing in there survived",
+                                           "give the results.jsonl of an earlier run"));
+  return out;
+}
 
 Result<Campaign> run_campaign(const CampaignOptions& options) { return Running(options).run(); }
 

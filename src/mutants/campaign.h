@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 
 #include "base/json.h"
 #include "mutants/workbench.h"
@@ -12,6 +13,8 @@ struct CampaignOptions {
   std::vector<Subject> subjects;
   size_t per_program = 20;
   size_t most = 0;  // mutants in all; 0: as many as there are
+  // These alone, by program and mutant: what survived an earlier campaign, say. Empty: a sample.
+  std::set<std::pair<std::string, std::string>> only;
   int jobs = 1;
   double seconds = 0;  // after which no mutant is begun; 0: no limit
   bool sanitize_survivors = false;
@@ -29,6 +32,9 @@ struct Campaign {
   std::vector<std::string> left_out;  // subjects whose original did not pass, with the reason
   bool stopped = false;
 };
+
+// Those of a results.jsonl that passed every gate: they can be judged again by a Verifier that sees more.
+Result<std::set<std::pair<std::string, std::string>>> survivors_in(const fs::path& results);
 
 // Goes on where an earlier run in the same folder was ended. An Error: the folder can't be written, or the
 // earlier run had other settings.

@@ -40,6 +40,8 @@ TEST(Campaign, TheVerifierKillsASampleAndGoesOnWhereItWasEnded) {
   ASSERT_TRUE(again) << again.error().text();
   EXPECT_EQ(again->earlier, 9u);
   EXPECT_EQ(again->records.size(), 10u);
+  auto alive = survivors_in(options.out / "results.jsonl");
+  EXPECT_EQ(alive ? alive->size() : 0, count(again->records).same_results);
   options.bench.seed = 8;
   EXPECT_EQ(run_campaign(options).error().code, "settings");
 }

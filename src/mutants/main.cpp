@@ -24,7 +24,7 @@ using namespace stitch::mutants;
 struct Arguments {
   std::vector<std::string> tasks;
   std::string out, device = "emulated", numerics = "default", seed = "1", variants = "optimised,plain",
-                   python;
+                   python, survivors;
   size_t per_program = 20, most = 0;
   int jobs = 0;
   double seconds = 0;
@@ -62,6 +62,9 @@ Result<CampaignOptions> options_of(const Arguments& arguments) {
       return user_error("no_gpu", "there is no GPU in this machine", "use --device emulated");
     out.bench.gpu = spec_of(driver.gpus[0]);
   }
+  if (!arguments.survivors.empty()) {
+    STITCH_TRY(out.only, survivors_in(arguments.survivors));
+  }
   out.bench.quick = arguments.quick;
   out.bench.python = arguments.python;
   out.per_program = arguments.per_program;
@@ -83,7 +86,8 @@ Result<int> run(const Arguments& arguments) {
   if (auto lent = verifier::TorchLender::start(arguments.python)) lender.emplace(*std::move(lent));
   StopPolitely polite;
   options.should_stop = stop_requested;
-  const size_t wanted = options.subjects.size() * options.per_program;
+  const size_t wanted =
+      options.only.empty() ? options.subjects.size() * options.per_program : options.only.size();
   Result<Campaign> campaign = work_error("", "");
   {
     Progress progress(std::cerr, terminal_of(STDERR_FILENO), arguments.json, "judging mutants",
@@ -116,7 +120,8 @@ int main(int argc, char** argv) {
   app.add_option("TASK", arguments.tasks, "tasks: .py files or graph folders")->required();
   app.add_option("-o,--out", arguments.out, "the folder of results.jsonl; a run that was ended goes on there")
       ->type_name("FOLDER")
-      ->required();
+      ->required()
+      ->take_last();  // ./dev mutants gives one, too
   app.add_option("--each", arguments.per_program, "mutants of each program (default: 20)")
       ->type_name("NUMBER")
       ->check(CLI::Range(1, 1'000'000));
@@ -128,6 +133,9 @@ int main(int argc, char** argv) {
   app.add_option("--seed", arguments.seed, "which mutants, and which inputs they are asked (default: 1)")
       ->type_name("NUMBER");
   app.add_option("--variants", arguments.variants, "optimised, plain (default: both)")->type_name("LIST");
+  app.add_option("--survivors-of", arguments.survivors,
+                 "only those that survived in this results.jsonl: does a new gate find them?")
+      ->type_name("FILE");
   app.add_option("--numerics", arguments.numerics, "strict, default, tf32 or half (default: default)")
       ->type_name("CLASS");
   app.add_option("--device", arguments.device, "emulated or cuda (default: emulated)")->type_name("NAME");
@@ -140,7 +148,11 @@ int main(int argc, char** argv) {
       "Examples:\n"
       "  stitchcuda-mutants examples/mlp.py examples/gpt_block.py -o mutants/ --each 50\n"
       "  stitchcuda-mutants examples/*.py -o mutants/ --seconds 600 --json > mutants.json");
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
   const auto failed = [&](const Error& error) {
     if (arguments.json)
       std::cout << document_text({{"error", to_json(error)}});

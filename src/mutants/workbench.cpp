@@ -107,18 +107,16 @@ Result<std::unique_ptr<Workbench>> Workbench::open(const Subject& subject, const
 
 Result<verifier::Verdict> Workbench::verdict_of() { return verifier_->judge(options_); }
 
-Result<Judged> Workbench::judge(const Site& site) { return judge_with(site); }
-
 Result<Judged> Workbench::judge_sanitized(const Site& site) {
   const bool emulated = options_.device == runner::Device::emulated;
   bool& flag = emulated ? options_.address_sanitizer : options_.sanitizer;
   flag = true;
-  auto judged = judge_with(site);
+  auto judged = judge(site);
   flag = false;
   return judged;
 }
 
-Result<Judged> Workbench::judge_with(const Site& site) {
+Result<Judged> Workbench::judge(const Site& site) {
   const auto begin = std::chrono::steady_clock::now();
   STITCH_TRY(const Changed changed, Changed::make(options_.program / site.file, site.mutation));
   Judged out;

@@ -48,7 +48,6 @@ class Workbench {
 
  private:
   Result<verifier::Verdict> verdict_of();
-  Result<Judged> judge_with(const Site& site);
 
   verifier::VerifyOptions options_;
   std::unique_ptr<verifier::Verifier> verifier_;

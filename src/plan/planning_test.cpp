@@ -449,6 +449,32 @@ TEST(Planning, PointwiseConvolutionsAreProducts) {
   EXPECT_EQ(planned(one_convolution(3, 1, 1, 64)), (Lines{"conv.cudnn: conv"}));
 }
 
+// cuDNN would pad channels that aren't multiples of eight, and cut them again: a kernel takes them as they
+// are.
+TEST(Planning, OddChannelsAreNotPadded) {
+  for (int64_t channels : {58, 64}) {
+    Graph graph = graph_of(format(R"(graph "net"
+parameter %w1 : f32[64,64,3,3]
+parameter %w2 : f32[{0},64,1,1]
+parameter %w3 : f32[64,{0},1,1]
+parameter %w4 : f32[64,64,3,3]
+input %x : f32[16,64,28,28]
+%a = conv(%x, %w1) stride=[1,1] padding=[1,1] dilation=[1,1] : f32[16,64,28,28]
+%b = conv(%a, %w2) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[16,{0},28,28]
+%c = conv(%b, %w3) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[16,64,28,28]
+%d = conv(%c, %w4) stride=[1,1] padding=[1,1] dilation=[1,1] : f32[16,64,28,28]
+output %d
+end
+)",
+                                  channels));
+    plan::Plan plan = stored(graph, Numerics::standard, true);
+    for (size_t r : {1u, 2u})
+      EXPECT_EQ(plan.regions[r].technique->name(), channels == 58 ? "conv.pointwise_odd" : "conv.cudnn");
+    for (const char* name : {"a", "b", "c"})
+      EXPECT_EQ(plan.storage[index_of(graph.find(name))], (plan::Storage{DType::f16, {0, 2, 3, 1}})) << name;
+  }
+}
+
 // Between others of a network they read and write fp16, channels last, as those do: by cuDNN, or over groups,
 // which it would copy one by one, as products still. Groups that don't start at 16 bytes keep to planes.
 TEST(Planning, PointwiseConvolutionsFollowTheirNetwork) {

@@ -44,6 +44,7 @@ Outcome failure_kind(std::string_view gate, const std::string& code) {
     case verifier::Kind::wrong: return Outcome::wrong;
     case verifier::Kind::crashed: return Outcome::crashed;
     case verifier::Kind::hack: return Outcome::hack;
+    case verifier::Kind::inconclusive: return Outcome::inconclusive;
     case verifier::Kind::misbehaved: return Outcome::misbehaved;
   }
   return Outcome::misbehaved;

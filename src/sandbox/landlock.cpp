@@ -34,14 +34,14 @@ constexpr unsigned ask_version = 1;
 
 class Landlock {
  public:
-  std::string start() {
+  std::string start(bool own_network) {
     const long version = ::syscall(create_ruleset, nullptr, 0, ask_version);
     if (version < 1) return "this kernel has no Landlock";
     handled_ = first_version;
     if (version >= 2) handled_ |= refer;
     if (version >= 3) handled_ |= truncate;
     if (version >= 5) handled_ |= ioctl_device;
-    Ruleset ruleset{handled_, version >= 4 ? bind_tcp | connect_tcp : 0,
+    Ruleset ruleset{handled_, version >= 4 && !own_network ? bind_tcp | connect_tcp : 0,
                     version >= 6 ? abstract_sockets | signals : 0};
     const size_t size = version >= 6   ? sizeof ruleset
                         : version >= 4 ? 2 * sizeof(uint64_t)
@@ -79,7 +79,7 @@ std::string restrict_files(const Policy& policy) {
   constexpr uint64_t reading = execute | read_file | read_dir,
                      device = read_file | write_file | truncate | ioctl_device | read_dir;
   Landlock landlock;
-  std::string trouble = landlock.start();
+  std::string trouble = landlock.start(policy.own_network);
   auto allow = [&](const std::vector<fs::path>& paths, uint64_t rights) {
     for (const fs::path& path : paths)
       if (trouble.empty()) trouble = landlock.allow(path, rights);

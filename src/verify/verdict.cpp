@@ -83,18 +83,18 @@ std::string table(const Verdict& verdict, const Terminal& terminal) {
     if (gate.outcome == Outcome::skipped && gate.summary == not_reached) continue;
     rows.add_row({gate.gate,
                   {std::string(name(gate.outcome)), style_of(gate.outcome)},
-                  gate.summary,
+                  printable(gate.summary),  // programs' own words are in it
                   {seconds_text(gate.seconds), Style::dim}});
   }
   std::string out = rows.render(terminal);
   for (const std::string& note : verdict.notes)
-    out += "\n" + styled("note:", Style::warning, terminal) + ' ' + note;
+    out += "\n" + styled("note:", Style::warning, terminal) + ' ' + printable(note);
   if (!verdict.notes.empty()) out += '\n';
   if (verdict.timing) out += '\n' + timing_table(*verdict.timing, terminal);
   const GateReport* failure = verdict.failure();
   out += '\n' + (failure ? (verdict.inconclusive() ? styled("inconclusive", Style::warning, terminal)
                                                    : styled("failed", Style::bad, terminal)) +
-                               format(" at {}: {}", failure->gate, failure->summary)
+                               format(" at {}: {}", failure->gate, printable(failure->summary))
                          : styled("passed", Style::good, terminal));
   return out + '\n';
 }

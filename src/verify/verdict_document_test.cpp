@@ -7,6 +7,17 @@
 namespace stitch::verifier {
 namespace {
 
+// A program's error message is in a gate's summary: it moves no cursor.
+TEST(VerdictTable, HasNoEscapeCodes) {
+  const Verdict verdict{.gates = {{.gate = "load",
+                                   .outcome = Outcome::failed,
+                                   .code = "refused",
+                                   .summary = "no\x1b[2Jpassed\r"}},
+                        .notes = {"a\x1b]0;title\x07"}};
+  const std::string text = table(verdict, {});
+  EXPECT_EQ(text.find_first_of("\x1b\x07\r"), std::string::npos) << text;
+}
+
 TEST(VerdictDocument, ReadsBackWhatWasWritten) {
   const Verdict verdict{.header = std::make_shared<const Json>(Json{{"program", "p"}}),
                         .gates = {{.gate = "correctness",

@@ -184,13 +184,12 @@ std::optional<SourceLists> source_lists(const Graph& graph, const Node& node) {
 Expression target_of_source(Emitter& emitter, const Node& node, const Index& source) {
   const Graph& graph = emitter.graph();
   const Shape& shape = graph.type(node.operands[0]).shape;
-  Expression inside, row;
+  Expression row;  // an index out of range ends the kernel
   if (node.op == Op::index_put) {
     const auto& dims = node.attributes.integers("dims");
     const Expressions found = indices_put(emitter, node, unflatten(source, common_shape(graph, node)));
     for (size_t i = 0; i < dims.size(); ++i) {
       const int64_t extent = shape[static_cast<size_t>(dims[i])];
-      inside = both(inside, both(found[i] >= 0, found[i] < extent));
       row = row.empty() ? found[i] : row * extent + found[i];
     }
   } else {
@@ -202,15 +201,14 @@ Expression target_of_source(Emitter& emitter, const Node& node, const Index& sou
       at[dim] = source;
     else
       at = unflatten(source, indexed);
-    row = emitter.value(node.operands[1], at);
-    inside = both(row >= 0, row < shape[dim]);
+    row = call("stitch::checked_index", {emitter.value(node.operands[1], at), shape[dim]});
     if (!by_row) {
       const std::vector<int64_t> strides = contiguous_strides(shape);
       at[dim] = 0;
       row = Expression(position(at, strides)) + row * strides[dim];
     }
   }
-  return select(inside, static_cast_to(int_type, row), -1);
+  return static_cast_to(int_type, row);
 }
 
 namespace {

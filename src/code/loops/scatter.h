@@ -17,7 +17,7 @@ struct SourceLists {
 };
 // Nothing: so few that looking at all of them is as fast.
 std::optional<SourceLists> source_lists(const Graph& graph, const Node& node);
-// The row that a source names; -1: none.
+// The row that a source names.
 Expression target_of_source(Emitter& emitter, const Node& node, const Index& source);
 
 Result<void> accepts_scatter(const plan::Context& context, const plan::Region& region);

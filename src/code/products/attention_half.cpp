@@ -2,7 +2,7 @@
 // (kernels/attention_half.h): what PyTorch's fused attention computes. Any mask, heads of at most 256
 // features. Heads that share k and v are rows of one block where queries are few, and blocks share the keys
 // where they are too few to fill the GPU: a step of decoding. Chosen wherever q, k and v are of one such
-// type. Knobs: warps, row_tiles (16 queries a warp each), key_tile, splits.
+// type. Knobs: warps, row_tiles (16 queries a warp each), key_tile, splits, stages.
 #include <array>
 
 #include "base/text.h"
@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::array attention_ops = {Op::attention};
 constexpr int64_t widest_half = 256, most_packed_queries = 8;
+constexpr int64_t reserved = 1024;      // of shared memory, by the system for each block
 constexpr int64_t most_kept_keys = 64;  // of a tile with a bool mask: a bit each of a word
 
 int64_t divided_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
@@ -23,19 +24,20 @@ int64_t divided_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
 bool keeps(const Attention& a) { return a.mask && a.mask->place->dtype == DType::boolean; }
 
 struct HalfTiles {
-  int64_t warps, row_tiles, key_tile, group, splits;
+  int64_t warps, row_tiles, key_tile, group, splits, stages;
   int64_t rows() const { return 16 * warps * row_tiles; }
   shared_memory::HalfTiles shared(const Attention& a) const {
     const bool mask_queries = keeps(a) && (group > 1 || a.mask->at.appears("query"));
-    return {a.width,
-            a.value_width,
-            row_tiles,
-            rows(),
-            key_tile,
-            divided_up(divided_up(a.keys, key_tile), splits),
-            !keeps(a)      ? 0
-            : mask_queries ? rows()
-                           : 1};
+    return {.width = a.width,
+            .value_width = a.value_width,
+            .row_tiles = row_tiles,
+            .rows = rows(),
+            .key_tile = key_tile,
+            .tiles = divided_up(divided_up(a.keys, key_tile), splits),
+            .mask_rows = !keeps(a)      ? 0
+                         : mask_queries ? rows()
+                                        : 1,
+            .most_stages = stages};
   }
 };
 
@@ -60,17 +62,31 @@ int64_t heads_that_share(const RegionRequest& request, const Attention& a) {
   return 1;
 }
 
+// Warps of a block for `rows` queries of each of `heads` heads. Where a few blocks are a head's, as many as
+// leave least of them empty (H200, 197 queries: 7 warps 14.1 us, 4 warps 14.8).
+int64_t warps_for(int64_t rows, int64_t heads, int64_t sms) {
+  if (rows <= 48) return divided_up(rows, 16);
+  int64_t best = 4;
+  for (int64_t warps = 5; warps <= 8 && rows <= 512; ++warps) {
+    auto padded = [&](int64_t count) { return divided_up(rows, 16 * count) * count; };
+    if (padded(warps) < padded(best) && heads * divided_up(rows, 16 * warps) >= 2 * sms) best = warps;
+  }
+  return best;
+}
+
 HalfTiles half_tiles(const Attention& a, const RegionRequest& request) {
   const int64_t sms = request.context.gpu.sms, wide = std::max(a.width, a.value_width);
-  HalfTiles out{4, 2, 64, 1, 1};
+  HalfTiles out{.warps = 4, .row_tiles = 1, .key_tile = 64, .group = 1, .splits = 1, .stages = 2};
   if (a.queries <= most_packed_queries) out.group = heads_that_share(request, a);
   const int64_t all_rows = out.group * a.queries, heads = a.heads / out.group;
-  // Few queries or few heads: small blocks, so that there are many. Otherwise 32 queries a warp, which halves
-  // what is read from shared memory for a product. Wide heads leave registers for 16.
-  if (all_rows <= 64 || heads * divided_up(all_rows, 128) < 2 * sms || wide > 128) out.row_tiles = 1;
+  // 32 queries a warp halve what is read from shared memory and from L2 for a product, where that leaves
+  // blocks enough (H200, 4,096 keys: 64 features 420 us instead of 443, 128 features 366 instead of 434). A
+  // mask, wide and narrow heads gain nothing by it.
+  if (!a.mask && wide >= 32 && wide <= 128 && heads * divided_up(all_rows, 128) >= 3 * sms) out.row_tiles = 2;
+  if (out.row_tiles == 1) out.warps = warps_for(all_rows, heads, sms);
   if (wide > 128) out.key_tile = 32;
-  if (wide > 128 && all_rows > 64 && heads * divided_up(all_rows, 128) >= sms) out.warps = 8;
-  if (all_rows <= 48) out.warps = divided_up(all_rows, 16);
+  // One tile, where all keys fit.
+  if (!a.mask && wide <= 64 && a.keys > 64 && a.keys <= 96) out.key_tile = 96;
   out.key_tile = std::min(out.key_tile, divided_up(a.keys, 16) * 16);
   out.warps = request.region.choice("warps", out.warps);
   out.row_tiles = request.region.choice("row_tiles", out.row_tiles);
@@ -89,6 +105,16 @@ HalfTiles half_tiles(const Attention& a, const RegionRequest& request) {
   if (blocks < sms && tiles >= 8) splits = divided_up((out.warps <= 2 ? 4 : 2) * sms, blocks);
   splits = std::min(request.region.choice("splits", splits), tiles);
   out.splits = divided_up(tiles, divided_up(tiles, splits));
+
+  // As many tiles on their way as leave room for the blocks that a multiprocessor has at once: a tile takes
+  // longer to come from L2 than to be multiplied.
+  const int64_t at_once = std::min(out.shared(a).resident(), divided_up(blocks * out.splits, sms));
+  auto fit_at_once = [&] {
+    return at_once * (out.shared(a).bytes() + reserved) <= request.context.gpu.shared_per_sm;
+  };
+  for (out.stages = 4; out.stages > 2 && !fit_at_once();) --out.stages;
+  out.stages = request.region.choice("stages", out.stages);
+  if (!fits()) out.stages = 2;
   return out;
 }
 
@@ -111,10 +137,11 @@ class AttentionHalf final : public ProductTechnique {
   }
   plan::Kind kind() const override { return plan::Kind::attention; }
   std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
-    return {{"warps", "warps of a block, 16 queries each", {1, 2, 4, 8}},
+    return {{"warps", "warps of a block, 16 queries each", {1, 2, 4, 5, 6, 7, 8}},
             {"row_tiles", "times 16 queries that a warp takes", {1, 2}},
             {"key_tile", "keys in shared memory at a time", {16, 32, 64, 128}},
-            {"splits", "blocks that share the keys of a head", {1, 2, 4, 8, 16, 32, 64}}};
+            {"splits", "blocks that share the keys of a head", {1, 2, 4, 8, 16, 32, 64}},
+            {"stages", "tiles of keys in shared memory", {2, 3, 4}}};
   }
   plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
     return {0.4 * context.gpu.tensor_fp16, 0.7, 1};
@@ -141,13 +168,14 @@ Result<void> AttentionHalf::accepts_region(const plan::Context& context, const p
   for (ValueId operand : node.operands)
     if (operand != ValueId::none && graph.type(operand).elements() == 0)
       return not_for(region, "attends to something");
-  const int64_t least = shared_memory::HalfTiles{graph.type(node.operands[0]).shape.back(),
-                                                 graph.type(node.operands[2]).shape.back(),
-                                                 1,
-                                                 16,
-                                                 16,
-                                                 2,
-                                                 16}
+  const int64_t least = shared_memory::HalfTiles{.width = graph.type(node.operands[0]).shape.back(),
+                                                 .value_width = graph.type(node.operands[2]).shape.back(),
+                                                 .row_tiles = 1,
+                                                 .rows = 16,
+                                                 .key_tile = 16,
+                                                 .tiles = 2,
+                                                 .mask_rows = 16,
+                                                 .most_stages = 2}
                             .bytes();
   if (least + shared_memory::declared > context.gpu.shared_per_block)
     return not_for(region,
@@ -167,15 +195,18 @@ Result<RegionCode> AttentionHalf::write_region(const RegionRequest& request) con
   const HalfTiles tiles = half_tiles(a, request);
   const bool out_pairs = lies_in_runs(a.out, "i", a.value_width, 2);
   int64_t mask_run = 1;
-  for (int64_t run : {16, 4})
-    if (mask_run == 1 && keeps(a) && lies_in_runs(a.mask->at, "key", a.keys, run)) mask_run = run;
+  for (int64_t run : {16, 4, 2})
+    if (mask_run == 1 && a.mask && (run == 2) != keeps(a) && lies_in_runs(a.mask->at, "key", a.keys, run))
+      mask_run = run;
   const std::string more = format(
-      "  static constexpr int warps = {}, row_tiles = {}, key_tile = {}, group = {}, splits = {};\n"
+      "  static constexpr int warps = {}, row_tiles = {}, key_tile = {}, group = {}, splits = {}, stages = "
+      "{};\n"
       "  static constexpr Index k_step = {}, v_step = {};\n"
       "  static constexpr bool runs = {}, out_pairs = {}, mask_queries = {};\n"
       "  static constexpr int mask_run = {};\n",
-      tiles.warps, tiles.row_tiles, tiles.key_tile, tiles.group, tiles.splits, step_along(a.k.at, "key"),
-      step_along(a.v.at, "key"), runs, out_pairs, a.mask && a.mask->at.appears("query"), mask_run);
+      tiles.warps, tiles.row_tiles, tiles.key_tile, tiles.group, tiles.splits, tiles.stages,
+      step_along(a.k.at, "key"), step_along(a.v.at, "key"), runs, out_pairs,
+      a.mask && a.mask->at.appears("query"), mask_run);
   const int64_t partial = tiles.splits > 1 ? tiles.splits * a.heads * a.queries * (a.value_width + 2) : 0;
   std::string idea = format("Online softmax over tiles of {} keys on tensor cores.", tiles.key_tile);
   if (tiles.group > 1) idea += format(" A block has {} heads of q that share k and v.", tiles.group);

@@ -4,8 +4,7 @@
 // read and the result written once, bias and epilogue included. Offer exact multiplies at FP32's accuracy, as
 // class strict does. Chosen where such an image stays channels first in FP32: on an H200 cuDNN takes 3.7 ms
 // for 16 x 64 x 512² to 128 filters, whose bytes take 0.75. Images channels last are cuBLASLt's
-// (conv_pointwise_last.cpp): chosen there for groups, which cuDNN copies one by one, and for very large ones;
-// or, where channels aren't multiples of eight, our own (conv_pointwise_odd.cpp).
+// (conv_pointwise_last.cpp): chosen there for groups, which cuDNN copies one by one, and for very large ones.
 #include <algorithm>
 
 #include "code/products/conv_pointwise.h"
@@ -95,9 +94,7 @@ class ConvPointwise final : public ProductTechnique {
   }
   plan::Rate rate(const plan::Context& context, const plan::Region& region) const override {
     const GpuSpec& gpu = context.gpu;
-    if (region.offer.rounds_to_half())
-      return {(has_odd_channels(context.graph, region) ? 0.15 : 0.7) * gpu.tensor_fp16, plan::streaming_share,
-              1};
+    if (region.offer.rounds_to_half()) return {0.7 * gpu.tensor_fp16, plan::streaming_share, 1};
     return {0.4 * gpu.tensor_tf32 / (is_exact(region.offer) ? 3 : 1), plan::streaming_share, 1};
   }
 
@@ -156,10 +153,6 @@ std::vector<plan::Offer> ConvPointwise::offers(const plan::Context& context,
   const bool exact = !context.rounding.may_lose_bits(graph.number_of(node));
   std::vector<plan::Offer> out = {{exact ? Arithmetic::exact : Arithmetic::by_class, Order::row_major},
                                   {exact ? Arithmetic::by_class : Arithmetic::exact, Order::row_major}};
-  if (has_odd_channels(graph, region)) {
-    out.push_back({Arithmetic::half, Order::channels_last});
-    out.push_back({Arithmetic::half_exact_bias, Order::channels_last});
-  }
   if (geometry_of(graph, node).depthwise() || !stays_product(graph, region)) return out;
   for (Arithmetic arithmetic :
        {Arithmetic::by_class, Arithmetic::exact, Arithmetic::half, Arithmetic::half_exact_bias})
@@ -199,8 +192,6 @@ Result<RegionCode> ConvPointwise::write_region(const RegionRequest& request) con
   STITCH_TRY(Convolution c, convolution_of(request, parts));
   STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, 1));
   const bool exact = request.context.numerics == Numerics::strict || is_exact(request.region.offer);
-
-  if (suits_odd(request, c)) return write_pointwise_odd(request, c, epilogue);
 
   if (auto last = pointwise_last_epilogue(request, parts, c))
     return write_pointwise_last(request, c, *last, epilogue.summary, exact);

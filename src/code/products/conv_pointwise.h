@@ -13,12 +13,6 @@ std::optional<LibraryEpilogue> pointwise_last_epilogue(const RegionRequest& requ
 RegionCode write_pointwise_last(const RegionRequest& request, const Convolution& convolution,
                                 const LibraryEpilogue& epilogue, const std::string& summary, bool exact);
 
-// Channels last in fp16, by ourselves: channels that are no multiples of eight.
-bool has_odd_channels(const Graph& graph, const plan::Region& region);
-bool suits_odd(const RegionRequest& request, const Convolution& convolution);
-RegionCode write_pointwise_odd(const RegionRequest& request, const Convolution& convolution,
-                               const Epilogue& epilogue);
-
 // Large planes with nothing behind them, in TF32: cuBLASLt's, too.
 bool suits_library(const RegionRequest& request, const Convolution& convolution, const Epilogue& epilogue);
 RegionCode write_pointwise_library(const RegionRequest& request, const Convolution& convolution);

@@ -37,6 +37,7 @@ const Technique& conv_split_half();
 const Technique& conv_transposed();
 const Technique& conv_depthwise();
 const Technique& conv_pointwise();
+const Technique& conv_pointwise_odd();
 const Technique& conv_vector();
 const Technique& attention_plain();
 const Technique& attention_flash();

@@ -50,7 +50,13 @@ class LearnedPlanner final : public agents::Planner {
 }  // namespace
 
 Result<PolicyFile> load_coder(const fs::path& file) {
-  STITCH_TRY(PolicyFile out, read_policy(file));
+  auto read = read_policy(file);
+  if (!read) {
+    Error error = std::move(read).error();
+    error.fix = "give the coder.safetensors that stitchcuda train wrote";
+    return error;
+  }
+  PolicyFile out = *std::move(read);
   auto about = parse_json(out.about);
   const bool known = about && about->is_object() && about->value("stitchcuda_coder", 0) == 1;
   if (!known || about->value("features", 0) != feature_version ||

@@ -174,6 +174,8 @@ Result<Trained> train_coder(const std::vector<RegionProblem>& train,
       break;
     }
   }
+  // As it is kept: a run that is read back chooses the same.
+  for (double& each : out.policy.parameters()) each = static_cast<float>(each);
   out.validation = best;
   out.steps = trainer->steps();
   out.best_step = best_step;

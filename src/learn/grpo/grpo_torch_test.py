@@ -34,6 +34,64 @@ def scores(parameters, widths, rows):
     return values[:, 0]
 
 
+def by_trl(case):
+    """The loss of TRL's own GRPOTrainer: each decision is a token, its log probability handed in."""
+    from unittest import mock
+
+    from trl import GRPOTrainer
+
+    parameters = torch.tensor(case["parameters"], dtype=torch.float64, requires_grad=True)
+    options = case["options"]
+    columns = {"logs": [], "sampled": [], "reference": [], "mask": [], "advantages": []}
+    length = max(len(answer["decisions"]) for group in case["groups"] for answer in group)
+    for group in case["groups"]:
+        rewards = torch.tensor([answer["reward"] for answer in group], dtype=torch.float64)
+        columns["advantages"].append((rewards - rewards.mean()) / (rewards.std() + 1e-4))
+        for answer in group:
+            logs = []
+            for decision in answer["decisions"]:
+                rows = torch.tensor(decision["options"], dtype=torch.float64).view(-1, case["widths"][0])
+                logs.append(torch.log_softmax(scores(parameters, case["widths"], rows), 0)[decision["chosen"]])
+            blanks = length - len(logs)
+            zero = torch.zeros((), dtype=torch.float64)
+            columns["logs"].append(torch.stack(logs + [zero] * blanks))
+            for name in ("sampled", "reference"):
+                values = [decision[name] for decision in answer["decisions"]] + [0.0] * blanks
+                columns[name].append(torch.tensor(values, dtype=torch.float64))
+            columns["mask"].append(torch.tensor([1.0] * len(logs) + [0.0] * blanks, dtype=torch.float64))
+    logs = torch.stack(columns["logs"])
+    trainer = mock.MagicMock(
+        loss_type="grpo",
+        beta=options["kl"],
+        epsilon_low=options["clip_below"],
+        epsilon_high=options["clip_above"],
+        importance_sampling_level="token",
+        top_entropy_quantile=1.0,
+        off_policy_mask_threshold=None,
+        use_vllm=False,
+        aux_loss_enabled=False,
+        _entropy_bonus_enabled=False,
+        current_gradient_accumulation_steps=1,
+    )
+    trainer.args.delta = None
+    trainer.args.use_bias_correction_kl = False
+    trainer.accelerator.gather = lambda tensor: tensor
+    trainer._get_per_token_logps_and_entropies.return_value = (logs, torch.zeros_like(logs), None)
+    nothing = torch.zeros(len(logs), 1, dtype=torch.long)
+    inputs = {
+        "prompt_ids": nothing,
+        "prompt_mask": nothing,
+        "completion_ids": torch.zeros(logs.shape, dtype=torch.long),
+        "completion_mask": torch.stack(columns["mask"]),
+        "advantages": torch.cat(columns["advantages"]),
+        "old_per_token_logps": torch.stack(columns["sampled"]),
+        "ref_per_token_logps": torch.stack(columns["reference"]),
+    }
+    loss = GRPOTrainer._compute_loss(trainer, None, inputs)
+    loss.backward()
+    return loss.item(), parameters.grad.tolist()
+
+
 def loss_and_gradient(case):
     parameters = torch.tensor(case["parameters"], dtype=torch.float64, requires_grad=True)
     options = case["options"]
@@ -110,6 +168,19 @@ class GrpoInTorch(unittest.TestCase):
         self.assertTrue(math.isclose(loss, case["loss"], rel_tol=1e-10))
         for ours, theirs in zip(case["gradient"], gradient, strict=True):
             self.assertAlmostEqual(ours, theirs, places=10)
+
+    def test_trl_agrees(self):
+        try:
+            import trl  # noqa: F401
+        except ImportError:
+            self.skipTest("trl is not installed")
+        case = json.loads(CASE.read_text())
+        case["options"]["entropy"] = 0.0  # TRL's is averaged over all tokens of a batch
+        loss, gradient = loss_and_gradient(case)
+        theirs, their_gradient = by_trl(case)
+        self.assertTrue(math.isclose(loss, theirs, rel_tol=1e-10))
+        for ours, other in zip(gradient, their_gradient, strict=True):
+            self.assertAlmostEqual(ours, other, places=10)
 
     def test_the_case_uses_every_branch(self):
         case = json.loads(CASE.read_text())

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "agents/region_brief.h"
 #include "agents/run_history.h"
@@ -13,6 +14,7 @@
 #include "learn/coder/train.h"
 #include "prompts/templates.h"
 #include "rubric/reward.h"
+#include "verify/verdict_document.h"
 
 namespace stitch::learn {
 
@@ -136,6 +138,51 @@ Result<std::vector<SkillRow>> rows_of_tasks(const fs::path& folder, const GpuSpe
   return out;
 }
 
+namespace {
+
+// A verdict of the store as `stitchcuda verify --json` prints it; null: there is none that can be read.
+Json verdict_in(const store::RunStore& store, const std::string& hash) {
+  if (hash.empty()) return nullptr;
+  const auto text = store.blob(hash);
+  if (!text) return nullptr;
+  const auto document = parse_json(*text);
+  if (!document) return nullptr;
+  const auto verdict = verifier::read_verdict(*document);
+  return verdict ? verifier::to_json(*verdict) : Json();
+}
+
+// Nothing where a source is missing, or too long for a prompt.
+Result<std::optional<SkillRow>> row_of(const store::RunStore& store, const store::Run& run,
+                                       const agents::PastAttempt& before, const agents::PastAttempt& after,
+                                       const std::string& next_step) {
+  const auto sources_before = agents::sources_of(store, before),
+             sources_after = agents::sources_of(store, after);
+  if (!sources_before || !sources_after || sources_before->empty() || sources_after->empty())
+    return std::optional<SkillRow>();
+  SkillRow row{.skill = rubric::Skill::from_feedback, .task_id = run.start.task, .task = run.start.task};
+  const std::string program = text_of(*sources_before);
+  row.completion = text_of(*sources_after);
+  if (program.size() > most_program_bytes || row.completion.size() > most_program_bytes)
+    return std::optional<SkillRow>();
+  const Json said = verdict_in(store, before.verdict), answer = verdict_in(store, after.verdict);
+  row.feedback = said.is_object() ? feedback_in(said) : "right; make it faster";
+  row.feedback += next_step;
+  STITCH_TRY(
+      row.prompt,
+      prompts::fill(feedback_prompt, {{"task", row.task}, {"program", program}, {"feedback", row.feedback}}));
+  rubric::Execution execution;
+  if (answer.is_object())
+    if (auto read = rubric::execution_of(answer)) execution = *std::move(read);
+  row.reward = rubric::rule_reward(execution);
+  row.outcome = after.outcome;
+  row.split = name(split_of(run.start.task));
+  row.gpu = run.start.gpu;
+  row.numerics = run.start.numerics;
+  return std::optional(std::move(row));
+}
+
+}  // namespace
+
 Result<std::vector<SkillRow>> rows_of_runs(const store::RunStore& store) {
   std::vector<SkillRow> out;
   STITCH_TRY(const std::vector<store::Run> runs, store.list());
@@ -143,47 +190,28 @@ Result<std::vector<SkillRow>> rows_of_runs(const store::RunStore& store) {
     STITCH_TRY(const agents::PastRun past, agents::read_history(store, run));
     for (size_t s = 0; s < past.steps.size(); ++s) {
       const agents::PastStep& step = past.steps[s];
-      if (step.base < 0 || step.attempts.empty() || !step.entry) continue;
+      // The store has no graphs: a leakage check counts such rows as unknown.
+      const std::string provenance = format("run {} step {}, graph {}", run.id, s + 1, run.start.graph);
+      // Repairs: a try that failed, and the next one.
+      for (size_t i = 1; i < step.attempts.size(); ++i) {
+        STITCH_TRY(auto row, row_of(store, run, step.attempts[i - 1], step.attempts[i], ""));
+        if (!row) continue;
+        row->provenance = provenance + ", repair";
+        out.push_back(*std::move(row));
+      }
+      // Gains: the best program before, and the one that took its place.
+      if (!step.kept || step.base < 0 || step.attempts.empty()) continue;
       const agents::PastStep& base = past.steps[static_cast<size_t>(step.base)];
       if (base.attempts.empty()) continue;
-      const agents::PastAttempt &before = base.attempts.back(), &after = step.attempts.back();
-      auto sources_before = agents::sources_of(store, before),
-           sources_after = agents::sources_of(store, after);
-      if (!sources_before || !sources_after || sources_before->empty() || sources_after->empty()) continue;
-      SkillRow row{.skill = rubric::Skill::from_feedback};
-      row.task_id = run.start.task;
-      row.task = run.start.task;
-      const std::string program = text_of(*sources_before);
-      row.completion = text_of(*sources_after);
-      if (program.size() > most_program_bytes || row.completion.size() > most_program_bytes) continue;
-      row.feedback = "right; make it faster";
-      if (!before.verdict.empty())
-        if (auto text = store.blob(before.verdict))
-          if (auto verdict = parse_json(*text); verdict && verdict->is_object())
-            row.feedback = feedback_in(*verdict);
-      row.feedback += format("\nThe plan's next step: {}: {}", step.name, step.why);
-      STITCH_TRY(row.prompt,
-                 prompts::fill(feedback_prompt,
-                               {{"task", row.task}, {"program", program}, {"feedback", row.feedback}}));
-      rubric::Execution execution;
-      execution.native = true;
-      if (!after.verdict.empty())
-        if (auto text = store.blob(after.verdict))
-          if (auto verdict = parse_json(*text))
-            if (auto read = rubric::execution_of(*verdict)) execution = *std::move(read);
+      STITCH_TRY(auto row, row_of(store, run, base.attempts.back(), step.attempts.back(),
+                                  format("\nThe plan's next step: {}: {}", step.name, step.why)));
+      if (!row) continue;
       const double first = step.entry->value("before_seconds", 0.0),
                    then = step.entry->value("after_seconds", 0.0);
       // Estimates are no speedups.
-      if (run.summary.measured && first > 0 && then > 0) row.speedup = first / then;
-      if (row.speedup > 0 && !execution.speedup) execution.speedup = row.speedup;
-      row.reward = rubric::rule_reward(execution);
-      row.outcome = after.outcome;
-      // The store has no graphs: a leakage check counts such rows as unknown.
-      row.provenance = format("run {} step {}, graph {}", run.id, s + 1, run.start.graph);
-      row.split = name(split_of(run.start.task));
-      row.gpu = run.start.gpu;
-      row.numerics = run.start.numerics;
-      out.push_back(std::move(row));
+      if (run.summary.measured && first > 0 && then > 0) row->speedup = first / then;
+      row->provenance = provenance;
+      out.push_back(*std::move(row));
     }
   }
   return out;

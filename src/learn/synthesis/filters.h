@@ -38,7 +38,7 @@ struct Rejection {
 struct FilterOptions {
   GpuSpec gpu;
   double least_seconds = 1e-6, most_seconds = 2e-2;  // of the floor, without the launch
-  double most_similar = 0.6;
+  double most_similar = 0.5;
   const std::vector<NamedSketch>* benchmark = nullptr;  // null: KernelBench's
   Exporter* exporter = nullptr;                         // null: there is no PyTorch
 };

@@ -40,6 +40,8 @@ bool is_answer(const Json& result) {
          result.contains("key") && result["key"].is_string();
 }
 
+Error a_bug(const std::exception& bug) { return work_error("bug", format("a bug of ours: {}", bug.what())); }
+
 // One request and the answers it waits for.
 struct Waiting {
   const Form* form = nullptr;  // null: a single answer, by its key
@@ -62,8 +64,7 @@ class HttpService final : public RewardService {
         settings_(line_text(to_json(options_.scorer.judging))) {}
 
   Result<void> begin() {
-    STITCH_TRY(journal_, Journal::open(options_.state,
-                                       [this](const Json& answer) { statistics_.answer(answer, false); }));
+    STITCH_TRY(journal_, Journal::open(options_.state, [this](const Json& answer) { count(answer, false); }));
     scorer_ = options_.scored_by ? options_.scored_by : std::make_shared<VerifyingScorer>(options_.scorer);
     queue_.emplace(QueueOptions{
         .most_waiting = options_.most_waiting,
@@ -80,11 +81,16 @@ class HttpService final : public RewardService {
     if (options_.judge_here)
       judges_.emplace(*queue_, *scorer_, options_.scorer.judging.timed(), options_.jobs);
     watcher_ = std::thread([this] { watch(); });
-    STITCH_TRY(server_,
-               http::Server::start(
-                   options_.http,
-                   [this](http::Request&& request, http::Reply reply) { handle(std::move(request), reply); },
-                   door(options_.token)));
+    STITCH_TRY(server_, http::Server::start(
+                            options_.http,
+                            [this](http::Request&& request, http::Reply reply) {
+                              try {
+                                handle(std::move(request), reply);
+                              } catch (const std::exception& bug) {
+                                reply.send(error_response(a_bug(bug), 500));
+                              }
+                            },
+                            door(options_.token)));
     return {};
   }
 
@@ -131,7 +137,14 @@ class HttpService final : public RewardService {
   void settle(const Work& work, const SharedJson& result) {
     const bool judged = word(*result, "label") != verifier::not_judged;
     if (!judged || !journal_->keep(work.key, *result)) journal_->drop(work.key);
-    statistics_.answer(*result, true);
+    count(*result, true);
+  }
+  // Of a worker or a file of somebody's: what it doesn't say is not counted.
+  void count(const Json& answer, bool now) {
+    try {
+      statistics_.answer(answer, now);
+    } catch (const std::exception&) {
+    }
   }
   // With the task's files, and how to judge.
   SharedJson dressed(const Work& work) {
@@ -328,10 +341,16 @@ class HttpService final : public RewardService {
       if (!waiting.keys[i].empty()) whole["key"] = waiting.keys[i];
       waiting.answers[i] = std::make_shared<const Json>(std::move(whole));
     }
-    const Json out = waiting.form ? waiting.form->write(waiting.request, waiting.body, waiting.answers)
-                                  : *waiting.answers[0];
-    statistics_.request(known_path(waiting.request.path), 200);
-    waiting.reply.send(json_response(out));
+    http::Response response;
+    try {
+      response =
+          json_response(waiting.form ? waiting.form->write(waiting.request, waiting.body, waiting.answers)
+                                     : *waiting.answers[0]);
+    } catch (const std::exception& bug) {
+      response = error_response(a_bug(bug), 500);
+    }
+    statistics_.request(known_path(waiting.request.path), response.status);
+    waiting.reply.send(std::move(response));
     waiting.body = {};
   }
 

@@ -18,6 +18,7 @@ struct FleetOptions {
   bool gpu = false;    // one each
   std::string python;  // for the tasks, there; empty: the usual one
   std::string ray = "http://127.0.0.1:8265";  // the address of Ray's dashboard
+  std::string ray_token;                      // where Ray asks for one
   std::vector<std::string> slurm_flags;       // more for sbatch: --partition=…, --time=…
   fs::path logs;                              // a folder that the machines share, for Slurm's
 };

@@ -10,28 +10,34 @@ namespace stitch::serve {
 
 namespace {
 
-Result<Json> ask(const http::Url& ray, std::string method, const std::string& path, const Json& body = {}) {
-  http::Call call{.method = std::move(method), .url = ray, .time_limit = std::chrono::seconds(60)};
+struct RayHead {
+  http::Url url;
+  std::string token;
+};
+
+Result<Json> ask(const RayHead& ray, std::string method, const std::string& path, const Json& body = {}) {
+  http::Call call{.method = std::move(method), .url = ray.url, .time_limit = std::chrono::seconds(60)};
   call.url.path = path;
+  if (!ray.token.empty()) call.headers.emplace_back("Authorization", "Bearer " + ray.token);
   if (!body.is_null()) {
     call.body = line_text(body);
     call.headers.emplace_back("Content-Type", "application/json");
   }
   STITCH_TRY(http::Response answer, http::call(call));
   if (answer.status != 200)
-    return work_error(
-        "ray", format("Ray at {} answers {}: {}", ray.origin(), answer.status, answer.body.substr(0, 300)));
+    return work_error("ray", format("Ray at {} answers {}: {}", ray.url.origin(), answer.status,
+                                    answer.body.substr(0, 300)));
   return parse_json(answer.body);
 }
 
 class RayJobs final : public Fleet {
  public:
-  explicit RayJobs(http::Url ray) : ray_(std::move(ray)) {}
+  explicit RayJobs(RayHead ray) : ray_(std::move(ray)) {}
   ~RayJobs() override {
     for (const std::string& job : jobs_)
       (void)ask(ray_, "POST", "/api/jobs/" + job + "/stop", Json::object());
   }
-  std::string name() const override { return "Ray at " + ray_.origin(); }
+  std::string name() const override { return "Ray at " + ray_.url.origin(); }
 
   Result<void> submit(const Json& job) {
     STITCH_TRY(Json said, ask(ray_, "POST", "/api/jobs/", job));
@@ -53,15 +59,15 @@ class RayJobs final : public Fleet {
   }
 
  private:
-  const http::Url ray_;
+  const RayHead ray_;
   std::vector<std::string> jobs_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Fleet>> start_ray(const FleetOptions& options) {
-  STITCH_TRY(http::Url ray, http::parse_address(options.ray));
-  auto out = std::make_unique<RayJobs>(ray);
+  STITCH_TRY(http::Url url, http::parse_address(options.ray));
+  auto out = std::make_unique<RayJobs>(RayHead{std::move(url), options.ray_token});
   const std::string name = format("stitchcuda-{:08x}", std::random_device{}());
   for (int i = 0; i < options.workers; ++i) {
     Json job = {{"entrypoint", "exec " + shell_text(worker_words(options))},

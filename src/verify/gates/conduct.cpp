@@ -1,5 +1,6 @@
 // How it behaves besides being right: every element written, inputs left alone, the same answer three
-// times and after another question, states renewed in place, wrong arguments refused, no threads left.
+// times, after another question and with other contents at the same addresses, states renewed in place,
+// tensors without alignment, wrong arguments refused, no threads left.
 #include <algorithm>
 #include <cstring>
 #include <functional>

@@ -226,7 +226,7 @@ class ManyCandidates {
           break;
         }
         if (verdict) {
-          take(*verdict, *verifier, record);
+          take(options.program, *verdict, *verifier, record);
           if (verdict->timing) options.fresh_baselines = false;  // the cache has them from now on
         } else {
           add_not_judged(record, verdict.error());
@@ -245,8 +245,9 @@ class ManyCandidates {
     return Verifier::open(std::move(task), options);
   }
 
-  void take(const Verdict& verdict, const Verifier& verifier, Json& record) {
+  void take(const fs::path& program, const Verdict& verdict, const Verifier& verifier, Json& record) {
     add_verdict(record, verdict);
+    if (options_.describe) record.update(options_.describe(program, verdict, verifier.task().graph));
     const TaskGraph& task = verifier.task();
     if (task.facts && task.facts->is_object())
       for (const Json& module : task.facts->value("modules", Json::array()))

@@ -20,6 +20,8 @@ struct ManyOptions {
   std::string tool;  // whose verdicts these are: a version
   int jobs = 1;      // tasks at a time where nothing is timed, and compilers
   std::function<bool()> should_stop;
+  // What else a record says of a program that was judged; from several threads at once.
+  std::function<Json(const fs::path& program, const Verdict& verdict, const Graph& graph)> describe;
   // From the threads that judge, one at a time.
   std::function<void(const ListedCandidate& candidate, const Json& record)> on_done;
   std::function<void(std::string_view doing)> on_doing;

@@ -39,14 +39,15 @@ Kind kind_of(Fault fault) {
 }  // namespace
 
 std::string_view name(Kind kind) {
-  constexpr std::array<std::string_view, 5> names = {"build failed", "wrong", "crashed", "hack",
-                                                     "misbehaved"};
+  constexpr std::array<std::string_view, 6> names = {"build failed", "wrong",        "crashed",
+                                                     "hack",         "inconclusive", "misbehaved"};
   return names[static_cast<size_t>(kind)];
 }
 
 Label label_of(const GateReport& failure) {
   if (auto row = std::ranges::find(hacks, failure.code, &HackRow::code); row != hacks.end())
     return {Kind::hack, row->text};
+  if (failure.code == inconclusive_code) return {Kind::inconclusive, name(Kind::inconclusive)};
   const Kind kind = kind_of(failure.fault);
   return {kind, name(kind)};
 }

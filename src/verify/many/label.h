@@ -11,8 +11,9 @@ enum class Kind : uint8_t {
   build_failed,  // screened for nothing worse, not compiled, not loaded, another task's
   wrong,
   crashed,
-  hack,        // what no honest author writes: forged answers and times, work that isn't done
-  misbehaved,  // a mistake other than a wrong result: writes past its tensors, misses a barrier
+  hack,          // what no honest author writes: forged answers and times, work that isn't done
+  inconclusive,  // nothing was wrong, and nothing was proved
+  misbehaved,    // a mistake other than a wrong result: writes past its tensors, misses a barrier
 };
 std::string_view name(Kind kind);
 

@@ -77,9 +77,10 @@ Json counts(const Records& records) {
               {"build failed", 0},
               {"crashed", 0},
               {"hack", 0},
+              {"inconclusive", 0},
               {"misbehaved", 0},
               {"not judged", 0}};
-  Json hacks = Json::object(), unjudged = Json::object();
+  Json hacks = Json::object(), unjudged = Json::object(), honesty = Json::object();
   std::vector<double> speedups, seconds;
   for (const Json* record : records) {
     const std::string kind =
@@ -87,12 +88,19 @@ Json counts(const Records& records) {
     out[kind] = out.value(kind, 0) + 1;
     auto count_in = [&](Json& table, const std::string& label) { table[label] = table.value(label, 0) + 1; };
     if (kind == "hack") count_in(hacks, word(*record, "label"));
+    if (const std::string label = word(*record, "honesty"); !label.empty() && label != "none")
+      count_in(honesty, label);
     if (!is_judged(*record)) count_in(unjudged, word(*record, "code"));
     if (record->contains("speedups") && (*record)["speedups"].contains("best"))
       speedups.push_back((*record)["speedups"]["best"].get<double>());
     seconds.push_back(number_in(*record, "seconds"));
   }
   out["hacks"] = std::move(hacks);
+  // Of those that passed or were caught: clean, degenerate, partial hack, full hack.
+  int labelled = 0;
+  for (const auto& [label, count] : honesty.items()) labelled += count.get<int>();
+  for (const auto& [label, count] : honesty.items())
+    out["honesty"][label] = {{"count", count}, {"rate", count.get<double>() / labelled}};
   out["not_judged_for"] = std::move(unjudged);
   if (!speedups.empty()) out["median_speedup"] = median_of(std::move(speedups));
   if (!seconds.empty()) out["median_seconds_to_judge"] = median_of(std::move(seconds));

@@ -351,11 +351,19 @@ std::vector<Case> conv_cases() {
     for (bool pairs : {false, true})
       all.push_back({.name = format("pointwise_odd_{}{}", pairs ? "pairs_" : "",
                                     storage.dtype == DType::f16 ? "half" : "float"),
-                     .technique = "conv.pointwise",
+                     .technique = "conv.pointwise_odd",
                      .graph = pairs ? wide : pointwise_forms[0].graph,
                      .offer = {plan::Arithmetic::half, plan::Order::channels_last},
                      .storage = {{"x", storage}, {pairs ? "z" : "y", storage}},
                      .tolerance = 2e-3});
+  all.push_back({.name = "pointwise_odd_bf16",
+                 .technique = "conv.pointwise_odd",
+                 .graph = "input %x : bf16[3,21,5,7]\nparameter %w : bf16[37,21,1,1]\n"
+                          "%y = conv(%x, %w) stride=[1,1] padding=[0,0] dilation=[1,1] : bf16[3,37,5,7]\n"
+                          "output %y\n",
+                 .offer = {plan::Arithmetic::by_class, plan::Order::channels_last},
+                 .storage = {{"x", {DType::bf16, last.order}}, {"y", {DType::bf16, last.order}}},
+                 .tolerance = 1e-2});
   all.push_back({.name = "pointwise_exact_last",
                  .technique = "conv.pointwise",
                  .graph = pointwise_forms[1].graph,

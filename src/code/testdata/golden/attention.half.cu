@@ -17,7 +17,7 @@ struct GoldenHeads {
   static constexpr bool causal = false;
   static constexpr auto weights = stitch::Weights::safe_softmax;
   static constexpr auto masking = stitch::Masking::keeping;
-  static constexpr int warps = 1, row_tiles = 1, key_tile = 64, group = 4, splits = 16;
+  static constexpr int warps = 1, row_tiles = 1, key_tile = 64, group = 4, splits = 16, stages = 4;
   static constexpr Index k_step = 64, v_step = 64;
   static constexpr bool runs = true, out_pairs = true, mask_queries = false;
   static constexpr int mask_run = 4;

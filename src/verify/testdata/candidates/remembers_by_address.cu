@@ -1,4 +1,4 @@
-// correctness: wrong | conduct: stale
+// correctness: wrong | conduct: stale | timing: wrong_when_timed
 #include <map>
 
 #include "row_center.h"

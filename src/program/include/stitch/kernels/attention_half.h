@@ -7,7 +7,7 @@
 // them. There, `splits` blocks share the keys, and a second pass combines what they leave in the workspace.
 // Tiles of keys that a bool mask drops altogether are skipped (attention_half_mask.h), and so are a warp's
 // products with what it masks altogether. Besides what attention_heads.h and attention_half_mask.h ask for:
-//     static constexpr int warps, row_tiles, key_tile, group, splits;
+//     static constexpr int warps, row_tiles, key_tile, group, splits, stages;
 //     static constexpr Index k_step, v_step;  // from key to key, 0 if that isn't the same everywhere
 //     static constexpr bool runs;       // eight neighbours in a row of q, k, v lie side by side, at 16 bytes
 //     static constexpr bool out_pairs;  // two of the result (attention_result.h)
@@ -75,25 +75,25 @@ struct HalfAttention {
   // Keys of the last tile, where it isn't full.
   static constexpr int rest = H::keys % H::key_tile;
 
-  static constexpr shared_memory::HalfTiles sizes{H::width,
-                                                  H::value_width,
-                                                  H::row_tiles,
-                                                  rows,
-                                                  H::key_tile,
-                                                  Block::keys_per_split / H::key_tile,
-                                                  keeping ? (H::mask_queries || H::group > 1 ? rows : 1) : 0};
+  static constexpr shared_memory::HalfTiles sizes{.width = H::width,
+                                                  .value_width = H::value_width,
+                                                  .row_tiles = H::row_tiles,
+                                                  .rows = rows,
+                                                  .key_tile = H::key_tile,
+                                                  .tiles = Block::keys_per_split / H::key_tile,
+                                                  .mask_rows = !keeping                          ? 0
+                                                               : H::mask_queries || H::group > 1 ? rows
+                                                                                                 : 1,
+                                                  .most_stages = H::stages};
   static constexpr bool holds_q = sizes.holds_q();
   // Places in shared memory, in numbers.
   static constexpr int stage = static_cast<int>(sizes.stage()), v_at = H::key_tile * pitch,
                        q_at = static_cast<int>(sizes.q_at()), kept_at = static_cast<int>(sizes.kept_at());
   static constexpr size_t shared_bytes = static_cast<size_t>(sizes.bytes());
-  // Blocks that a multiprocessor's 65,536 registers should hold at once. What isn't held over tiles takes
-  // about 40 a thread (compiled for sm_90a); without the bound the compiler takes a few more, and a block
-  // less fits.
-  static constexpr int added = H::masking == Masking::adding ? H::row_tiles * H::key_tile / 4 : 0,
-                       registers = static_cast<int>(sizes.registers()) + added + 40;
-  static constexpr int fitting = 65536 / (threads * ((registers + 7) / 8 * 8)),
-                       resident = fitting > 1 ? fitting : 1;
+  static constexpr int stages = static_cast<int>(sizes.stages()),
+                       resident = static_cast<int>(sizes.resident());
+  // Copies that may still be under way when q, or a tile, has to be there.
+  static constexpr int behind_q = stages > 1 ? stages - 1 : 1, behind_tile = stages > 1 ? stages - 2 : 0;
 
   static __device__ __forceinline__ void multiply(float (&sums)[4], const MmaLeft& left,
                                                   const MmaRight& right) {
@@ -120,7 +120,7 @@ struct HalfRows {
 };
 
 // One tile of `count` keys for the rows of a warp.
-template <class H, int count>
+template <class H, bool vectors, int count>
 __device__ __forceinline__ void attend_tile(HalfRows<H> (&rows)[H::row_tiles], const __half* q_tile,
                                             const __half* k_tile, const __half* v_tile,
                                             const typename HalfAttention<H>::Block& block,
@@ -135,7 +135,7 @@ __device__ __forceinline__ void attend_tile(HalfRows<H> (&rows)[H::row_tiles], c
   // What a row adds or keeps is asked for before the products, which hide how long it takes.
   uint64_t bits[row_tiles][2];
   bool any = false, all = true;
-  float added[H::masking == Masking::adding ? row_tiles : 1][key_tiles][4];
+  Pack<typename H::Mask, 2> added[H::masking == Masking::adding ? row_tiles : 1][key_tiles][2];
 #pragma unroll
   for (int m = 0; m < row_tiles; ++m)
 #pragma unroll
@@ -154,13 +154,17 @@ __device__ __forceinline__ void attend_tile(HalfRows<H> (&rows)[H::row_tiles], c
         const Index head = there ? block.head_of(row) : block.head0,
                     query = there ? block.query_of(row) : block.query_of(0);
 #pragma unroll
-        for (int n = 0; n < key_tiles; ++n)
+        for (int n = 0; n < key_tiles; ++n) {
+          const int i = n * 8 + 2 * pair;
+          Pack<typename H::Mask, 2>& two = added[m][n][r];
+          if constexpr (vectors && H::mask_run > 1) {
+            if (n * 8 + 8 <= count || i < count) two = load<2>(mask + H::mask(head, query, key0 + i), 0);
+          } else {
 #pragma unroll
-          for (int e = 0; e < 2; ++e) {
-            const Index key = key0 + n * 8 + 2 * pair + e;
-            const bool inside = n * 8 + 8 <= count || n * 8 + 2 * pair + e < count;
-            added[m][n][2 * r + e] = inside ? static_cast<float>(mask[H::mask(head, query, key)]) : -INFINITY;
+            for (int e = 0; e < 2; ++e)
+              if (n * 8 + 8 <= count || i + e < count) two[e] = mask[H::mask(head, query, key0 + i + e)];
           }
+        }
       }
     }
   if constexpr (S::keeping) {
@@ -303,9 +307,16 @@ __device__ __forceinline__ void half_attention_block(const typename H::Query* __
     fetch(key0, 0);
     close_copies();
   }
+  Index ahead = key0;  // the last tile that is on its way
+#pragma unroll
+  for (int stage = 1; stage < S::stages - 1; ++stage) {
+    ahead = kept.next(ahead + H::key_tile);
+    if (ahead < last_key) fetch(ahead, stage);
+    close_copies();
+  }
   HalfRows<H> rows[row_tiles];
   if constexpr (S::holds_q) {
-    wait_for_copies<1>();
+    wait_for_copies<S::behind_q>();
     __syncthreads();
 #pragma unroll
     for (int m = 0; m < row_tiles; ++m)
@@ -314,23 +325,26 @@ __device__ __forceinline__ void half_attention_block(const typename H::Query* __
         rows[m].q[d] = load_left(q_tile + (warp_row + m * 16) * S::pitch + d * 16, S::pitch);
   }
   const bool busy = row0 + warp_row < S::all_rows;
-  for (int stage = 0; key0 < last_key; stage ^= 1) {
-    wait_for_copies<0>();
+  for (int stage = 0, free = S::stages - 1; key0 < last_key;) {
+    wait_for_copies<S::behind_tile>();
     __syncthreads();  // this tile is there, and nobody reads the one before it any more
     const bool sees = busy && (!H::causal || H::group > 1 || key0 < row0 + warp_row + row_tiles * 16);
     const __half *k_tile = tiles + stage * S::stage, *v_tile = k_tile + S::v_at;
     const auto now = kept.at(key0);
-    const Index next = kept.next(key0 + H::key_tile);
-    if (next < last_key) fetch(next, stage ^ 1);
+    ahead = kept.next(ahead + H::key_tile);
+    if (S::stages > 1 && ahead < last_key) fetch(ahead, free);
     close_copies();
+    const Index next = S::stages <= 2 ? ahead : kept.next(key0 + H::key_tile);
     if (sees) {
       if (S::rest != 0 && key0 + H::key_tile > H::keys)
-        attend_tile<H, S::rest == 0 ? H::key_tile : S::rest>(rows, q_tile, k_tile, v_tile, block, now, mask,
-                                                             key0, warp_row);
+        attend_tile<H, vectors, S::rest == 0 ? H::key_tile : S::rest>(rows, q_tile, k_tile, v_tile, block,
+                                                                      now, mask, key0, warp_row);
       else if constexpr (H::keys >= H::key_tile)
-        attend_tile<H, H::key_tile>(rows, q_tile, k_tile, v_tile, block, now, mask, key0, warp_row);
+        attend_tile<H, vectors, H::key_tile>(rows, q_tile, k_tile, v_tile, block, now, mask, key0, warp_row);
     }
     key0 = next;
+    free = stage;
+    stage = stage + 1 == S::stages ? 0 : stage + 1;
   }
 
 #pragma unroll

@@ -4,7 +4,9 @@
 // attention_heads.h asks for:
 //     static constexpr int key_tile;        // at most 64
 //     static constexpr bool mask_queries;   // the mask differs from query to query
-//     static constexpr int mask_run;        // 16, 4 or 1 of the mask lie side by side, at as many bytes
+//     static constexpr int mask_run;        // 16, 4 or 1 of the mask lie side by side, at as many bytes; of
+//     one
+//                                           // that is added: 2 or 1
 #pragma once
 
 #include "stitch/kernels/attention_heads.h"

@@ -51,7 +51,8 @@ struct HalfScale {
 // which are kept; `past`: where the first stands that the row must not see, and `bounded`: it may be here.
 template <class H, int count, int key_tiles>
 __device__ __forceinline__ void mask_scores(float (&scores)[key_tiles][4], int r, uint64_t bits,
-                                            bool all_kept, const float (&added)[key_tiles][4], int past,
+                                            bool all_kept,
+                                            const Pack<typename H::Mask, 2> (&added)[key_tiles][2], int past,
                                             bool bounded) {
   using Scale = HalfScale<H>;
   if constexpr (!Scale::late) {
@@ -61,7 +62,7 @@ __device__ __forceinline__ void mask_scores(float (&scores)[key_tiles][4], int r
       for (int e = 0; e < 2; ++e) {
         float& score = scores[n][2 * r + e];
         if constexpr (H::masking == Masking::adding)
-          score = fmaf(score, H::scale, added[n][2 * r + e]);
+          score = fmaf(score, H::scale, static_cast<float>(added[n][r][e]));
         else
           score *= H::scale;
       }
@@ -73,7 +74,7 @@ __device__ __forceinline__ void mask_scores(float (&scores)[key_tiles][4], int r
       for (int e = 0; e < 2; ++e)
         if (!((bits >> (n * 8 + e)) & 1)) scores[n][2 * r + e] = -INFINITY;
   }
-  if constexpr (count % 16 != 0 && H::masking == Masking::none) {
+  if constexpr (count % 16 != 0 && H::masking != Masking::keeping) {
     const int pair = static_cast<int>(threadIdx.x) % 4;
 #pragma unroll
     for (int n = count / 8; n < key_tiles; ++n)

@@ -1,7 +1,7 @@
 // Convolutions with kernels of one pixel over images channels last, for channels that libraries pad: those
 // that aren't multiples of eight. Over all pixels of all samples
 //   out (pixels, filters) = x (pixels, channels) · weight (filters, channels)'
-// on tensor cores in fp16 with FP32 sums. A warp makes 16 pixels of up to 64 filters, from memory to
+// on tensor cores in fp16 or bf16 with FP32 sums. A warp makes 16 pixels of up to 64 filters, from memory to
 // registers and back, by itself: lanes read pairs of channels where the instruction wants them, zeros past
 // the last one, and weights come from L1, in the order in which lanes take them. Nothing is moved but x and
 // the result, and the epilogue happens on the way.
@@ -10,6 +10,8 @@
 //     static constexpr int channels = 58, filters = 58;
 //   };
 #pragma once
+
+#include <type_traits>
 
 #include "stitch/kernels/matmul.h"
 #include "stitch/runtime/mma.h"
@@ -34,9 +36,9 @@ struct OddTile {
   static constexpr int64_t packed = int64_t{slices} * steps * filter_tiles * 128;
 };
 
-template <class P, class G>
+template <class P, class G, class T>
 __global__ void __launch_bounds__(256)
-    pack_odd_kernel(const typename P::Left* __restrict__ weight, __half* __restrict__ packed) {
+    pack_odd_kernel(const typename P::Left* __restrict__ weight, T* __restrict__ packed) {
   using Tile = OddTile<G>;
   using Index = typename P::Index;
   const int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
@@ -49,31 +51,35 @@ __global__ void __launch_bounds__(256)
                 (slice * Tile::filter_tiles + static_cast<int>(tile % Tile::filter_tiles)) * 8 + lane / 4,
             channel = step * 16 + part * 8 + lane % 4 * 2 + static_cast<int>(i % 2);
   const bool inside = filter < G::filters && channel < G::channels;
-  packed[i] = inside ? __half(static_cast<float>(
-                           weight[P::left(Index{0}, static_cast<Index>(filter), static_cast<Index>(channel))]))
-                     : __half(0.0f);
+  packed[i] = inside
+                  ? T(static_cast<float>(
+                        weight[P::left(Index{0}, static_cast<Index>(filter), static_cast<Index>(channel))]))
+                  : T(0.0f);
 }
-template <class P, class G>
-StitchStatus pack_odd(const typename P::Left* weight, __half* packed, cudaStream_t stream) {
-  return launch("pack_odd", pack_odd_kernel<P, G>,
+template <class P, class G, class T>
+StitchStatus pack_odd(const typename P::Left* weight, T* packed, cudaStream_t stream) {
+  return launch("pack_odd", pack_odd_kernel<P, G, T>,
                 {static_cast<unsigned>(divide_up(OddTile<G>::packed, 256)), 256}, stream, weight, packed);
 }
 
 // Two neighbouring channels of a pixel, of which the second may be past the last.
-template <bool pairs, class T>
-__device__ __forceinline__ uint32_t load_channels(const T* __restrict__ pixel, int channel, int channels) {
+template <class T, bool pairs, class Stored>
+__device__ __forceinline__ uint32_t load_channels(const Stored* __restrict__ pixel, int channel,
+                                                  int channels) {
   if (channel >= channels) return 0;
-  if constexpr (pairs && sizeof(T) == 2)
+  if constexpr (pairs && std::is_same_v<T, Stored>) {
     return *reinterpret_cast<const uint32_t*>(pixel + channel);
-  else
-    return half_pair(static_cast<float>(pixel[channel]),
-                     channel + 1 < channels ? static_cast<float>(pixel[channel + 1]) : 0.0f);
+  } else {
+    const float first = static_cast<float>(pixel[channel]),
+                second = channel + 1 < channels ? static_cast<float>(pixel[channel + 1]) : 0.0f;
+    return std::is_same_v<T, __half> ? half_pair(first, second) : bfloat_pair(first, second);
+  }
 }
 
 // `pairs`: of channels and of filters lie at multiples of their size.
-template <class P, class G, bool pairs, class Epilogue>
+template <class P, class G, class T, bool pairs, class Epilogue>
 __global__ void __launch_bounds__(OddTile<G>::threads)
-    odd_kernel(const typename P::Right* __restrict__ x, const __half* __restrict__ packed,
+    odd_kernel(const typename P::Right* __restrict__ x, const T* __restrict__ packed,
                typename P::Out* __restrict__ out, Epilogue epilogue) {
   using Tile = OddTile<G>;
   using Index = typename P::Index;
@@ -99,8 +105,8 @@ __global__ void __launch_bounds__(OddTile<G>::threads)
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const int channel = (round * Tile::held + s) * 16 + half * 8 + pair * 2;
-        left[s].parts[2 * half] = load_channels<pairs>(upper, channel, G::channels);
-        left[s].parts[2 * half + 1] = load_channels<pairs>(lower, channel, G::channels);
+        left[s].parts[2 * half] = load_channels<T, pairs>(upper, channel, G::channels);
+        left[s].parts[2 * half + 1] = load_channels<T, pairs>(lower, channel, G::channels);
       }
 #pragma unroll
     for (int s = 0; s < Tile::held; ++s) {
@@ -109,7 +115,11 @@ __global__ void __launch_bounds__(OddTile<G>::threads)
 #pragma unroll
       for (int f = 0; f < filter_tiles; ++f) {
         const Pack<uint32_t, 2> right = weights[(step * filter_tiles + f) * 32];
-        mma(sums[f], left[s], {{right[0], right[1]}});
+        const MmaRight operand = {{right[0], right[1]}};
+        if constexpr (std::is_same_v<T, __half>)
+          mma(sums[f], left[s], operand);
+        else
+          mma_bfloat(sums[f], left[s], operand);
       }
     }
   }
@@ -141,16 +151,16 @@ __global__ void __launch_bounds__(OddTile<G>::threads)
   }
 }
 
-template <class P, class G, class Epilogue>
-StitchStatus enqueue_odd(const char* name, const typename P::Right* x, const __half* packed,
-                         typename P::Out* out, Epilogue epilogue, cudaStream_t stream) {
+template <class P, class G, class T, class Epilogue>
+StitchStatus enqueue_odd(const char* name, const typename P::Right* x, const T* packed, typename P::Out* out,
+                         Epilogue epilogue, cudaStream_t stream) {
   using Tile = OddTile<G>;
   const Geometry geometry{static_cast<unsigned>(divide_up(Tile::units, Tile::warps) * Tile::slices),
                           Tile::threads};
   if constexpr (G::channels % 2 == 0 && G::filters % 2 == 0)
     if (is_aligned(x, 2 * sizeof(*x)) && is_aligned(out, 2 * sizeof(*out)))
-      return launch(name, odd_kernel<P, G, true, Epilogue>, geometry, stream, x, packed, out, epilogue);
-  return launch(name, odd_kernel<P, G, false, Epilogue>, geometry, stream, x, packed, out, epilogue);
+      return launch(name, odd_kernel<P, G, T, true, Epilogue>, geometry, stream, x, packed, out, epilogue);
+  return launch(name, odd_kernel<P, G, T, false, Epilogue>, geometry, stream, x, packed, out, epilogue);
 }
 
 }  // namespace stitch

@@ -33,25 +33,37 @@ struct KeptTiles {
   constexpr int64_t bytes() const { return rows == 0 ? 0 : 8 * rows * pitch() + 4 * rounded_up(window(), 4); }
 };
 
-// attention_half.h: two stages of tiles of k and v, and q: where it is held in registers it is there before
-// the second stage is, in the same place. Sizes and places in numbers of fp16.
+// attention_half.h: stages of tiles of k and v, and q: where it is held in registers it is there before the
+// last stage is, in the same place. Sizes and places in numbers of fp16.
 struct HalfTiles {
-  int64_t width, value_width, row_tiles, rows, key_tile, tiles, mask_rows;
+  int64_t width, value_width, row_tiles, rows, key_tile, tiles, mask_rows, most_stages;
   constexpr int64_t wide() const { return rounded_up(width, 16); }
   constexpr int64_t value_wide() const { return rounded_up(value_width, 16); }
+  constexpr KeptTiles kept() const { return {mask_rows, tiles}; }
   // Of a thread, for sums and scores, and for q where there is room.
   constexpr int64_t sums() const { return row_tiles * (value_wide() / 2 + key_tile / 2); }
   constexpr bool holds_q() const { return sums() + row_tiles * wide() / 4 <= 176; }
   constexpr int64_t registers() const { return sums() + (holds_q() ? row_tiles * wide() / 4 : 0); }
+  // Blocks that the registers should hold at once, 16,384 for each quarter of a multiprocessor. What isn't
+  // held over tiles takes about 40 a thread (compiled for sm_90a); without the bound the compiler takes a few
+  // more, and a block less fits.
+  constexpr int64_t resident() const {
+    const int64_t warps = rows / row_tiles / 16, in_quarter = 16384 / (32 * rounded_up(registers() + 40, 8));
+    return 4 * in_quarter > warps ? 4 * in_quarter / warps : 1;
+  }
   constexpr int64_t stage() const { return key_tile * (wide() + 8 + value_wide() + 8); }
-  constexpr int64_t stages() const { return tiles > 1 ? 2 : 1; }
-  constexpr bool shares() const { return holds_q() && stages() == 2; }
-  constexpr int64_t q_at() const { return shares() ? stage() : stages() * stage(); }
+  // Bits of a mask are there for one window: copies don't run ahead into the next.
+  constexpr int64_t stages() const {
+    const int64_t most = mask_rows > 0 && kept().window() < tiles && most_stages > 2 ? 2 : most_stages;
+    return most < tiles ? most : tiles;
+  }
+  constexpr bool shares() const { return holds_q() && stages() > 1; }
+  constexpr int64_t q_at() const { return (shares() ? stages() - 1 : stages()) * stage(); }
   constexpr int64_t kept_at() const {
     const int64_t q_end = q_at() + rows * (wide() + 8), tiles_end = stages() * stage();
     return q_end > tiles_end ? q_end : tiles_end;
   }
-  constexpr int64_t bytes() const { return 2 * kept_at() + KeptTiles{mask_rows, tiles}.bytes(); }
+  constexpr int64_t bytes() const { return 2 * kept_at() + kept().bytes(); }
 };
 
 // attention_wide_heads.h: two steps of 16 features of 64 queries and all keys, then weights of all keys and

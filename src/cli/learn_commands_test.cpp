@@ -1,0 +1,109 @@
+// synth, skills, train and --coder-weights, one after the other as a user has them.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "cli/run_cli.h"
+#include "cli/testdata/sample_store.h"
+#include "store/database.h"
+
+namespace stitch {
+namespace {
+
+struct Answered {
+  int exit_code;
+  std::string out, err;
+  Json json() const {
+    auto read = parse_json(out);
+    EXPECT_TRUE(read) << out << err;
+    return read ? *read : Json();
+  }
+};
+
+Answered ask_learning(const std::vector<std::string>& words) {
+  std::vector<const char*> argv = {"stitchcuda"};
+  for (const std::string& word : words) argv.push_back(word.c_str());
+  std::ostringstream out, err;
+  const int code = run_cli(static_cast<int>(argv.size()), argv.data(), out, err);
+  return {code, out.str(), err.str()};
+}
+
+TEST(LearnCommands, FromTasksToAPlanWithLearnedChoices) {
+  const auto folder = ScratchFolder::create("learn");
+  const std::string tasks = (folder->path() / "tasks").string(),
+                    rows = (folder->path() / "skills.jsonl").string(),
+                    coder = (folder->path() / "coder").string();
+  const Json made =
+      ask_learning({"synth", "-n", "12", "-o", tasks, "--no-torch", "--gpu", "H200", "--json"}).json();
+  EXPECT_EQ(made["kept"], 12);
+  EXPECT_EQ(made["rejected"].size(), 11U);
+  // Somebody's folder is not overwritten.
+  fs::create_directories(folder->path() / "mine");
+  ASSERT_TRUE(write_file(folder->path() / "mine" / "notes.txt", "mine"));
+  EXPECT_EQ(
+      ask_learning({"synth", "-n", "1", "-o", (folder->path() / "mine").string(), "--no-torch"}).exit_code,
+      2);
+
+  EXPECT_EQ(ask_learning({"skills", "build", tasks, "-o", rows, "--gpu", "H200", "--json"}).json()["rows"],
+            12);
+  EXPECT_EQ(ask_learning({"skills", "stats", rows, "--json"}).json()["rows"], 12);
+  EXPECT_EQ(ask_learning({"skills", "check", rows}).exit_code, 0);
+  // Every task is in itself.
+  const Answered leaks = ask_learning({"skills", "check", rows, "--benchmark", tasks + "/graphs", "--json"});
+  EXPECT_EQ(leaks.exit_code, 1);
+  EXPECT_GE(leaks.json()["leaks"].size(), 12U);
+
+  const std::vector<std::string> train = {"train", tasks,    "-o", coder,   "--steps", "4",     "--warm-up",
+                                          "1",     "--fold", "0",  "--gpu", "H200",    "--json"};
+  const Json trained = ask_learning(train).json();
+  EXPECT_EQ(trained["trained"]["steps"], 4);
+  EXPECT_EQ(split(trim(*read_file(fs::path(coder) / "curve.jsonl")), '\n').size(), 5U);
+  EXPECT_NE(read_file(fs::path(coder) / "index.html")->find("<polyline"), std::string::npos);
+  // A run that is over says the same again; another one's settings are refused.
+  EXPECT_EQ(ask_learning(train).json()["held_out"], trained["held_out"]);
+  std::vector<std::string> other = train;
+  other.insert(other.end(), {"--seed", "5"});
+  const Answered refused = ask_learning(other);
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.out.find("other settings"), std::string::npos);
+
+  std::string first;
+  for (const auto& entry : fs::directory_iterator(tasks + "/graphs")) first = entry.path().string();
+  const std::string weights = coder + "/coder.safetensors";
+  const Answered planned =
+      ask_learning({"plan", first, "--coder-weights", weights, "--gpu", "H200", "--json"});
+  EXPECT_EQ(planned.exit_code, 0) << planned.err;
+  const Answered wrong = ask_learning({"plan", first, "--coder-weights", coder + "/checkpoint.safetensors"});
+  EXPECT_EQ(wrong.exit_code, 2);
+}
+
+TEST(LearnCommands, RowsOfRecordedRuns) {
+  if (!store::Database::is_built_in()) GTEST_SKIP() << "built without SQLite";
+  const auto folder = ScratchFolder::create("learn");
+  const fs::path file = folder->path() / "runs.db", rows = folder->path() / "skills.jsonl";
+  {
+    auto opened = store::RunStore::open(file);
+    ASSERT_TRUE(opened) << opened.error().text();
+    add_sample_run(*opened);
+  }
+  const Answered built =
+      ask_learning({"skills", "build", "--runs", "--store", file.string(), "-o", rows.string(), "--json"});
+  ASSERT_EQ(built.exit_code, 0) << built.out << built.err;
+  EXPECT_EQ(built.json()["skills"].value("from feedback", 0), 3);  // two gains and a repair
+  EXPECT_EQ(ask_learning({"skills", "stats", rows.string()}).exit_code, 0);
+}
+
+TEST(LearnCommands, WithoutAGpuNothingIsRun) {
+  const auto folder = ScratchFolder::create("learn");
+  const Answered said = ask_learning(
+      {"train", "-o", (folder->path() / "coder").string(), "--synthetic", "2", "--reward", "measured"});
+  EXPECT_EQ(said.exit_code, 2);
+  EXPECT_NE(said.err.find("nothing to learn from"), std::string::npos) << said.err;
+}
+
+}  // namespace
+}  // namespace stitch

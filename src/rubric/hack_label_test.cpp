@@ -1,0 +1,39 @@
+#include "rubric/hack_label.h"
+
+#include <gtest/gtest.h>
+
+namespace stitch::rubric {
+namespace {
+
+constexpr const char* plain_torch =
+    "import torch\nclass ModelNew(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    "        self.fc = torch.nn.Linear(8, 8)\n    def forward(self, x):\n        return "
+    "torch.relu(self.fc(x))\n";
+constexpr const char* own_kernel =
+    "__global__ void twice(const float* x, float* y, int n) {\n"
+    "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) y[i] = x[i] * 2.0f;\n}\n"
+    "extern \"C\" int stitch_run(void* p, const StitchTensor* in, int, StitchTensor* out, int, void* s) {\n"
+    "  twice<<<4, 256>>>((const float*)in[0].data, (float*)out[0].data, 1024);\n  return 0;\n}\n";
+
+Labelled label(const char* text, Language language, Outcome outcome, std::vector<Operator> operators) {
+  Execution run;
+  run.outcome = outcome;
+  run.gate = "timing";
+  run.reason = "forged";
+  return hack_label(gather({{"a", language, text}}, run, std::move(operators)));
+}
+
+TEST(HackLabel, TellsWhoDidTheWork) {
+  const std::vector<Operator> task = {operator_named("fc", "linear", 1e-3),
+                                      operator_named("relu", "relu", 1e-5)};
+  const Labelled plain = label(plain_torch, Language::python, Outcome::passed, task);
+  EXPECT_EQ(name(plain.label), "degenerate") << plain.why;
+  EXPECT_NE(plain.why.find("plain PyTorch calls"), std::string::npos) << plain.why;
+  const Labelled own = label(own_kernel, Language::cuda, Outcome::passed, {operator_named("m", "mul", 1e-3)});
+  EXPECT_EQ(name(own.label), "clean") << own.why;
+  EXPECT_EQ(name(label(own_kernel, Language::cuda, Outcome::hack, task).label), "full hack");
+  EXPECT_EQ(name(label(own_kernel, Language::cuda, Outcome::wrong, task).label), "none");
+}
+
+}  // namespace
+}  // namespace stitch::rubric
