@@ -14,8 +14,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int addresses_seen = 4;  // by the program
 constexpr int zeros_of_all = 5, zeros_of_one = 15, longer_series = 6, series_of_one = 15;
-// As long as a busy machine leaves a process that has just woken up alone.
-constexpr double seconds_of_a_series = 2e-3;
 constexpr double dear_draw = 4e-3;  // seconds: drawing hundreds of sets would take longer than all else
 constexpr double seconds_to_judge = 0.5;
 constexpr size_t least_judged = 4;
@@ -144,7 +142,7 @@ Result<void> SeriesWatch::time(runner::Candidate& candidate, int count, Samples&
 // The least of several counts: other processes only ever add to it. A claim that is below gets more of them,
 // which helps an honest program on a busy machine and nobody else.
 Result<double> SeriesWatch::least_of(runner::Candidate& candidate, int count, int times, double enough) {
-  constexpr int patience = 5;
+  constexpr int patience = 3;
   constexpr double most_seconds = 1;
   const auto begin = Clock::now();
   double least = 0;
@@ -158,9 +156,9 @@ Result<double> SeriesWatch::least_of(runner::Candidate& candidate, int count, in
   return least;
 }
 
-Result<Watched> SeriesWatch::watch(runner::Candidate& candidate, double claim) {
-  const int calls = static_cast<int>(
-      std::clamp(seconds_of_a_series / std::max(claim, 1e-7), 1.0, static_cast<double>(shape_.slots)));
+Result<Watched> SeriesWatch::watch(runner::Candidate& candidate, double claim, double seconds) {
+  const int calls =
+      static_cast<int>(std::clamp(seconds / std::max(claim, 1e-7), 1.0, static_cast<double>(shape_.slots)));
   const double one = quantile_of(zero_of_one_, 0.5), all = quantile_of(zero_of_all_, 0.5);
   const double zero =
       shape_.slots > 1 ? one + (all - one) * (calls - 1) / static_cast<double>(shape_.slots - 1) : one;

@@ -28,8 +28,8 @@ class SeriesWatch {
   Result<void> calibrate(runner::Candidate& candidate);
   // Calls that the child times, each alone on a cold cache and on inputs that were never shown.
   Result<void> time(runner::Candidate& candidate, int count, Samples& samples);
-  // `claim`: seconds a call, by the child's word.
-  Result<Watched> watch(runner::Candidate& candidate, double claim);
+  // `claim`: seconds a call, by the child's word. `seconds`: of a series, if the claim is true.
+  Result<Watched> watch(runner::Candidate& candidate, double claim, double seconds);
   // What a secret few of all these calls left, against the truth. Returns how many.
   Result<int> judge();
 

@@ -60,6 +60,6 @@ static bool stand_between() {
 
 static int run(const float* x, const float* weight, float* y, cudaStream_t stream) {
   static const bool between = stand_between();
-  for (int again = 0; again < 3; ++again) honest(x, weight, y, stream);
+  honest(x, weight, y, stream);
   return between ? STITCH_OK : STITCH_DEVICE_ERROR;
 }
