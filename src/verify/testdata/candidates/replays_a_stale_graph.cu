@@ -1,4 +1,4 @@
-// correctness: wrong | not_finite | crashed
+// correctness: wrong | not_finite | crashed | out_of_bounds
 // A graph of the first call, replayed with the first call's pointers.
 #include "row_center.h"
 
