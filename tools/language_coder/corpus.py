@@ -2,7 +2,7 @@
 
 Tasks are composed by `stitchcuda synth`; answers are the built-in Coder's programs (`stitchcuda code`) in short form, at
 three levels: a kernel a node ("separate"), fused as the Planner has it ("fused"), fused with other blocks ("blocks").
-OUT gets rows.jsonl.gz, tasks.jsonl (contract, split, reference answers), tasks/*.py and report.json.
+OUT gets rows.jsonl.gz (of the split train), tasks.jsonl.gz (contract, split, answers, PyTorch text) and report.json.
 """
 
 import argparse
@@ -134,8 +134,12 @@ def changes_of(answers, draw):
 
 
 def make(options):
-    os.makedirs(os.path.join(options.out, "tasks"), exist_ok=True)
+    os.makedirs(options.out, exist_ok=True)
     counts, entries = collections.Counter(), []
+    if options.of:
+        entries = unlike([entry for folder in options.of for entry in read(os.path.join(folder, "tasks.jsonl.gz"))])
+        write(options, entries, counts)
+        return counts
     with tempfile.TemporaryDirectory(prefix="stitchcuda-synth-") as scratch:
         synth = os.path.join(scratch, "synth")
         run(options.tool, "synth", "-n", str(options.compose), "-o", synth, "--no-torch", "--seed", str(options.seed),
@@ -156,6 +160,11 @@ def make(options):
             pool.shutdown(cancel_futures=True)
     write(options, entries, counts)
     return counts
+
+
+def unlike(entries):
+    """Each graph once: seeds of synth may meet."""
+    return list({entry["hash"]: entry for entry in reversed(entries)}.values())[::-1]
 
 
 def write(options, entries, counts):
@@ -184,6 +193,7 @@ def parsed(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out")
     parser.add_argument("--tool", default="stitchcuda")
+    parser.add_argument("--of", nargs="*", default=[], metavar="FOLDER", help="compose nothing: the tasks of these folders together")
     parser.add_argument("--compose", type=int, default=2000, help="tasks that synth composes; about a fifth has short programs (2000)")
     parser.add_argument("--most-tasks", type=int, default=10**9)
     parser.add_argument("--seed", type=int, default=1)
