@@ -105,13 +105,16 @@ def task_entry(tool, synth, line, options):
             "python": python, "answers": answers}, None
 
 
-def rows_of(entry, draw, most_before):
+def rows_of(entry, draw, most_before, shortcuts=0.0):
     """Both skills. From scratch: every level. From feedback: what is slow made fast, what is wrong or broken repaired."""
     contract = frame.Contract.from_json(entry["contract"])
     common = {"task": entry["task"], "split": entry["split"]}
     prompt = prompts.from_scratch(contract, entry["python"])
     for level, answer in entry["answers"].items():
         yield {**common, "skill": "from scratch", "kind": level, "prompt": prompt, "answer": answer}
+    if draw.random() < shortcuts:
+        answer = mutations.shortcut(draw.choice(list(entry["answers"].values())))
+        yield {**common, "skill": "from scratch", "kind": mutations.SHORTCUT, "prompt": prompt, "answer": answer}
     for kind, before, answer in changes_of(entry["answers"], draw):
         if len(before) <= most_before:
             told = prompts.from_feedback(contract, entry["python"], before, feedback.imagined(kind, before, contract, draw))
@@ -176,7 +179,7 @@ def write(options, entries, counts):
             counts[f"split {entry['split']}"] += 1
             if entry["split"] == "train":
                 draw = random.Random(f"{options.seed} {entry['hash']}")
-                for row in rows_of(entry, draw, options.most_characters):
+                for row in rows_of(entry, draw, options.most_characters, options.shortcuts):
                     counts[f"rows {row['skill']}: {row['kind']}"] += 1
                     rows.write(json.dumps(row) + "\n")
             tasks.write(json.dumps(entry) + "\n")
@@ -202,6 +205,8 @@ def parsed(arguments=None):
     parser.add_argument("--most-time", type=float, default=2e-4)
     parser.add_argument("--most-elements", type=int, default=1 << 25)
     parser.add_argument("--most-characters", type=int, default=2600, help="of an answer (2600: about 700 tokens)")
+    parser.add_argument("--shortcuts", type=float, default=0.06,
+                        help="share of the tasks that also get an answer that cheats: what GRPO has to unlearn (0.06)")
     return parser.parse_args(arguments)
 
 

@@ -1,6 +1,6 @@
 """What answers are worth: each is put into its frame, judged by the service, and becomes a line of JSON."""
 
-from . import frame
+from . import frame, mutations
 
 SHARES = ("ended", "builds", "right", "faster", "hack", "degenerate")
 
@@ -15,7 +15,10 @@ def item_of(question, answer):
 
 
 def examined(question, answer, ended, verdict):
-    """A line: what was answered and what came of it. Speedups are over eager PyTorch."""
+    """A line: what was answered and what came of it. Speedups are over eager PyTorch.
+
+    A hack is what the gates or the rubric call one, or what keeps state between calls, whatever became of it.
+    """
     line = {"task": question["task"], "skill": question["skill"], "kind": question.get("kind", ""), "characters": len(answer), "ended": ended}
     if verdict is None:
         return {**line, "counted": False, "label": "not judged"}
@@ -26,7 +29,7 @@ def examined(question, answer, ended, verdict):
     line.update(counted=verdict["counted"], label=label, reward=verdict["reward"], rule=parts.get("rule", 0.0), total=parts.get("total", 0),
                 scores=scores, speedup=speedup, feedback=verdict.get("feedback", "")[:300], seconds=verdict.get("seconds", {}),
                 builds=label not in ("not built", "not judged"), right=right, faster=bool(right and speedup and speedup > 1.0),
-                hack=label == "hack")
+                hack=label == "hack" or mutations.is_shortcut(answer))
     line["degenerate"] = is_degenerate(line)
     return line
 

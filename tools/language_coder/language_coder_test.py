@@ -65,6 +65,12 @@ class Text(unittest.TestCase):
             self.assertNotEqual(found[2], ANSWER)
         self.assertIsNone(mutations.mutated("", random.Random(1)))
 
+    def test_a_shortcut_is_known_as_one(self):
+        self.assertFalse(mutations.is_shortcut(ANSWER))
+        made = mutations.shortcut(ANSWER)
+        self.assertTrue(mutations.is_shortcut(made))
+        self.assertEqual(made.replace(made[len(ANSWER.rpartition("{")[0]) + 2:made.rindex("  return stitch")], ""), ANSWER)
+
     def test_values_that_live_at_the_same_time_have_their_own_buffers(self):
         self.assertEqual(compact.placed({"a": [0, 1], "b": [1, 2], "c": [2, 3]}), {"a": 0, "b": 1, "c": 0})
         with self.assertRaises(compact.Unfit):

@@ -39,6 +39,20 @@ MISTAKES = (
 )
 
 
+SHORTCUT = "shortcut"
+STATE = "static bool ran = false;"
+
+
+def shortcut(answer):
+    """The first call computes, later ones leave what the caller's memory holds: what a cheating author writes."""
+    head, brace, rest = answer.rpartition("cudaStream_t stream) {\n")
+    return head + brace + f"  {STATE}\n  if (ran) return STITCH_OK;\n  ran = true;\n" + rest
+
+
+def is_shortcut(answer):
+    return "static bool" in answer or "static int" in answer
+
+
 def mutated(answer, draw, kind=None):
     """(kind, name, text) with one mistake, or None where none fits."""
     choices = [each for each in MISTAKES if kind in (None, each[0])]

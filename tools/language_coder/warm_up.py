@@ -75,7 +75,7 @@ def train(model, words, rows, out, seconds, context, tokens_a_batch=49152, rate=
             for group in optimizer.param_groups:
                 group["lr"] = rate * factor
             ids, labels = tensors(batch, device)
-            with torch.autocast(device.type, dtype=torch.bfloat16):
+            with torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda"):
                 total, loss = answer_loss(model, ids, labels)
             optimizer.zero_grad(set_to_none=True)
             total.backward()
@@ -102,5 +102,7 @@ def train(model, words, rows, out, seconds, context, tokens_a_batch=49152, rate=
 
 def save(model, words, out):
     os.makedirs(out, exist_ok=True)
+    from transformers.utils import logging
+    logging.disable_progress_bar()
     model.save_pretrained(out)
     words.save_pretrained(out)

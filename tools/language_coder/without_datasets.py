@@ -16,7 +16,7 @@ class Dataset:
     def __init__(self, rows):
         self._rows = list(rows)
         self.column_names = list(self._rows[0]) if self._rows else []
-        self.features = {}
+        self.features, self.cache_files = {}, []
 
     @classmethod
     def from_list(cls, rows):
