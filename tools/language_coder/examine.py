@@ -53,17 +53,31 @@ def summary(lines):
     return out
 
 
+def curve(rollouts):
+    """Markdown: a row a rollout of GRPO. `rollouts`: lines of rollouts.jsonl."""
+    columns = ["answers", "counted", *SHARES, "reward", "rule", "median speedup"]
+    rows = ["| reward | rollout | " + " | ".join(columns) + " |", "|" + "---|" * (len(columns) + 2)]
+    for arm, call in sorted({(line["arm"], line["call"]) for line in rollouts}):
+        own = summary([line for line in rollouts if (line["arm"], line["call"]) == (arm, call)])
+        rows.append(f"| {arm} | {call} | " + " | ".join(_cell(name, own.get(name)) for name in columns) + " |")
+    return "\n".join(rows)
+
+
+def _cell(name, value):
+    if value is None:
+        return ""
+    return f"{100 * value:.0f} %" if name in SHARES else f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
 def table(named):
     """Markdown: a row a (stage, skill). `named`: [(stage, lines)]"""
     columns = ["answers", "counted", *SHARES, "reward", "rule", "median speedup"]
     rows = ["| stage | skill | " + " | ".join(columns) + " |", "|" + "---|" * (len(columns) + 2)]
 
-    def text(name, value):
-        if value is None:
-            return ""
-        return f"{100 * value:.0f} %" if name in SHARES else f"{value:.3f}" if isinstance(value, float) else str(value)
     for stage, lines in named:
         for skill in ("from scratch", "from feedback"):
             own = summary([line for line in lines if line["skill"] == skill])
-            rows.append(f"| {stage} | {skill} | " + " | ".join(text(name, own.get(name)) for name in columns) + " |")
+            if not own["answers"]:
+                continue
+            rows.append(f"| {stage} | {skill} | " + " | ".join(_cell(name, own.get(name)) for name in columns) + " |")
     return "\n".join(rows)

@@ -59,13 +59,13 @@ def train(model, words, questions, judges, out, kind="combined", until=None, mos
     on_gpu = next(model.parameters()).is_cuda
 
     class Deadline(TrainerCallback):
-        """Ends where the next step would be too late, by the longest so far."""
+        """Ends where the next rollout would be too late, by the longest step so far."""
         last, longest = time.monotonic(), 0.0
 
         def on_step_end(self, args, state, control, **_):
             now = time.monotonic()
             self.longest, self.last = max(self.longest, now - self.last), now
-            if until is not None and now + self.longest > until:
+            if until is not None and state.global_step % iterations == 0 and now + self.longest > until:
                 control.should_training_stop = True
             return control
 

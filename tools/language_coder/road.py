@@ -12,7 +12,9 @@ import argparse
 import json
 import os
 import sys
+import threading
 import time
+import traceback
 
 from . import corpus, examine, network, questions, reinforce, speak, warm_up, words
 
@@ -70,8 +72,11 @@ def run_learn(options):
     # On a GPU every gate is asked: with --quick, inputs of the task's own kind alone, ReLU of torch.rand could be left out.
     more = ["--baselines", "eager"] if options.judge == "cuda" else ["--quick"]
     more += ["--no-timing"] if options.no_timing else []
-    stages = []
+    stages, failed = [], []
     with judge.Judges(options.tool, folder, os.path.join(options.out, "state"), options.judge, options.services, options.jobs, more) as judges:
+        clock = threading.Timer(max(1.0, options.seconds - 5), give_up, (stages, options, judges))
+        clock.daemon = True
+        clock.start()
         say(f"{options.services} services after {time.monotonic() - begin:.1f} s")
         asked, lines = questions.from_feedback(held_out, judges, options.seed)
         stages.append(("programs to improve", lines))
@@ -79,35 +84,58 @@ def run_learn(options):
         say(f"{len(asked)} questions after {time.monotonic() - begin:.1f} s")
         place = os.path.join(options.out, "warm_up")
         vocabulary, device = words.load(place), device_of(options.device)
+        used = time.monotonic()
         stages.append(("warm-up", evaluate("warm-up", network.load(place).to(device), vocabulary, asked, judges, options)))
-        used = time.monotonic() - begin
+        used = time.monotonic() - used
         repairs, _ = questions.from_feedback(trained, judges, options.seed + 1)
         to_learn = [questions.from_scratch(entry) for entry in trained] + repairs
         say(f"{len(to_learn)} questions to learn from after {time.monotonic() - begin:.1f} s")
-        # An evaluation costs about what the first one did, without opening the tasks.
-        left = options.seconds - (time.monotonic() - begin)
-        evaluating = 0.5 * used
+        # An evaluation costs about what the first one did: its tasks were open.
+        evaluating = used
         for i, kind in enumerate(options.arms):
             share = (options.seconds - (time.monotonic() - begin)) / (len(options.arms) - i)
             until = time.monotonic() + share - evaluating
             if share < evaluating + 10:
                 say(f"no time for GRPO with the reward {kind}: {share:.0f} s are left for it")
                 continue
-            model = network.load(place).to(device)
-            model = reinforce.train(model, vocabulary, to_learn, judges, os.path.join(options.out, kind), kind, until, options.steps,
-                                    options.prompts, options.group, options.tokens, options.grpo_rate, options.seed, options.iterations)
-            begun = time.monotonic()
-            stages.append((f"GRPO, {kind}", evaluate(f"GRPO, {kind}", model, vocabulary, asked, judges, options)))
-            evaluating = time.monotonic() - begun
-            write_table(stages, options.out)
+            try:
+                model = network.load(place).to(device)
+                model = reinforce.train(model, vocabulary, to_learn, judges, os.path.join(options.out, kind), kind, until, options.steps,
+                                        options.prompts, options.group, options.tokens, options.grpo_rate, options.seed, options.iterations)
+                begun = time.monotonic()
+                stages.append((f"GRPO, {kind}", evaluate(f"GRPO, {kind}", model, vocabulary, asked, judges, options)))
+                evaluating = time.monotonic() - begun
+                write_table(stages, options.out)
+            except Exception:  # the other arm goes on
+                traceback.print_exc()
+                failed.append(kind)
+        clock.cancel()
     write_table(stages, options.out)
-    say(f"{time.monotonic() - begin:.0f} s in all ({left:.0f} s were left for GRPO)")
+    say(f"{time.monotonic() - begin:.0f} s in all")
+    if failed:
+        raise SystemExit(f"GRPO failed with the reward {', '.join(failed)}")
     return stages
+
+
+def give_up(stages, options, judges):
+    """The clock has the last word: what there is, is written."""
+    say(f"{options.seconds:.0f} s are over")
+    write_table(stages, options.out)
+    judges.stop()
+    os._exit(3)
 
 
 def write_table(stages, out):
     text = examine.table([(stage, [{**line, "skill": "from feedback"} if line["skill"] == "before" else line for line in lines])
                           for stage, lines in stages])
+    rollouts = []
+    for kind in reinforce.REWARDS:
+        place = os.path.join(out, kind, "rollouts.jsonl")
+        if os.path.exists(place):
+            with open(place, encoding="utf-8") as file:
+                rollouts += [json.loads(line) for line in file]
+    if rollouts:
+        text += "\n\n" + examine.curve(rollouts)
     with open(os.path.join(out, "table.md"), "w", encoding="utf-8") as file:
         file.write(text + "\n")
     print(text, flush=True)
@@ -137,8 +165,8 @@ def parsed(arguments=None):
         command.add_argument("--device", default="cpu" if small else "auto", help="of the network")
         command.add_argument("--size", choices=network.SIZES, default="tiny" if small else "base")
         command.add_argument("--vocabulary", type=int, default=1024 if small else 4096)
-        command.add_argument("--batch", type=int, default=4096 if small else 49152, help="tokens of a batch")
-        command.add_argument("--rate", type=float, default=4e-3 if small else 1.5e-3)
+        command.add_argument("--batch", type=int, default=4096 if small else 24576, help="tokens of a batch")
+        command.add_argument("--rate", type=float, default=4e-3 if small else 1e-3)
         if name == "warm-up":
             continue
         command.add_argument("--tool", default="stitchcuda")

@@ -56,7 +56,7 @@ def answer_loss(model, ids, labels, prompt_weight=0.1):
     return loss + prompt_weight * (each * told).sum() / told.sum().clamp(min=1), loss
 
 
-def train(model, words, rows, out, seconds, context, tokens_a_batch=49152, rate=1.5e-3, seed=1, save_every=20.0, most_steps=10**9):
+def train(model, words, rows, out, seconds, context, tokens_a_batch=24576, rate=1e-3, seed=1, save_every=20.0, most_steps=10**9):
     import torch
     device = next(model.parameters()).device
     draw = random.Random(seed)
