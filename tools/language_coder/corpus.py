@@ -53,6 +53,8 @@ def answers_of(tool, graph, contract_from, draw, folder):
     """Level: answer. What has no short form is left out; `reasons` says why."""
     out, reasons, contract = {}, {}, None
     for level in LEVELS:
+        if level == "blocks" and "fused" not in out:
+            continue
         program = os.path.join(folder, level)
         try:
             if level == "separate":
@@ -187,6 +189,12 @@ def write(options, entries, counts):
         json.dump(dict(sorted(counts.items())), file, indent=1)
 
 
+def write_tokenizer(options):
+    from . import words
+    made = words.train((row["prompt"] + row["answer"] for row in read(os.path.join(options.out, "rows.jsonl.gz"))), options.vocabulary)
+    made.save(os.path.join(options.out, "tokenizer.json"))
+
+
 def read(path):
     with gzip.open(path, "rt", encoding="utf-8") as file:
         return [json.loads(line) for line in file]
@@ -205,6 +213,7 @@ def parsed(arguments=None):
     parser.add_argument("--most-time", type=float, default=2e-4)
     parser.add_argument("--most-elements", type=int, default=1 << 25)
     parser.add_argument("--most-characters", type=int, default=2600, help="of an answer (2600: about 700 tokens)")
+    parser.add_argument("--vocabulary", type=int, default=0, help="also train a tokenizer of so many tokens: tokenizer.json")
     parser.add_argument("--shortcuts", type=float, default=0.06,
                         help="share of the tasks that also get an answer that cheats: what GRPO has to unlearn (0.06)")
     return parser.parse_args(arguments)
@@ -214,6 +223,8 @@ def main(arguments=None):
     options = parsed(arguments)
     for name, count in sorted(make(options).items()):
         print(f"{count:6d}  {name}")
+    if options.vocabulary:
+        write_tokenizer(options)
     return 0
 
 
