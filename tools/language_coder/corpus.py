@@ -19,6 +19,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 from . import compact, feedback, frame, mutations, prompts
 
@@ -145,6 +146,7 @@ def make(options):
         entries = unlike([entry for folder in options.of for entry in read(os.path.join(folder, "tasks.jsonl.gz"))])
         write(options, entries, counts)
         return counts
+    until = time.monotonic() + 60 * options.minutes
     with tempfile.TemporaryDirectory(prefix="stitchcuda-synth-") as scratch:
         synth = os.path.join(scratch, "synth")
         run(options.tool, "synth", "-n", str(options.compose), "-o", synth, "--no-torch", "--seed", str(options.seed),
@@ -152,16 +154,19 @@ def make(options):
         with open(os.path.join(synth, "tasks.jsonl"), encoding="utf-8") as file:
             lines = [json.loads(line) for line in file]
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-            for entry, reason in pool.map(lambda line: task_entry(options.tool, synth, line, options), lines):
-                counts["tasks" if entry else "left out: " + reason] += 1
-                if entry:
-                    entry["task"] = f"s{options.seed}_{entry['task']}"
-                    entry["contract"]["task"] = entry["task"]
-                    entries.append(entry)
-                    if len(entries) % 200 == 0:
-                        print(f"{len(entries)} tasks", file=sys.stderr, flush=True)
-                if len(entries) >= options.most_tasks:
-                    break
+            try:
+                for entry, reason in pool.map(lambda line: task_entry(options.tool, synth, line, options), lines):
+                    counts["tasks" if entry else "left out: " + reason] += 1
+                    if entry:
+                        entry["task"] = f"s{options.seed}_{entry['task']}"
+                        entry["contract"]["task"] = entry["task"]
+                        entries.append(entry)
+                        if len(entries) % 100 == 0:
+                            print(f"{len(entries)} tasks of {sum(counts.values())} composed", file=sys.stderr, flush=True)
+                    if len(entries) >= options.most_tasks or time.monotonic() > until:
+                        break
+            except KeyboardInterrupt:
+                print("stopped: what there is, is written", file=sys.stderr)
             pool.shutdown(cancel_futures=True)
     write(options, entries, counts)
     return counts
@@ -207,6 +212,7 @@ def parsed(arguments=None):
     parser.add_argument("--of", nargs="*", default=[], metavar="FOLDER", help="compose nothing: the tasks of these folders together")
     parser.add_argument("--compose", type=int, default=2000, help="tasks that synth composes; about a fifth has short programs (2000)")
     parser.add_argument("--most-tasks", type=int, default=10**9)
+    parser.add_argument("--minutes", type=float, default=1e6, help="end then, with the tasks that there are")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--least-time", type=float, default=1e-6, help="seconds of a task's floor on the GPU (1e-6)")

@@ -13,10 +13,12 @@ begin=$SECONDS
 "$python" -m language_coder.road warm-up "$data" "$out" --seconds "${WARM_UP_SECONDS:-80}" >"$out/warm_up.log" 2>&1 ||
   { tail -20 "$out/warm_up.log"; exit 1; }
 tail -3 "$out/warm_up.log"
-until "$tool" --version >/dev/null 2>&1 && ! pgrep -x ninja >/dev/null; do
+built() { "$tool" --version >/dev/null 2>&1 && ninja -C "$(dirname "$tool")" -n 2>/dev/null | grep -q 'no work to do'; }
+until built; do
   ((SECONDS - begin < seconds / 2)) || { echo "there is no $tool"; exit 1; }
-  sleep 1
+  sleep 2
 done
+echo "warm-up and build took $((SECONDS - begin)) s"
 "$python" -m language_coder.road learn "$data" "$out" --tool "$tool" --seconds $((seconds - (SECONDS - begin))) "$@" >"$out/learn.log" 2>&1
 status=$?
 grep -E '^\[|rollout|^service|Error' "$out/learn.log" | cut -c1-400 | tail -60
