@@ -13,7 +13,13 @@ begin=$SECONDS
 "$python" -m language_coder.road warm-up "$data" "$out" --seconds "${WARM_UP_SECONDS:-80}" >"$out/warm_up.log" 2>&1 ||
   { tail -20 "$out/warm_up.log"; exit 1; }
 tail -3 "$out/warm_up.log"
-built() { "$tool" --version >/dev/null 2>&1 && ninja -C "$(dirname "$tool")" -n 2>/dev/null | grep -q 'no work to do'; }
+# The tool answers, its runner is there, and no compiler has written anything for eight seconds.
+built() {
+  local folder
+  folder=$(dirname "$tool")
+  "$tool" --version >/dev/null 2>&1 && { [ ! -e "$folder/build.ninja" ] || [ -x "$folder/stitch-runner" ]; } &&
+    [ -z "$(find "$folder" -type f -mmin -0.14 -print -quit)" ]
+}
 until built; do
   ((SECONDS - begin < seconds / 2)) || { echo "there is no $tool"; exit 1; }
   sleep 2

@@ -16,7 +16,7 @@ import threading
 import time
 import traceback
 
-from . import corpus, examine, network, questions, reinforce, speak, warm_up, words
+from . import corpus, examine, mutations, network, questions, reinforce, speak, warm_up, words
 
 CONTEXT = 2048
 
@@ -38,6 +38,8 @@ def run_warm_up(options):
     else:
         made = words.train((row["prompt"] + row["answer"] for row in rows), options.vocabulary)
         vocabulary = words.wrapped(made)
+    # Answers to tasks alone are the rarer rows, and the harder ones.
+    rows += [row for row in rows if row["skill"] == "from scratch" and row["kind"] != mutations.SHORTCUT]
     model = network.fresh(options.size, len(vocabulary), CONTEXT, options.seed).to(device_of(options.device))
     say(f"{network.parameters(model) / 1e6:.1f} M parameters, {len(vocabulary)} tokens, {len(rows)} rows")
     out = os.path.join(options.out, "warm_up")
@@ -182,7 +184,7 @@ def parsed(arguments=None):
         command.add_argument("--prompts", type=int, default=1 if small else 8)
         command.add_argument("--group", type=int, default=2 if small else 8)
         command.add_argument("--iterations", type=int, default=1 if small else 3)
-        command.add_argument("--tokens", type=int, default=300 if small else 700)
+        command.add_argument("--tokens", type=int, default=300 if small else 720)
         command.add_argument("--grpo-rate", type=float, default=8e-5)
         command.add_argument("--temperature", type=float, default=1.0)
     return parser.parse_args(arguments)
