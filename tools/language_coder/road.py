@@ -30,8 +30,19 @@ def say(*text):
     print(f"[{time.strftime('%H:%M:%S')}]", *text, flush=True)
 
 
+def tasks_of(options):
+    """(held out, to learn from)"""
+    entries = corpus.read(os.path.join(options.data, "tasks.jsonl.gz"))
+    return (questions.chosen(entries, "test", options.held_out, 1, options.small_first),
+            questions.chosen(entries, "train", options.train_tasks, options.seed, options.small_first))
+
+
 def run_warm_up(options):
     rows = corpus.read(os.path.join(options.data, "rows.jsonl.gz"))
+    if options.command == "miniature":
+        # A minute teaches so small a network a few tasks, and GRPO needs groups with some right answers: its own tasks.
+        asked = {entry["task"] for entry in tasks_of(options)[1]}
+        rows = [row for row in rows if row["task"] in asked and row["skill"] == "from scratch"]
     place = os.path.join(options.data, "tokenizer.json")
     if os.path.exists(place):
         vocabulary = words.load(options.data)
@@ -66,9 +77,7 @@ def run_learn(options):
     from . import judge
     begin = time.monotonic()
     os.makedirs(options.out, exist_ok=True)
-    entries = corpus.read(os.path.join(options.data, "tasks.jsonl.gz"))
-    held_out = questions.chosen(entries, "test", options.held_out, 1, options.small_first)
-    trained = questions.chosen(entries, "train", options.train_tasks, options.seed, options.small_first)
+    held_out, trained = tasks_of(options)
     folder = os.path.join(options.out, "tasks")
     questions.write_tasks(held_out + trained, folder)
     # On a GPU every gate is asked: with --quick, inputs of the task's own kind alone, ReLU of torch.rand could be left out.
@@ -162,12 +171,12 @@ def parsed(arguments=None):
         if not small:
             command.add_argument("data")
         command.add_argument("out")
-        command.add_argument("--seconds", type=float, default={"warm-up": 80, "learn": 320, "miniature": 45}[name])
+        command.add_argument("--seconds", type=float, default={"warm-up": 80, "learn": 320, "miniature": 60}[name])
         command.add_argument("--seed", type=int, default=1)
         command.add_argument("--device", default="cpu" if small else "auto", help="of the network")
         command.add_argument("--size", choices=network.SIZES, default="tiny" if small else "base")
         command.add_argument("--vocabulary", type=int, default=1024 if small else 4096)
-        command.add_argument("--batch", type=int, default=4096 if small else 24576, help="tokens of a batch")
+        command.add_argument("--batch", type=int, default=2048 if small else 24576, help="tokens of a batch")
         command.add_argument("--rate", type=float, default=4e-3 if small else 1e-3)
         if name == "warm-up":
             continue
@@ -177,12 +186,12 @@ def parsed(arguments=None):
         command.add_argument("--jobs", type=int, default=2)
         command.add_argument("--no-timing", action="store_true", default=small)
         command.add_argument("--small-first", action="store_true", default=small, help="the smallest tasks instead of any")
-        command.add_argument("--held-out", type=int, default=2 if small else 32, help="tasks of the evaluation")
+        command.add_argument("--held-out", type=int, default=1 if small else 32, help="tasks of the evaluation")
         command.add_argument("--train-tasks", type=int, default=2 if small else 24, help="tasks of GRPO")
         command.add_argument("--arms", nargs="+", choices=reinforce.REWARDS, default=["combined"] if small else list(reinforce.REWARDS))
         command.add_argument("--steps", type=int, default=1 if small else 1000)
         command.add_argument("--prompts", type=int, default=1 if small else 8)
-        command.add_argument("--group", type=int, default=2 if small else 8)
+        command.add_argument("--group", type=int, default=4 if small else 8)
         command.add_argument("--iterations", type=int, default=1 if small else 3)
         command.add_argument("--tokens", type=int, default=300 if small else 720)
         command.add_argument("--grpo-rate", type=float, default=8e-5)
