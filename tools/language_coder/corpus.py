@@ -165,8 +165,10 @@ def make(options):
                             print(f"{len(entries)} tasks of {sum(counts.values())} composed", file=sys.stderr, flush=True)
                     if len(entries) >= options.most_tasks or time.monotonic() > until:
                         break
-            except KeyboardInterrupt:
-                print("stopped: what there is, is written", file=sys.stderr)
+            except (KeyboardInterrupt, OSError) as stopped:
+                print(f"stopped ({stopped or 'interrupted'}): what there is, is written", file=sys.stderr)
+                if not entries:
+                    raise
             pool.shutdown(cancel_futures=True)
     write(options, entries, counts)
     return counts

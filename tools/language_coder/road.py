@@ -42,7 +42,7 @@ def run_warm_up(options):
     if options.command == "miniature":
         # A minute teaches so small a network a few tasks, and GRPO needs groups with some right answers: its own tasks.
         asked = {entry["task"] for entry in tasks_of(options)[1]}
-        rows = [row for row in rows if row["task"] in asked and row["skill"] == "from scratch"]
+        rows = [row for row in rows if row["task"] in asked and row["kind"] != mutations.SHORTCUT]
     place = os.path.join(options.data, "tokenizer.json")
     if os.path.exists(place):
         vocabulary = words.load(options.data)
@@ -54,7 +54,8 @@ def run_warm_up(options):
     model = network.fresh(options.size, len(vocabulary), CONTEXT, options.seed).to(device_of(options.device))
     say(f"{network.parameters(model) / 1e6:.1f} M parameters, {len(vocabulary)} tokens, {len(rows)} rows")
     out = os.path.join(options.out, "warm_up")
-    steps = warm_up.train(model, vocabulary, rows, out, options.seconds, CONTEXT, options.batch, rate=options.rate, seed=options.seed)
+    steps = warm_up.train(model, vocabulary, rows, out, options.seconds, CONTEXT, options.batch, rate=options.rate, seed=options.seed,
+                           good_enough=0.03 if options.command == "miniature" else 0.0)
     say(f"{steps} steps of warm-up")
     return model, vocabulary
 
@@ -171,7 +172,7 @@ def parsed(arguments=None):
         if not small:
             command.add_argument("data")
         command.add_argument("out")
-        command.add_argument("--seconds", type=float, default={"warm-up": 80, "learn": 320, "miniature": 60}[name])
+        command.add_argument("--seconds", type=float, default={"warm-up": 80, "learn": 320, "miniature": 240}[name])
         command.add_argument("--seed", type=int, default=1)
         command.add_argument("--device", default="cpu" if small else "auto", help="of the network")
         command.add_argument("--size", choices=network.SIZES, default="tiny" if small else "base")

@@ -56,7 +56,7 @@ def answer_loss(model, ids, labels, prompt_weight=0.1):
     return loss + prompt_weight * (each * told).sum() / told.sum().clamp(min=1), loss
 
 
-def train(model, words, rows, out, seconds, context, tokens_a_batch=24576, rate=1e-3, seed=1, save_every=20.0, most_steps=10**9):
+def train(model, words, rows, out, seconds, context, tokens_a_batch=24576, rate=1e-3, seed=1, save_every=20.0, good_enough=0.0):
     import torch
     device = next(model.parameters()).device
     draw = random.Random(seed)
@@ -69,7 +69,7 @@ def train(model, words, rows, out, seconds, context, tokens_a_batch=24576, rate=
         epoch += 1
         for batch in batches(data, tokens_a_batch, draw):
             gone = (time.monotonic() - begin) / seconds
-            if gone >= 1 or step >= most_steps:
+            if gone >= 1 or curve and curve[-1]["loss"] < good_enough:
                 break
             factor = min(1.0, (step + 1) / 40) * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * gone)))
             for group in optimizer.param_groups:
