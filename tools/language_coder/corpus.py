@@ -132,7 +132,7 @@ def changes_of(answers, draw):
     slow = mutations.mutated(best, draw, mutations.SLOW)
     if slow:
         yield slow[:2], slow[2], best
-    for kind in (mutations.BROKEN, mutations.WRONG, mutations.WRONG):
+    for kind in (mutations.BROKEN, mutations.WRONG):
         answer = draw.choice(list(answers.values()))
         made = mutations.mutated(answer, draw, kind)
         if made:

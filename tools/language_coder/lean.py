@@ -33,19 +33,24 @@ def rotated(x, cosine, sine):
     return x * cosine + torch.cat((-right, left), -1) * sine
 
 
+def norm(x, weight, epsilon):
+    import torch.nn.functional as F
+    return F.rms_norm(x, (x.shape[-1],), weight.to(x.dtype), epsilon)  # one kernel, if both are of one type
+
+
 def layer(config, own, x, turn, attend):
-    """`attend(q, k, v)`: (batch, heads, length, width) to the same shape of q."""
+    """`attend(q, k, v)`: (batch, heads, length, width) to the same shape of q. Products in the rotation's type."""
     import torch.nn.functional as F
     before, wq, wk, wv, nq, nk, wo, after, gate, up, down = own
-    epsilon, width = config.rms_norm_eps, (config.head_dim,)
-    batch, length, hidden = x.shape
-    normed = F.rms_norm(x, (hidden,), before, epsilon)
-    q = F.rms_norm(F.linear(normed, wq).view(batch, length, -1, config.head_dim), width, nq, epsilon).transpose(1, 2)
-    k = F.rms_norm(F.linear(normed, wk).view(batch, length, -1, config.head_dim), width, nk, epsilon).transpose(1, 2)
+    epsilon, kind = config.rms_norm_eps, turn[0].dtype
+    batch, length, _ = x.shape
+    normed = norm(x, before, epsilon).to(kind)
+    q = norm(F.linear(normed, wq).view(batch, length, -1, config.head_dim), nq, epsilon).transpose(1, 2)
+    k = norm(F.linear(normed, wk).view(batch, length, -1, config.head_dim), nk, epsilon).transpose(1, 2)
     v = F.linear(normed, wv).view(batch, length, -1, config.head_dim).transpose(1, 2)
     mixed = attend(rotated(q, *turn), rotated(k, *turn), v)
     x = x + F.linear(mixed.transpose(1, 2).reshape(batch, length, -1), wo)
-    normed = F.rms_norm(x, (hidden,), after, epsilon)
+    normed = norm(x, after, epsilon).to(kind)
     return x + F.linear(F.silu(F.linear(normed, gate)) * F.linear(normed, up), down)
 
 
@@ -60,10 +65,10 @@ def logits(model, ids):
     turn = rotation(model, torch.arange(ids.shape[1], device=ids.device)[None], kind)
 
     def attend(q, k, v):
-        return F.scaled_dot_product_attention(q.to(kind), k.to(kind), v.to(kind), is_causal=True, enable_gqa=True)
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
     for own in layers:
         x = layer(config, own, x, turn, attend)
-    return F.linear(F.rms_norm(x, (x.shape[-1],), last, config.rms_norm_eps), embedding)
+    return F.linear(norm(x, last, config.rms_norm_eps).to(kind), embedding)
 
 
 def generate(model, ids, mask, most, temperature=1.0, look_every=16):
@@ -99,8 +104,7 @@ def generate(model, ids, mask, most, temperature=1.0, look_every=16):
                 grouped = F.scaled_dot_product_attention(q.view(batch, shared, -1, width), keys, values, attn_mask=seen)
                 return grouped.reshape(batch, -1, 1, width)
             x = layer(config, own, x, turn, attend)
-        x = F.rms_norm(x[:, -1], (x.shape[-1],), last, config.rms_norm_eps)
-        return F.linear(x, embedding).float()
+        return F.linear(norm(x[:, -1], last, config.rms_norm_eps), embedding).float()
 
     def drawn(scores):
         if temperature == 0:

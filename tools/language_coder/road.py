@@ -209,7 +209,7 @@ def parsed(arguments=None):
         command.add_argument("--device", default="cpu" if small else "auto", help="of the network")
         command.add_argument("--size", choices=network.SIZES, default="tiny" if small else "base")
         command.add_argument("--vocabulary", type=int, default=1024 if small else 4096)
-        command.add_argument("--batch", type=int, default=2048 if small else 32768, help="tokens of a batch")
+        command.add_argument("--batch", type=int, default=2048 if small else 49152, help="tokens of a batch")
         command.add_argument("--rate", type=float, default=4e-3 if small else 1.5e-3)
         if name == "warm-up":
             continue
