@@ -124,7 +124,8 @@ Result<Candidate> Candidate::start(const Options& options, Arena& arena) {
                               ? format("shuffle:{}", settled.order_seed)
                               : std::string(settled.order == ThreadOrder::reversed ? "reverse" : "forward")},
                 {"runtime", started.runtime.string()},
-                {"address_sanitizer", settled.address_sanitizer}};
+                {"address_sanitizer", settled.address_sanitizer},
+                {"profiler", settled.profiler}};
   auto ready = candidate.state_->ask<int>(
       std::move(hello), [](const Json& json, const Answer&) { return json.at("protocol").get<int>(); });
   if (!ready.ok()) {
@@ -321,6 +322,18 @@ Reply<std::vector<Activity>> Candidate::profile_region(int region, std::span<con
                                              {"inputs", to_wire(inputs)},
                                              {"outputs", to_wire(outputs)}},
                                             activities_of);
+}
+
+Reply<std::vector<Counts>> Candidate::count(int set, std::span<const TensorType> outputs,
+                                            std::span<const std::string> counters) {
+  constexpr int most_launches = 2000;
+  return state_->ask<std::vector<Counts>>(
+      {{"do", "count"},
+       {"set", set},
+       {"outputs", to_wire(outputs)},
+       {"counters", std::vector<std::string>(counters.begin(), counters.end())},
+       {"most", most_launches}},
+      [](const Json& json, const Answer&) { return json.at("launches").get<std::vector<Counts>>(); });
 }
 
 Reply<int> Candidate::call_with(std::span<const TensorAt> inputs, std::span<const TensorType> outputs) {

@@ -44,6 +44,9 @@ struct Options {
   // compute-sanitizer's tool around it: memcheck, racecheck, initcheck. Both stand behind the walls; where
   // these can't hold a tool (sandbox::can_confine_tools), such a candidate doesn't start.
   std::string tool;
+  // A profiler of hardware counters works inside the process, which stays without its inner walls for it:
+  // whoever asks for one trusts the program.
+  bool profiler = false;
   // Folders it may read besides the system's. A program in one of them is loaded where it lies; any other is
   // copied into the candidate's scratch folder first.
   std::vector<fs::path> readable;
@@ -133,6 +136,9 @@ struct Called {
   int threads_before = 0, threads_after = 0;
   int64_t device_bytes = 0;  // peak device memory seen after the call, where it is known
 };
+
+// Hardware counters of one launch, by Nsight Compute's names for them, as the GPU gives them (times in ns).
+using Counts = std::map<std::string, double>;
 
 struct ProfileOptions {
   bool host_calls = false;  // calls of the CUDA API too, where the profiler sees them
@@ -224,6 +230,10 @@ class Candidate {
   // The same of one region alone, on contents that mean nothing.
   Reply<std::vector<Activity>> profile_region(int region, std::span<const TensorType> inputs,
                                               std::span<const TensorType> outputs);
+  // Hardware counters of each kernel that one call launches, in order; a CUDA graph is one launch. Only of a
+  // candidate that was started with `profiler`. Refused where they can't be read.
+  Reply<std::vector<Counts>> count(int set, std::span<const TensorType> outputs,
+                                   std::span<const std::string> counters);
   Reply<std::monostate> destroy();
 
   // Raw calls of the ABI with whatever arguments: how a program answers to wrong ones.

@@ -52,6 +52,7 @@ class Session {
   Json can_profile();
   Json profile(const Json& request);
   Json profile_region(const Json& request);
+  Json count(const Json& request);
   Json call_with(const Json& request);
   Json destroy();
 
