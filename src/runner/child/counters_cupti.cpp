@@ -4,6 +4,7 @@
 #include <cupti.h>
 #include <cupti_profiler_host.h>
 #include <cupti_range_profiler.h>
+#include <cupti_target.h>
 
 #include <cmath>
 #include <memory>
