@@ -59,7 +59,7 @@ class Answers:
         "fetch": {"offset": (int, NEEDED), "ranges": (list, NEEDED), "to": (int, NEEDED)},
         "open_series": {"bytes": (int, NEEDED), "socket": (str, NEEDED), "slots": (int, NEEDED), "inputs_at": (int, NEEDED),
                         "inputs_step": (int, NEEDED), "outputs_at": (int, NEEDED), "outputs_step": (int, NEEDED)},
-        "stage": {"distribution": (DRAWN, "task"), "seeds": (list, NEEDED), "offsets": (list, NEEDED)},
+        "stage": {"distributions": (list, NEEDED), "seeds": (list, NEEDED), "offsets": (list, NEEDED)},
         "reveal": {"count": (int, NEEDED)},
         "take": {"count": (int, NEEDED)},
         "check_series": {"count": (int, NEEDED), "keep": (list, NEEDED)},
@@ -212,9 +212,12 @@ class Answers:
             raise
         return {"bytes": arena.size}
 
-    def stage(self, distribution, seeds, offsets):
+    def stage(self, distributions, seeds, offsets):
+        """A kind and a seed for each call."""
         start = time.monotonic()
-        for slot, seed in enumerate(seeds):
+        if len(distributions) != len(seeds) or any(kind not in DRAWN for kind in distributions):
+            raise TaskError("request", f"stage wants a kind of inputs for each seed, of {', '.join(DRAWN)}")
+        for slot, (distribution, seed) in enumerate(zip(distributions, seeds)):
             self.opened_series().stage(slot, self.drawn(distribution, seed)[0], offsets)
         self.series.wait()
         return {"seconds": time.monotonic() - start, "free": any(is_free(fact) for fact in self.facts or [])}

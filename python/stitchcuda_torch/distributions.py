@@ -134,6 +134,46 @@ def ties(task, facts, generator):
     return drawn if facts.nonnegative else drawn - 1
 
 
+def zero_rows(task, facts, generator):
+    """One index along each dimension is all zeros, and the next one small: whole rows, columns, channels and samples without
+    anything in them, which is where an epsilon counts. What has just one row is zeros altogether."""
+    drawn = torch.randn(task.shape, generator=generator, device=task.device)
+    drawn = drawn.abs() if facts.nonnegative else drawn
+    wide = [axis for axis, size in enumerate(task.shape) if size > 1]
+    if len(wide) < 2:
+        return torch.zeros_like(drawn)
+    for axis in wide:
+        size = task.shape[axis]
+        chosen, exponent = int(torch.randint(size, (), generator=generator, device=task.device)), uniform(task, (), generator)
+        drawn.select(axis, chosen).zero_()
+        if size > 2:
+            drawn.select(axis, (chosen + 1) % size).mul_(2 ** (-6 - 6 * exponent))
+    return drawn
+
+
+def ends(task, facts, generator):
+    """The largest of a row, by far, is its first, its last, or one of the tail that vectors and warps leave over: whoever looks for it
+    without looking there takes another for it, and its exponential overflows."""
+    drawn = torch.randn(task.shape, generator=generator, device=task.device)
+    drawn = drawn.abs() if facts.nonnegative else drawn
+    for axis, size in enumerate(task.shape):
+        if size < 2:
+            continue
+        lines = drawn.movedim(axis, -1)  # a view
+        shape = lines.shape[:-1]
+        back = torch.randint(min(size, 32), shape, generator=generator, device=task.device)
+        which = uniform(task, shape, generator)
+        at = torch.where(which < 0.2, 0, torch.where(which < 0.6, size - 1, size - 1 - back))
+        planted = uniform(task, shape, generator) * task.dim() < 1
+        values = torch.where(planted, 100 + 100 * uniform(task, shape, generator), lines.gather(-1, at.unsqueeze(-1)).squeeze(-1))
+        lines.scatter_(-1, at.unsqueeze(-1), values.unsqueeze(-1))
+    return drawn
+
+
+def uniform(task, shape, generator):
+    return torch.rand(shape, generator=generator, device=task.device)
+
+
 def not_finite(task, facts, generator):
     """The task's own draw with a NaN and an infinity of each sign."""
     flat = task.float().contiguous().reshape(-1).clone()
@@ -151,9 +191,9 @@ def per_sample(task, generator):
 
 
 DRAWS = {"normal": normal, "shifted": shifted, "scaled": scaled, "sparse": sparse, "waves": waves, "positive": positive,
-         "outliers": outliers, "large": large, "offset": offset, "ties": ties, "not finite": not_finite}
+         "outliers": outliers, "large": large, "offset": offset, "ties": ties, "zero rows": zero_rows, "ends": ends, "not finite": not_finite}
 NAMES = ("task", *DRAWS)
-KEEPS_SIGN = ("positive", "outliers", "large", "offset", "ties", "not finite")
+KEEPS_SIGN = ("positive", "outliers", "large", "offset", "ties", "zero rows", "ends", "not finite")
 
 
 def draw(name, task_inputs, facts, seed):

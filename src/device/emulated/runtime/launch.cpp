@@ -38,7 +38,8 @@ size_t shared_limit(const Kernel& kernel) {
 uint64_t block_at(const LaunchState& launch, uint64_t turn) {
   switch (launch.order.kind) {
     case Order::reverse: return launch.blocks - 1 - turn;
-    case Order::shuffle: {
+    case Order::shuffle:
+    case Order::lag: {
       Random random{launch.order.seed};
       uint64_t step = launch.blocks > 2 ? 1 + random.below(launch.blocks - 1) : 1;
       while (std::gcd(step, launch.blocks) != 1) ++step;
