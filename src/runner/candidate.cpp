@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "device/gpu_lock.h"
 #include "runner/process.h"
-#include "runner/resident_memory.h"
+#include "runner/process_usage.h"
 #include "runner/start.h"
 #include "runner/wire.h"
 

@@ -58,7 +58,10 @@ struct Draw {
 void plant_zeros(const Draw& draw, const Shape& shape, std::span<double> values) {
   const std::vector<int64_t> strides = contiguous_strides(shape);
   const auto wide = std::ranges::count_if(shape, [](int64_t size) { return size > 1; });
-  if (wide < 2) return std::ranges::fill(values, 0.0);
+  if (wide < 2) {
+    std::ranges::fill(values, 0.0);
+    return;
+  }
   for (size_t axis = 0; axis < shape.size(); ++axis) {
     const int64_t size = shape[axis];
     if (size < 2) continue;

@@ -127,13 +127,31 @@ Result<void> SeriesWatch::keep(int count, int wanted) {
     size_t place = kept_.size();
     if (place >= most) {
       place = random_() % most;
-      if (random_() % 2) continue;
+      if (random_() % 2 || kept_[place].suspect) continue;
     } else {
       kept_.push_back({{}, static_cast<int>(place)});
     }
     const int slot = order[static_cast<size_t>(i)];
     kept_[place].question = shown_[static_cast<size_t>(slot)];
     STITCH_CHECK(keeper_.keep(slot, kept_[place].number));
+  }
+  return {};
+}
+
+// Every timed call is compared with PyTorch's answer, loosely, as long as there is time for it: leaving out a
+// call now and then is found, however few are judged by float64.
+Result<void> SeriesWatch::keep_strange(int count) {
+  constexpr size_t enough = 2;
+  if (seconds_to_compare_ <= 0 || session_.large()) return {};
+  const auto begin = Clock::now();
+  auto strange = keeper_.strange(count, seconds_to_compare_);
+  seconds_to_compare_ -= since(begin);
+  if (!strange || !strange->empty()) seconds_to_compare_ = 0;
+  if (!strange) return {};  // no room for PyTorch's answer beside the candidate
+  strange->resize(std::min(strange->size(), enough));
+  for (int slot : *strange) {
+    kept_.push_back({shown_[static_cast<size_t>(slot)], static_cast<int>(kept_.size()), true});
+    STITCH_CHECK(keeper_.keep(slot, kept_.back().number));
   }
   return {};
 }
@@ -153,7 +171,8 @@ Result<void> SeriesWatch::time(runner::Candidate& candidate, int count, Samples&
       return found("out_of_bounds", format("a timed call wrote past its tensors: {}", times.damage));
     STITCH_TRY(bool intact, keeper_.intact(now));
     if (!intact) return found("inputs_changed", "a timed call wrote to its inputs");
-    STITCH_CHECK(keep(now, 1));
+    STITCH_CHECK(keep(now, keeper_.kept_each()));
+    STITCH_CHECK(keep_strange(now));
     samples.wall_ns.insert(samples.wall_ns.end(), times.wall_ns.begin(), times.wall_ns.end());
     samples.event_ns.insert(samples.event_ns.end(), times.event_ns.begin(), times.event_ns.end());
     done += now;
@@ -172,7 +191,8 @@ Result<double> SeriesWatch::least_of(runner::Candidate& candidate, int count, in
     if (i > 1 && since(begin) > most_seconds) break;
     STITCH_CHECK(stage(count));
     STITCH_TRY(double seconds, once(candidate, count, true));
-    STITCH_CHECK(keep(count, count > 1 ? 2 : random_() % 4 == 0));
+    STITCH_CHECK(keep(count, count > 1 ? 2 * keeper_.kept_each() : random_() % 4 == 0));
+    STITCH_CHECK(keep_strange(count));
     least = i == 0 ? seconds : std::min(least, seconds);
   }
   return least;
@@ -197,32 +217,38 @@ Result<Watched> SeriesWatch::watch(runner::Candidate& candidate, double claim, d
                  .interpreter = around};
 }
 
+Result<bool> SeriesWatch::judge(const Kept& kept) {
+  STITCH_TRY(Trial trial, session_.reference.ask(kept.question));
+  if (!trial.in_domain) return false;
+  for (size_t i = 0; i < session_.task.signature.outputs.size(); ++i) {
+    STITCH_TRY(Comparison comparison, keeper_.judge(kept.number, trial, i));
+    if (!comparison.passed)
+      return found("wrong_when_timed", format("a timed call on inputs of kind '{}' gives a wrong '{}': {}",
+                                              kept.is_planted() ? kept.question.distribution : "task",
+                                              session_.task.signature.outputs[i].name, comparison.reason));
+  }
+  return true;
+}
+
 Result<int> SeriesWatch::judge() {
   std::ranges::shuffle(kept_, random_);
-  // By turns while there are both.
-  auto [usual, end] = std::ranges::stable_partition(kept_, &Kept::is_planted);
-  std::vector<Kept> planted(kept_.begin(), usual), order;
-  for (auto other = usual; !planted.empty() || other != end;) {
-    if (other != end) order.push_back(*other++);
-    if (planted.empty()) continue;
-    order.push_back(planted.back());
-    planted.pop_back();
-  }
-  kept_ = std::move(order);
-  const auto begin = Clock::now();
+  std::vector<const Kept*> suspects, planted, usual;
+  for (const Kept& kept : kept_)
+    (kept.suspect ? suspects : kept.is_planted() ? planted : usual).push_back(&kept);
   int judged = 0;
-  for (const Kept& kept : kept_) {
+  for (const Kept* kept : suspects) {
+    STITCH_TRY(bool counts, judge(*kept));
+    judged += counts;
+  }
+  const auto begin = Clock::now();
+  // Of the task's own kind and of others by turns.
+  for (size_t i = 0; i < std::max(usual.size(), planted.size()); ++i) {
     if (judged >= static_cast<int>(least_judged) && since(begin) > seconds_to_judge) break;
-    STITCH_TRY(Trial trial, session_.reference.ask(kept.question));
-    if (!trial.in_domain) continue;
-    for (size_t i = 0; i < session_.task.signature.outputs.size(); ++i) {
-      STITCH_TRY(Comparison comparison, keeper_.judge(kept.number, trial, i));
-      if (!comparison.passed)
-        return found("wrong_when_timed", format("a timed call on inputs of kind '{}' gives a wrong '{}': {}",
-                                                kept.is_planted() ? kept.question.distribution : "task",
-                                                session_.task.signature.outputs[i].name, comparison.reason));
+    for (const std::vector<const Kept*>* kind : {&usual, &planted}) {
+      if (i >= kind->size()) continue;
+      STITCH_TRY(bool counts, judge(*(*kind)[i]));
+      judged += counts;
     }
-    ++judged;
   }
   return judged;
 }
