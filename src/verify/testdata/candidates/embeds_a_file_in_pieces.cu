@@ -1,4 +1,4 @@
-// build: screened (./dev cheats)
+// screen: screened (./dev cheats)
 // The assembler's own include, in two string literals.
 #include "row_center.h"
 
