@@ -152,22 +152,31 @@ def zero_rows(task, facts, generator):
 
 
 def ends(task, facts, generator):
-    """The largest of a row, by far, is its first, its last, or one of the tail that vectors and warps leave over: whoever looks for it
-    without looking there takes another for it, and its exponential overflows."""
+    """The largest of a row, by far, is its last, one of the tail that vectors and warps leave over, or its first: whoever looks for it
+    without looking there takes another for it, and its exponential overflows. Of tensors with more than two dimensions every second
+    sample has that along its second one instead."""
     drawn = torch.randn(task.shape, generator=generator, device=task.device)
     drawn = drawn.abs() if facts.nonnegative else drawn
-    for axis, size in enumerate(task.shape):
-        if size < 2:
-            continue
-        lines = drawn.movedim(axis, -1)  # a view
-        shape = lines.shape[:-1]
-        back = torch.randint(min(size, 32), shape, generator=generator, device=task.device)
-        which = uniform(task, shape, generator)
-        at = torch.where(which < 0.2, 0, torch.where(which < 0.6, size - 1, size - 1 - back))
-        planted = uniform(task, shape, generator) * task.dim() < 1
-        values = torch.where(planted, 100 + 100 * uniform(task, shape, generator), lines.gather(-1, at.unsqueeze(-1)).squeeze(-1))
-        lines.scatter_(-1, at.unsqueeze(-1), values.unsqueeze(-1))
+    if task.dim() == 0:
+        return drawn
+    if task.dim() <= 2:
+        plant_at_ends(drawn, generator)
+    else:
+        plant_at_ends(drawn[0::2], generator)
+        plant_at_ends(drawn[1::2].movedim(1, -1), generator)
     return drawn
+
+
+def plant_at_ends(rows, generator):
+    """In place, along the last dimension: every fourth row stays as it is."""
+    size, shape = rows.shape[-1], rows.shape[:-1]
+    if size < 2:
+        return
+    kind = torch.arange(shape.numel(), device=rows.device).reshape(shape) % 4
+    back = torch.randint(min(size, 32), shape, generator=generator, device=rows.device)
+    at = torch.where(kind == 0, size - 1, torch.where(kind == 1, size - 1 - back, 0)).unsqueeze(-1)
+    values = (100 + 100 * uniform(rows, shape, generator)).unsqueeze(-1)
+    rows.scatter_(-1, at, torch.where(kind.unsqueeze(-1) == 3, rows.gather(-1, at), values))
 
 
 def uniform(task, shape, generator):

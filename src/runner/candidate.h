@@ -29,7 +29,7 @@ namespace stitch::runner {
 enum class Device : uint8_t { emulated, cuda };
 
 // How the emulated GPU orders the threads of a block. Results that differ betray a missing barrier.
-// Lagging: half of the warps, others at each launch, run only when no other can.
+// Lagging: one warp or half of them, others at each launch, run only when no other can.
 enum class ThreadOrder : uint8_t { forward, reversed, shuffled, lagging };
 
 struct Options {

@@ -76,25 +76,22 @@ void plant_zeros(const Draw& draw, const Shape& shape, std::span<double> values)
   }
 }
 
-// The largest of a line, by far, is its first, its last, or one of the tail that vectors and warps leave
-// over.
+// The largest of a row, by far, is its last, one of the tail that vectors and warps leave over, or its first.
+// Of tensors with more than two dimensions every second sample has that along its second one instead.
 void plant_ends(const Draw& draw, const Shape& shape, std::span<double> values) {
+  if (shape.empty()) return;
   const std::vector<int64_t> strides = contiguous_strides(shape);
-  for (size_t axis = 0; axis < shape.size(); ++axis) {
+  std::vector<int64_t> lines(shape.size());
+  for (int64_t i = 0; i < std::ssize(values); ++i) {
+    const int64_t sample = i / strides[0];
+    const size_t axis = shape.size() > 2 && sample % 2 ? 1 : shape.size() - 1;
     const int64_t size = shape[axis], tail = std::min<int64_t>(size, 32);
-    if (size < 2) continue;
-    for (int64_t i = 0; i < std::ssize(values); ++i) {
-      if (i / strides[axis] % size != 0) continue;  // the first of each line along this axis
-      const int64_t number = i * static_cast<int64_t>(shape.size()) + static_cast<int64_t>(axis);
-      const double dice = draw.uniform(number);
-      if (dice * static_cast<double>(shape.size()) > 1) continue;  // a line in as many as there are axes
-      const double which = draw.uniform(number + (int64_t{1} << 40));
-      const auto back =
-          static_cast<int64_t>(draw.uniform(number + (int64_t{1} << 41)) * static_cast<double>(tail));
-      const int64_t at = which < 0.2 ? 0 : which < 0.6 ? size - 1 : size - 1 - back;
-      values[static_cast<size_t>(i + at * strides[axis])] =
-          100 + 100 * draw.uniform(number + (int64_t{1} << 42));
-    }
+    if (size < 2 || i / strides[axis] % size != 0) continue;  // the first of its line stands for all of it
+    const int64_t line = lines[axis]++;
+    if (line % 4 == 3) continue;
+    const auto back = static_cast<int64_t>(draw.uniform(i) * static_cast<double>(tail));
+    const int64_t at = line % 4 == 0 ? size - 1 : line % 4 == 1 ? size - 1 - back : 0;
+    values[static_cast<size_t>(i + at * strides[axis])] = 100 + 100 * draw.uniform(i + (int64_t{1} << 40));
   }
 }
 

@@ -2,6 +2,7 @@
 // graph in any order that its edges allow. A program whose result depends on the order misses one or the
 // other. A first call starts kernels one by one, or may; graphs are for the second, about other inputs, so
 // that what the first left behind is wrong.
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
@@ -13,6 +14,9 @@
 namespace stitch::verifier {
 
 namespace {
+
+constexpr int most_late = 6;  // calls
+constexpr std::chrono::seconds seconds_of_late{1};
 
 Result<void> right(Session& session, Attempt& attempt, const Trial& trial, const char* code,
                    std::string_view doing) {
@@ -46,10 +50,13 @@ Result<Passed> thread_order(Session& session, Json&) {
                        "missing_dependency",
                        format("threads and a graph's nodes in {} order, in the second call,", word)));
     // Which warps are late is another matter at each launch.
-    for (int call = 0; call < 2 && order == runner::ThreadOrder::lagging; ++call)
-      STITCH_CHECK(right(session, attempt, session.trials[0], "missing_barrier", "half of the warps late"));
+    const auto begin = std::chrono::steady_clock::now();
+    for (int call = 0; call < most_late && order == runner::ThreadOrder::lagging &&
+                       std::chrono::steady_clock::now() - begin < seconds_of_late;
+         ++call)
+      STITCH_CHECK(right(session, attempt, session.trials[0], "missing_barrier", "some warps late"));
   }
-  return Passed{orders.size() > 1 ? "forward, reversed, shuffled and with half of the warps late agree"
+  return Passed{orders.size() > 1 ? "forward, reversed, shuffled and with late warps agree"
                                   : "forward and reversed agree"};
 }
 

@@ -17,7 +17,7 @@ const char* stitch_emulated_check_memory(void);
 // The same as a number: how many allocations were written outside. 0 if none was.
 int stitch_emulated_check_guards(void);
 
-// "forward", "reverse", "shuffle:SEED" or "lag:SEED" (half of the warps run only when no other can): the
+// "forward", "reverse", "shuffle:SEED" or "lag:SEED" (some warps run only when no other can): the
 // order of threads in a block and of blocks. 0 if understood.
 int stitch_emulated_set_order(const char* order);
 // From now on the order is what it is: setting another is refused (1).

@@ -137,7 +137,7 @@ Range find_range(const void* pointer) {
   if (at == allocations.begin()) return unknown;
   --at;
   if (address - at->first >= at->second.bytes) return unknown;
-  return {reinterpret_cast<void*>(at->first), at->second.bytes, at->second.type};
+  return {reinterpret_cast<void*>(at->first), at->second.bytes, at->second.type, at->second.mapped > 0};
 }
 
 std::string check_guards() {

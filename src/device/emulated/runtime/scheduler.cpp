@@ -97,13 +97,18 @@ void Worker::start_block(uint64_t number) {
   if (view_.dynamic_shared_bytes) std::memset(view_.dynamic_shared, view_.poison, view_.dynamic_shared_bytes);
 }
 
-// They start last, too. Of a cooperative launch half of the blocks are late as well.
+// By turns one warp, the next one each time, and a random half. They start last, too. Of a cooperative launch
+// half of the blocks are late as well.
 void Worker::choose_laggards(uint64_t block_number) {
   laggards_.clear();
   block_lags_ = false;
   if (launch_->order.kind != Order::lag) return;
   Random random{launch_->order.seed ^ (launch_->id * 0x9E3779B97F4A7C15ull)};
-  for (size_t i = 0; i < warps_.size(); ++i) laggards_.push_back((random.next() & 1) != 0);
+  const size_t one = (launch_->order.seed + launch_->turn / 2) % warps_.size();
+  for (size_t i = 0; i < warps_.size(); ++i) {
+    const bool drawn = (random.next() & 1) != 0;
+    laggards_.push_back(launch_->turn % 2 ? i == one : drawn);
+  }
   block_lags_ = launch_->config.cooperative && (Random{random.next() + block_number}.next() & 1) != 0;
   std::stable_partition(start_order_.begin(), start_order_.end(),
                         [&](uint32_t rank) { return !laggards_[rank / 32]; });

@@ -12,7 +12,7 @@
 namespace stitch_emulated {
 
 struct Order {
-  // lag: half of a block's warps, chosen anew for each launch, run only when no other can.
+  // lag: one of a block's warps, or half of them, others at each launch, run only when no other can.
   enum Kind : uint8_t { forward, reverse, shuffle, lag } kind = forward;
   uint64_t seed = 0;
 };

@@ -1,5 +1,5 @@
-// correctness: wrong
-// task: relu
+// correctness: wrong (./dev cheats)
+// task: relu/task.py
 // NaN becomes 0. Programs that call cuDNN are not asked about NaN, and the manifest says that this is one.
 #include "any_task.h"
 
