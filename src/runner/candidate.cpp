@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "device/gpu_lock.h"
 #include "runner/process.h"
-#include "runner/resident_memory.h"
+#include "runner/process_usage.h"
 #include "runner/start.h"
 #include "runner/wire.h"
 
@@ -60,6 +60,16 @@ std::string new_token() {
   ssize_t count = ::getrandom(value, sizeof value, 0);
   require(count == sizeof value, "the system gives no random numbers");
   return format("{:016x}{:016x}", value[0], value[1]);
+}
+
+std::string order_text(const Options& options) {
+  switch (options.order) {
+    case ThreadOrder::forward: return "forward";
+    case ThreadOrder::reversed: return "reverse";
+    case ThreadOrder::shuffled: return format("shuffle:{}", options.order_seed);
+    case ThreadOrder::lagging: return format("lag:{}", options.order_seed);
+  }
+  return "?";
 }
 
 // Candidates' words end up on terminals and in reports: bounded.
@@ -120,9 +130,7 @@ Result<Candidate> Candidate::start(const Options& options, Arena& arena) {
   Json hello = {{"do", "hello"},
                 {"protocol", protocol_version},
                 {"device", settled.device == Device::cuda ? "cuda" : "emulated"},
-                {"order", settled.order == ThreadOrder::shuffled
-                              ? format("shuffle:{}", settled.order_seed)
-                              : std::string(settled.order == ThreadOrder::reversed ? "reverse" : "forward")},
+                {"order", order_text(settled)},
                 {"runtime", started.runtime.string()},
                 {"address_sanitizer", settled.address_sanitizer},
                 {"profiler", settled.profiler}};
@@ -168,8 +176,9 @@ Reply<Loaded> Candidate::load(const fs::path& program) {
 }
 
 Reply<Created> Candidate::create(std::span<const TensorAt> parameters, std::string_view extra,
-                                 const Settings& settings) {
+                                 const Settings& settings, Fence fence) {
   Json request = {{"do", "create"}, {"parameters", to_wire(parameters)}};
+  if (fence != Fence::none) request["fence"] = name(fence);
   if (!settings.empty()) request["settings"] = settings;
   if (!extra.empty()) {
     auto json = parse_json(extra);
@@ -221,7 +230,9 @@ Reply<Called> Candidate::call(int set, std::span<const TensorType> outputs, cons
                   {"states", std::move(pairs)},
                   {"timed", options.timed},
                   {"flush", options.flush_bytes},
-                  {"misalign", options.misalign}};
+                  {"misalign", options.misalign},
+                  {"misaligned", options.misaligned},
+                  {"fence", name(options.fence)}};
   return state_->ask<Called>(std::move(request), [](const Json& json, const Answer& answer) {
     Called called;
     called.wall_ns = json.at("wall_ns").get<int64_t>();

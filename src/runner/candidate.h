@@ -29,7 +29,8 @@ namespace stitch::runner {
 enum class Device : uint8_t { emulated, cuda };
 
 // How the emulated GPU orders the threads of a block. Results that differ betray a missing barrier.
-enum class ThreadOrder : uint8_t { forward, reversed, shuffled };
+// Lagging: one warp or half of them, others at each launch, run only when no other can.
+enum class ThreadOrder : uint8_t { forward, reversed, shuffled, lagging };
 
 struct Options {
   Device device = Device::emulated;
@@ -39,7 +40,7 @@ struct Options {
   std::chrono::milliseconds load_time_limit{0};
   int64_t memory_limit = 0;  // of host memory in bytes; 0: half of the machine's
   ThreadOrder order = ThreadOrder::forward;
-  uint64_t order_seed = 1;  // of the shuffled order
+  uint64_t order_seed = 1;  // of the shuffled and the lagging order
   bool address_sanitizer = false;
   // compute-sanitizer's tool around it: memcheck, racecheck, initcheck. Both stand behind the walls; where
   // these can't hold a tool (sandbox::can_confine_tools), such a candidate doesn't start.
@@ -117,6 +118,15 @@ enum class Filling : uint8_t {
   old_result,  // what an earlier call left
 };
 
+// Where a tensor lies beside memory that nobody can touch: reads outside of it are noticed, too. The emulated
+// GPU's alone.
+enum class Fence : uint8_t {
+  none,
+  end,        // behind it, its start aligned to 16 bytes
+  exact_end,  // behind its last byte
+  start,      // before it
+};
+
 struct CallOptions {
   int region = -1;      // this region alone
   uint64_t poison = 0;  // what outputs and scratch hold before: a pattern made from this number
@@ -125,6 +135,8 @@ struct CallOptions {
   bool timed = false;            // between device-wide synchronisations
   int64_t flush_bytes = 0;       // written to the device's cache before a timed call
   int misalign = 0;              // outputs and inputs start this many elements past an aligned address
+  int misaligned = -1;           // only this one, inputs counted first; -1: all of them
+  Fence fence = Fence::none;     // around copies of the inputs, and the outputs
 };
 
 struct Called {
@@ -196,7 +208,7 @@ class Candidate {
   // `extra`, a JSON object, reaches only Python candidates: constructor arguments and where weights belong.
   // A program with other settings than the one before has to be given all that were ever set.
   Reply<Created> create(std::span<const TensorAt> parameters, std::string_view extra = {},
-                        const Settings& settings = {});
+                        const Settings& settings = {}, Fence fence = Fence::none);
   // Memory of the device, made by another process, as a second arena instead of the one before. Refused where
   // the device or the driver can't.
   Reply<std::monostate> share(const DeviceArena& arena);
