@@ -140,6 +140,18 @@ struct ProfileOptions {
   bool outside = false;     // a profiler around the process records: nothing is told here
 };
 
+// A region run alone, for its time.
+struct RegionClock {
+  int repeats = 5;          // fewer of one that takes long
+  int64_t flush_bytes = 0;  // written to the device's cache before each
+  bool profiler = true;     // no: by events alone
+};
+struct RegionRun {
+  int64_t device_ns = 0;  // kernels, copies and fills, summed; 0: no profiler could tell
+  int activities = 0;     // how many of them
+  int64_t event_ns = 0;   // between CUDA events around it
+};
+
 struct Range {
   int64_t begin = 0, end = 0;  // bytes
 };
@@ -224,6 +236,9 @@ class Candidate {
   // The same of one region alone, on contents that mean nothing.
   Reply<std::vector<Activity>> profile_region(int region, std::span<const TensorType> inputs,
                                               std::span<const TensorType> outputs);
+  // How long it takes, run by run, by the child's word. The first run of a process isn't among them.
+  Reply<std::vector<RegionRun>> time_region(int region, std::span<const TensorType> inputs,
+                                            std::span<const TensorType> outputs, const RegionClock& clock);
   Reply<std::monostate> destroy();
 
   // Raw calls of the ABI with whatever arguments: how a program answers to wrong ones.
