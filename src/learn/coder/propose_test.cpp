@@ -9,10 +9,12 @@
 namespace stitch::learn {
 namespace {
 
-using namespace agents::scripted;
+namespace scripted = agents::scripted;
+using scripted::is_wrong, scripted::passes, scripted::ScriptedCoder, scripted::ScriptedPlanner,
+    scripted::ScriptedVerifier;
 
 struct LearnedLoop {
-  Result<agents::Optimized> run(std::deque<Answer> answers) {
+  Result<agents::Optimized> run(std::deque<scripted::Answer> answers) {
     task.graph = *parse_graph(R"(graph "learned"
 parameter %w : f32[1024,1024]
 parameter %v : f32[1024,1024]
@@ -57,7 +59,7 @@ TEST(LearnedChoices, StayWhereTheVerifierFindsThemBetter) {
 }
 
 TEST(LearnedChoices, AreRolledBackWhereTheyAreSlowerOrWrong) {
-  for (const Answer& answer : {passes(5), is_wrong()}) {
+  for (const scripted::Answer& answer : {passes(5), is_wrong()}) {
     LearnedLoop loop;
     auto out = loop.run({passes(4), answer, passes(4)});
     ASSERT_TRUE(out) << out.error().text();
