@@ -323,6 +323,13 @@ Reply<std::vector<Activity>> Candidate::profile_region(int region, std::span<con
                                             activities_of);
 }
 
+Reply<int> Candidate::call_with(std::span<const TensorAt> inputs, std::span<const TensorType> outputs) {
+  return state_->ask<int>({{"do", "call_with"}, {"inputs", to_wire(inputs)}, {"outputs", to_wire(outputs)}},
+                          [](const Json& json, const Answer&) { return json.at("status").get<int>(); });
+}
+
+Reply<std::monostate> Candidate::destroy() { return state_->ask({{"do", "destroy"}}); }
+
 Reply<std::vector<RegionRun>> Candidate::time_region(int region, std::span<const TensorType> inputs,
                                                      std::span<const TensorType> outputs,
                                                      const RegionClock& clock) {
@@ -337,13 +344,6 @@ Reply<std::vector<RegionRun>> Candidate::time_region(int region, std::span<const
     return out;
   });
 }
-
-Reply<int> Candidate::call_with(std::span<const TensorAt> inputs, std::span<const TensorType> outputs) {
-  return state_->ask<int>({{"do", "call_with"}, {"inputs", to_wire(inputs)}, {"outputs", to_wire(outputs)}},
-                          [](const Json& json, const Answer&) { return json.at("status").get<int>(); });
-}
-
-Reply<std::monostate> Candidate::destroy() { return state_->ask({{"do", "destroy"}}); }
 
 std::string Candidate::printed() const { return state_->process.printed(); }
 

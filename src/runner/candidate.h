@@ -236,10 +236,11 @@ class Candidate {
   // The same of one region alone, on contents that mean nothing.
   Reply<std::vector<Activity>> profile_region(int region, std::span<const TensorType> inputs,
                                               std::span<const TensorType> outputs);
-  // How long it takes, run by run, by the child's word. The first run of a process isn't among them.
+  Reply<std::monostate> destroy();
+  // How long a region alone takes, run by run, by the child's word. The first run of a process isn't among
+  // them.
   Reply<std::vector<RegionRun>> time_region(int region, std::span<const TensorType> inputs,
                                             std::span<const TensorType> outputs, const RegionClock& clock);
-  Reply<std::monostate> destroy();
 
   // Raw calls of the ABI with whatever arguments: how a program answers to wrong ones.
   Reply<int> call_with(std::span<const TensorAt> inputs, std::span<const TensorType> outputs);

@@ -44,6 +44,7 @@ class Session {
   Json place(const Json& request);
   Json place_into(const Json& request);
   Json drop(const Json& request);
+  Json time_region(const Json& request);
   Json call(const Json& request);
   Json fetch_outputs(const Json& request);
   Json fetch_input(const Json& request);
@@ -52,7 +53,6 @@ class Session {
   Json can_profile();
   Json profile(const Json& request);
   Json profile_region(const Json& request);
-  Json time_region(const Json& request);
   Json call_with(const Json& request);
   Json destroy();
 
@@ -62,8 +62,6 @@ class Session {
   Address shared(int64_t offset, int64_t bytes) const;
   void fetch(const Place& to, Address from, int64_t bytes);
   Buffers zeros(const Json& types);
-  // Of a region that is run alone, for its time: contents mean nothing.
-  Buffers region_inputs(const Json& types);
   Buffers fresh_outputs(const Json& types, uint64_t poison, int misalign, Filling filling = Filling::nan);
   // The last call's, in outputs of the same types.
   void leave_old_results(Buffers& outputs);

@@ -1,4 +1,4 @@
-// Regions run alone, under the profiler: what one of them starts, and how long it takes.
+// How long a region takes that is run alone.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -18,45 +18,23 @@ uint32_t any_content(DType dtype) {
 
 }  // namespace
 
-Session::Buffers Session::region_inputs(const Json& types) {
-  Buffers out;
-  for (const Json& each : types) {
-    const TensorType type = type_from_wire(each);
-    auto buffer = GuardedBuffer::create(*backend_, type, 0, any_content(type.dtype));
-    if (!buffer)
-      throw Refusal{STITCH_OUT_OF_MEMORY, format("input {}: {}", out.size(), buffer.error().text())};
-    out.push_back(*std::move(buffer));
-  }
-  return out;
-}
-
-Json Session::profile_region(const Json& request) {
-  put_back_outputs();
-  Buffers inputs = region_inputs(request.at("inputs"));
-  Buffers outputs = fresh_outputs(request.at("outputs"), 0, 0);
-  std::vector<StitchTensor> in = as_arguments(inputs), out = as_arguments(outputs);
-  const int region = request.at("region").get<int>();
-  run(region, in, out);
-  sound(backend_->synchronise());
-  if (auto started = backend_->start_profile(false); !started)
-    throw Refusal{STITCH_UNSUPPORTED, started.error().message};
-  run(region, in, out);
-  sound(backend_->synchronise());
-  Json reply = yes();
-  reply["activities"] = Json::array();
-  for (const Activity& activity : sound(backend_->end_profile()))
-    reply["activities"].push_back(to_json(activity));
-  return reply;
-}
-
 // Every run starts from the same state: caches flushed, then the inputs written, as the region before it
 // would have left them. Two clocks: what the profiler saw, and events around it, which know the gaps between
 // kernels, too.
 Json Session::time_region(const Json& request) {
   constexpr int64_t slow = 30'000'000;  // nanoseconds: one run says enough
   put_back_outputs();
-  Buffers inputs = region_inputs(request.at("inputs"));
-  Buffers outputs = fresh_outputs(request.at("outputs"), 0, 0);
+  auto buffers = [&](const Json& types) {
+    Buffers made;
+    for (const Json& each : types) {
+      const TensorType type = type_from_wire(each);
+      auto buffer = GuardedBuffer::create(*backend_, type, 0, any_content(type.dtype));
+      if (!buffer) throw Refusal{STITCH_OUT_OF_MEMORY, buffer.error().text()};
+      made.push_back(*std::move(buffer));
+    }
+    return made;
+  };
+  Buffers inputs = buffers(request.at("inputs")), outputs = buffers(request.at("outputs"));
   std::vector<StitchTensor> in = as_arguments(inputs), out = as_arguments(outputs);
   const int region = request.at("region").get<int>();
   const int64_t flush = request.value("flush", int64_t{0});
@@ -81,8 +59,10 @@ Json Session::time_region(const Json& request) {
     int64_t busy = 0;
     size_t activities = 0;
     if (watched)
-      for (const Activity& activity : sound(backend_->end_profile()))
-        busy += activity.nanoseconds(), ++activities;
+      for (const Activity& activity : sound(backend_->end_profile())) {
+        busy += activity.nanoseconds();
+        ++activities;
+      }
     reply["runs"].push_back({busy, activities, backend_->marked_ns()});
   }
   return reply;
