@@ -354,6 +354,21 @@ Reply<int> Candidate::call_with(std::span<const TensorAt> inputs, std::span<cons
 
 Reply<std::monostate> Candidate::destroy() { return state_->ask({{"do", "destroy"}}); }
 
+Reply<std::vector<RegionRun>> Candidate::time_region(int region, std::span<const TensorType> inputs,
+                                                     std::span<const TensorType> outputs,
+                                                     const RegionClock& clock) {
+  Json request = {{"do", "time_region"},         {"region", region},         {"inputs", to_wire(inputs)},
+                  {"outputs", to_wire(outputs)}, {"repeats", clock.repeats}, {"flush", clock.flush_bytes},
+                  {"profiler", clock.profiler}};
+  return state_->ask<std::vector<RegionRun>>(std::move(request), [](const Json& json, const Answer&) {
+    std::vector<RegionRun> out;
+    for (const Json& run : json.at("runs"))
+      out.push_back({run.at(0).get<int64_t>(), run.at(1).get<int>(), run.at(2).get<int64_t>()});
+    if (out.empty()) throw Json::other_error::create(0, "a time", nullptr);
+    return out;
+  });
+}
+
 std::string Candidate::printed() const { return state_->process.printed(); }
 
 std::string Candidate::finish() {

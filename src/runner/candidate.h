@@ -158,6 +158,18 @@ struct ProfileOptions {
   bool outside = false;     // a profiler around the process records: nothing is told here
 };
 
+// A region run alone, for its time.
+struct RegionClock {
+  int repeats = 5;          // fewer of one that takes long
+  int64_t flush_bytes = 0;  // written to the device's cache before each
+  bool profiler = true;     // no: by events alone
+};
+struct RegionRun {
+  int64_t device_ns = 0;  // kernels, copies and fills, summed; 0: no profiler could tell
+  int activities = 0;     // how many of them
+  int64_t event_ns = 0;   // between CUDA events around it
+};
+
 struct Range {
   int64_t begin = 0, end = 0;  // bytes
 };
@@ -247,6 +259,10 @@ class Candidate {
   Reply<std::vector<Counts>> count(int set, std::span<const TensorType> outputs,
                                    std::span<const std::string> counters);
   Reply<std::monostate> destroy();
+  // How long a region alone takes, run by run, by the child's word. The first run of a process isn't among
+  // them.
+  Reply<std::vector<RegionRun>> time_region(int region, std::span<const TensorType> inputs,
+                                            std::span<const TensorType> outputs, const RegionClock& clock);
 
   // Raw calls of the ABI with whatever arguments: how a program answers to wrong ones.
   Reply<int> call_with(std::span<const TensorAt> inputs, std::span<const TensorType> outputs);

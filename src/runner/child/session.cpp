@@ -54,6 +54,7 @@ Json Session::dispatch(const Json& request) {
   if (what == "create") return create(request);
   if (what == "destroy") return destroy();
   if (!program_) throw Refusal{STITCH_BAD_ARGUMENT, "the program was not created"};
+  if (what == "time_region") return time_region(request);
   if (what == "call") return call(request);
   if (what == "profile") return profile(request);
   if (what == "profile_region") return profile_region(request);
