@@ -24,6 +24,8 @@ class SeriesWatch {
   SeriesWatch(Session& session, SeriesKeeper& keeper, SeriesShape shape)
       : session_(session), keeper_(keeper), shape_(std::move(shape)), random_(session.next_seed()) {}
 
+  // Memory for series, and the first of them, which takes longer.
+  Result<void> prepare(runner::Candidate& candidate);
   // What series take without their calls: asked while no code of the candidate is in its process yet.
   Result<void> calibrate(runner::Candidate& candidate);
   // Calls that the child times, each alone on a cold cache and on inputs that were never shown.

@@ -2,12 +2,14 @@
 // seen, a secret few of the timed outputs judged.
 //
 // That time is the word of the candidate's own process, and held against this side's watch (series_watch.h).
-// PyTorch is timed before the candidate's process starts and after it is gone: nothing of it can slow the
-// baselines.
+// PyTorch is timed before the candidate is loaded and after its process is gone: nothing of it can slow the
+// baselines. Everything else (compiling baselines, starting, loading, creating) is done beside others, so
+// that the GPU is held alone twice, for measurements.
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <utility>
 
 #include "base/text.h"
 #include "device/gpu_lock.h"
@@ -67,7 +69,10 @@ Result<void> prepare_baselines(Session& session, std::vector<Samples*>& live) {
       session.baselines.push_back(*std::move(cached));
       continue;
     }
-    auto prepared = session.torch->prepare_baseline(kind, session.next_seed());
+    auto ahead = session.prepared.find(kind);
+    auto prepared = ahead != session.prepared.end()
+                        ? std::move(ahead->second)
+                        : session.torch->prepare_baseline(kind, session.next_seed());
     session.baselines.push_back(prepared ? *std::move(prepared)
                                          : Samples{.side = kind, .unavailable = prepared.error().message});
   }
@@ -76,12 +81,10 @@ Result<void> prepare_baselines(Session& session, std::vector<Samples*>& live) {
   return {};
 }
 
-// Nothing of a candidate is alive.
+// Half of their calls. Nothing of a candidate is alive, and the GPU is this process's.
 Result<void> time_baselines(Session& session, const std::vector<Samples*>& live) {
   if (live.empty()) return {};
   require(!session.attempt && !session.loaded, "PyTorch is timed alone");
-  session.progress("waiting for others to finish their timing");
-  STITCH_TRY(device::GpuLock alone, device::GpuLock::take());
   std::mt19937_64 random(session.next_seed());
   for (int round = 0; round < baseline_rounds; ++round) {
     session.progress(format("timing PyTorch, round {} of {}", round + 1, baseline_rounds));
@@ -160,28 +163,45 @@ Result<void> take_claims(Session& session, SeriesWatch& watch, runner::Candidate
   return {};
 }
 
-// The candidate's process begins and ends here. It is loaded and created beside others, who would wait for
-// seconds otherwise; the watch is set before, while nothing of it is there.
-Result<OwnTimes> time_program(Session& session, SeriesWatch& watch) {
-  OwnTimes out;
-  auto calibrate = [&](runner::Candidate& process) -> Result<void> {
-    STITCH_TRY(const std::optional<device::GpuLock> alone, alone_on_the_gpu(session, out));
-    return watch.calibrate(process);
-  };
-  STITCH_TRY(Attempt attempt, Attempt::start_asked(session, calibrate));
-  STITCH_TRY(const std::optional<device::GpuLock> alone, alone_on_the_gpu(session, out));
-  runner::Candidate& candidate = attempt.candidate();
+// PyTorch's times: half of them are taken before the candidate, half after it.
+struct Baselines {
+  std::vector<Samples*> live;
+  bool begun = false;
+};
+
+// The candidate is in `attempt`, and the GPU this process's.
+Result<Watched> watch_program(Session& session, SeriesWatch& watch, runner::Candidate& candidate) {
   Samples warm{.side = "warm-up"};
   STITCH_CHECK(watch.time(candidate, 5, warm));
   int calls = calls_for(warm.median());
   // A machine that got busy between claims and watch makes an honest program look like a liar: both are taken
   // again, and the last claims are the ones that count. Shorter series are disturbed less.
-  for (int look = 0; look < most_looks; ++look) {
+  for (int look = 0;; ++look) {
     STITCH_CHECK(take_claims(session, watch, candidate, calls));
-    STITCH_TRY(out.watched, watch.watch(candidate, session.own.median(), seconds_of_a_series / (1 << look)));
-    if (stands(session.own.median(), out.watched)) break;
+    STITCH_TRY(Watched watched,
+               watch.watch(candidate, session.own.median(), seconds_of_a_series / (1 << look)));
+    if (stands(session.own.median(), watched) || look + 1 == most_looks) return watched;
     calls = std::min(calls, calls_of_another_look);
   }
+}
+
+// The candidate's process begins and ends here. While nothing of it is there, PyTorch is timed for the first
+// time and the watch is set; then it is loaded and created beside others, who would wait for seconds
+// otherwise.
+Result<OwnTimes> time_program(Session& session, SeriesWatch& watch, Baselines& baselines) {
+  OwnTimes out;
+  auto before_load = [&](runner::Candidate& process) -> Result<void> {
+    STITCH_CHECK(watch.prepare(process));
+    STITCH_TRY(const std::optional<device::GpuLock> alone, alone_on_the_gpu(session, out));
+    if (!std::exchange(baselines.begun, true)) STITCH_CHECK(time_baselines(session, baselines.live));
+    return watch.calibrate(process);
+  };
+  STITCH_TRY(Attempt started, Attempt::start_asked(session, before_load));
+  std::optional<Attempt> attempt(std::move(started));
+  STITCH_TRY(const std::optional<device::GpuLock> alone, alone_on_the_gpu(session, out));
+  STITCH_TRY(out.watched, watch_program(session, watch, attempt->candidate()));
+  attempt.reset();
+  if (stands(session.own.median(), out.watched)) STITCH_CHECK(time_baselines(session, baselines.live));
   return out;
 }
 
@@ -235,9 +255,10 @@ std::string summary_of(const Session& session, const Watched& watched, int judge
 }
 
 // Timed, then judged: nobody has to wait for that.
-Result<OwnTimes> time_and_judge(Session& session, const Keeping& keeping, Json& evidence) {
+Result<OwnTimes> time_and_judge(Session& session, const Keeping& keeping, Baselines& baselines,
+                                Json& evidence) {
   SeriesWatch watch(session, *keeping.keeper, keeping.shape);
-  STITCH_TRY(OwnTimes times, time_program(session, watch));
+  STITCH_TRY(OwnTimes times, time_program(session, watch, baselines));
   evidence = evidence_of(session, times, *keeping.keeper);
   STITCH_TRY(times.judged, watch.judge());
   evidence["judged"] = times.judged;
@@ -252,18 +273,16 @@ Result<Passed> timed(Session& session, Json& evidence) {
     if (trial.held) trial = Trial{.question = trial.question};
   session.arena.release_to(0);
   session.arena.give_back_memory();
-  std::vector<Samples*> live;
-  STITCH_CHECK(prepare_baselines(session, live));
-  STITCH_CHECK(time_baselines(session, live));
-  auto times = time_and_judge(session, open_keeper(session), evidence);
+  Baselines baselines;
+  STITCH_CHECK(prepare_baselines(session, baselines.live));
+  auto times = time_and_judge(session, open_keeper(session), baselines, evidence);
   if (!times && times.error().code == cannot_share) {
     note_why_on_the_host(session, times.error());
-    times = time_and_judge(session, on_the_host(session), evidence);
+    times = time_and_judge(session, on_the_host(session), baselines, evidence);
   }
   if (!times) return times.error();
   STITCH_CHECK(settle(session, times->watched));
-  STITCH_CHECK(time_baselines(session, live));
-  for (const Samples* samples : live) keep_baseline(session, *samples);
+  for (const Samples* samples : baselines.live) keep_baseline(session, *samples);
   evidence["baselines"] = Json::array();
   for (const Samples& samples : session.baselines) evidence["baselines"].push_back(to_json(samples, true));
   return Passed{summary_of(session, times->watched, times->judged)};
