@@ -157,14 +157,14 @@ class Answers:
         self.give_back()
         return {**facts, "tensors": described, "seconds": seconds_since(start)}
 
-    def arithmetic(self, convolutions, turns):
+    def arithmetic(self, convolutions, turns=None):
         start, turns = time.monotonic(), Turns(turns)
         with turns.beside_others():
             found = are_tf32(convolutions, self.need().device, turns=turns)
             self.give_back()
         return {"tf32": found, "seconds": seconds_since(start), "waited": turns.waited}
 
-    def roundings(self, mode, half, distribution, seed, floor, probes, turns):
+    def roundings(self, mode, half, distribution, seed, floor, probes, turns=None):
         """What the rounding of each value and operand does to the outputs; or `unavailable`: why that isn't known."""
         start, turns = time.monotonic(), Turns(turns)
         loaded = self.need()
@@ -350,7 +350,7 @@ class Answers:
 
     # PyTorch as something to be faster than.
 
-    def baseline(self, kind, numerics, half, seed, turns):
+    def baseline(self, kind, numerics, half, seed, turns=None):
         start, turns = time.monotonic(), Turns(turns)
         loaded = self.need()
         self.stopwatch = self.stopwatch or Stopwatch(loaded.device)

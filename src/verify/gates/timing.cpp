@@ -9,6 +9,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <thread>
 #include <utility>
 
 #include "base/text.h"
@@ -16,6 +17,7 @@
 #include "verify/attempt.h"
 #include "verify/baseline_cache.h"
 #include "verify/gates/gates.h"
+#include "verify/not_judged.h"
 #include "verify/series_watch.h"
 #include "verify/torch_reference.h"
 
@@ -37,13 +39,18 @@ constexpr int baseline_rounds = 5;  // before the program, and as many after it
 constexpr int most_slots = 128;
 // As long as a busy machine leaves a process alone that has just woken up.
 constexpr double seconds_of_a_series = 2e-3;
-constexpr int most_looks = 4, calls_of_another_look = 25;
+constexpr int most_looks = 6, calls_of_another_look = 25;
+constexpr int shortest_series = 3;  // times half
+constexpr std::chrono::milliseconds between_looks{250};
 constexpr int64_t device_memory_of_a_series = int64_t{2} << 30, host_memory_of_a_series = int64_t{256} << 20;
 
 // A claim that is this much of the least that our watch allows is a lie; one a little below it may be a GPU
 // that clocks down under calls back to back, and then the watch counts. One call alone is less sure: the host
 // wakes up for it.
 constexpr double forged = 0.75, forged_alone = 0.5, agrees_within = 0.97;
+// On a machine whose cores others keep busy, only what is below this share of these bounds is called a lie;
+// what lies between is nobody's to judge, and has to be timed again.
+constexpr double plainly_forged = 1.0 / 3, busy_machine = 0.75;
 
 int calls_in(double total, double seconds_a_call) {
   return static_cast<int>(total / std::max(seconds_a_call, 1e-6));
@@ -169,20 +176,16 @@ struct Baselines {
   bool begun = false;
 };
 
-// The candidate is in `attempt`, and the GPU this process's.
-Result<Watched> watch_program(Session& session, SeriesWatch& watch, runner::Candidate& candidate) {
+// Claims, and the watch over them. A machine that got busy between the two makes an honest program look like
+// a liar: both are taken again, and the last claims are the ones that count. Shorter series are disturbed
+// less.
+Result<Watched> look_at(Session& session, SeriesWatch& watch, runner::Candidate& candidate, int look) {
   Samples warm{.side = "warm-up"};
   STITCH_CHECK(watch.time(candidate, 5, warm));
-  int calls = calls_for(warm.median());
-  // A machine that got busy between claims and watch makes an honest program look like a liar: both are taken
-  // again, and the last claims are the ones that count. Shorter series are disturbed less.
-  for (int look = 0;; ++look) {
-    STITCH_CHECK(take_claims(session, watch, candidate, calls));
-    STITCH_TRY(Watched watched,
-               watch.watch(candidate, session.own.median(), seconds_of_a_series / (1 << look)));
-    if (stands(session.own.median(), watched) || look + 1 == most_looks) return watched;
-    calls = std::min(calls, calls_of_another_look);
-  }
+  const int calls = calls_for(warm.median());
+  STITCH_CHECK(take_claims(session, watch, candidate, look ? std::min(calls, calls_of_another_look) : calls));
+  return watch.watch(candidate, session.own.median(),
+                     seconds_of_a_series / (1 << std::min(look, shortest_series)));
 }
 
 // The candidate's process begins and ends here. While nothing of it is there, PyTorch is timed for the first
@@ -198,10 +201,16 @@ Result<OwnTimes> time_program(Session& session, SeriesWatch& watch, Baselines& b
   };
   STITCH_TRY(Attempt started, Attempt::start_asked(session, before_load));
   std::optional<Attempt> attempt(std::move(started));
-  STITCH_TRY(const std::optional<device::GpuLock> alone, alone_on_the_gpu(session, out));
-  STITCH_TRY(out.watched, watch_program(session, watch, attempt->candidate()));
-  attempt.reset();
-  if (stands(session.own.median(), out.watched)) STITCH_CHECK(time_baselines(session, baselines.live));
+  for (int look = 0; look < most_looks; ++look) {
+    // Whoever disturbed the last one may be gone by then, and others time theirs meanwhile.
+    std::this_thread::sleep_for(look * between_looks);
+    STITCH_TRY(const std::optional<device::GpuLock> alone, alone_on_the_gpu(session, out));
+    STITCH_TRY(out.watched, look_at(session, watch, attempt->candidate(), look));
+    if (!stands(session.own.median(), out.watched)) continue;
+    attempt.reset();
+    STITCH_CHECK(time_baselines(session, baselines.live));
+    break;
+  }
   return out;
 }
 
@@ -225,6 +234,15 @@ Json evidence_of(const Session& session, const OwnTimes& times, const SeriesKeep
 // The claim, held against the watch; raised to it where it is a little below.
 Result<void> settle(Session& session, const Watched& watched) {
   const double claim = session.own.median();
+  const bool plainly = !stands(claim / plainly_forged, watched);
+  // Nothing of the candidate is alive: it can't be what keeps the machine busy.
+  if (!stands(claim, watched) && !plainly && senses_here().busy_share() > busy_machine)
+    return work_error(
+        "busy",
+        format("this machine is too busy to time it: it claims {} a call, and by our own watch calls took {} "
+               "one after the other, and {} alone",
+               seconds_text(claim), seconds_text(watched.least()), seconds_text(watched.least_alone())),
+        "judge it when the machine has a core to spare");
   if (!stands(claim, watched))
     return found(
         "forged_time",
