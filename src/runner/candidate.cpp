@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "base/time_account.h"
 #include "device/gpu_lock.h"
 #include "runner/process.h"
 #include "runner/process_usage.h"
@@ -89,7 +90,10 @@ Reply<T> Candidate::State::ask(Json request, Read read, int descriptor) {
   request["token"] = token;
   process.set_shared_bytes(arena.size() + shared_bytes);
   std::optional<Result<device::GpuLock>> beside_others;
-  if (options.device == Device::cuda) beside_others.emplace(device::GpuLock::share());
+  // Starting and loading are the host's work, for seconds: nobody who waits for the clock waits for them.
+  const bool on_gpu = doing != "hello" && doing != "load";
+  if (options.device == Device::cuda && on_gpu) beside_others.emplace(device::GpuLock::share());
+  const SpentOn answer_of_candidate("candidate: " + doing);
   const bool loads = (doing == "load" || doing == "create") && options.load_time_limit.count() > 0;
   auto outcome =
       process.ask(request.dump() + "\n", loads ? options.load_time_limit : options.time_limit, descriptor);
