@@ -15,7 +15,7 @@ LayoutChooser::LayoutChooser(const Context& context, const Plan& plan, const Cat
     const Region& region = plan.regions[r];
     for (ValueId id : region.reads) readers_[id].push_back(r);
     for (ValueId id : region.writes) writer_[id] = r;
-    if (!loses_bits(region)) continue;
+    if (!loses_bits(region) && !stays_exact(region)) continue;
     if (const Technique* technique = technique_for(region)) chosen_[r] = technique;
     if (region.technique->may_round_result()) rounded_.insert(region.writes.begin(), region.writes.end());
   }
@@ -28,7 +28,12 @@ bool LayoutChooser::loses_bits(const Region& region) const {
   return std::ranges::any_of(region.nodes, [&](int32_t n) { return wish_.convolutions.contains(n); });
 }
 
+bool LayoutChooser::stays_exact(const Region& region) const {
+  return std::ranges::any_of(region.nodes, [&](int32_t n) { return wish_.exact.contains(n); });
+}
+
 Offer LayoutChooser::offer_for(const Region& region) const {
+  if (stays_exact(region)) return {Arithmetic::exact, Order::channels_last};
   return {wish_.half() ? wish_.arithmetic : region.offer.arithmetic, Order::channels_last};
 }
 
@@ -38,16 +43,20 @@ const Technique* LayoutChooser::technique_for(const Region& region) const {
   const Offer offer = offer_for(region);
   const bool owns = offers(*own, context_, region, offer), gives_way = own->gives_way(context_, region);
   if (!owns && !gives_way) return nullptr;
+  const bool exact = stays_exact(region);
+  if (exact && own->takes_any_order()) return nullptr;  // it follows its neighbours
   // One that takes nothing but channels last, or writes so whatever it reads, is better at it than one that
   // copies.
   for (const Technique* other : catalogue_.all()) {
-    if (other == own && owns) return own;
+    if (other == own && owns && !exact) return own;
     if (!gives_way || other->kind() != own->kind() || !other->accepts(context_, region) ||
         !offers(*other, context_, region, offer))
       continue;
     const bool alone =
         other->takes_any_order() || other->offers(context_, region).front().order == Order::channels_last;
-    if (alone ? other->suits(context_, region, offer) : !owns && other->entry() == Entry::fast) return other;
+    // A library in FP32 is not among them: its kernels for NHWC images are few.
+    if (alone ? other->suits(context_, region, offer) : !exact && !owns && other->entry() == Entry::fast)
+      return other;
   }
   return nullptr;
 }
@@ -67,6 +76,19 @@ double seconds_with_neighbours(const Context& context, const Plan& plan, const R
 
 }  // namespace
 
+namespace {
+
+// One that takes nothing but channels last, in the same bytes, may be there for its neighbours: a whole
+// network that has one order transposes nothing.
+bool loses(const Region& next, double seconds, const Region& before, double seconds_before) {
+  const bool same_bits = next.offer.rounds_to_half() == before.offer.rounds_to_half();
+  constexpr double tolerated = 1.02;
+  return next.technique != before.technique && same_bits ? seconds > tolerated * seconds_before
+                                                         : seconds >= seconds_before;
+}
+
+}  // namespace
+
 Plan LayoutChooser::choose() {
   for (;;) {
     Plan next = plan_;
@@ -78,8 +100,8 @@ Plan LayoutChooser::choose() {
     std::vector<size_t> losers;
     for (const auto& [r, technique] : chosen_)
       if (!technique->accepts_storage(context_, next, next.regions[r]) ||
-          seconds_with_neighbours(context_, next, next.regions[r]) >=
-              seconds_with_neighbours(context_, plan_, plan_.regions[r]))
+          loses(next.regions[r], seconds_with_neighbours(context_, next, next.regions[r]), plan_.regions[r],
+                seconds_with_neighbours(context_, plan_, plan_.regions[r])))
         losers.push_back(r);
     if (losers.empty()) return next;
     for (size_t r : losers) chosen_.erase(r);

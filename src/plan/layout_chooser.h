@@ -14,6 +14,7 @@ struct LayoutWish {
   // Convolutions that aren't among them are exact, and what they write keeps all its bits.
   bool careful = false;
   std::set<ValueId> full_precision;  // values that keep all their bits, channels last or not
+  std::set<int32_t> exact;           // nodes that may be laid out so at FP32's accuracy
 
   bool half() const { return arithmetic != Arithmetic::by_class; }
 };
@@ -27,6 +28,7 @@ class LayoutChooser {
 
  private:
   bool loses_bits(const Region& region) const;
+  bool stays_exact(const Region& region) const;
   // Who would implement the region channels last: its own technique, or one that it gives way to.
   const Technique* technique_for(const Region& region) const;
   Offer offer_for(const Region& region) const;
