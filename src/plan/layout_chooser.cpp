@@ -16,7 +16,7 @@ LayoutChooser::LayoutChooser(const Context& context, const Plan& plan, const Cat
     for (ValueId id : region.reads) readers_[id].push_back(r);
     for (ValueId id : region.writes) writer_[id] = r;
     if (!loses_bits(region) && !stays_exact(region)) continue;
-    if (const Technique* technique = technique_for(region)) chosen_[r] = technique;
+    if (const Technique* technique = technique_for(r)) chosen_[r] = technique;
     if (region.technique->may_round_result()) rounded_.insert(region.writes.begin(), region.writes.end());
   }
   fixed_.insert(graph_.outputs.begin(), graph_.outputs.end());
@@ -37,8 +37,13 @@ Offer LayoutChooser::offer_for(const Region& region) const {
   return {wish_.half() ? wish_.arithmetic : region.offer.arithmetic, Order::channels_last};
 }
 
-const Technique* LayoutChooser::technique_for(const Region& region) const {
+const Technique* LayoutChooser::technique_for(size_t r) const {
+  const Region& region = plan_.regions[r];
   const Technique* own = region.technique;
+  auto refused = [&](const Technique* technique) {
+    auto found = refused_.find(r);
+    return found != refused_.end() && found->second.contains(technique);
+  };
   if (region.offer.rounds_to_half()) return nullptr;  // done already
   const Offer offer = offer_for(region);
   const bool owns = offers(*own, context_, region, offer), gives_way = own->gives_way(context_, region);
@@ -48,6 +53,7 @@ const Technique* LayoutChooser::technique_for(const Region& region) const {
   // One that takes nothing but channels last, or writes so whatever it reads, is better at it than one that
   // copies.
   for (const Technique* other : catalogue_.all()) {
+    if (refused(other)) continue;
     if (other == own && owns && !exact) return own;
     if (!gives_way || other->kind() != own->kind() || !other->accepts(context_, region) ||
         !offers(*other, context_, region, offer))
@@ -73,10 +79,6 @@ double seconds_with_neighbours(const Context& context, const Plan& plan, const R
           static_cast<double>(context.graph.type(id).elements() * size_of(plan.storage[index_of(id)].dtype));
   return own.seconds() - own.launch + others / (streaming_share * context.gpu.bandwidth);
 }
-
-}  // namespace
-
-namespace {
 
 // One that takes nothing but channels last, in the same bytes, may be there for its neighbours: a whole
 // network that has one order transposes nothing.
@@ -104,7 +106,13 @@ Plan LayoutChooser::choose() {
                 seconds_with_neighbours(context_, plan_, plan_.regions[r])))
         losers.push_back(r);
     if (losers.empty()) return next;
-    for (size_t r : losers) chosen_.erase(r);
+    for (size_t r : losers) {
+      refused_[r].insert(chosen_[r]);
+      if (const Technique* technique = technique_for(r))
+        chosen_[r] = technique;
+      else
+        chosen_.erase(r);
+    }
   }
 }
 

@@ -163,6 +163,8 @@ bool ConvPointwiseNhwc::suits(const plan::Context& context, const plan::Region& 
   const Convolution c = geometry_of(graph, node);
   const bool half = offer.rounds_to_half() || graph.type(node.results[0]).dtype != DType::f32;
   if (context.numerics == Numerics::half && !half) return false;
+  if (half && (c.channels_in % 8 != 0 || c.channels_out % 2 != 0))
+    return false;  // by pairs: conv.pointwise_odd
   // Tensor cores cut sums off towards zero: what deep ones lose shows beside FP32.
   constexpr int64_t deepest_exact = 1024;
   if (c.positions() == 1 || (is_exact(offer) && c.channels_in > deepest_exact)) return false;
@@ -205,7 +207,7 @@ Result<void> ConvPointwiseNhwc::accepts_region(const plan::Context& context,
   return {};
 }
 
-// NHWC on both sides, in the type that it multiplies.
+// NHWC, or NCHW where a network's NHWC part begins or ends, in the type that it multiplies.
 Result<void> ConvPointwiseNhwc::accepts_storage(const plan::Context& context, const plan::Plan& plan,
                                                 const plan::Region& region) const {
   const Graph& graph = context.graph;
@@ -217,11 +219,14 @@ Result<void> ConvPointwiseNhwc::accepts_storage(const plan::Context& context, co
                                                                                               : DType::f32;
   const bool direct = std::ranges::find(region.reads, x) != region.reads.end();
   const bool gated = !gate || plan.storage[index_of(gate->gate)].dtype == type;
-  if (direct && gated && plan::is_channels_last(graph, plan, x) && plan::is_channels_last(graph, plan, out) &&
-      plan.storage[index_of(x)].dtype == type)
-    return {};
-  return at(region.name, user_error("technique", format("conv.pointwise_nhwc reads NHWC images of {}",
-                                                        stitch::name(type))));
+  auto lies = [&](ValueId id) {
+    return plan.storage[index_of(id)].order.empty() || plan::is_channels_last(graph, plan, id);
+  };
+  const bool last = plan::is_channels_last(graph, plan, x) || plan::is_channels_last(graph, plan, out);
+  if (direct && gated && last && lies(x) && lies(out) && plan.storage[index_of(x)].dtype == type) return {};
+  return at(region.name,
+            user_error("technique",
+                       format("conv.pointwise_nhwc reads or writes NHWC images of {}", stitch::name(type))));
 }
 
 Result<RegionCode> ConvPointwiseNhwc::write_region(const RegionRequest& request) const {
@@ -235,9 +240,10 @@ Result<RegionCode> ConvPointwiseNhwc::write_region(const RegionRequest& request)
   c.weight = *weight_view;
   STITCH_TRY(c.result, result_place(request, parts));
   STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, 1, 1, nullptr, ElementBy::coordinates));
-  if (c.result.scatter || !channels_last(c, c.x) || !channels_last(c, c.result.view) || c.x.offset != 0 ||
-      c.result.view.offset != 0)
-    return not_for(request.region, "reads and writes NHWC");
+  const bool x_nchw = !channels_last(c, c.x), out_nchw = !channels_last(c, c.result.view);
+  if (c.result.scatter || (x_nchw && !dense_nchw(c.x)) || (out_nchw && !dense_nchw(c.result.view)) ||
+      c.x.offset != 0 || c.result.view.offset != 0)
+    return not_for(request.region, "reads and writes whole NHWC or NCHW images");
   if (!c.weight.contiguous() || c.weight.offset != 0) return not_for(request.region, "needs a dense weight");
   const Place &x = *c.x.place, &weight = *c.weight.place, &out = *c.result.view.place;
   const DType own = request.graph.type(parts.product->results[0]).dtype;
@@ -284,9 +290,10 @@ Result<RegionCode> ConvPointwiseNhwc::write_region(const RegionRequest& request)
   code.source += format(
       "struct {} {{\n  static constexpr int64_t pixels = {}, plane = {};  // of all samples, and of one\n"
       "  static constexpr int channels = {}, filters = {};\n"
-      "  static constexpr int pixel_tiles = {}, filter_tiles = {}, depth_warps = {};\n}};\n\n",
+      "  static constexpr int pixel_tiles = {}, filter_tiles = {}, depth_warps = {};\n"
+      "  static constexpr bool x_nchw = {}, out_nchw = {};\n}};\n\n",
       rows, c.batch * c.positions(), c.positions(), c.channels_in, c.channels_out, tiles.pixel_tiles,
-      tiles.filter_tiles, tiles.depth_warps);
+      tiles.filter_tiles, tiles.depth_warps, x_nchw, out_nchw);
   if (!epilogue.empty()) code.source += epilogue.definition + "\n";
   const std::string form = format("{}, {}, {}", rows, element_type(type), exact);
   code.source += format("{} {{\n  return stitch::pack_nhwc<{}>({}, packed, stream);\n}}\n\n", pack.head(),

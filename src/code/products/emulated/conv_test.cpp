@@ -397,6 +397,13 @@ std::vector<Case> conv_cases() {
                    .storage = {{"x", storage}, {"r", storage}, {"g", storage}, {each.out, storage}},
                    .tolerance = each.arithmetic == Arithmetic::exact ? 2e-6 : 2e-3});
   }
+  for (const char* stored : {"x", "y"})
+    all.push_back({.name = format("pointwise_nhwc_{}", *stored == 'x' ? "to_nchw" : "from_nchw"),
+                   .technique = "conv.pointwise_nhwc",
+                   .graph = gated,
+                   .offer = {Arithmetic::by_class, plan::Order::channels_last},
+                   .storage = {{stored, last}},
+                   .tolerance = 2e-3});
   all.push_back({.name = "pointwise_exact_last",
                  .technique = "conv.pointwise",
                  .graph = pointwise_forms[1].graph,

@@ -12,6 +12,7 @@
 //     static constexpr int64_t pixels = 3136, plane = 196;  // of all samples, and of one
 //     static constexpr int channels = 184, filters = 80;
 //     static constexpr int pixel_tiles = 1, filter_tiles = 5, depth_warps = 4;
+//     static constexpr bool x_nchw = false, out_nchw = false;  // where a network's NHWC part begins or ends
 //   };
 // The epilogue is asked for (value, sample, channel, pixel).
 #pragma once
@@ -79,10 +80,10 @@ StitchStatus pack_nhwc(const Weight* weight, T* packed, cudaStream_t stream) {
 using NhwcWords = Pack<uint32_t, 4>;  // 16 bytes of channels: of FP32 a channel a word, else two
 
 // A lane's channels of a pixel; zeros past the last one.
-template <class G, class Tile, bool vectors, class T>
+template <class G, class Tile, bool vectors, int64_t stride, class T>
 __device__ __forceinline__ NhwcWords load_words(const T* __restrict__ pixel, int channel) {
   constexpr int each = Tile::each;
-  if constexpr (vectors) {
+  if constexpr (vectors && stride == 1) {
     if (Tile::padded && channel >= G::channels) return {};
     return *reinterpret_cast<const NhwcWords*>(pixel + channel);
   } else {
@@ -93,7 +94,7 @@ __device__ __forceinline__ NhwcWords load_words(const T* __restrict__ pixel, int
     words = {};
 #pragma unroll
     for (int e = 0; e < each; ++e)
-      if (channel + e < G::channels) values[e] = pixel[channel + e];
+      if (channel + e < G::channels) values[e] = pixel[(channel + e) * stride];
     return words;
   }
 }
@@ -130,13 +131,15 @@ __device__ __forceinline__ void finish_nhwc(Out* __restrict__ out, int64_t pixel
   if (pixel >= G::pixels || filter >= G::filters) return;
   const int sample = static_cast<int>(static_cast<Flat>(pixel) / static_cast<Flat>(G::plane)),
             within = static_cast<int>(static_cast<Flat>(pixel) % static_cast<Flat>(G::plane));
-  Out* to = out + pixel * G::filters + filter;
-  if constexpr (pairs) {
+  constexpr int64_t stride = G::out_nchw ? G::plane : 1;
+  Out* to = G::out_nchw ? out + (int64_t{sample} * G::filters + filter) * G::plane + within
+                        : out + pixel * G::filters + filter;
+  if constexpr (pairs && !G::out_nchw) {
     *reinterpret_cast<Pack<Out, 2>*>(to) = {{static_cast<Out>(epilogue(first, sample, filter, within)),
                                              static_cast<Out>(epilogue(second, sample, filter + 1, within))}};
   } else {
     to[0] = static_cast<Out>(epilogue(first, sample, filter, within));
-    if (filter + 1 < G::filters) to[1] = static_cast<Out>(epilogue(second, sample, filter + 1, within));
+    if (filter + 1 < G::filters) to[stride] = static_cast<Out>(epilogue(second, sample, filter + 1, within));
   }
 }
 
@@ -164,9 +167,11 @@ __global__ void __launch_bounds__(NhwcTile<G, T, exact>::threads)
       using Flat = flat_index_t<G::pixels + Tile::pixels * Tile::tile_warps>;
       const Flat wanted = static_cast<Flat>(first_pixel + p * 16 + h * 8 + row),
                  last = static_cast<Flat>(G::pixels - 1), pixel = wanted < last ? wanted : last;
-      rows[p][h] = x + static_cast<int64_t>(pixel) * G::channels;
-      if constexpr (gated)
-        gates[p][h] = gate + static_cast<int64_t>(pixel / static_cast<Flat>(G::plane)) * G::channels;
+      const int64_t sample = static_cast<int64_t>(pixel / static_cast<Flat>(G::plane)),
+                    within = static_cast<int64_t>(pixel % static_cast<Flat>(G::plane));
+      rows[p][h] = x + (G::x_nchw ? sample * G::channels * G::plane + within
+                                  : static_cast<int64_t>(pixel) * G::channels);
+      if constexpr (gated) gates[p][h] = gate + sample * G::channels;
     }
   using Held = NhwcWords[Tile::held][pixel_tiles][2];
   Held next, here, next_gate, here_gate;
@@ -178,8 +183,8 @@ __global__ void __launch_bounds__(NhwcTile<G, T, exact>::threads)
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
           const int channel = (first_step + round * Tile::held + s) * Tile::step_channels + pair * Tile::each;
-          next[s][p][h] = load_words<G, Tile, vectors>(rows[p][h], channel);
-          if constexpr (gated) next_gate[s][p][h] = load_words<G, Tile, vectors>(gates[p][h], channel);
+          next[s][p][h] = load_words < G, Tile, vectors, G::x_nchw ? G::plane : 1 > (rows[p][h], channel);
+          if constexpr (gated) next_gate[s][p][h] = load_words<G, Tile, vectors, 1>(gates[p][h], channel);
         }
   };
   fetch(0);
