@@ -77,7 +77,8 @@ double seconds_with_neighbours(const Context& context, const Plan& plan, const R
     for (ValueId id : *ids)
       others +=
           static_cast<double>(context.graph.type(id).elements() * size_of(plan.storage[index_of(id)].dtype));
-  return own.seconds() - own.launch + others / (streaming_share * context.gpu.bandwidth);
+  const double starts = region.technique->rate(context, region).kernels * context.gpu.kernel_overhead;
+  return own.seconds() - starts + others / (streaming_share * context.gpu.bandwidth);
 }
 
 // One that takes nothing but channels last, in the same bytes, may be there for its neighbours: a whole
