@@ -218,7 +218,8 @@ Result<void> ConvPointwiseNhwc::accepts_storage(const plan::Context& context, co
                                                               : region.offer.rounds_to_half() ? DType::f16
                                                                                               : DType::f32;
   const bool direct = std::ranges::find(region.reads, x) != region.reads.end();
-  const bool gated = !gate || plan.storage[index_of(gate->gate)].dtype == type;
+  const DType by = gate ? plan.storage[index_of(gate->gate)].dtype : type;
+  const bool gated = by == type || by == DType::f32;
   auto lies = [&](ValueId id) {
     return plan.storage[index_of(id)].order.empty() || plan::is_channels_last(graph, plan, id);
   };
@@ -253,8 +254,9 @@ Result<RegionCode> ConvPointwiseNhwc::write_region(const RegionRequest& request)
   const Place* gate_place = nullptr;
   if (gate) {
     auto view = find_view(request, gate->gate);
-    if (!view || !view->contiguous() || view->offset != 0 || view->place->dtype != x.dtype)
-      return not_for(request.region, "needs a dense gate of the image's type");
+    if (!view || !view->contiguous() || view->offset != 0 ||
+        (view->place->dtype != x.dtype && view->place->dtype != DType::f32))
+      return not_for(request.region, "needs a dense gate of the image's type or of FP32");
     gate_place = view->place;
   }
   const DType type = x.dtype;
@@ -298,12 +300,10 @@ Result<RegionCode> ConvPointwiseNhwc::write_region(const RegionRequest& request)
   const std::string form = format("{}, {}, {}", rows, element_type(type), exact);
   code.source += format("{} {{\n  return stitch::pack_nhwc<{}>({}, packed, stream);\n}}\n\n", pack.head(),
                         form, weight.pointer);
-  code.source += format(
-      "{} {{\n  return stitch::enqueue_pointwise_nhwc<{}, {}>(\n      \"{}\", {}, {}, {}, {}, {}, "
-      "stream);\n}}\n",
-      signature.head(), form, gate_place != nullptr, request.name, x.pointer,
-      gate_place ? gate_place->pointer : "nullptr", packed, out.pointer,
-      epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct);
+  code.source += format("{} {{\n  return stitch::{}<{}>(\n      \"{}\", {}, {}{}, {}, {}, stream);\n}}\n",
+                        signature.head(), gate_place ? "enqueue_gated_nhwc" : "enqueue_pointwise_nhwc", form,
+                        request.name, x.pointer, gate_place ? gate_place->pointer + ", " : "", packed,
+                        out.pointer, epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct);
   code.arguments = signature.arguments();
   return code;
 }

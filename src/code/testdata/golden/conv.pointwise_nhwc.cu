@@ -29,6 +29,6 @@ StitchStatus enqueue_golden(const float* x,                     // (32, 72, 1, 1
                             const float* golden_weight_packed,  // (2560): operands as lanes take them
                             float* y,                           // (32, 20, 1, 1)
                             cudaStream_t stream) {
-  return stitch::enqueue_pointwise_nhwc<GoldenRows, float, false, false>(
-      "golden", x, nullptr, golden_weight_packed, y, GoldenEpilogue{conv_bias}, stream);
+  return stitch::enqueue_pointwise_nhwc<GoldenRows, float, false>(
+      "golden", x, golden_weight_packed, y, GoldenEpilogue{conv_bias}, stream);
 }

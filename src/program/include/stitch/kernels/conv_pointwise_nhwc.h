@@ -99,18 +99,42 @@ __device__ __forceinline__ NhwcWords load_words(const T* __restrict__ pixel, int
   }
 }
 
-// A product is rounded to its type, as the multiplication by itself would.
-template <class T>
-__device__ __forceinline__ uint32_t gated_word(uint32_t word, uint32_t gate) {
+// A word of x times the gate; rounded to x's type, as the multiplication by itself would.
+template <class T, class Gate, int each>
+__device__ __forceinline__ uint32_t gated_word(uint32_t word, const Pack<Gate, each>& gate, int index) {
   if constexpr (std::is_same_v<T, float>) {
-    return __float_as_uint(__uint_as_float(word) * __uint_as_float(gate));
-  } else if constexpr (std::is_same_v<T, __half>) {
-    const float2 x = float_pair(word), by = float_pair(gate);
-    return half_pair(x.x * by.x, x.y * by.y);
+    return __float_as_uint(__uint_as_float(word) * static_cast<float>(gate[index]));
   } else {
-    const float2 x = float_pair_of_bfloats(word), by = float_pair_of_bfloats(gate);
-    return bfloat_pair(x.x * by.x, x.y * by.y);
+    const float first = static_cast<float>(gate[2 * index]), second = static_cast<float>(gate[2 * index + 1]);
+    if constexpr (std::is_same_v<T, __half>) {
+      const float2 x = float_pair(word);
+      return half_pair(x.x * first, x.y * second);
+    } else {
+      const float2 x = float_pair_of_bfloats(word);
+      return bfloat_pair(x.x * first, x.y * second);
+    }
   }
+}
+
+// A lane's channels of a sample's gate; zeros past the last one.
+template <class G, class Tile, bool vectors, class Gate>
+__device__ __forceinline__ Pack<Gate, Tile::each> load_gate(const Gate* __restrict__ sample, int channel) {
+  Pack<Gate, Tile::each> out = {};
+  if constexpr (vectors) {
+    constexpr int quads = 16 / sizeof(Gate);
+    if (Tile::padded && channel >= G::channels) return out;
+#pragma unroll
+    for (int i = 0; i < Tile::each / quads; ++i) {
+      const auto quad = load<quads>(sample + channel, i);
+#pragma unroll
+      for (int e = 0; e < quads; ++e) out[i * quads + e] = quad[e];
+    }
+  } else {
+#pragma unroll
+    for (int e = 0; e < Tile::each; ++e)
+      if (channel + e < G::channels) out[e] = sample[channel + e];
+  }
+  return out;
 }
 
 template <class T>
@@ -144,10 +168,10 @@ __device__ __forceinline__ void finish_nhwc(Out* __restrict__ out, int64_t pixel
 }
 
 // `vectors`: 16 bytes of channels and pairs of filters lie at multiples of their size. `gate`: if gated.
-template <class G, class T, bool exact, bool gated, bool vectors, class Out, class Epilogue>
+template <class G, class T, bool exact, bool gated, bool vectors, class Gate, class Out, class Epilogue>
 __global__ void __launch_bounds__(NhwcTile<G, T, exact>::threads)
-    pointwise_nhwc_kernel(const T* __restrict__ x, const T* __restrict__ gate, const T* __restrict__ packed,
-                          Out* __restrict__ out, Epilogue epilogue) {
+    pointwise_nhwc_kernel(const T* __restrict__ x, const Gate* __restrict__ gate,
+                          const T* __restrict__ packed, Out* __restrict__ out, Epilogue epilogue) {
   using Tile = NhwcTile<G, T, exact>;
   constexpr int pixel_tiles = G::pixel_tiles, filter_tiles = G::filter_tiles;
   const int lane = static_cast<int>(threadIdx.x % 32), row = lane / 4, pair = lane % 4;
@@ -159,7 +183,8 @@ __global__ void __launch_bounds__(NhwcTile<G, T, exact>::threads)
   const int64_t first_pixel = unit * Tile::pixels;
   const int first_step = depth * Tile::own_steps;
 
-  const T *rows[pixel_tiles][2], *gates[pixel_tiles][2];  // those past the last look at the last
+  const T* rows[pixel_tiles][2];  // those past the last look at the last
+  const Gate* gates[pixel_tiles][2];
 #pragma unroll
   for (int p = 0; p < pixel_tiles; ++p)
 #pragma unroll
@@ -173,8 +198,8 @@ __global__ void __launch_bounds__(NhwcTile<G, T, exact>::threads)
                                   : static_cast<int64_t>(pixel) * G::channels);
       if constexpr (gated) gates[p][h] = gate + sample * G::channels;
     }
-  using Held = NhwcWords[Tile::held][pixel_tiles][2];
-  Held next, here, next_gate, here_gate;
+  NhwcWords next[Tile::held][pixel_tiles][2], here[Tile::held][pixel_tiles][2];
+  Pack<Gate, Tile::each> next_gate[Tile::held][pixel_tiles][2], here_gate[Tile::held][pixel_tiles][2];
   auto fetch = [&](int round) {
 #pragma unroll
     for (int s = 0; s < Tile::held; ++s)
@@ -184,7 +209,7 @@ __global__ void __launch_bounds__(NhwcTile<G, T, exact>::threads)
         for (int h = 0; h < 2; ++h) {
           const int channel = (first_step + round * Tile::held + s) * Tile::step_channels + pair * Tile::each;
           next[s][p][h] = load_words < G, Tile, vectors, G::x_nchw ? G::plane : 1 > (rows[p][h], channel);
-          if constexpr (gated) next_gate[s][p][h] = load_words<G, Tile, vectors, 1>(gates[p][h], channel);
+          if constexpr (gated) next_gate[s][p][h] = load_gate<G, Tile, vectors>(gates[p][h], channel);
         }
   };
   fetch(0);
@@ -223,7 +248,7 @@ __global__ void __launch_bounds__(NhwcTile<G, T, exact>::threads)
 #pragma unroll
           for (int i = 0; i < 4; ++i) {
             uint32_t word = here[s][p][i % 2][2 * k + i / 2];
-            if constexpr (gated) word = gated_word<T>(word, here_gate[s][p][i % 2][2 * k + i / 2]);
+            if constexpr (gated) word = gated_word<T>(word, here_gate[s][p][i % 2], 2 * k + i / 2);
             if constexpr (!std::is_same_v<T, float>) {
               high[p].parts[i] = word;
             } else {
@@ -286,19 +311,30 @@ __global__ void __launch_bounds__(NhwcTile<G, T, exact>::threads)
   }
 }
 
-// `gate`: null if there is none.
-template <class G, class T, bool exact, bool gated, class Out, class Epilogue>
-StitchStatus enqueue_pointwise_nhwc(const char* name, const T* x, const T* gate, const T* packed, Out* out,
-                                    Epilogue epilogue, cudaStream_t stream) {
+template <class G, class T, bool exact, bool gated, class Gate, class Out, class Epilogue>
+StitchStatus enqueue_nhwc(const char* name, const T* x, const Gate* gate, const T* packed, Out* out,
+                          Epilogue epilogue, cudaStream_t stream) {
   using Tile = NhwcTile<G, T, exact>;
   const Geometry geometry{static_cast<unsigned>(divide_up(Tile::units, Tile::tile_warps) * Tile::slices),
                           Tile::threads};
   if constexpr (G::channels % Tile::each == 0)
     if (is_aligned(x, 16) && is_aligned(gate, 16) && is_aligned(out, 2 * sizeof(Out)))
-      return launch(name, pointwise_nhwc_kernel<G, T, exact, gated, true, Out, Epilogue>, geometry, stream, x,
-                    gate, packed, out, epilogue);
-  return launch(name, pointwise_nhwc_kernel<G, T, exact, gated, false, Out, Epilogue>, geometry, stream, x,
-                gate, packed, out, epilogue);
+      return launch(name, pointwise_nhwc_kernel<G, T, exact, gated, true, Gate, Out, Epilogue>, geometry,
+                    stream, x, gate, packed, out, epilogue);
+  return launch(name, pointwise_nhwc_kernel<G, T, exact, gated, false, Gate, Out, Epilogue>, geometry, stream,
+                x, gate, packed, out, epilogue);
+}
+template <class G, class T, bool exact, class Out, class Epilogue>
+StitchStatus enqueue_pointwise_nhwc(const char* name, const T* x, const T* packed, Out* out,
+                                    Epilogue epilogue, cudaStream_t stream) {
+  constexpr const T* none = nullptr;
+  return enqueue_nhwc<G, T, exact, false>(name, x, none, packed, out, epilogue, stream);
+}
+// `gate` (samples, channels)
+template <class G, class T, bool exact, class Gate, class Out, class Epilogue>
+StitchStatus enqueue_gated_nhwc(const char* name, const T* x, const Gate* gate, const T* packed, Out* out,
+                                Epilogue epilogue, cudaStream_t stream) {
+  return enqueue_nhwc<G, T, exact, true>(name, x, gate, packed, out, epilogue, stream);
 }
 
 }  // namespace stitch
