@@ -4,6 +4,7 @@
 #include "agents/loop.h"
 #include "base/contained.h"
 #include "base/text.h"
+#include "base/time_account.h"
 #include "plan/error_budget.h"
 
 namespace stitch::agents {
@@ -126,6 +127,7 @@ double Loop::seconds_without_clock(const Draft& draft, const verifier::Verdict& 
 
 Result<Draft> Loop::write(const Proposal& proposal) {
   return contained([&]() -> Result<Draft> {
+    const SpentOn phase("write the program", TimeAccount::Kind::phase);
     STITCH_CHECK(plan::check(task_.graph, proposal.plan));
     return brains_.coder->write(situation(), proposal);
   });

@@ -60,6 +60,9 @@ constexpr std::array rules = {
     StepRule{"channels last",
              "TF32 convolutions read and write what lies between them without transposing it",
              store_channels_last, false, true},
+    StepRule{"gates",
+             "what an image is multiplied with, channel by channel, goes into the convolution behind it",
+             fuse_gates},
     StepRule{"branches", "small kernels that don't wait for each other run side by side", run_side_by_side},
 };
 

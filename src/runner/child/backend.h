@@ -23,6 +23,10 @@ class Backend {
 
   virtual Result<Address> allocate(int64_t bytes) = 0;
   virtual void free(Address address) = 0;
+  // Beside memory that nobody can touch: behind it, or with `before` in front of it.
+  virtual Result<Address> allocate_fenced(int64_t, int64_t /*alignment*/, bool /*before*/) {
+    return work_error("no_fence", "this device has no memory that nobody can touch");
+  }
   virtual Result<void> upload(Address to, std::span<const std::byte> from) = 0;
   virtual Result<void> download(std::span<std::byte> to, Address from) = 0;
   virtual Result<void> copy(Address to, Address from, int64_t bytes) = 0;
