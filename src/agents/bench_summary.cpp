@@ -194,6 +194,36 @@ void add_known(const KnownBaselines& known, Json& record) {
 
 namespace {
 
+double median_of(std::vector<double> values) {
+  std::ranges::sort(values);
+  const size_t middle = values.size() / 2;
+  return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+// Seconds to optimise a task: median and most, and the medians of their phases and of what was waited for.
+Json times_to_optimise(const std::vector<std::shared_ptr<const Json>>& records) {
+  std::vector<double> totals;
+  std::map<std::string, std::map<std::string, std::vector<double>>> parts;
+  for (const auto& record : records) {
+    if (!record || record->value("seconds", 0.0) <= 0) continue;
+    totals.push_back(record->value("seconds", 0.0));
+    const Json time = record->value("time", Json::object());
+    for (const char* part : {"phases", "waiting"}) {
+      const Json entries = time.value(part, Json::object());
+      for (const auto& [name, seconds] : entries.items())
+        if (seconds.is_number()) parts[part][name].push_back(seconds.get<double>());
+    }
+  }
+  if (totals.empty()) return nullptr;
+  Json out = {{"tasks", totals.size()}, {"median", median_of(totals)}, {"most", std::ranges::max(totals)}};
+  for (auto& [part, names] : parts)
+    for (auto& [name, seconds] : names) {
+      seconds.resize(totals.size());  // the others spent nothing on it
+      out[part][name] = median_of(seconds);
+    }
+  return out;
+}
+
 Json error_json(const std::vector<std::pair<double, double>>& predicted_and_measured) {
   const plan::CostError error = plan::error_of(predicted_and_measured);
   return {{"samples", error.samples}, {"median_ratio", error.median}, {"within_2x", error.within_double}};
@@ -247,6 +277,7 @@ Json summarise(const std::vector<std::shared_ptr<const Json>>& records) {
   out["not_done"] = not_done;
   out["furthest"] = furthest_from_floor(out["tasks"]);
   if (Json error = model_error(records); !error.empty()) out["cost_model"] = std::move(error);
+  if (Json times = times_to_optimise(records); !times.is_null()) out["optimising"] = std::move(times);
   return out;
 }
 

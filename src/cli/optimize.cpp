@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "agents/time_spent.h"
 #include "agents/optimize.h"
 #include "base/interrupt.h"
 #include "base/json.h"
@@ -188,6 +189,7 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   if (optimized->llm) json["llm"] = *optimized->llm;
   if (optimized->plain_profile) json["plain_profile"] = *optimized->plain_profile;
   if (optimized->tuning) json["tuning"] = *optimized->tuning;
+  if (optimized->time) json["time"] = *optimized->time;
   if (!optimized->run.empty()) json["run"] = optimized->run;
   if (!optimized->verdict.library.empty()) json["library"] = optimized->verdict.library.string();
   const Json cut_off = cut_off_json(*optimized, command.budget);
@@ -208,6 +210,7 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
     console.out << said_of(optimized->published, command.out)
                 << format("{}: done in {}{}\n", program, seconds_text(optimized->seconds),
                           optimized->run.empty() ? "" : format(" (stitchcuda runs show {})", optimized->run))
+                << (optimized->time ? format("  {}\n", agents::time_text(*optimized->time)) : "")
                 << summary_text(json, {command.model, program, report}, console.out_terminal);
   }
   if (command.exit_slower && (standing.best <= 0 || standing.slower())) return 1;

@@ -45,6 +45,9 @@ struct Options {
   // compute-sanitizer's tool around it: memcheck, racecheck, initcheck. Both stand behind the walls; where
   // these can't hold a tool (sandbox::can_confine_tools), such a candidate doesn't start.
   std::string tool;
+  // A profiler of hardware counters works inside the process, which stays without its inner walls for it:
+  // whoever asks for one trusts the program.
+  bool profiler = false;
   // Folders it may read besides the system's. A program in one of them is loaded where it lies; any other is
   // copied into the candidate's scratch folder first.
   std::vector<fs::path> readable;
@@ -146,10 +149,25 @@ struct Called {
   int64_t device_bytes = 0;  // peak device memory seen after the call, where it is known
 };
 
+// Hardware counters of one launch, by Nsight Compute's names for them, as the GPU gives them (times in ns).
+using Counts = std::map<std::string, double>;
+
 struct ProfileOptions {
   bool host_calls = false;  // calls of the CUDA API too, where the profiler sees them
   bool warm = false;        // the same call once before: graphs captured, kernels loaded
   bool outside = false;     // a profiler around the process records: nothing is told here
+};
+
+// A region run alone, for its time.
+struct RegionClock {
+  int repeats = 5;          // fewer of one that takes long
+  int64_t flush_bytes = 0;  // written to the device's cache before each
+  bool profiler = true;     // no: by events alone
+};
+struct RegionRun {
+  int64_t device_ns = 0;  // kernels, copies and fills, summed; 0: no profiler could tell
+  int activities = 0;     // how many of them
+  int64_t event_ns = 0;   // between CUDA events around it
 };
 
 struct Range {
@@ -236,7 +254,15 @@ class Candidate {
   // The same of one region alone, on contents that mean nothing.
   Reply<std::vector<Activity>> profile_region(int region, std::span<const TensorType> inputs,
                                               std::span<const TensorType> outputs);
+  // Hardware counters of each kernel that one call launches, in order; a CUDA graph is one launch. Only of a
+  // candidate that was started with `profiler`. Refused where they can't be read.
+  Reply<std::vector<Counts>> count(int set, std::span<const TensorType> outputs,
+                                   std::span<const std::string> counters);
   Reply<std::monostate> destroy();
+  // How long a region alone takes, run by run, by the child's word. The first run of a process isn't among
+  // them.
+  Reply<std::vector<RegionRun>> time_region(int region, std::span<const TensorType> inputs,
+                                            std::span<const TensorType> outputs, const RegionClock& clock);
 
   // Raw calls of the ABI with whatever arguments: how a program answers to wrong ones.
   Reply<int> call_with(std::span<const TensorAt> inputs, std::span<const TensorType> outputs);

@@ -33,7 +33,7 @@ double since(Clock::time_point begin) { return std::chrono::duration<double>(Clo
 
 }  // namespace
 
-Result<void> SeriesWatch::calibrate(runner::Candidate& candidate) {
+Result<void> SeriesWatch::prepare(runner::Candidate& candidate) {
   STITCH_CHECK(keeper_.connect(candidate));
   const int64_t mark = session_.arena.mark();
   std::vector<runner::TensorAt> inputs;
@@ -53,7 +53,11 @@ Result<void> SeriesWatch::calibrate(runner::Candidate& candidate) {
                         "memory for timed calls was made"));
   session_.arena.release_to(mark);
   STITCH_CHECK(stage(1));
-  STITCH_CHECK(once(candidate, 1, false));  // the first of anything takes longer
+  for (int count : {1, shape_.slots}) STITCH_CHECK(once(candidate, count, false));
+  return {};
+}
+
+Result<void> SeriesWatch::calibrate(runner::Candidate& candidate) {
   for (int i = 0; i < zeros_of_one; ++i) {
     STITCH_TRY(double seconds, once(candidate, 1, false));
     zero_of_one_.push_back(seconds);

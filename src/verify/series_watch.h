@@ -34,6 +34,8 @@ class SeriesWatch {
         random_(session.next_seed()),
         seconds_to_compare_(most_seconds_to_compare) {}
 
+  // Memory for series, and the first of them, which takes longer.
+  Result<void> prepare(runner::Candidate& candidate);
   // What series take without their calls: asked while no code of the candidate is in its process yet.
   Result<void> calibrate(runner::Candidate& candidate);
   // Calls that the child times, each alone on a cold cache and on inputs that were never shown.

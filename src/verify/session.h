@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,7 +35,9 @@ struct VerifyOptions {
   runner::Device device = runner::Device::emulated;
   std::vector<std::string> baselines;
   bool fresh_baselines = false;  // measured again although the cache has them
-  bool sanitizer = false;        // compute-sanitizer's three tools
+  // PyTorch compiles them while the program is built, whether or not it will be right.
+  bool baselines_ahead = false;
+  bool sanitizer = false;  // compute-sanitizer's three tools
   bool address_sanitizer = false;
   bool quick = false;  // one seed, one distribution, no second weights: for inner loops
   bool timing = true;
@@ -91,6 +94,7 @@ struct Session {
   std::string unproven;       // what could be handed in without computing, whatever was asked; empty: nothing
   bool deterministic = true;  // equal runs gave equal bytes
   std::vector<runner::Activity> activities;
+  std::map<std::string, Result<Samples>> prepared;  // baselines that were made ready ahead, by kind
   std::vector<Samples> baselines;
   Samples own;
   std::vector<std::string> notes;

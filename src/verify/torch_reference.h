@@ -77,7 +77,7 @@ class TorchReference : public Reference {
   // A file with the constructor's arguments, for Python candidates: in a folder of its own, away from
   // answers.
   Result<fs::path> init_inputs();
-  // Gets a baseline ready. Samples::unavailable says why it can't be had.
+  // Gets a baseline ready, once. Samples::unavailable says why it can't be had.
   Result<Samples> prepare_baseline(const std::string& kind, uint64_t seed);
   Result<void> time_baseline(Samples& samples, int count, int64_t flush_bytes, uint64_t seed);
   // One call of a baseline that is ready, as PyTorch's profiler sees it.
@@ -129,6 +129,7 @@ class TorchReference : public Reference {
   int64_t hold_above_ = 0;
   int trials_ = 0;
   std::optional<Result<runner::DeviceArena>> device_arena_;
+  std::map<std::string, Samples> prepared_;  // baselines that are ready, without times
   std::shared_ptr<std::vector<int>> dropped_ = std::make_shared<std::vector<int>>();
 };
 

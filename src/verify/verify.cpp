@@ -5,10 +5,12 @@
 #include <random>
 
 #include "base/text.h"
+#include "base/time_account.h"
 #include "device/floor.h"
 #include "device/gpu_detect.h"
 #include "graph/cost.h"
 #include "sandbox/sandbox.h"
+#include "verify/baselines_ahead.h"
 #include "verify/clock.h"
 #include "verify/gates/gates.h"
 #include "verify/not_judged.h"
@@ -55,10 +57,13 @@ std::optional<Error> not_its_own(Session& session, const Error& failure, int64_t
 Result<GateReport> run_gate(const Gate& gate, Session& session, int64_t killed_before) {
   GateReport report{.gate = std::string(gate.name), .id = gate.id};
   session.progress(gate.name);
-  auto begin = Clock::now();
+  const auto begin = Clock::now();
+  const double waited = TimeAccount::waited_here();
   Json evidence;
   auto passed = gate.run(session, evidence);
   report.seconds = seconds_since(begin);
+  report.waited = TimeAccount::waited_here() - waited;
+  TimeAccount::add(TimeAccount::Kind::phase, "gate: " + report.gate, report.seconds);
   if (passed) {
     report.evidence = std::make_shared<const Json>(std::move(evidence));
     report.outcome = passed->skipped ? Outcome::skipped : Outcome::passed;
@@ -227,7 +232,9 @@ class OpenVerifier final : public Verifier {
     STITCH_CHECK(prepare(session));
     const int64_t killed_before = senses_here().killed_for_memory();
     Verdict verdict;
+    BaselinesAhead baselines(session);
     for (const Gate& gate : all_gates()) {
+      if (gate.id > GateId::load || verdict.failure()) baselines.finish();
       if (verdict.failure()) {
         verdict.gates.push_back(
             {.gate = std::string(gate.name), .id = gate.id, .summary = std::string(not_reached)});

@@ -65,6 +65,11 @@ class Backend {
   virtual Result<std::vector<Activity>> end_profile() = 0;
   // The same for a profiler outside of this process, which only wants to know where to begin and to end.
   virtual void mark_profile(bool) {}
+  // Hardware counters of every launch between the two, by their names.
+  virtual Result<void> start_counters(std::span<const std::string> /*counters*/, int /*most_launches*/) {
+    return work_error("no_counters", "this device has no hardware counters");
+  }
+  virtual Result<std::vector<Counts>> end_counters() { return std::vector<Counts>{}; }
 };
 
 Result<std::unique_ptr<Backend>> start_emulated(const fs::path& runtime, const std::string& order);

@@ -54,9 +54,11 @@ Json Session::dispatch(const Json& request) {
   if (what == "create") return create(request);
   if (what == "destroy") return destroy();
   if (!program_) throw Refusal{STITCH_BAD_ARGUMENT, "the program was not created"};
+  if (what == "time_region") return time_region(request);
   if (what == "call") return call(request);
   if (what == "profile") return profile(request);
   if (what == "profile_region") return profile_region(request);
+  if (what == "count") return count(request);
   if (what == "call_with") return call_with(request);
   throw Refusal{STITCH_BAD_ARGUMENT, format("'{}' is no request", what)};
 }
@@ -433,71 +435,6 @@ Json Session::fetch_input(const Json& request) {
   const GuardedBuffer& buffer = set(request).at(request.at("input").get<size_t>());
   fetch(place_from_wire(request), buffer.address(), buffer.type().bytes());
   return yes();
-}
-
-// Contents don't matter for time, but indices have to be in range: small floats, zeros for the rest.
-Json Session::profile_region(const Json& request) {
-  put_back_outputs();
-  Buffers inputs;
-  for (const Json& each : request.at("inputs")) {
-    const TensorType type = type_from_wire(each);
-    constexpr uint32_t small = 0x3c3c3c3c;  // 0.011 in FP32, 1.06 in fp16
-    inputs.push_back(sound(GuardedBuffer::create(*backend_, type, 0, is_floating(type.dtype) ? small : 0)));
-  }
-  Buffers outputs = fresh_outputs(request.at("outputs"), 0, {}, 0);
-  std::vector<StitchTensor> in = as_arguments(inputs), out = as_arguments(outputs);
-  const int region = request.at("region").get<int>();
-  run(region, in, out);
-  sound(backend_->synchronise());
-  if (auto started = backend_->start_profile(false); !started)
-    throw Refusal{STITCH_UNSUPPORTED, started.error().message};
-  run(region, in, out);
-  sound(backend_->synchronise());
-  Json reply = yes();
-  reply["activities"] = Json::array();
-  for (const Activity& activity : sound(backend_->end_profile()))
-    reply["activities"].push_back(to_json(activity));
-  return reply;
-}
-
-Json Session::can_profile() {
-  if (auto started = backend_->start_profile(false); !started)
-    throw Refusal{STITCH_UNSUPPORTED, started.error().message};
-  sound(backend_->end_profile());
-  return yes();
-}
-
-Json Session::profile(const Json& request) {
-  put_back_outputs();
-  outputs_ = fresh_outputs(request.at("outputs"), 0, {}, 0);
-  std::vector<StitchTensor> in = as_arguments(set(request)), out = as_arguments(outputs_);
-  sound(backend_->synchronise());
-  const bool outside = request.value("outside", false), host_calls = request.value("host_calls", false);
-  if (request.value("warm", false)) {
-    // With the profiler on: it may not see into graphs that were made before it.
-    const bool watched = !outside && backend_->start_profile(host_calls);
-    run(-1, in, out);
-    sound(backend_->synchronise());
-    if (watched) sound(backend_->end_profile());
-  }
-  if (outside) {
-    backend_->mark_profile(true);
-    run(-1, in, out);
-    sound(backend_->synchronise());
-    backend_->mark_profile(false);
-    Json reply = yes();
-    reply["activities"] = Json::array();
-    return reply;
-  }
-  if (auto started = backend_->start_profile(host_calls); !started)
-    throw Refusal{STITCH_UNSUPPORTED, started.error().message};
-  run(-1, in, out);
-  sound(backend_->synchronise());
-  Json activities = Json::array();
-  for (const Activity& activity : sound(backend_->end_profile())) activities.push_back(to_json(activity));
-  Json reply = yes();
-  reply["activities"] = std::move(activities);
-  return reply;
 }
 
 Json Session::call_with(const Json& request) {

@@ -44,6 +44,7 @@ class Session {
   Json place(const Json& request);
   Json place_into(const Json& request);
   Json drop(const Json& request);
+  Json time_region(const Json& request);
   Json call(const Json& request);
   Json fetch_outputs(const Json& request);
   Json fetch_input(const Json& request);
@@ -52,6 +53,7 @@ class Session {
   Json can_profile();
   Json profile(const Json& request);
   Json profile_region(const Json& request);
+  Json count(const Json& request);
   Json call_with(const Json& request);
   Json destroy();
 
