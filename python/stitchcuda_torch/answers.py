@@ -14,12 +14,12 @@ from .device_arena import DeviceArena
 from .errors import TaskError
 from .evaluate import MODES, evaluate, named
 from .fingerprint import Fingerprints
-from .held import IMITATIONS, Shared, hold, imitations, open_arena, parse_outputs
+from .held import IMITATIONS, Shared, choose, hold, imitations, open_arena, parse_outputs
 from .loaded import Loaded
 from .reparameterise import reparameterise
 from .requests import NEEDED
 from .rounding_shares import Exported, shares
-from .series import Series
+from .series import Series, is_strange
 from .stopwatch import Stopwatch
 from .turns import Turns
 from .varied import Varied, is_free
@@ -59,12 +59,14 @@ class Answers:
         "fetch": {"offset": (int, NEEDED), "ranges": (list, NEEDED), "to": (int, NEEDED)},
         "open_series": {"bytes": (int, NEEDED), "socket": (str, NEEDED), "slots": (int, NEEDED), "inputs_at": (int, NEEDED),
                         "inputs_step": (int, NEEDED), "outputs_at": (int, NEEDED), "outputs_step": (int, NEEDED)},
-        "stage": {"distribution": (DRAWN, "task"), "seeds": (list, NEEDED), "offsets": (list, NEEDED)},
+        "stage": {"distributions": (list, NEEDED), "seeds": (list, NEEDED), "offsets": (list, NEEDED)},
         "reveal": {"count": (int, NEEDED)},
         "take": {"count": (int, NEEDED)},
         "check_series": {"count": (int, NEEDED), "keep": (list, NEEDED)},
         "kept_distance": {"number": (int, NEEDED), "trial": (int, NEEDED), "output": (int, NEEDED), "dtype": (tuple(TYPES), NEEDED),
                           "offset": (int, NEEDED)},
+        "compare_series": {"count": (int, NEEDED), "mode": (MODES, NEEDED), "half": (HALVES, "fp16"), "outputs": (list, NEEDED),
+                           "updates": (list, None), "seconds": (float, NEEDED), "seed": (int, NEEDED)},
         "fetch_kept": {"number": (int, NEEDED), "offset": (int, NEEDED), "bytes": (int, NEEDED), "to": (int, NEEDED)},
         "imitate": {"trial": (int, NEEDED), "output": (int, NEEDED), "by": (IMITATIONS, NEEDED), "other": (int, None)},
         "let_go": {"trials": (list, NEEDED)},
@@ -217,9 +219,12 @@ class Answers:
             raise
         return {"bytes": arena.size}
 
-    def stage(self, distribution, seeds, offsets):
+    def stage(self, distributions, seeds, offsets):
+        """A kind and a seed for each call."""
         start = time.monotonic()
-        for slot, seed in enumerate(seeds):
+        if len(distributions) != len(seeds) or any(kind not in DRAWN for kind in distributions):
+            raise TaskError("request", f"stage wants a kind of inputs for each seed, of {', '.join(DRAWN)}")
+        for slot, (distribution, seed) in enumerate(zip(distributions, seeds)):
             self.opened_series().stage(slot, self.drawn(distribution, seed)[0], offsets)
         self.series.wait()
         return {"seconds": time.monotonic() - start, "free": any(is_free(fact) for fact in self.facts or [])}
@@ -238,6 +243,25 @@ class Answers:
         for slot, number in keep:
             series.keep(slot, number)
         return {"intact": series.intact(count) if count else True}
+
+    def compare_series(self, count, mode, half, outputs, updates, seconds, seed):
+        """Which of the calls that were read last left something far from what PyTorch itself gives; any order, as many as there is time for.
+
+        outputs: [[name, dtype, offset], …]"""
+        start, series, loaded = time.monotonic(), self.opened_series(), self.need()
+        wanted, strange, looked_at = parse_outputs([entry[:2] for entry in outputs]), [], 0
+        state = {name: tensor for name, tensor, _ in loaded.state()}
+        for slot in torch.randperm(count, generator=torch.Generator().manual_seed(seed)).tolist():
+            if time.monotonic() - start > seconds:
+                break
+            seen, _ = evaluate(loaded, series.inputs(slot), mode, half, loaded.device, 42)
+            expected = [choose(seen, updates, state, name) for name, _ in wanted]
+            looked_at += 1
+            if any(is_strange(series.output(slot, dtype, value.shape, entry[2]), value)
+                   for (_, dtype), value, entry in zip(wanted, expected, outputs)):
+                strange.append(slot)
+        self.give_back()
+        return {"strange": strange, "looked_at": looked_at, "seconds": seconds_since(start)}
 
     def kept_distance(self, number, trial, output, dtype, offset):
         held = self.held(trial)

@@ -160,7 +160,8 @@ def peak_memory(loaded, tensors):
     torch.cuda.synchronize()
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
-    with torch.no_grad(), numerics.pinned("default", loaded.device):
+    # A stream of its own, because cuBLAS keeps a workspace for each: a program's is counted, so is PyTorch's.
+    with torch.no_grad(), numerics.pinned("default", loaded.device), torch.cuda.stream(torch.cuda.Stream()):
         model(*arguments, **keywords)
         torch.cuda.synchronize()
     forward = torch.cuda.max_memory_allocated() - before

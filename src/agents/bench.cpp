@@ -198,6 +198,8 @@ Json record_of(const BenchTask& task, const Json& answer) {
   record["numerics"] = word(verdict, "class");
   record["device"] = word(verdict, "device");
   if (answer.contains("warnings")) record["warnings"] = answer["warnings"];
+  for (const char* key : {"honesty", "honesty_why"})
+    if (answer.contains(key)) record[key] = answer[key];
   record["reference"] = verdict.value("reference", Json::object());
   record["times"] = word(answer.at("ledger"), "times");
   for (const char* key : {"seconds_a_call", "floor_seconds", "seconds", "own_seconds"})

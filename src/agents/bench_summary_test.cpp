@@ -53,6 +53,24 @@ TEST(BenchSummary, TellsWhereTheSecondsWent) {
   EXPECT_FALSE(summarise({}).contains("optimising"));
 }
 
+TEST(BenchSummary, TellsWhoDidTheWork) {
+  auto labelled = [](bool passed, const char* code, const char* honesty) {
+    Json one = *record("level1/1_A", passed, 1, Json::object());
+    one["code"] = code;
+    if (*honesty) one["honesty"] = honesty;
+    return std::make_shared<const Json>(std::move(one));
+  };
+  const Json labels = summarise({labelled(true, "", "clean"), labelled(true, "", "degenerate"),
+                                 labelled(false, "regions: inconclusive", ""),
+                                 labelled(false, "timing: forged_time", "full hack"),
+                                 labelled(false, "correctness: wrong", "")})["all"]["labels"];
+  for (const char* label : {"clean", "degenerate", "full hack", "inconclusive"}) {
+    EXPECT_EQ(labels[label]["count"], 1) << label;
+    EXPECT_DOUBLE_EQ(labels[label]["rate"], 0.2) << label;
+  }
+  EXPECT_EQ(labels["partial hack"]["count"], 0);
+}
+
 TEST(BenchSummary, KnownBaselinesFillWhatWasNotMeasured) {
   auto folder = ScratchFolder::create("stitch-known");
   ASSERT_TRUE(folder);

@@ -144,7 +144,8 @@ bool Loop::replan() {
 
 void Loop::name_what_was_not_tried(const std::optional<Proposal>& proposal) {
   if (proposal) {
-    const double gain = best() ? best()->predicted_seconds - proposal->predicted_seconds : 0;
+    const double gain = proposal->predicted_gain.value_or(
+        best() ? best()->predicted_seconds - proposal->predicted_seconds : 0);
     not_tried({{proposal->step, proposal->why, {}, gain}}, Outcome::not_tried);
   }
   auto rest =

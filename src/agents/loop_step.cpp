@@ -16,7 +16,8 @@ Action Loop::take(const Proposal& proposal) {
   LedgerEntry entry{.step = proposal.step, .why = proposal.why, .settings = proposal.settings};
   if (best()) {
     entry.before = best()->seconds;
-    entry.predicted_gain = best()->predicted_seconds - proposal.predicted_seconds;
+    entry.predicted_gain =
+        proposal.predicted_gain.value_or(best()->predicted_seconds - proposal.predicted_seconds);
   }
   tell(StepStarted{entry.step, entry.why, entry.predicted_gain, &proposal, best() ? &best()->plan : nullptr});
   siblings_.clear();

@@ -13,6 +13,7 @@
 #include "cli/baselines.h"
 #include "cli/choose_device.h"
 #include "cli/choose_gpu.h"
+#include "cli/honesty.h"
 #include "cli/model_options.h"
 #include "cli/optimize_page.h"
 #include "cli/optimize_record.h"
@@ -178,6 +179,8 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
                {"stopped", optimized->stopped},
                {"ledger", to_json(optimized->ledger)},
                {"verdict", to_json(optimized->verdict)}};
+  if (!optimized->published.folder.empty())
+    json.update(honesty_of(optimized->published.folder, optimized->verdict, {}));
   add_place(json, "program", optimized->published, command.out);
   warnings.add_to(json);
   if (optimized->regions) json["regions"] = *optimized->regions;

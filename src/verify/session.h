@@ -52,6 +52,9 @@ struct VerifyOptions {
   // Answers of the reference are kept for the next program: with the same `seed` it is asked the same
   // questions.
   bool remember_trials = false;
+  // Then one question more, and those of timed calls, are new for each program: what a program was asked may
+  // be told to the next one by its author.
+  bool ask_unseen = true;
   int64_t memory_limit = 0;            // of the candidate's host memory; 0: half of the machine's
   int64_t hold_above = largest_moved;  // bytes of a trial: larger ones stay with PyTorch
   // Bytes of inputs and outputs, or operations of a call: above, fewer trials and repetitions.
@@ -98,7 +101,8 @@ struct Session {
   std::optional<GpuSpec> gpu;
   std::optional<MachineShare> share;  // of the GPU's memory, where much is needed
 
-  uint64_t next_seed();  // a fresh secret
+  uint64_t next_seed();    // a fresh secret
+  uint64_t unseen_seed();  // one that no other program was asked with, though they share `seed`
   // Many elements see in one trial what few see in several, and gigabytes take their time.
   bool large() const;
   void progress(std::string_view text) const {

@@ -64,6 +64,10 @@ class TorchReference : public Reference {
   // instead of the arena before; and what else is asked about it.
   Result<const runner::DeviceArena*> open_series(Json layout, int64_t bytes);
   Result<Json> about_series(Json request);
+  // Which of the calls that were read last are far from PyTorch's own answer, as many as are looked at in so
+  // many seconds. `offsets`: of the outputs within a call's.
+  Result<std::vector<int>> strange_calls(int count, std::span<const int64_t> offsets, double seconds,
+                                         uint64_t seed);
   Result<Distance> kept_distance(int number, const Trial& trial, size_t output, DType dtype, int64_t offset);
 
   // The same of what needs no computing: "zeros", "mean", "input" (each that fits), "another" trial's truth.

@@ -72,6 +72,11 @@ Result<GateReport> run_gate(const Gate& gate, Session& session, int64_t killed_b
   }
   if (passed.error().blame == Error::Blame::work) return std::move(passed).error();
   const Error& error = passed.error();
+  // Memory of the GPU that it holds itself is not others' doing.
+  if (session.options.device == runner::Device::cuda) {
+    session.attempt.reset();
+    session.loaded.reset();
+  }
   if (auto machines = not_its_own(session, error, killed_before)) return *std::move(machines);
   report.outcome = Outcome::failed;
   report.code = error.code;
@@ -151,6 +156,11 @@ uint64_t Session::next_seed() {
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
   z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
   return z ^ (z >> 31);
+}
+
+uint64_t Session::unseen_seed() {
+  if (!options.remember_trials || !options.ask_unseen) return next_seed();
+  return uint64_t{std::random_device{}()} << 32 | std::random_device{}();
 }
 
 bool Session::large() const {

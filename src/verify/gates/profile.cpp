@@ -73,6 +73,21 @@ void list_kernels(Json& evidence, const profile::Timeline& timeline, const profi
   }
 }
 
+// What eager PyTorch starts for the same task: what of it a ModelNew still does is told from it. That isn't
+// worth a failure.
+void list_pytorch_kernels(Session& session, Json& evidence) {
+  if (!session.torch || !session.gpu) return;
+  auto ready = session.torch->prepare_baseline("eager", session.next_seed());
+  if (!ready || !ready->unavailable.empty()) return;
+  auto alone = device::GpuLock::take();
+  if (!alone) return;
+  auto timeline = session.torch->profile_baseline("eager", session.gpu->name);
+  if (!timeline) return;
+  for (const profile::KernelSum& sum : profile::summarise(*timeline).by_name)
+    evidence["pytorch_kernels"].push_back(
+        {{"name", sum.name}, {"count", sum.count}, {"nanoseconds", sum.nanoseconds}});
+}
+
 // What each region starts: each is run alone. Regions that read weights alone ran when the program was
 // created.
 profile::RegionKernels kernels_of_regions(Session& session, Attempt& attempt) {
@@ -192,6 +207,7 @@ Result<Passed> profile(Session& session, Json& evidence) {
     }
     summary += format(", {}-bound", name(diagnoses.whole.bottleneck));
   }
+  if (session.python) list_pytorch_kernels(session, evidence);
   if (packed) {
     evidence["memory"] = memory(session, *packed);
     summary += ", " + memory_text(evidence["memory"]);

@@ -249,11 +249,11 @@ Result<void> settle(Session& session, const Watched& watched) {
         format("it claims {} a call; by our own watch calls take at least {} one after the other, and "
                "{} alone",
                seconds_text(claim), seconds_text(watched.least()), seconds_text(watched.least_alone())));
-  if (claim >= agrees_within * watched.least()) return {};
-  const auto least = static_cast<int64_t>(watched.least() * 1e9);
+  if (claim >= agrees_within * watched.counts()) return {};
+  const auto least = static_cast<int64_t>(watched.counts() * 1e9);
   for (int64_t& wall : session.own.wall_ns) wall = std::max(wall, least);
   session.notes.push_back(format("its process says {} a call; the watch outside says {}, which counts",
-                                 seconds_text(claim), seconds_text(watched.least())));
+                                 seconds_text(claim), seconds_text(watched.counts())));
   return {};
 }
 

@@ -1,0 +1,152 @@
+"""python -m unittest language_coder.language_coder_test, in tools/. STITCHCUDA_BINARY: the tool, for what needs it."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from language_coder import compact, corpus, examine, frame, mutations, prompts, questions, reinforce, warm_up, without_datasets  # noqa: E402
+
+TOOL = os.environ.get("STITCHCUDA_BINARY")
+
+ANSWER = """template <bool aligned>
+__global__ void __launch_bounds__(256) relu(const float* __restrict__ x, float* __restrict__ relu_out) {
+  const int index = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (index >= 512) return;
+  const auto x_vector = stitch::load_vector<aligned, 4>(x + index * 4);
+  stitch::Pack<float, 4> relu_out_2;
+#pragma unroll
+  for (int v = 0; v < 4; ++v) {
+    const float x_value = x_vector[v];
+    const float relu = stitch::relu(x_value);
+    relu_out_2[v] = relu;
+  }
+  stitch::store_vector<aligned>(relu_out + index * 4, relu_out_2);
+}
+StitchStatus forward(const float* x, float* out, Scratch& scratch, cudaStream_t stream) {
+  return stitch::launch("relu", aligned_to(16, x, out) ? relu<true> : relu<false>, stitch::spread(512, 256), stream, x, out);
+}"""
+
+
+def contract():
+    return frame.contract_of({"name": "t", "inputs": [{"name": "x", "role": "input", "dtype": "f32", "shape": [32, 64]}],
+                              "parameters": [{"name": "norm.weight", "role": "parameter", "dtype": "f32", "shape": [64], "data": "norm.weight"}],
+                              "outputs": [{"name": "relu", "role": "output", "dtype": "f32", "shape": [32, 64]}]}, 2048)
+
+
+class Text(unittest.TestCase):
+    def test_contract_is_read_back(self):
+        self.assertEqual(frame.Contract.from_json(json.loads(json.dumps(contract().to_json()))), contract())
+
+    def test_frame_has_only_the_headers_that_are_used(self):
+        source = frame.candidate(contract(), ANSWER)
+        self.assertIn("loops_vector.h", source)
+        self.assertNotIn("loops_scan.h", source)
+        self.assertIn('"data": "norm.weight"', source)
+        self.assertIn("stitch::data<const float>(in[0]), norm_weight, stitch::data<float>(out[0])", source)
+
+    def test_any_answer_gets_a_frame(self):
+        for answer in ("", "}", "{{", '")manifest"', "scratch.of<float>(99)", "\0\ufffd"):
+            self.assertIn("stitch_run", frame.candidate(contract(), answer))
+
+    def test_state_and_two_outputs_are_refused(self):
+        entry = {"name": "x", "role": "state", "dtype": "f32", "shape": [1]}
+        with self.assertRaises(ValueError):
+            frame.contract_of({"name": "t", "inputs": [entry], "parameters": [], "outputs": [entry]}, 1)
+
+    def test_mistakes_are_found_for_each_kind_and_change_the_text(self):
+        for kind in (mutations.BROKEN, mutations.WRONG, mutations.SLOW):
+            found = mutations.mutated(ANSWER, random.Random(1), kind)
+            self.assertEqual(found[0], kind)
+            self.assertNotEqual(found[2], ANSWER)
+        self.assertIsNone(mutations.mutated("", random.Random(1)))
+
+    def test_a_shortcut_is_known_as_one(self):
+        self.assertFalse(mutations.is_shortcut(ANSWER))
+        made = mutations.shortcut(ANSWER)
+        self.assertTrue(mutations.is_shortcut(made))
+        self.assertEqual(made.replace(made[len(ANSWER.rpartition("{")[0]) + 2:made.rindex("  return stitch")], ""), ANSWER)
+
+    def test_values_that_live_at_the_same_time_have_their_own_buffers(self):
+        self.assertEqual(compact.placed({"a": [0, 1], "b": [1, 2], "c": [2, 3]}), {"a": 0, "b": 1, "c": 0})
+        with self.assertRaises(compact.Unfit):
+            compact.placed({str(i): [0, 9] for i in range(9)})
+
+    def test_prompt_has_what_launches_are_made_of(self):
+        python = "class Model:\n    def forward(self, x):\n        return torch.relu(x)\n\n\ndef get_inputs():\n"
+        told = prompts.from_scratch(contract(), python)
+        self.assertIn("n/4 512", told)
+        again = prompts.from_feedback(contract(), python, ANSWER, "build: /tmp/a/candidate.cu(3): error\n" + "x" * 2000)
+        self.assertIn("build: candidate.cu(3): error", again)
+        self.assertLess(len(again), len(told) + len(ANSWER) + 500)
+
+    def test_split_is_by_the_hash_alone(self):
+        splits = [corpus.split_of(f"{i * 2654435761 % 2**32:08x}ff") for i in range(1000)]
+        self.assertTrue(60 < splits.count("test") < 140, splits.count("test"))
+
+
+class Worth(unittest.TestCase):
+    def verdict(self, **more):
+        return {"reward": 1.2, "counted": True, "label": "correct", "feedback": "memory",
+                "components": {"rule": 1.0, "total": 16, "speedup": 1.5, "anti_hacking": 5, "cuda_engineering": 4}, **more}
+
+    def test_lines_and_shares(self):
+        question = {"task": "t", "skill": "from scratch", "contract": contract().to_json()}
+        lines = [examine.examined(question, ANSWER, True, verdict) for verdict in
+                 (self.verdict(), self.verdict(label="hack", reward=0.0), self.verdict(label="not built", reward=0.0), None)]
+        lines.append(examine.examined(question, "x" * 9, False, self.verdict(label="wrong")))
+        seen = examine.summary(lines)
+        self.assertEqual((seen["answers"], seen["counted"], seen["right"], seen["hack"], seen["degenerate"]), (5, 4, 0.25, 0.25, 0.25))
+        self.assertIn("| warm-up | from scratch | 5 | 4 |", examine.table([("warm-up", lines)]))
+
+    def test_rewards(self):
+        self.assertEqual(reinforce.reward_of("combined", self.verdict()), 1.2)
+        self.assertEqual(reinforce.reward_of("rule", self.verdict()), 1.0)
+        self.assertIsNone(reinforce.reward_of("rule", self.verdict(counted=False)))
+        self.assertIsNone(reinforce.reward_of("rule", None))
+
+    def test_second_skill_sends_the_program_before(self):
+        question = {"task": "t", "skill": "from feedback", "contract": contract().to_json(), "before": ANSWER, "feedback": "slow"}
+        self.assertIn("stitch_run", examine.item_of(question, ANSWER)["before"])
+
+    def test_stand_ins_serve_rows(self):
+        rows = without_datasets.Dataset.from_list([{"prompt": "a"}, {"prompt": "b"}])
+        self.assertEqual((len(rows), rows[1], rows.column_names), (2, {"prompt": "b"}, ["prompt"]))
+
+
+class Batches(unittest.TestCase):
+    def test_every_row_once_and_within_the_budget(self):
+        draw = random.Random(1)
+        rows = [([0] * draw.randint(1, 300), 1) for _ in range(200)]
+        made = warm_up.batches(rows, 1000, draw)
+        self.assertEqual(sum(map(len, made)), 200)
+        self.assertTrue(all(len(batch) == 1 or len(batch) * max(len(row[0]) for row in batch) <= 1000 for batch in made))
+
+
+@unittest.skipUnless(TOOL, "SKIPPED: no STITCHCUDA_BINARY")
+class WithTheTool(unittest.TestCase):
+    def test_pairs_of_the_corpus_verify(self):
+        with tempfile.TemporaryDirectory() as folder:
+            corpus.make(corpus.parsed([folder, "--tool", TOOL, "--compose", "60", "--least-time", "1e-9", "--most-time", "4e-7",
+                                       "--most-elements", "65536"]))
+            entries = corpus.read(os.path.join(folder, "tasks.jsonl.gz"))
+            rows = corpus.read(os.path.join(folder, "rows.jsonl.gz"))
+            self.assertGreater(len(entries), 3)
+            self.assertEqual({row["split"] for row in rows}, {"train"})
+            self.assertEqual({row["skill"] for row in rows}, {"from scratch", "from feedback"})
+            entry = min((each for each in entries if "separate" in each["answers"]), key=lambda each: each["floor_seconds"])
+            questions.write_tasks([entry], folder)
+            source = os.path.join(folder, "candidate.cu")
+            with open(source, "w", encoding="utf-8") as file:
+                file.write(frame.candidate(frame.Contract.from_json(entry["contract"]), entry["answers"]["separate"]))
+            done = subprocess.run([TOOL, "verify", source, "--task", os.path.join(folder, entry["task"] + ".py"), "--device", "emulated",
+                                   "--quick", "--no-timing", "--json"], capture_output=True, text=True)
+            self.assertEqual(json.loads(done.stdout)["verdict"], "passed", done.stdout[-2000:])
+
+
+if __name__ == "__main__":
+    unittest.main()

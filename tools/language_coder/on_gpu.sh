@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# on_gpu.sh DATA OUT TOOL SECONDS [FLAGS OF learn…]: the whole road on a GPU, ended after SECONDS.
+# DATA is what language_coder.corpus wrote (with tokenizer.json); TOOL may still be under construction when this starts: the
+# warm-up needs none. Python needs torch, transformers, accelerate and trl.
+set -u
+data=$1 out=$2 tool=$3 seconds=$4
+shift 4
+here=$(cd "$(dirname "$0")/.." && pwd)
+export PYTHONPATH=$here${PYTHONPATH:+:$PYTHONPATH}
+python=${STITCHCUDA_PYTHON:-python3}
+mkdir -p "$out"
+begin=$SECONDS
+"$python" -m language_coder.road warm-up "$data" "$out" --seconds "${WARM_UP_SECONDS:-80}" >"$out/warm_up.log" 2>&1 ||
+  { tail -20 "$out/warm_up.log"; exit 1; }
+tail -3 "$out/warm_up.log"
+# The tool answers, its runner is there, and no compiler has written anything for eight seconds.
+built() {
+  local folder
+  folder=$(dirname "$tool")
+  "$tool" --version >/dev/null 2>&1 && { [ ! -e "$folder/build.ninja" ] || [ -x "$folder/stitch-runner" ]; } &&
+    [ -z "$(find "$folder" -type f -mmin -0.14 -print -quit)" ]
+}
+until built; do
+  ((SECONDS - begin < seconds / 2)) || { echo "there is no $tool"; exit 1; }
+  sleep 2
+done
+echo "warm-up and build took $((SECONDS - begin)) s"
+"$python" -m language_coder.road learn "$data" "$out" --tool "$tool" --seconds $((seconds - (SECONDS - begin))) "$@" >"$out/learn.log" 2>&1
+status=$?
+grep -E '^\[|rollout|^service|Error' "$out/learn.log" | cut -c1-400 | tail -60
+[ $status = 0 ] || tail -30 "$out/learn.log"
+cat "$out/table.md" 2>/dev/null
+exit $status
