@@ -69,9 +69,10 @@ def catalogue(folder, table):
         "Made by `python3 docs/cheats.py` from `src/verify/testdata/cheats.json` and the first lines of the candidates "
         "beside it; a test holds it to them.",
         "",
-        f"{len(table['cheats'])} ways in which programs were seen to fool evaluators of CUDA kernels, or could. "
+        f"{len(table['cheats'])} ways in which programs were seen to fool evaluators of CUDA kernels, or could: 106 that others reported, "
+        "and what we found against our own design. "
         f"{with_test} of them are candidates here, each with the verdicts that the Verifier may give it; the others "
-        "can't exist against this design, and the column says why. \"passed\" among the verdicts means that the trick does "
+        "can't exist against this design, or are open by so much, and the column says why. \"passed\" among the verdicts means that the trick does "
         "no harm: the result is right, and the time is the whole time. `./dev cheats` runs all of them, `./dev test` a "
         "part, `./dev gpu` all on a GPU.",
     ]
@@ -80,7 +81,8 @@ def catalogue(folder, table):
                   "|---|---|---|---|---|---|"]
         for row in table["cheats"]:
             if row["id"].startswith(letter):
-                tests = ", ".join(link(name) for name in row["tests"]) or "can't exist"
+                without = "open" if row["stopped_by"].startswith("open") else "can't exist"
+                tests = ", ".join(link(name) for name in row["tests"]) or without
                 lines.append(f"| {row['id']} | {cell(row['name'])} | {cell(row['mechanism'])} | {cell(row['stopped_by'])} "
                              f"| {tests} | {answers(folder, row['tests'])} |")
     lines += ["", "## Honest programs that look suspicious", "", "| test | looks like |", "|---|---|"]

@@ -22,7 +22,7 @@ class Catalogue(unittest.TestCase):
 
     def test_every_known_cheat_has_a_test_or_a_reason(self):
         table = json.loads((ROOT / "src/verify/testdata/cheats.json").read_text(encoding="utf-8"))
-        self.assertEqual(len(table["cheats"]), 106)
+        self.assertGreaterEqual(len(table["cheats"]), 126)
         for row in table["cheats"]:
             self.assertTrue(row["mechanism"] and row["stopped_by"], row["id"])
 

@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
-"""The compact Coder held out fold by fold: train on four fifths of the tasks, compare on the last, for all five.
+"""The compact Coder held out fold by fold, over several seeds, with ablations: a table in Markdown.
 
     tools/train_folds.py --timings timings.jsonl --synthetic 300 -o folds/ --seeds 1 2 3 4 5
-    tools/train_folds.py --timings timings.jsonl --synthetic 300 -o no_rl/ -- --steps 0
+    tools/train_folds.py --timings timings.jsonl --synthetic 300 -o folds/ --evaluate level3=graphs/level3 \\
+        --write docs/learning.md
+    tools/train_folds.py --timings timings.jsonl --synthetic 300 -o warm_up/ --only "no RL" -- --rate 0.002
 
-Everything behind -- goes to stitchcuda train as it is, for ablations. The times are those of the file: this needs
-no GPU. Prints the geometric mean of each chooser's time over the built-in Planner's, over every held-out region,
-with a 95 % interval over folds and seeds.
+Each fold trains on four fifths of the tasks and is compared on the last. Sets given by --evaluate are compared on by
+every policy and never trained on. Times are those of the file: this needs no GPU. Everything behind -- goes to
+stitchcuda train as it is. Numbers are geometric means of a chooser's time over the built-in Planner's, averaged over
+seeds (and, for --evaluate, over folds) region by region; intervals are 95 %, by resampling regions.
 """
 
 import argparse
+import concurrent.futures
 import json
 import math
 import os
@@ -18,22 +22,109 @@ import random
 import subprocess
 import sys
 
-
-def train(options, seed, fold):
-    out = pathlib.Path(options.out) / f"seed{seed}_fold{fold}"
-    command = [options.stitchcuda, "train", *options.tasks, "-o", str(out), "--reward", "measured", "--timings",
-               options.timings, "--fold", str(fold), "--seed", str(seed), "--json"]
-    if options.synthetic:
-        command += ["--synthetic", str(options.synthetic)]
-    ran = subprocess.run(command + options.flags, capture_output=True, text=True, check=False)
-    if ran.returncode != 0:
-        sys.exit(f"seed {seed}, fold {fold}: {ran.stdout or ran.stderr}")
-    return json.loads(ran.stdout)
+ABLATIONS = {
+    "rule reward": [],
+    "rubric reward": ["--reward-kind", "rubric"],
+    "combined reward": ["--reward-kind", "combined"],
+    "no RL": ["--steps", "0"],
+}
+MARKS = "<!-- made by tools/train_folds.py -->", "<!-- end -->"
+FOLDS = 5
 
 
-def mean(parts):
-    weight = sum(count for count, _ in parts)
-    return math.exp(sum(count * log for count, log in parts) / weight)
+def train(options, name, seed, fold):
+    out = pathlib.Path(options.out) / name.replace(" ", "_") / f"seed{seed}_fold{fold}"
+    known = out / "training.json"
+    if not known.exists():
+        command = [options.stitchcuda, "train", *options.tasks, "-o", str(out), "--reward", "measured", "--timings",
+                   options.timings, "--fold", str(fold), "--seed", str(seed), "--gpu", options.gpu, "--json"]
+        if options.synthetic:
+            command += ["--synthetic", str(options.synthetic)]
+        if options.calibration:
+            command += ["--calibration", options.calibration]
+        for each in options.evaluate:
+            command += ["--evaluate", each]
+        ran = subprocess.run(command + ABLATIONS[name] + options.flags, capture_output=True, text=True, check=False)
+        if ran.returncode != 0:
+            sys.exit(f"{name}, seed {seed}, fold {fold}: {ran.stdout or ran.stderr}")
+    return json.loads(known.read_text())
+
+
+class Collected:
+    """Logarithms and trials of one set of regions: by chooser, then by region, one a policy."""
+
+    def __init__(self):
+        self.logs, self.trials, self.choices = {}, {}, {}
+
+    def add(self, regions):
+        for region in regions:
+            key = region["key"]
+            self.choices[key] = region["choices"]
+            for who, ratio in region["time"].items():
+                self.logs.setdefault(who, {}).setdefault(key, []).append(math.log(ratio))
+            for who, tried in region["trials"].items():
+                self.trials.setdefault(who, {}).setdefault(key, []).append(tried)
+
+    def text(self, who):
+        if who not in self.logs:
+            return ""
+        means = [sum(each) / len(each) for each in self.logs[who].values()]
+        draw = random.Random(1)
+        drawn = sorted(sum(draw.choices(means, k=len(means))) / len(means) for _ in range(2000))
+        low, high = math.exp(drawn[50]), math.exp(drawn[1949])
+        return f"{math.exp(sum(means) / len(means)):.3f} ({low:.3f} to {high:.3f})"
+
+    def trials_text(self, who):
+        if who not in self.trials:
+            return ""
+        means = sorted(sum(each) / len(each) for each in self.trials[who].values())
+        shares = [sum(each) / len(each) / self.choices[key] for key, each in self.trials[who].items()]
+        return f"{means[len(means) // 2]:.1f} ({100 * sum(shares) / len(shares):.0f} %)"
+
+
+def collect(options, name):
+    sets = {}
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        runs = [(seed, fold) for seed in options.seeds for fold in range(FOLDS)]
+        for document in pool.map(lambda run: train(options, name, *run), runs):
+            sets.setdefault("held-out synthetic", Collected()).add(document["held_out"]["regions"])
+            for which, compared in document.get("evaluated", {}).items():
+                sets.setdefault(which, Collected()).add(compared["regions"])
+    return {which: own for which, own in sets.items() if own.logs}
+
+
+def table(header, rows):
+    lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def report(options):
+    names = [name for name in ABLATIONS if not options.only or name in options.only]
+    results = {name: collect(options, name) for name in names}
+    sets = results[names[0]]
+    if not sets:
+        sys.exit("no held-out region has a choice with a known time")
+    which = list(sets)
+    counts = [f"{each} ({len(next(iter(sets[each].logs.values())))} regions)" for each in which]
+    rows = [[f"compact Coder, {name}"] + [results[name][each].text("compact Coder") for each in which] for name in names]
+    others = [who for who in sets[which[0]].logs if who != "compact Coder"]
+    rows += [[who] + [sets[each].text(who) for each in which] for who in others]
+    text = table(["who chooses: time over the built-in Planner's", *counts], rows)
+    trials = [[f"compact Coder, {name}"] + [results[name][each].trials_text("compact Coder") for each in which]
+              for name in names]
+    orders = [who for who in sets[which[0]].trials if who != "compact Coder"]
+    trials += [[who] + [sets[each].trials_text(who) for each in which] for who in orders]
+    text += "\n\n" + table(["in whose order: choices tried until one is within 5 % of the best, median (share)", *which],
+                           trials)
+    return text + f"\n\n{len(options.seeds)} seeds, {FOLDS} folds.\n"
+
+
+def write_into(path, text):
+    page = pathlib.Path(path).read_text()
+    begin, end = page.find(MARKS[0]), page.find(MARKS[1])
+    if begin < 0 or end < begin:
+        sys.exit(f"{path} has no place for the table: {MARKS[0]} … {MARKS[1]}")
+    pathlib.Path(path).write_text(page[:begin] + MARKS[0] + "\n" + text + page[end:])
 
 
 def main():
@@ -41,35 +132,23 @@ def main():
     parser.add_argument("tasks", nargs="*", help="graph folders, as stitchcuda train takes them")
     parser.add_argument("--timings", required=True)
     parser.add_argument("--synthetic", type=int, default=0)
+    parser.add_argument("--evaluate", action="append", default=[], metavar="NAME=PATH")
+    parser.add_argument("--calibration", default="")
+    parser.add_argument("--gpu", default="H200")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
+    parser.add_argument("--only", action="append", choices=list(ABLATIONS), help="one of the ablations")
+    parser.add_argument("--jobs", type=int, default=1, help="trainings at a time (default: 1)")
+    parser.add_argument("--write", metavar="FILE", help="put the tables between the marks of this page")
     parser.add_argument("-o", "--out", required=True)
     parser.add_argument("--stitchcuda", default=os.environ.get("STITCHCUDA_BINARY", "stitchcuda"))
     arguments = sys.argv[1:]
     rest = arguments.index("--") if "--" in arguments else len(arguments)
     options = parser.parse_args(arguments[:rest])
     options.flags = arguments[rest + 1:]
-    times, shares, regions = {}, {}, 0
-    for seed in options.seeds:
-        for fold in range(5):
-            held_out = train(options, seed, fold)["held_out"]
-            count = held_out["problems"]
-            regions += count
-            if count == 0:
-                continue
-            for each in held_out["time_over_built_in"]:
-                times.setdefault(each["who"], []).append((count, math.log(each["geomean"])))
-            for each in held_out["search"]:
-                shares.setdefault(each["who"], []).append((count, each["mean_share"]))
-    if regions == 0:
-        sys.exit("no held-out region has a choice with a known time")
-    print(f"{regions} held-out regions over {len(options.seeds)} seeds")
-    draw = random.Random(1)
-    for who, parts in times.items():
-        drawn = sorted(mean([draw.choice(parts) for _ in parts]) for _ in range(1000))
-        print(f"{who:20} {mean(parts):.3f} of the built-in's time ({drawn[25]:.3f} to {drawn[974]:.3f})")
-    for who, parts in shares.items():
-        share = sum(count * value for count, value in parts) / sum(count for count, _ in parts)
-        print(f"{who:24} tries {100 * share:.0f} % of the choices until one is within 5 % of the best")
+    text = report(options)
+    print(text, end="")
+    if options.write:
+        write_into(options.write, text)
 
 
 if __name__ == "__main__":

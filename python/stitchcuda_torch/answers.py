@@ -14,12 +14,12 @@ from .device_arena import DeviceArena
 from .errors import TaskError
 from .evaluate import MODES, evaluate, named
 from .fingerprint import Fingerprints
-from .held import IMITATIONS, Shared, hold, imitations, open_arena, parse_outputs
+from .held import IMITATIONS, Shared, choose, hold, imitations, open_arena, parse_outputs
 from .loaded import Loaded
 from .reparameterise import reparameterise
 from .requests import NEEDED
 from .rounding_shares import Exported, shares
-from .series import Series
+from .series import Series, is_strange
 from .stopwatch import Stopwatch
 from .turns import Turns
 from .varied import Varied, is_free
@@ -43,9 +43,9 @@ class Answers:
         "draw": {"distribution": (DRAWN, "task"), "seed": (int, NEEDED), "out": (str, NEEDED)},
         "evaluate": {"inputs": (str, NEEDED), "mode": (MODES, NEEDED), "out": (str, NEEDED), "half": (HALVES, "fp16"),
                      "device": (("cpu", "cuda"), None), "seed": (int, 42), "updates": (list, None)},
-        "arithmetic": {"convolutions": (list, NEEDED)},
+        "arithmetic": {"convolutions": (list, NEEDED), "turns": (str, None)},
         "roundings": {"mode": (MODES, NEEDED), "half": (HALVES, "fp16"), "distribution": (distributions.NAMES, "task"), "seed": (int, NEEDED),
-                      "floor": (float, 1e-5), "probes": (int, 2)},
+                      "floor": (float, 1e-5), "probes": (int, 2), "turns": (str, None)},
         "share": {"path": (str, NEEDED)},
         "share_device": {"bytes": (int, NEEDED), "socket": (str, NEEDED)},
         "unshare_device": {},
@@ -59,16 +59,19 @@ class Answers:
         "fetch": {"offset": (int, NEEDED), "ranges": (list, NEEDED), "to": (int, NEEDED)},
         "open_series": {"bytes": (int, NEEDED), "socket": (str, NEEDED), "slots": (int, NEEDED), "inputs_at": (int, NEEDED),
                         "inputs_step": (int, NEEDED), "outputs_at": (int, NEEDED), "outputs_step": (int, NEEDED)},
-        "stage": {"distribution": (DRAWN, "task"), "seeds": (list, NEEDED), "offsets": (list, NEEDED)},
+        "stage": {"distributions": (list, NEEDED), "seeds": (list, NEEDED), "offsets": (list, NEEDED)},
         "reveal": {"count": (int, NEEDED)},
         "take": {"count": (int, NEEDED)},
         "check_series": {"count": (int, NEEDED), "keep": (list, NEEDED)},
         "kept_distance": {"number": (int, NEEDED), "trial": (int, NEEDED), "output": (int, NEEDED), "dtype": (tuple(TYPES), NEEDED),
                           "offset": (int, NEEDED)},
+        "compare_series": {"count": (int, NEEDED), "mode": (MODES, NEEDED), "half": (HALVES, "fp16"), "outputs": (list, NEEDED),
+                           "updates": (list, None), "seconds": (float, NEEDED), "seed": (int, NEEDED)},
         "fetch_kept": {"number": (int, NEEDED), "offset": (int, NEEDED), "bytes": (int, NEEDED), "to": (int, NEEDED)},
         "imitate": {"trial": (int, NEEDED), "output": (int, NEEDED), "by": (IMITATIONS, NEEDED), "other": (int, None)},
         "let_go": {"trials": (list, NEEDED)},
-        "baseline": {"kind": (KINDS, NEEDED), "numerics": (numerics.CLASSES, "default"), "half": (HALVES, "fp16"), "seed": (int, 42)},
+        "baseline": {"kind": (KINDS, NEEDED), "numerics": (numerics.CLASSES, "default"), "half": (HALVES, "fp16"), "seed": (int, 42),
+                     "turns": (str, None)},
         "time": {"kind": (KINDS, NEEDED), "count": (int, NEEDED), "flush": (int, 0), "seed": (int, None), "warm": (int, 1)},
         "profile": {"kind": (KINDS, NEEDED), "host_calls": (bool, False)},
         "memory": {"seed": (int, 42)},
@@ -94,22 +97,23 @@ class Answers:
         self.forget()
         gc.collect()
         self.progress("constructing the model")
-        loaded = Loaded(task, rest["class"], seed, device, mode, Turns(turns))
+        turns = Turns(turns)
+        loaded = Loaded(task, rest["class"], seed, device, mode, turns)
         numerics.set_flags("default", loaded.device)
         self.loaded = loaded
-        with Turns(turns).beside_others():
+        with turns.beside_others():
             self.collect()  # it drew inputs to see where that works
         gpu = torch.cuda.get_device_name() if device == "cuda" else None
         return {"torch": torch.__version__, "gpu": gpu, "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version(),
                 "class": loaded.task.model_class.__name__, "mode": "train" if loaded.model.training else "eval",
                 "parameters": loaded.describe_state(), "inputs": [form.as_json() for form in loaded.forms],
-                "seconds": seconds_since(start)}
+                "seconds": seconds_since(start), "waited": turns.waited}
 
     def init_inputs(self, out):
         return write_arguments(self.need().task, out)
 
     def weights(self, variant, seed, gain, out, turns):
-        start = time.monotonic()
+        start, turns = time.monotonic(), Turns(turns)
         loaded = self.need()
         if self.original is None:
             self.original = {name: tensor.detach().to("cpu", copy=True) for name, tensor, _ in loaded.state()}
@@ -118,11 +122,11 @@ class Answers:
                 for name, tensor, _ in loaded.state():
                     tensor.copy_(self.original[name])
         if variant == "reparameterised":
-            with Turns(turns).beside_others():
+            with turns.beside_others():
                 reparameterise(loaded.model, seed, gain)
                 self.give_back()
         size = safetensors.write_mapped(out, {name: tensor for name, tensor, _ in loaded.state()}) if out else 0
-        return {"bytes": size, "seconds": seconds_since(start)}
+        return {"bytes": size, "seconds": seconds_since(start), "waited": turns.waited}
 
     def distributions(self):
         return {"distributions": list(distributions.NAMES)}
@@ -155,18 +159,21 @@ class Answers:
         self.give_back()
         return {**facts, "tensors": described, "seconds": seconds_since(start)}
 
-    def arithmetic(self, convolutions):
-        found = are_tf32(convolutions, self.need().device)
-        self.give_back()
-        return {"tf32": found}
+    def arithmetic(self, convolutions, turns=None):
+        start, turns = time.monotonic(), Turns(turns)
+        with turns.beside_others():
+            found = are_tf32(convolutions, self.need().device, turns=turns)
+            self.give_back()
+        return {"tf32": found, "seconds": seconds_since(start), "waited": turns.waited}
 
-    def roundings(self, mode, half, distribution, seed, floor, probes):
+    def roundings(self, mode, half, distribution, seed, floor, probes, turns=None):
         """What the rounding of each value and operand does to the outputs; or `unavailable`: why that isn't known."""
-        start = time.monotonic()
+        start, turns = time.monotonic(), Turns(turns)
         loaded = self.need()
-        answer = shares(loaded, self.exported, self.drawn(distribution, seed)[0], mode, half, floor, probes, seed)
-        self.collect()
-        return {**answer, "seconds": seconds_since(start)}
+        with turns.beside_others():
+            answer = shares(loaded, self.exported, self.drawn(distribution, seed)[0], mode, half, floor, probes, seed, turns)
+            self.collect()
+        return {**answer, "seconds": round(seconds_since(start) - turns.waited, 4), "waited": turns.waited}
 
     # Trials that stay here.
 
@@ -212,9 +219,12 @@ class Answers:
             raise
         return {"bytes": arena.size}
 
-    def stage(self, distribution, seeds, offsets):
+    def stage(self, distributions, seeds, offsets):
+        """A kind and a seed for each call."""
         start = time.monotonic()
-        for slot, seed in enumerate(seeds):
+        if len(distributions) != len(seeds) or any(kind not in DRAWN for kind in distributions):
+            raise TaskError("request", f"stage wants a kind of inputs for each seed, of {', '.join(DRAWN)}")
+        for slot, (distribution, seed) in enumerate(zip(distributions, seeds)):
             self.opened_series().stage(slot, self.drawn(distribution, seed)[0], offsets)
         self.series.wait()
         return {"seconds": time.monotonic() - start, "free": any(is_free(fact) for fact in self.facts or [])}
@@ -233,6 +243,25 @@ class Answers:
         for slot, number in keep:
             series.keep(slot, number)
         return {"intact": series.intact(count) if count else True}
+
+    def compare_series(self, count, mode, half, outputs, updates, seconds, seed):
+        """Which of the calls that were read last left something far from what PyTorch itself gives; any order, as many as there is time for.
+
+        outputs: [[name, dtype, offset], …]"""
+        start, series, loaded = time.monotonic(), self.opened_series(), self.need()
+        wanted, strange, looked_at = parse_outputs([entry[:2] for entry in outputs]), [], 0
+        state = {name: tensor for name, tensor, _ in loaded.state()}
+        for slot in torch.randperm(count, generator=torch.Generator().manual_seed(seed)).tolist():
+            if time.monotonic() - start > seconds:
+                break
+            seen, _ = evaluate(loaded, series.inputs(slot), mode, half, loaded.device, 42)
+            expected = [choose(seen, updates, state, name) for name, _ in wanted]
+            looked_at += 1
+            if any(is_strange(series.output(slot, dtype, value.shape, entry[2]), value)
+                   for (_, dtype), value, entry in zip(wanted, expected, outputs)):
+                strange.append(slot)
+        self.give_back()
+        return {"strange": strange, "looked_at": looked_at, "seconds": seconds_since(start)}
 
     def kept_distance(self, number, trial, output, dtype, offset):
         held = self.held(trial)
@@ -345,20 +374,22 @@ class Answers:
 
     # PyTorch as something to be faster than.
 
-    def baseline(self, kind, numerics, half, seed):
-        start = time.monotonic()
+    def baseline(self, kind, numerics, half, seed, turns=None):
+        start, turns = time.monotonic(), Turns(turns)
         loaded = self.need()
         self.stopwatch = self.stopwatch or Stopwatch(loaded.device)
         self.baselines.pop(kind, None)
         self.progress(f"preparing {kind}")
         try:
-            self.baselines[kind], error = prepare(loaded, kind, numerics, half, self.sets_of(seed), self.stopwatch)
+            with turns.beside_others():
+                sets = self.sets_of(seed)
+            self.baselines[kind], error = prepare(loaded, kind, numerics, half, sets, self.stopwatch, turns)
         except Unavailable as reason:
             self.collect()
             if self.lost_device():
                 raise self.lost_device() from reason
-            return {"unavailable": str(reason)}
-        return {"relative_l2": error, "seconds": seconds_since(start)}
+            return {"unavailable": str(reason), "seconds": seconds_since(start), "waited": turns.waited}
+        return {"relative_l2": error, "seconds": seconds_since(start), "waited": turns.waited}
 
     def time(self, kind, count, flush, seed, warm):
         start = time.monotonic()

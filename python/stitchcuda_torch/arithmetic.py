@@ -3,15 +3,20 @@
 import torch
 
 from . import numerics
+from .turns import Turns
 
 TF32 = 2e-5  # relative error: FP32's sums stay under 1e-6, TF32 has 3e-4
 LARGE = 4 << 30  # bytes that nobody asks for only to know this
 
 
-def are_tf32(convolutions, device, class_name="default"):
+def are_tf32(convolutions, device, class_name="default", turns=Turns()):
     """True, False, or None where it could not be seen, for each."""
+    found = []
     with torch.no_grad(), numerics.pinned(class_name, device):
-        return [is_tf32(convolution, device) for convolution in convolutions]
+        for convolution in convolutions:
+            found.append(is_tf32(convolution, device))
+            turns.pause()
+    return found
 
 
 def is_tf32(convolution, device):

@@ -12,6 +12,7 @@ from torch.utils import _pytree as pytree
 from . import numerics, structure
 from .distances import relative_l2
 from .errors import TaskError, environment_error, first_line
+from .turns import Turns
 
 KINDS = ("eager", "eager-graph", "compile", "compile-graph")
 SETS = 3  # draws that live on the device at once
@@ -22,19 +23,25 @@ class Unavailable(Exception):
 
 
 class Baseline:
-    def __init__(self, loaded, kind, numerics_class, half, sets, stopwatch):
+    """turns: on the GPU, while it is made ready. Nobody waits for a compiler: it runs between them."""
+
+    def __init__(self, loaded, kind, numerics_class, half, sets, stopwatch, turns=Turns()):
         if kind != "eager" and loaded.device.type != "cuda":
             raise Unavailable(f"{kind} needs a GPU")
         self.numerics, self.half, self.device, self.stopwatch = numerics_class, half, loaded.device, stopwatch
-        self.model = copy.deepcopy(loaded.model)
-        arguments, keywords = loaded.arguments(sets[0])
+        with turns.beside_others():
+            self.model = copy.deepcopy(loaded.model)
+            arguments, keywords = loaded.arguments(sets[0])
         self.slots = [leaf for leaf in pytree.tree_leaves((arguments, keywords)) if isinstance(leaf, torch.Tensor)]
         forward = self.model
         if kind.startswith("compile"):
             torch._dynamo.reset()
-            forward = torch.compile(self.model, dynamic=False)
+            forward = torch.compile(self.model, dynamic=False, backend=inductor_with(turns))
         self.call = lambda: forward(*arguments, **keywords)
-        with self.ready():
+        if kind.startswith("compile"):
+            with self.ready():
+                self.call()
+        with turns.beside_others(), self.ready():
             self.warm_up()
             if kind.endswith("graph"):
                 self.capture()
@@ -103,17 +110,39 @@ class Baseline:
         return walls[warm:], events[warm:]
 
 
-def prepare(loaded, kind, numerics_class, half, sets, stopwatch):
+def inductor_with(turns):
+    """torch.compile's own backend, whose kernels run in a turn: the first call compiles for many seconds without one."""
+    def inductor(graph, inputs):
+        from torch._inductor.compile_fx import compile_fx
+        compiled = compile_fx(graph, inputs)
+        if turns.folder is None:
+            return compiled
+
+        def run(*arguments):
+            if turns.folder is None:  # it is ready, and whoever times it has the GPU
+                return compiled(*arguments)
+            with turns.beside_others():
+                return compiled(*arguments)
+
+        return run
+
+    return inductor
+
+
+def prepare(loaded, kind, numerics_class, half, sets, stopwatch, turns=Turns()):
     """(Baseline, relative L2 error against eager)."""
     try:
-        baseline = Baseline(loaded, kind, numerics_class, half, sets, stopwatch)
-        return baseline, baseline.error_against_eager(loaded, sets[-1])
+        baseline = Baseline(loaded, kind, numerics_class, half, sets, stopwatch, turns)
+        with turns.beside_others():
+            return baseline, baseline.error_against_eager(loaded, sets[-1])
     except (KeyboardInterrupt, TaskError, Unavailable):
         raise
     except BaseException as error:
         known = environment_error(error, "")
         text = known.message if known else f"{type(error).__name__}: {first_line(error)}"
         raise Unavailable(f"{kind} failed: {text}") from error
+    finally:
+        turns.folder = None
 
 
 def tensors_of(result):
@@ -131,7 +160,8 @@ def peak_memory(loaded, tensors):
     torch.cuda.synchronize()
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
-    with torch.no_grad(), numerics.pinned("default", loaded.device):
+    # A stream of its own, because cuBLAS keeps a workspace for each: a program's is counted, so is PyTorch's.
+    with torch.no_grad(), numerics.pinned("default", loaded.device), torch.cuda.stream(torch.cuda.Stream()):
         model(*arguments, **keywords)
         torch.cuda.synchronize()
     forward = torch.cuda.max_memory_allocated() - before

@@ -29,6 +29,7 @@ class CandidateRequests:
         self.states, self.updates, self.seeded, self.form = [], [], False, None
         self.sets, self.next_set, self.series_sets = {}, 0, None
         self.returned, self.outputs, self.peak = None, [], 0
+        self.nothing = Nothing()
 
     def by_name(self):
         names = ("load", "create", "place", "drop", "call", "fetch_outputs", "fetch_input", "prepare_series", "series",
@@ -239,9 +240,7 @@ class CandidateRequests:
             tensors = self.series_sets[number % len(self.series_sets)]
             self.fetch_slot(slots, number, tensors)
             if not request["run"]:
-                made = [torch.empty(shape, dtype=dtype, device=self.device) for dtype, shape in types]
-                outputs, _ = results.take(made, types, self.device)
-                self.stopwatch.wait()
+                outputs = self.call_nothing(tensors)
             elif request["timed"]:
                 outputs, wall, event = self.time_in_series(request, number, tensors)
                 walls.append(wall)
@@ -257,6 +256,15 @@ class CandidateRequests:
             self.leave(slots["outputs"], slots["outputs_at"] + number * slots["outputs_step"], outputs)
         self.stopwatch.wait()
         return {"wall_ns": walls, "event_ns": events, "damage": ""}
+
+    def call_nothing(self, tensors):
+        """All that a call takes beside the candidate's own code: as it is asked for before any of that is here."""
+        arguments, keywords = self.arranged([tensor.detach() for tensor in tensors])
+        with Watched(None, self.stopwatch):
+            made = self.nothing(self.series_types, self.device, *arguments, **keywords)
+        outputs, _ = results.take(made, self.series_types, self.device)
+        self.stopwatch.wait()
+        return outputs
 
     def time_in_series(self, request, number, tensors):
         """A call alone, after one on another set's inputs."""
@@ -333,11 +341,18 @@ class CandidateRequests:
         check_device(self.stopwatch, error)
 
 
+class Nothing(torch.nn.Module):
+    """A module that computes nothing."""
+
+    def forward(self, types, device, *arguments, **keywords):
+        return [torch.empty(shape, dtype=dtype, device=device) for dtype, shape in types]
+
+
 class Watched:
     """Runs the candidate's forward: its exceptions point at its own line, and a broken GPU is the end."""
 
     def __init__(self, file, stopwatch):
-        self.stage, self.stopwatch = file.stage(), stopwatch
+        self.stage, self.stopwatch = file.stage() if file else None, stopwatch
 
     def __enter__(self):
         return self
@@ -346,7 +361,7 @@ class Watched:
         if error is None:
             return False
         check_device(self.stopwatch, error)
-        return self.stage.__exit__(kind, error, traceback)
+        return self.stage.__exit__(kind, error, traceback) if self.stage else False
 
 
 def check_device(stopwatch, error):

@@ -134,6 +134,55 @@ def ties(task, facts, generator):
     return drawn if facts.nonnegative else drawn - 1
 
 
+def zero_rows(task, facts, generator):
+    """One index along each dimension is all zeros, and the next one small: whole rows, columns, channels and samples without
+    anything in them, which is where an epsilon counts. What has just one row is zeros altogether."""
+    drawn = torch.randn(task.shape, generator=generator, device=task.device)
+    drawn = drawn.abs() if facts.nonnegative else drawn
+    wide = [axis for axis, size in enumerate(task.shape) if size > 1]
+    if len(wide) < 2:
+        return torch.zeros_like(drawn)
+    for axis in wide:
+        size = task.shape[axis]
+        chosen, exponent = int(torch.randint(size, (), generator=generator, device=task.device)), uniform(task, (), generator)
+        drawn.select(axis, chosen).zero_()
+        if size > 2:
+            drawn.select(axis, (chosen + 1) % size).mul_(2 ** (-6 - 6 * exponent))
+    return drawn
+
+
+def ends(task, facts, generator):
+    """The largest of a row, by far, is its last, one of the tail that vectors and warps leave over, or its first: whoever looks for it
+    without looking there takes another for it, and its exponential overflows. Of tensors with more than two dimensions every second
+    sample has that along its second one instead."""
+    drawn = torch.randn(task.shape, generator=generator, device=task.device)
+    drawn = drawn.abs() if facts.nonnegative else drawn
+    if task.dim() == 0:
+        return drawn
+    if task.dim() <= 2:
+        plant_at_ends(drawn, generator)
+    else:
+        plant_at_ends(drawn[0::2], generator)
+        plant_at_ends(drawn[1::2].movedim(1, -1), generator)
+    return drawn
+
+
+def plant_at_ends(rows, generator):
+    """In place, along the last dimension: every fourth row stays as it is."""
+    size, shape = rows.shape[-1], rows.shape[:-1]
+    if size < 2:
+        return
+    kind = torch.arange(shape.numel(), device=rows.device).reshape(shape) % 4
+    back = torch.randint(min(size, 32), shape, generator=generator, device=rows.device)
+    at = torch.where(kind == 0, size - 1, torch.where(kind == 1, size - 1 - back, 0)).unsqueeze(-1)
+    values = (100 + 100 * uniform(rows, shape, generator)).unsqueeze(-1)
+    rows.scatter_(-1, at, torch.where(kind.unsqueeze(-1) == 3, rows.gather(-1, at), values))
+
+
+def uniform(task, shape, generator):
+    return torch.rand(shape, generator=generator, device=task.device)
+
+
 def not_finite(task, facts, generator):
     """The task's own draw with a NaN and an infinity of each sign."""
     flat = task.float().contiguous().reshape(-1).clone()
@@ -151,9 +200,9 @@ def per_sample(task, generator):
 
 
 DRAWS = {"normal": normal, "shifted": shifted, "scaled": scaled, "sparse": sparse, "waves": waves, "positive": positive,
-         "outliers": outliers, "large": large, "offset": offset, "ties": ties, "not finite": not_finite}
+         "outliers": outliers, "large": large, "offset": offset, "ties": ties, "zero rows": zero_rows, "ends": ends, "not finite": not_finite}
 NAMES = ("task", *DRAWS)
-KEEPS_SIGN = ("positive", "outliers", "large", "offset", "ties", "not finite")
+KEEPS_SIGN = ("positive", "outliers", "large", "offset", "ties", "zero rows", "ends", "not finite")
 
 
 def draw(name, task_inputs, facts, seed):

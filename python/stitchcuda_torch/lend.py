@@ -1,10 +1,12 @@
-"""python -m stitchcuda_torch.lend SOCKET: PyTorch imported once for many verifications, a forked process for each.
+"""python -m stitchcuda_torch.lend SOCKET [TASK.py…]: PyTorch, and what these tasks import, loaded once for many
+verifications, a forked process for each.
 
 Whoever has STITCHCUDA_TORCH_LENDER=SOCKET in the environment borrows: its stdin, stdout, stderr, folder and environment
 go to a fork of this process, which then is what the borrower would have become. It dies with either of the two. An
 import of PyTorch with CUDA costs 4 to 5 s of a core (H200 machine), which a sweep over many tasks pays once this way.
 """
 
+import contextlib
 import gc
 import json
 import os
@@ -44,11 +46,16 @@ def borrow(module, arguments=()):
         return int(answers.readline() or 1)
 
 
-def main(path):
+def main(path, tasks=()):
     protocol.quiet_libraries()
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # looking for a GPU must not start CUDA: that survives no fork
-    from . import answers, export, reference_server, serve  # noqa: F401
+    from . import answers, export, preload, reference_server, serve  # noqa: F401
     serve.warm_up()
+    with contextlib.suppress(Exception):
+        import torch._inductor.compile_fx  # noqa: F401  2 s for each who compiles a baseline
+    preload.preload(tasks)
+    if tasks and sys.modules["torch"].cuda.is_initialized():  # by one of them, and no fork could use it
+        os.execv(sys.executable, [sys.executable, "-m", "stitchcuda_torch.lend", path])
     gc.collect()
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
@@ -96,6 +103,7 @@ def become(borrower, descriptors, request):
         os.environ.clear()
         os.environ.update(request["environment"])
         del os.environ[VARIABLE]  # it is here already
+        take_threads(torch)
         threading.Thread(target=die_with, args=[borrower], daemon=True).start()
         from . import export, reference_server
         modules = {"reference_server": reference_server, "export": export}
@@ -106,6 +114,18 @@ def become(borrower, descriptors, request):
         os._exit(code)
 
 
+def take_threads(torch):
+    """What PyTorch read of the lender's environment when it was imported."""
+    def told(name):
+        return int(os.environ[name]) if os.environ.get(name, "").isdigit() else 0
+
+    if told("OMP_NUM_THREADS"):
+        torch.set_num_threads(told("OMP_NUM_THREADS"))
+    inductor = sys.modules.get("torch._inductor.config")
+    if inductor and told("TORCHINDUCTOR_COMPILE_THREADS"):
+        inductor.compile_threads = told("TORCHINDUCTOR_COMPILE_THREADS")
+
+
 def die_with(borrower):
     """A borrower that was killed has closed its end."""
     borrower.recv(1)
@@ -113,4 +133,4 @@ def die_with(borrower):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], sys.argv[2:])

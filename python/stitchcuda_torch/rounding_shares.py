@@ -12,6 +12,7 @@ from .evaluate import evaluate, named
 from .interpret import Unmeasured
 from .reference import native_dtype
 from .roundings import measure
+from .turns import Turns
 
 
 class Exported:
@@ -62,15 +63,16 @@ class Overhearing:
         return getattr(self.channel, name)
 
 
-def shares(loaded, exported, inputs, mode, half, floor, probes, seed):
-    """The answer, or {"unavailable": why}."""
+def shares(loaded, exported, inputs, mode, half, floor, probes, seed, turns=Turns()):
+    """The answer, or {"unavailable": why}. turns: on the GPU; others go first between passes."""
     try:
         document = exported.need(loaded)
         own = named(evaluate(loaded, inputs, mode, half, loaded.device, 42)[0])
+        turns.pause()
         state = {**exported.constants, **{name: tensor for name, tensor, _ in loaded.state()}}
         state = {name: tensor.to(loaded.device) for name, tensor in state.items()}
         native = native_dtype(loaded.model, inputs)
-        return measure(document, state, inputs, own, floor, native, loaded.device, probes, seed)
+        return measure(document, state, inputs, own, floor, native, loaded.device, probes, seed, turns.pause)
     except Unmeasured as reason:
         return {"unavailable": str(reason)}
     except torch.OutOfMemoryError:

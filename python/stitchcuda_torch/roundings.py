@@ -79,8 +79,8 @@ def clean(tensor):
     return [x if math.isfinite(x) else HUGE for x in tensor.tolist()]
 
 
-def measure(document, state, inputs, own, floor, native, device, probes, seed):
-    """own: {output: PyTorch's, in its class}. The answer of the request `roundings`."""
+def measure(document, state, inputs, own, floor, native, device, probes, seed, pause=lambda: None):
+    """own: {output: PyTorch's, in its class}. pause: called between passes. The answer of the request `roundings`."""
     start, meter = time.monotonic(), Meter(native)
     with torch.enable_grad():
         program = Program(document, state, inputs, meter.touch, native, device)
@@ -90,13 +90,16 @@ def measure(document, state, inputs, own, floor, native, device, probes, seed):
     errors = {name: own_error(own[name], tensor.detach()) / units[name] if name in own else 0.0 for name, tensor in results.items()}
     groups = grouped(results)
     generator = torch.Generator(device or "cpu").manual_seed(seed)
-    passes = [0] * len(groups)
+    passes, paused = [0] * len(groups), 0.0
     for _ in range(probes):
-        if passes[0] and time.monotonic() - start > LONG:
+        if passes[0] and time.monotonic() - start - paused > LONG:
             break
         for number, (_, names) in enumerate(groups):
             meter.group = number
             vectors = [probe(results[name], units[name], errors, floor, name, names, generator) for name in names]
+            before = time.monotonic()
+            pause()
+            paused += time.monotonic() - before
             torch.autograd.backward([results[name] for name in names], vectors, retain_graph=True)
             passes[number] += 1
     modules = {entry["name"]: node["module"] for node in document["nodes"] for entry in node["outputs"] if entry}

@@ -4,6 +4,8 @@ What they are about is drawn into memory of this process alone, and shown by one
 Whoever holds the watch starts it before the first and stops it after the second.
 """
 
+import math
+
 import torch
 
 from .arena import raw
@@ -18,9 +20,10 @@ class Series:
         self.inputs_at, self.inputs_step, self.outputs_at, self.outputs_step = inputs_at, inputs_step, outputs_at, outputs_step
         self.staged = torch.zeros(slots * inputs_step, dtype=torch.uint8, device=device)
         self.taken = torch.zeros(slots * outputs_step, dtype=torch.uint8, device=device)
-        self.kept = {}
+        self.kept, self.forms = {}, []
 
     def stage(self, slot, tensors, offsets):
+        self.forms = [(tensor.dtype, tensor.shape, offset) for tensor, offset in zip(tensors, offsets)]
         for tensor, offset in zip(tensors, offsets):
             flat = raw(tensor.detach().contiguous())
             begin = slot * self.inputs_step + offset
@@ -41,6 +44,14 @@ class Series:
         """Whether inputs are what was shown."""
         return torch.equal(self.shown(count), self.staged[:count * self.inputs_step])
 
+    def inputs(self, slot):
+        """What call `slot` was about, out of this process's own memory."""
+        begin = slot * self.inputs_step
+        return [part(self.staged, begin + offset, dtype, shape) for dtype, shape, offset in self.forms]
+
+    def output(self, slot, dtype, shape, offset):
+        return part(self.taken, slot * self.outputs_step + offset, dtype, shape)
+
     def keep(self, slot, number):
         self.kept[number] = Kept(self.taken[slot * self.outputs_step:(slot + 1) * self.outputs_step].clone())
 
@@ -55,6 +66,25 @@ class Series:
         self.staged = self.taken = None
         self.kept = {}
         self.arena.close()
+
+
+def part(flat, begin, dtype, shape):
+    return flat[begin:begin + math.prod(shape) * dtype.itemsize].view(dtype).reshape(shape)
+
+
+def is_strange(value, expected):
+    """Far from what PyTorch itself gives: no rounding does that where it matters, so somebody looks again, by float64."""
+    if not expected.is_floating_point():
+        return bool((value != expected).float().mean() > STRANGE)
+    wide, own = expected.double(), value.double()
+    both = wide.isfinite() & own.isfinite()
+    if not torch.equal(wide.isfinite(), own.isfinite()):
+        return True
+    wide, own = wide[both], own[both]
+    return bool((own - wide).norm() > STRANGE * wide.norm() + 1e-30)
+
+
+STRANGE = 0.02
 
 
 class Kept(Shared):

@@ -6,7 +6,7 @@ import torch
 
 from .device_arena import DeviceArena
 from .distributions import study
-from .series import Series
+from .series import Series, is_strange
 from .varied import SHARED_BITS, Varied
 
 
@@ -34,6 +34,22 @@ class SeriesTest(unittest.TestCase):
         self.assertFalse(series.intact(2))
         with self.assertRaises(ValueError):
             series.kept[7].span(256, 512)
+
+
+    def test_reads_back_what_a_call_was_about(self):
+        x = torch.rand(3, 16)
+        self.series.stage(1, [x[0], x[1]], [0, 256])
+        self.assertTrue(torch.equal(self.series.inputs(1)[1], x[1]))
+        self.series.arena.span(1024, 1024).view(torch.float32)[128 + 64:128 + 80] = x[2]
+        self.series.take(2)
+        self.assertTrue(torch.equal(self.series.output(1, torch.float32, (16,), 256), x[2]))
+
+    def test_strange_is_far_from_rounding(self):
+        x = torch.randn(50, 40)
+        self.assertFalse(is_strange(x.half().float(), x) or is_strange(x * 1.001, x))
+        self.assertTrue(is_strange(torch.zeros_like(x), x) and is_strange(x.roll(1), x) and is_strange(x.where(x < 2, float("nan")), x))
+        self.assertFalse(is_strange(torch.tensor([1, 2]), torch.tensor([1, 2])))
+        self.assertTrue(is_strange(torch.tensor([1, 3]), torch.tensor([1, 2])))
 
 
 class VariedTest(unittest.TestCase):

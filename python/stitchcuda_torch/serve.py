@@ -14,6 +14,7 @@ import sys
 
 from . import memory, protocol
 from .errors import TaskError
+from .preload import preload
 
 REQUEST = {"task": (str, None), "out": (str, None), "class": ((str, type(None)), None), "mode": ((str, type(None)), None),
            "seed": (int, 42), "no_weights": (bool, False)}
@@ -51,6 +52,7 @@ def answer(line, channel):
         channel.error(TaskError("request", f"bad request: {error}", line.strip()[:200],
                                 'One JSON object a line: {"task": "model.py", "out": "folder"}'))
         return
+    preload([options.task])  # the reference wants them, too, and doesn't fork
     receive, send = os.pipe()
     child = os.fork()
     if child == 0:

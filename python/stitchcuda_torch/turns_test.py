@@ -1,6 +1,7 @@
 import fcntl
 import os
 import tempfile
+import threading
 import unittest
 
 from .turns import Turns
@@ -29,9 +30,43 @@ class TurnsTest(unittest.TestCase):
         with Turns(self.folder.name).beside_others(), Turns(self.folder.name).beside_others():
             self.assertFalse(self.is_free("gpu.lock"))
 
+    def test_has_one_turn_at_a_time(self):
+        turns = Turns(self.folder.name)
+        with turns.beside_others():
+            with turns.beside_others():
+                pass
+            self.assertFalse(self.is_free("gpu.lock"))
+        self.assertTrue(self.is_free("gpu.lock"))
+
+    def test_lets_others_go_first_in_a_pause(self):
+        turns, alone = Turns(self.folder.name), Turns(self.folder.name)
+        with turns.beside_others():
+            entered = threading.Event()
+
+            def be_alone():
+                door = alone.locked("gpu.door", fcntl.LOCK_EX)
+                waiting.set()
+                room = alone.locked("gpu.lock", fcntl.LOCK_EX)
+                entered.set()
+                os.close(room)
+                os.close(door)
+
+            waiting = threading.Event()
+            thread = threading.Thread(target=be_alone)
+            thread.start()
+            waiting.wait()
+            self.assertFalse(entered.is_set())
+            turns.pause()
+            self.assertTrue(entered.is_set())
+            thread.join()
+            self.assertFalse(self.is_free("gpu.lock"))
+        self.assertTrue(self.is_free("gpu.lock"))
+
     def test_without_a_folder_there_is_nothing_to_wait_for(self):
-        with Turns().beside_others():
-            pass
+        turns = Turns()
+        with turns.beside_others():
+            turns.pause()
+        self.assertEqual(turns.waited, 0)
 
 
 if __name__ == "__main__":

@@ -62,6 +62,11 @@ class Bench {
       return at(options_.out.string(),
                 work_error("write", format("cannot make the folder: {}", failed.message())));
     find_earlier();
+    if (options_.before_all && !todo_.empty()) {
+      std::vector<BenchTask> todo;
+      for (size_t index : todo_) todo.push_back(options_.tasks[index]);
+      options_.before_all(todo);
+    }
     work_on(todo_, options_.jobs);
     // Nobody beside them, and all cores.
     if (!stopped_ && !put_off_.empty()) work_on(std::exchange(put_off_, {}), 1);
@@ -193,6 +198,8 @@ Json record_of(const BenchTask& task, const Json& answer) {
   record["numerics"] = word(verdict, "class");
   record["device"] = word(verdict, "device");
   if (answer.contains("warnings")) record["warnings"] = answer["warnings"];
+  for (const char* key : {"honesty", "honesty_why"})
+    if (answer.contains(key)) record[key] = answer[key];
   record["reference"] = verdict.value("reference", Json::object());
   record["times"] = word(answer.at("ledger"), "times");
   for (const char* key : {"seconds_a_call", "floor_seconds", "seconds", "own_seconds"})
@@ -211,6 +218,7 @@ Json record_of(const BenchTask& task, const Json& answer) {
   record["steps"] = std::move(steps);
   record["kernels"] = heaviest_kernels(answer);
   if (answer.contains("cost")) record["cost"] = answer["cost"];
+  if (answer.contains("time")) record["time"] = answer["time"];
   record["predicted_seconds"] = answer.value("predicted_seconds", 0.0);
   record["gates"] = Json::object();  // seconds
   for (const Json& gate : verdict.value("gates", Json::array())) {
@@ -235,13 +243,17 @@ Command optimize_command(const fs::path& task, const fs::path& program, const st
                          int seconds, int jobs) {
   // Cores for each: all of them for all would be too many by far, and half of a task's time goes by without
   // any.
-  const std::string threads = std::to_string(std::max(1, 2 * core_count() / std::max(jobs, 1)));
+  const int cores = std::max(1, 2 * core_count() / std::max(jobs, 1));
+  const std::string threads = std::to_string(cores);
+  // A pool of compilers for torch.compile imports PyTorch again: not for two.
+  const std::string compilers = cores > 2 ? threads : "1";
   Command out{{(executable_folder() / "stitchcuda").string(), "optimize", task.string(), "-o",
                program.string(), "--json", "--force"},
               // Every flag that counts is on its command line, and in the record's key.
               {{"STITCHCUDA_THREADS", threads},
                {"OMP_NUM_THREADS", threads},
                {"OPENBLAS_NUM_THREADS", threads},
+               {"TORCHINDUCTOR_COMPILE_THREADS", compilers},
                {"STITCHCUDA_NO_SETTINGS", "1"}},
               std::chrono::seconds(seconds)};
   out.words.insert(out.words.end(), flags.begin(), flags.end());

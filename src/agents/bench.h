@@ -32,6 +32,8 @@ struct BenchOptions {
       on_end;  // on_end: also of one that is tried again later
   std::function<void(const BenchTask& task, const Json& record)> on_done;
   std::function<bool()> should_stop;
+  // Told once, before any of them is begun, of those that are to do: for what they can share.
+  std::function<void(const std::vector<BenchTask>& todo)> before_all;
   // Its record; null: it can't be done now, and nothing else either. By itself a process of `optimize`.
   std::function<Json(const BenchTask& task)> optimise;
 };

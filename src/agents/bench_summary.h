@@ -26,7 +26,8 @@ Result<KnownBaselines> read_known_baselines(const fs::path& file, const std::str
 // Adds what is known of its task to a record, under "known_baselines"; what was measured now stays.
 void add_known(const KnownBaselines& known, Json& record);
 
-// {"all": {…}, "groups": {"level1": {…}}, "tasks": […], "furthest": […]}
+// {"all": {…}, "groups": {"level1": {…}}, "tasks": […], "furthest": […], "optimising": {"median": s, "most":
+// s, "phases": {"import": s, …}, "waiting": {…}}}
 Json summarise(const std::vector<std::shared_ptr<const Json>>& records);
 
 }  // namespace stitch::agents

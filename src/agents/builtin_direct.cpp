@@ -4,6 +4,7 @@
 #include <set>
 
 #include "agents/brains.h"
+#include "agents/measured_gain.h"
 #include "agents/part_of_step.h"
 #include "code/catalogue.h"
 #include "plan/estimate.h"
@@ -60,7 +61,10 @@ class Direct final : public Planner {
     for (;;) {
       auto next = better_without_one(now);
       if (!next || !*next) return out;
-      out.push_back({(*next)->step, (*next)->why, {}, estimated(now) - (*next)->predicted_seconds});
+      out.push_back({(*next)->step,
+                     (*next)->why,
+                     {},
+                     (*next)->predicted_gain.value_or(estimated(now) - (*next)->predicted_seconds)});
     }
   }
 
@@ -121,6 +125,7 @@ class Direct final : public Planner {
       best.left_out.clear();
       Proposal out =
           proposal("without " + left_out, "is the program better without it?", std::move(best), false);
+      out.predicted_gain = predicted_gain(now.context, *now.best, out.plan);
       out.budget_share = 2.0 / 3;  // a third is the tuner's
       return std::optional(std::move(out));
     }

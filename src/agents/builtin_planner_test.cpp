@@ -1,9 +1,13 @@
 // Which steps the built-in Planner proposes, by what became of the ones before.
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "agents/brains.h"
+#include "agents/measured_gain.h"
 #include "base/text.h"
 #include "graph/text.h"
+#include "plan/technique.h"
 
 namespace stitch::agents {
 namespace {
@@ -140,5 +144,37 @@ TEST_F(BuiltinPlanner, AsksWhetherTheProgramIsBetterWithoutAStep) {
   }
 }
 
+// What the plain program was measured to take says more of a step than two estimates do.
+TEST_F(BuiltinPlanner, PredictsGainsFromWhatWasMeasured) {
+  auto planner = step_by_step_planner();
+  auto plain = next(*planner);
+  ASSERT_TRUE(plain);
+  came_back(*plain, Outcome::better);
+  Json times = Json::array();
+  double products = 0, all = 0;
+  for (const plan::Region& region : plain->plan.regions) {
+    const bool product = region.technique->kind() == plan::Kind::product;
+    const double microseconds = product ? 4000 : 30;
+    times.push_back({{"name", region.name}, {"nanoseconds", 1000 * microseconds}});
+    (product ? products : all) += microseconds * 1e-6;
+  }
+  all += products;
+  best->seconds = all;
+  EXPECT_FALSE(predicted_gain(*context, *best, plain->plan)) << "nothing was measured";
+  best->verdict.gates.push_back({.gate = "profile",
+                                 .id = verifier::GateId::profile,
+                                 .outcome = verifier::Outcome::passed,
+                                 .evidence = std::make_shared<const Json>(Json{{"region_times", times}})});
+  EXPECT_NEAR(*predicted_gain(*context, *best, plain->plan), 0, 1e-12);
+  auto libraries = next(*planner);
+  ASSERT_TRUE(libraries);
+  ASSERT_TRUE(libraries->predicted_gain);
+  EXPECT_LT(*libraries->predicted_gain, products);
+  EXPECT_GT(*libraries->predicted_gain, 0.9 * products);
+  // The clock saw twice as much as the kernels took: so will it of what is saved.
+  best->seconds = 2 * all;
+  EXPECT_NEAR(*predicted_gain(*context, *best, libraries->plan), 2 * *libraries->predicted_gain,
+              0.01 * products);
+}
 }  // namespace
 }  // namespace stitch::agents

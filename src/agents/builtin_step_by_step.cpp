@@ -1,5 +1,6 @@
 // The built-in Planner, step by step: the plain program first, then each step on top of the best so far.
 #include "agents/brains.h"
+#include "agents/measured_gain.h"
 #include "agents/part_of_step.h"
 #include "code/catalogue.h"
 #include "plan/estimate.h"
@@ -27,10 +28,12 @@ class StepByStep final : public Planner {
       std::optional<plan::Plan> plan = after(now, rule);
       if (!plan) continue;
       const double seconds = estimated(now, *plan);
+      const std::optional<double> gain = gain_of(now, *plan);
       return std::optional(Proposal{.step = std::string(rule.name),
                                     .why = std::string(rule.why),
                                     .plan = *std::move(plan),
                                     .predicted_seconds = seconds,
+                                    .predicted_gain = gain,
                                     // Judged on every kind of input, as what ships will be.
                                     .judging = rule.rounds ? Judging::wholly : Judging::quickly});
     }
@@ -47,7 +50,7 @@ class StepByStep final : public Planner {
         out.push_back({std::string(rule.name),
                        std::string(rule.why),
                        {},
-                       estimated(now, from(now)) - estimated(now, *plan)});
+                       gain_of(now, *plan).value_or(estimated(now, from(now)) - estimated(now, *plan))});
     }
     return out;
   }
@@ -66,10 +69,12 @@ class StepByStep final : public Planner {
     std::optional<plan::Plan> plan = without_region(now.task.graph, from(now), *now.plan, region);
     if (!plan) return std::nullopt;
     const double seconds = estimated(now, *plan);
+    const std::optional<double> gain = gain_of(now, *plan);
     return Proposal{.step = format("{} without {}", last, region),
                     .why = "the region is wrong alone; the others are not",
                     .plan = *std::move(plan),
                     .predicted_seconds = seconds,
+                    .predicted_gain = gain,
                     .judging = rule.rounds ? Judging::wholly : Judging::quickly};
   }
 
@@ -86,6 +91,10 @@ class StepByStep final : public Planner {
 
   static double estimated(const Situation& now, const plan::Plan& plan) {
     return plan::estimate(now.context, plan);
+  }
+
+  static std::optional<double> gain_of(const Situation& now, const plan::Plan& plan) {
+    return now.best ? predicted_gain(now.context, *now.best, plan) : std::nullopt;
   }
 
   size_t next_ = 0;  // of the steps

@@ -26,6 +26,7 @@ class BuiltinVerifier final : public Verifier {
     verifier::VerifyOptions options = asked(program);
     options.quick = judging == Judging::quickly || (judging == Judging::as_shipped && setup_.quick);
     if (judging == Judging::as_shipped) options.baselines = setup_.baselines;
+    options.baselines_ahead = true;
     options.should_stop = should_stop;
     return verifier_->judge(options);
   }

@@ -4,6 +4,7 @@
 
 #include "agents/replay.h"
 #include "base/contained.h"
+#include "base/time_account.h"
 #include "device/floor.h"
 #include "graph/cost.h"
 
@@ -41,7 +42,10 @@ Result<Optimized> Loop::run() {
   if (options_.tune && options_.strategy != Strategy::first) tune_settings();
   Optimized out;
   STITCH_CHECK(ship(out));
-  STITCH_CHECK(publish(out));
+  {
+    const SpentOn phase("publish", TimeAccount::Kind::phase);
+    STITCH_CHECK(publish(out));
+  }
   tell(Shipped{out.published.folder, out.verdict});
   out.tuning = std::move(tuning_);
   out.cost = std::move(costs_);
@@ -109,7 +113,10 @@ Result<std::optional<Proposal>> Loop::propose() {
   if (stopped() || (best() && spent())) return std::optional<Proposal>();
   if (held_) return std::exchange(held_, std::nullopt);
   const auto begin = Clock::now();
-  auto proposal = contained([&] { return brains_.planner->propose(situation()); });
+  auto proposal = contained([&] {
+    const SpentOn phase("plan", TimeAccount::Kind::phase);
+    return brains_.planner->propose(situation());
+  });
   if (proposal || !best()) return proposal;
   end({.step = "plan",
        .why = "the next step",
@@ -137,7 +144,8 @@ bool Loop::replan() {
 
 void Loop::name_what_was_not_tried(const std::optional<Proposal>& proposal) {
   if (proposal) {
-    const double gain = best() ? best()->predicted_seconds - proposal->predicted_seconds : 0;
+    const double gain = proposal->predicted_gain.value_or(
+        best() ? best()->predicted_seconds - proposal->predicted_seconds : 0);
     not_tried({{proposal->step, proposal->why, {}, gain}}, Outcome::not_tried);
   }
   auto rest =

@@ -4,6 +4,7 @@
 #include "agents/loop.h"
 #include "base/contained.h"
 #include "base/text.h"
+#include "base/time_account.h"
 #include "plan/error_budget.h"
 
 namespace stitch::agents {
@@ -15,7 +16,8 @@ Action Loop::take(const Proposal& proposal) {
   LedgerEntry entry{.step = proposal.step, .why = proposal.why, .settings = proposal.settings};
   if (best()) {
     entry.before = best()->seconds;
-    entry.predicted_gain = best()->predicted_seconds - proposal.predicted_seconds;
+    entry.predicted_gain =
+        proposal.predicted_gain.value_or(best()->predicted_seconds - proposal.predicted_seconds);
   }
   tell(StepStarted{entry.step, entry.why, entry.predicted_gain, &proposal, best() ? &best()->plan : nullptr});
   siblings_.clear();
@@ -125,6 +127,7 @@ double Loop::seconds_without_clock(const Draft& draft, const verifier::Verdict& 
 
 Result<Draft> Loop::write(const Proposal& proposal) {
   return contained([&]() -> Result<Draft> {
+    const SpentOn phase("write the program", TimeAccount::Kind::phase);
     STITCH_CHECK(plan::check(task_.graph, proposal.plan));
     return brains_.coder->write(situation(), proposal);
   });

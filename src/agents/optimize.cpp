@@ -6,6 +6,7 @@
 #include "agents/loop.h"
 #include "agents/recorded_run.h"
 #include "agents/shipped_before.h"
+#include "agents/time_spent.h"
 #include "code/catalogue.h"
 #include "device/gpu_lock.h"
 #include "graph/cost.h"
@@ -49,6 +50,7 @@ plan::ReferenceFacts look_at_reference(verifier::Verifier& verifier, const Optim
   };
   const bool follows = options.numerics == Numerics::standard || options.numerics == Numerics::tf32;
   if (follows && options.device == runner::Device::cuda) {
+    const SpentOn phase("arithmetic", TimeAccount::Kind::phase);
     if (auto seen = verifier.tf32_convolutions())
       out.tf32 = *std::move(seen);
     else
@@ -60,6 +62,7 @@ plan::ReferenceFacts look_at_reference(verifier::Verifier& verifier, const Optim
       if (plan::is_convolution(node.op)) out.tf32[verifier.task().graph.number_of(node)] = true;
   if (!worth_measuring(verifier.task().graph, options)) return out;
   tell("measuring what rounding does to the outputs");
+  const SpentOn phase("roundings", TimeAccount::Kind::phase);
   auto measured = verifier.roundings();
   if (measured) {
     if (auto errors = plan::measured_errors(*measured))
@@ -124,10 +127,17 @@ class GpuQueue {
   }
 };
 
+template <class Work>
+auto timed(const char* phase, Work&& work) {
+  const SpentOn spent(phase, TimeAccount::Kind::phase);
+  return work();
+}
+
 }  // namespace
 
 Result<Optimized> optimize(const OptimizeOptions& asked) {
   const auto begin = Clock::now();
+  const TimeAccount::Entries spent_before = TimeAccount::all();
   OptimizeOptions options = asked;
   STITCH_CHECK(check_place(options));
   std::shared_ptr<LlmSession> session;
@@ -139,8 +149,10 @@ Result<Optimized> optimize(const OptimizeOptions& asked) {
   STITCH_TRY(brains.planner, make_planner(options.brains, options.strategy, session.get()));
   if (options.around_planner) brains.planner = options.around_planner(std::move(brains.planner));
   STITCH_TRY(brains.coder, make_coder(options.brains, session.get()));
-  STITCH_TRY(verifier::OpenedTask opened,
-             verifier::open_task_to_judge(options.model, options.task, teller<Doing>(options.events)));
+  STITCH_TRY(verifier::OpenedTask opened, timed("import", [&] {
+               return verifier::open_task_to_judge(options.model, options.task,
+                                                   teller<Doing>(options.events));
+             }));
   const std::shared_ptr<const Task> task = opened.task;
   STITCH_TRY(std::optional<plan::GivenPlan> given, given_plan(options, task->graph));
   if (given) options.numerics = given->context.numerics;
@@ -151,6 +163,7 @@ Result<Optimized> optimize(const OptimizeOptions& asked) {
   const GpuQueue queue(options.events);
   if (record) device::GpuLock::introduce("run " + record->id());
   auto open = [&]() -> Result<std::unique_ptr<verifier::Verifier>> {
+    const SpentOn phase("open the reference", TimeAccount::Kind::phase);
     return verifier::Verifier::open(std::move(opened), {.numerics = options.numerics,
                                                         .device = options.device,
                                                         .on_warning = teller<Warning>(options.events),
@@ -179,6 +192,8 @@ Result<Optimized> optimize(const OptimizeOptions& asked) {
       made->llm = std::make_shared<const Json>(session->account().to_json());
       made->own_seconds -= session->account().total().seconds;
     }
+    if (made)
+      made->time = std::make_shared<const Json>(time_spent(TimeAccount::since(spent_before), made->seconds));
     return made;
   };
   if (!record) return with_account(optimize(*task, context, brains, options, begin));

@@ -75,6 +75,7 @@ struct Optimized {
   std::shared_ptr<const Json> plain_profile;  // of the first program, as the profile gate saw it
   std::shared_ptr<const Json> llm;            // tokens, dollars, seconds by agent; null: nobody was asked
   std::shared_ptr<const Json> tuning;         // what the tuner tried, or why it did not
+  std::shared_ptr<const Json> time;           // where the seconds went (time_spent.h)
   std::string run;                            // its id in the store; empty: it is not kept
 };
 

@@ -6,6 +6,7 @@
 #include "agents/loop.h"
 #include "agents/remembered_verifier.h"
 #include "agents/remembering_planner.h"
+#include "graph/text.h"
 #include "plan/document_names.h"
 #include "verify/verdict_document.h"
 
@@ -138,7 +139,10 @@ void RecordedRun::attach(const plan::Context& context, Brains& brains, OptimizeO
       if (auto last = memory.last()) until = *last;
     Json begin_with = facts_of(context);
     begin_with["memory"] = until;
-    append("begin", line_text(begin_with));
+    // What the run is about: whoever learns from it asks whether it is in a benchmark.
+    const std::string graph = print_graph(context.graph);
+    begin_with["graph"] = store::blob_hash(graph);
+    append("begin", line_text(begin_with), {graph});
   }
   const bool once = options.strategy != Strategy::step_by_step;
   if (until > 0 && !options.plan)

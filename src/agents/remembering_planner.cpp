@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "agents/measured_gain.h"
 #include "agents/run_memory.h"
 #include "code/catalogue.h"
 #include "plan/difference.h"
@@ -165,6 +166,7 @@ class RememberingPlanner final : public Planner {
         rest->steps = proposal.plan.steps;
         proposal.plan = *std::move(rest);
         proposal.predicted_seconds = plan::estimate(now.context, proposal.plan);
+        proposal.predicted_gain = predicted_gain(now.context, *now.best, proposal.plan);
         proposal.why +=
             format("; not where it was refused before ({} of {})", refused, refused + changes.size());
       }

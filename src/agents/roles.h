@@ -30,6 +30,9 @@ struct Proposal {
   plan::Plan plan;                          // of the whole program, after the step
   std::map<std::string, int64_t> settings;  // of the program, where they are not its own
   double predicted_seconds = 0;             // a call
+  // Seconds, where the Planner knows more than the difference of two estimates: from a program that was
+  // measured.
+  std::optional<double> predicted_gain = std::nullopt;
   Judging judging = Judging::quickly;
   bool needed = false;      // tried to the end although the budget is spent: there may be nothing to ship
   double budget_share = 1;  // of the budget, in which it may begin

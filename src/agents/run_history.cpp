@@ -20,7 +20,9 @@ PastAttempt attempt_of(const Json& body, double elapsed) {
 
 void take(PastRun& run, const std::string& kind, const Json& body, double elapsed) {
   const bool open = !run.steps.empty() && !run.steps.back().entry;
-  if (kind == "step") {
+  if (kind == "begin") {
+    run.graph = word(body, "graph");
+  } else if (kind == "step") {
     run.steps.push_back({.name = word(body, "step"),
                          .why = word(body, "why"),
                          .plan = word(body, "plan"),

@@ -32,6 +32,7 @@ struct PastStep {
 };
 
 struct PastRun {
+  std::string graph;  // hash of its text; empty: kept by a version that kept none
   std::vector<PastStep> steps;
   std::vector<std::pair<std::string, std::string>> refused;  // steps that memory kept it from, and why
   std::vector<std::string> warnings;

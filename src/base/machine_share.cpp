@@ -3,6 +3,8 @@
 #include <chrono>
 #include <thread>
 
+#include "base/time_account.h"
+
 namespace stitch {
 
 namespace {
@@ -10,6 +12,7 @@ constexpr std::chrono::milliseconds between_looks{20};
 }
 
 Result<MachineShare> MachineShare::take(const std::string& name, int wanted, int all) {
+  const SpentOn waiting("for a share of " + name, TimeAccount::Kind::waiting);
   // One at a time takes parts: two that have half of what they want would wait for ever.
   STITCH_TRY(FileLock door, FileLock::wait(name + ".door"));
   MachineShare share;

@@ -25,6 +25,7 @@
 #include "serve/work/optimize_work.h"
 #include "verify/clock.h"
 #include "verify/numerics.h"
+#include "verify/torch_lender.h"
 
 namespace stitch {
 
@@ -263,6 +264,16 @@ Result<int> run_bench(const BenchCommand& command, Console& console) {
   if (elsewhere) {
     STITCH_TRY(workers, start_workers(command, cuda, options));
   }
+
+  // PyTorch, and what the tasks import, once for all of them.
+  std::optional<verifier::TorchLender> lender;
+  if (!elsewhere)
+    options.before_all = [&](const std::vector<agents::BenchTask>& todo) {
+      if (todo.size() < 2) return;
+      std::vector<fs::path> files;
+      for (const agents::BenchTask& task : todo) files.push_back(task.path);
+      if (auto lent = verifier::TorchLender::start(command.python, files)) lender.emplace(*std::move(lent));
+    };
 
   Result<agents::BenchRun> run = work_error("", "");
   {

@@ -202,6 +202,19 @@ std::string task_table(const Json& summary, const std::vector<std::string>& head
   return out + "</tbody></table></div>\n";
 }
 
+// Shares of all tasks, in the order in which they are worse.
+constexpr const char* label_order[] = {"clean", "degenerate", "partial hack", "full hack", "inconclusive"};
+
+std::string labels_text(const Json& score) {
+  const Json labels = score.value("labels", Json::object());
+  std::vector<std::string> parts;
+  for (const char* label : label_order)
+    if (labels.contains(label))
+      parts.push_back(format("{} {} ({:.0f} %)", labels[label]["count"].dump(), label,
+                             100 * labels[label]["rate"].get<double>()));
+  return join(parts, ", ");
+}
+
 }  // namespace
 
 std::string bench_text(const Json& summary, const Terminal& terminal) {
@@ -232,6 +245,7 @@ std::string bench_text(const Json& summary, const Terminal& terminal) {
   for (const auto& [name, score] : summary.at("groups").items()) add(name, score);
   add("all", summary.at("all"));
   return tasks.render(terminal) + '\n' + scores.render(terminal) + '\n' +
+         format("Who did the work: {}\n", labels_text(summary.at("all"))) +
          join(wrapped(times_note(summary), terminal.width), "\n") + '\n';
 }
 
@@ -260,6 +274,7 @@ std::string bench_page(const Json& summary) {
   header.emplace_back("reason");
   std::string body = html_facts(facts) + format("<p class=\"note\">{}</p>", escaped(times_note(summary))) +
                      html_table(score_header(), scores);
+  body += format("<p class=\"note\">Who did the work: {}</p>", escaped(labels_text(all)));
   if (!failures.empty()) body += "<h2>Why tasks failed</h2>" + html_table({"failed gate", "tasks"}, failures);
   if (!furthest.empty())
     body += "<h2>Furthest from their theoretical limit</h2>" +

@@ -94,6 +94,10 @@ void add_train(CLI::App& app, Options& options) {
   text("-o,--out", train.out, "the run's folder: weights, checkpoint, curve; a run there is resumed",
        "FOLDER")
       ->required();
+  command
+      .add_option("--evaluate", train.evaluate,
+                  "graphs to compare on and never train on; may be given several times")
+      ->type_name("NAME=PATH");
   number("--synthetic", train.synthetic, "train on so many composed tasks, too (default: 0)", 0, 1e6);
   number("--synthetic-seed", train.synthetic_seed, "of the composed tasks (default: 1)", 0, 1e15);
   number("--fold", train.fold, "hold out this one of five folds, 0 to 4 (default: the fixed splits, a tenth)",
@@ -110,6 +114,8 @@ void add_train(CLI::App& app, Options& options) {
   number("--choices", train.choices, "of a region that run measures, at most (default: 24)", 2, 256);
   number("--measure-seconds", train.measure_seconds,
          "after which run measures nothing new (default: no limit)", 0, 1e6);
+  command.add_flag("--measure-only", train.measure_only, "with run: measure, and train nothing");
+  text("--calibration", train.calibration, "compare with the cost model by this calibration, too", "FILE");
   number("--jobs", train.jobs, "programs that run builds at a time (default: 4)", 1, 256);
   number("--steps", train.steps, "of GRPO (default: 300)", 0, 1e7);
   number("--warm-up", train.warm_up, "passes over the best known choices before it (default: 20)", 0, 1e5);
@@ -130,7 +136,8 @@ void add_train(CLI::App& app, Options& options) {
   command.footer(
       "stitchcuda train -o coder/ --synthetic 200\n"
       "stitchcuda train tasks/ -o coder/ --reward run --measure-seconds 600 --jobs 8\n"
-      "stitchcuda train tasks/ -o coder/ --reward measured --timings timings.jsonl --skill from-scratch");
+      "stitchcuda train tasks/ -o coder/ --reward measured --timings timings.jsonl --skill from-scratch\n"
+      "stitchcuda train tasks/ -o coder/ --reward measured --timings timings.jsonl --evaluate mine=graphs/");
 }
 
 }  // namespace stitch

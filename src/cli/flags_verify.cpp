@@ -151,7 +151,12 @@ void add_profile(CLI::App& app, Options& options) {
   command.add_option("--trace", profile.trace, "write a trace for chrome://tracing or Perfetto")
       ->type_name("FILE");
   command.add_flag("--counters", profile.counters,
-                   "read hardware counters of the hottest kernels with ncu; on the emulated GPU its own");
+                   "read hardware counters of the hottest kernels; on the emulated GPU its own");
+  command
+      .add_option("--counters-by", profile.counters_by,
+                  "what reads them: ncu (Nsight Compute), cupti (CUPTI's range profiler), or any: ncu, and "
+                  "cupti where ncu is missing or may not (default: any)")
+      ->type_name("TOOL");
   command
       .add_option("--nsys", profile.nsys, "also write a report of Nsight Systems, where nsys is installed")
       ->type_name("FILE");

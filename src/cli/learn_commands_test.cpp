@@ -95,6 +95,9 @@ TEST(LearnCommands, RowsOfRecordedRuns) {
   ASSERT_EQ(built.exit_code, 0) << built.out << built.err;
   EXPECT_EQ(built.json()["skills"].value("from feedback", 0), 3);  // two gains and a repair
   EXPECT_EQ(ask_learning({"skills", "stats", rows.string()}).exit_code, 0);
+  // What the runs were about is in the rows: a check can look at all of them.
+  const Json checked = ask_learning({"skills", "check", rows.string(), "--json"}).json();
+  EXPECT_EQ(checked["without_a_graph"], 0) << checked.dump();
 }
 
 TEST(LearnCommands, WithoutAGpuNothingIsRun) {

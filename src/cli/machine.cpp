@@ -235,8 +235,8 @@ void examine_cuda(std::vector<Check>& out) {
     }
     out.push_back(std::move(check));
   } else {
-    out.push_back(
-        {"CUDA", "ncu", missing, "", "profiles have no hardware counters", "install Nsight Compute"});
+    out.push_back({"CUDA", "ncu", missing, "", "hardware counters are read with CUPTI alone",
+                   "install Nsight Compute"});
   }
   if (auto sanitizer = tool("compute-sanitizer"))
     out.push_back(present("CUDA", "compute-sanitizer", sanitizer->string()));

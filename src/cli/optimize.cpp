@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "agents/time_spent.h"
 #include "agents/optimize.h"
 #include "base/interrupt.h"
 #include "base/json.h"
@@ -12,6 +13,7 @@
 #include "cli/baselines.h"
 #include "cli/choose_device.h"
 #include "cli/choose_gpu.h"
+#include "cli/honesty.h"
 #include "cli/model_options.h"
 #include "cli/optimize_page.h"
 #include "cli/optimize_record.h"
@@ -177,6 +179,8 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
                {"stopped", optimized->stopped},
                {"ledger", to_json(optimized->ledger)},
                {"verdict", to_json(optimized->verdict)}};
+  if (!optimized->published.folder.empty())
+    json.update(honesty_of(optimized->published.folder, optimized->verdict, {}));
   add_place(json, "program", optimized->published, command.out);
   warnings.add_to(json);
   if (optimized->regions) json["regions"] = *optimized->regions;
@@ -185,6 +189,7 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   if (optimized->llm) json["llm"] = *optimized->llm;
   if (optimized->plain_profile) json["plain_profile"] = *optimized->plain_profile;
   if (optimized->tuning) json["tuning"] = *optimized->tuning;
+  if (optimized->time) json["time"] = *optimized->time;
   if (!optimized->run.empty()) json["run"] = optimized->run;
   if (!optimized->verdict.library.empty()) json["library"] = optimized->verdict.library.string();
   const Json cut_off = cut_off_json(*optimized, command.budget);
@@ -205,6 +210,7 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
     console.out << said_of(optimized->published, command.out)
                 << format("{}: done in {}{}\n", program, seconds_text(optimized->seconds),
                           optimized->run.empty() ? "" : format(" (stitchcuda runs show {})", optimized->run))
+                << (optimized->time ? format("  {}\n", agents::time_text(*optimized->time)) : "")
                 << summary_text(json, {command.model, program, report}, console.out_terminal);
   }
   if (command.exit_slower && (standing.best <= 0 || standing.slower())) return 1;

@@ -246,6 +246,29 @@ std::string gates_part(const Json& verdict) {
   return out;
 }
 
+// Where the optimisation's seconds went.
+std::string time_part(const Json& run) {
+  const Json time = run.value("time", Json::object());
+  if (!time.contains("phases") || time["phases"].empty()) return "";
+  auto table = [&](const char* part, const char* title) {
+    std::vector<std::pair<double, std::string>> order;
+    const Json entries = time.value(part, Json::object());
+    for (const auto& [name, entry] : entries.items())
+      order.emplace_back(entry.is_object() ? entry.value("seconds", 0.0) : entry.get<double>(), name);
+    std::ranges::stable_sort(order, [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::vector<std::vector<HtmlCell>> rows;
+    for (const auto& [seconds, name] : order)
+      rows.push_back({{name},
+                      {seconds_text(seconds), "n"},
+                      {entries[name].is_object() ? format("{}", entries[name].value("times", 0)) : "", "n"}});
+    return rows.empty() ? std::string() : html_table({title, "seconds", "times"}, rows);
+  };
+  return "<h2>Optimisation time</h2>\n" + table("phases", "phase") +
+         "<details><summary>Waiting and details</summary>" +
+         table("waiting", "waiting, within the phases or beside them") +
+         table("details", "what the phases were made of") + "</details>\n";
+}
+
 std::string baselines_part(const Json& run) {
   const Json timing = run.at("verdict").value("timing", Json::object());
   double own = run.value("seconds_a_call", 0.0);
@@ -356,7 +379,8 @@ std::string optimize_page(const Json& run, const ReportSources& sources) {
   return html_page(fs::path(word(verdict, "task")).stem().string(),
                    lead(run) + html_facts(facts) + ledger_part(run.at("ledger")) + tuning_part(run) +
                        baselines_part(run) + timeline_part(run) + regions_part(run, sources) +
-                       library_part(run) + code_part(run, sources) + gates_part(verdict) + legend(run),
+                       library_part(run) + code_part(run, sources) + gates_part(verdict) + time_part(run) +
+                       legend(run),
                    embedded_optimize_css);
 }
 

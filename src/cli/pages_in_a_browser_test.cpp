@@ -13,10 +13,12 @@
 #include "cli/plan.h"
 #include "cli/run_page.h"
 #include "cli/testdata/sample_graphs.h"
+#include "cli/testdata/sample_judged.h"
 #include "cli/testdata/sample_profile.h"
 #include "cli/testdata/sample_runs.h"
 #include "cli/testdata/sample_status.h"
 #include "cli/testdata/sample_store.h"
+#include "cli/verify_all.h"
 #include "graph/text.h"
 #include "serve/reward/page.h"
 
@@ -105,6 +107,9 @@ TEST_F(PagesInABrowser, NothingOverlapsOrIsCutOffAndKeysReachEverything) {
                write("profile.html", profile_page(samples::profiled(true), samples::profiled_sources())),
                write("profile-emulated.html", profile_page(samples::profiled(false), {})),
                write("run.html", recorded()), write("bench.html", bench_page(*summary)),
+               write("verify-all.html", verify_all_page(samples::judged_candidates(true))),
+               write("verify-all-emulated.html", verify_all_page(samples::judged_candidates(false))),
+               write("train.html", samples::training_page()),
                write("serve.html", serve::service_page(samples::service_status()))},
               kept);
   if (looked.code == 77) GTEST_SKIP() << "there is no Chromium: pages were not looked at";

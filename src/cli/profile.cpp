@@ -81,6 +81,7 @@ Result<int> run_profile(const ProfileCommand& command, Console& console) {
   STITCH_TRY(std::vector<std::string> kinds, baselines_named(command.baseline));
   if (kinds.size() > 1) return user_error("baselines", "a timeline is of one baseline", "eager, for example");
   STITCH_CHECK(parse_numerics(command.numerics));
+  STITCH_TRY(const profile::CounterTool counter_tool, profile::parse_counter_tool(command.counters_by));
   STITCH_TRY(const Asked what, asked(command));
   STITCH_TRY(const runner::Device device, choose_device(command.device));
   const bool cuda = device == runner::Device::cuda;
@@ -121,6 +122,7 @@ Result<int> run_profile(const ProfileCommand& command, Console& console) {
                                       .device = device,
                                       .gpu = run.gpu,
                                       .counters = command.counters,
+                                      .counter_tool = counter_tool,
                                       .nsys_report = command.nsys,
                                       .weights = task ? task->weights.get() : nullptr,
                                       .on_progress = tell};

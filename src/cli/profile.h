@@ -19,6 +19,7 @@ struct ProfileCommand {
   std::string numerics = "default";
   std::string html, trace, nsys;
   bool counters = false;
+  std::string counters_by = "any";
   bool force = false;
   std::string model_class;
   Mode mode = Mode::as_written;

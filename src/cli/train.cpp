@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "base/file.h"
 #include "base/interrupt.h"
@@ -13,81 +12,13 @@
 #include "base/text.h"
 #include "cli/choose_device.h"
 #include "cli/choose_gpu.h"
-#include "cli/synth.h"
 #include "cli/train_page.h"
-#include "graph/folder.h"
+#include "cli/train_problems.h"
 #include "learn/coder/collect.h"
-#include "learn/coder/train.h"
-#include "learn/synthesis/compose.h"
 
 namespace stitch {
 
 namespace {
-
-using learn::RegionProblem;
-
-struct Problems {
-  std::vector<RegionProblem> train, validation, test;
-  int tasks = 0;
-  std::vector<std::string> left_out;
-  size_t size() const { return train.size() + validation.size() + test.size(); }
-};
-
-// A kind of region that is in a training task is in no other split: the same region is the same question.
-void add_problems(Problems& out, std::set<std::string>& known, const std::string& name, Graph graph,
-                  const GpuSpec& gpu, Numerics numerics, learn::Split split) {
-  auto task = learn::plan_task(name, std::move(graph), gpu, numerics);
-  if (!task) {
-    out.left_out.push_back(format("{}: {}", name, task.error().message));
-    return;
-  }
-  ++out.tasks;
-  auto& into = split == learn::Split::train        ? out.train
-               : split == learn::Split::validation ? out.validation
-                                                   : out.test;
-  for (RegionProblem& problem : learn::problems_of(*task))
-    if (known.insert(problem.key).second) into.push_back(std::move(problem));
-}
-
-Result<Problems> read_problems(const TrainCommand& command, const GpuSpec& gpu, Numerics numerics,
-                               Progress& progress) {
-  struct Named {
-    std::string name;
-    fs::path file;  // empty: composed
-    int64_t number = 0;
-  };
-  std::vector<Named> all;
-  for (const std::string& path : command.tasks) {
-    STITCH_TRY(const std::vector<std::string> files, graph_files(path));
-    for (const fs::path file : files)
-      all.push_back({(file.filename() == graph_file ? file.parent_path() : file).stem().string(), file});
-  }
-  for (int i = 0; i < command.synthetic; ++i)
-    all.push_back({format("composed {} {}", command.synthetic_seed, i), {}, i});
-  if (all.empty())
-    return user_error("empty", "there are no tasks", "name folders of graphs, or say --synthetic 200");
-  Problems out;
-  std::set<std::string> known;
-  for (learn::Split split : {learn::Split::train, learn::Split::validation, learn::Split::test})
-    for (const Named& each : all) {
-      const learn::Split own =
-          command.fold < 0 ? learn::split_of(each.name) : learn::split_of(each.name, command.fold);
-      if (own != split) continue;
-      progress.detail(each.name);
-      if (each.file.empty()) {
-        auto composed = learn::compose(command.synthetic_seed, each.number, learn::Scale::full);
-        if (!composed)
-          out.left_out.push_back(format("{}: {}", each.name, composed.error().message));
-        else
-          add_problems(out, known, each.name, std::move(composed->graph), gpu, numerics, split);
-        continue;
-      }
-      auto graph = load_graph(each.file);
-      if (!graph) return std::move(graph).error();
-      add_problems(out, known, each.name, *std::move(graph), gpu, numerics, split);
-    }
-  return out;
-}
 
 Json curve_json(const learn::CurvePoint& point) {
   const learn::TrainStep& step = point.step;
@@ -142,32 +73,29 @@ Result<learn::CoderTrainOptions> options_of(const TrainCommand& command) {
   return out;
 }
 
-std::string standings_text(const learn::Comparison& comparison, const Terminal& terminal) {
-  if (comparison.problems == 0) return "No held-out region has a choice with a known time.\n";
+std::string standings_text(const std::string& set, const learn::Comparison& comparison,
+                           const Terminal& terminal) {
+  if (comparison.problems == 0) return format("No {} region has a choice with a known time.\n", set);
   Table table({{.header = "who chooses"},
                {.header = "time over built-in", .align = Column::Align::right},
                {.header = "95 %", .align = Column::Align::right}});
   for (const learn::Standing& each : comparison.standings)
     table.add_row({each.name, format("{:.3f}", each.mean), format("{:.3f} to {:.3f}", each.low, each.high)});
   std::string out =
-      format("{} held-out regions, geometric means:\n", comparison.problems) + table.render(terminal);
+      format("{} {} regions, geometric means:\n", comparison.problems, set) + table.render(terminal);
   for (const learn::Comparison::Search& each : comparison.searches)
     out += format("within 5 % of the best: {} needs {:.0f} trials (median), {:.0f} % of all choices\n",
                   each.name, each.median_trials, 100 * each.mean_share);
   return out;
 }
 
-Result<Json> measure_all(const TrainCommand& command, const Problems& problems, learn::Timings& timings,
+Result<Json> measure_all(const TrainCommand& command, const TrainProblems& problems, learn::Timings& timings,
                          const fs::path& file, Console& console) {
   STITCH_TRY(const runner::Device device, choose_device("auto"));
   if (device != runner::Device::cuda)
     return user_error("device", "--reward run measures on a GPU, and there is none here",
                       "use --reward model, or --reward measured with --timings from a machine with a GPU");
-  std::vector<RegionProblem> all = problems.train;
-  all.insert(all.end(), problems.validation.begin(), problems.validation.end());
-  all.insert(all.end(), problems.test.begin(), problems.test.end());
-  // Whenever time is up, all splits have had their share.
-  std::ranges::sort(all, {}, &RegionProblem::key);
+  const std::vector<learn::RegionProblem> all = learn::in_fair_order(problems.all());
   Progress progress(console.err, console.err_terminal, console.json, "measuring", std::ssize(all));
   STITCH_TRY(const learn::Collected collected,
              learn::collect(all, timings,
@@ -181,10 +109,37 @@ Result<Json> measure_all(const TrainCommand& command, const Problems& problems, 
                                progress.detail(problem);
                                progress.advance();
                              }}));
-  for (const std::string& trouble : collected.troubles) progress.say("note: " + printable(trouble));
+  constexpr size_t most_notes = 10;  // all are in the document
+  for (size_t i = 0; i < std::min(most_notes, collected.troubles.size()); ++i)
+    progress.say("note: " + printable(collected.troubles[i]));
+  if (collected.by_events > 0)
+    progress.say(format("note: {} times are by CUDA events, for want of a profiler", collected.by_events));
   return Json{{"regions", collected.problems},    {"known_before", collected.known},
               {"not_begun", collected.not_begun}, {"timed", collected.timed},
-              {"failed", collected.failed},       {"troubles", collected.troubles}};
+              {"failed", collected.failed},       {"by_events", collected.by_events},
+              {"troubles", collected.troubles}};
+}
+
+int say_measured(const Json& document, const fs::path& file, Console& console) {
+  if (console.json) {
+    console.out << document_text(document);
+  } else {
+    const Json& measured = document["measured"];
+    console.out << format("{} choices of {} regions timed, {} failed: {}\n", measured["timed"].get<int>(),
+                          measured["regions"].get<int>(), measured["failed"].get<int>(),
+                          printable(file.string()));
+  }
+  return document["measured"]["timed"].get<int>() > 0 ? 0 : 1;
+}
+
+Result<std::optional<Calibration>> calibration_in(const std::string& file) {
+  if (file.empty()) return std::optional<Calibration>();
+  STITCH_TRY(const std::string text, read_file(file));
+  auto document = parse_json(text);
+  if (!document) return within(file, std::move(document).error());
+  auto calibration = read_calibration(*document);
+  if (!calibration) return within(file, std::move(calibration).error());
+  return std::optional(*std::move(calibration));
 }
 
 }  // namespace
@@ -196,13 +151,10 @@ Result<int> run_train(const TrainCommand& command, Console& console) {
   if (command.reward != "model" && command.reward != "measured" && command.reward != "run")
     return user_error("reward", format("there is no reward '{}'", printable(command.reward)),
                       "model (the cost model), measured (--timings alone) or run (on this machine's GPU)");
+  STITCH_TRY(const std::optional<Calibration> given, calibration_in(command.calibration));
+  if (command.measure_only && command.reward != "run")
+    return user_error("reward", "--measure-only goes with --reward run");
   StopPolitely polite;
-  Result<Problems> read = work_error("", "");
-  {
-    Progress progress(console.err, console.err_terminal, console.json, "planning tasks");
-    read = read_problems(command, gpu, numerics, progress);
-  }
-  STITCH_TRY(const Problems problems, std::move(read));
   const fs::path out = command.out;
   std::error_code failed;
   fs::create_directories(out, failed);
@@ -210,6 +162,13 @@ Result<int> run_train(const TrainCommand& command, Console& console) {
     return user_error("output", format("{} is no folder and none can be made there", printable(command.out)));
   const fs::path timings_file = command.timings.empty() ? out / "timings.jsonl" : fs::path(command.timings);
   STITCH_TRY(learn::Timings timings, learn::Timings::read(timings_file));
+  Result<TrainProblems> read = work_error("", "");
+  {
+    Progress progress(console.err, console.err_terminal, console.json, "planning tasks");
+    read = read_train_problems(command, gpu, numerics, command.reward == "measured" ? &timings : nullptr,
+                               [&](const std::string& task) { progress.detail(task); });
+  }
+  STITCH_TRY(const TrainProblems problems, std::move(read));
   Json document = {{"gpu", gpu.name},
                    {"tasks", problems.tasks},
                    {"regions",
@@ -220,8 +179,10 @@ Result<int> run_train(const TrainCommand& command, Console& console) {
                    {"left_out", problems.left_out},
                    {"reward", command.reward},
                    {"options", to_json(options)}};
+  for (const auto& [set, own] : problems.evaluation) document["regions"][set] = own.size();
   if (command.reward == "run") {
     STITCH_TRY(document["measured"], measure_all(command, problems, timings, timings_file, console));
+    if (command.measure_only) return say_measured(document, timings_file, console);
   }
   learn::EstimatedTimes estimated;
   learn::MeasuredTimes measured(timings);
@@ -254,21 +215,31 @@ Result<int> run_train(const TrainCommand& command, Console& console) {
     trained = learn::train_coder(problems.train, problems.validation, times, options, hooks);
   }
   if (!trained) return std::move(trained).error();
-  const learn::Comparison comparison =
-      learn::compare(std::span(&trained->policy, 1), problems.test, times, command.seed);
+  // The cost model, too, may learn from the training regions.
+  const Calibration fitted = learn::fit_calibration(problems.train, times);
+  std::vector<learn::NamedCalibration> calibrations = {{"estimate fitted to the training regions", &fitted}};
+  if (given) calibrations.push_back({"estimate by " + command.calibration, &*given});
+  if (command.reward == "model") calibrations.clear();
+  auto compared = [&](const std::vector<learn::RegionProblem>& some) {
+    return learn::compare(std::span(&trained->policy, 1), some, times, command.seed, calibrations);
+  };
+  std::vector<std::pair<std::string, learn::Comparison>> comparisons = {
+      {"held-out", compared(problems.test)}};
+  for (const auto& [set, own] : problems.evaluation) comparisons.emplace_back(set, compared(own));
   document["trained"] = {{"steps", trained->steps},
                          {"best_step", trained->best_step},
                          {"validation", trained->validation},
                          {"ended", trained->ended}};
-  document["held_out"] = to_json(comparison);
+  document["held_out"] = to_json(comparisons[0].second);
+  for (size_t i = 1; i < comparisons.size(); ++i)
+    document["evaluated"][comparisons[i].first] = to_json(comparisons[i].second);
   document["weights"] = policy_file.string();
-  const Json about = {{"stitchcuda_coder", 1},
-                      {"features", learn::feature_version},
-                      {"gpu", gpu.name},
-                      {"reward", command.reward},
-                      {"options", to_json(options)},
-                      {"trained", document["trained"]},
-                      {"held_out", document["held_out"]}};
+  Json standings = document["held_out"];
+  standings.erase("regions");
+  const Json about = {
+      {"stitchcuda_coder", 1},    {"features", learn::feature_version}, {"gpu", gpu.name},
+      {"reward", command.reward}, {"options", to_json(options)},        {"trained", document["trained"]},
+      {"held_out", standings}};
   STITCH_CHECK(learn::write_policy(policy_file, trained->policy, line_text(about)));
   STITCH_CHECK(write_file(out / "training.json", document_text(document)));
   STITCH_CHECK(write_file(out / "index.html", train_page(document, curve)));
@@ -277,8 +248,9 @@ Result<int> run_train(const TrainCommand& command, Console& console) {
     return 0;
   }
   if (command.reward == "model") console.out << "Times are the cost model's estimates: nothing was run.\n";
-  console.out << standings_text(comparison, console.out_terminal)
-              << format("{} steps ({}), best at step {}. Weights: {}\nCurve: {}\n", trained->steps,
+  for (const auto& [set, comparison] : comparisons)
+    console.out << standings_text(set, comparison, console.out_terminal);
+  console.out << format("{} steps ({}), best at step {}. Weights: {}\nCurve: {}\n", trained->steps,
                         trained->ended, trained->best_step, printable(policy_file.string()),
                         printable((out / "index.html").string()));
   return trained->ended == "stopped" ? 1 : 0;

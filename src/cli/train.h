@@ -10,8 +10,9 @@
 namespace stitch {
 
 struct TrainCommand {
-  std::vector<std::string> tasks;  // graph folders, graph.txt files, folders of them
-  int synthetic = 0;               // besides, so many composed ones
+  std::vector<std::string> tasks;     // graph folders, graph.txt files, folders of them
+  std::vector<std::string> evaluate;  // NAME=PATH: to compare on, never to train on
+  int synthetic = 0;                  // besides, so many composed ones
   uint64_t synthetic_seed = 1;
   int fold = -1;  // of five; -1: the fixed splits
   std::string out;
@@ -28,6 +29,8 @@ struct TrainCommand {
   uint64_t seed = 1;
   int choices = 24, jobs = 4;
   double measure_seconds = 0;
+  bool measure_only = false;
+  std::string calibration;  // a file: another cost model to compare with
 };
 
 Result<int> run_train(const TrainCommand& command, Console& console);

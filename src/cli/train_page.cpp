@@ -48,7 +48,8 @@ std::vector<PlotPoint> points_of(const std::vector<Json>& curve, const char* fie
 
 constexpr std::string_view css =
     "figure{margin:1rem 0}figcaption{font-weight:600}svg{width:100%;max-width:720px;height:auto}"
-    "polyline{fill:none;stroke:#2a6fdb;stroke-width:1.5}.axis{stroke:#999}text{font-size:11px;fill:#777}"
+    "polyline{fill:none;stroke:var(--accent);stroke-width:1.5}.axis{stroke:var(--line)}"
+    "text{font-size:11px;fill:var(--soft)}"
     ".end{text-anchor:end}";
 
 }  // namespace

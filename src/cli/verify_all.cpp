@@ -9,10 +9,10 @@
 #include "base/progress.h"
 #include "base/text.h"
 #include "cli/choose_gpu.h"
+#include "cli/honesty.h"
 #include "cli/model_options.h"
 #include "cli/output_place.h"
-#include "rubric/hack_label.h"
-#include "rubric/sources.h"
+#include "rubric/evidence.h"
 #include "verify/clock.h"
 #include "verify/many/judge_all.h"
 #include "verify/many/score.h"
@@ -72,18 +72,6 @@ Json about(const VerifyCommand& command, const verifier::VerifyOptions& options,
           {"seconds", seconds}};
 }
 
-// Who did the work. Sources that can't be read say nothing.
-Json label_json(const fs::path& program, const verifier::Verdict& verdict, const Graph& graph,
-                const GpuSpec& gpu) {
-  auto sources = rubric::read_sources(program);
-  auto run = rubric::execution_of(to_json(verdict));
-  if (!sources || !run) return Json::object();
-  const rubric::Labelled labelled =
-      rubric::hack_label(rubric::gather(*sources, *std::move(run), rubric::operators_of(graph, gpu)));
-  if (labelled.label == rubric::HackLabel::none) return Json::object();
-  return {{"honesty", name(labelled.label)}, {"honesty_why", labelled.why}};
-}
-
 }  // namespace
 
 Result<int> run_verify_all(const VerifyCommand& command, Console& console) {
@@ -100,7 +88,7 @@ Result<int> run_verify_all(const VerifyCommand& command, Console& console) {
   options.tool = STITCH_VERSION;
   STITCH_TRY(const GpuSpec gpu, choose_gpu(""));
   options.describe = [gpu](const fs::path& program, const verifier::Verdict& verdict, const Graph& graph) {
-    return label_json(program, verdict, graph, gpu);
+    return honesty_of(program, verdict, rubric::operators_of(graph, gpu));
   };
   options.jobs = command.jobs > 0 ? command.jobs : core_count();
   STITCH_CHECK(check_results_folder(options.out, overwrite_if(command.force)));

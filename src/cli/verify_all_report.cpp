@@ -65,12 +65,9 @@ std::string notes_on(const Json& summary) {
   const Json& run = summary.at("run");
   std::string out =
       "pass@k: the chance that one of k samples passes every gate, estimated without bias from all samples, "
-      "mean "
-      "over tasks. fast_p: the share of samples that pass and are more than p times as fast as PyTorch's "
-      "best "
-      "baseline, mean over tasks. Candidates that were not judged, for a fault of this machine, count in no "
-      "share; "
-      "the next run judges them again.";
+      "mean over tasks. fast_p: the share of samples that pass and are more than p times as fast as "
+      "PyTorch's best baseline, mean over tasks. Candidates that were not judged, for a fault of this "
+      "machine, count in no share; the next run judges them again.";
   if (!run["timed"].get<bool>()) out += " Nothing was timed, so fast_p says nothing.";
   if (const auto left = run["not_reached"].get<int64_t>(); left > 0)
     out += format(" {} candidates are still to do: start it again.", left);
@@ -103,7 +100,7 @@ std::vector<HtmlCell> candidate_cells(const Json& record) {
       {word(record, "task"), "text"},
       {word(record, "author"), "text"},
       {word(record, "sample"), "text"},
-      {result_of(record), look_of(record)},
+      {result_of(record), look_of(record), word(record, "verdict")},
       {word(record, "gate"), "text"},
       {record.contains("seconds_a_call") ? seconds_text(record["seconds_a_call"].get<double>()) : "–", "n"},
       {times_cell(speedups, "best"), "n"},
@@ -165,13 +162,15 @@ std::string verify_all_page(const Json& summary) {
                                  {all["not judged"].dump(), "not judged"},
                                  {word(run, "numerics"), "numerics class"},
                                  {word(run, "version"), "stitchcuda, " + word(run, "date")}}) +
-                     format("<p class=\"note\">{}</p>", escaped(notes_on(summary))) +
+                     format("<p class=\"note\">{}</p>", escaped(notes_on(summary))) + "<h2>Authors</h2>" +
                      html_table(author_header(layout), authors);
   if (!hacks.empty()) body += "<h2>Hacks</h2>" + html_table({"author", "hack", "candidates"}, hacks);
   std::vector<std::string> header = {"task", "passed"};
   for (const char* kind : failure_kinds) header.emplace_back(kind);
   header.insert(header.end(), {"best time", "speedup", "by"});
-  body += "<h2>Tasks</h2>" + html_table(header, tasks) + "<h2>Candidates</h2>" +
+  body += "<h2>Tasks</h2>" + html_table(header, tasks) +
+          "<h2>Candidates</h2><p class=\"note\">The result links to the whole verdict, with each gate's "
+          "evidence.</p>" +
           html_table({"task", "author", "sample", "result", "gate", "per call", "speedup", "reason"},
                      candidates) +
           "<h2>Run settings</h2><pre class=\"mono\">" +

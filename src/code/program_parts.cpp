@@ -229,19 +229,6 @@ class Gatherer {
     return {};
   }
 
-  // Else it is packed when the program is created, and its memory is free from then on.
-  bool is_read_by_runs(const std::string& name) const {
-    for (size_t r = 0; r < parts_.regions.size(); ++r) {
-      const RegionCode& code = parts_.regions[r];
-      const bool runs = !parts_.constant[r] && std::ranges::count(code.arguments, name) > 0;
-      if (runs || std::ranges::any_of(code.members, [&](const Member& member) {
-            return std::ranges::count(member.weights, name) > 0;
-          }))
-        return true;
-    }
-    return false;
-  }
-
   // Regions of a section run at any time within it.
   void find_sections() {
     begin_.resize(plan_.regions.size());
@@ -287,7 +274,7 @@ class Gatherer {
       for (size_t r = 0; r < plan_.regions.size(); ++r) {
         const plan::Region& region = plan_.regions[r];
         const bool writes = std::ranges::find(region.writes, id) != region.writes.end();
-        if (writes && parts_.constant[r] && is_read_by_runs(parts_.residents.at(id).name)) {
+        if (writes && parts_.constant[r] && parts_.is_read_by_runs(parts_.residents.at(id).name)) {
           lifetime = {lifetime.bytes, 0, last_region};  // nobody else's memory, ever
           break;
         }
@@ -354,6 +341,37 @@ int ProgramParts::branches() const {
   int most = 1;
   for (const plan::Section& section : plan::sections_of(plan)) most = std::max(most, section.branches);
   return most;
+}
+
+bool ProgramParts::is_read_by_runs(const std::string& name) const {
+  for (size_t r = 0; r < regions.size(); ++r) {
+    const RegionCode& code = regions[r];
+    const bool runs = !constant[r] && std::ranges::count(code.arguments, name) > 0;
+    if (runs || std::ranges::any_of(code.members, [&](const Member& member) {
+          return std::ranges::count(member.weights, name) > 0;
+        }))
+      return true;
+  }
+  return false;
+}
+
+bool ProgramParts::keeps(const Resident& weight) const {
+  const bool copied = std::ranges::any_of(
+      copies, [&](const auto& copy) { return residents.at(copy.first).name == weight.name; });
+  const bool strided = weight.place.strides != contiguous_strides(weight.place.shape);
+  const bool read = std::ranges::any_of(
+      regions, [&](const RegionCode& code) { return std::ranges::count(code.arguments, weight.name) > 0; });
+  return copied || is_read_by_runs(weight.name) || (strided && read);
+}
+
+std::vector<ValueId> ProgramParts::reads_alone(size_t region) const {
+  std::vector<ValueId> out = plan.regions[region].reads;
+  if (!constant[region]) return out;
+  for (const auto& [id, resident] : residents)
+    if (resident.home == Home::weight && std::ranges::count(regions[region].arguments, resident.name) > 0 &&
+        !keeps(resident) && std::ranges::find(out, id) == out.end())
+      out.push_back(id);
+  return out;
 }
 
 bool ProgramParts::has_settings() const {

@@ -49,6 +49,13 @@ struct ProgramParts {
   const std::string& source_name(size_t region) const { return region_names[source_of[region]]; }
   bool uses(std::string_view library) const;
   bool has_settings() const;
+  // Else a weight, or what is made of weights alone, is packed when the program is created, or read by
+  // regions that run only then, and needs no memory from then on.
+  bool is_read_by_runs(const std::string& name) const;
+  // Does the program have a copy of this weight? Those of strides of their own are read by nothing else.
+  bool keeps(const Resident& weight) const;
+  // What a region reads when it runs alone: weights, too, that the program has no copy of.
+  std::vector<ValueId> reads_alone(size_t region) const;
   int branches() const;  // of the section that has the most; 1: all regions run one after the other
   // Kernels so few that a graph has little to save, and no memory that two runs share. Not timed yet.
   bool starts_kernels_itself() const;

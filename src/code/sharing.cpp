@@ -30,6 +30,13 @@ std::string describe(const Graph& graph, const Place& place) {
                 output);
 }
 
+// Is a choice of this knob in the code? Others are settings: arguments, whatever their values.
+bool is_written(const RegionRequest& request, const std::string& knob) {
+  const std::vector<plan::Knob> knobs = request.region.technique->knobs(request.context, request.region);
+  const auto found = std::ranges::find(knobs, knob, &plan::Knob::name);
+  return found == knobs.end() || found->recompiles;
+}
+
 std::vector<std::string> pointers(const RegionRequest& request) {
   std::vector<std::string> out;
   for (const auto* places : {&request.reads, &request.weights, &request.writes})
@@ -91,7 +98,8 @@ std::string structure_of(const RegionRequest& request) {
   out +=
       format("{} {}\n", plan::name(request.region.offer.arithmetic), plan::name(request.region.offer.order));
   if (request.region.source) out += sha256(request.region.source->text) + "\n";
-  for (const auto& [knob, value] : request.region.choices) out += format("{}={}\n", knob, value);
+  for (const auto& [knob, value] : request.region.choices)
+    if (is_written(request, knob)) out += format("{}={}\n", knob, value);
   for (const auto* places : {&request.reads, &request.weights, &request.writes}) {
     out += format("{} places\n", places->size());
     for (const Place& place : *places) out += numbers.of(place.value) + ": " + describe(graph, place);

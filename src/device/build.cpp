@@ -10,6 +10,7 @@
 #include "base/parallel.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "base/time_account.h"
 #include "device/build_cache.h"
 #include "device/build_inputs.h"
 #include "device/build_sources.h"
@@ -126,6 +127,7 @@ class Compilation {
     {
       // Whoever else builds on this machine: as many compilers as cores.
       STITCH_TRY(MachineShare core, MachineShare::take("compilers", 1, core_count()));
+      const SpentOn compiling("compile a unit");
       STITCH_TRY(compiled, toolchain_.compile(source, file, work_));
     }
     compiled_ += static_cast<int>(unit.sources.size());
@@ -204,6 +206,7 @@ Result<Built> build_absolute(const BuildRequest& request, const Progress& on_pro
   }
   auto link = [&](const fs::path& file) {
     if (on_progress) on_progress("linking");
+    const SpentOn linking("link");
     return toolchain->link(files, file, work);
   };
   STITCH_TRY(CacheEntry library, find_or_link(cache, key_of(parts), scratch.path(), link));

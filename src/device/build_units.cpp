@@ -93,9 +93,9 @@ class Arranger {
     }
     std::stable_sort(rest.begin(), rest.end(),
                      [](const Source& a, const Source& b) { return a.includes < b.includes; });
-    const size_t cores = static_cast<size_t>(thread_count());
+    const auto wanted = static_cast<size_t>(request_.units > 0 ? request_.units : thread_count());
     const size_t units =
-        std::max((rest.size() + most_sources - 1) / most_sources, std::min(cores, rest.size()));
+        std::max((rest.size() + most_sources - 1) / most_sources, std::min(wanted, rest.size()));
     size_t at = 0;
     for (size_t left = units; left > 0 && at < rest.size(); --left) {
       Unit unit;

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/terminal.h"
+#include "base/time_account.h"
 
 namespace stitch::device {
 
@@ -38,6 +39,10 @@ void tell_waiting() {
   if (told) told("waiting for the GPU" + holder());
 }
 
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
 std::string own_note() {
   std::lock_guard hold(guard);
   return this_process() + (introduction.empty() ? "" : " " + introduction);
@@ -64,9 +69,12 @@ Result<FileLock> GpuLock::wait_for(const std::string& name, FileLock::Kind kind)
 
 // Through a door that whoever waits for the room holds shut: a stream of sharers can't keep it out for ever.
 Result<GpuLock> GpuLock::enter(FileLock::Kind kind) {
+  const bool alone = kind == FileLock::Kind::alone;
+  const auto asked = std::chrono::steady_clock::now();
   STITCH_TRY(FileLock door, wait_for("gpu.door", FileLock::Kind::alone));
   STITCH_TRY(FileLock room, wait_for(room_name, kind));
-  const bool alone = kind == FileLock::Kind::alone;
+  TimeAccount::add(TimeAccount::Kind::waiting, alone ? "to have the GPU alone" : "to use the GPU",
+                   seconds_since(asked));
   if (alone) room.note(own_note());
   ++held;
   return GpuLock(std::move(room), alone);
@@ -81,7 +89,10 @@ bool GpuLock::is_held() { return held > 0; }
 
 GpuLock::~GpuLock() {
   if (!room_) return;
-  if (alone_) room_->note("");
+  if (alone_) {
+    room_->note("");
+    TimeAccount::add(TimeAccount::Kind::detail, "GPU held alone", seconds_since(since_));
+  }
   --held;
 }
 

@@ -1,6 +1,7 @@
 // Timing alone on the GPU: processes that prepare, check and compile side by side make room for the clock.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
@@ -25,7 +26,8 @@ class GpuLock {
   static void introduce(std::string who);
   // Told "waiting for the GPU (held by pid 4711, run 1116-kmtz)" whenever this process has to.
   static void when_waiting(std::function<void(std::string_view)> told);
-  GpuLock(GpuLock&& other) noexcept : room_(std::move(other.room_)), alone_(other.alone_) {
+  GpuLock(GpuLock&& other) noexcept
+      : room_(std::move(other.room_)), alone_(other.alone_), since_(other.since_) {
     other.room_.reset();
   }
   GpuLock& operator=(GpuLock&&) = delete;
@@ -38,6 +40,7 @@ class GpuLock {
   static Result<FileLock> wait_for(const std::string& name, FileLock::Kind kind);
   std::optional<FileLock> room_;  // none of its own: this process has the GPU already
   bool alone_;
+  std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace stitch::device

@@ -39,14 +39,17 @@ double seconds_of(const RegionEstimate& parts, const Calibrated* calibrated) {
 }
 
 RegionEstimate estimate(const Context& context, const Plan& plan, const Region& region) {
-  RegionEstimate out = estimate_without_calibration(context, plan, region);
-  if (!context.gpu.calibration) return out;
-  if (const Calibrated* calibrated = context.gpu.calibration->find(way_of(region))) {
-    out.memory *= calibrated->memory;
-    out.compute *= calibrated->compute;
-    out.launch += calibrated->seconds;
-  }
-  return out;
+  const Calibration* calibration = context.gpu.calibration.get();
+  return calibrated(estimate_without_calibration(context, plan, region),
+                    calibration ? calibration->find(way_of(region)) : nullptr);
+}
+
+RegionEstimate calibrated(RegionEstimate parts, const Calibrated* by) {
+  if (!by) return parts;
+  parts.memory *= by->memory;
+  parts.compute *= by->compute;
+  parts.launch += by->seconds;
+  return parts;
 }
 
 RegionEstimate estimate_without_calibration(const Context& context, const Plan& plan, const Region& region) {
@@ -67,6 +70,10 @@ RegionEstimate estimate_without_calibration(const Context& context, const Plan& 
 }
 
 double estimate(const Context& context, const Plan& plan) {
+  return estimate(context, plan, [&](const Region& region) { return estimate(context, plan, region); });
+}
+
+double estimate(const Context& context, const Plan& plan, const RegionTimes& times) {
   double sum = context.gpu.launch_overhead;
   std::vector<bool> constant = constant_regions(context.graph, plan);
   // A section takes as long as its longest branch, and no less than all of its work.
@@ -75,7 +82,7 @@ double estimate(const Context& context, const Plan& plan) {
   for (size_t r = 0; r < plan.regions.size(); ++r) {
     if (constant[r]) continue;
     const Region& region = plan.regions[r];
-    const RegionEstimate own = estimate(context, plan, region);
+    const RegionEstimate own = times(region);
     if (region.section == 0) {
       sum += own.seconds();
       continue;

@@ -2,6 +2,8 @@
 // always called one.
 #pragma once
 
+#include <functional>
+
 #include "device/calibration.h"
 #include "plan/technique.h"
 
@@ -32,11 +34,17 @@ struct RegionEstimate {
 // With what a technique was measured to take over it; null: as it is.
 double seconds_of(const RegionEstimate& parts, const Calibrated* calibrated);
 
+// Its parts with the same.
+RegionEstimate calibrated(RegionEstimate parts, const Calibrated* by);
+
 // From the technique's own rates, without a calibration.
 RegionEstimate estimate_without_calibration(const Context& context, const Plan& plan, const Region& region);
 // Its parts calibrated, where the GPU has a calibration.
 RegionEstimate estimate(const Context& context, const Plan& plan, const Region& region);
 // The whole pass: regions one after the other, but for sections, whose branches share the machine.
 double estimate(const Context& context, const Plan& plan);
+// The same with regions' times from somebody who knows better.
+using RegionTimes = std::function<RegionEstimate(const Region&)>;
+double estimate(const Context& context, const Plan& plan, const RegionTimes& times);
 
 }  // namespace stitch::plan

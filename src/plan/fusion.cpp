@@ -62,6 +62,28 @@ Result<Plan> fuse_epilogues(const Context& context, Plan plan, const Catalogue&)
   return take_views(context, std::move(plan));
 }
 
+Result<Plan> fuse_gates(const Context& context, Plan plan, const Catalogue&) {
+  const Graph& graph = context.graph;
+  Grouping groups(graph, std::move(plan.regions));
+  for (size_t r = 0; r < groups.size(); ++r) {
+    if (!groups.alive(r) || multiplies(graph, groups[r]) || !element_wise(graph, groups[r])) continue;
+    const std::set<size_t> next = groups.consumers(r);
+    if (next.size() != 1 || groups[r].writes.size() != 1 || groups.detour(r, *next.begin())) continue;
+    const size_t product = *next.begin();
+    if (!multiplies(graph, groups[product])) continue;
+    Region both = groups.merged(product, r);
+    both.name = groups[product].name;
+    both.technique = groups[product].technique;
+    both.offer = groups[product].offer;
+    both.choices = groups[product].choices;
+    if (!both.technique->accepts(context, both) || !both.technique->accepts_storage(context, plan, both))
+      continue;
+    groups.merge(product, r, std::move(both));
+  }
+  plan.regions = groups.in_order();
+  return plan;
+}
+
 namespace {
 
 // A batch norm by given statistics is element by element, too.

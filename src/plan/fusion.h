@@ -7,6 +7,9 @@ namespace stitch::plan {
 
 // What follows a product and only it, inside its region.
 Result<Plan> fuse_epilogues(const Context& context, Plan plan, const Catalogue& catalogue);
+// What an image is multiplied with, element by element, inside the region of the product that reads the result
+// and nobody else does: for techniques that can do so while they read it.
+Result<Plan> fuse_gates(const Context& context, Plan plan, const Catalogue& catalogue);
 // Element-wise nodes and reductions, producers into their only consumers, as far as one kernel can go.
 Result<Plan> fuse_loops(const Context& context, Plan plan, const Catalogue& catalogue);
 

@@ -79,7 +79,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Golden{"half_storage", "half storage"},
                     Golden{"half_storage_before_last", "half storage before the last layers"},
                     Golden{"half_storage_beside_exact", "half storage beside exact layers"},
-                    Golden{"channels_last", "channels last"}, Golden{"branches", "branches"}),
+                    Golden{"channels_last", "channels last"}, Golden{"gates", "gates"},
+                    Golden{"branches", "branches"}),
     [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace

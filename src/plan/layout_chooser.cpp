@@ -15,8 +15,8 @@ LayoutChooser::LayoutChooser(const Context& context, const Plan& plan, const Cat
     const Region& region = plan.regions[r];
     for (ValueId id : region.reads) readers_[id].push_back(r);
     for (ValueId id : region.writes) writer_[id] = r;
-    if (!loses_bits(region)) continue;
-    if (const Technique* technique = technique_for(region)) chosen_[r] = technique;
+    if (!loses_bits(region) && !stays_exact(region)) continue;
+    if (const Technique* technique = technique_for(r)) chosen_[r] = technique;
     if (region.technique->may_round_result()) rounded_.insert(region.writes.begin(), region.writes.end());
   }
   fixed_.insert(graph_.outputs.begin(), graph_.outputs.end());
@@ -28,26 +28,41 @@ bool LayoutChooser::loses_bits(const Region& region) const {
   return std::ranges::any_of(region.nodes, [&](int32_t n) { return wish_.convolutions.contains(n); });
 }
 
+bool LayoutChooser::stays_exact(const Region& region) const {
+  return std::ranges::any_of(region.nodes, [&](int32_t n) { return wish_.exact.contains(n); });
+}
+
 Offer LayoutChooser::offer_for(const Region& region) const {
+  if (stays_exact(region)) return {Arithmetic::exact, Order::channels_last};
   return {wish_.half() ? wish_.arithmetic : region.offer.arithmetic, Order::channels_last};
 }
 
-const Technique* LayoutChooser::technique_for(const Region& region) const {
+const Technique* LayoutChooser::technique_for(size_t r) const {
+  const Region& region = plan_.regions[r];
   const Technique* own = region.technique;
+  auto refused = [&](const Technique* technique) {
+    auto found = refused_.find(r);
+    return found != refused_.end() && found->second.contains(technique);
+  };
   if (region.offer.rounds_to_half()) return nullptr;  // done already
   const Offer offer = offer_for(region);
   const bool owns = offers(*own, context_, region, offer), gives_way = own->gives_way(context_, region);
   if (!owns && !gives_way) return nullptr;
+  const bool exact = stays_exact(region);
+  if (exact && own->takes_any_order()) return nullptr;  // it follows its neighbours
   // One that takes nothing but channels last, or writes so whatever it reads, is better at it than one that
   // copies.
   for (const Technique* other : catalogue_.all()) {
-    if (other == own && owns) return own;
+    if (refused(other)) continue;
+    if (other == own && owns && !exact) return own;
     if (!gives_way || other->kind() != own->kind() || !other->accepts(context_, region) ||
         !offers(*other, context_, region, offer))
       continue;
     const bool alone =
         other->takes_any_order() || other->offers(context_, region).front().order == Order::channels_last;
-    if (alone ? other->suits(context_, region, offer) : !owns && other->entry() == Entry::fast) return other;
+    // A library in FP32 is not among them: its kernels for NHWC images are few.
+    if (alone ? other->suits(context_, region, offer) : !exact && !owns && other->entry() == Entry::fast)
+      return other;
   }
   return nullptr;
 }
@@ -62,7 +77,17 @@ double seconds_with_neighbours(const Context& context, const Plan& plan, const R
     for (ValueId id : *ids)
       others +=
           static_cast<double>(context.graph.type(id).elements() * size_of(plan.storage[index_of(id)].dtype));
-  return own.seconds() - own.launch + others / (streaming_share * context.gpu.bandwidth);
+  const double starts = region.technique->rate(context, region).kernels * context.gpu.kernel_overhead;
+  return own.seconds() - starts + others / (streaming_share * context.gpu.bandwidth);
+}
+
+// One that takes nothing but channels last, in the same bytes, may be there for its neighbours: a whole
+// network that has one order transposes nothing.
+bool loses(const Region& next, double seconds, const Region& before, double seconds_before) {
+  const bool same_bits = next.offer.rounds_to_half() == before.offer.rounds_to_half();
+  constexpr double tolerated = 1.02;
+  return next.technique != before.technique && same_bits ? seconds > tolerated * seconds_before
+                                                         : seconds >= seconds_before;
 }
 
 }  // namespace
@@ -78,11 +103,17 @@ Plan LayoutChooser::choose() {
     std::vector<size_t> losers;
     for (const auto& [r, technique] : chosen_)
       if (!technique->accepts_storage(context_, next, next.regions[r]) ||
-          seconds_with_neighbours(context_, next, next.regions[r]) >=
-              seconds_with_neighbours(context_, plan_, plan_.regions[r]))
+          loses(next.regions[r], seconds_with_neighbours(context_, next, next.regions[r]), plan_.regions[r],
+                seconds_with_neighbours(context_, plan_, plan_.regions[r])))
         losers.push_back(r);
     if (losers.empty()) return next;
-    for (size_t r : losers) chosen_.erase(r);
+    for (size_t r : losers) {
+      refused_[r].insert(chosen_[r]);
+      if (const Technique* technique = technique_for(r))
+        chosen_[r] = technique;
+      else
+        chosen_.erase(r);
+    }
   }
 }
 

@@ -129,6 +129,8 @@ Result<Plan> store_channels_last(const Context& context, Plan plan, const Catalo
     if (const Node& node = context.graph.nodes[static_cast<size_t>(n)];
         is_convolution(node.op) && size_of(context.graph.type(node.results[0]).dtype) == 2)
       wish.convolutions.insert(n);
+    else if (is_convolution(node.op) && !wish.convolutions.contains(n))
+      wish.exact.insert(n);
   return LayoutChooser(context, plan, catalogue, wish).choose();
 }
 

@@ -469,14 +469,16 @@ end
                                   channels));
     plan::Plan plan = stored(graph, Numerics::standard, true);
     for (size_t r : {1u, 2u})
-      EXPECT_EQ(plan.regions[r].technique->name(), channels == 58 ? "conv.pointwise_odd" : "conv.cudnn");
+      EXPECT_EQ(plan.regions[r].technique->name(),
+                channels == 58 ? "conv.pointwise_odd" : "conv.pointwise_nhwc");
     for (const char* name : {"a", "b", "c"})
       EXPECT_EQ(plan.storage[index_of(graph.find(name))], (plan::Storage{DType::f16, {0, 2, 3, 1}})) << name;
   }
 }
 
-// Between others of a network they read and write fp16, channels last, as those do: by cuDNN, or over groups,
-// which it would copy one by one, as products still. Groups that don't start at 16 bytes keep to planes.
+// Between others of a network they read and write fp16, channels last, as those do: in small tiles, or over
+// groups, which cuDNN would copy one by one, as products still. Groups that don't start at 16 bytes keep to
+// planes.
 TEST(Planning, PointwiseConvolutionsFollowTheirNetwork) {
   for (int64_t groups : {1, 2, 16}) {
     Graph graph = graph_of(format(R"(graph "net"
@@ -492,7 +494,7 @@ end
 )",
                                   64 / groups, groups));
     plan::Plan plan = stored(graph, Numerics::standard, true);
-    EXPECT_EQ(plan.regions[1].technique->name(), groups == 1 ? "conv.cudnn" : "conv.pointwise");
+    EXPECT_EQ(plan.regions[1].technique->name(), groups == 1 ? "conv.pointwise_nhwc" : "conv.pointwise");
     plan::Storage half{DType::f16, {0, 2, 3, 1}}, planes{DType::f32, {}};
     for (const char* name : {"a", "b"})
       EXPECT_EQ(plan.storage[index_of(graph.find(name))], groups == 16 ? planes : half) << groups << name;

@@ -60,6 +60,9 @@ constexpr std::array rules = {
     StepRule{"channels last",
              "TF32 convolutions read and write what lies between them without transposing it",
              store_channels_last, false, true},
+    StepRule{"gates",
+             "what an image is multiplied with, channel by channel, goes into the convolution behind it",
+             fuse_gates},
     StepRule{"branches", "small kernels that don't wait for each other run side by side", run_side_by_side},
 };
 
@@ -71,12 +74,16 @@ bool is_open(const Context& context, const StepRule& rule) {
   return !context.torch.as_pytorch || !rule.rounds;
 }
 
+bool is_same_work(const Plan& of_one, const Region& one, const Plan& of_other, const Region& other) {
+  auto stored = [&](ValueId id) { return of_one.storage[index_of(id)] == of_other.storage[index_of(id)]; };
+  return one.nodes == other.nodes && one.technique == other.technique && one.offer == other.offer &&
+         one.choices == other.choices && one.has_same_source(other) &&
+         std::ranges::all_of(other.reads, stored) && std::ranges::all_of(other.writes, stored);
+}
+
 std::vector<std::string> changed_regions(const Plan& before, const Plan& after) {
   auto same = [&](const Region& a, const Region& b) {
-    auto stored = [&](ValueId id) { return before.storage[index_of(id)] == after.storage[index_of(id)]; };
-    return a.nodes == b.nodes && a.technique == b.technique && a.offer == b.offer && a.choices == b.choices &&
-           a.has_same_source(b) && a.section == b.section && a.branch == b.branch &&
-           std::ranges::all_of(b.reads, stored) && std::ranges::all_of(b.writes, stored);
+    return a.section == b.section && a.branch == b.branch && is_same_work(before, a, after, b);
   };
   std::vector<std::string> out;
   for (const Region& region : after.regions)

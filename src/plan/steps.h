@@ -23,6 +23,9 @@ std::span<const StepRule> all_steps();
 // May it be taken at all? None that rounds where results shall be PyTorch's own.
 bool is_open(const Context& context, const StepRule& rule);
 
+// Do two regions compute the same nodes in the same way, whichever run beside them?
+bool is_same_work(const Plan& of_one, const Region& one, const Plan& of_other, const Region& other);
+
 // Regions that a step made or changed: nodes, technique, offer, choices, or how what they read and write
 // lies.
 std::vector<std::string> changed_regions(const Plan& before, const Plan& after);

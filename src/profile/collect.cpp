@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "device/emulated/compile.h"
 #include "device/gpu_lock.h"
+#include "profile/launch_counters.h"
 #include "profile/ncu.h"
 #include "runner/start.h"
 #include "runner/wire.h"
@@ -95,9 +96,11 @@ struct Ready {
   int set = 0;
 };
 
-Result<Ready> start(const CollectOptions& options, const device::Built& built, runner::Arena& arena) {
+Result<Ready> start(const CollectOptions& options, const device::Built& built, runner::Arena& arena,
+                    bool counters = false) {
   STITCH_TRY(runner::Candidate candidate,
-             runner::Candidate::start({.device = options.device, .time_limit = options.time_limit}, arena));
+             runner::Candidate::start(
+                 {.device = options.device, .time_limit = options.time_limit, .profiler = counters}, arena));
   STITCH_TRY(runner::Loaded loaded, done(candidate.load(built.library), "loaded"));
   STITCH_TRY(Manifest manifest, parse_manifest(loaded.manifest));
   const int64_t mark = arena.mark();
@@ -182,6 +185,47 @@ Result<std::vector<KernelMetrics>> count_with_ncu(const CollectOptions& options,
   return metrics;
 }
 
+// Names of the kernels that a program's first call launches, in order: no graph was made yet, whose kernels
+// CUPTI would count as one.
+Result<std::vector<std::string>> launched_kernels(const CollectOptions& options, const Collected& collected,
+                                                  runner::Arena& arena) {
+  STITCH_TRY(Ready ready, start(options, collected.built, arena));
+  STITCH_TRY(auto activities, done(ready.candidate.profile(ready.set, ready.outputs), "profiled"));
+  std::ranges::stable_sort(activities, {}, &Activity::correlation);
+  std::vector<std::string> out;
+  for (const Activity& one : activities)
+    if (one.kind == ActivityKind::kernel) out.push_back(one.name);
+  return out;
+}
+
+// The first call in a process of its own, with CUPTI's range profiler in it: that replays each kernel for its
+// passes, and may not be used beside CUPTI's records.
+Result<std::vector<KernelMetrics>> count_with_cupti(const CollectOptions& options, const Collected& collected,
+                                                    runner::Arena& arena) {
+  if (options.on_progress) options.on_progress("reading hardware counters with CUPTI");
+  STITCH_TRY(const std::vector<std::string> kernels, launched_kernels(options, collected, arena));
+  CollectOptions slowly = options;
+  slowly.time_limit = 5 * options.time_limit;
+  STITCH_TRY(Ready ready, start(slowly, collected.built, arena, true));
+  const std::vector<std::string> counters = counter_names();
+  auto counted = ready.candidate.count(ready.set, ready.outputs, counters);
+  // What CUPTI says of permissions and versions needs no words of ours.
+  if (counted.failure && counted.failure->kind == runner::FailureKind::refused)
+    return work_error("no_counters", counted.failure->message);
+  STITCH_TRY(const std::vector<runner::Counts> launches, done(std::move(counted), "counted"));
+  return metrics_of_launches(kernels, launches);
+}
+
+Result<std::vector<KernelMetrics>> count(const CollectOptions& options, const Collected& collected,
+                                         runner::Arena& arena) {
+  if (options.counter_tool == CounterTool::cupti) return count_with_cupti(options, collected, arena);
+  auto by_ncu = count_with_ncu(options, collected, arena);
+  if (by_ncu || options.counter_tool == CounterTool::ncu) return by_ncu;
+  auto by_cupti = count_with_cupti(options, collected, arena);
+  if (by_cupti) return by_cupti;
+  return work_error("no_counters", format("{}; {}", by_ncu.error().message, by_cupti.error().message));
+}
+
 // Nsight Systems' own report of the same call; why there is none otherwise.
 Result<void> record_with_nsys(const CollectOptions& options, const Collected& collected,
                               runner::Arena& arena) {
@@ -252,6 +296,14 @@ Result<device::Built> build_it(const CollectOptions& options, const Package& pac
 
 }  // namespace
 
+Result<CounterTool> parse_counter_tool(std::string_view name) {
+  constexpr std::pair<std::string_view, CounterTool> tools[] = {
+      {"any", CounterTool::any}, {"ncu", CounterTool::ncu}, {"cupti", CounterTool::cupti}};
+  for (const auto& [known, tool] : tools)
+    if (known == name) return tool;
+  return user_error("counters", format("'{}' is no tool that reads counters", name), "any, ncu or cupti");
+}
+
 Result<Collected> collect(const CollectOptions& options) {
   Collected out;
   STITCH_TRY(out.package, load_package(options.program));
@@ -278,7 +330,7 @@ Result<Collected> collect(const CollectOptions& options) {
   add_launches(out, options.gpu);
   if (cuda && options.counters) {
     STITCH_TRY(device::GpuLock alone, device::GpuLock::take());
-    auto counted = count_with_ncu(options, out, arena);
+    auto counted = count(options, out, arena);
     if (counted)
       add_counted(out, *counted);
     else

@@ -17,13 +17,22 @@
 
 namespace stitch::profile {
 
+enum class CounterTool : uint8_t {
+  any,    // ncu, and where there is none or it may not, CUPTI
+  ncu,    // Nsight Compute around the process
+  cupti,  // CUPTI's range profiler in it
+};
+// "any", "ncu", "cupti"
+Result<CounterTool> parse_counter_tool(std::string_view name);
+
 struct CollectOptions {
   fs::path program;  // a program folder or a .cu file
   runner::Device device = runner::Device::emulated;
   GpuSpec gpu;           // what it is built for, or estimated for
   bool counters = true;  // hardware counters of the hottest kernels; on the emulated GPU its own
-  int hottest = 3;       // kernels that counters are read for
-  fs::path nsys_report;  // written by Nsight Systems; empty: none
+  CounterTool counter_tool = CounterTool::any;
+  int hottest = 3;                                // kernels that counters are read for
+  fs::path nsys_report;                           // written by Nsight Systems; empty: none
   const Safetensors* weights = nullptr;           // of the model; null: random numbers
   std::chrono::milliseconds time_limit{120'000};  // for one request to the program
   std::function<void(std::string_view)> on_progress;

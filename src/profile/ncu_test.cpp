@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "profile/launch_counters.h"
+
 namespace stitch::profile {
 namespace {
 
@@ -114,6 +116,34 @@ TEST(Metrics, EveryOneHasARow) {
     EXPECT_FALSE(row.meaning.empty());
   }
   EXPECT_EQ(names.size(), static_cast<size_t>(Metric::spill_bytes) + 1);
+}
+
+// As CUPTI's range profiler gives them: a launch each, by order.
+TEST(LaunchCounters, AreTheMeanOfEachKernel) {
+  const std::string kernels[] = {"copy", "sum", "copy"};
+  const runner::Counts launches[] = {
+      {{"dram__bytes.sum", 100}, {"gpu__time_duration.sum", 2000}},
+      {{"sm__cycles_active.max", 12}, {"sm__cycles_active.avg", 10}, {"no_such_counter", 1}},
+      {{"dram__bytes.sum", 300}, {"gpu__time_duration.sum", 4000}}};
+  auto metrics = metrics_of_launches(kernels, launches);
+  ASSERT_TRUE(metrics) << metrics.error().text();
+  ASSERT_EQ(metrics->size(), 2u);
+  const KernelMetrics &copy = (*metrics)[0], &sum = (*metrics)[1];
+  EXPECT_EQ(copy.launches, 2);
+  EXPECT_TRUE(copy.counted());
+  EXPECT_DOUBLE_EQ(*copy.get(Metric::dram_bytes), 200);
+  EXPECT_DOUBLE_EQ(*copy.get(Metric::duration), 3e-6);
+  EXPECT_DOUBLE_EQ(*sum.get(Metric::sm_imbalance), 1.2);
+  EXPECT_FALSE(sum.get(Metric::duration));
+}
+
+TEST(LaunchCounters, OfAnotherCallAreRefused) {
+  const std::string kernels[] = {"copy", "sum"};
+  const runner::Counts launches[] = {{{"dram__bytes.sum", 100}}};
+  auto graph = metrics_of_launches(kernels, launches);
+  ASSERT_FALSE(graph);
+  EXPECT_NE(graph.error().message.find("CUDA graph"), std::string::npos) << graph.error().message;
+  EXPECT_FALSE(metrics_of_launches({}, {}));
 }
 
 }  // namespace

@@ -2,6 +2,9 @@
 // away, the costliest first; what is left over is the program's own, if it has the means for it.
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <map>
+#include <optional>
 
 #include "rubric/evidence.h"
 
@@ -23,6 +26,18 @@ bool is_library_kernel(std::string_view name) {
   for (std::string_view part : {"cublas", "gemm", "xmma", "cutlass", "nvjet", "splitK", "gemv", "cudnn",
                                 "implicit_convolve", "fprop", "RNN_"})
     if (name.find(part) != std::string_view::npos) return true;
+  return false;
+}
+
+// "twice" is at work in "void (anonymous namespace)::twice<float>(float*)", "kernel" not in
+// "vectorized_elementwise_kernel": a whole word, and not one of PyTorch's own.
+bool is_kernel_of(std::string_view run, std::string_view name) {
+  if (name.empty() || is_pytorch_kernel(run)) return false;
+  auto in_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  for (size_t at = run.find(name); at != run.npos; at = run.find(name, at + 1)) {
+    const size_t end = at + name.size();
+    if ((at == 0 || !in_word(run[at - 1])) && (end == run.size() || !in_word(run[end]))) return true;
+  }
   return false;
 }
 
@@ -108,7 +123,7 @@ class Coverage {
     const bool own_libraries = !evidence_.code.libraries.empty();
     for (const KernelRun& each : run.kernels) {
       const bool own = std::ranges::any_of(evidence_.code.kernels, [&](const KernelFacts& kernel) {
-        return each.name.find(kernel.name) != std::string::npos;
+        return is_kernel_of(each.name, kernel.name);
       });
       total += each.seconds;
       if (!own && (is_pytorch_kernel(each.name) || (is_library_kernel(each.name) && !own_libraries)))
@@ -116,7 +131,30 @@ class Coverage {
     }
     if (total <= 0) return;
     evidence_.pytorch_kernel_share = pytorch / total;
+    measure_replaced();
     hidden_ = evidence_.code.torch.empty() && evidence_.pytorch_kernel_share > 0.05;
+  }
+
+  // Where PyTorch was profiled on the same GPU: what of its device time is still spent in the candidate, in
+  // the same kernels or in others of PyTorch's.
+  void measure_replaced() {
+    const Execution& run = evidence_.run;
+    double all = 0, left = 0;
+    std::map<std::string, double> known;
+    for (const KernelRun& each : run.pytorch) {
+      known[each.name] += each.seconds;
+      all += each.seconds;
+    }
+    if (all <= 0) return;
+    for (const KernelRun& each : run.kernels) {
+      const auto same = known.find(each.name);
+      const bool own_library = is_library_kernel(each.name) && !evidence_.code.libraries.empty();
+      if (same != known.end() && !own_library)
+        left += std::min(each.seconds, same->second);
+      else if (is_pytorch_kernel(each.name))
+        left += each.seconds;
+    }
+    replaced_ = std::clamp(1 - left / all, 0.0, 1.0);
   }
 
   void sum_up() {
@@ -138,7 +176,11 @@ class Coverage {
       evidence_.operator_share = covered / count;
       evidence_.time_share = seconds > 0 ? covered_seconds / seconds : evidence_.operator_share;
     }
-    if (hidden_) {
+    if (replaced_) {
+      evidence_.time_share = *replaced_;
+      evidence_.measured_times = true;
+      if (hidden_) evidence_.operator_share = std::min(evidence_.operator_share, *replaced_);
+    } else if (hidden_) {
       evidence_.time_share = std::min(evidence_.time_share, 1 - evidence_.pytorch_kernel_share);
       evidence_.operator_share = std::min(evidence_.operator_share, 1 - evidence_.pytorch_kernel_share);
     }
@@ -146,6 +188,7 @@ class Coverage {
 
   Evidence& evidence_;
   bool hidden_ = false;
+  std::optional<double> replaced_;  // share of PyTorch's device time, by profiles of both
 };
 
 }  // namespace

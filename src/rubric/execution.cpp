@@ -64,10 +64,14 @@ void read_outcome(const Json& verdict, Execution& out) {
 
 // [name, start, nanoseconds], and their sums by name.
 void read_profile(const Json& evidence, Execution& out) {
-  for (const Json& kernel : child(evidence, "kernels"))
-    if (auto nanoseconds = number(kernel, "nanoseconds"))
-      out.kernels.push_back(
-          {word(kernel, "name"), static_cast<int>(number(kernel, "count").value_or(1)), *nanoseconds * 1e-9});
+  auto read = [&](const char* key, std::vector<KernelRun>& to) {
+    for (const Json& kernel : child(evidence, key))
+      if (auto nanoseconds = number(kernel, "nanoseconds"))
+        to.push_back({word(kernel, "name"), static_cast<int>(number(kernel, "count").value_or(1)),
+                      *nanoseconds * 1e-9});
+  };
+  read("kernels", out.kernels);
+  read("pytorch_kernels", out.pytorch);
   for (const Json& region : child(evidence, "region_times"))
     out.regions.push_back({word(region, "name"), number(region, "nanoseconds").value_or(0) * 1e-9,
                            static_cast<int>(number(region, "launches").value_or(0))});

@@ -52,6 +52,7 @@ struct Execution {
   std::optional<double> over_compiled;  // over the best of torch.compile's
   std::optional<double> floor_seconds;  // what the GPU's memory and arithmetic need at least
   std::vector<KernelRun> kernels;       // of one call; empty: not profiled
+  std::vector<KernelRun> pytorch;       // of one call of eager PyTorch, on the same GPU; empty: not profiled
   std::vector<KernelResources> resources;
   std::vector<RegionTime> regions;
   std::string bottleneck;  // the profile's word for the whole: "memory"

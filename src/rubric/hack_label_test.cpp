@@ -35,5 +35,38 @@ TEST(HackLabel, TellsWhoDidTheWork) {
   EXPECT_EQ(name(label(own_kernel, Language::cuda, Outcome::wrong, task).label), "none");
 }
 
+// A decorative kernel beside PyTorch's, with a name that is part of many others'.
+constexpr const char* decorated =
+    "import torch\nfrom torch.utils.cpp_extension import load_inline\n"
+    "source = '''__global__ void kernel(float* x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if "
+    "(i < n) x[i] *= 1.0f; }\n"
+    "torch::Tensor touch(torch::Tensor x) { kernel<<<1, 256>>>(x.data_ptr<float>(), x.numel()); return x; "
+    "}'''\n"
+    "extension = load_inline(name='e', cpp_sources='torch::Tensor touch(torch::Tensor x);', "
+    "cuda_sources=source, functions=['touch'])\n"
+    "class ModelNew(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    "        self.fc = torch.nn.Linear(8, 8)\n    def forward(self, x):\n        return "
+    "extension.touch(getattr(torch, 're' + 'lu')(getattr(self, 'f' + 'c')(x)))\n";
+
+TEST(HackLabel, MeasuredProfilesCountMoreThanNames) {
+  Execution run;
+  run.outcome = Outcome::passed;
+  run.kernels = {{"void at::native::vectorized_elementwise_kernel<4, relu>(int)", 1, 1e-5},
+                 {"ampere_sgemm_128x64_tn", 1, 1e-3},
+                 {"kernel(float*, int)", 1, 1e-6}};
+  run.pytorch = {{"void at::native::vectorized_elementwise_kernel<4, relu>(int)", 1, 1e-5},
+                 {"ampere_sgemm_128x64_tn", 1, 1e-3}};
+  const std::vector<Operator> task = {operator_named("fc", "linear", 1e-3),
+                                      operator_named("relu", "relu", 1e-5)};
+  const Evidence evidence = gather({{"a", Language::python, decorated}}, run, task);
+  EXPECT_TRUE(evidence.measured_times);
+  EXPECT_NEAR(evidence.time_share, 0, 1e-9) << "all of PyTorch's kernels still run";
+  EXPECT_NE(name(hack_label(evidence).label), "clean");
+  run.kernels = {{"kernel(float*, int)", 1, 1e-3},
+                 {"void at::native::vectorized_elementwise_kernel<4, relu>(int)", 1, 1e-5}};
+  const Evidence honest = gather({{"a", Language::python, decorated}}, run, task);
+  EXPECT_NEAR(honest.time_share, 1 - 1e-5 / 1.01e-3, 1e-9);
+}
+
 }  // namespace
 }  // namespace stitch::rubric

@@ -6,9 +6,10 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "base/time_account.h"
 #include "device/gpu_lock.h"
 #include "runner/process.h"
-#include "runner/resident_memory.h"
+#include "runner/process_usage.h"
 #include "runner/start.h"
 #include "runner/wire.h"
 
@@ -62,6 +63,16 @@ std::string new_token() {
   return format("{:016x}{:016x}", value[0], value[1]);
 }
 
+std::string order_text(const Options& options) {
+  switch (options.order) {
+    case ThreadOrder::forward: return "forward";
+    case ThreadOrder::reversed: return "reverse";
+    case ThreadOrder::shuffled: return format("shuffle:{}", options.order_seed);
+    case ThreadOrder::lagging: return format("lag:{}", options.order_seed);
+  }
+  return "?";
+}
+
 // Candidates' words end up on terminals and in reports: bounded.
 std::string words(const Json& json) {
   constexpr size_t most = 16 << 10;
@@ -79,7 +90,10 @@ Reply<T> Candidate::State::ask(Json request, Read read, int descriptor) {
   request["token"] = token;
   process.set_shared_bytes(arena.size() + shared_bytes);
   std::optional<Result<device::GpuLock>> beside_others;
-  if (options.device == Device::cuda) beside_others.emplace(device::GpuLock::share());
+  // Starting and loading are the host's work, for seconds: nobody who waits for the clock waits for them.
+  const bool on_gpu = doing != "hello" && doing != "load";
+  if (options.device == Device::cuda && on_gpu) beside_others.emplace(device::GpuLock::share());
+  const SpentOn answer_of_candidate("candidate: " + doing);
   const bool loads = (doing == "load" || doing == "create") && options.load_time_limit.count() > 0;
   auto outcome =
       process.ask(request.dump() + "\n", loads ? options.load_time_limit : options.time_limit, descriptor);
@@ -120,11 +134,10 @@ Result<Candidate> Candidate::start(const Options& options, Arena& arena) {
   Json hello = {{"do", "hello"},
                 {"protocol", protocol_version},
                 {"device", settled.device == Device::cuda ? "cuda" : "emulated"},
-                {"order", settled.order == ThreadOrder::shuffled
-                              ? format("shuffle:{}", settled.order_seed)
-                              : std::string(settled.order == ThreadOrder::reversed ? "reverse" : "forward")},
+                {"order", order_text(settled)},
                 {"runtime", started.runtime.string()},
-                {"address_sanitizer", settled.address_sanitizer}};
+                {"address_sanitizer", settled.address_sanitizer},
+                {"profiler", settled.profiler}};
   auto ready = candidate.state_->ask<int>(
       std::move(hello), [](const Json& json, const Answer&) { return json.at("protocol").get<int>(); });
   if (!ready.ok()) {
@@ -167,8 +180,9 @@ Reply<Loaded> Candidate::load(const fs::path& program) {
 }
 
 Reply<Created> Candidate::create(std::span<const TensorAt> parameters, std::string_view extra,
-                                 const Settings& settings) {
+                                 const Settings& settings, Fence fence) {
   Json request = {{"do", "create"}, {"parameters", to_wire(parameters)}};
+  if (fence != Fence::none) request["fence"] = name(fence);
   if (!settings.empty()) request["settings"] = settings;
   if (!extra.empty()) {
     auto json = parse_json(extra);
@@ -220,7 +234,9 @@ Reply<Called> Candidate::call(int set, std::span<const TensorType> outputs, cons
                   {"states", std::move(pairs)},
                   {"timed", options.timed},
                   {"flush", options.flush_bytes},
-                  {"misalign", options.misalign}};
+                  {"misalign", options.misalign},
+                  {"misaligned", options.misaligned},
+                  {"fence", name(options.fence)}};
   return state_->ask<Called>(std::move(request), [](const Json& json, const Answer& answer) {
     Called called;
     called.wall_ns = json.at("wall_ns").get<int64_t>();
@@ -323,12 +339,39 @@ Reply<std::vector<Activity>> Candidate::profile_region(int region, std::span<con
                                             activities_of);
 }
 
+Reply<std::vector<Counts>> Candidate::count(int set, std::span<const TensorType> outputs,
+                                            std::span<const std::string> counters) {
+  constexpr int most_launches = 512;
+  return state_->ask<std::vector<Counts>>(
+      {{"do", "count"},
+       {"set", set},
+       {"outputs", to_wire(outputs)},
+       {"counters", std::vector<std::string>(counters.begin(), counters.end())},
+       {"most", most_launches}},
+      [](const Json& json, const Answer&) { return json.at("launches").get<std::vector<Counts>>(); });
+}
+
 Reply<int> Candidate::call_with(std::span<const TensorAt> inputs, std::span<const TensorType> outputs) {
   return state_->ask<int>({{"do", "call_with"}, {"inputs", to_wire(inputs)}, {"outputs", to_wire(outputs)}},
                           [](const Json& json, const Answer&) { return json.at("status").get<int>(); });
 }
 
 Reply<std::monostate> Candidate::destroy() { return state_->ask({{"do", "destroy"}}); }
+
+Reply<std::vector<RegionRun>> Candidate::time_region(int region, std::span<const TensorType> inputs,
+                                                     std::span<const TensorType> outputs,
+                                                     const RegionClock& clock) {
+  Json request = {{"do", "time_region"},         {"region", region},         {"inputs", to_wire(inputs)},
+                  {"outputs", to_wire(outputs)}, {"repeats", clock.repeats}, {"flush", clock.flush_bytes},
+                  {"profiler", clock.profiler}};
+  return state_->ask<std::vector<RegionRun>>(std::move(request), [](const Json& json, const Answer&) {
+    std::vector<RegionRun> out;
+    for (const Json& run : json.at("runs"))
+      out.push_back({run.at(0).get<int64_t>(), run.at(1).get<int>(), run.at(2).get<int64_t>()});
+    if (out.empty()) throw Json::other_error::create(0, "a time", nullptr);
+    return out;
+  });
+}
 
 std::string Candidate::printed() const { return state_->process.printed(); }
 

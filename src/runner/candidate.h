@@ -29,7 +29,8 @@ namespace stitch::runner {
 enum class Device : uint8_t { emulated, cuda };
 
 // How the emulated GPU orders the threads of a block. Results that differ betray a missing barrier.
-enum class ThreadOrder : uint8_t { forward, reversed, shuffled };
+// Lagging: one warp or half of them, others at each launch, run only when no other can.
+enum class ThreadOrder : uint8_t { forward, reversed, shuffled, lagging };
 
 struct Options {
   Device device = Device::emulated;
@@ -39,11 +40,14 @@ struct Options {
   std::chrono::milliseconds load_time_limit{0};
   int64_t memory_limit = 0;  // of host memory in bytes; 0: half of the machine's
   ThreadOrder order = ThreadOrder::forward;
-  uint64_t order_seed = 1;  // of the shuffled order
+  uint64_t order_seed = 1;  // of the shuffled and the lagging order
   bool address_sanitizer = false;
   // compute-sanitizer's tool around it: memcheck, racecheck, initcheck. Both stand behind the walls; where
   // these can't hold a tool (sandbox::can_confine_tools), such a candidate doesn't start.
   std::string tool;
+  // A profiler of hardware counters works inside the process, which stays without its inner walls for it:
+  // whoever asks for one trusts the program.
+  bool profiler = false;
   // Folders it may read besides the system's. A program in one of them is loaded where it lies; any other is
   // copied into the candidate's scratch folder first.
   std::vector<fs::path> readable;
@@ -114,6 +118,15 @@ enum class Filling : uint8_t {
   old_result,  // what an earlier call left
 };
 
+// Where a tensor lies beside memory that nobody can touch: reads outside of it are noticed, too. The emulated
+// GPU's alone.
+enum class Fence : uint8_t {
+  none,
+  end,        // behind it, its start aligned to 16 bytes
+  exact_end,  // behind its last byte
+  start,      // before it
+};
+
 struct CallOptions {
   int region = -1;      // this region alone
   uint64_t poison = 0;  // what outputs and scratch hold before: a pattern made from this number
@@ -122,6 +135,8 @@ struct CallOptions {
   bool timed = false;            // between device-wide synchronisations
   int64_t flush_bytes = 0;       // written to the device's cache before a timed call
   int misalign = 0;              // outputs and inputs start this many elements past an aligned address
+  int misaligned = -1;           // only this one, inputs counted first; -1: all of them
+  Fence fence = Fence::none;     // around copies of the inputs, and the outputs
 };
 
 struct Called {
@@ -134,10 +149,25 @@ struct Called {
   int64_t device_bytes = 0;  // peak device memory seen after the call, where it is known
 };
 
+// Hardware counters of one launch, by Nsight Compute's names for them, as the GPU gives them (times in ns).
+using Counts = std::map<std::string, double>;
+
 struct ProfileOptions {
   bool host_calls = false;  // calls of the CUDA API too, where the profiler sees them
   bool warm = false;        // the same call once before: graphs captured, kernels loaded
   bool outside = false;     // a profiler around the process records: nothing is told here
+};
+
+// A region run alone, for its time.
+struct RegionClock {
+  int repeats = 5;          // fewer of one that takes long
+  int64_t flush_bytes = 0;  // written to the device's cache before each
+  bool profiler = true;     // no: by events alone
+};
+struct RegionRun {
+  int64_t device_ns = 0;  // kernels, copies and fills, summed; 0: no profiler could tell
+  int activities = 0;     // how many of them
+  int64_t event_ns = 0;   // between CUDA events around it
 };
 
 struct Range {
@@ -190,7 +220,7 @@ class Candidate {
   // `extra`, a JSON object, reaches only Python candidates: constructor arguments and where weights belong.
   // A program with other settings than the one before has to be given all that were ever set.
   Reply<Created> create(std::span<const TensorAt> parameters, std::string_view extra = {},
-                        const Settings& settings = {});
+                        const Settings& settings = {}, Fence fence = Fence::none);
   // Memory of the device, made by another process, as a second arena instead of the one before. Refused where
   // the device or the driver can't.
   Reply<std::monostate> share(const DeviceArena& arena);
@@ -224,7 +254,15 @@ class Candidate {
   // The same of one region alone, on contents that mean nothing.
   Reply<std::vector<Activity>> profile_region(int region, std::span<const TensorType> inputs,
                                               std::span<const TensorType> outputs);
+  // Hardware counters of each kernel that one call launches, in order; a CUDA graph is one launch. Only of a
+  // candidate that was started with `profiler`. Refused where they can't be read.
+  Reply<std::vector<Counts>> count(int set, std::span<const TensorType> outputs,
+                                   std::span<const std::string> counters);
   Reply<std::monostate> destroy();
+  // How long a region alone takes, run by run, by the child's word. The first run of a process isn't among
+  // them.
+  Reply<std::vector<RegionRun>> time_region(int region, std::span<const TensorType> inputs,
+                                            std::span<const TensorType> outputs, const RegionClock& clock);
 
   // Raw calls of the ABI with whatever arguments: how a program answers to wrong ones.
   Reply<int> call_with(std::span<const TensorAt> inputs, std::span<const TensorType> outputs);

@@ -76,6 +76,25 @@ TEST(Candidate, RunsRegionsTimedAndMisaligned) {
   EXPECT_FALSE(candidate.drop(second.value).ok());
 }
 
+TEST(Candidate, TimesARegionRunByRun) {
+  Bench bench = Bench::create();
+  Candidate candidate = bench.start();
+  ASSERT_FALSE(bench.use(candidate, "honest"));
+  for (bool profiler : {true, false}) {
+    auto timed = candidate.time_region(0, {&bench.vector, 1}, {&bench.vector, 1},
+                                       {.repeats = 3, .flush_bytes = 1 << 20, .profiler = profiler});
+    ASSERT_TRUE(timed.ok()) << timed.failure->message;
+    ASSERT_GE(timed.value.size(), 1u);
+    EXPECT_LE(timed.value.size(), 3u);
+    for (const RegionRun& run : timed.value) {
+      EXPECT_EQ(run.activities, profiler ? 1 : 0);
+      EXPECT_GT(run.event_ns, 0);
+    }
+  }
+  EXPECT_FALSE(candidate.time_region(7, {&bench.vector, 1}, {&bench.vector, 1}, {}).ok());
+  EXPECT_TRUE(candidate.time_region(0, {&bench.vector, 1}, {&bench.vector, 1}, {}).ok());
+}
+
 TEST(Candidate, RunsSeriesOnInputsOfTheirOwn) {
   Bench bench = Bench::create();
   Candidate candidate = bench.start();

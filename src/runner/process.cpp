@@ -18,7 +18,7 @@
 
 #include "base/descriptor.h"
 #include "base/text.h"
-#include "runner/resident_memory.h"
+#include "runner/process_usage.h"
 #include "runner/wire.h"
 
 namespace stitch::runner {
@@ -30,7 +30,7 @@ using std::chrono::milliseconds;
 
 constexpr size_t tail_bytes = 64 << 10;
 // How often a busy child's memory is looked at: 20 ms of writing is 100 MB or so past the limit.
-constexpr milliseconds look{20};
+constexpr milliseconds look{20}, disk_look{100};
 
 struct Pipe {
   Descriptor read, write;
@@ -128,7 +128,7 @@ Process::Process(Process&& other) noexcept
       requests_(std::exchange(other.requests_, -1)),
       answers_(std::exchange(other.answers_, -1)),
       output_(std::exchange(other.output_, -1)),
-      limits_(other.limits_),
+      limits_(std::move(other.limits_)),
       printed_bytes_(other.printed_bytes_),
       printed_(std::move(other.printed_)) {}
 
@@ -247,7 +247,18 @@ std::optional<Failure> Process::look_after(Clock::time_point deadline) {
     return end(FailureKind::too_talkative,
                format("it printed more than {}", bytes_text(static_cast<double>(limits_.printed))));
   if (Clock::now() >= deadline) return end(FailureKind::hung, "");
-  const int64_t resident = resident_bytes(pid_) - limits_.shared;
+  const Usage usage = usage_of(pid_);
+  if (limits_.threads > 0 && usage.threads > limits_.threads)
+    return end(FailureKind::forbidden, format("it has {} threads in {} processes; its limit is {} threads",
+                                              usage.threads, usage.processes, limits_.threads));
+  if (limits_.disk > 0 && Clock::now() - disk_looked_at_ > disk_look) {
+    disk_looked_at_ = Clock::now();
+    if (const int64_t disk = disk_bytes(limits_.scratch, pid_); disk > limits_.disk)
+      return end(FailureKind::forbidden, format("it wrote {} to its scratch folder; its limit is {}",
+                                                bytes_text(static_cast<double>(disk)),
+                                                bytes_text(static_cast<double>(limits_.disk))));
+  }
+  const int64_t resident = usage.memory - limits_.shared;
   if (limits_.memory > 0 && resident > limits_.memory)
     return end(FailureKind::out_of_memory,
                format("it took {} of memory; its limit is {}", bytes_text(static_cast<double>(resident)),

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <variant>
 
+#include "base/file.h"
 #include "base/process.h"
 #include "runner/candidate.h"
 
@@ -23,6 +24,9 @@ struct ProcessLimits {
   int64_t printed = int64_t{64} << 20;  // bytes on stdout and stderr together
   int64_t answer = int64_t{64} << 20;   // bytes of one answer
   int64_t shared = 0;                   // of its memory, what is this side's arena
+  int threads = 0;                      // of it and what it started
+  fs::path scratch;                     // what it may write to, and how much: bytes
+  int64_t disk = 0;
 };
 
 struct Answer {
@@ -63,6 +67,7 @@ class Process {
   std::optional<int> status_;  // waitpid's, once it is gone
   int requests_ = -1, answers_ = -1, output_ = -1;
   ProcessLimits limits_;
+  std::chrono::steady_clock::time_point disk_looked_at_;
   int64_t printed_bytes_ = 0;
   std::string printed_;
 };

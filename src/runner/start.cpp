@@ -25,6 +25,10 @@ fs::path python_package() {
   return homes.front() / "python";
 }
 
+constexpr int64_t most_disk = int64_t{1} << 30, most_disk_of_python = int64_t{8} << 30;
+// A cooperative launch on the emulated GPU has an OS thread for each of up to 2,112 blocks.
+constexpr int most_threads = 8192;
+
 // What PyTorch compiles extensions with: ninja lies beside the interpreter of a virtual environment that
 // nobody activated, and the toolkit is named where it isn't found by itself.
 void add_build_tools(const Options& options, Command& command, sandbox::Policy& policy) {
@@ -125,6 +129,11 @@ Result<Started> start_process(const Options& options, const fs::path& scratch, c
   STITCH_TRY(command, sandbox::confine(std::move(command), policy));
   ProcessLimits limits;
   limits.memory = options.memory_limit;
+  limits.scratch = scratch;
+  // A compiled program has no business on disk: drivers keep what they compiled. Python builds its kernels
+  // there.
+  limits.disk = options.python.empty() ? most_disk : most_disk_of_python;
+  limits.threads = most_threads;
   const std::vector<sandbox::Wall>& walls = sandbox::walls();
   limits.signals_as_codes = std::find(walls.begin(), walls.end(), sandbox::Wall::bubblewrap) != walls.end();
   STITCH_TRY(Process process, Process::start(command, arena.descriptor(), limits));

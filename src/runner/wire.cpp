@@ -12,6 +12,11 @@ std::string_view name(Filling filling) {
   return names[static_cast<size_t>(filling)];
 }
 
+std::string_view name(Fence fence) {
+  constexpr std::array<std::string_view, 4> names = {"none", "end", "exact end", "start"};
+  return names[static_cast<size_t>(fence)];
+}
+
 Json to_wire(const Slots& slots) {
   return {{"inputs_at", slots.inputs_at},     {"outputs_at", slots.outputs_at},
           {"inputs_step", slots.inputs_step}, {"outputs_step", slots.outputs_step},
@@ -66,6 +71,13 @@ Filling filling_from_wire(const Json& json) {
   for (Filling filling : {Filling::nan, Filling::finite, Filling::old_result})
     if (word == name(filling)) return filling;
   throw std::invalid_argument("no filling of ours: " + word);
+}
+
+Fence fence_from_wire(const Json& json) {
+  const std::string word = json.get<std::string>();
+  for (Fence fence : {Fence::none, Fence::end, Fence::exact_end, Fence::start})
+    if (word == name(fence)) return fence;
+  throw std::invalid_argument("no fence of ours: " + word);
 }
 
 }  // namespace stitch::runner

@@ -14,6 +14,7 @@ inline constexpr int request_descriptor = 3, answer_descriptor = 4, arena_descri
 
 std::string_view name(Where where);
 std::string_view name(Filling filling);
+std::string_view name(Fence fence);
 Json to_wire(const TensorType& type);
 Json to_wire(const TensorAt& tensor);
 Json to_wire(const Slots& slots);
@@ -31,5 +32,6 @@ TensorAt tensor_from_wire(const Json& json);
 Place place_from_wire(const Json& json);
 Slots slots_from_wire(const Json& json);
 Filling filling_from_wire(const Json& json);
+Fence fence_from_wire(const Json& json);
 
 }  // namespace stitch::runner

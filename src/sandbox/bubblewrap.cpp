@@ -73,8 +73,8 @@ bool knows_sizes(const fs::path& bubblewrap) {
 
 std::vector<std::string> bubblewrap_words(const fs::path& bubblewrap, const fs::path& launcher,
                                           const Policy& policy) {
-  std::vector<std::string> words = {bubblewrap.string(), "--unshare-all", "--die-with-parent", "--proc",
-                                    "/proc",             "--dev",         "/dev"};
+  std::vector<std::string> words = {
+      bubblewrap.string(), "--unshare-all", "--die-with-parent", "--proc", "/proc", "--dev", "/dev"};
   // Both are memory that no process's account shows.
   for (const char* folder : {"/tmp", "/dev/shm"}) {
     if (knows_sizes(bubblewrap)) words.insert(words.end(), {"--size", std::to_string(memory_folder_limit)});

@@ -131,11 +131,8 @@ std::vector<std::string> unbounded() {
   const bool ipc = has(Wall::bubblewrap) || has(Wall::network_namespace) || has(Wall::seccomp);
   if (!ipc) out.emplace_back("System V shared memory that outlives it");
   if (!has(Wall::bubblewrap)) {
-    out.emplace_back("processes and threads of Python candidates (they end with it)");
     if (!keeps_files_apart()) out.emplace_back("files in memory (/dev/shm)");
   }
-  // One file has a limit, many of them don't.
-  out.emplace_back("disk below its scratch folder, in files of 4 GB each");
   return out;
 }
 

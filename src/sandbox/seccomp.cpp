@@ -1,10 +1,12 @@
 #include "sandbox/seccomp.h"
 
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -41,7 +43,7 @@ constexpr uint32_t low_half_of(int argument) {
 constexpr int mount_calls_from = 428, mount_calls_to = 433;  // open_tree … fspick
 constexpr int io_uring_from = 425, io_uring_to = 427;
 constexpr int clone3_number = 435, pidfd_getfd_number = 438, mount_setattr_number = 442,
-              memfd_secret_number = 447;
+              memfd_secret_number = 447, pidfd_send_signal_number = 424;
 
 class Program {
  public:
@@ -107,8 +109,18 @@ void refuse_dangerous(Program& program, Sockets sockets) {
   program.refuse_between(mount_calls_from, mount_calls_to, no_permission);
   // Work handed to io_uring passes no filter.
   program.refuse_between(io_uring_from, io_uring_to, no_permission);
-  for (long number : {pidfd_getfd_number, mount_setattr_number, memfd_secret_number})
+  for (long number :
+       {pidfd_getfd_number, pidfd_send_signal_number, mount_setattr_number, memfd_secret_number})
     program.refuse(number, no_permission);
+  // Signals by way of a descriptor's owner; everybody at once.
+  for (int command : {F_SETOWN, F_SETSIG, F_SETOWN_EX})
+    program.refuse_if(SYS_fcntl, 1, ~0u, static_cast<uint32_t>(command), true, no_permission);
+  program.refuse_if(SYS_kill, 0, ~0u, ~0u, true, no_permission);
+  // Its own priority and limits alone, in whichever way these are counted: others are timed beside it.
+  program.refuse_if(SYS_setpriority, 0, ~0u, PRIO_PROCESS, false, kill);
+  program.refuse_if(SYS_setpriority, 1, ~0u, 0, false, kill);
+  program.refuse_if(SYS_prlimit64, 0, ~0u, 0, false, no_permission);
+  program.refuse(SYS_ioprio_set, no_permission);
 #if defined(__x86_64__)
   for (long number : {SYS_iopl, SYS_ioperm, SYS_modify_ldt, SYS_uselib, SYS_kexec_file_load})
     program.refuse(number, no_permission);

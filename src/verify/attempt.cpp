@@ -103,6 +103,10 @@ Result<Attempt> Attempt::start_asked(Session& session, const BeforeLoad& before_
   return start_with(session, Weights::task, candidate_options(session), before_load);
 }
 
+Result<Attempt> Attempt::start_fenced(Session& session, runner::Fence fence) {
+  return start_with(session, Weights::task, candidate_options(session), {}, fence);
+}
+
 Result<Attempt> Attempt::start_under(Session& session, const std::string& tool) {
   runner::Options options = candidate_options(session);
   options.tool = tool;
@@ -111,7 +115,7 @@ Result<Attempt> Attempt::start_under(Session& session, const std::string& tool) 
 }
 
 Result<Attempt> Attempt::start_with(Session& session, Weights weights, const runner::Options& given,
-                                    const BeforeLoad& before_load) {
+                                    const BeforeLoad& before_load, runner::Fence fence) {
   runner::Options options = given;
   std::string extra;
   if (session.python) {
@@ -126,26 +130,27 @@ Result<Attempt> Attempt::start_with(Session& session, Weights weights, const run
   STITCH_TRY(runner::Candidate candidate, runner::Candidate::start(options, session.arena));
   if (before_load) STITCH_CHECK(before_load(candidate));
   STITCH_CHECK(or_found(candidate.load(session.library), "it was loaded"));
-  return create(session, weights, std::move(candidate), extra);
+  return create(session, weights, std::move(candidate), extra, fence);
 }
 
 Result<Attempt> Attempt::create(Session& session, Weights weights, runner::Candidate candidate,
-                                const std::string& extra) {
+                                const std::string& extra, runner::Fence fence) {
   Attempt attempt(session, std::move(candidate));
   for (const ManifestTensor& output : session.task.signature.outputs)
     attempt.outputs_.push_back({output.type.dtype, output.type.shape, {}});
   attempt.states_ = renewed_states(session.task.signature);
   attempt.extra_ = extra;
-  STITCH_CHECK(attempt.pack(weights));
+  STITCH_CHECK(attempt.pack(weights, fence));
   return attempt;
 }
 
-Result<void> Attempt::pack(Weights weights) {
+Result<void> Attempt::pack(Weights weights, runner::Fence fence) {
   session_->arena.release_to(0);
   STITCH_TRY(Tensors parameters, session_->reference.parameters(weights));
   STITCH_TRY(std::vector<runner::TensorAt> at, upload(parameters));
-  STITCH_TRY(created_, or_found(patiently([&] { return candidate_.create(at, extra_, session_->settings); }),
-                                "weights were packed"));
+  STITCH_TRY(created_,
+             or_found(patiently([&] { return candidate_.create(at, extra_, session_->settings, fence); }),
+                      "weights were packed"));
   session_->arena.release_to(0);
   return {};
 }

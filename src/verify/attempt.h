@@ -41,6 +41,9 @@ class Attempt {
   // a second.
   static Result<std::shared_ptr<Attempt>> of(Session& session, Weights weights);
 
+  // The same with every parameter beside memory that nobody can touch. Only the emulated GPU has such.
+  static Result<Attempt> start_fenced(Session& session, runner::Fence fence);
+
   // The same under a tool of compute-sanitizer.
   static Result<Attempt> start_under(Session& session, const std::string& tool);
 
@@ -82,10 +85,11 @@ class Attempt {
   Attempt(Session& session, runner::Candidate candidate)
       : session_(&session), candidate_(std::move(candidate)) {}
   static Result<Attempt> start_with(Session& session, Weights weights, const runner::Options& options,
-                                    const BeforeLoad& before_load = {});
+                                    const BeforeLoad& before_load = {},
+                                    runner::Fence fence = runner::Fence::none);
   static Result<Attempt> create(Session& session, Weights weights, runner::Candidate candidate,
-                                const std::string& extra);
-  Result<void> pack(Weights weights);
+                                const std::string& extra, runner::Fence fence = runner::Fence::none);
+  Result<void> pack(Weights weights, runner::Fence fence = runner::Fence::none);
   Result<std::vector<runner::TensorAt>> upload(const Tensors& tensors, const Trial* held = nullptr);
   Result<int> place(const Tensors& inputs, const Trial* held);
   Result<runner::Called> run(int set, const runner::CallOptions& options);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <span>
 
 #include "oracle/philox.h"
 #include "oracle/tensor.h"
@@ -52,8 +53,51 @@ struct Draw {
   }
 };
 
+// One index along each dimension is all zeros, and the next one small. What has just one row is zeros
+// altogether.
+void plant_zeros(const Draw& draw, const Shape& shape, std::span<double> values) {
+  const std::vector<int64_t> strides = contiguous_strides(shape);
+  const auto wide = std::ranges::count_if(shape, [](int64_t size) { return size > 1; });
+  if (wide < 2) {
+    std::ranges::fill(values, 0.0);
+    return;
+  }
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    const int64_t size = shape[axis];
+    if (size < 2) continue;
+    const auto chosen =
+        static_cast<int64_t>(draw.uniform(static_cast<int64_t>(axis)) * static_cast<double>(size));
+    const double scale = std::exp2(-6 - 6 * draw.uniform(static_cast<int64_t>(axis) + 64));
+    for (int64_t i = 0; i < std::ssize(values); ++i) {
+      const int64_t at = i / strides[axis] % size;
+      if (at == chosen) values[static_cast<size_t>(i)] = 0;
+      if (size > 2 && at == (chosen + 1) % size) values[static_cast<size_t>(i)] *= scale;
+    }
+  }
+}
+
+// The largest of a row, by far, is its last, one of the tail that vectors and warps leave over, or its first.
+// Of tensors with more than two dimensions every second sample has that along its second one instead.
+void plant_ends(const Draw& draw, const Shape& shape, std::span<double> values) {
+  if (shape.empty()) return;
+  const std::vector<int64_t> strides = contiguous_strides(shape);
+  std::vector<int64_t> lines(shape.size());
+  for (int64_t i = 0; i < std::ssize(values); ++i) {
+    const int64_t sample = i / strides[0];
+    const size_t axis = shape.size() > 2 && sample % 2 ? 1 : shape.size() - 1;
+    const int64_t size = shape[axis], tail = std::min<int64_t>(size, 32);
+    if (size < 2 || i / strides[axis] % size != 0) continue;  // the first of its line stands for all of it
+    const int64_t line = lines[axis]++;
+    if (line % 4 == 3) continue;
+    const auto back = static_cast<int64_t>(draw.uniform(i) * static_cast<double>(tail));
+    const int64_t at = line % 4 == 0 ? size - 1 : line % 4 == 1 ? size - 1 - back : 0;
+    values[static_cast<size_t>(i + at * strides[axis])] = 100 + 100 * draw.uniform(i + (int64_t{1} << 40));
+  }
+}
+
 double draw_number(const Draw& draw, std::string_view distribution, int64_t i, int64_t sample) {
-  if (distribution == "normal") return draw.normal(i);
+  if (distribution == "normal" || distribution == harsh::zeros || distribution == harsh::ends)
+    return draw.normal(i);
   if (distribution == "shifted") return 4 * draw.uniform(i) - 2;
   if (distribution == "scaled") {
     Draw of_sample{draw.seed + 1, draw.stream};
@@ -79,7 +123,9 @@ std::vector<std::string> drawn_distributions() {
           "shifted",
           std::string(harsh::large),
           std::string(harsh::offset),
-          std::string(harsh::ties)};
+          std::string(harsh::ties),
+          std::string(harsh::zeros),
+          std::string(harsh::ends)};
 }
 
 std::vector<std::byte> draw_input(const Graph& graph, ValueId input, std::string_view distribution,
@@ -93,6 +139,10 @@ std::vector<std::byte> draw_input(const Graph& graph, ValueId input, std::string
     double* to = tensor.writable<double>();
     for (int64_t i = 0; i < elements; ++i)
       to[i] = draw_number(draw, distribution, i, i / std::max<int64_t>(per_sample, 1));
+    const Draw planted{seed + 3, draw.stream};
+    const std::span<double> all(to, static_cast<size_t>(elements));
+    if (distribution == harsh::zeros) plant_zeros(planted, type.shape, all);
+    if (distribution == harsh::ends) plant_ends(planted, type.shape, all);
   } else {
     int64_t bound = type.dtype == DType::boolean ? 2 : index_bound(graph, input);
     int64_t* to = tensor.writable<int64_t>();

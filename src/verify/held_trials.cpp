@@ -139,6 +139,21 @@ Result<Distance> TorchReference::kept_distance(int number, const Trial& trial, s
   return distance_from(answer.at("distance"));
 }
 
+Result<std::vector<int>> TorchReference::strange_calls(int count, std::span<const int64_t> offsets,
+                                                       double seconds, uint64_t seed) {
+  Json outputs = Json::array();
+  for (size_t i = 0; i < task_.signature.outputs.size(); ++i)
+    outputs.push_back({key_of(task_, i), name(task_.signature.outputs[i].type.dtype), offsets[i]});
+  STITCH_TRY(Json answer, process_.ask({{"do", "compare_series"},
+                                        {"count", count},
+                                        {"mode", name(numerics_)},
+                                        {"outputs", std::move(outputs)},
+                                        {"updates", updates()},
+                                        {"seconds", seconds},
+                                        {"seed", seed & seed_mask}}));
+  return answer.at("strange").get<std::vector<int>>();
+}
+
 Result<Trial> TorchReference::hold(const Question& question) {
   STITCH_CHECK(share_arena());
   Json outputs = Json::array();

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "base/file.h"
 #include "base/process.h"
@@ -62,6 +64,26 @@ double share_of_gpu_memory() {
   return out;
 }
 
+// "cpu 10 0 5 800 …": user, nice, system, idle, waiting for disks and so on, of all cores together.
+std::pair<double, double> idle_and_all() {
+  std::ifstream in("/proc/stat");
+  std::string word;
+  in >> word;
+  double all = 0, idle = 0, value = 0;
+  for (int i = 0; i < 8 && in >> value; ++i) {
+    all += value;
+    if (i == 3 || i == 4) idle += value;
+  }
+  return {idle, all};
+}
+
+double share_of_cores_busy() {
+  const auto [idle_before, all_before] = idle_and_all();
+  std::this_thread::sleep_for(std::chrono::milliseconds(250));
+  const auto [idle, all] = idle_and_all();
+  return all > all_before ? 1 - (idle - idle_before) / (all - all_before) : 0;
+}
+
 // A Python file that is for a GPU alone: its kernels, Triton's, or tensors that it moves there.
 bool needs_a_gpu(const std::string& source) {
   return says(source, {"cuda_sources", "__global__", "import triton", "from triton", ".cuda(",
@@ -106,6 +128,7 @@ const MachineSenses& senses_here() {
           },
       .killed_for_memory = [] { return count_in("/proc/vmstat") + count_in("/sys/fs/cgroup/memory.events"); },
       .gpu_memory_in_use = share_of_gpu_memory,
+      .busy_share = share_of_cores_busy,
   };
   return senses;
 }

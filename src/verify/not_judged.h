@@ -27,6 +27,7 @@ struct MachineSenses {
   std::function<int64_t()> free_disk;          // bytes, where candidates write
   std::function<int64_t()> killed_for_memory;  // processes, by the kernel, since it started
   std::function<double()> gpu_memory_in_use;   // a share, now that the candidate is gone
+  std::function<double()> busy_share;          // of all cores' time, over the next quarter of a second
 };
 const MachineSenses& senses_here();
 

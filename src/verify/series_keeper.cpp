@@ -80,6 +80,7 @@ class HostKeeper final : public SeriesKeeper {
          all.subspan(static_cast<size_t>(shape_.outputs[output]), static_cast<size_t>(type.bytes()))});
   }
 
+  int kept_each() const override { return 4; }  // a copy in this process
   std::string where() const override { return "the host's memory"; }
 
  private:

@@ -17,6 +17,9 @@ constexpr int zeros_of_all = 5, zeros_of_one = 15, longer_series = 6, series_of_
 constexpr double dear_draw = 4e-3;  // seconds: drawing hundreds of sets would take longer than all else
 constexpr double seconds_to_judge = 0.5;
 constexpr size_t least_judged = 4;
+// Timed calls on other kinds of inputs than the task's: whoever is right there only while nobody looks at the
+// clock is not right. Where a draw is dear, fewer.
+constexpr int most_planted = 12, most_dear_planted = 3;
 constexpr int64_t kept_bytes = int64_t{256} << 20;
 constexpr double around_a_python_call = 50e-6;  // seconds that the interpreter takes beside forward
 constexpr uint64_t variations = uint64_t{1} << 20;
@@ -30,7 +33,7 @@ double since(Clock::time_point begin) { return std::chrono::duration<double>(Clo
 
 }  // namespace
 
-Result<void> SeriesWatch::calibrate(runner::Candidate& candidate) {
+Result<void> SeriesWatch::prepare(runner::Candidate& candidate) {
   STITCH_CHECK(keeper_.connect(candidate));
   const int64_t mark = session_.arena.mark();
   std::vector<runner::TensorAt> inputs;
@@ -50,7 +53,11 @@ Result<void> SeriesWatch::calibrate(runner::Candidate& candidate) {
                         "memory for timed calls was made"));
   session_.arena.release_to(mark);
   STITCH_CHECK(stage(1));
-  STITCH_CHECK(once(candidate, 1, false));  // the first of anything takes longer
+  for (int count : {1, shape_.slots}) STITCH_CHECK(once(candidate, count, false));
+  return {};
+}
+
+Result<void> SeriesWatch::calibrate(runner::Candidate& candidate) {
   for (int i = 0; i < zeros_of_one; ++i) {
     STITCH_TRY(double seconds, once(candidate, 1, false));
     zero_of_one_.push_back(seconds);
@@ -75,17 +82,33 @@ Result<double> SeriesWatch::once(runner::Candidate& candidate, int count, bool r
 std::vector<Question> SeriesWatch::fresh_questions(int count) {
   std::vector<Question> out;
   for (int i = 0; i < count; ++i) {
-    uint64_t seed = session_.next_seed();
+    uint64_t seed = session_.unseen_seed();
     if (kind_ == "varied") seed = varied_base_ * variations + seed % variations;
-    out.push_back({Weights::task, kind_, seed});
+    out.push_back({Weights::task, kind_, seed, false, true});
   }
+  plant(out);
   return out;
+}
+
+// Of those kinds that were found to be in the model's domain, one among several calls.
+void SeriesWatch::plant(std::vector<Question>& questions) {
+  const int most = session_.large() ? 1 : kind_ == "varied" ? most_dear_planted : most_planted;
+  if (questions.size() < 2 || planted_ >= most) return;
+  std::vector<std::string> kinds;
+  for (const std::vector<Trial>* asked : {&session_.trials, &session_.others})
+    for (const Trial& trial : *asked)
+      if (trial.question.weights == Weights::task && trial.question.distribution != "task")
+        kinds.push_back(trial.question.distribution);
+  if (kinds.empty()) return;
+  if (planted_ == 0) first_kind_ = random_();
+  const std::string& kind = kinds[(first_kind_ + static_cast<size_t>(planted_++)) % kinds.size()];
+  questions[random_() % questions.size()] = {Weights::task, kind, session_.unseen_seed(), false, true};
 }
 
 Result<void> SeriesWatch::stage(int count) {
   if (kind_ == "task" && draw_seconds_ > dear_draw && keeper_.can_vary()) {
     kind_ = "varied";
-    varied_base_ = session_.next_seed() >> 24;  // 40 bits: what is left of 62 beside the variation
+    varied_base_ = session_.unseen_seed() >> 24;  // 40 bits: what is left of 62 beside the variation
   }
   shown_ = fresh_questions(count);
   STITCH_TRY(draw_seconds_, keeper_.stage(shown_));
@@ -96,6 +119,9 @@ Result<void> SeriesWatch::keep(int count, int wanted) {
   std::vector<int> order(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) order[static_cast<size_t>(i)] = i;
   std::ranges::shuffle(order, random_);
+  std::ranges::stable_partition(order, [&](int slot) {
+    return Kept{shown_[static_cast<size_t>(slot)], 0}.is_planted();
+  });
   // Of gigabytes, one.
   const auto most =
       static_cast<size_t>(std::max<int64_t>(session_.large() ? 1 : static_cast<int64_t>(least_judged),
@@ -105,13 +131,31 @@ Result<void> SeriesWatch::keep(int count, int wanted) {
     size_t place = kept_.size();
     if (place >= most) {
       place = random_() % most;
-      if (random_() % 2) continue;
+      if (random_() % 2 || kept_[place].suspect) continue;
     } else {
       kept_.push_back({{}, static_cast<int>(place)});
     }
     const int slot = order[static_cast<size_t>(i)];
     kept_[place].question = shown_[static_cast<size_t>(slot)];
     STITCH_CHECK(keeper_.keep(slot, kept_[place].number));
+  }
+  return {};
+}
+
+// Every timed call is compared with PyTorch's answer, loosely, as long as there is time for it: leaving out a
+// call now and then is found, however few are judged by float64.
+Result<void> SeriesWatch::keep_strange(int count) {
+  constexpr size_t enough = 2;
+  if (seconds_to_compare_ <= 0 || session_.large()) return {};
+  const auto begin = Clock::now();
+  auto strange = keeper_.strange(count, seconds_to_compare_);
+  seconds_to_compare_ -= since(begin);
+  if (!strange || !strange->empty()) seconds_to_compare_ = 0;
+  if (!strange) return {};  // no room for PyTorch's answer beside the candidate
+  strange->resize(std::min(strange->size(), enough));
+  for (int slot : *strange) {
+    kept_.push_back({shown_[static_cast<size_t>(slot)], static_cast<int>(kept_.size()), true});
+    STITCH_CHECK(keeper_.keep(slot, kept_.back().number));
   }
   return {};
 }
@@ -131,7 +175,8 @@ Result<void> SeriesWatch::time(runner::Candidate& candidate, int count, Samples&
       return found("out_of_bounds", format("a timed call wrote past its tensors: {}", times.damage));
     STITCH_TRY(bool intact, keeper_.intact(now));
     if (!intact) return found("inputs_changed", "a timed call wrote to its inputs");
-    STITCH_CHECK(keep(now, 1));
+    STITCH_CHECK(keep(now, keeper_.kept_each()));
+    STITCH_CHECK(keep_strange(now));
     samples.wall_ns.insert(samples.wall_ns.end(), times.wall_ns.begin(), times.wall_ns.end());
     samples.event_ns.insert(samples.event_ns.end(), times.event_ns.begin(), times.event_ns.end());
     done += now;
@@ -150,7 +195,8 @@ Result<double> SeriesWatch::least_of(runner::Candidate& candidate, int count, in
     if (i > 1 && since(begin) > most_seconds) break;
     STITCH_CHECK(stage(count));
     STITCH_TRY(double seconds, once(candidate, count, true));
-    STITCH_CHECK(keep(count, count > 1 ? 2 : random_() % 4 == 0));
+    STITCH_CHECK(keep(count, count > 1 ? 2 * keeper_.kept_each() : random_() % 4 == 0));
+    STITCH_CHECK(keep_strange(count));
     least = i == 0 ? seconds : std::min(least, seconds);
   }
   return least;
@@ -168,26 +214,45 @@ Result<Watched> SeriesWatch::watch(runner::Candidate& candidate, double claim, d
   const double jitter_of_one = quantile_of(zero_of_one_, 1) - one,
                jitter_of_all = quantile_of(zero_of_all_, 1) - all;
   return Watched{.back_to_back = (together - zero) / calls,
-                 .resolution = std::max(jitter_of_one, jitter_of_all) / calls + around,
+                 .resolution = std::max(jitter_of_one, jitter_of_all) / calls,
                  .alone = single - one,
-                 .alone_resolution = jitter_of_one + 2 * around,
-                 .calls = calls};
+                 .alone_resolution = jitter_of_one,
+                 .calls = calls,
+                 .interpreter = around};
+}
+
+Result<bool> SeriesWatch::judge(const Kept& kept) {
+  STITCH_TRY(Trial trial, session_.reference.ask(kept.question));
+  if (!trial.in_domain) return false;
+  for (size_t i = 0; i < session_.task.signature.outputs.size(); ++i) {
+    STITCH_TRY(Comparison comparison, keeper_.judge(kept.number, trial, i));
+    if (!comparison.passed)
+      return found("wrong_when_timed", format("a timed call on inputs of kind '{}' gives a wrong '{}': {}",
+                                              kept.is_planted() ? kept.question.distribution : "task",
+                                              session_.task.signature.outputs[i].name, comparison.reason));
+  }
+  return true;
 }
 
 Result<int> SeriesWatch::judge() {
   std::ranges::shuffle(kept_, random_);
-  const auto begin = Clock::now();
+  std::vector<const Kept*> suspects, planted, usual;
+  for (const Kept& kept : kept_)
+    (kept.suspect ? suspects : kept.is_planted() ? planted : usual).push_back(&kept);
   int judged = 0;
-  for (const Kept& kept : kept_) {
+  for (const Kept* kept : suspects) {
+    STITCH_TRY(bool counts, judge(*kept));
+    judged += counts;
+  }
+  const auto begin = Clock::now();
+  // Of the task's own kind and of others by turns.
+  for (size_t i = 0; i < std::max(usual.size(), planted.size()); ++i) {
     if (judged >= static_cast<int>(least_judged) && since(begin) > seconds_to_judge) break;
-    STITCH_TRY(Trial trial, session_.reference.ask(kept.question));
-    for (size_t i = 0; i < session_.task.signature.outputs.size(); ++i) {
-      STITCH_TRY(Comparison comparison, keeper_.judge(kept.number, trial, i));
-      if (!comparison.passed)
-        return found("wrong_when_timed", format("a timed call gives a wrong '{}': {}",
-                                                session_.task.signature.outputs[i].name, comparison.reason));
+    for (const std::vector<const Kept*>* kind : {&usual, &planted}) {
+      if (i >= kind->size()) continue;
+      STITCH_TRY(bool counts, judge(*(*kind)[i]));
+      judged += counts;
     }
-    ++judged;
   }
   return judged;
 }

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,7 +35,9 @@ struct VerifyOptions {
   runner::Device device = runner::Device::emulated;
   std::vector<std::string> baselines;
   bool fresh_baselines = false;  // measured again although the cache has them
-  bool sanitizer = false;        // compute-sanitizer's three tools
+  // PyTorch compiles them while the program is built, whether or not it will be right.
+  bool baselines_ahead = false;
+  bool sanitizer = false;  // compute-sanitizer's three tools
   bool address_sanitizer = false;
   bool quick = false;  // one seed, one distribution, no second weights: for inner loops
   bool timing = true;
@@ -49,6 +52,9 @@ struct VerifyOptions {
   // Answers of the reference are kept for the next program: with the same `seed` it is asked the same
   // questions.
   bool remember_trials = false;
+  // Then one question more, and those of timed calls, are new for each program: what a program was asked may
+  // be told to the next one by its author.
+  bool ask_unseen = true;
   int64_t memory_limit = 0;            // of the candidate's host memory; 0: half of the machine's
   int64_t hold_above = largest_moved;  // bytes of a trial: larger ones stay with PyTorch
   // Bytes of inputs and outputs, or operations of a call: above, fewer trials and repetitions.
@@ -88,13 +94,15 @@ struct Session {
   std::string unproven;       // what could be handed in without computing, whatever was asked; empty: nothing
   bool deterministic = true;  // equal runs gave equal bytes
   std::vector<runner::Activity> activities;
+  std::map<std::string, Result<Samples>> prepared;  // baselines that were made ready ahead, by kind
   std::vector<Samples> baselines;
   Samples own;
   std::vector<std::string> notes;
   std::optional<GpuSpec> gpu;
   std::optional<MachineShare> share;  // of the GPU's memory, where much is needed
 
-  uint64_t next_seed();  // a fresh secret
+  uint64_t next_seed();    // a fresh secret
+  uint64_t unseen_seed();  // one that no other program was asked with, though they share `seed`
   // Many elements see in one trial what few see in several, and gigabytes take their time.
   bool large() const;
   void progress(std::string_view text) const {

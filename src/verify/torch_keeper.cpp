@@ -38,9 +38,13 @@ class TorchKeeper final : public SeriesKeeper {
 
   Result<double> stage(std::span<const Question> questions) override {
     Json seeds = Json::array();
-    for (const Question& question : questions) seeds.push_back(question.seed & seed_mask);
+    Json kinds = Json::array();
+    for (const Question& question : questions) {
+      seeds.push_back(question.seed & seed_mask);
+      kinds.push_back(question.distribution);
+    }
     STITCH_TRY(Json answer, session_.torch->about_series({{"do", "stage"},
-                                                          {"distribution", questions[0].distribution},
+                                                          {"distributions", std::move(kinds)},
                                                           {"seeds", std::move(seeds)},
                                                           {"offsets", offsets_}}));
     can_vary_ = answer.at("free").get<bool>();
@@ -90,6 +94,9 @@ class TorchKeeper final : public SeriesKeeper {
     return judge_output(session_, trial, output, {{type.dtype, type.shape, {}}, bytes});
   }
 
+  Result<std::vector<int>> strange(int count, double seconds) override {
+    return session_.torch->strange_calls(count, shape_.outputs, seconds, session_.next_seed());
+  }
   bool can_vary() const override { return can_vary_; }
   std::string where() const override { return "the device's memory"; }
 

@@ -13,13 +13,15 @@ constexpr const char* variable = "STITCHCUDA_TORCH_LENDER";
 
 }  // namespace
 
-Result<TorchLender> TorchLender::start(const std::string& python) {
+Result<TorchLender> TorchLender::start(const std::string& python, const std::vector<fs::path>& tasks) {
   TorchLender out;
   if (const char* there = std::getenv(variable); there && *there) return out;
   STITCH_TRY(ScratchFolder folder, ScratchFolder::create("stitchcuda-lender"));
   const std::string socket = (folder.path() / "socket").string();
   STITCH_TRY(fs::path program, find_python(python));
-  STITCH_TRY(Command command, python_command(program, "stitchcuda_torch.lend", {socket}));
+  std::vector<std::string> arguments = {socket};
+  for (const fs::path& task : tasks) arguments.push_back(fs::absolute(task).string());
+  STITCH_TRY(Command command, python_command(program, "stitchcuda_torch.lend", std::move(arguments)));
   STITCH_TRY(Child child, Child::start(command));
   for (;;) {
     auto line = child.read_line();

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/process.h"
 
@@ -12,8 +13,9 @@ namespace stitch::verifier {
 class TorchLender {
  public:
   // Waits until it is ready: seconds. Sets STITCHCUDA_TORCH_LENDER, so before any other thread is started;
-  // does nothing where somebody lends already. An Error: everybody imports their own.
-  static Result<TorchLender> start(const std::string& python);
+  // does nothing where somebody lends already. `tasks`: packages that these import are loaded, too. An Error:
+  // everybody imports their own.
+  static Result<TorchLender> start(const std::string& python, const std::vector<fs::path>& tasks = {});
   TorchLender(TorchLender&& other) noexcept;
   TorchLender& operator=(TorchLender&&) = delete;
   ~TorchLender();

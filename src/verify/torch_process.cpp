@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "base/time_account.h"
 #include "device/gpu_lock.h"
 #include "import/python.h"
 
@@ -35,8 +36,32 @@ namespace {
 // Long, and most of it without the GPU: these wait for a turn themselves, when they need one.
 bool takes_turns(const Json& request) {
   const std::string doing = word(request, "do");
-  return doing == "load" || doing == "weights";
+  return doing == "load" || doing == "weights" || doing == "arithmetic" || doing == "roundings" ||
+         doing == "baseline";
 }
+
+// "reference: baseline compile-graph": what the answer took, without what it waited.
+class AskedReference {
+ public:
+  explicit AskedReference(const Json& request) : name_("reference: " + word(request, "do")) {
+    if (request.contains("kind")) name_ += " " + word(request, "kind");
+  }
+  AskedReference(const AskedReference&) = delete;
+  AskedReference& operator=(const AskedReference&) = delete;
+  void answered(const Json& answer) {
+    waited_ = answer.value("waited", 0.0);
+    if (waited_ > 0) TimeAccount::add(TimeAccount::Kind::waiting, "to use the GPU", waited_);
+  }
+  ~AskedReference() {
+    const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - begin_;
+    TimeAccount::add(TimeAccount::Kind::detail, name_, gone.count() - waited_);
+  }
+
+ private:
+  std::string name_;
+  double waited_ = 0;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
 
 // Ends a child that takes too long. Its own thread, since the other one reads.
 class Deadline {
@@ -81,6 +106,7 @@ Result<Json> TorchProcess::ask(Json request, const std::function<void(std::strin
   if (on_gpu_ && !takes_turns(request)) beside_others.emplace(device::GpuLock::share());
   if (on_gpu_ && takes_turns(request) && !device::GpuLock::is_held())
     request["turns"] = cache_folder().string();
+  AskedReference asked(request);
   Deadline deadline(*child_, time_limit_);
   bool sent = static_cast<bool>(child_->send(request.dump(-1, ' ', true, Json::error_handler_t::replace)));
   while (sent) {
@@ -88,7 +114,10 @@ Result<Json> TorchProcess::ask(Json request, const std::function<void(std::strin
     if (!line) break;
     auto answer = parse_json(*line);
     if (!answer || !answer->is_object()) continue;
-    if (answer->contains("ok")) return answer;
+    if (answer->contains("ok")) {
+      asked.answered(*answer);
+      return answer;
+    }
     if (answer->contains("error")) {
       const Json& error = (*answer)["error"];
       Error out = work_error(word(error, "kind"), word(error, "message"), word(error, "fix"));

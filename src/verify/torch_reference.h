@@ -64,6 +64,10 @@ class TorchReference : public Reference {
   // instead of the arena before; and what else is asked about it.
   Result<const runner::DeviceArena*> open_series(Json layout, int64_t bytes);
   Result<Json> about_series(Json request);
+  // Which of the calls that were read last are far from PyTorch's own answer, as many as are looked at in so
+  // many seconds. `offsets`: of the outputs within a call's.
+  Result<std::vector<int>> strange_calls(int count, std::span<const int64_t> offsets, double seconds,
+                                         uint64_t seed);
   Result<Distance> kept_distance(int number, const Trial& trial, size_t output, DType dtype, int64_t offset);
 
   // The same of what needs no computing: "zeros", "mean", "input" (each that fits), "another" trial's truth.
@@ -73,7 +77,7 @@ class TorchReference : public Reference {
   // A file with the constructor's arguments, for Python candidates: in a folder of its own, away from
   // answers.
   Result<fs::path> init_inputs();
-  // Gets a baseline ready. Samples::unavailable says why it can't be had.
+  // Gets a baseline ready, once. Samples::unavailable says why it can't be had.
   Result<Samples> prepare_baseline(const std::string& kind, uint64_t seed);
   Result<void> time_baseline(Samples& samples, int count, int64_t flush_bytes, uint64_t seed);
   // One call of a baseline that is ready, as PyTorch's profiler sees it.
@@ -125,6 +129,7 @@ class TorchReference : public Reference {
   int64_t hold_above_ = 0;
   int trials_ = 0;
   std::optional<Result<runner::DeviceArena>> device_arena_;
+  std::map<std::string, Samples> prepared_;  // baselines that are ready, without times
   std::shared_ptr<std::vector<int>> dropped_ = std::make_shared<std::vector<int>>();
 };
 

@@ -20,8 +20,8 @@ int64_t Tensors::bytes() const {
 }
 
 bool harsh::is_harsh(std::string_view distribution) {
-  return distribution == large || distribution == offset || distribution == ties ||
-         distribution == not_finite;
+  return distribution == large || distribution == offset || distribution == ties || distribution == zeros ||
+         distribution == ends || distribution == not_finite;
 }
 
 std::string_view name(Weights weights) { return weights == Weights::task ? "task" : "reparameterised"; }

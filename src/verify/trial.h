@@ -36,9 +36,11 @@ std::string_view name(Weights weights);
 // Kinds of inputs that tasks hardly ever draw. They are asked where they matter, and count where PyTorch
 // itself is right.
 namespace harsh {
-inline constexpr std::string_view large = "large";    // |x| in the hundreds: exp overflows
-inline constexpr std::string_view offset = "offset";  // a mean a thousand times the deviation
-inline constexpr std::string_view ties = "ties";      // few values, many times each
+inline constexpr std::string_view large = "large";      // |x| in the hundreds: exp overflows
+inline constexpr std::string_view offset = "offset";    // a mean a thousand times the deviation
+inline constexpr std::string_view ties = "ties";        // few values, many times each
+inline constexpr std::string_view zeros = "zero rows";  // whole rows, columns and samples of zeros: epsilons
+inline constexpr std::string_view ends = "ends";        // the largest of a row at its ends and in its tail
 inline constexpr std::string_view not_finite = "not finite";
 bool is_harsh(std::string_view distribution);
 }  // namespace harsh
@@ -48,6 +50,7 @@ struct Question {
   std::string distribution = "task";
   uint64_t seed = 0;   // secret until the verdict is out
   bool whole = false;  // all tensors here, however large
+  bool once = false;   // nobody will be asked it again
 };
 
 // A trial that the reference keeps, since its tensors are too large to be moved about: ask about them there.

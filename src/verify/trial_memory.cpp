@@ -12,6 +12,7 @@ constexpr int64_t most_bytes = int64_t{1} << 30;
 }  // namespace
 
 Result<Trial> TrialMemory::ask(const Question& question) {
+  if (question.once) return reference_.ask(question);
   const Key key{question.weights, question.distribution, question.seed, question.whole};
   if (auto known = trials_.find(key); known != trials_.end()) {
     ++again_;

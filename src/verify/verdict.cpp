@@ -66,6 +66,7 @@ Json to_json(const Verdict& verdict) {
     Json one = {{"gate", gate.gate}, {"outcome", name(gate.outcome)}, {"summary", gate.summary}};
     if (!gate.code.empty()) one["code"] = gate.code;
     one["seconds"] = gate.seconds;
+    if (gate.waited > 0.01) one["waited"] = gate.waited;
     if (gate.evidence && !gate.evidence->empty()) one["evidence"] = *gate.evidence;
     json["gates"].push_back(std::move(one));
   }

@@ -55,6 +55,7 @@ struct GateReport {
   std::string summary;  // one line for people: what was seen, why it failed, why it was skipped
   std::shared_ptr<const Json> evidence;
   double seconds = 0;
+  double waited = 0;  // of them, for others on this machine
 };
 
 struct Verdict {

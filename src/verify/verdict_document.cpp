@@ -45,7 +45,8 @@ Json to_document(const Verdict& verdict) {
                              {"code", gate.code},
                              {"summary", gate.summary},
                              {"evidence", or_null(gate.evidence)},
-                             {"seconds", gate.seconds}});
+                             {"seconds", gate.seconds},
+                             {"waited", gate.waited}});
   return json;
 }
 
@@ -66,7 +67,8 @@ Result<Verdict> read_verdict(const Json& document) {
                            .code = gate.at("code").get<std::string>(),
                            .summary = gate.at("summary").get<std::string>(),
                            .evidence = shared(gate.at("evidence")),
-                           .seconds = gate.at("seconds").get<double>()});
+                           .seconds = gate.at("seconds").get<double>(),
+                           .waited = gate.value("waited", 0.0)});
     return out;
   } catch (const std::exception& error) {
     return work_error("verdict", format("this is no verdict: {}", error.what()));

@@ -5,10 +5,12 @@
 #include <random>
 
 #include "base/text.h"
+#include "base/time_account.h"
 #include "device/floor.h"
 #include "device/gpu_detect.h"
 #include "graph/cost.h"
 #include "sandbox/sandbox.h"
+#include "verify/baselines_ahead.h"
 #include "verify/clock.h"
 #include "verify/gates/gates.h"
 #include "verify/not_judged.h"
@@ -55,10 +57,13 @@ std::optional<Error> not_its_own(Session& session, const Error& failure, int64_t
 Result<GateReport> run_gate(const Gate& gate, Session& session, int64_t killed_before) {
   GateReport report{.gate = std::string(gate.name), .id = gate.id};
   session.progress(gate.name);
-  auto begin = Clock::now();
+  const auto begin = Clock::now();
+  const double waited = TimeAccount::waited_here();
   Json evidence;
   auto passed = gate.run(session, evidence);
   report.seconds = seconds_since(begin);
+  report.waited = TimeAccount::waited_here() - waited;
+  TimeAccount::add(TimeAccount::Kind::phase, "gate: " + report.gate, report.seconds);
   if (passed) {
     report.evidence = std::make_shared<const Json>(std::move(evidence));
     report.outcome = passed->skipped ? Outcome::skipped : Outcome::passed;
@@ -67,6 +72,11 @@ Result<GateReport> run_gate(const Gate& gate, Session& session, int64_t killed_b
   }
   if (passed.error().blame == Error::Blame::work) return std::move(passed).error();
   const Error& error = passed.error();
+  // Memory of the GPU that it holds itself is not others' doing.
+  if (session.options.device == runner::Device::cuda) {
+    session.attempt.reset();
+    session.loaded.reset();
+  }
   if (auto machines = not_its_own(session, error, killed_before)) return *std::move(machines);
   report.outcome = Outcome::failed;
   report.code = error.code;
@@ -148,6 +158,11 @@ uint64_t Session::next_seed() {
   return z ^ (z >> 31);
 }
 
+uint64_t Session::unseen_seed() {
+  if (!options.remember_trials || !options.ask_unseen) return next_seed();
+  return uint64_t{std::random_device{}()} << 32 | std::random_device{}();
+}
+
 bool Session::large() const {
   int64_t bytes = 0;
   for (const auto* side : {&task.signature.inputs, &task.signature.outputs})
@@ -217,7 +232,9 @@ class OpenVerifier final : public Verifier {
     STITCH_CHECK(prepare(session));
     const int64_t killed_before = senses_here().killed_for_memory();
     Verdict verdict;
+    BaselinesAhead baselines(session);
     for (const Gate& gate : all_gates()) {
+      if (gate.id > GateId::load || verdict.failure()) baselines.finish();
       if (verdict.failure()) {
         verdict.gates.push_back(
             {.gate = std::string(gate.name), .id = gate.id, .summary = std::string(not_reached)});

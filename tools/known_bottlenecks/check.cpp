@@ -1,4 +1,5 @@
-// known-bottlenecks [FOLDER] [--device cuda|emulated] [--no-counters] [--only NAME] [--out FILE.json]
+// known-bottlenecks [FOLDER] [--device cuda|emulated] [--no-counters] [--counters-by TOOL] [--only NAME]
+// [--out FILE.json]
 // Builds and profiles each program of expected.json, and prints which bottleneck was named beside the one
 // that is known. Exit code 0 if at least 18 of 20 are right (or all that ran, where fewer were asked for).
 #include <iostream>
@@ -18,7 +19,7 @@ using namespace stitch;
 
 struct Arguments {
   fs::path folder = fs::path(STITCH_SOURCE_DIR) / "tools/known_bottlenecks", out;
-  std::string device = "auto", only;
+  std::string device = "auto", only, counters_by = "any";
   bool counters = true;
 };
 
@@ -26,7 +27,8 @@ Result<Arguments> read(int count, char** words) {
   Arguments out;
   for (int i = 1; i < count; ++i) {
     const std::string word = words[i];
-    const bool takes_value = word == "--device" || word == "--only" || word == "--out";
+    const bool takes_value =
+        word == "--device" || word == "--only" || word == "--out" || word == "--counters-by";
     if (takes_value && i + 1 == count) return user_error("arguments", word + " needs a value");
     if (word == "--no-counters")
       out.counters = false;
@@ -34,12 +36,14 @@ Result<Arguments> read(int count, char** words) {
       out.device = words[++i];
     else if (word == "--only")
       out.only = words[++i];
+    else if (word == "--counters-by")
+      out.counters_by = words[++i];
     else if (word == "--out")
       out.out = words[++i];
     else if (word.starts_with('-'))
       return user_error("arguments", "unknown flag " + word,
-                        "known-bottlenecks [FOLDER] [--device cuda|emulated] [--no-counters] [--only NAME] "
-                        "[--out FILE.json]");
+                        "known-bottlenecks [FOLDER] [--device cuda|emulated] [--no-counters] [--counters-by "
+                        "any|ncu|cupti] [--only NAME] [--out FILE.json]");
     else
       out.folder = word;
   }
@@ -53,10 +57,12 @@ struct Answer {
 
 Result<Answer> profile_one(const Arguments& arguments, const Json& row, runner::Device device,
                            const GpuSpec& gpu) {
+  STITCH_TRY(const profile::CounterTool tool, profile::parse_counter_tool(arguments.counters_by));
   profile::CollectOptions options{.program = arguments.folder / word(row, "program"),
                                   .device = device,
                                   .gpu = gpu,
-                                  .counters = arguments.counters};
+                                  .counters = arguments.counters,
+                                  .counter_tool = tool};
   STITCH_TRY(profile::Collected collected, profile::collect(options));
   auto subjects =
       profile::subjects_of(collected.timeline, collected.manifest, collected.metrics, nullptr, gpu);

@@ -20,7 +20,9 @@ class SampleRun {
                            .brains = "builtin, llm:qwen, builtin",
                            .options = R"({"model": "/models/net.py", "out": "/programs/net"})",
                            .version = "0.1.0"})) {
-    add("begin", {{"pytorch_tf32", Json::object()}, {"memory", 0}});
+    const std::string graph =
+        "graph \"" + task + "\"\ninput %x : f32[4,8]\n\n%y = relu(%x) : f32[4,8]\n\noutput %y\nend\n";
+    add("begin", {{"pytorch_tf32", Json::object()}, {"memory", 0}, {"graph", sha(graph)}}, {graph});
   }
 
   void step(const std::string& name, const std::string& why) {

@@ -19,21 +19,40 @@ namespace stitch::code {
 namespace {
 
 struct Tile {
-  int64_t threads_x = 32, threads_y = 8, each = 4;
+  int64_t threads_x = 32, threads_y = 8, each = 4, planes = 1;
 };
 
-// The largest tile whose image fits shared memory; nothing: none does.
+// The tile of NCHW images with the least to read into shared memory and to compute in vain; nothing: the
+// kernel is too large for any. Small images share a block.
 std::optional<Tile> tile_of(const Convolution& c) {
-  auto bytes = [&](const Tile& t) {
-    int64_t high = (t.threads_y * t.each - 1) * c.stride[1] + (c.kernel[1] - 1) * c.dilation[1] + 1;
-    int64_t wide = (t.threads_x - 1) * c.stride[2] + (c.kernel[2] - 1) * c.dilation[2] + 1;
-    return 4 * (high * wide + c.kernel[1] * c.kernel[2]);
-  };
-  std::vector<Tile> tiles = {{32, 8, 4}, {32, 8, 2}, {32, 8, 1}, {32, 4, 1}};
-  if (c.size_out[1] == 1) tiles = {{128, 1, 1}, {64, 1, 1}, {32, 1, 1}};
-  for (const Tile& tile : tiles)
-    if (bytes(tile) <= 47 * 1024) return tile;
-  return std::nullopt;
+  constexpr int64_t most_bytes = 47 * 1024, most_threads = 256, most_planes = 16;
+  const bool line = c.size_out[1] == 1;
+  auto padded = [](int64_t size, int64_t by) { return (size + by - 1) / by; };
+  std::optional<Tile> best;
+  int64_t least = 0;
+  for (int64_t threads_x : line ? std::vector<int64_t>{128, 64, 32} : std::vector<int64_t>{32, 16, 8})
+    for (int64_t high : line ? std::vector<int64_t>{1} : std::vector<int64_t>{32, 16, 8, 4})
+      for (int64_t each : line ? std::vector<int64_t>{1} : std::vector<int64_t>{4, 2, 1}) {
+        Tile tile{threads_x, high / each, each, 1};
+        const int64_t threads = threads_x * tile.threads_y;
+        if (high % each != 0 || threads > most_threads) continue;
+        const int64_t rows = (high - 1) * c.stride[1] + (c.kernel[1] - 1) * c.dilation[1] + 1,
+                      columns = (threads_x - 1) * c.stride[2] + (c.kernel[2] - 1) * c.dilation[2] + 1,
+                      bytes = 4 * (rows * columns + c.kernel[1] * c.kernel[2]);
+        if (bytes > most_bytes) continue;
+        while (tile.planes < most_planes && 2 * tile.planes * threads <= most_threads &&
+               2 * tile.planes * bytes <= most_bytes)
+          tile.planes *= 2;
+        // Rows that two outputs need come from shared memory once for `each` of them.
+        const int64_t work = rows * columns + threads * (each + 2),
+                      idle = most_threads / (threads * tile.planes),  // of a block's usual threads
+            cost = padded(c.size_out[2], threads_x) * padded(c.size_out[1], high) * work *
+                   std::max<int64_t>(idle, 1);
+        if (best && cost >= least) continue;
+        best = tile;
+        least = cost;
+      }
+  return best;
 }
 
 std::string index_function(std::string_view name, const Convolution& c, const View& view, bool input,
@@ -70,15 +89,14 @@ std::string layer_struct(const Convolution& c, const Tile& tile, const std::stri
                  c.kernel[1], c.kernel[2], c.stride[1], c.stride[2]);
   text += format("  static constexpr int pad_y = {}, pad_x = {}, dilation_y = {}, dilation_x = {};\n",
                  c.padding[1], c.padding[2], c.dilation[1], c.dilation[2]);
-  text += format("  static constexpr int threads_x = {}, threads_y = {}, each = {};\n", tile.threads_x,
-                 tile.threads_y, tile.each);
+  text += format("  static constexpr int threads_x = {}, threads_y = {}, each = {}, planes = {};\n",
+                 tile.threads_x, tile.threads_y, tile.each, tile.planes);
   auto strides = c.strides(c.result.view);
   bool last = !c.result.scatter && strides[1] == 1 && c.result.view.offset % 8 == 0;
   for (int64_t stride : {strides[0], strides[3], strides[4]}) last = last && stride % 8 == 0;
   text += format("  static constexpr bool out_last = {};\n", last);
   text += index_function("x", c, c.x, true, {});
   text += index_function("out", c, c.result.scatter ? dense : c.result.view, false, c.result.scatter);
-  text += index_function("position", c, dense, false, {});
   return text + "};\n";
 }
 
@@ -124,7 +142,7 @@ Result<void> ConvDepthwise::accepts_region(const plan::Context& context, const p
 Result<RegionCode> ConvDepthwise::write_region(const RegionRequest& request) const {
   STITCH_TRY(Parts parts, parts_of(request.graph, request.region, convolution_ops));
   STITCH_TRY(Convolution c, convolution_of(request, parts));
-  STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, 1));
+  STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, 1, 1, nullptr, ElementBy::coordinates));
   if (!c.weight.contiguous() || c.weight.offset != 0) return not_for(request.region, "needs a dense weight");
   // Channels last it packs its weight once.
   bool last = c.strides(c.x)[1] == 1 && c.channels_in > 1 &&

@@ -17,7 +17,7 @@ class ConvPixel final : public ProductTechnique {
  public:
   std::string_view name() const override { return "conv.pixel"; }
   std::string_view idea() const override {
-    return "images of one pixel: a warp for four filters of four samples";
+    return "images of one pixel: a few warps for four filters of four samples";
   }
   plan::Kind kind() const override { return plan::Kind::convolution; }
   bool suits(const plan::Context& context, const plan::Region& region, const plan::Offer&) const override {
@@ -71,7 +71,7 @@ Result<RegionCode> ConvPixel::write_region(const RegionRequest& request) const {
   code.declaration = signature.declaration();
   const std::string product = type_name(request.name, "Product");
   code.source = format(
-      "// {}{}{}\n// A warp for four filters of four samples; kernels/conv_pixel.h has the kernel.\n{}\n",
+      "// {}{}{}\n// A few warps for four filters of four samples; kernels/conv_pixel.h has the kernel.\n{}\n",
       describe(c), epilogue.summary.empty() ? "" : ", then ", epilogue.summary,
       convolution_struct(c, product));
   if (!epilogue.empty()) code.source += epilogue.definition + "\n";

@@ -43,18 +43,30 @@ Indices first_indices(const Index& position, const Shape& shape) {
   return element_count(shape) == 0 ? Indices(shape.size()) : unflatten(position, shape);
 }
 
+// Of an image (samples, channels, …).
+Indices coordinates(const Shape& shape) {
+  Indices out = {Index::variable("sample", shape[0]), Index::variable("channel", shape[1])};
+  const Shape plane(shape.begin() + 2, shape.end());
+  for (const Index& each : first_indices(Index::variable("pixel", element_count(plane)), plane))
+    out.push_back(each);
+  return out;
+}
+
 // Writes the functor's statements one node after the other.
 class Writer {
  public:
-  Writer(const RegionRequest& request, const Parts& parts, int64_t run)
+  Writer(const RegionRequest& request, const Parts& parts, int64_t run, ElementBy by)
       : request_(request),
         parts_(parts),
         run_(run),
+        by_(by),
         number_(arithmetic_type(request.graph.type(parts.result).dtype)) {
     ValueId result = parts.product->results[0];
     const Shape& shape = request.graph.type(result).shape;
     known_[result] = {named("value"),
-                      first_indices(Index::variable("position", element_count(shape)), shape)};
+                      by == ElementBy::coordinates
+                          ? coordinates(shape)
+                          : first_indices(Index::variable("position", element_count(shape)), shape)};
   }
 
   Result<void> add_bias(ValueId bias, size_t dim) {
@@ -125,7 +137,8 @@ class Writer {
     }
     const char* index =
         request_.graph.type(parts_.result).elements() < (int64_t{1} << 31) ? "int" : "int64_t";
-    bool positioned = !shared_reads_.empty() || names_read(body_).contains("position");
+    const std::set<std::string> read = names_read(body_);
+    bool positioned = !shared_reads_.empty() || read.contains("position");
     std::string head = format("  __device__ {} operator()({} value, {}", number_, number_, index);
     std::string shared;
     if (!shared_reads_.empty()) {
@@ -142,6 +155,15 @@ class Writer {
           members, index, join(reads, ",\n            "), head);
     }
     body_.push_back({Return{known_.at(parts_.result).value}});
+    if (by_ == ElementBy::coordinates) {
+      std::vector<std::string> parameters = {format("{} value", number_)};
+      for (const char* each : {"sample", "channel", "pixel"})
+        parameters.push_back(read.contains(each) ? format("{} {}", index, each) : index);
+      out.definition = format("struct {} {{\n{}  __device__ {} operator()({}) const {{\n{}  }}\n}};\n",
+                              out.type, fields.text(), number_, join(parameters, ", "), text_of(body_, 4));
+      out.construct = format("{}{{{}}}", out.type, join(pointers, ", "));
+      return out;
+    }
     out.definition = format("struct {} {{\n{}{}{}{}{}) const {{\n{}  }}\n}};\n", out.type, fields.text(),
                             shared, head, positioned ? " position" : "",
                             shared.empty() ? "" : ", const Shared& shared", text_of(body_, 4));
@@ -195,6 +217,7 @@ class Writer {
   const RegionRequest& request_;
   const Parts& parts_;
   const int64_t run_;
+  const ElementBy by_;
   std::string number_;
   std::map<ValueId, Known> known_;
   std::map<std::string, SharedRead> shared_reads_;  // by the expression's text
@@ -207,8 +230,8 @@ class Writer {
 }  // namespace
 
 Result<Epilogue> epilogue_of(const RegionRequest& request, const Parts& parts, std::optional<size_t> bias_dim,
-                             int64_t run, const Node* done) {
-  Writer writer(request, parts, run);
+                             int64_t run, const Node* done, ElementBy by) {
+  Writer writer(request, parts, run, by);
   const Node& product = *parts.product;
   bool own_bias = product.op == Op::linear || product.op == Op::conv || product.op == Op::conv_transpose;
   if (bias_dim && own_bias && product.operands.size() > 2 && product.operands[2] != ValueId::none)

@@ -9,6 +9,8 @@
 //     struct Shared { float bias; };
 //     __device__ Shared shared(int position) const;
 //     __device__ float operator()(float value, int position, const Shared& shared) const;
+// By coordinates of an image, kernels over NHWC images have nothing to divide:
+//     __device__ float operator()(float value, int sample, int channel, int pixel) const;
 #pragma once
 
 #include "code/products/parts.h"
@@ -25,11 +27,14 @@ struct Epilogue {
   bool empty() const { return definition.empty(); }
 };
 
+// How a kernel says which element it finishes: by its row-major position, or by sample, channel and pixel.
+enum class ElementBy : uint8_t { position, coordinates };
+
 // `bias_dim`: which dimension of the result the product's own bias (its third operand) goes along; nothing:
 // the kernel adds it itself. `run`: so many neighbours at a multiple of so many are finished together; 1:
 // each for itself. `done`: one of the nodes that follow, an add that the kernel does itself, too.
 Result<Epilogue> epilogue_of(const RegionRequest& request, const Parts& parts, std::optional<size_t> bias_dim,
-                             int64_t run = 1, const Node* done = nullptr);
+                             int64_t run = 1, const Node* done = nullptr, ElementBy by = ElementBy::position);
 
 // The epilogues that libraries have: a bias along one dimension, then an activation, both optional.
 struct LibraryEpilogue {

@@ -38,6 +38,7 @@ const Technique& conv_transposed();
 const Technique& conv_depthwise();
 const Technique& conv_pointwise();
 const Technique& conv_pointwise_odd();
+const Technique& conv_pointwise_nhwc();
 const Technique& conv_vector();
 const Technique& attention_plain();
 const Technique& attention_flash();

@@ -20,8 +20,10 @@ std::string statements(const std::string& text) {
   return out;
 }
 
-bool is_packed(const ProgramParts& parts, const std::string& weight) {
+// By a region that packs it, or that runs only now.
+bool is_read(const ProgramParts& parts, const std::string& weight) {
   return std::ranges::any_of(parts.regions, [&](const RegionCode& region) {
+    if (std::ranges::count(region.arguments, weight) > 0) return true;
     return std::ranges::any_of(region.packed, [&](const Packed& packed) {
       return packed.fill && std::ranges::count(packed.fill->arguments, weight) > 0;
     });
@@ -37,7 +39,7 @@ std::string place_weights(const ProgramParts& parts, const KeptMemory& memory) {
       out += place(weight->name, memory.offsets.at(weight->name), count);
       out += format("    STITCH_OK_OR_RETURN(stitch::copy_weight({}, params[{}], {}));\n", weight->name,
                     weight->index, count);
-    } else if (is_packed(parts, weight->name)) {
+    } else if (is_read(parts, weight->name)) {
       out += format("    const {}* {} = stitch::data<const {}>(params[{}]);\n", type, weight->name, type,
                     weight->index);
     }

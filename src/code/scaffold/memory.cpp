@@ -13,12 +13,8 @@ KeptMemory kept_memory(const ProgramParts& parts) {
   for (const auto& [id, resident] : parts.residents)
     if (resident.home == Home::weight) out.weights.push_back(&resident);
   std::ranges::sort(out.weights, {}, &Resident::index);
-  for (const RegionCode& region : parts.regions) {
-    out.pointers.insert(region.arguments.begin(), region.arguments.end());
-    for (const Member& member : region.members)
-      out.pointers.insert(member.weights.begin(), member.weights.end());
-  }
-  for (auto [id, index] : parts.copies) out.pointers.insert(parts.residents.at(id).name);
+  for (const Resident* weight : out.weights)
+    if (parts.keeps(*weight)) out.kept.insert(weight->name);
 
   // Scratch first, then weights that stay, then what families packed.
   out.bytes = parts.layout.bytes;

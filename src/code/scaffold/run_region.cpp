@@ -34,9 +34,10 @@ std::string contracts_of(const ProgramParts& parts, const std::vector<ValueId>& 
 
 std::string one_region(const ProgramParts& parts, size_t r) {
   const plan::Region& region = parts.plan.regions[r];
+  const std::vector<ValueId> reads = parts.reads_alone(r);
   auto locate = [&](const std::string& name) -> std::string {
-    for (size_t i = 0; i < region.reads.size(); ++i)
-      if (const Resident& resident = parts.residents.at(region.reads[i]); resident.name == name)
+    for (size_t i = 0; i < reads.size(); ++i)
+      if (const Resident& resident = parts.residents.at(reads[i]); resident.name == name)
         return format("stitch::data<const {}>(reads[{}])", element_type(resident.place.dtype), i);
     for (size_t i = 0; i < region.writes.size(); ++i)
       if (const Resident& resident = parts.residents.at(region.writes[i]); resident.name == name)
@@ -45,7 +46,7 @@ std::string one_region(const ProgramParts& parts, size_t r) {
   };
   std::string out =
       format("    case {}: {{  // {}, by {}\n", r, parts.region_names[r], region.technique->name());
-  out += format("      constexpr auto takes = {};\n", contracts_of(parts, region.reads));
+  out += format("      constexpr auto takes = {};\n", contracts_of(parts, reads));
   out += format("      constexpr auto gives = {};\n", contracts_of(parts, region.writes));
   out += "      auto enqueue = [&](Tensors reads, Tensors writes, cudaStream_t on) {\n";
   out += "        (void)reads, (void)writes;\n";

@@ -10,12 +10,12 @@ namespace stitch::code {
 
 // What the program's memory holds besides scratch: weights that a run or a member needs, and packed memory.
 struct KeptMemory {
-  std::vector<const Resident*> weights;         // all, in the order of stitch_create's parameters
-  std::set<std::string, std::less<>> pointers;  // what a pass or a member needs
-  std::map<std::string, int64_t> offsets;       // of weights that stay and of packed memory
-  int64_t bytes = 0;                            // of the arena
+  std::vector<const Resident*> weights;     // all, in the order of stitch_create's parameters
+  std::set<std::string, std::less<>> kept;  // of them, those that stay
+  std::map<std::string, int64_t> offsets;   // of weights that stay and of packed memory
+  int64_t bytes = 0;                        // of the arena
 
-  bool keeps(const Resident& weight) const { return pointers.contains(weight.name); }
+  bool keeps(const Resident& weight) const { return kept.contains(weight.name); }
 };
 KeptMemory kept_memory(const ProgramParts& parts);
 

@@ -6,6 +6,7 @@
 #include "code/catalogue.h"
 #include "code/write_program.h"
 #include "learn/coder/alone.h"
+#include "learn/coder/collect.h"
 #include "learn/coder/compare.h"
 #include "learn/coder/timings.h"
 #include "learn/coder/train.h"
@@ -79,6 +80,46 @@ TEST(CompactCoder, VariantsOfARegionMakeOneProgram) {
     EXPECT_TRUE(code::write_program(*single->task->context, single->task->plan)) << choice_text(variants[0]);
   }
   EXPECT_GT(written, 3 * refused);
+}
+
+// On the emulated GPU: its times mean nothing, the road to them is the same.
+TEST(CompactCoder, VariantsAreMeasuredAndABadOneCostsTheOthersNothing) {
+  ::setenv("STITCHCUDA_CACHE", STITCH_BINARY_DIR "/cache", 1);
+  for (int64_t number = 0; number < 12; ++number) {
+    auto composed = compose(3, number, Scale::miniature);
+    if (!composed) continue;
+    auto task =
+        plan_task(composed->name, std::move(composed->graph), *find_gpu("H200"), Numerics::standard, "a set");
+    ASSERT_TRUE(task) << task.error().text();
+    for (const RegionProblem& problem : problems_of(*task)) {
+      if (plan::kind_of(problem.context().graph, problem.now()) != plan::Kind::loop) continue;
+      std::vector<plan::Region> variants = choices_to_measure(problem, 3, 1);
+      ASSERT_GE(variants.size(), 2U);
+      variants.insert(variants.begin() + 1, variants[0]);
+      variants[1].choices["threads"] = 7777;
+      auto measured = measure(problem, variants, {.device = runner::Device::emulated, .repeats = 2});
+      ASSERT_TRUE(measured) << measured.error().text();
+      EXPECT_FALSE(measured->trouble.empty());
+      for (size_t i = 0; i < variants.size(); ++i)
+        EXPECT_EQ(measured->timed[i].kind, i == 1 ? Timed::Kind::failed : Timed::Kind::timed)
+            << choice_text(variants[i]) << measured->trouble;
+      return;
+    }
+  }
+  FAIL() << "no region to try";
+}
+
+TEST(CompactCoder, EverySetAndKindHasItsShareOfTheMeasuring) {
+  const std::vector<RegionProblem> ordered = in_fair_order(problems());
+  ASSERT_EQ(ordered.size(), problems().size());
+  std::set<plan::Kind> all, first;
+  std::set<std::string> keys;
+  for (const RegionProblem& problem : ordered) {
+    all.insert(plan::kind_of(problem.context().graph, problem.now()));
+    keys.insert(problem.key);
+    if (keys.size() <= all.size()) first = all;
+  }
+  EXPECT_EQ(first, all) << "one of each kind comes before a second one of any";
 }
 
 TEST(CompactCoder, TimingsAreReadBackAndDamageIsNamed) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <mutex>
 #include <thread>
 
@@ -21,7 +22,40 @@ size_t affordable(const RegionProblem& problem, const CollectOptions& options) {
   return std::clamp(static_cast<size_t>(share / bytes), size_t{2}, options.choices);
 }
 
+// One of each in turn, for as long as there are any.
+std::vector<RegionProblem> in_turn(std::vector<std::vector<RegionProblem>> queues) {
+  std::vector<RegionProblem> out;
+  for (size_t at = 0, left = 1; left > 0; ++at) {
+    left = 0;
+    for (std::vector<RegionProblem>& queue : queues)
+      if (at < queue.size()) ++left, out.push_back(std::move(queue[at]));
+  }
+  return out;
+}
+
 }  // namespace
+
+std::vector<RegionProblem> in_fair_order(std::vector<RegionProblem> problems) {
+  std::ranges::sort(problems, {}, &RegionProblem::key);
+  std::map<std::string, std::map<plan::Kind, std::vector<RegionProblem>>> sets;
+  for (RegionProblem& problem : problems)
+    sets[problem.task->set][plan::kind_of(problem.context().graph, problem.now())].push_back(
+        std::move(problem));
+  std::vector<std::vector<RegionProblem>> queues;
+  for (auto& [set, kinds] : sets) {
+    std::vector<std::vector<RegionProblem>> of_kind;
+    for (auto& [kind, own] : kinds) of_kind.push_back(std::move(own));
+    std::vector<RegionProblem> queue = in_turn(std::move(of_kind));
+    if (!set.empty()) {
+      queues.push_back(std::move(queue));
+      continue;
+    }
+    std::vector<RegionProblem> halves[2];
+    for (size_t i = 0; i < queue.size(); ++i) halves[i % 2].push_back(std::move(queue[i]));
+    for (auto& half : halves) queues.push_back(std::move(half));
+  }
+  return in_turn(std::move(queues));
+}
 
 Result<Collected> collect(const std::vector<RegionProblem>& problems, Timings& timings,
                           const CollectOptions& options) {
@@ -52,15 +86,18 @@ Result<Collected> collect(const std::vector<RegionProblem>& problems, Timings& t
           continue;
         }
       }
+      std::string failed;
       auto rows = contained([&]() -> Result<std::vector<TimingRow>> {
         const std::vector<plan::Region> variants =
             choices_to_measure(problem, affordable(problem, options), options.seed);
-        STITCH_TRY(const std::vector<Timed> timed, measure(problem, variants, {}));
+        STITCH_TRY(Measured measured, measure(problem, variants, {}));
+        const std::vector<Timed>& timed = measured.timed;
+        failed = std::move(measured.trouble);
         std::vector<TimingRow> made;
         for (size_t i = 0; i < variants.size(); ++i)
           if (timed[i].kind != Timed::Kind::unknown)
             made.push_back({problem.context().gpu.name, problem.task->name, problem.now().name, problem.key,
-                            choice_text(variants[i]), timed[i]});
+                            choice_text(variants[i]), timed[i], problem.task->set});
         return made;
       });
       const std::lock_guard lock(mutex);
@@ -69,14 +106,19 @@ Result<Collected> collect(const std::vector<RegionProblem>& problems, Timings& t
         options.on_progress(problem.task->name + " " + problem.now().name, done,
                             static_cast<int>(problems.size()));
       if (!rows) {
+        // Nothing ever worked: neither will the rest.
+        if (out.problems == 0 && std::ssize(out.troubles) >= options.jobs) trouble = rows.error();
         out.troubles.push_back(
             format("{} {}: {}", problem.task->name, problem.now().name, rows.error().message));
         continue;
       }
       ++out.problems;
+      if (!failed.empty())
+        out.troubles.push_back(format("{} {}: {}", problem.task->name, problem.now().name, failed));
       for (const TimingRow& row : *rows) {
         timings.add(row);
         ++(row.timed.kind == Timed::Kind::timed ? out.timed : out.failed);
+        out.by_events += row.timed.by_events ? 1 : 0;
       }
       if (auto written = append(options.file, *rows); !written) trouble = written.error();
     }

@@ -19,8 +19,12 @@ struct CollectOptions {
 struct Collected {
   int problems = 0, known = 0, not_begun = 0;  // known: measured before
   int timed = 0, failed = 0;                   // choices
-  std::vector<std::string> troubles;           // problems that nothing came of, and why
+  int by_events = 0;                           // of the timed ones
+  std::vector<std::string> troubles;           // problems that nothing came of, or not all, and why
 };
+// So that whenever time is up, every kind of region and every set of tasks has had its share; tasks to train
+// on have two shares.
+std::vector<RegionProblem> in_fair_order(std::vector<RegionProblem> problems);
 Result<Collected> collect(const std::vector<RegionProblem>& problems, Timings& timings,
                           const CollectOptions& options);
 

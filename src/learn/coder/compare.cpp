@@ -9,7 +9,7 @@
 
 #include "learn/grpo/grpo.h"
 #include "learn/grpo/trainer.h"
-#include "plan/estimate.h"
+#include "plan/cost_fit.h"
 
 namespace stitch::learn {
 
@@ -81,6 +81,9 @@ Standing standing_of(std::string name, const std::vector<double>& logs, Draw& dr
   return out;
 }
 
+constexpr std::string_view kind_names[] = {"product",    "convolution", "attention",
+                                           "recurrence", "loop",        "any"};
+
 double median(std::vector<double> values) {
   std::ranges::sort(values);
   return values.empty() ? 0 : values[values.size() / 2];
@@ -89,10 +92,11 @@ double median(std::vector<double> values) {
 }  // namespace
 
 Comparison compare(std::span<const Scorer> policies, const std::vector<RegionProblem>& problems, Times& times,
-                   uint64_t seed) {
+                   uint64_t seed, std::span<const NamedCalibration> calibrations) {
   Comparison out;
-  const std::vector<std::string> names = {"compact Coder", "built-in Planner", "least estimate", "random",
-                                          "best"};
+  std::vector<std::string> names = {"compact Coder", "built-in Planner", "least estimate"};
+  for (const NamedCalibration& each : calibrations) names.push_back(each.name);
+  names.insert(names.end(), {"random", "best"});
   const std::vector<std::string> orders = {"compact Coder", "built-in, then in order", "random"};
   std::map<std::string, std::vector<double>> logs, trials, shares;
   Draw draw(seed);
@@ -101,11 +105,25 @@ Comparison compare(std::span<const Scorer> policies, const std::vector<RegionPro
     const Known known = known_of(question, times);
     if (known.answers.size() < 2) continue;
     ++out.problems;
+    ComparedRegion region{
+        .task = problem.task->name,
+        .region = problem.now().name,
+        .kind = std::string(
+            kind_names[static_cast<size_t>(plan::kind_of(problem.context().graph, problem.now()))]),
+        .key = problem.key,
+        .choices = static_cast<int>(known.answers.size()),
+        .built_in = known.built_in,
+        .time_over_built_in = {},
+        .trials = {}};
     const auto count = static_cast<double>(known.answers.size());
-    auto note = [&](const std::string& name, double log) { logs[name].push_back(log); };
+    auto note = [&](const std::string& name, double log) {
+      logs[name].push_back(log);
+      region.time_over_built_in.emplace_back(name, std::exp(log));
+    };
     auto searched = [&](const std::string& name, const std::vector<size_t>& order) {
       const double tried = trials_until_near(known, order);
       trials[name].push_back(tried);
+      region.trials.emplace_back(name, tried);
       shares[name].push_back(tried / count);
     };
     auto over = [&](size_t i) { return std::log(known.seconds[i] / known.built_in); };
@@ -127,10 +145,20 @@ Comparison compare(std::span<const Scorer> policies, const std::vector<RegionPro
       estimates.push_back(
           plan::estimate(problem.context(), problem.plan(), question.region_of(answer)).seconds());
     note(names[2], over(order_by(estimates)[0]));
+    for (const NamedCalibration& each : calibrations) {
+      std::vector<double> calibrated;
+      for (const auto& answer : known.answers) {
+        const plan::Region chosen = question.region_of(answer);
+        calibrated.push_back(
+            plan::seconds_of(plan::estimate_without_calibration(problem.context(), problem.plan(), chosen),
+                             each.calibration->find(plan::way_of(chosen))));
+      }
+      note(each.name, over(order_by(calibrated)[0]));
+    }
     double mean = 0;
     for (size_t i = 0; i < known.answers.size(); ++i) mean += over(i) / count;
-    note(names[3], mean);
-    note(names[4], std::log(std::ranges::min(known.seconds) / known.built_in));
+    note("random", mean);
+    note("best", std::log(std::ranges::min(known.seconds) / known.built_in));
     // The tuner's road: what the program has, then value after value.
     std::vector<double> in_order;
     for (size_t i = 0; i < known.seconds.size(); ++i)
@@ -138,6 +166,7 @@ Comparison compare(std::span<const Scorer> policies, const std::vector<RegionPro
     searched(orders[1], order_by(in_order));
     for (size_t i = 0; i < known.seconds.size(); ++i) drawn.push_back(draw.uniform());
     searched(orders[2], order_by(drawn));
+    out.regions.push_back(std::move(region));
   }
   if (out.problems == 0) return out;
   for (const std::string& name : names)
@@ -160,7 +189,33 @@ Json to_json(const Comparison& comparison) {
   for (const Comparison::Search& each : comparison.searches)
     out["search"].push_back(
         {{"who", each.name}, {"median_trials", each.median_trials}, {"mean_share", each.mean_share}});
+  out["regions"] = Json::array();
+  for (const ComparedRegion& each : comparison.regions) {
+    Json row = {
+        {"task", each.task},       {"region", each.region},     {"kind", each.kind}, {"key", each.key},
+        {"choices", each.choices}, {"built_in", each.built_in}, {"time", {}},        {"trials", {}}};
+    for (const auto& [who, ratio] : each.time_over_built_in) row["time"][who] = ratio;
+    for (const auto& [who, tried] : each.trials) row["trials"][who] = tried;
+    out["regions"].push_back(std::move(row));
+  }
   return out;
+}
+
+Calibration fit_calibration(const std::vector<RegionProblem>& problems, Times& times) {
+  std::vector<plan::CostSample> samples;
+  for (const RegionProblem& problem : problems) {
+    RegionQuestion question(problem, times, [](auto&&...) { return 0.0; });
+    for (const auto& answer : question.all_answers(most_answers)) {
+      const plan::Region chosen = question.region_of(answer);
+      const Timed timed = times.of(problem, chosen);
+      if (timed.kind != Timed::Kind::timed) continue;
+      samples.push_back({problem.task->name, problem.now().name, plan::way_of(chosen),
+                         plan::estimate_without_calibration(problem.context(), problem.plan(), chosen),
+                         timed.seconds});
+    }
+  }
+  const std::string gpu = problems.empty() ? "" : problems[0].context().gpu.name;
+  return plan::fit(samples, gpu, format("{} choices of {} regions", samples.size(), problems.size()));
 }
 
 }  // namespace stitch::learn

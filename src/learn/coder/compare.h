@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/json.h"
+#include "device/calibration.h"
 #include "learn/coder/region_question.h"
 #include "learn/grpo/scorer.h"
 
@@ -13,10 +14,24 @@ struct Standing {
   std::string name;
   double mean = 1, low = 1, high = 1;
 };
+// What a region was compared by: a chooser's time over the built-in Planner's, and choices tried until one is
+// within 5 % of the best.
+struct ComparedRegion {
+  std::string task, region, kind, key;
+  int choices = 0;
+  double built_in = 0;  // seconds
+  std::vector<std::pair<std::string, double>> time_over_built_in, trials;
+};
+// A cost model to choose by, besides the one without a calibration.
+struct NamedCalibration {
+  std::string name;
+  const Calibration* calibration = nullptr;
+};
 struct Comparison {
   int problems = 0;
-  // policy, built-in, cost model (the least estimate), random, best.
+  // policy, built-in, cost model (the least estimate), those with a calibration, random, best.
   std::vector<Standing> standings;
+  std::vector<ComparedRegion> regions;
   // Choices tried until one is within 5 % of the best: the median over problems and their mean share of all.
   struct Search {
     std::string name;
@@ -26,7 +41,10 @@ struct Comparison {
 };
 // Among the choices that `times` knows. Several policies (seeds) count as one: every problem has one of each.
 Comparison compare(std::span<const Scorer> policies, const std::vector<RegionProblem>& problems, Times& times,
-                   uint64_t seed);
+                   uint64_t seed, std::span<const NamedCalibration> calibrations = {});
 Json to_json(const Comparison& comparison);
+
+// The calibration that brings the cost model nearest to what is known of these problems.
+Calibration fit_calibration(const std::vector<RegionProblem>& problems, Times& times);
 
 }  // namespace stitch::learn

@@ -1,15 +1,18 @@
 #include "learn/coder/measure.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
 
 #include "code/write_program.h"
 #include "device/build.h"
 #include "device/gpu_lock.h"
 #include "learn/grpo/draw.h"
-#include "runner/candidate.h"
 #include "verify/layout.h"
 
 namespace stitch::learn {
@@ -41,6 +44,28 @@ void fill(std::span<std::byte> bytes, DType dtype, uint64_t seed) {
   }
 }
 
+// Among the threads of this process: the lock between processes lets all of them in together. Whoever waits
+// to be alone keeps newcomers out.
+class Turns {
+ public:
+  std::shared_lock<std::shared_mutex> beside_others() {
+    const std::lock_guard hold(door_);
+    return std::shared_lock(room_);
+  }
+  std::unique_lock<std::shared_mutex> alone() {
+    const std::lock_guard hold(door_);
+    return std::unique_lock(room_);
+  }
+
+ private:
+  std::mutex door_;
+  std::shared_mutex room_;
+};
+Turns& turns() {
+  static Turns one;
+  return one;
+}
+
 // What can't be planned or written is the variant's fault, whoever is blamed for it elsewhere.
 template <class T>
 Result<T> variants_fault(Result<T> result) {
@@ -50,98 +75,200 @@ Result<T> variants_fault(Result<T> result) {
   return error;
 }
 
-Result<device::Built> build_alone(const Alone& alone, const MeasureOptions& options) {
-  STITCH_TRY(const PackageContents contents,
-             variants_fault(code::write_program(*alone.task->context, alone.task->plan)));
+Result<device::Built> build_alone(const Alone& alone, const PackageContents& contents,
+                                  const MeasureOptions& options) {
   STITCH_TRY(ScratchFolder scratch, ScratchFolder::create("stitch-learn"));
   STITCH_CHECK(write_package(scratch.path() / "program", contents));
   STITCH_TRY(const Package package, load_package(scratch.path() / "program"));
+  const bool cuda = options.device == runner::Device::cuda;
   device::BuildRequest request{.sources = package.sources,
+                               .units = 1,
                                .include_dirs = package.include_dirs,
-                               .target = device::Target::cuda,
+                               .target = cuda ? device::Target::cuda : device::Target::emulated,
                                .needs = package.manifest.needs,
-                               .libraries = package.libraries};
+                               .libraries = package.libraries,
+                               .optimise = false};
   for (const fs::path& source : package.sources)
     if (source.parent_path().filename() == "regions") request.shareable.push_back(source);
   if (!alone.task->gpu.architecture.name.empty()) request.architecture = alone.task->gpu.architecture.name;
   return device::build(request, options.on_progress);
 }
 
-// Of a region that ran alone: its kernels, copies and fills, and what each costs in a CUDA graph besides.
-double device_seconds(const std::vector<runner::Activity>& activities, const GpuSpec& gpu) {
-  int64_t sum = 0;
-  for (const runner::Activity& each : activities) sum += each.nanoseconds();
-  return static_cast<double>(sum) * 1e-9 + static_cast<double>(activities.size()) * gpu.kernel_overhead;
+// The median of the runs: kernels, copies and fills, and what each costs in a CUDA graph besides. Without a
+// profiler the events' time, which has the gaps between kernels in it.
+double device_seconds(const std::vector<runner::RegionRun>& runs, const GpuSpec& gpu) {
+  std::vector<double> seconds;
+  for (const runner::RegionRun& run : runs)
+    seconds.push_back(run.device_ns > 0 ? static_cast<double>(run.device_ns) * 1e-9 +
+                                              static_cast<double>(run.activities) * gpu.kernel_overhead
+                                        : static_cast<double>(run.event_ns) * 1e-9);
+  std::ranges::sort(seconds);
+  return seconds[seconds.size() / 2];
 }
 
-// All of them, or the error of the first that failed: the process is gone then.
-Result<std::vector<double>> run_alone(const Alone& alone, const device::Built& built,
-                                      const MeasureOptions& options) {
-  auto failed = [](const runner::Failure& failure) {
-    return user_error("program", format("{}: {}", runner::name(failure.kind), failure.message));
-  };
-  STITCH_TRY(runner::Arena arena, runner::Arena::create(int64_t{1} << 20));
-  STITCH_TRY(
-      runner::Candidate candidate,
-      runner::Candidate::start({.device = runner::Device::cuda, .time_limit = options.time_limit}, arena));
-  auto loaded = candidate.load(built.library);
-  if (loaded.failure) return failed(*loaded.failure);
-  STITCH_TRY(const Manifest manifest, parse_manifest(loaded.value.manifest));
-  std::vector<runner::TensorAt> parameters;
-  for (const ManifestTensor& tensor : manifest.signature.parameters) {
-    STITCH_TRY(const int64_t offset, arena.allocate(tensor.type.bytes()));
-    fill(arena.bytes(offset, tensor.type.bytes()), tensor.type.dtype, parameters.size());
-    parameters.push_back({tensor.type, offset});
-  }
-  if (auto created = candidate.create(parameters); created.failure) return failed(*created.failure);
-  std::vector<double> out;
-  STITCH_TRY(device::GpuLock lock, device::GpuLock::take());
-  for (size_t region : alone.regions) {
-    const ManifestRegion& here = manifest.regions.at(region);
-    std::vector<TensorType> inputs, outputs;
-    for (const Slot& slot : here.reads) inputs.push_back(verifier::stored_type(slot));
-    for (const Slot& slot : here.writes) outputs.push_back(verifier::stored_type(slot));
-    std::vector<double> seconds;
-    for (int i = 0; i <= options.repeats; ++i) {
-      auto reply = candidate.profile_region(static_cast<int>(region), inputs, outputs);
-      if (reply.failure) return failed(*reply.failure);
-      if (i > 0) seconds.push_back(device_seconds(reply.value, alone.task->gpu));  // the first one warms up
+// Whether the profiler can be used here is seen the first time: walls may end a process for it, or it itself.
+enum class Profiler : uint8_t { untried, works, avoided };
+std::atomic<Profiler> profiler = Profiler::untried;
+
+std::string words(const runner::Failure& failure) {
+  return format("{}: {}", runner::name(failure.kind), failure.message);
+}
+
+// A program with several variants of a region, in processes one after the other: a variant that crashes takes
+// its process along, and the next one goes on behind it.
+class AloneRun {
+ public:
+  AloneRun(const Alone& alone, const device::Built& built, const MeasureOptions& options)
+      : alone_(alone), built_(built), options_(options) {}
+
+  // An error: the program as a whole can't be used.
+  Result<void> time_all(std::span<Timed> out, std::string& trouble) {
+    constexpr int most_processes = 5;
+    for (int process = 0; next_ < out.size() && process < most_processes; ++process) {
+      const size_t before = next_;
+      auto timed = time_some(out, trouble);
+      if (!timed && before == 0) return timed;
+      if (!timed) break;  // it was created before: what is left stays unknown
     }
-    std::ranges::sort(seconds);
-    out.push_back(seconds[seconds.size() / 2]);
+    return {};
   }
-  return out;
-}
 
-Result<void> measure_some(const RegionProblem& problem, std::span<const plan::Region> variants,
-                          std::span<Timed> out, const MeasureOptions& options) {
-  auto attempt = [&]() -> Result<std::vector<double>> {
-    STITCH_TRY(const Alone alone, variants_fault(region_alone(problem, variants)));
-    STITCH_TRY(const device::Built built, build_alone(alone, options));
-    return run_alone(alone, built, options);
-  };
-  auto seconds = attempt();
-  if (seconds) {
-    for (size_t i = 0; i < out.size(); ++i)
-      if ((*seconds)[i] > 0) out[i] = {Timed::Kind::timed, (*seconds)[i]};
+ private:
+  Result<void> time_some(std::span<Timed> out, std::string& trouble) {
+    auto beside_others = turns().beside_others();
+    STITCH_TRY(runner::Arena arena, runner::Arena::create(int64_t{1} << 20));
+    STITCH_TRY(runner::Candidate candidate,
+               runner::Candidate::start({.device = options_.device,
+                                         .time_limit = options_.time_limit,
+                                         .load_time_limit = std::chrono::minutes(1)},
+                                        arena));
+    auto loaded = candidate.load(built_.library);
+    if (loaded.failure) return user_error("program", words(*loaded.failure));
+    STITCH_TRY(const Manifest manifest, parse_manifest(loaded.value.manifest));
+    std::vector<runner::TensorAt> parameters;
+    for (const ManifestTensor& tensor : manifest.signature.parameters) {
+      STITCH_TRY(const int64_t offset, arena.allocate(tensor.type.bytes()));
+      fill(arena.bytes(offset, tensor.type.bytes()), tensor.type.dtype, parameters.size());
+      parameters.push_back({tensor.type, offset});
+    }
+    if (auto created = candidate.create(parameters); created.failure)
+      return user_error("program", words(*created.failure));
+    beside_others.unlock();
+
+    const auto alone_here = turns().alone();
+    std::optional<device::GpuLock> lock;
+    if (options_.device == runner::Device::cuda) {
+      STITCH_TRY(device::GpuLock taken, device::GpuLock::take());
+      lock.emplace(std::move(taken));
+    }
+    const auto flush = static_cast<int64_t>(2 * alone_.task->gpu.l2) / 256 * 256;
+    while (next_ < out.size()) {
+      const size_t region = alone_.regions[next_];
+      const ManifestRegion& here = manifest.regions.at(region);
+      std::vector<TensorType> inputs, outputs;
+      for (const Slot& slot : here.reads) inputs.push_back(verifier::stored_type(slot));
+      for (const Slot& slot : here.writes) outputs.push_back(verifier::stored_type(slot));
+      auto reply = candidate.time_region(static_cast<int>(region), inputs, outputs,
+                                         {options_.repeats, flush, profiler != Profiler::avoided});
+      if (reply.failure && reply.failure->kind != runner::FailureKind::refused &&
+          profiler == Profiler::untried) {
+        profiler = Profiler::avoided;
+        trouble = words(*reply.failure);
+        return {};
+      }
+      Timed& timed = out[next_++];
+      if (!reply.failure) {
+        if (reply.value[0].device_ns > 0) profiler = Profiler::works;
+        const double seconds = device_seconds(reply.value, alone_.task->gpu);
+        if (seconds > 0) timed = {Timed::Kind::timed, seconds, reply.value[0].device_ns == 0};
+        continue;
+      }
+      trouble = words(*reply.failure);
+      timed = {Timed::Kind::failed, 0};
+      if (reply.failure->kind != runner::FailureKind::refused) return {};
+    }
     return {};
   }
-  if (seconds.error().blame == Error::Blame::work) return seconds.error();
-  if (variants.size() == 1) {
-    out[0] = {Timed::Kind::failed, 0};
+
+  const Alone& alone_;
+  const device::Built& built_;
+  const MeasureOptions& options_;
+  size_t next_ = 0;
+};
+
+class Measurement {
+ public:
+  Measurement(const RegionProblem& problem, const MeasureOptions& options)
+      : problem_(problem), options_(options) {}
+
+  Result<void> measure_all(std::span<const plan::Region> variants, std::span<Timed> out) {
+    auto measured = measure_together(variants, out);
+    if (measured) return {};
+    Error error = std::move(measured).error();
+    trouble = error.message;
+    if (error.blame == Error::Blame::work) return error;
+    if (variants.size() == 1) {
+      out[0] = {Timed::Kind::failed, 0};
+      return {};
+    }
+    if (!looked_) return measure_those_that_can_be_written(variants, out);
+    return measure_halves(variants, out);
+  }
+
+  std::string trouble;
+
+ private:
+  Result<void> measure_together(std::span<const plan::Region> variants, std::span<Timed> out) {
+    STITCH_TRY(const Alone alone, variants_fault(region_alone(problem_, variants)));
+    STITCH_TRY(const PackageContents contents,
+               variants_fault(code::write_program(*alone.task->context, alone.task->plan)));
+    STITCH_TRY(const device::Built built, build_alone(alone, contents, options_));
+    return AloneRun(alone, built, options_).time_all(out, trouble);
+  }
+
+  Result<void> measure_halves(std::span<const plan::Region> variants, std::span<Timed> out) {
+    const size_t half = variants.size() / 2;
+    STITCH_CHECK(measure_all(variants.first(half), out.first(half)));
+    return measure_all(variants.subspan(half), out.subspan(half));
+  }
+
+  // Most of what fails is found without a compiler, one by one.
+  Result<void> measure_those_that_can_be_written(std::span<const plan::Region> variants,
+                                                 std::span<Timed> out) {
+    looked_ = true;
+    std::vector<plan::Region> good;
+    std::vector<size_t> places;
+    for (size_t i = 0; i < variants.size(); ++i) {
+      auto alone = region_alone(problem_, variants.subspan(i, 1));
+      if (alone && code::write_program(*alone->task->context, alone->task->plan)) {
+        good.push_back(variants[i]);
+        places.push_back(i);
+      } else {
+        out[i] = {Timed::Kind::failed, 0};
+      }
+    }
+    if (good.empty()) return {};
+    if (good.size() == variants.size()) return measure_halves(variants, out);
+    std::vector<Timed> timed(good.size());
+    STITCH_CHECK(measure_all(good, timed));
+    for (size_t i = 0; i < good.size(); ++i) out[places[i]] = timed[i];
     return {};
   }
-  const size_t half = variants.size() / 2;
-  STITCH_CHECK(measure_some(problem, variants.first(half), out.first(half), options));
-  return measure_some(problem, variants.subspan(half), out.subspan(half), options);
-}
+
+  const RegionProblem& problem_;
+  const MeasureOptions& options_;
+  bool looked_ = false;
+};
 
 }  // namespace
 
-Result<std::vector<Timed>> measure(const RegionProblem& problem, std::span<const plan::Region> variants,
-                                   const MeasureOptions& options) {
-  std::vector<Timed> out(variants.size());
-  if (!variants.empty()) STITCH_CHECK(measure_some(problem, variants, out, options));
+Result<Measured> measure(const RegionProblem& problem, std::span<const plan::Region> variants,
+                         const MeasureOptions& options) {
+  Measured out{.timed = std::vector<Timed>(variants.size()), .trouble = {}};
+  if (variants.empty()) return out;
+  Measurement measurement(problem, options);
+  STITCH_CHECK(measurement.measure_all(variants, out.timed));
+  out.trouble = std::move(measurement.trouble);
   return out;
 }
 

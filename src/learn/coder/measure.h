@@ -8,18 +8,27 @@
 
 #include "learn/coder/alone.h"
 #include "learn/coder/region_question.h"
+#include "runner/candidate.h"
 
 namespace stitch::learn {
 
 struct MeasureOptions {
-  std::chrono::milliseconds time_limit{60'000};  // for one request to the program
-  int repeats = 3;                               // of each; the median counts
+  runner::Device device = runner::Device::cuda;  // emulated: for tests, its times mean nothing
+  std::chrono::milliseconds time_limit{8'000};   // for one variant; the GPU is held meanwhile
+  int repeats = 5;                               // of each; the median counts
   std::function<void(std::string_view)> on_progress;
 };
 
-// In the order of the variants. Those that do not fit, build or run are `failed`; where it is not known which
-// of several is at fault, they are tried in halves. An Error is trouble of our own: no GPU, no compiler.
-Result<std::vector<Timed>> measure(const RegionProblem& problem, std::span<const plan::Region> variants,
-                                   const MeasureOptions& options);
+struct Measured {
+  std::vector<Timed> timed;  // in the order of the variants
+  std::string trouble;       // the last thing that failed, for people; empty: nothing did
+};
+
+// Variants that do not fit, build or run are `failed`, and cost the others nothing: one that is refused or
+// crashes is left out, and where it is not known which of several is at fault, they are tried in halves. An
+// Error is trouble of our own: no GPU, no compiler. May be called by several threads: they build side by side
+// and time one after the other.
+Result<Measured> measure(const RegionProblem& problem, std::span<const plan::Region> variants,
+                         const MeasureOptions& options);
 
 }  // namespace stitch::learn

@@ -46,9 +46,10 @@ std::string key_of(const PlannedTask& task, const plan::Region& region) {
 }  // namespace
 
 Result<std::shared_ptr<const PlannedTask>> plan_task(std::string name, Graph graph, const GpuSpec& gpu,
-                                                     Numerics numerics) {
+                                                     Numerics numerics, std::string set) {
   auto out = std::make_shared<PlannedTask>();
   out->name = std::move(name);
+  out->set = std::move(set);
   out->graph = std::move(graph);
   out->gpu = gpu;
   out->context = std::make_unique<plan::Context>(out->graph, out->gpu, numerics);

@@ -11,13 +11,14 @@ namespace stitch::learn {
 
 struct PlannedTask {
   std::string name;
+  std::string set;  // of tasks to compare on, never to train on; empty: any other task
   Graph graph;
   GpuSpec gpu;
   std::unique_ptr<plan::Context> context;  // of the two above
   plan::Plan plan;
 };
 Result<std::shared_ptr<const PlannedTask>> plan_task(std::string name, Graph graph, const GpuSpec& gpu,
-                                                     Numerics numerics);
+                                                     Numerics numerics, std::string set = {});
 
 struct RegionProblem {
   std::shared_ptr<const PlannedTask> task;

@@ -16,6 +16,7 @@ namespace stitch::learn {
 struct Timed {
   enum class Kind : uint8_t { timed, failed, unknown } kind = Kind::unknown;  // failed: refused or wrong
   double seconds = 0;
+  bool by_events = false;  // no profiler could tell: gaps between kernels are in it
 };
 class Times {
  public:

@@ -21,6 +21,8 @@ Json json_of(const TimingRow& row) {
     out["seconds"] = row.timed.seconds;
   else
     out["failed"] = true;
+  if (row.timed.by_events) out["clock"] = "events";
+  if (!row.set.empty()) out["set"] = row.set;
   return out;
 }
 
@@ -32,12 +34,13 @@ Result<TimingRow> timing_in(std::string_view line) {
                 .region = word(json, "region"),
                 .key = word(json, "key"),
                 .choice = word(json, "choice"),
-                .timed = {}};
+                .timed = {},
+                .set = word(json, "set")};
   if (out.key.empty() || out.choice.empty()) return user_error("timings", "key and choice are missing");
   if (json.contains("seconds")) {
     if (!json["seconds"].is_number() || !(json["seconds"].get<double>() > 0))
       return user_error("timings", "seconds is no positive number");
-    out.timed = {Timed::Kind::timed, json["seconds"].get<double>()};
+    out.timed = {Timed::Kind::timed, json["seconds"].get<double>(), word(json, "clock") == "events"};
   } else {
     out.timed.kind = Timed::Kind::failed;
   }
@@ -64,6 +67,7 @@ Result<Timings> Timings::read(const fs::path& file) {
 }
 
 void Timings::add(const TimingRow& row) {
+  tasks_.insert(row.task);
   size_ += by_key_[row.key].insert_or_assign(row.choice, row.timed).second;
 }
 

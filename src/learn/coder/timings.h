@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ namespace stitch::learn {
 struct TimingRow {
   std::string gpu, task, region, key, choice;
   Timed timed;
+  std::string set = {};  // of tasks that nobody trains on
 };
 
 class Timings {
@@ -26,8 +28,10 @@ class Timings {
   void add(const TimingRow& row);
   size_t problems() const { return by_key_.size(); }
   size_t size() const { return size_; }
+  bool has_task(const std::string& task) const { return tasks_.contains(task); }
 
  private:
+  std::set<std::string> tasks_;
   std::map<std::string, std::map<std::string, Timed>> by_key_;  // by problem, then by choice
   size_t size_ = 0;
 };

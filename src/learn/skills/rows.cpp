@@ -11,7 +11,9 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "graph/text.h"
 #include "learn/coder/train.h"
+#include "learn/synthesis/canonical.h"
 #include "prompts/templates.h"
 #include "rubric/reward.h"
 #include "verify/verdict_document.h"
@@ -151,6 +153,19 @@ Json verdict_in(const store::RunStore& store, const std::string& hash) {
   return verdict ? verifier::to_json(*verdict) : Json();
 }
 
+// For leakage checks; empty where the run was kept without its graph.
+struct GraphMarks {
+  std::string hash, sketch;
+};
+GraphMarks marks_of(const store::RunStore& store, const agents::PastRun& past) {
+  if (past.graph.empty()) return {};
+  const auto text = store.blob(past.graph);
+  if (!text) return {};
+  const auto graph = parse_graph(*text);
+  if (!graph) return {};
+  return {canonical_hash(*graph), sketch_line({"", sketch_of(*graph)}).substr(1)};
+}
+
 // Nothing where a source is missing, or too long for a prompt.
 Result<std::optional<SkillRow>> row_of(const store::RunStore& store, const store::Run& run,
                                        const agents::PastAttempt& before, const agents::PastAttempt& after,
@@ -188,16 +203,21 @@ Result<std::vector<SkillRow>> rows_of_runs(const store::RunStore& store) {
   STITCH_TRY(const std::vector<store::Run> runs, store.list());
   for (const store::Run& run : runs) {
     STITCH_TRY(const agents::PastRun past, agents::read_history(store, run));
+    const GraphMarks marks = marks_of(store, past);
+    auto add = [&](SkillRow row) {
+      row.graph_hash = marks.hash;
+      row.sketch = marks.sketch;
+      out.push_back(std::move(row));
+    };
     for (size_t s = 0; s < past.steps.size(); ++s) {
       const agents::PastStep& step = past.steps[s];
-      // The store has no graphs: a leakage check counts such rows as unknown.
       const std::string provenance = format("run {} step {}, graph {}", run.id, s + 1, run.start.graph);
       // Repairs: a try that failed, and the next one.
       for (size_t i = 1; i < step.attempts.size(); ++i) {
         STITCH_TRY(auto row, row_of(store, run, step.attempts[i - 1], step.attempts[i], ""));
         if (!row) continue;
         row->provenance = provenance + ", repair";
-        out.push_back(*std::move(row));
+        add(*std::move(row));
       }
       // Gains: the best program before, and the one that took its place.
       if (!step.kept || step.base < 0 || step.attempts.empty()) continue;
@@ -211,7 +231,7 @@ Result<std::vector<SkillRow>> rows_of_runs(const store::RunStore& store) {
       // Estimates are no speedups.
       if (run.summary.measured && first > 0 && then > 0) row->speedup = first / then;
       row->provenance = provenance;
-      out.push_back(*std::move(row));
+      add(*std::move(row));
     }
   }
   return out;

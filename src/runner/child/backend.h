@@ -23,6 +23,10 @@ class Backend {
 
   virtual Result<Address> allocate(int64_t bytes) = 0;
   virtual void free(Address address) = 0;
+  // Beside memory that nobody can touch: behind it, or with `before` in front of it.
+  virtual Result<Address> allocate_fenced(int64_t, int64_t /*alignment*/, bool /*before*/) {
+    return work_error("no_fence", "this device has no memory that nobody can touch");
+  }
   virtual Result<void> upload(Address to, std::span<const std::byte> from) = 0;
   virtual Result<void> download(std::span<std::byte> to, Address from) = 0;
   virtual Result<void> copy(Address to, Address from, int64_t bytes) = 0;
@@ -61,6 +65,11 @@ class Backend {
   virtual Result<std::vector<Activity>> end_profile() = 0;
   // The same for a profiler outside of this process, which only wants to know where to begin and to end.
   virtual void mark_profile(bool) {}
+  // Hardware counters of every launch between the two, by their names.
+  virtual Result<void> start_counters(std::span<const std::string> /*counters*/, int /*most_launches*/) {
+    return work_error("no_counters", "this device has no hardware counters");
+  }
+  virtual Result<std::vector<Counts>> end_counters() { return std::vector<Counts>{}; }
 };
 
 Result<std::unique_ptr<Backend>> start_emulated(const fs::path& runtime, const std::string& order);

@@ -6,6 +6,7 @@
 
 #include "base/bulk.h"
 #include "runner/child/backend.h"
+#include "runner/child/counters.h"
 #include "runner/child/cuda_driver.h"
 #include "runner/child/profiler.h"
 
@@ -30,7 +31,7 @@ class CudaBackend final : public Backend {
     if (code != success)
       return work_error("no_device", "the NVIDIA driver doesn't start: " + driver.words_for(code));
     CudaDriver::Device& device = out->device_;
-    CudaDriver::Handle context = nullptr;
+    CudaDriver::Handle& context = out->context_;
     std::array<char, 128> name{};
     STITCH_CHECK(out->checked(driver.device_get(&device, 0)));
     STITCH_CHECK(out->checked(driver.device_name(name.data(), static_cast<int>(name.size()) - 1, device)));
@@ -152,6 +153,10 @@ class CudaBackend final : public Backend {
   Result<void> start_profile(bool host_calls) override { return start_cuda_profile(host_calls); }
   Result<std::vector<Activity>> end_profile() override { return end_cuda_profile(); }
   void mark_profile(bool on) override { on ? driver_.profiler_start() : driver_.profiler_stop(); }
+  Result<void> start_counters(std::span<const std::string> counters, int most_launches) override {
+    return start_cuda_counters(context_, counters, most_launches);
+  }
+  Result<std::vector<Counts>> end_counters() override { return end_cuda_counters(); }
 
  private:
   Result<void> checked(int code) const {
@@ -176,7 +181,7 @@ class CudaBackend final : public Backend {
 
   CudaDriver driver_;
   CudaDriver::Device device_ = 0;
-  CudaDriver::Handle stream_ = nullptr, begin_ = nullptr, end_ = nullptr;
+  CudaDriver::Handle context_ = nullptr, stream_ = nullptr, begin_ = nullptr, end_ = nullptr;
   std::string name_;
   int64_t base_in_use_ = 0, flush_bytes_ = 0;
   std::byte* pinned_ = nullptr;

@@ -42,6 +42,7 @@ class EmulatedBackend final : public Backend {
     find(out->set_order_, "stitch_emulated_set_order");
     find(out->settle_order_, "stitch_emulated_settle_order");
     find(out->memory_in_use_, "stitch_emulated_memory_in_use");
+    find(out->malloc_fenced_, "stitch_emulated_malloc_fenced");
     find(out->set_poison_, "stitch_emulated_set_poison");
     find(out->log_start_, "stitch_emulated_log_start");
     find(out->log_stop_, "stitch_emulated_log_stop");
@@ -70,6 +71,11 @@ class EmulatedBackend final : public Backend {
     return reinterpret_cast<Address>(pointer);
   }
   void free(Address address) override { free_(std::bit_cast<void*>(address)); }
+  Result<Address> allocate_fenced(int64_t bytes, int64_t alignment, bool before) override {
+    void* pointer = malloc_fenced_(static_cast<size_t>(bytes), static_cast<size_t>(alignment), before);
+    if (!pointer) return work_error("out_of_memory", "the emulated GPU's memory is full");
+    return reinterpret_cast<Address>(pointer);
+  }
   Result<void> upload(Address to, std::span<const std::byte> from) override {
     return checked(memcpy_(std::bit_cast<void*>(to), from.data(), from.size(), copy_default));
   }
@@ -170,6 +176,7 @@ class EmulatedBackend final : public Backend {
   int (*set_order_)(const char*) = nullptr;
   void (*settle_order_)() = nullptr;
   size_t (*memory_in_use_)() = nullptr;
+  void* (*malloc_fenced_)(size_t, size_t, int) = nullptr;
   void (*set_poison_)(int) = nullptr;
   void (*log_start_)() = nullptr;
   const char* (*log_stop_)() = nullptr;

@@ -65,11 +65,31 @@ Result<GuardedBuffer> GuardedBuffer::create(Backend& backend, const TensorType& 
   return buffer;
 }
 
+Result<GuardedBuffer> GuardedBuffer::create_fenced(Backend& backend, const TensorType& type, Fence fence,
+                                                   uint32_t word) {
+  constexpr int64_t vector_bytes = 16;
+  const int64_t bytes = type.bytes();
+  if (fence == Fence::none || bytes == 0) return create(backend, type, 0, word);
+  GuardedBuffer buffer;
+  buffer.backend_ = &backend;
+  buffer.type_ = type;
+  buffer.guarded_ = false;
+  buffer.total_ = bytes;
+  STITCH_TRY(buffer.base_,
+             backend.allocate_fenced(bytes, fence == Fence::exact_end ? size_of(type.dtype) : vector_bytes,
+                                     fence == Fence::start));
+  buffer.address_ = buffer.base_;
+  STITCH_CHECK(buffer.poison(word));
+  return buffer;
+}
+
 Result<void> GuardedBuffer::poison(uint32_t word) {
-  const int64_t bytes = type_.bytes(), words = bytes / static_cast<int64_t>(sizeof word);
+  const int64_t bytes = type_.bytes();
+  const int64_t words = address_ % sizeof word ? 0 : bytes / static_cast<int64_t>(sizeof word);
   STITCH_CHECK(backend_->fill(address_, word, words));
   const Address rest = address_ + static_cast<Address>(words * static_cast<int64_t>(sizeof word));
-  return backend_->upload(rest, std::as_bytes(std::span(&word, 1)).first(static_cast<size_t>(bytes % 4)));
+  const std::vector<uint32_t> left(static_cast<size_t>(bytes / 4 - words + 1), word);
+  return backend_->upload(rest, std::as_bytes(std::span(left)).first(static_cast<size_t>(bytes - 4 * words)));
 }
 
 Result<void> GuardedBuffer::write_guards() {
@@ -85,6 +105,7 @@ Result<void> GuardedBuffer::write_guards() {
 }
 
 Result<std::string> GuardedBuffer::damage() const {
+  if (!guarded_) return std::string();
   const Address end = address_ + static_cast<Address>(type_.bytes());
   auto look = [&](Address from, Address to, bool after) -> Result<std::string> {
     std::vector<std::byte> bytes(to - from);
@@ -112,6 +133,7 @@ GuardedBuffer::GuardedBuffer(GuardedBuffer&& other) noexcept
       base_(std::exchange(other.base_, 0)),
       address_(other.address_),
       total_(other.total_),
+      guarded_(other.guarded_),
       type_(std::move(other.type_)) {}
 
 GuardedBuffer& GuardedBuffer::operator=(GuardedBuffer&& other) noexcept {
@@ -119,13 +141,14 @@ GuardedBuffer& GuardedBuffer::operator=(GuardedBuffer&& other) noexcept {
   std::swap(base_, other.base_);
   std::swap(address_, other.address_);
   std::swap(total_, other.total_);
+  std::swap(guarded_, other.guarded_);
   std::swap(type_, other.type_);
   return *this;
 }
 
 GuardedBuffer::~GuardedBuffer() {
   if (!base_) return;
-  backend_->permit(base_, total_);
+  if (guarded_) backend_->permit(base_, total_);
   backend_->free(base_);
 }
 

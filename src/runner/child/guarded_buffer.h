@@ -19,6 +19,9 @@ class GuardedBuffer {
   // At a new address each time, `misalign` elements past one that is aligned to 256 bytes; filled with
   // `word`.
   static Result<GuardedBuffer> create(Backend& backend, const TensorType& type, int misalign, uint32_t word);
+  // Beside memory that nobody can touch instead: whoever does is killed at once.
+  static Result<GuardedBuffer> create_fenced(Backend& backend, const TensorType& type, Fence fence,
+                                             uint32_t word);
   GuardedBuffer(GuardedBuffer&& other) noexcept;
   GuardedBuffer& operator=(GuardedBuffer&& other) noexcept;
   ~GuardedBuffer();
@@ -37,6 +40,7 @@ class GuardedBuffer {
   Backend* backend_ = nullptr;
   Address base_ = 0, address_ = 0;
   int64_t total_ = 0;
+  bool guarded_ = true;
   TensorType type_;
 };
 

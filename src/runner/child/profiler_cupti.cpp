@@ -1,12 +1,12 @@
 #ifdef STITCH_HAVE_CUPTI
 #include <cupti.h>
 #include <cxxabi.h>
-#include <dlfcn.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <mutex>
 
+#include "runner/child/cupti_library.h"
 #include "runner/child/profiler.h"
 
 namespace stitch::runner {
@@ -28,42 +28,22 @@ constexpr CUpti_ActivityKind device_kinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KE
 constexpr CUpti_ActivityKind host_kinds[] = {CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER};
 
 struct Cupti {
-  decltype(&cuptiGetVersion) version = nullptr;
   decltype(&cuptiActivityRegisterCallbacks) register_callbacks = nullptr;
   decltype(&cuptiActivityEnable) enable = nullptr;
   decltype(&cuptiActivityDisable) disable = nullptr;
   decltype(&cuptiActivityFlushAll) flush = nullptr;
   decltype(&cuptiActivityGetNextRecord) next_record = nullptr;
   decltype(&cuptiGetCallbackName) callback_name = nullptr;
-  std::string trouble;
+  std::string trouble = cupti_library().trouble;
 
   Cupti() {
-    void* library = nullptr;
-    const std::string plain = "libcupti.so", versioned = format("libcupti.so.{}", CUPTI_API_VERSION / 10000);
-    for (const std::string& folder : {std::string(), std::string("/usr/local/cuda/lib64/"),
-                                      std::string("/usr/local/cuda/extras/CUPTI/lib64/")})
-      for (const std::string& name : {versioned, plain})
-        if (!library) library = ::dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-      trouble = format("CUPTI is not installed ({})", versioned);
-      return;
-    }
-    auto find = [&](auto& function, const char* name) {
-      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name));
-      if (!function) trouble = format("CUPTI lacks {}", name);
-    };
-    find(version, "cuptiGetVersion");
-    find(register_callbacks, "cuptiActivityRegisterCallbacks");
-    find(enable, "cuptiActivityEnable");
-    find(disable, "cuptiActivityDisable");
-    find(flush, "cuptiActivityFlushAll");
-    find(next_record, "cuptiActivityGetNextRecord");
-    find(callback_name, "cuptiGetCallbackName");
-    uint32_t found = 0;
-    if (trouble.empty()) version(&found);
-    // Records change their layout from one major version to the next.
-    if (trouble.empty() && found / 10000 != CUPTI_API_VERSION / 10000)
-      trouble = format("CUPTI is of version {}, and StitchCUDA was built for {}", found, CUPTI_API_VERSION);
+    if (!trouble.empty()) return;
+    find_in_cupti(register_callbacks, "cuptiActivityRegisterCallbacks", trouble);
+    find_in_cupti(enable, "cuptiActivityEnable", trouble);
+    find_in_cupti(disable, "cuptiActivityDisable", trouble);
+    find_in_cupti(flush, "cuptiActivityFlushAll", trouble);
+    find_in_cupti(next_record, "cuptiActivityGetNextRecord", trouble);
+    find_in_cupti(callback_name, "cuptiGetCallbackName", trouble);
   }
 };
 

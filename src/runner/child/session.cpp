@@ -54,9 +54,11 @@ Json Session::dispatch(const Json& request) {
   if (what == "create") return create(request);
   if (what == "destroy") return destroy();
   if (!program_) throw Refusal{STITCH_BAD_ARGUMENT, "the program was not created"};
+  if (what == "time_region") return time_region(request);
   if (what == "call") return call(request);
   if (what == "profile") return profile(request);
   if (what == "profile_region") return profile_region(request);
+  if (what == "count") return count(request);
   if (what == "call_with") return call_with(request);
   throw Refusal{STITCH_BAD_ARGUMENT, format("'{}' is no request", what)};
 }
@@ -121,11 +123,11 @@ Json Session::load(const Json& request) {
   return out;
 }
 
-Session::Buffers Session::upload(const Json& tensors, std::string_view role) {
+Session::Buffers Session::upload(const Json& tensors, std::string_view role, Fence fence) {
   Buffers out;
   for (const Json& json : tensors) {
     const TensorAt tensor = tensor_from_wire(json);
-    auto buffer = GuardedBuffer::create(*backend_, tensor.type, 0, 0);
+    auto buffer = GuardedBuffer::create_fenced(*backend_, tensor.type, fence, 0);
     if (!buffer)
       throw Refusal{STITCH_OUT_OF_MEMORY, format("{} {}: {}", role, out.size(), buffer.error().text())};
     if (tensor.offset >= 0) fill(*buffer, tensor);  // else zeros, as it was made
@@ -143,15 +145,22 @@ void Session::fill(GuardedBuffer& buffer, const TensorAt& from) {
     sound(backend_->upload(buffer.address(), arena_.bytes(from.offset, bytes)));
 }
 
-Session::Buffers Session::fresh_outputs(const Json& types, uint64_t poison, int misalign, Filling filling) {
+GuardedBuffer Session::buffer_at(const TensorType& type, const Placement& placement, size_t tensor,
+                                 uint32_t word) {
+  auto buffer = placement.fence == Fence::none
+                    ? GuardedBuffer::create(*backend_, type, placement.of(tensor), word)
+                    : GuardedBuffer::create_fenced(*backend_, type, placement.fence, word);
+  if (!buffer) throw Refusal{STITCH_OUT_OF_MEMORY, format("tensor {}: {}", tensor, buffer.error().text())};
+  return *std::move(buffer);
+}
+
+Session::Buffers Session::fresh_outputs(const Json& types, uint64_t poison, const Placement& placement,
+                                        size_t inputs, Filling filling) {
   Buffers out;
   for (const Json& json : types) {
     const TensorType type = type_from_wire(json);
-    auto buffer = GuardedBuffer::create(*backend_, type, misalign,
-                                        poison_word(type.dtype, poison + out.size(), filling));
-    if (!buffer)
-      throw Refusal{STITCH_OUT_OF_MEMORY, format("output {}: {}", out.size(), buffer.error().text())};
-    out.push_back(*std::move(buffer));
+    out.push_back(buffer_at(type, placement, inputs + out.size(),
+                            poison_word(type.dtype, poison + out.size(), filling)));
   }
   return out;
 }
@@ -183,7 +192,8 @@ Json Session::create(const Json& request) {
   destroy();
   choose(request.value("settings", Json::object()));
   backend_->poison_free_memory(poison_word(DType::f32, process_secret()));
-  Buffers parameters = upload(request.at("parameters"), "parameter");
+  Buffers parameters =
+      upload(request.at("parameters"), "parameter", fence_from_wire(request.value("fence", Json("none"))));
   sound(backend_->synchronise());
   std::vector<StitchTensor> arguments = as_arguments(parameters);
   const int64_t bytes_before = backend_->bytes_in_use(), start = now_ns();
@@ -275,14 +285,19 @@ std::string Session::damage_of(const Buffers& buffers, std::string_view role) {
   return out;
 }
 
+Session::Placement Session::placement_in(const Json& request) {
+  return {request.value("misalign", 0), request.value("misaligned", -1),
+          fence_from_wire(request.value("fence", Json("none")))};
+}
+
 Session::Buffers* Session::timed_outputs(const Json& request, int set) {
   int64_t bytes = 0;
   for (const Json& type : request.at("outputs")) bytes += type_from_wire(type).bytes();
   constexpr int64_t most = int64_t{8} << 30;  // of the GPU's memory, which others may need
-  if (bytes > most || request.value("region", -1) >= 0 || request.value("misalign", 0) > 0) return nullptr;
+  if (bytes > most || request.value("region", -1) >= 0 || placement_in(request).is_odd()) return nullptr;
   auto found = timed_outputs_.find(set);
   if (found == timed_outputs_.end())
-    found = timed_outputs_.emplace(set, fresh_outputs(request.at("outputs"), 0, 0)).first;
+    found = timed_outputs_.emplace(set, fresh_outputs(request.at("outputs"), 0, {}, 0)).first;
   return &found->second;
 }
 
@@ -320,7 +335,7 @@ std::pair<int64_t, int64_t> Session::clock(int region, std::vector<StitchTensor>
 }
 
 Json Session::call(const Json& request) {
-  const int misalign = request.value("misalign", 0);
+  const Placement placement = placement_in(request);
   const uint64_t poison = request.value("poison", uint64_t{0});
   const bool timed = request.value("timed", false);
   const Filling filling = filling_from_wire(request.value("filling", Json("nan")));
@@ -335,7 +350,7 @@ Json Session::call(const Json& request) {
         sound(outputs_[i].poison(poison_word(outputs_[i].type().dtype, poison + i, filling)));
   } else {
     // The old outputs go only once the new ones are there: these get other addresses.
-    Buffers fresh = fresh_outputs(request.at("outputs"), poison, misalign, filling);
+    Buffers fresh = fresh_outputs(request.at("outputs"), poison, placement, inputs.size(), filling);
     if (filling == Filling::old_result) leave_old_results(fresh);
     put_back_outputs();
     outputs_ = std::move(fresh);
@@ -346,12 +361,12 @@ Json Session::call(const Json& request) {
     auto found = copies.find(index);
     if (found != copies.end()) return found->second;
     const GuardedBuffer& original = inputs.at(index);
-    GuardedBuffer copy = sound(GuardedBuffer::create(*backend_, original.type(), misalign, 0));
+    GuardedBuffer copy = buffer_at(original.type(), placement, index, 0);
     sound(backend_->copy(copy.address(), original.address(), original.type().bytes()));
     return copies.emplace(index, std::move(copy)).first->second;
   };
   std::vector<StitchTensor> in = as_arguments(inputs);
-  for (size_t i = 0; misalign > 0 && i < inputs.size(); ++i) in[i] = as_argument(copy_of(i));
+  for (size_t i = 0; placement.is_odd() && i < inputs.size(); ++i) in[i] = as_argument(copy_of(i));
   for (const Json& pair : request.value("states", Json::array())) {
     const size_t input = pair.at(0).get<size_t>(), output = pair.at(1).get<size_t>();
     GuardedBuffer& copy = copy_of(input);
@@ -422,75 +437,10 @@ Json Session::fetch_input(const Json& request) {
   return yes();
 }
 
-// Contents don't matter for time, but indices have to be in range: small floats, zeros for the rest.
-Json Session::profile_region(const Json& request) {
-  put_back_outputs();
-  Buffers inputs;
-  for (const Json& each : request.at("inputs")) {
-    const TensorType type = type_from_wire(each);
-    constexpr uint32_t small = 0x3c3c3c3c;  // 0.011 in FP32, 1.06 in fp16
-    inputs.push_back(sound(GuardedBuffer::create(*backend_, type, 0, is_floating(type.dtype) ? small : 0)));
-  }
-  Buffers outputs = fresh_outputs(request.at("outputs"), 0, 0);
-  std::vector<StitchTensor> in = as_arguments(inputs), out = as_arguments(outputs);
-  const int region = request.at("region").get<int>();
-  run(region, in, out);
-  sound(backend_->synchronise());
-  if (auto started = backend_->start_profile(false); !started)
-    throw Refusal{STITCH_UNSUPPORTED, started.error().message};
-  run(region, in, out);
-  sound(backend_->synchronise());
-  Json reply = yes();
-  reply["activities"] = Json::array();
-  for (const Activity& activity : sound(backend_->end_profile()))
-    reply["activities"].push_back(to_json(activity));
-  return reply;
-}
-
-Json Session::can_profile() {
-  if (auto started = backend_->start_profile(false); !started)
-    throw Refusal{STITCH_UNSUPPORTED, started.error().message};
-  sound(backend_->end_profile());
-  return yes();
-}
-
-Json Session::profile(const Json& request) {
-  put_back_outputs();
-  outputs_ = fresh_outputs(request.at("outputs"), 0, 0);
-  std::vector<StitchTensor> in = as_arguments(set(request)), out = as_arguments(outputs_);
-  sound(backend_->synchronise());
-  const bool outside = request.value("outside", false), host_calls = request.value("host_calls", false);
-  if (request.value("warm", false)) {
-    // With the profiler on: it may not see into graphs that were made before it.
-    const bool watched = !outside && backend_->start_profile(host_calls);
-    run(-1, in, out);
-    sound(backend_->synchronise());
-    if (watched) sound(backend_->end_profile());
-  }
-  if (outside) {
-    backend_->mark_profile(true);
-    run(-1, in, out);
-    sound(backend_->synchronise());
-    backend_->mark_profile(false);
-    Json reply = yes();
-    reply["activities"] = Json::array();
-    return reply;
-  }
-  if (auto started = backend_->start_profile(host_calls); !started)
-    throw Refusal{STITCH_UNSUPPORTED, started.error().message};
-  run(-1, in, out);
-  sound(backend_->synchronise());
-  Json activities = Json::array();
-  for (const Activity& activity : sound(backend_->end_profile())) activities.push_back(to_json(activity));
-  Json reply = yes();
-  reply["activities"] = std::move(activities);
-  return reply;
-}
-
 Json Session::call_with(const Json& request) {
   put_back_outputs();
   // It is about the arguments, and not what is in them.
-  Buffers inputs = zeros(request.at("inputs")), outputs = fresh_outputs(request.at("outputs"), 1, 0);
+  Buffers inputs = zeros(request.at("inputs")), outputs = fresh_outputs(request.at("outputs"), 1, {}, 0);
   std::vector<StitchTensor> in = as_arguments(inputs), out = as_arguments(outputs);
   for (size_t i = 0; i < in.size(); ++i)
     if (request.at("inputs").at(i).at("offset") == -1) in[i].data = nullptr;

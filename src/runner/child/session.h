@@ -44,6 +44,7 @@ class Session {
   Json place(const Json& request);
   Json place_into(const Json& request);
   Json drop(const Json& request);
+  Json time_region(const Json& request);
   Json call(const Json& request);
   Json fetch_outputs(const Json& request);
   Json fetch_input(const Json& request);
@@ -52,16 +53,30 @@ class Session {
   Json can_profile();
   Json profile(const Json& request);
   Json profile_region(const Json& request);
+  Json count(const Json& request);
   Json call_with(const Json& request);
   Json destroy();
 
-  Buffers upload(const Json& tensors, std::string_view role);
+  Buffers upload(const Json& tensors, std::string_view role, Fence fence = Fence::none);
   void fill(GuardedBuffer& buffer, const TensorAt& from);
   // Of the device arena.
   Address shared(int64_t offset, int64_t bytes) const;
   void fetch(const Place& to, Address from, int64_t bytes);
   Buffers zeros(const Json& types);
-  Buffers fresh_outputs(const Json& types, uint64_t poison, int misalign, Filling filling = Filling::nan);
+  // Where the tensors of a call placement that is asked for odd places.
+  struct Placement {
+    int misalign = 0;     // elements
+    int misaligned = -1;  // only this one, inputs counted first; -1: all
+    Fence fence = Fence::none;
+    bool is_odd() const { return misalign > 0 || fence != Fence::none; }
+    int of(size_t tensor) const {
+      return misaligned < 0 || misaligned == static_cast<int>(tensor) ? misalign : 0;
+    }
+  };
+  static Placement placement_in(const Json& request);
+  GuardedBuffer buffer_at(const TensorType& type, const Placement& placement, size_t tensor, uint32_t word);
+  Buffers fresh_outputs(const Json& types, uint64_t poison, const Placement& placement, size_t inputs,
+                        Filling filling = Filling::nan);
   // The last call's, in outputs of the same types.
   void leave_old_results(Buffers& outputs);
   Buffers& set(const Json& request);

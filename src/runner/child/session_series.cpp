@@ -27,7 +27,7 @@ Json Session::prepare_series(const Json& request) {
   timed_outputs_.clear();
   for (int set = 0; set < std::max(1, request.at("sets").get<int>()); ++set) {
     series_->inputs.push_back(upload(request.at("inputs"), "input"));
-    series_->outputs.push_back(fresh_outputs(request.at("outputs"), static_cast<uint64_t>(set), 0));
+    series_->outputs.push_back(fresh_outputs(request.at("outputs"), static_cast<uint64_t>(set), {}, 0));
   }
   sound(backend_->synchronise());
   return yes();

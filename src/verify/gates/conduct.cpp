@@ -184,24 +184,6 @@ Result<bool> right_with_other_weights(Session& session, Attempt& attempt) {
   return true;
 }
 
-// Callers' memory is aligned to its elements and no more: what a program does with vectors where it can, it
-// has to do without them, too, or to refuse. Only asked of the emulated GPU, which no wrong address breaks.
-Result<bool> right_where_unaligned(Session& session, Attempt& attempt) {
-  const Trial& trial = session.trials[0];
-  if (session.python || session.options.device != runner::Device::emulated || session.large() || trial.held)
-    return false;
-  auto observed = attempt.ask(trial, {.poison = session.next_seed(), .misalign = 1});
-  if (!observed && observed.error().code == "refused") return false;
-  if (!observed) return std::move(observed).error();
-  for (size_t i = 0; i < observed->outputs.size(); ++i) {
-    STITCH_TRY(Comparison comparison, judge_output(session, trial, i, observed->outputs[i]));
-    if (!comparison.passed)
-      return found("unaligned", format("with tensors one element past an aligned address, '{}' is wrong: {}",
-                                       output_name(session, i), comparison.reason));
-  }
-  return true;
-}
-
 // A network has a state for each of its layers' statistics: a few that it can't know stand for all.
 std::vector<size_t> some_inputs(Session& session) {
   constexpr size_t most = 8;
@@ -270,8 +252,7 @@ Result<Passed> conduct(Session& session, Json& evidence) {
   evidence["deterministic"] = session.deterministic;
   STITCH_TRY(bool states, renews_in_place(session, attempt));
   if (states) evidence["states_in_place"] = true;
-  STITCH_TRY(bool unaligned, right_where_unaligned(session, attempt));
-  if (unaligned) evidence["unaligned"] = true;
+  STITCH_CHECK(right_wherever_tensors_lie(session, attempt, evidence));
   STITCH_TRY(runner::Called last, attempt.run_again({.poison = session.next_seed()}));
   evidence["threads"] = {last.threads_before, last.threads_after};
   if (last.threads_after > first.threads_before && last.threads_after > second.threads_after)

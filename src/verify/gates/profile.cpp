@@ -73,10 +73,25 @@ void list_kernels(Json& evidence, const profile::Timeline& timeline, const profi
   }
 }
 
+// What eager PyTorch starts for the same task: what of it a ModelNew still does is told from it. That isn't
+// worth a failure.
+void list_pytorch_kernels(Session& session, Json& evidence) {
+  if (!session.torch || !session.gpu) return;
+  auto ready = session.torch->prepare_baseline("eager", session.next_seed());
+  if (!ready || !ready->unavailable.empty()) return;
+  auto alone = device::GpuLock::take();
+  if (!alone) return;
+  auto timeline = session.torch->profile_baseline("eager", session.gpu->name);
+  if (!timeline) return;
+  for (const profile::KernelSum& sum : profile::summarise(*timeline).by_name)
+    evidence["pytorch_kernels"].push_back(
+        {{"name", sum.name}, {"count", sum.count}, {"nanoseconds", sum.nanoseconds}});
+}
+
 // What each region starts: each is run alone. Regions that read weights alone ran when the program was
 // created.
 profile::RegionKernels kernels_of_regions(Session& session, Attempt& attempt) {
-  constexpr double most_seconds = 3;  // others wait for the GPU
+  constexpr double most_seconds = 3;
   constexpr int64_t most_bytes = int64_t{16} << 30;
   const auto begin = std::chrono::steady_clock::now();
   profile::RegionKernels out;
@@ -147,26 +162,29 @@ Result<Passed> profile(Session& session, Json& evidence) {
       return found("no_profiler", no_profiler);
     }
     STITCH_CHECK(or_found(std::move(reply), "a profiler was looked for"));
-    if (!session.options.timing || !cuda) return {};
-    STITCH_TRY(device::GpuLock lock, device::GpuLock::take());
-    alone.emplace(std::move(lock));
     return {};
   };
   auto started = Attempt::start_asked(session, ask);
   if (!no_profiler.empty()) return skipped(no_profiler);
   if (!started) return started.error();
   Attempt attempt = *std::move(started);
+  STITCH_TRY(int set, attempt.place(session.trials[0]));
+  // Loaded and created beside others, who would wait for seconds: alone is what is measured, memory and
+  // times.
+  if (session.options.timing && cuda) {
+    STITCH_TRY(device::GpuLock lock, device::GpuLock::take());
+    alone.emplace(std::move(lock));
+  }
   std::optional<int64_t> packed;
   if (alone && !session.python) {
     STITCH_TRY(packed, packed_bytes(attempt));
   }
-  STITCH_TRY(int set, attempt.place(session.trials[0]));
   auto reply = attempt.candidate().profile(
       set, attempt.output_types(), {.host_calls = cuda && !session.python, .warm = cuda && !session.python});
   STITCH_TRY(auto activities, or_found(std::move(reply), "it was profiled"));
+  alone.reset();
   const profile::RegionKernels known =
       cuda && !session.python ? kernels_of_regions(session, attempt) : profile::RegionKernels();
-  alone.reset();
   const profile::Timeline timeline =
       profile::make_timeline(profile::Side::program, cuda && session.gpu ? session.gpu->name : "emulated GPU",
                              std::move(activities));
@@ -189,6 +207,7 @@ Result<Passed> profile(Session& session, Json& evidence) {
     }
     summary += format(", {}-bound", name(diagnoses.whole.bottleneck));
   }
+  if (session.python) list_pytorch_kernels(session, evidence);
   if (packed) {
     evidence["memory"] = memory(session, *packed);
     summary += ", " + memory_text(evidence["memory"]);

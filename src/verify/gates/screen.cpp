@@ -80,8 +80,9 @@ class Calls {
     for (size_t i = 0; i < tokens_.size(); ++i)
       if (is_defined(i)) own.insert(text(i));
     for (size_t i = 0; i < tokens_.size(); ++i) {
-      if (tokens_[i].kind == emulated::Token::string && text(i).find(".incbin") != std::string_view::npos)
-        return at(where(i), found("screened", "'.incbin' reads a file into the program"));
+      if (tokens_[i].kind == emulated::Token::string)
+        if (const char* reads = reads_a_file(i))
+          return at(where(i), found("screened", format("'{}' reads a file into the program", reads)));
       if (tokens_[i].kind != emulated::Token::word || text(i + 1) != "(" || is_of_object(i)) continue;
       if (const Refused* why = refused(text(i)); why && !own.contains(text(i)))
         return at(where(i), found("screened", format("'{}' {}", text(i), why->why)));
@@ -90,6 +91,19 @@ class Calls {
   }
 
  private:
+  // The assembler's own directives, in a literal and those right behind it, which the compiler puts together.
+  const char* reads_a_file(size_t i) const {
+    std::string whole;
+    // Within a macro lines end with a backslash.
+    for (; i < tokens_.size() && (tokens_[i].kind == emulated::Token::string || text(i) == "\\"); ++i) {
+      const std::string_view literal = text(i);
+      const size_t open = literal.find('"'), close = literal.rfind('"');
+      if (close > open) whole += literal.substr(open + 1, close - open - 1);
+    }
+    for (const char* directive : {".incbin", ".include"})
+      if (whole.find(directive) != std::string::npos) return directive;
+    return nullptr;
+  }
   std::string_view text(size_t i) const {
     return i < tokens_.size() ? source_.substr(tokens_[i].begin, tokens_[i].end - tokens_[i].begin) : "";
   }

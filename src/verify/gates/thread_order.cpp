@@ -2,6 +2,7 @@
 // graph in any order that its edges allow. A program whose result depends on the order misses one or the
 // other. A first call starts kernels one by one, or may; graphs are for the second, about other inputs, so
 // that what the first left behind is wrong.
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
@@ -13,6 +14,9 @@
 namespace stitch::verifier {
 
 namespace {
+
+constexpr int most_late = 6;  // calls
+constexpr std::chrono::seconds seconds_of_late{1};
 
 Result<void> right(Session& session, Attempt& attempt, const Trial& trial, const char* code,
                    std::string_view doing) {
@@ -34,7 +38,10 @@ Result<Passed> thread_order(Session& session, Json&) {
   if (session.trials.empty()) return skipped("no trial to repeat");
   std::vector<std::pair<runner::ThreadOrder, const char*>> orders = {
       {runner::ThreadOrder::reversed, "reversed"}};
-  if (!session.options.quick) orders.emplace_back(runner::ThreadOrder::shuffled, "shuffled");
+  if (!session.options.quick) {
+    orders.emplace_back(runner::ThreadOrder::shuffled, "shuffled");
+    orders.emplace_back(runner::ThreadOrder::lagging, "lagging");
+  }
   for (auto [order, word] : orders) {
     STITCH_TRY(Attempt attempt, Attempt::start(session, Weights::task, order));
     STITCH_CHECK(
@@ -42,8 +49,15 @@ Result<Passed> thread_order(Session& session, Json&) {
     STITCH_CHECK(right(session, attempt, session.trials[session.trials.size() > 1 ? 1 : 0],
                        "missing_dependency",
                        format("threads and a graph's nodes in {} order, in the second call,", word)));
+    // Which warps are late is another matter at each launch.
+    const auto begin = std::chrono::steady_clock::now();
+    for (int call = 0; call < most_late && order == runner::ThreadOrder::lagging &&
+                       std::chrono::steady_clock::now() - begin < seconds_of_late;
+         ++call)
+      STITCH_CHECK(right(session, attempt, session.trials[0], "missing_barrier", "some warps late"));
   }
-  return Passed{orders.size() > 1 ? "forward, reversed and shuffled agree" : "forward and reversed agree"};
+  return Passed{orders.size() > 1 ? "forward, reversed, shuffled and with late warps agree"
+                                  : "forward and reversed agree"};
 }
 
 }  // namespace stitch::verifier

@@ -2,18 +2,22 @@
 // seen, a secret few of the timed outputs judged.
 //
 // That time is the word of the candidate's own process, and held against this side's watch (series_watch.h).
-// PyTorch is timed before the candidate's process starts and after it is gone: nothing of it can slow the
-// baselines.
+// PyTorch is timed before the candidate is loaded and after its process is gone: nothing of it can slow the
+// baselines. Everything else (compiling baselines, starting, loading, creating) is done beside others, so
+// that the GPU is held alone twice, for measurements.
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <thread>
+#include <utility>
 
 #include "base/text.h"
 #include "device/gpu_lock.h"
 #include "verify/attempt.h"
 #include "verify/baseline_cache.h"
 #include "verify/gates/gates.h"
+#include "verify/not_judged.h"
 #include "verify/series_watch.h"
 #include "verify/torch_reference.h"
 
@@ -35,13 +39,18 @@ constexpr int baseline_rounds = 5;  // before the program, and as many after it
 constexpr int most_slots = 128;
 // As long as a busy machine leaves a process alone that has just woken up.
 constexpr double seconds_of_a_series = 2e-3;
-constexpr int most_looks = 4, calls_of_another_look = 25;
+constexpr int most_looks = 6, calls_of_another_look = 25;
+constexpr int shortest_series = 3;  // times half
+constexpr std::chrono::milliseconds between_looks{250};
 constexpr int64_t device_memory_of_a_series = int64_t{2} << 30, host_memory_of_a_series = int64_t{256} << 20;
 
 // A claim that is this much of the least that our watch allows is a lie; one a little below it may be a GPU
 // that clocks down under calls back to back, and then the watch counts. One call alone is less sure: the host
 // wakes up for it.
 constexpr double forged = 0.75, forged_alone = 0.5, agrees_within = 0.97;
+// On a machine whose cores others keep busy, only what is below this share of these bounds is called a lie;
+// what lies between is nobody's to judge, and has to be timed again.
+constexpr double plainly_forged = 1.0 / 3, busy_machine = 0.75;
 
 int calls_in(double total, double seconds_a_call) {
   return static_cast<int>(total / std::max(seconds_a_call, 1e-6));
@@ -67,7 +76,10 @@ Result<void> prepare_baselines(Session& session, std::vector<Samples*>& live) {
       session.baselines.push_back(*std::move(cached));
       continue;
     }
-    auto prepared = session.torch->prepare_baseline(kind, session.next_seed());
+    auto ahead = session.prepared.find(kind);
+    auto prepared = ahead != session.prepared.end()
+                        ? std::move(ahead->second)
+                        : session.torch->prepare_baseline(kind, session.next_seed());
     session.baselines.push_back(prepared ? *std::move(prepared)
                                          : Samples{.side = kind, .unavailable = prepared.error().message});
   }
@@ -76,12 +88,10 @@ Result<void> prepare_baselines(Session& session, std::vector<Samples*>& live) {
   return {};
 }
 
-// Nothing of a candidate is alive.
+// Half of their calls. Nothing of a candidate is alive, and the GPU is this process's.
 Result<void> time_baselines(Session& session, const std::vector<Samples*>& live) {
   if (live.empty()) return {};
   require(!session.attempt && !session.loaded, "PyTorch is timed alone");
-  session.progress("waiting for others to finish their timing");
-  STITCH_TRY(device::GpuLock alone, device::GpuLock::take());
   std::mt19937_64 random(session.next_seed());
   for (int round = 0; round < baseline_rounds; ++round) {
     session.progress(format("timing PyTorch, round {} of {}", round + 1, baseline_rounds));
@@ -160,27 +170,46 @@ Result<void> take_claims(Session& session, SeriesWatch& watch, runner::Candidate
   return {};
 }
 
-// The candidate's process begins and ends here. It is loaded and created beside others, who would wait for
-// seconds otherwise; the watch is set before, while nothing of it is there.
-Result<OwnTimes> time_program(Session& session, SeriesWatch& watch) {
-  OwnTimes out;
-  auto calibrate = [&](runner::Candidate& process) -> Result<void> {
-    STITCH_TRY(const std::optional<device::GpuLock> alone, alone_on_the_gpu(session, out));
-    return watch.calibrate(process);
-  };
-  STITCH_TRY(Attempt attempt, Attempt::start_asked(session, calibrate));
-  STITCH_TRY(const std::optional<device::GpuLock> alone, alone_on_the_gpu(session, out));
-  runner::Candidate& candidate = attempt.candidate();
+// PyTorch's times: half of them are taken before the candidate, half after it.
+struct Baselines {
+  std::vector<Samples*> live;
+  bool begun = false;
+};
+
+// Claims, and the watch over them. A machine that got busy between the two makes an honest program look like
+// a liar: both are taken again, and the last claims are the ones that count. Shorter series are disturbed
+// less.
+Result<Watched> look_at(Session& session, SeriesWatch& watch, runner::Candidate& candidate, int look) {
   Samples warm{.side = "warm-up"};
   STITCH_CHECK(watch.time(candidate, 5, warm));
-  int calls = calls_for(warm.median());
-  // A machine that got busy between claims and watch makes an honest program look like a liar: both are taken
-  // again, and the last claims are the ones that count. Shorter series are disturbed less.
+  const int calls = calls_for(warm.median());
+  STITCH_CHECK(take_claims(session, watch, candidate, look ? std::min(calls, calls_of_another_look) : calls));
+  return watch.watch(candidate, session.own.median(),
+                     seconds_of_a_series / (1 << std::min(look, shortest_series)));
+}
+
+// The candidate's process begins and ends here. While nothing of it is there, PyTorch is timed for the first
+// time and the watch is set; then it is loaded and created beside others, who would wait for seconds
+// otherwise.
+Result<OwnTimes> time_program(Session& session, SeriesWatch& watch, Baselines& baselines) {
+  OwnTimes out;
+  auto before_load = [&](runner::Candidate& process) -> Result<void> {
+    STITCH_CHECK(watch.prepare(process));
+    STITCH_TRY(const std::optional<device::GpuLock> alone, alone_on_the_gpu(session, out));
+    if (!std::exchange(baselines.begun, true)) STITCH_CHECK(time_baselines(session, baselines.live));
+    return watch.calibrate(process);
+  };
+  STITCH_TRY(Attempt started, Attempt::start_asked(session, before_load));
+  std::optional<Attempt> attempt(std::move(started));
   for (int look = 0; look < most_looks; ++look) {
-    STITCH_CHECK(take_claims(session, watch, candidate, calls));
-    STITCH_TRY(out.watched, watch.watch(candidate, session.own.median(), seconds_of_a_series / (1 << look)));
-    if (stands(session.own.median(), out.watched)) break;
-    calls = std::min(calls, calls_of_another_look);
+    // Whoever disturbed the last one may be gone by then, and others time theirs meanwhile.
+    std::this_thread::sleep_for(look * between_looks);
+    STITCH_TRY(const std::optional<device::GpuLock> alone, alone_on_the_gpu(session, out));
+    STITCH_TRY(out.watched, look_at(session, watch, attempt->candidate(), look));
+    if (!stands(session.own.median(), out.watched)) continue;
+    attempt.reset();
+    STITCH_CHECK(time_baselines(session, baselines.live));
+    break;
   }
   return out;
 }
@@ -205,17 +234,26 @@ Json evidence_of(const Session& session, const OwnTimes& times, const SeriesKeep
 // The claim, held against the watch; raised to it where it is a little below.
 Result<void> settle(Session& session, const Watched& watched) {
   const double claim = session.own.median();
+  const bool plainly = !stands(claim / plainly_forged, watched);
+  // Nothing of the candidate is alive: it can't be what keeps the machine busy.
+  if (!stands(claim, watched) && !plainly && senses_here().busy_share() > busy_machine)
+    return work_error(
+        "busy",
+        format("this machine is too busy to time it: it claims {} a call, and by our own watch calls took {} "
+               "one after the other, and {} alone",
+               seconds_text(claim), seconds_text(watched.least()), seconds_text(watched.least_alone())),
+        "judge it when the machine has a core to spare");
   if (!stands(claim, watched))
     return found(
         "forged_time",
         format("it claims {} a call; by our own watch calls take at least {} one after the other, and "
                "{} alone",
                seconds_text(claim), seconds_text(watched.least()), seconds_text(watched.least_alone())));
-  if (claim >= agrees_within * watched.least()) return {};
-  const auto least = static_cast<int64_t>(watched.least() * 1e9);
+  if (claim >= agrees_within * watched.counts()) return {};
+  const auto least = static_cast<int64_t>(watched.counts() * 1e9);
   for (int64_t& wall : session.own.wall_ns) wall = std::max(wall, least);
   session.notes.push_back(format("its process says {} a call; the watch outside says {}, which counts",
-                                 seconds_text(claim), seconds_text(watched.least())));
+                                 seconds_text(claim), seconds_text(watched.counts())));
   return {};
 }
 
@@ -235,9 +273,10 @@ std::string summary_of(const Session& session, const Watched& watched, int judge
 }
 
 // Timed, then judged: nobody has to wait for that.
-Result<OwnTimes> time_and_judge(Session& session, const Keeping& keeping, Json& evidence) {
+Result<OwnTimes> time_and_judge(Session& session, const Keeping& keeping, Baselines& baselines,
+                                Json& evidence) {
   SeriesWatch watch(session, *keeping.keeper, keeping.shape);
-  STITCH_TRY(OwnTimes times, time_program(session, watch));
+  STITCH_TRY(OwnTimes times, time_program(session, watch, baselines));
   evidence = evidence_of(session, times, *keeping.keeper);
   STITCH_TRY(times.judged, watch.judge());
   evidence["judged"] = times.judged;
@@ -252,18 +291,16 @@ Result<Passed> timed(Session& session, Json& evidence) {
     if (trial.held) trial = Trial{.question = trial.question};
   session.arena.release_to(0);
   session.arena.give_back_memory();
-  std::vector<Samples*> live;
-  STITCH_CHECK(prepare_baselines(session, live));
-  STITCH_CHECK(time_baselines(session, live));
-  auto times = time_and_judge(session, open_keeper(session), evidence);
+  Baselines baselines;
+  STITCH_CHECK(prepare_baselines(session, baselines.live));
+  auto times = time_and_judge(session, open_keeper(session), baselines, evidence);
   if (!times && times.error().code == cannot_share) {
     note_why_on_the_host(session, times.error());
-    times = time_and_judge(session, on_the_host(session), evidence);
+    times = time_and_judge(session, on_the_host(session), baselines, evidence);
   }
   if (!times) return times.error();
   STITCH_CHECK(settle(session, times->watched));
-  STITCH_CHECK(time_baselines(session, live));
-  for (const Samples* samples : live) keep_baseline(session, *samples);
+  for (const Samples* samples : baselines.live) keep_baseline(session, *samples);
   evidence["baselines"] = Json::array();
   for (const Samples& samples : session.baselines) evidence["baselines"].push_back(to_json(samples, true));
   return Passed{summary_of(session, times->watched, times->judged)};

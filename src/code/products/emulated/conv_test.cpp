@@ -364,6 +364,51 @@ std::vector<Case> conv_cases() {
                  .offer = {plan::Arithmetic::by_class, plan::Order::channels_last},
                  .storage = {{"x", {DType::bf16, last.order}}, {"y", {DType::bf16, last.order}}},
                  .tolerance = 1e-2});
+  // NHWC in small tiles: every way of sharing the channels, channels by fours and not, a residual, a gate.
+  const char* const residual =
+      "input %x : f32[2,72,5,7]\ninput %r : f32[2,40,5,7]\nparameter %w : f32[40,72,1,1]\nparameter %b : "
+      "f32[40]\n%c = conv(%x, %w, %b) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[2,40,5,7]\n"
+      "%z = add(%c, %r) : f32[2,40,5,7]\noutput %z\n";
+  const char* const gated =
+      "input %x : f32[3,36,3,5]\ninput %g : f32[3,36,1,1]\nparameter %w : f32[24,36,1,1]\n"
+      "%m = mul(%x, %g) : f32[3,36,3,5]\n"
+      "%y = conv(%m, %w) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[3,24,3,5]\noutput %y\n";
+  // Nine steps of channels for four warps: three, three, three and none.
+  const char* const shared =
+      "input %x : f32[1,144,3,4]\nparameter %w : f32[16,144,1,1]\n"
+      "%y = conv(%x, %w) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[1,16,3,4]\noutput %y\n";
+  struct Nhwc {
+    const char *name, *graph, *out;
+    plan::Arithmetic arithmetic;
+    int64_t pixel_tiles, filter_tiles, depth_warps;
+  };
+  using plan::Arithmetic;
+  for (const Nhwc& each : {Nhwc{"silu", wide, "z", Arithmetic::by_class, 2, 4, 1},
+                           Nhwc{"silu_half", wide, "z", Arithmetic::half, 1, 8, 2},
+                           Nhwc{"residual", residual, "z", Arithmetic::exact, 1, 3, 4},
+                           Nhwc{"residual_half", residual, "z", Arithmetic::half_exact_bias, 2, 2, 2},
+                           Nhwc{"shared", shared, "y", Arithmetic::exact, 1, 2, 4},
+                           Nhwc{"gated", gated, "y", Arithmetic::by_class, 1, 2, 2},
+                           Nhwc{"gated_half", gated, "y", Arithmetic::half, 2, 3, 1},
+                           Nhwc{"odd", pointwise_forms[0].graph, "y", Arithmetic::exact, 1, 5, 1}}) {
+    const plan::Storage& storage = each.arithmetic >= Arithmetic::half ? half_last : last;
+    all.push_back({.name = format("pointwise_nhwc_{}", each.name),
+                   .technique = "conv.pointwise_nhwc",
+                   .graph = each.graph,
+                   .offer = {each.arithmetic, plan::Order::channels_last},
+                   .choices = {{"pixel_tiles", each.pixel_tiles},
+                               {"filter_tiles", each.filter_tiles},
+                               {"depth_warps", each.depth_warps}},
+                   .storage = {{"x", storage}, {"r", storage}, {each.out, storage}},
+                   .tolerance = each.arithmetic == Arithmetic::exact ? 2e-6 : 2e-3});
+  }
+  for (const char* stored : {"x", "y"})
+    all.push_back({.name = format("pointwise_nhwc_{}", *stored == 'x' ? "to_nchw" : "from_nchw"),
+                   .technique = "conv.pointwise_nhwc",
+                   .graph = gated,
+                   .offer = {Arithmetic::by_class, plan::Order::channels_last},
+                   .storage = {{stored, last}},
+                   .tolerance = 2e-3});
   all.push_back({.name = "pointwise_exact_last",
                  .technique = "conv.pointwise",
                  .graph = pointwise_forms[1].graph,

@@ -1,7 +1,7 @@
 #include "stitch/kernels/conv_pixel.h"
 
 // y (32, 24, 1, 1) = x (32, 72, 1, 1) * conv_weight (24, 72, 1, 1), then bias, hardsigmoid
-// A warp for four filters of four samples; kernels/conv_pixel.h has the kernel.
+// A few warps for four filters of four samples; kernels/conv_pixel.h has the kernel.
 struct GoldenProduct {  // y (32, 24, 1, 1) = x (32, 72, 1, 1) * conv_weight (24, 72, 1, 1)
   using Left = __half;
   using Right = __half;

@@ -17,7 +17,8 @@ const char* stitch_emulated_check_memory(void);
 // The same as a number: how many allocations were written outside. 0 if none was.
 int stitch_emulated_check_guards(void);
 
-// "forward", "reverse" or "shuffle:SEED": the order of threads in a block and of blocks. 0 if understood.
+// "forward", "reverse", "shuffle:SEED" or "lag:SEED" (some warps run only when no other can): the
+// order of threads in a block and of blocks. 0 if understood.
 int stitch_emulated_set_order(const char* order);
 // From now on the order is what it is: setting another is refused (1).
 void stitch_emulated_settle_order(void);
@@ -26,6 +27,9 @@ void stitch_emulated_set_poison(int byte);
 // Whether memory that cudaMalloc did not give counts as the device's: for a caller in the same process whose
 // tensors are ordinary memory (the Python package). No, unless set.
 void stitch_emulated_take_host_memory(int yes);
+// Device memory beside a page that nobody can touch: behind its last byte, rounded up to `alignment`, or with
+// `before` in front of its first. Null if there is none. cudaFree takes it back.
+void* stitch_emulated_malloc_fenced(size_t bytes, size_t alignment, int before);
 // OS threads that run blocks.
 void stitch_emulated_set_threads(unsigned count);
 // How many bytes cudaMalloc has to give.

@@ -1,5 +1,6 @@
 // Copies and fills, with the checks a GPU's driver makes of their addresses.
 #include <cstring>
+#include <string>
 
 #include "error.h"
 #include "launch_log.h"
@@ -14,9 +15,14 @@ namespace {
 bool on_device(const void* pointer, size_t bytes) {
   Range range = find_range(pointer);
   if (!range.start) return false;
-  return static_cast<size_t>(static_cast<const char*>(pointer) - static_cast<const char*>(range.start)) +
-             bytes <=
-         range.bytes;
+  const size_t end =
+      static_cast<size_t>(static_cast<const char*>(pointer) - static_cast<const char*>(range.start)) + bytes;
+  if (end > range.bytes && range.fenced) {  // an error that a program may overlook, and this one not
+    set_report("a copy reaches " + std::to_string(end - range.bytes) + " bytes behind a tensor of " +
+               std::to_string(range.bytes) + " bytes");
+    break_device(cudaErrorIllegalAddress);
+  }
+  return end <= range.bytes;
 }
 
 size_t extent(size_t pitch, size_t width, size_t height) { return height ? (height - 1) * pitch + width : 0; }

@@ -78,7 +78,7 @@ std::vector<CUgraphNode_st*> execution_order(CUgraph_st& graph, Order order) {
   Random random{order.seed};
   while (!ready.empty()) {
     size_t pick = order.kind == Order::reverse   ? ready.size() - 1
-                  : order.kind == Order::shuffle ? random.below(ready.size())
+                  : order.kind != Order::forward ? random.below(ready.size())
                                                  : 0;
     CUgraphNode_st* node = ready[pick];
     ready.erase(ready.begin() + static_cast<ptrdiff_t>(pick));

@@ -25,6 +25,7 @@ std::map<const void*, size_t> shared_limits;  // of kernels that opted in
 size_t largest_opt_in = 0;
 std::mutex launch_mutex;
 uint64_t launches = 0;
+std::map<const void*, uint64_t> turns;  // launches of each kernel
 
 size_t shared_limit(const Kernel& kernel) {
   std::lock_guard lock(kernels_mutex);
@@ -38,7 +39,8 @@ size_t shared_limit(const Kernel& kernel) {
 uint64_t block_at(const LaunchState& launch, uint64_t turn) {
   switch (launch.order.kind) {
     case Order::reverse: return launch.blocks - 1 - turn;
-    case Order::shuffle: {
+    case Order::shuffle:
+    case Order::lag: {
       Random random{launch.order.seed};
       uint64_t step = launch.blocks > 2 ? 1 + random.below(launch.blocks - 1) : 1;
       while (std::gcd(step, launch.blocks) != 1) ++step;
@@ -123,6 +125,7 @@ cudaError_t run_launch(const Kernel& kernel, const LaunchConfig& config, void* c
   launch.config = config;
   launch.order = settings().order;
   launch.id = ++launches;
+  launch.turn = ++turns[kernel.function];
   launch.blocks = uint64_t{config.grid.x} * config.grid.y * config.grid.z;
   launch.threads = config.block.x * config.block.y * config.block.z;
   if (config.cooperative) {

@@ -18,6 +18,7 @@ struct LaunchState {
   LaunchConfig config;
   Order order;
   uint64_t id;       // counts up
+  uint64_t turn;     // of this kernel's launches
   uint64_t blocks;   // of the grid
   uint32_t threads;  // of a block
 

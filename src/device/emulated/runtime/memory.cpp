@@ -1,5 +1,8 @@
 #include "memory.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -25,7 +28,8 @@ struct Allocation {
   size_t bytes, index;
   cudaMemoryType type;
   bool guarded;
-  bool owned;  // ours to free; symbols and registered memory are not
+  bool owned;         // ours to free; symbols and registered memory are not
+  size_t mapped = 0;  // bytes of pages, a fence among them; 0: malloc's
 };
 
 std::mutex mutex;
@@ -73,6 +77,13 @@ cudaError_t allocate(void** pointer, size_t bytes, cudaMemoryType type) {
   return cudaSuccess;
 }
 
+void give_back(const Allocation& allocation) {
+  if (allocation.mapped)
+    ::munmap(allocation.memory, allocation.mapped);
+  else
+    std::free(allocation.memory);
+}
+
 std::string damage(uintptr_t address, const Allocation& allocation) {
   if (!allocation.guarded) return "";
   auto* user = reinterpret_cast<const unsigned char*>(address);
@@ -97,7 +108,7 @@ cudaError_t release(void* pointer, bool host) {
       return cudaErrorInvalidValue;
     found = damage(at->first, at->second);
     if (!host) in_use -= at->second.bytes;
-    std::free(at->second.memory);
+    give_back(at->second);
     allocations.erase(at);
   }
   if (found.empty()) return cudaSuccess;
@@ -126,7 +137,7 @@ Range find_range(const void* pointer) {
   if (at == allocations.begin()) return unknown;
   --at;
   if (address - at->first >= at->second.bytes) return unknown;
-  return {reinterpret_cast<void*>(at->first), at->second.bytes, at->second.type};
+  return {reinterpret_cast<void*>(at->first), at->second.bytes, at->second.type, at->second.mapped > 0};
 }
 
 std::string check_guards() {
@@ -150,7 +161,7 @@ cudaError_t check_guards_at_sync() {
 void free_everything() {
   std::lock_guard lock(mutex);
   for (auto& [address, allocation] : allocations)
-    if (allocation.owned) std::free(allocation.memory);
+    if (allocation.owned) give_back(allocation);
   allocations.clear();
   in_use = 0;
 }
@@ -244,6 +255,28 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
   return cudaSuccess;
 }
 
+extern "C" void* stitch_emulated_malloc_fenced(size_t bytes, size_t alignment, int before) {
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  if (!bytes || !alignment || alignment > page || bytes > settings().memory_bytes) return nullptr;
+  const size_t inside = (bytes + alignment - 1) / alignment * alignment,
+               pages = (inside + page - 1) / page * page;
+  const size_t total = pages + page;
+  void* memory = ::mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  auto* first = static_cast<unsigned char*>(memory);
+  unsigned char* fence = before ? first : first + pages;
+  unsigned char* user = before ? first + page : first + pages - inside;
+  std::memset(before ? first + page : first, settings().poison, pages);
+  if (::mprotect(fence, page, PROT_NONE) != 0) {
+    ::munmap(memory, total);
+    return nullptr;
+  }
+  std::lock_guard lock(mutex);
+  allocations[reinterpret_cast<uintptr_t>(user)] = {memory, bytes, ++made, cudaMemoryTypeDevice,
+                                                    false,  true,  total};
+  in_use += bytes;
+  return user;
+}
 extern "C" const char* stitch_emulated_check_memory() {
   static thread_local std::string text;
   text = check_guards();

@@ -13,6 +13,7 @@ struct Range {
   void* start = nullptr;
   size_t bytes = 0;
   cudaMemoryType type = cudaMemoryTypeUnregistered;
+  bool fenced = false;
 };
 Range find_range(const void* pointer);
 

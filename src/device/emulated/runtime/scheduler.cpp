@@ -1,6 +1,7 @@
 #include "scheduler.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -16,6 +17,13 @@ namespace stitch_emulated {
 
 __thread ThreadView* current = nullptr;
 __thread unsigned spins = 0;
+
+namespace {
+
+constexpr useconds_t late_microseconds = 100;
+constexpr uint64_t turns_before_laggards = 64;
+
+}  // namespace
 
 Worker& this_worker() {
   static thread_local std::unique_ptr<Worker> worker;
@@ -75,9 +83,10 @@ void Worker::start_block(uint64_t number) {
     Random random{launch_->order.seed ^ (number * 0x9E3779B97F4A7C15ull)};
     for (uint32_t i = count; i > 1; --i) std::swap(start_order_[i - 1], start_order_[random.below(i)]);
   }
+  choose_laggards(number);
   next_start_ = 0;
   live_ = count;
-  ready_ = at_barrier_ = {};
+  ready_ = at_barrier_ = late_ = {};
   at_barrier_count_ = 0;
   vote_count_ = 0;
   grid_leader_ = false;
@@ -86,6 +95,23 @@ void Worker::start_block(uint64_t number) {
   // Shared memory holds nothing in particular when a block starts.
   view_.poison = settings().poison;
   if (view_.dynamic_shared_bytes) std::memset(view_.dynamic_shared, view_.poison, view_.dynamic_shared_bytes);
+}
+
+// By turns one warp, the next one each time, and a random half. They start last, too. Of a cooperative launch
+// half of the blocks are late as well.
+void Worker::choose_laggards(uint64_t block_number) {
+  laggards_.clear();
+  block_lags_ = false;
+  if (launch_->order.kind != Order::lag) return;
+  Random random{launch_->order.seed ^ (launch_->id * 0x9E3779B97F4A7C15ull)};
+  const size_t one = (launch_->order.seed + launch_->turn / 2) % warps_.size();
+  for (size_t i = 0; i < warps_.size(); ++i) {
+    const bool drawn = (random.next() & 1) != 0;
+    laggards_.push_back(launch_->turn % 2 ? i == one : drawn);
+  }
+  block_lags_ = launch_->config.cooperative && (Random{random.next() + block_number}.next() & 1) != 0;
+  std::stable_partition(start_order_.begin(), start_order_.end(),
+                        [&](uint32_t rank) { return !laggards_[rank / 32]; });
 }
 
 void Worker::run_block(LaunchState& launch, uint64_t block_number) {
@@ -139,8 +165,9 @@ void Worker::fiber_main(void* argument) {
 
 // A thread that may run, or none. Threads that have not started yet are the caller's business.
 Thread* Worker::next_ready() {
-  if (ready_.empty() && (next_start_ < threads_.size() || !wake_someone())) return nullptr;
-  return ready_.pop();
+  if (!ready_.empty()) return ready_.pop();
+  if (next_start_ < threads_.size() || (late_.empty() && !wake_someone())) return nullptr;
+  return (ready_.empty() ? late_ : ready_).pop();
 }
 
 // Nothing else can run: now the lanes that stand at an __activemask are all that will come.
@@ -149,12 +176,12 @@ bool Worker::wake_someone() {
     Thread* thread = parked_[i];
     if (thread->wait == Wait::condition && thread->ready(thread->mine)) {
       parked_.erase(parked_.begin() + static_cast<ptrdiff_t>(i));
-      ready_.push(thread);
+      make_ready(thread);
     } else {
       ++i;
     }
   }
-  if (!ready_.empty()) return true;
+  if (!ready_.empty() || !late_.empty()) return true;
   auto first = std::find_if(parked_.begin(), parked_.end(),
                             [](const Thread* thread) { return thread->wait == Wait::active_mask; });
   if (first == parked_.end()) return false;
@@ -169,7 +196,7 @@ bool Worker::wake_someone() {
   for (Thread* thread : parked_) {
     if (!together(thread)) continue;
     thread->mask = mask;
-    ready_.push(thread);
+    make_ready(thread);
   }
   std::erase_if(parked_,
                 [&](const Thread* thread) { return (mask >> (thread->rank & 31) & 1) && together(thread); });
@@ -220,7 +247,8 @@ void Worker::release(Queue& queue) {
     for (size_t i = all.size(); i > 1; --i) std::swap(all[i - 1], all[random.below(i)]);
     for (Thread* thread : all) queue.push(thread);
   }
-  ready_.append(queue);
+  if (laggards_.empty()) return ready_.append(queue);
+  while (!queue.empty()) make_ready(queue.pop());
 }
 
 void Worker::release_block_barrier() {
@@ -290,7 +318,10 @@ unsigned Worker::active_mask(const char* what, unsigned line) {
 void Worker::yield_thread() {
   auto* self = static_cast<Thread*>(current);
   sched_yield();
-  ready_.push(self);
+  if (block_lags_) ::usleep(late_microseconds);
+  // Whoever spins gives way to those that lag, after a while: they may be what it spins for.
+  const bool gives_way = !laggards_.empty() && (lags(self) || ++yields_ % turns_before_laggards == 0);
+  (gives_way ? late_ : ready_).push(self);
   // What it spins for may be the work of a thread that has not started.
   start_one_ = next_start_ < threads_.size();
   park(self, Wait::none, "", 0);
@@ -322,6 +353,7 @@ void Worker::grid_barrier(unsigned line) {
     if (stopped) fail(cudaErrorLaunchFailure, "");
   }
   block_barrier(Vote::none, 0, "grid.sync", line);
+  if (block_lags_ && grid_leader_) ::usleep(late_microseconds);
   grid_leader_ = false;
 }
 

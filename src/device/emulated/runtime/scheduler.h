@@ -104,6 +104,9 @@ class [[gnu::visibility("hidden")]] Worker {
   void finish(Thread * thread);
   void release_block_barrier();
   void release(Queue & queue);
+  void choose_laggards(uint64_t block_number);
+  void make_ready(Thread * thread) { (lags(thread) ? late_ : ready_).push(thread); }
+  bool lags(const Thread* thread) const { return !laggards_.empty() && laggards_[thread->rank / 32]; }
   void join_meeting(Thread * self, unsigned mask, const char* what, unsigned line);
   bool complete(Warp & warp, Thread * first, unsigned mask);
   void wake_lanes(unsigned warp_rank, unsigned mask);
@@ -119,12 +122,15 @@ class [[gnu::visibility("hidden")]] Worker {
   std::vector<uint32_t> start_order_;
   uint32_t next_start_ = 0, live_ = 0;
   Queue ready_, at_barrier_;
+  Queue late_;                  // ready too, and only asked when nobody else is
+  std::vector<bool> laggards_;  // warps; empty: none
+  bool block_lags_ = false;     // of a cooperative launch
   uint32_t at_barrier_count_ = 0;
   int vote_count_ = 0, vote_result_ = 0, vote_arrived_ = 0;
   bool failed_ = false;
   bool start_one_ = false;    // a thread that has not started goes before those that are ready
   bool grid_leader_ = false;  // someone of the block waits for the grid already
-  uint64_t shuffles_ = 0;
+  uint64_t shuffles_ = 0, yields_ = 0;
   NamedBarrier named_[16];
   std::vector<Thread*> parked_;  // at __activemask or a condition
   std::vector<unsigned char> dynamic_shared_;

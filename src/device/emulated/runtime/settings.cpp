@@ -34,7 +34,8 @@ Settings from_environment() {
   out.workers = std::max(1u, std::thread::hardware_concurrency());
   out.memory_bytes = size_t{139} << 30;  // an H200's
   if (const char* text = std::getenv("STITCH_EMULATED_ORDER"); text && !parse_order(text, out.order))
-    std::fprintf(stderr, "stitch emulated GPU: '%s' is not an order (forward, reverse, shuffle:SEED)\n",
+    std::fprintf(stderr,
+                 "stitch emulated GPU: '%s' is not an order (forward, reverse, shuffle:SEED, lag:SEED)\n",
                  text);
   if (const char* text = std::getenv("STITCH_EMULATED_THREADS")) {
     int count = std::atoi(text);
@@ -62,6 +63,8 @@ bool parse_order(const char* text, Order& out) {
     out = {Order::reverse, 0};
   } else if (!std::strncmp(text, "shuffle", 7) && (!text[7] || text[7] == ':')) {
     out = {Order::shuffle, text[7] ? std::strtoull(text + 8, nullptr, 10) : 1};
+  } else if (!std::strncmp(text, "lag", 3) && (!text[3] || text[3] == ':')) {
+    out = {Order::lag, text[3] ? std::strtoull(text + 4, nullptr, 10) : 1};
   } else {
     return false;
   }

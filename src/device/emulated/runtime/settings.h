@@ -1,5 +1,5 @@
 // The modes of the emulated GPU, from the environment or set by a program.
-//   STITCH_EMULATED_ORDER    forward | reverse | shuffle:SEED   order of threads and blocks
+//   STITCH_EMULATED_ORDER    forward | reverse | shuffle:SEED | lag:SEED   order of threads and blocks
 //   STITCH_EMULATED_THREADS  N                                  OS threads that run blocks
 //   STITCH_EMULATED_MEMORY   bytes, or 4G, 512M                 how much cudaMalloc has to give
 //   STITCH_EMULATED_POISON   a byte, 0 to 255                   what fresh memory is filled with
@@ -12,7 +12,8 @@
 namespace stitch_emulated {
 
 struct Order {
-  enum Kind : uint8_t { forward, reverse, shuffle } kind = forward;
+  // lag: one of a block's warps, or half of them, others at each launch, run only when no other can.
+  enum Kind : uint8_t { forward, reverse, shuffle, lag } kind = forward;
   uint64_t seed = 0;
 };
 

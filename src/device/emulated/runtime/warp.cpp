@@ -107,7 +107,8 @@ bool Worker::complete(Warp& warp, Thread* first, unsigned mask) {
 void Worker::wake_lanes(unsigned warp_rank, unsigned mask) {
   Thread* lanes = &threads_[warp_rank * 32];
   switch (launch_->order.kind) {
-    case Order::forward: for_lanes(mask, [&](uint32_t lane) { ready_.push(&lanes[lane]); }); break;
+    case Order::forward:
+    case Order::lag: for_lanes(mask, [&](uint32_t lane) { make_ready(&lanes[lane]); }); break;
     case Order::reverse:
       for (uint32_t lane = 32; lane-- > 0;)
         if (mask >> lane & 1) ready_.push(&lanes[lane]);

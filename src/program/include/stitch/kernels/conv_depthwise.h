@@ -4,22 +4,25 @@
 //     using In = float; using Weight = float; using Out = float; using Index = int;
 //     static constexpr int batch, channels_out, multiplier, height, width, out_height, out_width;
 //     static constexpr int kernel_y, kernel_x, stride_y, stride_x, pad_y, pad_x, dilation_y, dilation_x;
-//     static constexpr int threads_x, threads_y, each;  // a block's tile: threads_x wide, threads_y * each
-//     high static constexpr bool out_last;  // packs of channels are packs of the result
-//     __device__ static Index x(Index n, Index c, Index y, Index x);  // also out, and position in the
-//     row-major result
+//     // A block's tile of NCHW images: `planes` of them, threads_x wide, threads_y * each high.
+//     static constexpr int threads_x, threads_y, each, planes;
+//     static constexpr bool out_last;  // packs of channels are packs of the result
+//     __device__ static Index x(Index n, Index c, Index y, Index x);  // also out
 //   };
+// The epilogue is asked for (value, sample, channel, pixel).
 #pragma once
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <type_traits>
+
 #include "stitch/kernels/matmul.h"
 #include "stitch/runtime/vectors.h"
 
 namespace stitch {
-// Planes: a block makes a tile of one plane from shared memory, a thread `each` outputs below each other, so
-// that the rows between them are read once.
+// NCHW: a block makes a tile of a plane, or of several small ones, from shared memory, a thread `each`
+// outputs below each other, so that the rows between them are read once.
 template <class S>
 struct DepthwiseTile {
   static constexpr int out_height = S::threads_y * S::each, out_width = S::threads_x;
@@ -27,57 +30,69 @@ struct DepthwiseTile {
   static constexpr int width = (out_width - 1) * S::stride_x + (S::kernel_x - 1) * S::dilation_x + 1;
   static constexpr int across = (S::out_width + out_width - 1) / out_width;
   static constexpr int down = (S::out_height + out_height - 1) / out_height;
+  static constexpr int plane_threads = S::threads_x * S::threads_y, threads = plane_threads * S::planes;
+  static constexpr int64_t all_planes = int64_t{S::batch} * S::channels_out;
 };
 
 template <class S, class Epilogue>
-__global__ void __launch_bounds__(S::threads_x* S::threads_y)
+__global__ void __launch_bounds__(DepthwiseTile<S>::threads)
     depthwise_planes_kernel(const typename S::In* __restrict__ x,
                             const typename S::Weight* __restrict__ weight, typename S::Out* __restrict__ out,
                             Epilogue epilogue) {
   using Tile = DepthwiseTile<S>;
   using Index = typename S::Index;
-  constexpr int taps = S::kernel_y * S::kernel_x, threads = S::threads_x * S::threads_y;
-  __shared__ float image[Tile::height][Tile::width];
-  __shared__ float filter[taps];
-  const int thread_x = static_cast<int>(threadIdx.x) % S::threads_x,
-            thread_y = static_cast<int>(threadIdx.x) / S::threads_x;
+  constexpr int taps = S::kernel_y * S::kernel_x, pixels = Tile::height * Tile::width;
+  __shared__ float image[S::planes][Tile::height][Tile::width];
+  __shared__ float filter[S::planes][taps];
+  const int thread = static_cast<int>(threadIdx.x);
   const int64_t block = blockIdx.x;
   const int out_x0 = static_cast<int>(block % Tile::across) * Tile::out_width;
   const int out_y0 = static_cast<int>(block / Tile::across % Tile::down) * Tile::out_height;
-  const int64_t plane = block / Tile::across / Tile::down;
-  const Index channel = static_cast<Index>(plane % S::channels_out),
-              n = static_cast<Index>(plane / S::channels_out);
+  const int64_t plane0 = block / Tile::across / Tile::down * S::planes;
   const int y0 = out_y0 * S::stride_y - S::pad_y, x0 = out_x0 * S::stride_x - S::pad_x;
-  for (int i = static_cast<int>(threadIdx.x); i < Tile::height * Tile::width; i += threads) {
-    const int row = y0 + i / Tile::width, column = x0 + i % Tile::width;
-    const bool inside = row >= 0 && row < S::height && column >= 0 && column < S::width;
-    (&image[0][0])[i] = inside ? static_cast<float>(x[S::x(n, channel / S::multiplier, row, column)]) : 0.0f;
+  for (int i = thread; i < S::planes * pixels; i += Tile::threads) {
+    const int64_t plane = plane0 + i / pixels;
+    const int row = y0 + i % pixels / Tile::width, column = x0 + i % Tile::width;
+    const bool inside = row >= 0 && row < S::height && column >= 0 && column < S::width &&
+                        (S::planes == 1 || plane < Tile::all_planes);
+    const Index channel = static_cast<Index>(plane % S::channels_out),
+                n = static_cast<Index>(plane / S::channels_out);
+    (&image[0][0][0])[i] =
+        inside ? static_cast<float>(x[S::x(n, channel / S::multiplier, row, column)]) : 0.0f;
   }
-  for (int i = static_cast<int>(threadIdx.x); i < taps; i += threads)
-    filter[i] = static_cast<float>(weight[static_cast<int64_t>(channel) * taps + i]);
+  for (int i = thread; i < S::planes * taps; i += Tile::threads) {
+    const int64_t plane = plane0 + i / taps;
+    (&filter[0][0])[i] = static_cast<float>(weight[plane % S::channels_out * taps + i % taps]);
+  }
   __syncthreads();
 
+  const int own_plane = thread / Tile::plane_threads, thread_x = thread % S::threads_x,
+            thread_y = thread % Tile::plane_threads / S::threads_x;
   float sums[S::each] = {};
   constexpr int rows = (S::each - 1) * S::stride_y + (S::kernel_y - 1) * S::dilation_y + 1;
 #pragma unroll
   for (int tap_x = 0; tap_x < S::kernel_x; ++tap_x)
 #pragma unroll
     for (int row = 0; row < rows; ++row) {
-      const float value =
-          image[thread_y * S::each * S::stride_y + row][thread_x * S::stride_x + tap_x * S::dilation_x];
+      const float value = image[own_plane][thread_y * S::each * S::stride_y + row]
+                               [thread_x * S::stride_x + tap_x * S::dilation_x];
 #pragma unroll
       for (int i = 0; i < S::each; ++i) {
         const int below = row - i * S::stride_y;  // a constant once unrolled
         if (below >= 0 && below % S::dilation_y == 0 && below / S::dilation_y < S::kernel_y)
-          sums[i] += value * filter[below / S::dilation_y * S::kernel_x + tap_x];
+          sums[i] += value * filter[own_plane][below / S::dilation_y * S::kernel_x + tap_x];
       }
     }
+  const int64_t plane = plane0 + own_plane;
+  if (S::planes > 1 && plane >= Tile::all_planes) return;
+  const Index channel = static_cast<Index>(plane % S::channels_out),
+              n = static_cast<Index>(plane / S::channels_out);
 #pragma unroll
   for (int i = 0; i < S::each; ++i) {
     const Index row = out_y0 + thread_y * S::each + i, column = out_x0 + thread_x;
     if (row < S::out_height && column < S::out_width)
       out[S::out(n, channel, row, column)] =
-          static_cast<typename S::Out>(epilogue(sums[i], S::position(n, channel, row, column)));
+          static_cast<typename S::Out>(epilogue(sums[i], n, channel, row * S::out_width + column));
   }
 }
 template <class S, class Epilogue>
@@ -85,30 +100,56 @@ StitchStatus enqueue_depthwise_planes(const char* name, const typename S::In* x,
                                       const typename S::Weight* weight, typename S::Out* out,
                                       Epilogue epilogue, cudaStream_t stream) {
   using Tile = DepthwiseTile<S>;
-  constexpr int64_t blocks = int64_t{S::batch} * S::channels_out * Tile::across * Tile::down;
+  constexpr int64_t blocks = (Tile::all_planes + S::planes - 1) / S::planes * Tile::across * Tile::down;
   static_assert(blocks < (int64_t{1} << 31), "more tiles than a grid has blocks");
-  return launch(name, depthwise_planes_kernel<S, Epilogue>,
-                {static_cast<unsigned>(blocks), S::threads_x * S::threads_y}, stream, x, weight, out,
-                epilogue);
+  return launch(name, depthwise_planes_kernel<S, Epilogue>, {static_cast<unsigned>(blocks), Tile::threads},
+                stream, x, weight, out, epilogue);
 }
 
-// Channels last: a thread makes `each` outputs beside each other, `down` such rows, of `vector` channels;
-// neighbours read neighbours. packed (taps, channels_out)
-template <class S, int vector, int each, int down, class Epilogue>
-__global__ void __launch_bounds__(128)
+// NHWC: a thread makes `each` outputs beside each other, `down` such rows, of `vector` channels. A block has
+// a few packs of channels of a part of one image: what its threads read of the same pixels comes from L1.
+template <class S, int vector>
+struct DepthwiseLastTile {
+  static constexpr int each = 4, across = (S::out_width + each - 1) / each;
+  static constexpr int packs = S::channels_out / vector;
+  // Two rows share most of what they read; small images rather want many threads.
+  static constexpr int64_t all_threads = int64_t{S::batch} * packs * across * ((S::out_height + 1) / 2);
+  static constexpr int down = all_threads >= (1 << 16) ? 2 : 1;
+  static constexpr int strips = (S::out_height + down - 1) / down;
+
+  // As many packs side by side as fill 128 bytes, or fewer where those leave no thread idle.
+  static constexpr int lanes_of(int most) {
+    for (int lanes = most; lanes > most / 2; --lanes)
+      if (packs % lanes == 0) return lanes;
+    return packs < most ? packs : most;
+  }
+  static constexpr int lanes = lanes_of(vector == 1 ? 32 : 8);
+  static constexpr int chunks = (packs + lanes - 1) / lanes;
+  static constexpr int x_blocks = (across + 7) / 8, wide = (across + x_blocks - 1) / x_blocks;
+  static constexpr int most_high = 256 / (lanes * wide) < 1 ? 1 : 256 / (lanes * wide);
+  static constexpr int y_blocks = (strips + most_high - 1) / most_high,
+                       high = (strips + y_blocks - 1) / y_blocks;
+  static constexpr int used = lanes * wide * high, threads = (used + 31) / 32 * 32;
+  static constexpr int64_t blocks = int64_t{S::batch} * chunks * y_blocks * x_blocks;
+};
+
+// packed (taps, channels_out)
+template <class S, int vector, class Epilogue>
+__global__ void __launch_bounds__(DepthwiseLastTile<S, vector>::threads)
     depthwise_last_kernel(const typename S::In* __restrict__ x, const float* __restrict__ packed,
-                          typename S::Out* __restrict__ out, Epilogue epilogue, int64_t count) {
+                          typename S::Out* __restrict__ out, Epilogue epilogue) {
+  using Tile = DepthwiseLastTile<S, vector>;
   using Index = typename S::Index;
-  constexpr int lanes = S::channels_out / vector, across = (S::out_width + each - 1) / each,
-                strips = (S::out_height + down - 1) / down;
-  using Flat = flat_index_t<int64_t{S::batch} * strips * across * lanes>;
-  const int64_t wide = static_cast<int64_t>(blockIdx.x) * 128 + threadIdx.x;
-  if (wide >= count) return;
-  const Flat index = static_cast<Flat>(wide);
-  const Index channel = static_cast<Index>(index % lanes) * vector;
-  const Index out_x = static_cast<Index>(index / lanes % across) * each;
-  const Index out_y = static_cast<Index>(index / lanes / across % strips) * down;
-  const Index n = static_cast<Index>(index / lanes / across / strips);
+  constexpr int each = Tile::each, down = Tile::down;
+  const int thread = static_cast<int>(threadIdx.x), block = static_cast<int>(blockIdx.x);
+  const int pack =
+      block / Tile::x_blocks / Tile::y_blocks % Tile::chunks * Tile::lanes + thread % Tile::lanes;
+  const int column0 = block % Tile::x_blocks * Tile::wide + thread / Tile::lanes % Tile::wide,
+            strip = block / Tile::x_blocks % Tile::y_blocks * Tile::high + thread / Tile::lanes / Tile::wide;
+  if (thread >= Tile::used || pack >= Tile::packs || column0 >= Tile::across || strip >= Tile::strips) return;
+  const Index channel = static_cast<Index>(pack) * vector, out_x = static_cast<Index>(column0) * each,
+              out_y = static_cast<Index>(strip) * down,
+              n = static_cast<Index>(block / Tile::x_blocks / Tile::y_blocks / Tile::chunks);
   float sums[down][each][vector] = {};
   constexpr int columns = (each - 1) * S::stride_x + (S::kernel_x - 1) * S::dilation_x + 1;
   constexpr int rows = (down - 1) * S::stride_y + (S::kernel_y - 1) * S::dilation_y + 1;
@@ -159,7 +200,7 @@ __global__ void __launch_bounds__(128)
 #pragma unroll
       for (int v = 0; v < vector; ++v)
         results[v] = static_cast<typename S::Out>(
-            epilogue(sums[d][i][v], S::position(n, channel + v, out_y + d, out_x + i)));
+            epilogue(sums[d][i][v], n, channel + v, (out_y + d) * S::out_width + out_x + i));
       if constexpr (S::out_last && vector > 1) {
         store<vector>(out + S::out(n, channel, out_y + d, out_x + i), 0, results);
       } else {
@@ -172,21 +213,18 @@ __global__ void __launch_bounds__(128)
 template <class S, int widest, class Epilogue>
 StitchStatus enqueue_depthwise_last(const char* name, const typename S::In* x, const float* packed,
                                     typename S::Out* out, Epilogue epilogue, cudaStream_t stream) {
-  // Two rows share most of what they read; small images rather want many threads.
-  constexpr int each = 4, down = S::out_height * S::out_width >= 28 * 28 ? 2 : 1;
-  constexpr int64_t count = int64_t{S::batch} * S::channels_out * ((S::out_height + down - 1) / down) *
-                            ((S::out_width + each - 1) / each);
-  static_assert(count / 128 < (int64_t{1} << 31) - 1, "more outputs than a grid has threads");
-  if constexpr (widest > 1) {
-    constexpr int64_t wide = count / widest;
+  auto run = [&](auto vector) {
+    constexpr int channels = decltype(vector)::value;
+    using Tile = DepthwiseLastTile<S, channels>;
+    static_assert(Tile::blocks < (int64_t{1} << 31), "more tiles than a grid has blocks");
+    return launch(name, depthwise_last_kernel<S, channels, Epilogue>,
+                  {static_cast<unsigned>(Tile::blocks), Tile::threads}, stream, x, packed, out, epilogue);
+  };
+  if constexpr (widest > 1)
     if (reinterpret_cast<uintptr_t>(x) % (widest * sizeof(typename S::In)) == 0 &&
         reinterpret_cast<uintptr_t>(out) % (widest * sizeof(typename S::Out)) == 0)
-      return launch(name, depthwise_last_kernel<S, widest, each, down, Epilogue>,
-                    {static_cast<unsigned>(divide_up(wide, 128)), 128}, stream, x, packed, out, epilogue,
-                    wide);
-  }
-  return launch(name, depthwise_last_kernel<S, 1, each, down, Epilogue>,
-                {static_cast<unsigned>(divide_up(count, 128)), 128}, stream, x, packed, out, epilogue, count);
+      return run(std::integral_constant<int, widest>{});
+  return run(std::integral_constant<int, 1>{});
 }
 
 }  // namespace stitch

@@ -22,8 +22,8 @@
 
 namespace stitch {
 struct NoEpilogue {
-  template <class Number, class Index>
-  __device__ __forceinline__ Number operator()(Number value, Index) const {
+  template <class Number, class... Where>
+  __device__ __forceinline__ Number operator()(Number value, Where...) const {
     return value;
   }
 };

@@ -110,8 +110,9 @@ class Matmul {
                                spec.right_row_stride, spec.right_batch_stride));
     STITCH_OK_OR_RETURN(stored(&result_, result_type, spec.rows, spec.columns, false, spec.result_row_stride,
                                spec.result_batch_stride));
-    STITCH_OK_OR_RETURN(choose(spec, 16, spec.algorithm, &aligned_));
-    return choose(spec, spec.type == CUDA_R_32F ? 4 : 2, {}, &unaligned_);
+    STITCH_OK_OR_RETURN(choose(spec, 16, spec.algorithm, CublasLt::most_workspace, &aligned_));
+    // Pointers of the caller's alone: no memory for them that others don't need.
+    return choose(spec, spec.type == CUDA_R_32F ? 4 : 2, {}, library.workspace.bytes(), &unaligned_);
   }
 
   // `added`: what the product is added to, where spec.accumulate says so; nullptr: the old result.
@@ -152,23 +153,23 @@ class Matmul {
     return STITCH_OK;
   }
 
-  StitchStatus choose(const MatmulSpec& spec, uint32_t alignment, Proposal proposal,
+  StitchStatus choose(const MatmulSpec& spec, uint32_t alignment, Proposal proposal, size_t most_workspace,
                       cublasLtMatmulAlgo_t* algorithm) {
     cublasLtMatmulPreference_t preference = nullptr;
     STITCH_CUBLAS(cublasLtMatmulPreferenceCreate(&preference));
-    StitchStatus status = propose(spec, alignment, proposal, preference, algorithm);
+    StitchStatus status = propose(spec, alignment, proposal, most_workspace, preference, algorithm);
     (void)cublasLtMatmulPreferenceDestroy(preference);
     return status;
   }
 
-  StitchStatus propose(const MatmulSpec& spec, uint32_t alignment, Proposal proposal,
+  StitchStatus propose(const MatmulSpec& spec, uint32_t alignment, Proposal proposal, size_t most_workspace,
                        cublasLtMatmulPreference_t preference, cublasLtMatmulAlgo_t* algorithm) {
     auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, auto value) -> StitchStatus {
       STITCH_CUBLAS(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value));
       return STITCH_OK;
     };
     STITCH_OK_OR_RETURN(
-        prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<uint64_t>(CublasLt::most_workspace)));
+        prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<uint64_t>(most_workspace)));
     for (auto attribute :
          {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
           CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})

@@ -1,0 +1,43 @@
+#include "base/time_account.h"
+
+#include <mutex>
+
+namespace stitch {
+
+namespace {
+
+std::mutex guard;
+TimeAccount::Entries& entries() {
+  static TimeAccount::Entries all;
+  return all;
+}
+thread_local double waited = 0;
+
+}  // namespace
+
+void TimeAccount::add(Kind kind, std::string_view name, double seconds) {
+  if (kind == Kind::waiting) waited += seconds;
+  std::lock_guard hold(guard);
+  Entry& entry = entries()[{kind, std::string(name)}];
+  entry.seconds += seconds;
+  ++entry.times;
+}
+
+TimeAccount::Entries TimeAccount::all() {
+  std::lock_guard hold(guard);
+  return entries();
+}
+
+TimeAccount::Entries TimeAccount::since(const Entries& before) {
+  Entries out;
+  for (auto& [key, entry] : all()) {
+    auto earlier = before.find(key);
+    const Entry old = earlier == before.end() ? Entry{} : earlier->second;
+    if (entry.times > old.times) out[key] = {entry.seconds - old.seconds, entry.times - old.times};
+  }
+  return out;
+}
+
+double TimeAccount::waited_here() { return waited; }
+
+}  // namespace stitch

@@ -1,0 +1,51 @@
+// Where the seconds of this process went, by name: for reports of runs.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace stitch {
+
+class TimeAccount {
+ public:
+  enum class Kind : uint8_t {
+    phase,    // of a run: one after the other, so that they add up to its wall time
+    waiting,  // for others on this machine, within phases or beside them
+    detail,   // what phases were made of, in this process or another
+  };
+  struct Entry {
+    double seconds = 0;
+    int64_t times = 0;
+  };
+  using Entries = std::map<std::pair<Kind, std::string>, Entry>;
+
+  static void add(Kind kind, std::string_view name, double seconds);
+  static Entries all();
+  // What came since `before`.
+  static Entries since(const Entries& before);
+  // Seconds that the calling thread waited, since it began.
+  static double waited_here();
+};
+
+// Adds the seconds from its beginning to its end.
+class SpentOn {
+ public:
+  explicit SpentOn(std::string name, TimeAccount::Kind kind = TimeAccount::Kind::detail)
+      : name_(std::move(name)), kind_(kind) {}
+  SpentOn(const SpentOn&) = delete;
+  SpentOn& operator=(const SpentOn&) = delete;
+  ~SpentOn() { TimeAccount::add(kind_, name_, seconds()); }
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::string name_;
+  TimeAccount::Kind kind_;
+  Clock::time_point begin_ = Clock::now();
+};
+
+}  // namespace stitch

@@ -1,0 +1,34 @@
+#include "stitch/kernels/conv_pointwise_nhwc.h"
+
+// y (32, 20, 1, 1) = x (32, 72, 1, 1) * conv_weight (20, 72, 1, 1), then bias, hardswish
+// A product of all pixels in TF32; kernels/conv_pointwise_nhwc.h has the kernel.
+struct GoldenRows {
+  static constexpr int64_t pixels = 32, plane = 1;  // of all samples, and of one
+  static constexpr int channels = 72, filters = 20;
+  static constexpr int pixel_tiles = 1, filter_tiles = 2, depth_warps = 4;
+  static constexpr bool x_nchw = false, out_nchw = false;
+};
+
+struct GoldenEpilogue {
+  const float* conv_bias;  // (20)
+  __device__ float operator()(float value, int, int channel, int) const {
+    value += static_cast<float>(conv_bias[channel]);
+    const float hardswish_value_1 = stitch::hardswish(value);
+    return hardswish_value_1;
+  }
+};
+
+StitchStatus pack_golden(const float* conv_weight,  // (20, 72, 1, 1)
+                         float* packed,             // (2560): operands as lanes take them
+                         cudaStream_t stream) {
+  return stitch::pack_nhwc<GoldenRows, float, false>(conv_weight, packed, stream);
+}
+
+StitchStatus enqueue_golden(const float* x,                     // (32, 72, 1, 1)
+                            const float* conv_bias,             // (20)
+                            const float* golden_weight_packed,  // (2560): operands as lanes take them
+                            float* y,                           // (32, 20, 1, 1)
+                            cudaStream_t stream) {
+  return stitch::enqueue_pointwise_nhwc<GoldenRows, float, false>(
+      "golden", x, golden_weight_packed, y, GoldenEpilogue{conv_bias}, stream);
+}

@@ -1,0 +1,92 @@
+// Calls that a profiler watches: what the device did, and what its counters say.
+#include <nlohmann/json.hpp>
+
+#include "runner/child/session.h"
+#include "runner/child/session_parts.h"
+#include "runner/wire.h"
+
+namespace stitch::runner {
+
+// Contents don't matter for time, but indices have to be in range: small floats, zeros for the rest.
+Json Session::profile_region(const Json& request) {
+  put_back_outputs();
+  Buffers inputs;
+  for (const Json& each : request.at("inputs")) {
+    const TensorType type = type_from_wire(each);
+    constexpr uint32_t small = 0x3c3c3c3c;  // 0.011 in FP32, 1.06 in fp16
+    inputs.push_back(sound(GuardedBuffer::create(*backend_, type, 0, is_floating(type.dtype) ? small : 0)));
+  }
+  Buffers outputs = fresh_outputs(request.at("outputs"), 0, {}, 0);
+  std::vector<StitchTensor> in = as_arguments(inputs), out = as_arguments(outputs);
+  const int region = request.at("region").get<int>();
+  run(region, in, out);
+  sound(backend_->synchronise());
+  if (auto started = backend_->start_profile(false); !started)
+    throw Refusal{STITCH_UNSUPPORTED, started.error().message};
+  run(region, in, out);
+  sound(backend_->synchronise());
+  Json reply = yes();
+  reply["activities"] = Json::array();
+  for (const Activity& activity : sound(backend_->end_profile()))
+    reply["activities"].push_back(to_json(activity));
+  return reply;
+}
+
+Json Session::can_profile() {
+  if (auto started = backend_->start_profile(false); !started)
+    throw Refusal{STITCH_UNSUPPORTED, started.error().message};
+  sound(backend_->end_profile());
+  return yes();
+}
+
+Json Session::profile(const Json& request) {
+  put_back_outputs();
+  outputs_ = fresh_outputs(request.at("outputs"), 0, {}, 0);
+  std::vector<StitchTensor> in = as_arguments(set(request)), out = as_arguments(outputs_);
+  sound(backend_->synchronise());
+  const bool outside = request.value("outside", false), host_calls = request.value("host_calls", false);
+  if (request.value("warm", false)) {
+    // With the profiler on: it may not see into graphs that were made before it.
+    const bool watched = !outside && backend_->start_profile(host_calls);
+    run(-1, in, out);
+    sound(backend_->synchronise());
+    if (watched) sound(backend_->end_profile());
+  }
+  if (outside) {
+    backend_->mark_profile(true);
+    run(-1, in, out);
+    sound(backend_->synchronise());
+    backend_->mark_profile(false);
+    Json reply = yes();
+    reply["activities"] = Json::array();
+    return reply;
+  }
+  if (auto started = backend_->start_profile(host_calls); !started)
+    throw Refusal{STITCH_UNSUPPORTED, started.error().message};
+  run(-1, in, out);
+  sound(backend_->synchronise());
+  Json activities = Json::array();
+  for (const Activity& activity : sound(backend_->end_profile())) activities.push_back(to_json(activity));
+  Json reply = yes();
+  reply["activities"] = std::move(activities);
+  return reply;
+}
+
+Json Session::count(const Json& request) {
+  put_back_outputs();
+  outputs_ = fresh_outputs(request.at("outputs"), 0, {}, 0);
+  std::vector<StitchTensor> in = as_arguments(set(request)), out = as_arguments(outputs_);
+  sound(backend_->synchronise());
+  const auto counters = request.at("counters").get<std::vector<std::string>>();
+  if (auto started = backend_->start_counters(counters, request.at("most").get<int>()); !started)
+    throw Refusal{STITCH_UNSUPPORTED, started.error().message};
+  run(-1, in, out);
+  sound(backend_->synchronise());
+  auto counted = backend_->end_counters();
+  if (!counted) throw Refusal{STITCH_UNSUPPORTED, counted.error().message};
+  Json reply = yes();
+  reply["launches"] = *counted;
+  return reply;
+}
+
+}  // namespace stitch::runner

@@ -1,0 +1,81 @@
+#include "runner/process_usage.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <functional>
+#include <string>
+
+#include "base/text.h"
+
+namespace stitch::runner {
+
+namespace {
+
+int64_t field(const std::string& status, const char* name) {
+  const size_t at = status.find(name);
+  return at == std::string::npos
+             ? 0
+             : std::strtoll(status.c_str() + at + std::char_traits<char>::length(name), nullptr, 10);
+}
+
+// Whichever of its threads started them.
+void each_process(pid_t pid, const std::function<void(pid_t)>& look) {
+  look(pid);
+  std::error_code ignored;
+  for (const auto& thread : fs::directory_iterator(format("/proc/{}/task", pid), ignored)) {
+    auto children = read_file(thread.path() / "children");
+    for (const std::string& child : split(children ? *children : "", ' '))
+      if (auto number = parse_integer(child)) each_process(static_cast<pid_t>(*number), look);
+  }
+}
+
+constexpr int64_t block = 512;  // of st_blocks
+
+int64_t unnamed_bytes(pid_t pid, dev_t device) {
+  int64_t sum = 0;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(format("/proc/{}/fd", pid), ignored)) {
+    struct stat facts {};
+    if (::stat(entry.path().c_str(), &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_nlink == 0 &&
+        facts.st_dev == device)
+      sum += facts.st_blocks * block;
+  }
+  return sum;
+}
+
+}  // namespace
+
+Usage usage_of(pid_t pid) {
+  Usage out;
+  each_process(pid, [&](pid_t each) {
+    auto status = read_file(format("/proc/{}/status", each));
+    if (!status) return;
+    out.memory += (field(*status, "RssAnon:") + field(*status, "RssShmem:")) * 1024;
+    out.threads += static_cast<int>(field(*status, "Threads:"));
+    ++out.processes;
+  });
+  return out;
+}
+
+int64_t disk_bytes(const fs::path& folder, pid_t pid) {
+  struct stat facts {};
+  if (::stat(folder.c_str(), &facts) != 0) return 0;
+  int64_t sum = 0;
+  std::error_code ignored;
+  for (fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, ignored),
+       end;
+       !ignored && at != end; at.increment(ignored)) {
+    struct stat file {};
+    if (::lstat(at->path().c_str(), &file) == 0) sum += file.st_blocks * block;
+  }
+  each_process(pid, [&](pid_t each) { sum += unnamed_bytes(each, facts.st_dev); });
+  return sum;
+}
+
+int64_t physical_memory() {
+  return static_cast<int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
+}
+
+}  // namespace stitch::runner

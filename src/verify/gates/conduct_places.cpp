@@ -1,0 +1,109 @@
+// Where tensors lie is the caller's choice: aligned to their elements and no more, all of them or just one,
+// and right beside memory that is nobody's. Asked of the emulated GPU, which no wrong address breaks.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "verify/attempt.h"
+#include "verify/gates/gates.h"
+#include "verify/judge.h"
+
+namespace stitch::verifier {
+
+namespace {
+
+// Of many inputs and outputs a few that it can't know stand for all.
+constexpr size_t most_alone = 6;
+
+// False: it refused, as it may.
+Result<bool> right_at(Session& session, Attempt& attempt, const runner::CallOptions& options,
+                      std::string_view code, const std::string& where) {
+  const Trial& trial = session.trials[0];
+  auto observed = attempt.ask(trial, options);
+  if (!observed && observed.error().code == "refused") return false;
+  if (!observed) return std::move(observed).error();
+  for (size_t i = 0; i < observed->outputs.size(); ++i) {
+    STITCH_TRY(Comparison comparison, judge_output(session, trial, i, observed->outputs[i]));
+    if (!comparison.passed)
+      return found(std::string(code), format("with {}, '{}' is wrong: {}", where,
+                                             session.task.signature.outputs[i].name, comparison.reason));
+  }
+  return true;
+}
+
+// What a program does with vectors where it can, it has to do without them, too, or to refuse. It may look at
+// one address and mean another: each alone.
+Result<int> right_where_unaligned(Session& session, Attempt& attempt) {
+  const Signature& signature = session.task.signature;
+  int tried = 0;
+  auto ask = [&](int only, const std::string& which) -> Result<void> {
+    STITCH_TRY(bool answered,
+               right_at(session, attempt, {.poison = session.next_seed(), .misalign = 1, .misaligned = only},
+                        "unaligned", which + " one element past an aligned address"));
+    tried += answered;
+    return {};
+  };
+  STITCH_CHECK(ask(-1, "all tensors"));
+  std::vector<size_t> order;
+  for (size_t i = 0; i < signature.inputs.size() + signature.outputs.size(); ++i) order.push_back(i);
+  if (order.size() < 2) return tried;
+  std::ranges::shuffle(order, std::mt19937_64(session.next_seed()));
+  order.resize(std::min(order.size(), most_alone));
+  for (size_t tensor : order) {
+    const bool input = tensor < signature.inputs.size();
+    const ManifestTensor& which =
+        input ? signature.inputs[tensor] : signature.outputs[tensor - signature.inputs.size()];
+    STITCH_CHECK(ask(static_cast<int>(tensor), format("'{}' alone", which.name)));
+  }
+  return tried;
+}
+
+bool ends_oddly(const Signature& signature) {
+  constexpr int64_t vector_bytes = 16;
+  auto odd = [](const ManifestTensor& tensor) { return tensor.type.bytes() % vector_bytes != 0; };
+  return std::ranges::any_of(signature.parameters, odd) || std::ranges::any_of(signature.inputs, odd) ||
+         std::ranges::any_of(signature.outputs, odd);
+}
+
+Error outside(const Error& crash, std::string_view beside) {
+  return found("out_of_bounds",
+               format("with memory that nobody may touch {} its tensors: {}", beside, crash.message));
+}
+
+// Reads outside of tensors change no result where they find something harmless. Here they find nothing.
+Result<int> stays_inside(Session& session) {
+  std::vector<std::pair<runner::Fence, const char*>> fences = {{runner::Fence::end, "behind"},
+                                                               {runner::Fence::start, "before"}};
+  if (ends_oddly(session.task.signature)) fences.emplace_back(runner::Fence::exact_end, "right behind");
+  int tried = 0;
+  for (auto [fence, beside] : fences) {
+    auto attempt = Attempt::start_fenced(session, fence);
+    if (!attempt && attempt.error().code == "refused") continue;
+    if (!attempt && attempt.error().code == "crashed") return outside(attempt.error(), beside);
+    if (!attempt) return std::move(attempt).error();
+    auto right = right_at(session, *attempt, {.poison = session.next_seed(), .fence = fence}, "wrong",
+                          "other memory beside its tensors");
+    if (!right && right.error().code == "crashed") return outside(right.error(), beside);
+    if (!right) return std::move(right).error();
+    ++tried;
+  }
+  return tried;
+}
+
+}  // namespace
+
+Result<void> right_wherever_tensors_lie(Session& session, Attempt& attempt, Json& evidence) {
+  const VerifyOptions& options = session.options;
+  if (session.python || options.device != runner::Device::emulated || session.large() ||
+      session.trials[0].held)
+    return {};
+  STITCH_TRY(int unaligned, right_where_unaligned(session, attempt));
+  if (unaligned) evidence["unaligned"] = unaligned;
+  // AddressSanitizer sees more by itself.
+  if (options.quick || options.address_sanitizer) return {};
+  STITCH_TRY(int fences, stays_inside(session));
+  if (fences) evidence["fences"] = fences;
+  return {};
+}
+
+}  // namespace stitch::verifier

@@ -1,0 +1,99 @@
+"""Every candidate of src/verify/testdata before the Verifier, and whether it gets the verdict that its first line names.
+
+    python3 tools/candidates_table.py build/release/stitchcuda --device cuda --jobs 14 --seconds 180
+
+Needs no test executable: for machines without GoogleTest. Prints those that differ, then all of them; exit code 1 if one differs.
+Those that are not reached in time are named.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+TESTDATA = pathlib.Path(__file__).resolve().parent.parent / "src/verify/testdata"
+
+
+def first_lines(path):
+    return path.read_text(encoding="utf-8").splitlines()[:2]
+
+
+def expected(path, cuda):
+    """As candidates_test.cpp reads them."""
+    line = re.split(r"\(\./dev cheats\)|\"\"\"|—", first_lines(path)[0][3:])[0]
+    everywhere, on_cuda, gate = [], [], ""
+    for part in line.split("|"):
+        one = part.strip()
+        its = on_cuda if one.endswith(" on cuda") else everywhere
+        one = one.removesuffix(" on cuda")
+        if ":" in one:
+            gate = one[:one.index(":") + 2]
+        elif one != "passed":
+            one = gate + one
+        its.append(one)
+    return on_cuda if cuda and on_cuda else everywhere
+
+
+def task_of(path):
+    if path.suffix == ".py":
+        return TESTDATA / "row_center/task.py"
+    line = first_lines(path)[1]
+    if not line.startswith("// task: "):
+        return TESTDATA / "row_center/graph"
+    task = TESTDATA / "tasks" / line.removeprefix("// task: ")
+    return task if task.suffix == ".py" else task / "graph"
+
+
+def judge(tool, path, device, until):
+    if time.monotonic() > until:
+        return path, "not reached", ""
+    command = [tool, "verify", str(path), "--task", str(task_of(path)), "--device", device, "--baselines", "none", "--time-limit",
+               "60" if path.suffix == ".py" else "10", "--json"]
+    try:
+        ran = subprocess.run(command, capture_output=True, text=True, check=False, errors="replace",
+                             timeout=max(1.0, until + 15 - time.monotonic()))
+        verdict = json.loads(ran.stdout)
+    except subprocess.TimeoutExpired:
+        return path, "not reached", ""
+    except ValueError:
+        return path, "no verdict", ran.stderr[-200:].replace("\n", " ")
+    if verdict.get("verdict") == "passed":
+        return path, "passed", ""
+    if verdict.get("verdict") == "not judged" or "error" in verdict:
+        error = verdict.get("error", verdict)
+        return path, "not judged", f"{error.get('code')}: {error.get('message', error.get('reason'))}"
+    return path, f"{verdict.get('gate')}: {verdict.get('code')}", verdict.get("reason", "")
+
+
+def main():
+    parser = argparse.ArgumentParser(description="The candidates' verdicts as a table.")
+    parser.add_argument("tool", help="the stitchcuda to ask")
+    parser.add_argument("--device", default="emulated", choices=("emulated", "cuda"))
+    parser.add_argument("--jobs", type=int, default=4)
+    parser.add_argument("--seconds", type=float, default=600, help="none is begun after this")
+    parser.add_argument("--only", default="", help="names that contain this")
+    arguments = parser.parse_args()
+    files = [path for folder, suffix in (("candidates", "cu"), ("model_new_cheats", "py")) for path in (TESTDATA / folder).glob("*." + suffix)]
+    files = sorted((path for path in files if arguments.only in path.stem), key=lambda path: (path.suffix, path.stem), reverse=True)
+    until = time.monotonic() + arguments.seconds
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        results = sorted(pool.map(lambda path: judge(arguments.tool, path, arguments.device, until), files))
+    differ, missing = 0, 0
+    for path, got, reason in results:
+        wanted = expected(path, arguments.device == "cuda")
+        missing += got == "not reached"
+        if got in wanted or got == "not reached":
+            continue
+        differ += 1
+        print(f"DIFFERS {path.name}: {got}, not {' or '.join(wanted)}: {reason[:240]}")
+    print(", ".join(f"{path.stem}={got}" for path, got, _ in results))
+    print(f"{len(results)} candidates, {len(results) - differ - missing} as expected, {differ} differ, {missing} not reached")
+    return 1 if differ else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
