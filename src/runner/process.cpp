@@ -20,6 +20,7 @@
 #include "base/text.h"
 #include "runner/process_usage.h"
 #include "runner/wire.h"
+#include "sandbox/control_group.h"
 
 namespace stitch::runner {
 
@@ -225,6 +226,10 @@ Failure Process::autopsy_of(int status) {
       failure = end(FailureKind::forbidden, "it wrote a larger file than the sandbox allows");
       break;
     case SIGKILL:
+      if (!limits_.group.empty() && sandbox::ran_out_of_memory(limits_.group)) {
+        failure = end(FailureKind::out_of_memory, "it took more memory than its control group has");
+        break;
+      }
       failure = end(FailureKind::killed, "the system killed it, most likely for lack of memory");
       break;
     default:

@@ -27,6 +27,7 @@ struct ProcessLimits {
   int threads = 0;                      // of it and what it started
   fs::path scratch;                     // what it may write to, and how much: bytes
   int64_t disk = 0;
+  fs::path group;  // the control group that it is in, if it is in one
 };
 
 struct Answer {

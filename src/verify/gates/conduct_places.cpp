@@ -1,6 +1,7 @@
 // Where tensors lie is the caller's choice: aligned to their elements and no more, all of them or just one,
 // and right beside memory that is nobody's. Asked of the emulated GPU, which no wrong address breaks.
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -12,8 +13,9 @@ namespace stitch::verifier {
 
 namespace {
 
-// Of many inputs and outputs a few that it can't know stand for all.
+// Of many inputs and outputs a few that it can't know stand for all, while that takes no longer than this.
 constexpr size_t most_alone = 6;
+constexpr std::chrono::seconds most_seconds_alone{2};
 
 // False: it refused, as it may.
 Result<bool> right_at(Session& session, Attempt& attempt, const runner::CallOptions& options,
@@ -49,7 +51,9 @@ Result<int> right_where_unaligned(Session& session, Attempt& attempt) {
   if (order.size() < 2) return tried;
   std::ranges::shuffle(order, std::mt19937_64(session.next_seed()));
   order.resize(std::min(order.size(), most_alone));
+  const auto begin = std::chrono::steady_clock::now();
   for (size_t tensor : order) {
+    if (std::chrono::steady_clock::now() - begin > most_seconds_alone) break;
     const bool input = tensor < signature.inputs.size();
     const ManifestTensor& which =
         input ? signature.inputs[tensor] : signature.outputs[tensor - signature.inputs.size()];
