@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 
 #include "verify/attempt.h"
@@ -80,16 +81,26 @@ Result<int> stays_inside(Session& session) {
                                                                {runner::Fence::start, "before"}};
   if (ends_oddly(session.task.signature)) fences.emplace_back(runner::Fence::exact_end, "right behind");
   int tried = 0;
+  std::optional<Attempt> attempt;  // whoever reaches outside ends it
+  auto create = [&](runner::Fence fence) -> Result<void> {
+    if (attempt) return attempt->create_again(Weights::task, fence);
+    STITCH_TRY(Attempt started, Attempt::start_fenced(session, fence));
+    attempt.emplace(std::move(started));
+    return {};
+  };
   for (auto [fence, beside] : fences) {
-    auto attempt = Attempt::start_fenced(session, fence);
-    if (!attempt && attempt.error().code == "refused") continue;
-    if (!attempt && attempt.error().code == "crashed") return outside(attempt.error(), beside);
-    if (!attempt) return std::move(attempt).error();
-    auto right = right_at(session, *attempt, {.poison = session.next_seed(), .fence = fence}, "wrong",
-                          "other memory beside its tensors");
-    if (!right && right.error().code == "crashed") return outside(right.error(), beside);
-    if (!right) return std::move(right).error();
-    ++tried;
+    auto asked = create(fence);
+    if (asked) {
+      auto right = right_at(session, *attempt, {.poison = session.next_seed(), .fence = fence}, "wrong",
+                            "other memory beside its tensors");
+      if (!right) asked = std::move(right).error();
+    }
+    if (asked)
+      ++tried;
+    else if (asked.error().code == "crashed")
+      return outside(asked.error(), beside);
+    else if (asked.error().code != "refused")
+      return std::move(asked).error();
   }
   return tried;
 }
