@@ -102,7 +102,11 @@ TEST_F(Block, NamedBarriersPassWorkOn) {
 __global__ void hands_numbers_on(int* out, bool asks) {
   __shared__ int number;
   __shared__ volatile int written, seen, read;
-  if (threadIdx.x == 0) written = seen = read = 0;
+  if (threadIdx.x == 0) {
+    written = 0;
+    seen = 0;
+    read = 0;
+  }
   __syncthreads();
   if (threadIdx.x % 32) return;
   for (int i = 0; i < 8; ++i) {
