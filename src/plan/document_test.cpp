@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "code/catalogue.h"
 #include "code/write_program.h"
@@ -73,6 +74,22 @@ TEST_F(PlanDocument, IsReadBackToTheByte) {
     ASSERT_TRUE(before && after);
     EXPECT_EQ(before->sources, after->sources);
   }
+}
+
+// A module with several regions gives all of them its name.
+TEST_F(PlanDocument, TellsRegionsOfOneNameApart) {
+  for (Node& node : graph.nodes) node.module = "block";
+  auto plain = first_plan(context, code::catalogue());
+  ASSERT_TRUE(plain) << plain.error().text();
+  for (const Plan& plan : {*plain, made()}) {
+    std::set<std::string> names;
+    for (const Region& region : plan.regions) EXPECT_TRUE(names.insert(region.name).second) << region.name;
+    const Json document = to_json(context, plan);
+    auto again = read_plan(document, context, code::catalogue());
+    ASSERT_TRUE(again) << again.error().text();
+    EXPECT_EQ(to_json(context, *again), document);
+  }
+  EXPECT_GT(plain->regions.size(), 3u);
 }
 
 TEST_F(PlanDocument, KeepsWhatPyTorchWasSeenToDo) {
