@@ -26,6 +26,7 @@ struct NhwcTiles {
   int64_t pixel_tiles = 1, filter_tiles = 1, depth_warps = 1;
 };
 constexpr int64_t most_filter_tiles = 8;
+constexpr int64_t most_joined_tiles = 64;  // 32 KB of shared memory
 constexpr int64_t depth_choices[] = {1, 2, 4, 8};
 
 int64_t step_channels(DType type) { return 64 / size_of(type); }
@@ -42,7 +43,8 @@ NhwcTiles best_tiles(const Convolution& c, DType type, bool exact, int sms) {
     for (int64_t most = 2; most <= most_filter_tiles; ++most)
       for (int64_t depth_warps : depth_choices) {
         const int64_t slices = divided_up(all, most), filter_tiles = divided_up(all, slices);
-        if (depth_warps > 1 && (depth_warps > steps || depth_warps * pixel_tiles * filter_tiles > 64))
+        if (depth_warps > 1 &&
+            (depth_warps > steps || depth_warps * pixel_tiles * filter_tiles > most_joined_tiles))
           continue;
         const double warps = static_cast<double>(divided_up(pixels, 16 * pixel_tiles) * slices * depth_warps),
                      own_steps = static_cast<double>(divided_up(steps, depth_warps)),
@@ -70,6 +72,9 @@ NhwcTiles tiles_of(const plan::Context& context, const plan::Region& region, con
   tiles.pixel_tiles = region.choice("pixel_tiles", tiles.pixel_tiles);
   tiles.filter_tiles = region.choice("filter_tiles", tiles.filter_tiles);
   tiles.depth_warps = region.choice("depth_warps", tiles.depth_warps);
+  while (tiles.depth_warps > 1 &&
+         tiles.depth_warps * tiles.pixel_tiles * tiles.filter_tiles > most_joined_tiles)
+    tiles.depth_warps /= 2;
   return tiles;
 }
 

@@ -373,6 +373,10 @@ std::vector<Case> conv_cases() {
       "input %x : f32[3,36,3,5]\ninput %g : f32[3,36,1,1]\nparameter %w : f32[24,36,1,1]\n"
       "%m = mul(%x, %g) : f32[3,36,3,5]\n"
       "%y = conv(%m, %w) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[3,24,3,5]\noutput %y\n";
+  // Nine steps of channels for four warps: three, three, three and none.
+  const char* const shared =
+      "input %x : f32[1,144,3,4]\nparameter %w : f32[16,144,1,1]\n"
+      "%y = conv(%x, %w) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[1,16,3,4]\noutput %y\n";
   struct Nhwc {
     const char *name, *graph, *out;
     plan::Arithmetic arithmetic;
@@ -383,6 +387,7 @@ std::vector<Case> conv_cases() {
                            Nhwc{"silu_half", wide, "z", Arithmetic::half, 1, 8, 2},
                            Nhwc{"residual", residual, "z", Arithmetic::exact, 1, 3, 4},
                            Nhwc{"residual_half", residual, "z", Arithmetic::half_exact_bias, 2, 2, 2},
+                           Nhwc{"shared", shared, "y", Arithmetic::exact, 1, 2, 4},
                            Nhwc{"gated", gated, "y", Arithmetic::by_class, 1, 2, 2},
                            Nhwc{"gated_half", gated, "y", Arithmetic::half, 2, 3, 1},
                            Nhwc{"odd", pointwise_forms[0].graph, "y", Arithmetic::exact, 1, 5, 1}}) {

@@ -41,6 +41,7 @@ struct NhwcTile {
   static constexpr int rounds = (own_steps + most_held - 1) / most_held;
   static constexpr int held = (own_steps + rounds - 1) / rounds;
   static constexpr int64_t units = (G::pixels + pixels - 1) / pixels;  // of a slice
+  static constexpr int64_t x_stride = G::x_nchw ? G::plane : 1;        // of channels
   // Some lanes are asked for channels past the last one.
   static constexpr bool padded = rounds * held * G::depth_warps * step_channels != G::channels;
 
@@ -208,7 +209,7 @@ __global__ void __launch_bounds__(NhwcTile<G, T, exact>::threads)
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
           const int channel = (first_step + round * Tile::held + s) * Tile::step_channels + pair * Tile::each;
-          next[s][p][h] = load_words < G, Tile, vectors, G::x_nchw ? G::plane : 1 > (rows[p][h], channel);
+          next[s][p][h] = load_words<G, Tile, vectors, Tile::x_stride>(rows[p][h], channel);
           if constexpr (gated) next_gate[s][p][h] = load_gate<G, Tile, vectors>(gates[p][h], channel);
         }
   };
@@ -233,7 +234,7 @@ __global__ void __launch_bounds__(NhwcTile<G, T, exact>::threads)
     for (int s = 0; s < Tile::held; ++s) {
       const int own = round * Tile::held + s, step = first_step + own;
       if (Tile::own_steps % Tile::held != 0 && own >= Tile::own_steps) break;
-      if (Tile::steps % Tile::own_steps != 0 && step >= Tile::steps) break;
+      if (Tile::own_steps * G::depth_warps != Tile::steps && step >= Tile::steps) break;
       NhwcWords operands[filter_tiles][Tile::parts];
 #pragma unroll
       for (int f = 0; f < filter_tiles; ++f)
