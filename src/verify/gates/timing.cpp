@@ -85,9 +85,8 @@ Result<void> prepare_baselines(Session& session, std::vector<Samples*>& live) {
     session.baselines.push_back(prepared ? *std::move(prepared)
                                          : Samples{.side = kind, .unavailable = prepared.error().message});
     // A model that can't be captured in a graph is held against what PyTorch can do with it.
-    const std::string plain = kind.ends_with("-graph") ? kind.substr(0, kind.rfind('-')) : kind;
-    if (!session.baselines.back().unavailable.empty() && std::ranges::find(kinds, plain) == kinds.end())
-      kinds.push_back(plain);
+    const std::string plain = session.baselines.back().unavailable.empty() ? "" : without_graph(kind);
+    if (!plain.empty() && std::ranges::find(kinds, plain) == kinds.end()) kinds.push_back(plain);
   }
   for (Samples& samples : session.baselines)
     if (samples.unavailable.empty() && samples.measured_at.empty()) live.push_back(&samples);
