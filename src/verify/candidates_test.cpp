@@ -97,6 +97,7 @@ class Candidates : public testing::TestWithParam<std::string> {};
 TEST_P(Candidates, GetTheirVerdict) {
   fs::path file = testdata / "candidates" / (GetParam() + ".cu");
   auto verdict = verify(task_of(file), options_for(file));
+  if (!verdict && verdict.error().code == "busy") GTEST_SKIP() << verdict.error().message;
   ASSERT_TRUE(verdict) << verdict.error().text();
   std::vector<std::string> expected = expected_verdicts(file);
   std::string got = verdict_in_words(*verdict);
@@ -155,6 +156,7 @@ TEST(PythonCheats, GetTheirVerdict) {
   for (const fs::path& file : files) {
     options.program = file;
     auto verdict = (*verifier)->judge(options);
+    if (!verdict && verdict.error().code == "busy") continue;
     ASSERT_TRUE(verdict) << file << verdict.error().text();
     const std::vector<std::string> expected = expected_verdicts(file);
     if (all_of_them())
