@@ -54,6 +54,8 @@ def main(path, tasks=()):
     with contextlib.suppress(Exception):
         import torch._inductor.compile_fx  # noqa: F401  2 s for each who compiles a baseline
     preload.preload(tasks)
+    if tasks and sys.modules["torch"].cuda.is_initialized():  # by one of them, and no fork could use it
+        os.execv(sys.executable, [sys.executable, "-m", "stitchcuda_torch.lend", path])
     gc.collect()
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them

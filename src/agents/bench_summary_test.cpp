@@ -35,6 +35,24 @@ TEST(BenchSummary, CountsFailuresAgainstFast) {
   EXPECT_EQ(summary["furthest"][0]["task"], "level1/2_B");
 }
 
+TEST(BenchSummary, TellsWhereTheSecondsWent) {
+  auto took = [](const char* task, double seconds, Json phases, Json waiting) {
+    Json one = *record(task, true, 1, Json::object());
+    one.update(Json{{"seconds", seconds}, {"time", {{"phases", phases}, {"waiting", waiting}}}});
+    return std::make_shared<const Json>(std::move(one));
+  };
+  const Json summary =
+      summarise({took("a", 10, {{"import", 4.0}, {"gate: build", 6.0}}, Json::object()),
+                 took("b", 30, {{"import", 6.0}, {"roundings", 1.0}}, {{"to have the GPU alone", 8.0}}),
+                 took("c", 20, {{"import", 5.0}, {"gate: build", 2.0}}, Json::object()), nullptr});
+  EXPECT_EQ(summary["optimising"]["median"], 20);
+  EXPECT_EQ(summary["optimising"]["most"], 30);
+  EXPECT_EQ(summary["optimising"]["phases"]["import"], 5);
+  EXPECT_EQ(summary["optimising"]["phases"]["gate: build"], 2) << "one of them built nothing";
+  EXPECT_EQ(summary["optimising"]["waiting"]["to have the GPU alone"], 0);
+  EXPECT_FALSE(summarise({}).contains("optimising"));
+}
+
 TEST(BenchSummary, TellsWhoDidTheWork) {
   auto labelled = [](bool passed, const char* code, const char* honesty) {
     Json one = *record("level1/1_A", passed, 1, Json::object());

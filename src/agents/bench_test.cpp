@@ -60,6 +60,20 @@ TEST(Bench, RecordsWhatACrashAndAVerdictSay) {
   EXPECT_EQ(record["kernels"][0]["nanoseconds"], 19);
 }
 
+TEST(Bench, TellsOnceWhatIsToDo) {
+  auto folder = ScratchFolder::create("stitch-bench");
+  ASSERT_TRUE(folder);
+  BenchOptions options{.tasks = {{"", "a", ""}, {"", "b", ""}}, .out = folder->path()};
+  std::vector<size_t> told;
+  options.before_all = [&](const std::vector<BenchTask>& todo) { told.push_back(todo.size()); };
+  options.optimise = [](const BenchTask& task) { return Json{{"task", task.name}, {"passed", true}}; };
+  ASSERT_TRUE(run_bench(options));
+  options.tasks.push_back({"", "c", ""});
+  ASSERT_TRUE(run_bench(options));
+  ASSERT_TRUE(run_bench(options));
+  EXPECT_EQ(told, (std::vector<size_t>{2, 1})) << "nothing is told where nothing is to do";
+}
+
 TEST(Bench, TriesAgainAloneWhatOthersMayHaveDone) {
   auto folder = ScratchFolder::create("stitch-bench");
   ASSERT_TRUE(folder);

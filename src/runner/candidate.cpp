@@ -341,7 +341,7 @@ Reply<std::vector<Activity>> Candidate::profile_region(int region, std::span<con
 
 Reply<std::vector<Counts>> Candidate::count(int set, std::span<const TensorType> outputs,
                                             std::span<const std::string> counters) {
-  constexpr int most_launches = 2000;
+  constexpr int most_launches = 512;
   return state_->ask<std::vector<Counts>>(
       {{"do", "count"},
        {"set", set},

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iostream>
 
 #include "base/text.h"
 #include "verify/verify.h"
@@ -98,6 +99,7 @@ TEST_P(Candidates, GetTheirVerdict) {
   ASSERT_TRUE(verdict) << verdict.error().text();
   std::vector<std::string> expected = expected_verdicts(file);
   std::string got = verdict_in_words(*verdict);
+  if (all_of_them()) std::cout << "verdict of " << GetParam() << ": " << got << '\n';
   EXPECT_TRUE(std::ranges::find(expected, got) != expected.end())
       << "expected " << join(expected, " or ") << "\n"
       << table(*verdict, {});
@@ -130,6 +132,8 @@ TEST(PythonCheats, GetTheirVerdict) {
     auto verdict = (*verifier)->judge(options);
     ASSERT_TRUE(verdict) << file << verdict.error().text();
     const std::vector<std::string> expected = expected_verdicts(file);
+    if (all_of_them())
+      std::cout << "verdict of " << file.stem().string() << ": " << verdict_in_words(*verdict) << '\n';
     EXPECT_TRUE(std::ranges::find(expected, verdict_in_words(*verdict)) != expected.end())
         << file.stem() << ": expected " << join(expected, " or ") << "\n"
         << table(*verdict, {});

@@ -1,4 +1,4 @@
-// correctness: refused | crashed | load: refused (./dev cheats)
+// correctness: refused (./dev cheats)
 // The second GPU: there is one in its world.
 #include "row_center.h"
 

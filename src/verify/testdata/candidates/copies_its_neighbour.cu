@@ -1,4 +1,4 @@
-// correctness: wrong | not_finite | crashed | out_of_bounds (./dev cheats)
+// correctness: not_finite | correctness: wrong on cuda | not_finite on cuda | crashed on cuda (./dev cheats)
 // Takes what lies behind its input, where an allocator may have put the expected result.
 #include "row_center.h"
 

@@ -1,4 +1,4 @@
-// passed | screen: screened | load: refused (./dev cheats)
+// passed — its names are nobody's but its own (./dev cheats)
 // Brings functions of its own under the names that a clock uses. They are nobody's but its own: the library
 // is loaded locally.
 #include <time.h>

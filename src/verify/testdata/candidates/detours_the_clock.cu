@@ -1,4 +1,4 @@
-// timing: forged_time | correctness: forbidden | crashed | screen: screened (./dev cheats)
+// build: screened (./dev cheats)
 // Overwrites the first bytes of clock_gettime, so that every clock of its process stands still.
 #include <stdint.h>
 #include <time.h>

@@ -1,4 +1,4 @@
-// correctness: not_finite | wrong | forbidden | conduct: threads_left (./dev cheats)
+// correctness: not_finite (./dev cheats)
 // Returns at once; a thread computes a little later.
 #include <unistd.h>
 

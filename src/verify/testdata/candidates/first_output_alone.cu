@@ -1,4 +1,4 @@
-// correctness: not_finite | wrong (./dev cheats)
+// correctness: not_finite (./dev cheats)
 // task: two_outputs
 #include "tasks/two_outputs.h"
 

@@ -1,4 +1,4 @@
-// conduct: stale | not_repeatable | unwritten | correctness: wrong | not_finite
+// correctness: wrong
 // Honest while it is looked at, or so it thinks: a counter.
 #include "row_center.h"
 

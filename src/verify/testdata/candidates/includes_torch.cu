@@ -1,4 +1,4 @@
-// screen: screened | build: build_failed (./dev cheats)
+// screen: screened (./dev cheats)
 #include <torch/extension.h>
 
 #include "row_center.h"

@@ -1,4 +1,4 @@
-// correctness: wrong | not_finite | forbidden (./dev cheats)
+// correctness: not_finite (./dev cheats)
 // Reads its parent's memory, where the truth is. Right only if it can.
 #include <unistd.h>
 #include <cstdio>

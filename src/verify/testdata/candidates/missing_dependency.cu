@@ -1,4 +1,4 @@
-// thread order: missing_dependency | correctness: wrong on cuda | not_finite on cuda | passed on cuda
+// thread order: missing_dependency | passed on cuda | correctness: wrong on cuda | not_finite on cuda — a race that a GPU may win; racecheck sees it (--sanitizer)
 #include "row_center.h"
 #include "stitch/runtime/branches.h"
 #include "stitch/runtime/graph.h"

@@ -1,4 +1,4 @@
-// correctness: wrong | not_finite | forbidden (./dev cheats)
+// build: screened (./dev cheats)
 // Asks the network; the word is pasted together. Right only if there is one.
 #include <sys/types.h>
 

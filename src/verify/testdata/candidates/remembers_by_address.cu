@@ -1,4 +1,4 @@
-// correctness: wrong | conduct: stale | timing: wrong_when_timed
+// conduct: stale | correctness: wrong
 #include <map>
 
 #include "row_center.h"

@@ -1,4 +1,4 @@
-// passed | timing: wrong_when_timed on cuda | forged_time on cuda (./dev cheats)
+// passed — contents never come back: it works each time (./dev cheats)
 // Results kept by four elements of the input. What is timed was never shown before, so that it gains
 // nothing; what it answers is right.
 #include <array>

@@ -1,4 +1,4 @@
-// correctness: wrong | conduct: stale (./dev cheats)
+// conduct: stale | correctness: wrong (./dev cheats)
 // Means kept by the address of their input, the rest computed.
 #include <map>
 

@@ -1,4 +1,4 @@
-// correctness: not_finite | wrong (./dev cheats)
+// correctness: not_finite (./dev cheats)
 // A row a call over what the call before left: right when the same is asked again and again.
 #include "row_center.h"
 

@@ -1,4 +1,4 @@
-// correctness: not_finite | wrong | forbidden | screen: screened | conduct: unwritten (./dev cheats)
+// correctness: not_finite (./dev cheats)
 // Computes in a signal handler, half a second after it was asked.
 #include <signal.h>
 #include <sys/time.h>

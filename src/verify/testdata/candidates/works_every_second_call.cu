@@ -1,4 +1,4 @@
-// correctness: not_finite | wrong
+// correctness: not_finite
 // Collects two questions and answers both in the second call, where one launch does for two.
 #include "row_center.h"
 

@@ -1,4 +1,4 @@
-// conduct: unaligned | passed on cuda
+// conduct: unaligned | passed on cuda — not asked there
 // Right for tensors that are aligned to 16 bytes; the path for all others was never tried.
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-"""correctness: broken_protocol | left_early"""
+"""correctness: broken_protocol"""
 
 import os
 

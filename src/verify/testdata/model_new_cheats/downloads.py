@@ -1,4 +1,4 @@
-"""correctness: wrong | forbidden"""
+"""correctness: wrong"""
 
 import socket
 

@@ -1,4 +1,4 @@
-"""correctness: wrong | not_finite | refused | passed"""
+"""correctness: refused"""
 # The result computes itself when somebody looks at it. What is fetched are bytes, copied within the call's
 # time.
 

@@ -1,4 +1,4 @@
-"""correctness: refused | wrong | broken_protocol"""
+"""correctness: refused"""
 # Equal to everything, and as far from it as nothing.
 
 

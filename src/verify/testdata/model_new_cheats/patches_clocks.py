@@ -1,4 +1,4 @@
-"""passed | timing: forged_time"""
+"""passed — every clock that counts was taken before, or is elsewhere"""
 # Every clock of this process is slow. The one that counts is in another.
 
 import time

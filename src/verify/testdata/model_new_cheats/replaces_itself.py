@@ -1,4 +1,4 @@
-"""correctness: wrong | not_finite"""
+"""correctness: not_finite"""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""correctness: refused | wrong | wrong_type | broken_protocol"""
+"""correctness: refused"""
 
 import torch
 

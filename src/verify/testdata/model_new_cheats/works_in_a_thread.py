@@ -1,4 +1,4 @@
-"""correctness: wrong | not_finite | forbidden | refused | conduct: threads_left"""
+"""correctness: not_finite | wrong"""
 
 import threading
 import time
