@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "learn/coder/decide.h"
 #include "plan/estimate.h"
 
 namespace stitch::learn {
@@ -12,7 +13,8 @@ namespace stitch::learn {
 namespace {
 
 constexpr size_t most_answers = 4096;
-// Choices that a clock can't tell from the fastest one are imitated, too: which of them won is chance.
+// Which of the choices won that a clock can't tell apart is chance: the built-in one is imitated if it is
+// among them, else all of them.
 constexpr size_t most_imitated = 4;
 constexpr double as_good = 1.02;
 
@@ -49,6 +51,13 @@ void ask(Asked& out, const RegionProblem& problem, Times& times, const CoderTrai
     for (std::vector<int>& path : question->all_answers(most_answers)) {
       const Timed each = times.of(problem, question->region_of(path));
       if (each.kind == Timed::Kind::timed) timed.emplace_back(each.seconds, std::move(path));
+    }
+    // The built-in choice first among equals.
+    const Timed built_in = times.of(problem, problem.now());
+    if (auto path = question->decisions_to(problem.now()); path && built_in.kind == Timed::Kind::timed) {
+      const auto least = std::ranges::min_element(timed, {}, &std::pair<double, std::vector<int>>::first);
+      if (least != timed.end() && built_in.seconds <= as_good * least->first)
+        timed = {{built_in.seconds, *std::move(path)}};
     }
     std::ranges::stable_sort(timed, {}, &std::pair<double, std::vector<int>>::first);
     for (size_t i = 0; i < std::min(most_imitated, timed.size()); ++i) {
@@ -88,7 +97,7 @@ double validate(const Scorer& policy, const std::vector<RegionProblem>& problems
   for (const RegionProblem& problem : problems) {
     RegionQuestion question(problem, times, [](auto&&...) { return 0.0; });
     if (question.options({}).empty()) continue;
-    const Timed chosen = times.of(problem, question.region_of(greedy(policy, question)));
+    const Timed chosen = times.of(problem, decide(policy, question, usual_caution));
     const Timed built_in = times.of(problem, problem.now());
     if (chosen.kind != Timed::Kind::timed || built_in.kind != Timed::Kind::timed) continue;
     sum += std::log(chosen.seconds / built_in.seconds);
