@@ -13,6 +13,7 @@ const plan::Catalogue& catalogue() {
   static const auto all = std::to_array<const plan::Technique*>({
       &matmul_outer(),           // depth one
       &matmul_vector(),          // a matrix times one to twelve vectors
+      &matmul_thin(),            // … times 13 to 64 of them
       &matmul_cublaslt(),        // products in general
       &matmul_split_half(),      // FP32 products on fp16 tensor cores, in place of the library's
       &matmul_plain(),           //

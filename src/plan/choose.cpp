@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 #include "plan/error_budget.h"
@@ -122,6 +123,26 @@ void spend_on_sums(const Context& context, std::vector<Truncated>& chosen, doubl
   }
 }
 
+// A program should take no more memory than PyTorch does: weights once, and about as much beside them as the
+// workspace of PyTorch's products. The largest weights first: a second call of a library costs each product
+// about the same.
+void save_memory(const Context& context, const std::vector<Truncated>& chosen) {
+  constexpr double beside = 16 << 20;
+  std::vector<std::pair<Leaner, Region*>> all;
+  double bytes = 0;
+  for (const Truncated& each : chosen)
+    if (auto leaner = each.region->technique->leaner(context, *each.region)) {
+      bytes += leaner->bytes;
+      all.emplace_back(*leaner, each.region);
+    }
+  std::ranges::stable_sort(all, std::ranges::greater{}, [](const auto& each) { return each.first.bytes; });
+  for (const auto& [leaner, region] : all) {
+    if (bytes <= beside) return;
+    region->choices[leaner.knob] = leaner.value;
+    bytes -= leaner.bytes;
+  }
+}
+
 Result<Plan> approximate(const Context& context, Plan plan, const Catalogue& catalogue, int64_t finer) {
   std::vector<Truncated> chosen;
   for (Region& region : plan.regions) {
@@ -145,6 +166,7 @@ Result<Plan> approximate(const Context& context, Plan plan, const Catalogue& cat
     each.region->choices[each.sums.knob] =
         each.sums.balanced ? longest : std::min<int64_t>(longest, 1024 / finer);
   spend_on_sums(context, chosen, 0.5 / static_cast<double>(finer));
+  save_memory(context, chosen);
   return plan;
 }
 

@@ -176,6 +176,23 @@ end
             (Lines{"matmul.vector: matmul"}));
 }
 
+// Split in three parts a weight takes half as much memory again: only as long as that is little in all.
+TEST(Planning, ManyWeightsAreSplitInTwo) {
+  for (int layers : {2, 6}) {
+    std::string text = "graph \"net\"\ninput %x0 : f32[1024,1536]\n";
+    for (int i = 0; i < layers; ++i) text += format("parameter %w{} : f32[1536,1536]\n", i);
+    for (int i = 0; i < layers; ++i)
+      text += format("%y{0} = linear(%x{0}, %w{0}) : f32[1024,1536]\n%x{1} = relu(%y{0}) : f32[1024,1536]\n",
+                     i, i + 1);
+    Graph graph = graph_of(text + format("output %x{}\nend\n", layers));
+    auto plan = plan::make_plan(context_of(graph), code::catalogue());
+    ASSERT_TRUE(plan) << plan.error().text();
+    const auto lean = std::ranges::count_if(
+        plan->regions, [](const plan::Region& region) { return region.choice("form", 0) == 2; });
+    EXPECT_EQ(lean, layers == 2 ? 0 : 3);  // 4.5 MiB each, of which 16 may be
+  }
+}
+
 // Errors of deep products add up: each is summed in smaller pieces where there are several.
 TEST(Planning, DeepChainsAreSummedInSmallerPieces) {
   auto deepest = [](const std::string& text) {

@@ -48,6 +48,13 @@ struct TruncatedSums {
   std::string knob;
 };
 
+// Another value of a knob, by which a program takes fewer bytes of memory, and more time.
+struct Leaner {
+  std::string knob;
+  int64_t value = 0;
+  double bytes = 0;
+};
+
 // What a technique reaches of the GPU, for the cost model (plan/estimate.h).
 struct Rate {
   double matrix = 0;     // operations per second of products
@@ -107,6 +114,9 @@ class Technique {
   virtual std::optional<TruncatedSums> truncated_sums(const Context&, const Region&) const {
     return std::nullopt;
   }
+
+  // Nothing: it holds weights in no more memory than the model does, or can't do otherwise.
+  virtual std::optional<Leaner> leaner(const Context&, const Region&) const { return std::nullopt; }
 
   virtual Rate rate(const Context& context, const Region& region) const = 0;
   // Bytes that its main kernel moves; nothing: what the region reads and writes, as it is stored.

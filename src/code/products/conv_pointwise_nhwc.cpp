@@ -9,6 +9,7 @@
 #include "code/names.h"
 #include "code/products/convolution.h"
 #include "code/products/epilogue.h"
+#include "code/products/nhwc_tiles.h"
 #include "code/products/signature.h"
 #include "code/products/techniques.h"
 #include "plan/constants.h"
@@ -20,63 +21,6 @@ namespace stitch::code {
 namespace {
 
 int64_t divided_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
-
-// What NhwcTile takes from the generated struct.
-struct NhwcTiles {
-  int64_t pixel_tiles = 1, filter_tiles = 1, depth_warps = 1;
-};
-constexpr int64_t most_filter_tiles = 8;
-constexpr int64_t most_joined_tiles = 64;  // 32 KB of shared memory
-constexpr int64_t depth_choices[] = {1, 2, 4, 8};
-
-int64_t step_channels(DType type) { return 64 / size_of(type); }
-
-// The tile whose warps are expected to be done first: clocks of a warp scheduler's share of them, and what
-// one warp waits for. By what the instructions take on an H200.
-NhwcTiles best_tiles(const Convolution& c, DType type, bool exact, int sms) {
-  const int64_t all = divided_up(c.channels_out, 8), steps = divided_up(c.channels_in, step_channels(type)),
-                pixels = c.batch * c.positions();
-  const double products = exact ? 3 : 1, parts = exact ? 2 : 1;
-  NhwcTiles best;
-  double least = 0;
-  for (int64_t pixel_tiles : {1, 2})
-    for (int64_t most = 2; most <= most_filter_tiles; ++most)
-      for (int64_t depth_warps : depth_choices) {
-        const int64_t slices = divided_up(all, most), filter_tiles = divided_up(all, slices);
-        if (depth_warps > 1 &&
-            (depth_warps > steps || depth_warps * pixel_tiles * filter_tiles > most_joined_tiles))
-          continue;
-        const double warps = static_cast<double>(divided_up(pixels, 16 * pixel_tiles) * slices * depth_warps),
-                     own_steps = static_cast<double>(divided_up(steps, depth_warps)),
-                     tiles = static_cast<double>(pixel_tiles * filter_tiles);
-        constexpr double mma_clocks = 8, load_clocks = 8, wait_clocks = 120, start_clocks = 700,
-                         join_clocks = 150, store_clocks = 12;
-        const double work =
-            own_steps * (2 * tiles * products * mma_clocks +
-                         (2 * static_cast<double>(pixel_tiles) + parts * static_cast<double>(filter_tiles)) *
-                             load_clocks) +
-            tiles * store_clocks + (depth_warps > 1 ? join_clocks : 0);
-        const double clocks =
-            start_clocks + own_steps * wait_clocks + work * std::max(1.0, warps / (4 * sms));
-        if (least == 0 || clocks < least) {
-          least = clocks;
-          best = {pixel_tiles, filter_tiles, depth_warps};
-        }
-      }
-  return best;
-}
-
-NhwcTiles tiles_of(const plan::Context& context, const plan::Region& region, const Convolution& c, DType type,
-                   bool exact) {
-  NhwcTiles tiles = best_tiles(c, type, exact, context.gpu.sms);
-  tiles.pixel_tiles = region.choice("pixel_tiles", tiles.pixel_tiles);
-  tiles.filter_tiles = region.choice("filter_tiles", tiles.filter_tiles);
-  tiles.depth_warps = region.choice("depth_warps", tiles.depth_warps);
-  while (tiles.depth_warps > 1 &&
-         tiles.depth_warps * tiles.pixel_tiles * tiles.filter_tiles > most_joined_tiles)
-    tiles.depth_warps /= 2;
-  return tiles;
-}
 
 // x multiplied with one number a sample and channel, before the convolution.
 struct Gate {
@@ -119,9 +63,7 @@ class ConvPointwiseNhwc final : public ProductTechnique {
   bool suits(const plan::Context& context, const plan::Region& region,
              const plan::Offer& offer) const override;
   std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
-    return {{"pixel_tiles", "a warp makes 16 pixels so many times", {1, 2}},
-            {"filter_tiles", "a warp makes 8 filters so many times", {1, 2, 3, 4, 5, 6, 7, 8}},
-            {"depth_warps", "so many warps share the channels", {1, 2, 4, 8}}};
+    return nhwc_knobs();
   }
   Result<void> accepts_storage(const plan::Context& context, const plan::Plan& plan,
                                const plan::Region& region) const override;
@@ -267,13 +209,14 @@ Result<RegionCode> ConvPointwiseNhwc::write_region(const RegionRequest& request)
   const DType type = x.dtype;
   const bool exact =
       type == DType::f32 && (request.context.numerics == Numerics::strict || is_exact(request.region.offer));
-  const NhwcTiles tiles = tiles_of(request.context, request.region, c, type, exact);
+  const NhwcTiles tiles = nhwc_tiles(request.context, request.region, c.batch * c.positions(), c.channels_in,
+                                     c.channels_out, type, exact);
   const std::string rows = type_name(request.name, "Rows"), packed = request.name + "_weight_packed",
                     function = "pack_" + request.name;
   // What NhwcTile computes.
-  const int64_t slices = divided_up(divided_up(c.channels_out, 8), tiles.filter_tiles),
-                elements = slices * tiles.filter_tiles * divided_up(c.channels_in, step_channels(type)) * 32 *
-                           (16 / size_of(type)) * (exact ? 2 : 1);
+  const int64_t elements = tiles.slices(c.channels_out) * tiles.filter_tiles *
+                           divided_up(c.channels_in, nhwc_step(type)) * 32 * (16 / size_of(type)) *
+                           (exact ? 2 : 1);
   const std::string comment = format("({}): operands as lanes take them", elements);
   RegionCode code;
   code.includes = "#include \"stitch/kernels/conv_pointwise_nhwc.h\"\n";
@@ -298,7 +241,7 @@ Result<RegionCode> ConvPointwiseNhwc::write_region(const RegionRequest& request)
       "struct {} {{\n  static constexpr int64_t pixels = {}, plane = {};  // of all samples, and of one\n"
       "  static constexpr int channels = {}, filters = {};\n"
       "  static constexpr int pixel_tiles = {}, filter_tiles = {}, depth_warps = {};\n"
-      "  static constexpr bool x_nchw = {}, out_nchw = {};\n}};\n\n",
+      "  static constexpr bool x_nchw = {}, out_nchw = {}, raw_weights = false;\n}};\n\n",
       rows, c.batch * c.positions(), c.positions(), c.channels_in, c.channels_out, tiles.pixel_tiles,
       tiles.filter_tiles, tiles.depth_warps, x_nchw, out_nchw);
   if (!epilogue.empty()) code.source += epilogue.definition + "\n";

@@ -238,6 +238,7 @@ class MatmulSplitHalf final : public ProductTechnique {
   std::vector<plan::Knob> knobs(const plan::Context& context, const plan::Region& region) const override;
   std::optional<plan::TruncatedSums> truncated_sums(const plan::Context& context,
                                                     const plan::Region& region) const override;
+  std::optional<plan::Leaner> leaner(const plan::Context& context, const plan::Region& region) const override;
   // Measured on an H200: 0.81 of the bandwidth where operands count, 0.70 where the result does.
   plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
     return {0.75 * context.gpu.tensor_fp16 / 3, 0.75, 4};
@@ -298,6 +299,19 @@ std::optional<plan::TruncatedSums> MatmulSplitHalf::truncated_sums(const plan::C
   const std::optional<ProductSize> size = product_size(context.graph, region);
   if (!size) return std::nullopt;
   return plan::TruncatedSums{size->depth(), size->left_is_weight || size->right_is_weight, "longest_sum"};
+}
+
+// A deep product reads the large part of a weight twice, and has it twice: 6 bytes where FP32 has 4.
+std::optional<plan::Leaner> MatmulSplitHalf::leaner(const plan::Context& context,
+                                                    const plan::Region& region) const {
+  const std::optional<ProductSize> size = product_size(context.graph, region);
+  if (!size || region.choice("form", 0) != 0 || size->left_is_weight == size->right_is_weight)
+    return std::nullopt;
+  const double split = size->left_is_weight ? size->columns() : size->rows();
+  if (size->depth() >= 4096 || size->depth() * split >= 8 * size->rows() * size->columns())
+    return std::nullopt;  // as form_of has it
+  return plan::Leaner{"form", static_cast<int64_t>(Form::large_on_small),
+                      2 * (size->left_is_weight ? size->left : size->right)};
 }
 
 Result<RegionCode> MatmulSplitHalf::write_region(const RegionRequest& request) const {

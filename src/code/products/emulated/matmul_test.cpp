@@ -209,6 +209,20 @@ std::vector<Case> matmul_cases() {
   }
   for (const Form& form : thin_forms)
     all.push_back({format("vector_{}", form.name), "matmul.vector", form.graph});
+  // One pass over the rows and two, rows and columns past the last tile.
+  const Form thin_forms[] = {
+      {"one_pass",
+       "input %x : f32[16,300]\nparameter %w : f32[70,300]\nparameter %b : f32[70]\n"
+       "%a = linear(%x, %w, %b) : f32[16,70]\n%y = relu(%a) : f32[16,70]\noutput %y\n"},
+      {"two_passes",
+       "input %x : f32[3,11,128]\nparameter %w : f32[65,128]\n%y = linear(%x, %w) : f32[3,11,65]\n"
+       "output %y\n"}};
+  for (const Form& form : thin_forms)
+    all.push_back({.name = format("thin_{}", form.name),
+                   .technique = "matmul.thin",
+                   .graph = form.graph,
+                   .numerics = Numerics::strict,
+                   .tolerance = 2e-6});
   const Form outer_forms[] = {
       {"linear",
        "input %x : f32[33,1]\nparameter %w : f32[70,1]\nparameter %b : f32[70]\n"

@@ -5,8 +5,8 @@
 struct GoldenRows {
   static constexpr int64_t pixels = 32, plane = 1;  // of all samples, and of one
   static constexpr int channels = 72, filters = 20;
-  static constexpr int pixel_tiles = 1, filter_tiles = 2, depth_warps = 4;
-  static constexpr bool x_nchw = false, out_nchw = false;
+  static constexpr int pixel_tiles = 1, filter_tiles = 1, depth_warps = 4;
+  static constexpr bool x_nchw = false, out_nchw = false, raw_weights = false;
 };
 
 struct GoldenEpilogue {
@@ -19,14 +19,14 @@ struct GoldenEpilogue {
 };
 
 StitchStatus pack_golden(const float* conv_weight,  // (20, 72, 1, 1)
-                         float* packed,             // (2560): operands as lanes take them
+                         float* packed,             // (1920): operands as lanes take them
                          cudaStream_t stream) {
   return stitch::pack_nhwc<GoldenRows, float, false>(conv_weight, packed, stream);
 }
 
 StitchStatus enqueue_golden(const float* x,                     // (32, 72, 1, 1)
                             const float* conv_bias,             // (20)
-                            const float* golden_weight_packed,  // (2560): operands as lanes take them
+                            const float* golden_weight_packed,  // (1920): operands as lanes take them
                             float* y,                           // (32, 20, 1, 1)
                             cudaStream_t stream) {
   return stitch::enqueue_pointwise_nhwc<GoldenRows, float, false>(

@@ -13,6 +13,7 @@
 //     static constexpr int channels = 184, filters = 80;
 //     static constexpr int pixel_tiles = 1, filter_tiles = 5, depth_warps = 4;
 //     static constexpr bool x_nchw = false, out_nchw = false;  // where a network's NHWC part begins or ends
+//     static constexpr bool raw_weights = false;  // as the model has them, not packed
 //   };
 // The epilogue is asked for (value, sample, channel, pixel).
 #pragma once
@@ -46,7 +47,7 @@ struct NhwcTile {
   static constexpr bool padded = rounds * held * G::depth_warps * step_channels != G::channels;
 
   // Operands as lanes hold them: (slices, steps, filter tiles, parts, lanes, each).
-  static constexpr int parts = exact ? 2 : 1;
+  static constexpr int parts = exact && !G::raw_weights ? 2 : 1;
   static constexpr int64_t packed = int64_t{slices} * steps * G::filter_tiles * parts * 32 * each;
 };
 
@@ -148,6 +149,22 @@ __device__ __forceinline__ void mma_of(float (&sums)[4], const MmaLeft& left, co
     mma_bfloat(sums, left, right);
 }
 
+// The high or the low part of a step's weights, of its first or second half.
+template <class G, class T, class Tile, bool low>
+__device__ __forceinline__ MmaRight weight_operand(const NhwcWords (&words)[Tile::parts], int half) {
+  MmaRight out;
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const uint32_t word = words[low ? Tile::parts - 1 : 0][2 * half + i];
+    out.parts[i] = word;
+    if constexpr (G::raw_weights && std::is_same_v<T, float>) {
+      const uint32_t high = tf32_bits(__uint_as_float(word));
+      out.parts[i] = low ? tf32_bits(__uint_as_float(word) - __uint_as_float(high)) : high;
+    }
+  }
+  return out;
+}
+
 // Two neighbouring filters of a pixel.
 template <class G, bool pairs, class Out, class Epilogue>
 __device__ __forceinline__ void finish_nhwc(Out* __restrict__ out, int64_t pixel, int filter, float first,
@@ -218,6 +235,12 @@ __global__ void __launch_bounds__(NhwcTile<G, T, exact>::threads)
   float sums[pixel_tiles][filter_tiles][4] = {};
   const NhwcWords* weights = reinterpret_cast<const NhwcWords*>(packed) +
                              int64_t{slice} * Tile::steps * filter_tiles * Tile::parts * 32 + lane;
+  const T* filters[filter_tiles];  // of raw weights; those past the last look at the last
+#pragma unroll
+  for (int f = 0; f < filter_tiles; ++f) {
+    const int filter = (slice * filter_tiles + f) * 8 + row;
+    filters[f] = packed + int64_t{filter < G::filters ? filter : G::filters - 1} * G::channels;
+  }
 #pragma unroll 1
   for (int round = 0; round < Tile::rounds; ++round) {
 #pragma unroll
@@ -240,7 +263,11 @@ __global__ void __launch_bounds__(NhwcTile<G, T, exact>::threads)
       for (int f = 0; f < filter_tiles; ++f)
 #pragma unroll
         for (int part = 0; part < Tile::parts; ++part)
-          operands[f][part] = weights[((step * filter_tiles + f) * Tile::parts + part) * 32];
+          if constexpr (G::raw_weights)
+            operands[f][part] =
+                load_words<G, Tile, vectors, 1>(filters[f], step * Tile::step_channels + pair * Tile::each);
+          else
+            operands[f][part] = weights[((step * filter_tiles + f) * Tile::parts + part) * 32];
 #pragma unroll
       for (int k = 0; k < 2; ++k) {
         MmaLeft high[pixel_tiles], low[pixel_tiles];
@@ -263,16 +290,15 @@ __global__ void __launch_bounds__(NhwcTile<G, T, exact>::threads)
           for (int f = 0; f < filter_tiles; ++f)
 #pragma unroll
             for (int p = 0; p < pixel_tiles; ++p) {
-              const NhwcWords &first = operands[f][0], &second = operands[f][Tile::parts - 1];
-              mma_of<T>(sums[p][f], high[p], {{second[2 * k], second[2 * k + 1]}});
-              mma_of<T>(sums[p][f], low[p], {{first[2 * k], first[2 * k + 1]}});
+              mma_of<T>(sums[p][f], high[p], weight_operand<G, T, Tile, true>(operands[f], k));
+              mma_of<T>(sums[p][f], low[p], weight_operand<G, T, Tile, false>(operands[f], k));
             }
         }
 #pragma unroll
         for (int f = 0; f < filter_tiles; ++f)
 #pragma unroll
           for (int p = 0; p < pixel_tiles; ++p)
-            mma_of<T>(sums[p][f], high[p], {{operands[f][0][2 * k], operands[f][0][2 * k + 1]}});
+            mma_of<T>(sums[p][f], high[p], weight_operand<G, T, Tile, false>(operands[f], k));
       }
     }
   }
@@ -312,6 +338,15 @@ __global__ void __launch_bounds__(NhwcTile<G, T, exact>::threads)
   }
 }
 
+// Rows and columns of a product as its position.
+template <class Epilogue, int columns>
+struct AtPosition {
+  Epilogue epilogue;
+  __device__ __forceinline__ float operator()(float value, int row, int column, int) const {
+    return epilogue(value, row * columns + column);
+  }
+};
+
 template <class G, class T, bool exact, bool gated, class Gate, class Out, class Epilogue>
 StitchStatus enqueue_nhwc(const char* name, const T* x, const Gate* gate, const T* packed, Out* out,
                           Epilogue epilogue, cudaStream_t stream) {
@@ -319,7 +354,8 @@ StitchStatus enqueue_nhwc(const char* name, const T* x, const Gate* gate, const 
   const Geometry geometry{static_cast<unsigned>(divide_up(Tile::units, Tile::tile_warps) * Tile::slices),
                           Tile::threads};
   if constexpr (G::channels % Tile::each == 0)
-    if (is_aligned(x, 16) && is_aligned(gate, 16) && is_aligned(out, 2 * sizeof(Out)))
+    if (is_aligned(x, 16) && is_aligned(gate, 16) && is_aligned(packed, 16) &&
+        is_aligned(out, 2 * sizeof(Out)))
       return launch(name, pointwise_nhwc_kernel<G, T, exact, gated, true, Gate, Out, Epilogue>, geometry,
                     stream, x, gate, packed, out, epilogue);
   return launch(name, pointwise_nhwc_kernel<G, T, exact, gated, false, Gate, Out, Epilogue>, geometry, stream,
@@ -330,6 +366,14 @@ StitchStatus enqueue_pointwise_nhwc(const char* name, const T* x, const T* packe
                                     Epilogue epilogue, cudaStream_t stream) {
   constexpr const T* none = nullptr;
   return enqueue_nhwc<G, T, exact, false>(name, x, none, packed, out, epilogue, stream);
+}
+// out (rows, columns) = x (rows, depth) · weight (columns, depth)': at FP32's accuracy, the weight as it
+// lies. The epilogue is asked for (value, position).
+template <class G, class Epilogue>
+StitchStatus enqueue_thin_product(const char* name, const float* x, const float* weight, float* out,
+                                  Epilogue epilogue, cudaStream_t stream) {
+  return enqueue_pointwise_nhwc<G, float, true>(name, x, weight, out,
+                                                AtPosition<Epilogue, G::filters>{epilogue}, stream);
 }
 // `gate` (samples, channels)
 template <class G, class T, bool exact, class Gate, class Out, class Epilogue>

@@ -1,0 +1,28 @@
+#include "stitch/kernels/conv_pointwise_nhwc.h"
+
+// y (16, 96) = x (16, 256) · fc_weight (96, 256), then bias, hardswish
+// In pairs of TF32, the weight where it lies; kernels/conv_pointwise_nhwc.h has the kernel.
+struct GoldenRows {
+  static constexpr int64_t pixels = 16, plane = 1;  // rows
+  static constexpr int channels = 256, filters = 96;  // depth, columns
+  static constexpr int pixel_tiles = 1, filter_tiles = 1, depth_warps = 8;
+  static constexpr bool x_nchw = false, out_nchw = false, raw_weights = true;
+};
+
+struct GoldenEpilogue {
+  const float* fc_bias;  // (96)
+  __device__ float operator()(float value, int position) const {
+    value += static_cast<float>(fc_bias[position % 96]);
+    const float hardswish_value_1 = stitch::hardswish(value);
+    return hardswish_value_1;
+  }
+};
+
+StitchStatus enqueue_golden(const float* x,          // (16, 256)
+                            const float* fc_weight,  // (96, 256)
+                            const float* fc_bias,    // (96)
+                            float* y,                // (16, 96)
+                            cudaStream_t stream) {
+  return stitch::enqueue_thin_product<GoldenRows>(
+      "golden", x, fc_weight, y, GoldenEpilogue{fc_bias}, stream);
+}
