@@ -35,6 +35,7 @@ const plan::Catalogue& catalogue() {
       &rnn_persistent(),         // weights that fit into registers
       &rnn_cudnn(),              //
       &rnn_plain(),              //
+      &matmul_grouped(),         // products of groups
       &loops::loop(),            // everything else
       &loops::batch_norm(),      //
       &loops::row(),             //
