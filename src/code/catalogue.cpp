@@ -35,7 +35,6 @@ const plan::Catalogue& catalogue() {
       &rnn_persistent(),         // weights that fit into registers
       &rnn_cudnn(),              //
       &rnn_plain(),              //
-      &matmul_grouped(),         // products of groups
       &loops::loop(),            // everything else
       &loops::batch_norm(),      //
       &loops::row(),             //

@@ -30,7 +30,6 @@ const Technique& matmul_split_half();
 const Technique& matmul_outer();
 const Technique& matmul_vector();
 const Technique& matmul_thin();
-const Technique& matmul_grouped();
 const Technique& conv_plain();
 const Technique& conv_pixel();
 const Technique& conv_cudnn();

@@ -31,8 +31,7 @@ struct Case {
   int multiprocessors = 132;
   std::map<std::string, plan::Storage> storage = {};  // by a value's name; else as the graph has it
   double tolerance = 1e-5;
-  double scale = 1;                                       // of the drawn inputs
-  std::map<std::string, std::vector<double>> given = {};  // inputs that aren't drawn, by their names
+  double scale = 1;  // of the drawn inputs
 };
 
 // What a case needs to run: everything derived from it.
@@ -238,11 +237,7 @@ class Cases {
     uint64_t seed = 1;
     for (const auto* places : {&prepared->reads, &prepared->weights})
       for (const Place& place : *places)
-        if (auto found = test.given.find(prepared->graph[place.value].name); found != test.given.end())
-          known.emplace(place.value, oracle::Tensor::of(place.dtype, place.shape, found->second));
-        else
-          known.emplace(place.value,
-                        draw(place, prepared->graph.type(place.value).dtype, test.scale, seed++));
+        known.emplace(place.value, draw(place, prepared->graph.type(place.value).dtype, test.scale, seed++));
     auto expected = oracle::evaluate(prepared->graph, known, prepared->graph.outputs);
     ASSERT_TRUE(expected) << expected.error().text();
 

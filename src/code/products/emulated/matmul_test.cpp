@@ -209,16 +209,6 @@ std::vector<Case> matmul_cases() {
   }
   for (const Form& form : thin_forms)
     all.push_back({format("vector_{}", form.name), "matmul.vector", form.graph});
-  // Groups that end within a tile, an empty one, rows behind all of them; weights along the depth.
-  for (const char* type : {"f32", "bf16"})
-    all.push_back({.name = format("grouped_{}", type),
-                   .technique = "grouped.tiled",
-                   .graph = format("input %x : {0}[70,20]\ninput %w : {0}[4,130,20]\ninput %ends : i32[4]\n"
-                                   "%t = permute(%w) dims=[0,2,1] : {0}[4,20,130]\n"
-                                   "%y = grouped_matmul(%x, %t, %ends) : {0}[70,130]\noutput %y\n",
-                                   type),
-                   .tolerance = type == std::string("f32") ? 1e-6 : 5e-3,
-                   .given = {{"ends", {5, 5, 40, 66}}}});
   // One pass over the rows and two, rows and columns past the last tile.
   const Form thin_forms[] = {
       {"one_pass",
