@@ -16,7 +16,7 @@ if(NOT STITCHCUDA_SANITIZE)
   set_source_files_properties(${emulated_loops} PROPERTIES
     COMPILE_OPTIONS "${optimise_well};-ffp-contract=fast" SKIP_PRECOMPILE_HEADERS ON)
 endif()
-define_for(src/device/emulated/compile.cpp
+define_path_for(src/device/emulated/compile.cpp
   STITCH_EMULATED_HEADERS="${CMAKE_SOURCE_DIR}/src/device/emulated/include"
   STITCH_EMULATED_RUNTIME="$<TARGET_FILE:stitch_emulated_runtime>")
 add_dependencies(stitch_device stitch_emulated_runtime)

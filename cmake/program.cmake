@@ -1,6 +1,6 @@
 # What programs are made of: the headers they include, and the examples.
 
-define_for(src/program/load_package.cpp STITCH_PROGRAM_FILES="${CMAKE_SOURCE_DIR}/src/program")
+define_path_for(src/program/load_package.cpp STITCH_PROGRAM_FILES="${CMAKE_SOURCE_DIR}/src/program")
 
 # The programs in examples/programs: run on the emulated GPU against the oracle, and compiled for a real one.
 if(STITCHCUDA_TESTS)

@@ -3,10 +3,12 @@
 
 # Paths of this checkout, for the one file that needs them: the others compile alike in every checkout, so that
 # a compiler cache serves them all. What is installed elsewhere (STITCHCUDA_RELOCATABLE) knows none: it looks beside itself.
-function(define_for source)
-  if(STITCHCUDA_RELOCATABLE)
-    return()
+function(define_path_for source)
+  if(NOT STITCHCUDA_RELOCATABLE)
+    define_for(${source} ${ARGN})
   endif()
+endfunction()
+function(define_for source)
   set_property(SOURCE ${CMAKE_SOURCE_DIR}/${source} APPEND PROPERTY COMPILE_DEFINITIONS ${ARGN})
 endfunction()
 

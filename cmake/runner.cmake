@@ -5,12 +5,12 @@ set(sanitizer_options ${CMAKE_SOURCE_DIR}/src/runner/child/sanitizer_options.cpp
 add_executable(stitch-confine ${CMAKE_SOURCE_DIR}/src/sandbox/launcher/main.cpp ${sanitizer_options})
 target_link_libraries(stitch-confine PRIVATE stitch_sandbox)
 target_precompile_headers(stitch-confine REUSE_FROM stitch_headers)
-define_for(src/sandbox/sandbox.cpp STITCH_CONFINE="$<TARGET_FILE:stitch-confine>")
+define_path_for(src/sandbox/sandbox.cpp STITCH_CONFINE="$<TARGET_FILE:stitch-confine>")
 
 add_executable(stitch-compile-emulated ${CMAKE_SOURCE_DIR}/src/device/compile_emulated/main.cpp ${sanitizer_options})
 target_link_libraries(stitch-compile-emulated PRIVATE stitch_device)
 target_precompile_headers(stitch-compile-emulated REUSE_FROM stitch_headers)
-define_for(src/device/emulated_toolchain.cpp STITCH_COMPILE_EMULATED="$<TARGET_FILE:stitch-compile-emulated>")
+define_path_for(src/device/emulated_toolchain.cpp STITCH_COMPILE_EMULATED="$<TARGET_FILE:stitch-compile-emulated>")
 
 file(GLOB runner_child CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/runner/child/*.cpp)
 add_executable(stitch-runner ${runner_child} ${CMAKE_SOURCE_DIR}/src/runner/wire.cpp
@@ -29,7 +29,7 @@ endif()
 # Every symbol is bound before a candidate is loaded, and the table of them can't be written to any more.
 target_link_options(stitch-runner PRIVATE -Wl,-z,relro,-z,now)
 
-define_for(src/runner/start.cpp
+define_path_for(src/runner/start.cpp
   STITCH_RUNNER="$<TARGET_FILE:stitch-runner>" STITCH_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 add_dependencies(stitch_runner stitch-confine stitch-runner stitch-compile-emulated stitch_emulated_runtime)
 if(STITCHCUDA_TESTS)

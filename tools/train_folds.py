@@ -6,10 +6,10 @@
         --write docs/learning.md
     tools/train_folds.py --timings timings.jsonl --synthetic 300 -o warm_up/ --only "no RL" -- --rate 0.002
 
-Each fold trains on four fifths of the tasks and is compared on the last. Sets given by --evaluate are compared on by
-every policy and never trained on. Times are those of the file: this needs no GPU. Everything behind -- goes to
-stitchcuda train as it is. Numbers are geometric means of a chooser's time over the built-in Planner's, averaged over
-seeds (and, for --evaluate, over folds) region by region; intervals are 95 %, by resampling regions.
+Each fold trains on four fifths of the tasks and is compared on the last. Sets given by --evaluate are never trained on:
+policies of the fixed splits, one a seed, are compared on them. Times are those of the file: this needs no GPU.
+Everything behind -- goes to stitchcuda train as it is. Numbers are geometric means of a chooser's time over the
+built-in Planner's, averaged over seeds region by region; intervals are 95 %, by resampling regions.
 """
 
 import argparse
@@ -33,17 +33,20 @@ FOLDS = 5
 
 
 def train(options, name, seed, fold):
-    out = pathlib.Path(options.out) / name.replace(" ", "_") / f"seed{seed}_fold{fold}"
+    out = pathlib.Path(options.out) / name.replace(" ", "_") / f"seed{seed}_{'sets' if fold is None else f'fold{fold}'}"
     known = out / "training.json"
     if not known.exists():
         command = [options.stitchcuda, "train", *options.tasks, "-o", str(out), "--reward", "measured", "--timings",
-                   options.timings, "--fold", str(fold), "--seed", str(seed), "--gpu", options.gpu, "--json"]
+                   options.timings, "--seed", str(seed), "--gpu", options.gpu, "--json"]
+        if fold is not None:
+            command += ["--fold", str(fold)]
+        else:
+            for each in options.evaluate:
+                command += ["--evaluate", each]
         if options.synthetic:
             command += ["--synthetic", str(options.synthetic)]
         if options.calibration:
             command += ["--calibration", options.calibration]
-        for each in options.evaluate:
-            command += ["--evaluate", each]
         ran = subprocess.run(command + ABLATIONS[name] + options.flags, capture_output=True, text=True, check=False)
         if ran.returncode != 0:
             sys.exit(f"{name}, seed {seed}, fold {fold}: {ran.stdout or ran.stderr}")
@@ -86,8 +89,11 @@ def collect(options, name):
     sets = {}
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         runs = [(seed, fold) for seed in options.seeds for fold in range(FOLDS)]
-        for document in pool.map(lambda run: train(options, name, *run), runs):
-            sets.setdefault("held-out synthetic", Collected()).add(document["held_out"]["regions"])
+        if options.evaluate:
+            runs += [(seed, None) for seed in options.seeds]
+        for (_, fold), document in zip(runs, pool.map(lambda run: train(options, name, *run), runs)):
+            if fold is not None:
+                sets.setdefault("held-out synthetic", Collected()).add(document["held_out"]["regions"])
             for which, compared in document.get("evaluated", {}).items():
                 sets.setdefault(which, Collected()).add(compared["regions"])
     return {which: own for which, own in sets.items() if own.logs}

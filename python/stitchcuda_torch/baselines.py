@@ -5,6 +5,7 @@ A baseline has a model and input slots of its own; contents of other draws are c
 
 import contextlib
 import copy
+import gc
 
 import torch
 from torch.utils import _pytree as pytree
@@ -39,7 +40,7 @@ class Baseline:
             forward = torch.compile(self.model, dynamic=False, backend=inductor_with(turns))
         self.call = lambda: forward(*arguments, **keywords)
         if kind.startswith("compile"):
-            with self.ready():
+            with self.ready(), without_collection():
                 self.call()
         with turns.beside_others(), self.ready():
             self.warm_up()
@@ -108,6 +109,18 @@ class Baseline:
                 walls.append(wall)
                 events.append(event)
         return walls[warm:], events[warm:]
+
+
+@contextlib.contextmanager
+def without_collection():
+    """A compiler makes millions of objects that stay: looking for garbage among them takes its time."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def inductor_with(turns):

@@ -128,6 +128,12 @@ void add_train(CLI::App& app, Options& options) {
   number("--entropy", train.entropy, "weight of the entropy (default: 0.01)", 0, 100);
   number("--first-entropy", train.first_entropy,
          "its weight at first; falls to --entropy in half of the steps (default: 0.1)", 0, 100);
+  command
+      .add_option("--caution", train.cautions,
+                  "how much surer of another choice than of the built-in one, as a logarithm; several are "
+                  "compared (default: 2)")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(0.0, 100.0));
   number("--seed", train.seed, "of weights, samples and order (default: 1)", 0, 1e15);
   text("--numerics", train.numerics, "numerics class: strict, default, tf32 or half (default: default)",
        "CLASS");

@@ -221,7 +221,8 @@ Result<int> run_train(const TrainCommand& command, Console& console) {
   if (given) calibrations.push_back({"estimate by " + command.calibration, &*given});
   if (command.reward == "model") calibrations.clear();
   auto compared = [&](const std::vector<learn::RegionProblem>& some) {
-    return learn::compare(std::span(&trained->policy, 1), some, times, command.seed, calibrations);
+    return learn::compare(std::span(&trained->policy, 1), some, times, command.seed, calibrations,
+                          command.cautions);
   };
   std::vector<std::pair<std::string, learn::Comparison>> comparisons = {
       {"held-out", compared(problems.test)}};

@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "cli/console.h"
+#include "learn/coder/decide.h"
 
 namespace stitch {
 
@@ -26,6 +27,7 @@ struct TrainCommand {
   int patience = 8;
   int questions = 16, answers = 8;
   double rate = 1e-3, kl = 0.03, entropy = 0.01, first_entropy = 0.1;
+  std::vector<double> cautions = {learn::usual_caution};  // to compare with, the usual one first
   uint64_t seed = 1;
   int choices = 24, jobs = 4;
   double measure_seconds = 0;

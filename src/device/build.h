@@ -21,7 +21,7 @@ struct BuildRequest {
   std::vector<fs::path> sources;  // .cu and .cpp
   // Those among them that may be compiled together: their names don't meet. They lie in one folder.
   std::vector<fs::path> shareable;
-  // Translation units that those make, at least; 0: as many as there are cores. Few cost less in all, for
+  // Translation units that those make, at least; 0: by the number of cores. Few cost less in all, for
   // whoever builds many programs side by side.
   int units = 0;
   bool alone = false;  // the sources' folders are anybody's: compilers see only what the sources include

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "code/catalogue.h"
 #include "code/write_program.h"
@@ -73,6 +74,46 @@ TEST_F(PlanDocument, IsReadBackToTheByte) {
     ASSERT_TRUE(before && after);
     EXPECT_EQ(before->sources, after->sources);
   }
+}
+
+// A module with several regions gives all of them its name.
+TEST_F(PlanDocument, TellsRegionsOfOneNameApart) {
+  for (Node& node : graph.nodes) node.module = "block";
+  auto plain = first_plan(context, code::catalogue());
+  ASSERT_TRUE(plain) << plain.error().text();
+  for (const Plan& plan : {*plain, made()}) {
+    std::set<std::string> names;
+    for (const Region& region : plan.regions) EXPECT_TRUE(names.insert(region.name).second) << region.name;
+    const Json document = to_json(context, plan);
+    auto again = read_plan(document, context, code::catalogue());
+    ASSERT_TRUE(again) << again.error().text();
+    EXPECT_EQ(to_json(context, *again), document);
+  }
+  EXPECT_GT(plain->regions.size(), 3u);
+}
+
+// Its weights are slices, made by a region that no convolution's gate is.
+TEST(PlanDocumentOfARecurrence, IsReadBack) {
+  const Graph graph = *parse_graph(R"(graph "steps"
+parameter %w : f32[16,26]
+parameter %b : f32[16]
+input %x : f32[12,3,10]
+input %h : f32[1,3,16]
+%in = slice(%w) dim=1 start=0 end=10 : f32[16,10]
+%state = slice(%w) dim=1 start=10 end=26 : f32[16,16]
+%none = full() shape=[16] dtype=f32 value=0.0 : f32[16]
+%y, %last = rnn(%x, %h, none, %in, %state, %b, %none) kind="tanh" : f32[12,3,16], f32[1,3,16]
+output %y
+end
+)");
+  const GpuSpec gpu = *find_gpu("H200");
+  const Context context(graph, gpu, Numerics::standard);
+  auto plan = make_plan(context, code::catalogue());
+  ASSERT_TRUE(plan) << plan.error().text();
+  auto again = read_plan(to_json(context, *plan), context, code::catalogue());
+  ASSERT_TRUE(again) << again.error().text();
+  auto contents = code::write_program(context, *again);
+  EXPECT_TRUE(contents) << contents.error().text();
 }
 
 TEST_F(PlanDocument, KeepsWhatPyTorchWasSeenToDo) {

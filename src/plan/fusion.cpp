@@ -70,7 +70,7 @@ Result<Plan> fuse_gates(const Context& context, Plan plan, const Catalogue&) {
     const std::set<size_t> next = groups.consumers(r);
     if (next.size() != 1 || groups[r].writes.size() != 1 || groups.detour(r, *next.begin())) continue;
     const size_t product = *next.begin();
-    if (!multiplies(graph, groups[product])) continue;
+    if (kind_of(graph, groups[product]) != Kind::convolution) continue;
     Region both = groups.merged(product, r);
     both.name = groups[product].name;
     both.technique = groups[product].technique;

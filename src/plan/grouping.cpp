@@ -62,6 +62,7 @@ std::vector<Region> Grouping::in_order() {
     out.push_back(std::move(regions_[r]));
   };
   for (size_t n = 0; n < graph_.nodes.size(); ++n) visit(group_of_[n]);
+  tell_names_apart(out);
   return out;
 }
 

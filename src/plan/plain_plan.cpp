@@ -1,6 +1,7 @@
 #include "plan/plain_plan.h"
 
 #include <algorithm>
+#include <set>
 
 #include "plan/fusion.h"
 
@@ -59,6 +60,15 @@ std::string region_name(const Graph& graph, const std::vector<int32_t>& nodes) {
   return out;
 }
 
+void tell_names_apart(std::vector<Region>& regions) {
+  std::set<std::string> taken;
+  for (Region& region : regions) {
+    const std::string base = region.name;
+    for (int suffix = 2; !taken.insert(region.name).second; ++suffix)
+      region.name = format("{}_{}", base, suffix);
+  }
+}
+
 Result<Plan> plain_plan(const Context& context, const Catalogue& catalogue) {
   const Graph& graph = context.graph;
   Plan plan = empty_plan(graph, context.numerics);
@@ -69,6 +79,7 @@ Result<Plan> plain_plan(const Context& context, const Catalogue& catalogue) {
     STITCH_TRY(region.technique, catalogue.plain(context, region));
     plan.regions.push_back(std::move(region));
   }
+  tell_names_apart(plan.regions);
   return fuse_constants(context, std::move(plan), catalogue);
 }
 

@@ -7,8 +7,10 @@ namespace stitch::plan {
 
 Result<Plan> plain_plan(const Context& context, const Catalogue& catalogue);
 
-// A C-like name for a region from the model's modules: "layer1_0_conv1_relu", "layer1_0_add". Not unique: the
-// Coder tells equal ones apart.
+// A C-like name for a region from the model's modules: "layer1_0_conv1_relu", "layer1_0_add". Several regions
+// of a module may have the same.
 std::string region_name(const Graph& graph, const std::vector<int32_t>& nodes);
+// The second of a name becomes name_2: regions are known by their names in documents and reports.
+void tell_names_apart(std::vector<Region>& regions);
 
 }  // namespace stitch::plan

@@ -94,6 +94,9 @@ Reply<T> Candidate::State::ask(Json request, Read read, int descriptor) {
   const bool on_gpu = doing != "hello" && doing != "load";
   if (options.device == Device::cuda && on_gpu) beside_others.emplace(device::GpuLock::share());
   const SpentOn answer_of_candidate("candidate: " + doing);
+  // Not where somebody holds a watch.
+  if (doing != "series")
+    if (auto failure = process.look()) return bury<T>(std::move(*failure), doing);
   const bool loads = (doing == "load" || doing == "create") && options.load_time_limit.count() > 0;
   auto outcome =
       process.ask(request.dump() + "\n", loads ? options.load_time_limit : options.time_limit, descriptor);

@@ -20,6 +20,7 @@
 #include "base/text.h"
 #include "runner/process_usage.h"
 #include "runner/wire.h"
+#include "sandbox/control_group.h"
 
 namespace stitch::runner {
 
@@ -30,7 +31,7 @@ using std::chrono::milliseconds;
 
 constexpr size_t tail_bytes = 64 << 10;
 // How often a busy child's memory is looked at: 20 ms of writing is 100 MB or so past the limit.
-constexpr milliseconds look{20}, disk_look{100};
+constexpr milliseconds look_every{20}, disk_look{100};
 
 struct Pipe {
   Descriptor read, write;
@@ -225,6 +226,10 @@ Failure Process::autopsy_of(int status) {
       failure = end(FailureKind::forbidden, "it wrote a larger file than the sandbox allows");
       break;
     case SIGKILL:
+      if (!limits_.group.empty() && sandbox::ran_out_of_memory(limits_.group)) {
+        failure = end(FailureKind::out_of_memory, "it took more memory than its control group has");
+        break;
+      }
       failure = end(FailureKind::killed, "the system killed it, most likely for lack of memory");
       break;
     default:
@@ -247,12 +252,13 @@ std::optional<Failure> Process::look_after(Clock::time_point deadline) {
     return end(FailureKind::too_talkative,
                format("it printed more than {}", bytes_text(static_cast<double>(limits_.printed))));
   if (Clock::now() >= deadline) return end(FailureKind::hung, "");
-  const Usage usage = usage_of(pid_);
+  const bool thorough = Clock::now() - disk_looked_at_ > disk_look;
+  const Usage usage = usage_of(pid_, thorough);
   if (limits_.threads > 0 && usage.threads > limits_.threads)
     return end(FailureKind::forbidden, format("it has {} threads in {} processes; its limit is {} threads",
                                               usage.threads, usage.processes, limits_.threads));
-  if (limits_.disk > 0 && Clock::now() - disk_looked_at_ > disk_look) {
-    disk_looked_at_ = Clock::now();
+  if (thorough) disk_looked_at_ = Clock::now();
+  if (limits_.disk > 0 && thorough) {
     if (const int64_t disk = disk_bytes(limits_.scratch, pid_); disk > limits_.disk)
       return end(FailureKind::forbidden, format("it wrote {} to its scratch folder; its limit is {}",
                                                 bytes_text(static_cast<double>(disk)),
@@ -264,6 +270,11 @@ std::optional<Failure> Process::look_after(Clock::time_point deadline) {
                format("it took {} of memory; its limit is {}", bytes_text(static_cast<double>(resident)),
                       bytes_text(static_cast<double>(limits_.memory))));
   return std::nullopt;
+}
+
+std::optional<Failure> Process::look() {
+  if (pid_ <= 0 || Clock::now() - disk_looked_at_ <= disk_look) return std::nullopt;
+  return look_after(Clock::time_point::max());
 }
 
 std::variant<Answer, Failure> Process::ask(std::string_view request, milliseconds time_limit,
@@ -279,7 +290,7 @@ std::variant<Answer, Failure> Process::ask(std::string_view request, millisecond
     pollfd ready[3] = {
         {request.empty() ? -1 : requests_, POLLOUT, 0}, {answers_, POLLIN, 0}, {output_, POLLIN, 0}};
     const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
-    const int wait = static_cast<int>(std::clamp<int64_t>(left.count(), 0, look.count()));
+    const int wait = static_cast<int>(std::clamp<int64_t>(left.count(), 0, look_every.count()));
     if (::poll(ready, 3, wait) < 0 && errno != EINTR)
       return end(FailureKind::broken_protocol, format("poll: {}", std::strerror(errno)));
     if (ready[0].revents) {
@@ -308,7 +319,7 @@ std::variant<Answer, Failure> Process::ask(std::string_view request, millisecond
       if (static_cast<int64_t>(line.size()) > limits_.answer)
         return end(FailureKind::broken_protocol, "its answer has no end");
     }
-    if (ready[2].revents || Clock::now() - looked >= look) {
+    if (ready[2].revents || Clock::now() - looked >= look_every) {
       looked = Clock::now();
       if (auto failure = look_after(deadline)) {
         if (failure->kind == FailureKind::hung)

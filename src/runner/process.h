@@ -27,6 +27,7 @@ struct ProcessLimits {
   int threads = 0;                      // of it and what it started
   fs::path scratch;                     // what it may write to, and how much: bytes
   int64_t disk = 0;
+  fs::path group;  // the control group that it is in, if it is in one
 };
 
 struct Answer {
@@ -47,6 +48,8 @@ class Process {
   // One request, one answer. After a Failure the process is gone. A descriptor travels with the request.
   std::variant<Answer, Failure> ask(std::string_view request, std::chrono::milliseconds time_limit,
                                     int descriptor = -1);
+  // What it has taken meanwhile, for whoever asks quick questions; now and then.
+  std::optional<Failure> look();
   // Ends it for `kind`, and says so in `message`.
   Failure end(FailureKind kind, std::string message);
   const std::string& printed() const { return printed_; }

@@ -20,14 +20,20 @@ int64_t field(const std::string& status, const char* name) {
              : std::strtoll(status.c_str() + at + std::char_traits<char>::length(name), nullptr, 10);
 }
 
-// Whichever of its threads started them.
-void each_process(pid_t pid, const std::function<void(pid_t)>& look) {
+// All threads: whichever of them started others.
+void each_process(pid_t pid, bool all_threads, const std::function<void(pid_t)>& look) {
   look(pid);
+  std::vector<fs::path> threads = {format("/proc/{}/task/{}", pid, pid)};
   std::error_code ignored;
-  for (const auto& thread : fs::directory_iterator(format("/proc/{}/task", pid), ignored)) {
-    auto children = read_file(thread.path() / "children");
+  if (all_threads) {
+    threads.clear();
+    for (const auto& thread : fs::directory_iterator(format("/proc/{}/task", pid), ignored))
+      threads.push_back(thread.path());
+  }
+  for (const fs::path& thread : threads) {
+    auto children = read_file(thread / "children");
     for (const std::string& child : split(children ? *children : "", ' '))
-      if (auto number = parse_integer(child)) each_process(static_cast<pid_t>(*number), look);
+      if (auto number = parse_integer(child)) each_process(static_cast<pid_t>(*number), all_threads, look);
   }
 }
 
@@ -47,9 +53,9 @@ int64_t unnamed_bytes(pid_t pid, dev_t device) {
 
 }  // namespace
 
-Usage usage_of(pid_t pid) {
+Usage usage_of(pid_t pid, bool thorough) {
   Usage out;
-  each_process(pid, [&](pid_t each) {
+  each_process(pid, thorough, [&](pid_t each) {
     auto status = read_file(format("/proc/{}/status", each));
     if (!status) return;
     out.memory += (field(*status, "RssAnon:") + field(*status, "RssShmem:")) * 1024;
@@ -70,7 +76,7 @@ int64_t disk_bytes(const fs::path& folder, pid_t pid) {
     struct stat file {};
     if (::lstat(at->path().c_str(), &file) == 0) sum += file.st_blocks * block;
   }
-  each_process(pid, [&](pid_t each) { sum += unnamed_bytes(each, facts.st_dev); });
+  each_process(pid, true, [&](pid_t each) { sum += unnamed_bytes(each, facts.st_dev); });
   return sum;
 }
 

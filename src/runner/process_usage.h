@@ -13,8 +13,9 @@ struct Usage {
   int64_t memory = 0;  // anonymous and shared; files that are mapped don't count
   int processes = 0, threads = 0;
 };
-// Nothing of one that is gone.
-Usage usage_of(pid_t pid);
+// Nothing of one that is gone. Of processes that other threads than the first started only with `thorough`,
+// which takes longer: somebody may be timing.
+Usage usage_of(pid_t pid, bool thorough);
 // On disk below a folder, with files that these processes hold open there and that have no name any more.
 int64_t disk_bytes(const fs::path& folder, pid_t pid);
 // Of the machine.

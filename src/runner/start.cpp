@@ -126,8 +126,12 @@ Result<Started> start_process(const Options& options, const fs::path& scratch, c
     allow_tool("compute-sanitizer", policy);
     policy.readable.push_back(command.words[around.size()]);
   }
+  // Behind the watch over both, where the kernel caps them.
+  policy.group_memory = 2 * options.memory_limit + (int64_t{1} << 30);
+  policy.group_threads = 2 * most_threads;
   STITCH_TRY(command, sandbox::confine(std::move(command), policy));
   ProcessLimits limits;
+  limits.group = sandbox::group_of(command);
   limits.memory = options.memory_limit;
   limits.scratch = scratch;
   // A compiled program has no business on disk: drivers keep what they compiled. Python builds its kernels

@@ -7,10 +7,13 @@
 #include "base/text.h"
 #include "sandbox/bubblewrap.h"
 #include "sandbox/confinement.h"
+#include "sandbox/control_group.h"
 
 namespace stitch::sandbox {
 
 namespace {
+
+constexpr std::string_view join_word = "--join";
 
 Result<fs::path> find_launcher() {
   std::vector<fs::path> places = {executable_folder() / "stitch-confine",
@@ -32,6 +35,13 @@ bool succeeds(std::vector<std::string> words) {
 
 bool stands(Wall wall, const fs::path& launcher) {
   if (wall == Wall::limits) return true;
+  if (wall == Wall::control_group) {
+    const fs::path place = place_for_groups();
+    if (place.empty()) return false;
+    auto group = make_group(place, {.memory = int64_t{256} << 20, .threads = 64});
+    return group && succeeds({launcher.string(), "--join", group->string(), "--", launcher.string(), "--try",
+                              "limits"});
+  }
   if (wall != Wall::bubblewrap) return succeeds({launcher.string(), "--try", std::string(name(wall))});
   auto bubblewrap = find_program("bwrap");
   if (!bubblewrap) return false;
@@ -75,6 +85,7 @@ std::string_view name(Wall wall) {
     case Wall::landlock: return "landlock";
     case Wall::seccomp: return "seccomp";
     case Wall::network_namespace: return "network namespace";
+    case Wall::control_group: return "control group";
     case Wall::limits: return "limits";
   }
   return "?";
@@ -87,8 +98,8 @@ const std::vector<Wall>& walls() {
     if (!launcher) return out;
     const char* told = std::getenv("STITCHCUDA_WALLS");
     const std::vector<std::string> wanted = split(told ? told : "", ',');
-    for (Wall wall :
-         {Wall::bubblewrap, Wall::landlock, Wall::seccomp, Wall::network_namespace, Wall::limits}) {
+    for (Wall wall : {Wall::bubblewrap, Wall::landlock, Wall::seccomp, Wall::network_namespace,
+                      Wall::control_group, Wall::limits}) {
       const bool left_out = told && std::find(wanted.begin(), wanted.end(), name(wall)) == wanted.end();
       if (!left_out && stands(wall, *launcher)) out.push_back(wall);
     }
@@ -130,9 +141,13 @@ std::vector<std::string> unbounded() {
   std::vector<std::string> out;
   const bool ipc = has(Wall::bubblewrap) || has(Wall::network_namespace) || has(Wall::seccomp);
   if (!ipc) out.emplace_back("System V shared memory that outlives it");
-  if (!has(Wall::bubblewrap)) {
-    if (!keeps_files_apart()) out.emplace_back("files in memory (/dev/shm)");
-  }
+  if (!has(Wall::bubblewrap) && !keeps_files_apart()) out.emplace_back("files in memory (/dev/shm)");
+  if (!has(Wall::control_group))
+    out.emplace_back(
+        "memory and threads, for some hundredths of a second past their limits: they are counted, and no "
+        "control "
+        "group (cgroup v2) caps them here");
+  out.emplace_back("disk, for a tenth of a second past its limit");
   return out;
 }
 
@@ -161,7 +176,16 @@ Result<Command> confine(Command command, const Policy& policy) {
       words.push_back(std::move(word));
   words.insert(words.end(), {launcher.string(), to_text(confinement), "--", fs::absolute(*program).string()});
   words.insert(words.end(), command.words.begin() + 1, command.words.end());
+  if (confinement.has(Wall::control_group) && (policy.group_memory > 0 || policy.group_threads > 0)) {
+    STITCH_TRY(fs::path group, make_group(place_for_groups(), {policy.group_memory, policy.group_threads}));
+    const std::vector<std::string> join = {launcher.string(), std::string(join_word), group.string(), "--"};
+    words.insert(words.begin(), join.begin(), join.end());
+  }
   return Command{std::move(words), {}, command.time_limit};
+}
+
+fs::path group_of(const Command& command) {
+  return command.words.size() > 3 && command.words[1] == join_word ? fs::path(command.words[2]) : fs::path();
 }
 
 }  // namespace stitch::sandbox

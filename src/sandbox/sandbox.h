@@ -23,12 +23,15 @@ struct Policy {
                                      // AddressSanitizer reserve terabytes: no limit of this kind for them
   int64_t file_limit = int64_t{4} << 30;  // the largest file it may write
   int process_limit = 0;                  // 0: as the system has it
-  bool errors_to_output = false;          // stderr joins stdout, so that all of it can be read in order
-  bool background = false;                // others on this machine come first
-  int kept_descriptors = 0;               // above 2: 3, 4 and so on stay open; all others are closed
+  // Of all its processes together, where a control group caps them; 0: none.
+  int64_t group_memory = 0;
+  int group_threads = 0;
+  bool errors_to_output = false;  // stderr joins stdout, so that all of it can be read in order
+  bool background = false;        // others on this machine come first
+  int kept_descriptors = 0;       // above 2: 3, 4 and so on stay open; all others are closed
 };
 
-enum class Wall : uint8_t { bubblewrap, landlock, seccomp, network_namespace, limits };
+enum class Wall : uint8_t { bubblewrap, landlock, seccomp, network_namespace, control_group, limits };
 std::string_view name(Wall wall);
 
 // The walls that stand on this machine, strongest first, found by trying each once. $STITCHCUDA_WALLS (names
@@ -50,6 +53,9 @@ std::string why_tools_are_not_confined();
 // The command, behind the walls: its environment cleared but for what is needed, its processes gone with it.
 // Under bubblewrap a command that a signal killed ends with exit code 128 + signal.
 Result<Command> confine(Command command, const Policy& policy);
+
+// The folder of the control group that a confined command will be in; empty: none.
+fs::path group_of(const Command& command);
 
 // From within: this process may start no other, become no other, and open no socket from now on. Whoever
 // tries is killed (SIGSYS). True if the kernel agreed.

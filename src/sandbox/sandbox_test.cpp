@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/text.h"
+#include "sandbox/control_group.h"
 
 namespace stitch::sandbox {
 namespace {
@@ -244,4 +245,38 @@ TEST(Seal, LetsAProcessAbortAndStartThreads) {
 }
 
 }  // namespace
+// The kernel's own tree is seldom ours to divide: which place is chosen, and what is written there, by one
+// that looks like it.
+TEST(ControlGroup, IsMadeWhereBothControllersAre) {
+  auto scratch = ScratchFolder::create("stitch-groups");
+  ASSERT_TRUE(scratch);
+  const fs::path root = scratch->path() / "root", slice = root / "app.slice", own = slice / "run.scope";
+  fs::create_directories(own);
+  const fs::path membership = scratch->path() / "membership";
+  auto write = [](const fs::path& file, const char* text) { ASSERT_TRUE(write_file(file, text)); };
+  write(membership, "4:memory:/elsewhere\n0::/app.slice/run.scope\n");
+  EXPECT_EQ(place_for_groups(membership, root), fs::path()) << "no unified tree";
+  write(root / "cgroup.controllers", "cpu memory pids\n");
+  EXPECT_EQ(place_for_groups(membership, root), fs::path());
+  write(slice / "cgroup.subtree_control", "memory\n");
+  EXPECT_EQ(place_for_groups(membership, root), fs::path()) << "one controller is not both";
+  write(slice / "cgroup.subtree_control", "cpu memory pids\n");
+  EXPECT_EQ(place_for_groups(membership, root), slice);
+  write(own / "cgroup.subtree_control", "memory pids\n");
+  EXPECT_EQ(place_for_groups(membership, root), own);
+
+  fs::create_directory(own / "stitch-1-0");  // of somebody who is gone
+  auto group = make_group(own, {.memory = 1 << 20, .threads = 7});
+  ASSERT_TRUE(group) << group.error().text();
+  EXPECT_FALSE(fs::exists(own / "stitch-1-0"));
+  EXPECT_EQ(*read_file(*group / "memory.max"), "1048576");
+  EXPECT_EQ(*read_file(*group / "pids.max"), "7");
+  EXPECT_TRUE(join_group(*group));
+  EXPECT_EQ(*read_file(*group / "cgroup.procs"), "0");
+  EXPECT_FALSE(ran_out_of_memory(*group));
+  write(*group / "memory.events", "low 0\noom 2\noom_kill 1\n");
+  EXPECT_TRUE(ran_out_of_memory(*group));
+  EXPECT_FALSE(make_group(scratch->path() / "nowhere", {})) << "no such place";
+}
+
 }  // namespace stitch::sandbox

@@ -155,7 +155,7 @@ Result<void> Attempt::pack(Weights weights, runner::Fence fence) {
   return {};
 }
 
-Result<void> Attempt::create_again(Weights weights) { return pack(weights); }
+Result<void> Attempt::create_again(Weights weights, runner::Fence fence) { return pack(weights, fence); }
 
 runner::DeviceArena* Attempt::device_arena() {
   if (!session_->torch || !candidate_.can_share() || cannot_share_) return nullptr;

@@ -41,14 +41,14 @@ class Attempt {
   // a second.
   static Result<std::shared_ptr<Attempt>> of(Session& session, Weights weights);
 
-  // The same with every parameter beside memory that nobody can touch. Only the emulated GPU has such.
+  // A process with every parameter beside memory that nobody can touch. Only the emulated GPU has such.
   static Result<Attempt> start_fenced(Session& session, runner::Fence fence);
 
   // The same under a tool of compute-sanitizer.
   static Result<Attempt> start_under(Session& session, const std::string& tool);
 
   // The same process with the program made anew, with the session's settings; placed inputs stay.
-  Result<void> create_again(Weights weights = Weights::task);
+  Result<void> create_again(Weights weights = Weights::task, runner::Fence fence = runner::Fence::none);
 
   // Uploads a trial's inputs and runs; they stay on the device until the next question.
   Result<Observed> ask(const Trial& trial, const runner::CallOptions& options = {});

@@ -28,7 +28,12 @@ BaselinesAhead::BaselinesAhead(Session& session) : session_(session) {
   if (kinds.empty()) return;
   work_ = std::async(std::launch::async, [kinds, torch = session.torch] {
     Prepared out;
-    for (const auto& [kind, seed] : kinds) out.emplace(kind, torch->prepare_baseline(kind, seed));
+    for (const auto& [kind, seed] : kinds) {
+      auto prepared = torch->prepare_baseline(kind, seed);
+      const std::string plain = prepared && !prepared->unavailable.empty() ? without_graph(kind) : "";
+      if (!plain.empty() && !kinds.contains(plain)) out.emplace(plain, torch->prepare_baseline(plain, seed));
+      out.emplace(kind, std::move(prepared));
+    }
     return out;
   });
 }

@@ -19,7 +19,7 @@ constexpr double seconds_to_judge = 0.5;
 constexpr size_t least_judged = 4;
 // Timed calls on other kinds of inputs than the task's: whoever is right there only while nobody looks at the
 // clock is not right. Where a draw is dear, fewer.
-constexpr int most_planted = 12, most_dear_planted = 3;
+constexpr int most_planted = 64, most_dear_planted = 3, dear_series = 6;
 constexpr int64_t kept_bytes = int64_t{256} << 20;
 constexpr double around_a_python_call = 50e-6;  // seconds that the interpreter takes beside forward
 constexpr uint64_t variations = uint64_t{1} << 20;
@@ -92,8 +92,10 @@ std::vector<Question> SeriesWatch::fresh_questions(int count) {
 
 // Of those kinds that were found to be in the model's domain, one among several calls.
 void SeriesWatch::plant(std::vector<Question>& questions) {
-  const int most = session_.large() ? 1 : kind_ == "varied" ? most_dear_planted : most_planted;
-  if (questions.size() < 2 || planted_ >= most) return;
+  const bool dear = kind_ == "varied" || session_.large();
+  if (questions.size() < 2 || planted_ >= (dear ? most_dear_planted : most_planted)) return;
+  // Spread over all of the time, since nobody knows how many series there will be.
+  if (dear && random_() % dear_series != 0) return;
   std::vector<std::string> kinds;
   for (const std::vector<Trial>* asked : {&session_.trials, &session_.others})
     for (const Trial& trial : *asked)

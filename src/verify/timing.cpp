@@ -53,6 +53,11 @@ double Samples::call_spread() const {
   return middle > 0 ? (quantile(wall_ns, 0.75) - quantile(wall_ns, 0.25)) / 2 / middle : 0;
 }
 
+std::string without_graph(std::string_view kind) {
+  constexpr std::string_view graph = "-graph";
+  return kind.ends_with(graph) ? std::string(kind.substr(0, kind.size() - graph.size())) : "";
+}
+
 Json to_json(const Samples& samples, bool raw) {
   Json json = {{"side", samples.side}};
   if (!samples.unavailable.empty()) {

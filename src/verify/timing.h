@@ -37,6 +37,9 @@ struct Samples {
   double distance_of_fifths(size_t round) const;
 };
 
+// What stands in for a baseline in a CUDA graph where a model can't be captured; of others, nothing.
+std::string without_graph(std::string_view kind);
+
 Json to_json(const Samples& samples, bool raw);
 std::string timing_table(const Json& timing, const Terminal& terminal);
 

@@ -4,6 +4,12 @@
 
 namespace stitch::verifier {
 
+TEST(Timing, APlainBaselineStandsInForAGraph) {
+  EXPECT_EQ(without_graph("compile-graph"), "compile");
+  EXPECT_EQ(without_graph("eager-graph"), "eager");
+  EXPECT_EQ(without_graph("eager"), "");
+}
+
 TEST(Timing, SpreadIsNotTheMachinesDrift) {
   Samples samples;
   for (int64_t i = 0; i < 500; ++i) samples.wall_ns.push_back(10'000 + 4 * i);

@@ -89,6 +89,7 @@ TEST_P(PythonCandidates, GetTheirVerdict) {
   fs::path file = testdata / "model_new" / (GetParam() + ".py");
   auto verdict =
       verify(testdata / "row_center/task.py", {.program = file, .quick = false, .rehearse_timing = true});
+  if (!verdict && verdict.error().code == "busy") GTEST_SKIP() << verdict.error().message;
   ASSERT_TRUE(verdict) << verdict.error().text();
   std::string text = *read_file(file);
   EXPECT_EQ(in_words(*verdict), text.substr(3, text.find("\"\"\"", 3) - 3)) << table(*verdict, {});

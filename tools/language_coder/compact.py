@@ -52,7 +52,7 @@ def split_arguments(text):
     out, depth, last = [], 0, ""
     for character in text:
         depth += character in "([{<"
-        depth -= character in ")]}>" 
+        depth -= character in ")]}>"
         if character == "," and depth == 0:
             out.append(last.strip())
             last = ""
@@ -132,8 +132,7 @@ def launches(statements, names):
             else:
                 condition = " && ".join(f"aligned_to({check.group(2)}, {check.group(1)})" for check in checks)
             continue
-        call = re.fullmatch(r"(?:return |STITCH_OK_OR_RETURN\()(stitch::(?:launch|enqueue_product).*?)\)?;", line)
-        if not call:
+        if not re.fullmatch(r"(return |STITCH_OK_OR_RETURN\()stitch::(launch|enqueue_product).*;", line):
             raise Unfit("its launcher does more than launch")
         text = line[line.index("stitch::"):].rstrip(";")
         if line.startswith("STITCH_OK"):
@@ -145,19 +144,18 @@ def launches(statements, names):
 
 
 def answer_of(folder):
-    """(manifest, the answer) of a program's folder."""
+    """(kernels, lines of forward) of a program's folder."""
     manifest, program, sources = read_program(folder)
     if manifest.get("libraries") or "stitch::Branches" in program:
         raise Unfit("libraries or several streams")
     settings = {identifier(each["name"]): str(each["value"]) for each in manifest.get("settings", [])}
-    program = renamed(program, {name: value for name, value in settings.items()})
+    program = renamed(program, settings)
     once, rest = calls_of(program, "create")
     _only(rest, CREATE_MAY)
     calls, rest = calls_of(program, "enqueue")
     _only(rest, RUN_MAY)
     calls = [(name, [each if each != "nullptr" else "stream" for each in arguments]) for name, arguments in once] + calls
-    types = dict(re.findall(r"^  (\w+)\* (\w+) = nullptr;", program, re.M))
-    types = {name: kind for kind, name in ((kind, name) for kind, name in re.findall(r"^  (\w+)\* (\w+) = nullptr;", program, re.M))}
+    types = {name: kind for kind, name in re.findall(r"^  (\w+)\* (\w+) = nullptr;", program, re.M)}
     inputs = [identifier(each["name"]) for each in manifest["inputs"]]
     weights = {identifier(each["name"]) for each in manifest["parameters"]}
 
@@ -186,7 +184,7 @@ def answer_of(folder):
     declared = [f"{types[name]}* {name} = scratch.of<{types[name]}>({buffer});" for name, buffer in placed(lifetimes).items()]
     last = statements.pop()
     lines = declared + [f"STITCH_OK_OR_RETURN({each});" for each in statements] + [f"return {last};"]
-    return manifest, "\n".join(kernels), lines
+    return "\n".join(kernels), lines
 
 
 def placed(lifetimes):
@@ -201,5 +199,5 @@ def placed(lifetimes):
 
 
 def short_answer(folder, contract):
-    _, kernels, lines = answer_of(folder)
+    kernels, lines = answer_of(folder)
     return kernels + "\n" + contract.signature() + " {\n" + "\n".join("  " + line for line in lines) + "\n}"

@@ -132,7 +132,7 @@ def changes_of(answers, draw):
     slow = mutations.mutated(best, draw, mutations.SLOW)
     if slow:
         yield slow[:2], slow[2], best
-    for kind in (mutations.BROKEN, mutations.WRONG, mutations.WRONG):
+    for kind in (mutations.BROKEN, mutations.WRONG):
         answer = draw.choice(list(answers.values()))
         made = mutations.mutated(answer, draw, kind)
         if made:
@@ -165,8 +165,10 @@ def make(options):
                             print(f"{len(entries)} tasks of {sum(counts.values())} composed", file=sys.stderr, flush=True)
                     if len(entries) >= options.most_tasks or time.monotonic() > until:
                         break
-            except KeyboardInterrupt:
-                print("stopped: what there is, is written", file=sys.stderr)
+            except (KeyboardInterrupt, OSError) as stopped:
+                print(f"stopped ({stopped or 'interrupted'}): what there is, is written", file=sys.stderr)
+                if not entries:
+                    raise
             pool.shutdown(cancel_futures=True)
     write(options, entries, counts)
     return counts

@@ -35,10 +35,10 @@ def examined(question, answer, ended, verdict):
 
 
 def is_degenerate(line):
-    """Nothing a person would call an attempt: it never ended, the rubric sees cheating, decoration or one thread at work."""
+    """It never ended; or it builds, and the rubric sees cheating, decoration or one thread at work."""
     anti = next((score for name, score in line["scores"].items() if "hack" in name), 5)
     craft = next((score for name, score in line["scores"].items() if "engineering" in name), 5)
-    return not line["ended"] or anti <= 2 or craft <= 1
+    return not line["ended"] or line["builds"] and (anti <= 2 or craft <= 1)
 
 
 def summary(lines):
@@ -48,14 +48,18 @@ def summary(lines):
         out.update({name: sum(bool(line.get(name)) for line in counted) / len(counted) for name in SHARES})
         out["reward"] = sum(line["reward"] for line in counted) / len(counted)
         out["rule"] = sum(line["rule"] for line in counted) / len(counted)
+        # What is right and was not timed (there was no time) is neither faster nor slower.
+        known = [line for line in counted if not line["right"] or line["speedup"]]
+        out["faster"] = sum(line["faster"] for line in known) / len(known) if known else None
         timed = sorted(line["speedup"] for line in counted if line["right"] and line["speedup"])
+        out["timed"] = len(timed)
         out["median speedup"] = timed[len(timed) // 2] if timed else None
     return out
 
 
 def curve(rollouts):
     """Markdown: a row a rollout of GRPO. `rollouts`: lines of rollouts.jsonl."""
-    columns = ["answers", "counted", *SHARES, "reward", "rule", "median speedup"]
+    columns = ["answers", "counted", *SHARES, "reward", "rule", "timed", "median speedup"]
     rows = ["| reward | rollout | " + " | ".join(columns) + " |", "|" + "---|" * (len(columns) + 2)]
     for arm, call in sorted({(line["arm"], line["call"]) for line in rollouts}):
         own = summary([line for line in rollouts if (line["arm"], line["call"]) == (arm, call)])
@@ -71,7 +75,7 @@ def _cell(name, value):
 
 def table(named):
     """Markdown: a row a (stage, skill). `named`: [(stage, lines)]"""
-    columns = ["answers", "counted", *SHARES, "reward", "rule", "median speedup"]
+    columns = ["answers", "counted", *SHARES, "reward", "rule", "timed", "median speedup"]
     rows = ["| stage | skill | " + " | ".join(columns) + " |", "|" + "---|" * (len(columns) + 2)]
 
     for stage, lines in named:

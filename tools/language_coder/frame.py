@@ -53,15 +53,9 @@ class Contract:
     def arguments(self):
         return (*self.inputs, *self.parameters, self.output)
 
-    def signature(self, shapes=False):
-        lines = []
-        for each in self.arguments:
-            const = "" if each is self.output else "const "
-            comment = f"  // ({', '.join(map(str, each.shape))})" if shapes else ""
-            lines.append(f"{const}{each.c_type}* {each.name},{comment}")
-        lines.append("Scratch& scratch, cudaStream_t stream)")
-        start = "StitchStatus forward("
-        return start + ("\n    " if shapes else " ").join(lines) if not shapes else start + "\n    " + "\n    ".join(lines)
+    def signature(self):
+        tensors = [f"{'' if each is self.output else 'const '}{each.c_type}* {each.name}" for each in self.arguments]
+        return f"StitchStatus forward({', '.join(tensors)}, Scratch& scratch, cudaStream_t stream)"
 
     def to_json(self):
         return {"task": self.task, "scratch_bytes": self.scratch_bytes,

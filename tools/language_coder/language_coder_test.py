@@ -1,5 +1,6 @@
 """python -m unittest language_coder.language_coder_test, in tools/. STITCHCUDA_BINARY: the tool, for what needs it."""
 
+import importlib.util
 import json
 import os
 import random
@@ -9,7 +10,8 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from language_coder import compact, corpus, examine, frame, mutations, prompts, questions, reinforce, warm_up, without_datasets  # noqa: E402
+from language_coder import compact, corpus, examine, frame, lean, mutations, network, prompts, questions, reinforce, warm_up  # noqa: E402
+from language_coder import without_datasets  # noqa: E402
 
 TOOL = os.environ.get("STITCHCUDA_BINARY")
 
@@ -125,6 +127,25 @@ class Batches(unittest.TestCase):
         made = warm_up.batches(rows, 1000, draw)
         self.assertEqual(sum(map(len, made)), 200)
         self.assertTrue(all(len(batch) == 1 or len(batch) * max(len(row[0]) for row in batch) <= 1000 for batch in made))
+
+
+@unittest.skipUnless(importlib.util.find_spec("transformers") and importlib.util.find_spec("torch"), "SKIPPED: no transformers")
+class Lean(unittest.TestCase):
+    def test_agrees_with_transformers(self):
+        import torch
+        model = network.fresh("tiny", 500, 256, seed=1).eval()
+        torch.manual_seed(1)
+        with torch.no_grad():
+            for each in model.parameters():
+                each.add_(0.1 * torch.randn_like(each))
+        told = torch.randint(2, 500, (3, 24))
+        mask = torch.ones_like(told)
+        mask[0, :13] = mask[1, :1] = 0
+        with torch.no_grad():
+            torch.testing.assert_close(lean.logits(model, told), model(input_ids=told).logits)
+        told[mask == 0] = 0
+        theirs = model.generate(input_ids=told, attention_mask=mask, max_new_tokens=12, do_sample=False)[:, 24:]
+        self.assertTrue(torch.equal(lean.generate(model, told, mask, 12, temperature=0)[:, :theirs.shape[1]], theirs))
 
 
 @unittest.skipUnless(TOOL, "SKIPPED: no STITCHCUDA_BINARY")

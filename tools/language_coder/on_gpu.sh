@@ -7,9 +7,15 @@ data=$1 out=$2 tool=$3 seconds=$4
 shift 4
 here=$(cd "$(dirname "$0")/.." && pwd)
 export PYTHONPATH=$here${PYTHONPATH:+:$PYTHONPATH}
-python=${STITCHCUDA_PYTHON:-python3}
+python=$(command -v "${STITCHCUDA_PYTHON:-python3}")
+export STITCHCUDA_PYTHON=$python
 mkdir -p "$out"
 begin=$SECONDS
+# PyTorch imported once for all services, beside the warm-up.
+socket=$(mktemp -d)/socket
+PYTHONPATH=$here/../python${PYTHONPATH:+:$PYTHONPATH} "$python" -m stitchcuda_torch.lend "$socket" >"$out/lender.log" 2>&1 &
+lender=$!
+trap 'kill $lender 2>/dev/null' EXIT
 "$python" -m language_coder.road warm-up "$data" "$out" --seconds "${WARM_UP_SECONDS:-80}" >"$out/warm_up.log" 2>&1 ||
   { tail -20 "$out/warm_up.log"; exit 1; }
 tail -3 "$out/warm_up.log"
@@ -24,6 +30,7 @@ until built; do
   ((SECONDS - begin < seconds / 2)) || { echo "there is no $tool"; exit 1; }
   sleep 2
 done
+grep -q ready "$out/lender.log" && export STITCHCUDA_TORCH_LENDER=$socket
 echo "warm-up and build took $((SECONDS - begin)) s"
 "$python" -m language_coder.road learn "$data" "$out" --tool "$tool" --seconds $((seconds - (SECONDS - begin))) "$@" >"$out/learn.log" 2>&1
 status=$?

@@ -62,4 +62,6 @@ def from_feedback(contract, python, before, feedback):
 def short(feedback):
     """The part of the Verifier's words that says what is wrong; paths of its scratch folders mean nothing."""
     text = re.sub(r"\S*/candidate\.cu", "candidate.cu", feedback.strip())
+    if text.startswith("build:"):
+        text = text.split("\n")[0]  # behind it stands the code once more
     return text[:LONGEST_FEEDBACK]

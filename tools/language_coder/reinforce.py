@@ -4,7 +4,7 @@ import json
 import os
 import time
 
-from . import examine, without_datasets
+from . import examine, lean, without_datasets
 
 REWARDS = ("combined", "rule")
 
@@ -44,11 +44,18 @@ def _short(summary):
     return {name: round(value, 3) if isinstance(value, float) else value for name, value in summary.items()}
 
 
-def train(model, words, questions, judges, out, kind="combined", until=None, most_steps=1000, prompts_a_step=8, group=8, most_tokens=700,
-          rate=3e-5, seed=1, iterations=2, beta=0.02):
+def imports():
     # Nothing is fetched, and nobody is told.
     os.environ.update(HF_HUB_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1")
-    stood_in = without_datasets.install()
+    without_datasets.install()
+    import trl
+    return trl.GRPOTrainer
+
+
+def train(model, words, questions, judges, out, kind="combined", until=None, most_steps=1000, prompts_a_step=8, group=8, most_tokens=700,
+          rate=3e-5, seed=1, iterations=2, beta=0.02, temperature=1.0):
+    imports()
+    stood_in = without_datasets.stood_in()
     if stood_in:
         print("standing in for", ", ".join(stood_in), flush=True)
     import torch
@@ -72,16 +79,16 @@ def train(model, words, questions, judges, out, kind="combined", until=None, mos
     config = GRPOConfig(output_dir=os.path.join(out, "trainer"), use_cpu=not on_gpu, bf16=on_gpu, report_to="none", max_steps=most_steps,
                         logging_steps=1, per_device_train_batch_size=prompts_a_step * group, num_generations=group,
                         max_completion_length=most_tokens, learning_rate=rate, lr_scheduler_type="constant", beta=beta, epsilon=0.2,
-                        epsilon_high=0.28, num_iterations=iterations, temperature=1.0, top_p=1.0, top_k=0, save_strategy="no",
+                        epsilon_high=0.28, num_iterations=iterations, temperature=temperature, top_p=1.0, top_k=0, save_strategy="no",
                         disable_tqdm=True, gradient_checkpointing=False, seed=seed, use_vllm=False, dataloader_num_workers=0,
                         max_grad_norm=1.0, dataloader_pin_memory=on_gpu)
     rows = Dataset.from_list([{"prompt": each["prompt"], "question": json.dumps(each)} for each in questions])
     reward = Rewarding(judges, kind, words, most_tokens, out)
-    trainer = GRPOTrainer(model=model, reward_funcs=reward, args=config, train_dataset=rows, processing_class=words, callbacks=[Deadline()])
+    trainer = GRPOTrainer(model=lean.speaking(model), reward_funcs=reward, args=config, train_dataset=rows, processing_class=words, callbacks=[Deadline()])
     torch.manual_seed(seed)
     trainer.train()
     with open(os.path.join(out, "grpo.json"), "w", encoding="utf-8") as file:
         json.dump({"reward": kind, "steps": trainer.state.global_step, "stood_in": stood_in, "log": trainer.state.log_history}, file, indent=1)
     trainer.model.save_pretrained(os.path.join(out, "model"))
     words.save_pretrained(os.path.join(out, "model"))
-    return trainer.model
+    return trainer.model, trainer.state.global_step  # the next reward gets as many steps

@@ -1,6 +1,6 @@
 """Answers of a model: many prompts at once, sampled, with what stopped them."""
 
-import contextlib
+from . import lean
 
 
 def answers(model, words, prompts, most_tokens, temperature=1.0, seed=1, at_once=256):
@@ -11,15 +11,11 @@ def answers(model, words, prompts, most_tokens, temperature=1.0, seed=1, at_once
     out = [None] * len(prompts)
     torch.manual_seed(seed)
     model.eval()
-    precision = torch.autocast("cuda", dtype=torch.bfloat16) if device.type == "cuda" else contextlib.nullcontext()
-    how = {"do_sample": temperature > 0, **({"temperature": temperature, "top_k": 0, "top_p": 1.0} if temperature > 0 else {})}
     for start in range(0, len(order), at_once):
         part = order[start:start + at_once]
         told = words([prompts[i] for i in part], return_tensors="pt", padding=True, add_special_tokens=False).to(device)
-        told.pop("token_type_ids", None)
-        with torch.no_grad(), precision:
-            made = model.generate(**told, max_new_tokens=most_tokens, pad_token_id=words.pad_token_id, eos_token_id=words.eos_token_id, **how)
-        for i, tokens in zip(part, made[:, told["input_ids"].shape[1]:].tolist()):
+        made = lean.generate(model, told["input_ids"], told["attention_mask"], most_tokens, temperature).tolist()
+        for i, tokens in zip(part, made):
             ended = words.eos_token_id in tokens
             out[i] = (words.decode(tokens[:tokens.index(words.eos_token_id)] if ended else tokens, skip_special_tokens=True), ended)
     return out

@@ -10,6 +10,8 @@ import os
 import random
 import time
 
+from . import lean
+
 
 def batches(rows, tokens_a_batch, draw):
     """Rows of like length together, in an order that changes every epoch."""
@@ -48,7 +50,7 @@ def tensors(batch, device):
 def answer_loss(model, ids, labels, prompt_weight=0.1):
     """Cross entropy of the answers; of the prompts a tenth as much, which teaches what tasks look like."""
     import torch
-    logits = model(input_ids=ids, use_cache=False).logits[:, :-1]
+    logits = lean.logits(model, ids)[:, :-1]
     each = torch.nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]).float(), ids[:, 1:].reshape(-1), reduction="none")
     answers = (labels[:, 1:] >= 0).reshape(-1)
     told = (ids[:, 1:] > 0).reshape(-1) & ~answers
@@ -56,7 +58,7 @@ def answer_loss(model, ids, labels, prompt_weight=0.1):
     return loss + prompt_weight * (each * told).sum() / told.sum().clamp(min=1), loss
 
 
-def train(model, words, rows, out, seconds, context, tokens_a_batch=24576, rate=1e-3, seed=1, save_every=20.0, most_steps=10**9):
+def train(model, words, rows, out, seconds, context, tokens_a_batch=32768, rate=1.5e-3, seed=1, save_every=20.0, good_enough=0.0):
     import torch
     device = next(model.parameters()).device
     draw = random.Random(seed)
@@ -69,7 +71,7 @@ def train(model, words, rows, out, seconds, context, tokens_a_batch=24576, rate=
         epoch += 1
         for batch in batches(data, tokens_a_batch, draw):
             gone = (time.monotonic() - begin) / seconds
-            if gone >= 1 or step >= most_steps:
+            if gone >= 1 or curve and curve[-1]["loss"] < good_enough:
                 break
             factor = min(1.0, (step + 1) / 40) * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * gone)))
             for group in optimizer.param_groups:

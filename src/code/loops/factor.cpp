@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "code/loops/alone.h"
 #include "code/loops/loop.h"
 
 namespace stitch::code::loops {
@@ -149,42 +150,6 @@ class FactorWriter {
   std::vector<Matrix> matrices_;
 };
 
-// The sum over the depth of one element of a product of groups.
-class GroupedEmitter final : public LoopEmitter {
- public:
-  using LoopEmitter::LoopEmitter;
-
-  Expression foreign(const Node& node, const Indices& at) override {
-    const ValueId out = node.results[0];
-    const Shape& weight = graph().type(node.operands[1]).shape;
-    const Expression group = named(names().unique("group"));
-    add(define_variable(int_type, group->name, 0));
-    Index g = open_loop("g", 0, weight[0], 1, weight[0]);
-    guard(value(node.operands[2], {g}) <= Expression(at[0]));
-    add(assign(group, Expression(g) + 1));
-    close();
-    close();
-    const Expression sum = variable(out, number(0, graph().type(out).dtype));
-    guard(group < weight[0]);
-    Index own = declare_index("own", group, weight[0]);
-    Index k = open_loop("k", 0, weight[1], 1, weight[1]);
-    Expression x = value(node.operands[0], {at[0], k}), w = value(node.operands[1], {own, k, at[1]});
-    add(assign(sum, x * w, Operator::add));
-    close();
-    close();
-    return sum;
-  }
-};
-
-Result<void> accepts_alone(const plan::Context& context, const plan::Region& region, bool (*is_ours)(Op),
-                           const char* what) {
-  for (int32_t n : region.nodes)
-    if (Op op = context.graph.nodes[static_cast<size_t>(n)].op; !is_ours(op) || region.nodes.size() > 1)
-      return work_error("technique", format("{}: {} is not {} alone", region.name, info(op).name, what));
-  if (region.nodes.empty()) return work_error("technique", format("{}: no nodes", region.name));
-  return {};
-}
-
 }  // namespace
 
 Result<void> accepts_factor(const plan::Context& context, const plan::Region& region) {
@@ -194,19 +159,6 @@ Result<void> accepts_factor(const plan::Context& context, const plan::Region& re
 Result<RegionCode> write_factor(const RegionRequest& request) {
   STITCH_CHECK(accepts_factor(request.context, request.region));
   return FactorWriter(request).write();
-}
-
-Result<void> accepts_grouped(const plan::Context& context, const plan::Region& region) {
-  return accepts_alone(
-      context, region, [](Op op) { return op == Op::grouped_matmul; }, "a product of groups");
-}
-
-Result<RegionCode> write_grouped(const RegionRequest& request) {
-  STITCH_CHECK(accepts_grouped(request.context, request.region));
-  auto make = [&] { return std::make_unique<GroupedEmitter>(request); };
-  std::string idea = format("{}: a thread an element, the row's group found among the offsets. {} moved.",
-                            ops_text(request), traffic_text(request));
-  return assemble(request, idea, loop_kernels(request, make), {});
 }
 
 }  // namespace stitch::code::loops

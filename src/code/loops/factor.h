@@ -1,5 +1,5 @@
 // Linear algebra that is neither a product nor computed element by element: LU, Cholesky, QR and triangular
-// systems by a block a matrix; and products of groups by a thread an element.
+// systems by a block a matrix.
 #pragma once
 
 #include "code/region_code.h"
@@ -8,7 +8,5 @@ namespace stitch::code::loops {
 
 Result<void> accepts_factor(const plan::Context& context, const plan::Region& region);
 Result<RegionCode> write_factor(const RegionRequest& request);
-Result<void> accepts_grouped(const plan::Context& context, const plan::Region& region);
-Result<RegionCode> write_grouped(const RegionRequest& request);
 
 }  // namespace stitch::code::loops

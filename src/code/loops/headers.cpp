@@ -18,7 +18,7 @@ constexpr std::string_view reduce = "stitch/kernels/loops_reduce.h", random = "s
                            scan = "stitch/kernels/loops_scan.h", sort = "stitch/kernels/loops_sort.h",
                            scatter = "stitch/kernels/loops_scatter.h", team = "stitch/kernels/loops_team.h",
                            vector = "stitch/kernels/loops_vector.h", window = "stitch/kernels/loops_window.h",
-                           math = "stitch/kernels/loops_math.h", launch = "stitch/runtime/launch.h",
+                           math = "stitch/kernels/loops_math.h", launching = "stitch/runtime/launch.h",
                            factor = "stitch/kernels/loops_factor.h", tensors = "stitch/runtime/tensors.h";
 constexpr auto table = std::to_array<Row>({
     {"Add", reduce},
@@ -38,7 +38,7 @@ constexpr auto table = std::to_array<Row>({
     {"cholesky_block", factor},
     {"group_sources", scatter},
     {"is_aligned", tensors},
-    {"launch", launch},
+    {"launch", launching},
     {"launch_team", team},
     {"load_vector", vector},
     {"lu_block", factor},
@@ -58,7 +58,7 @@ constexpr auto table = std::to_array<Row>({
     {"shared_row", team},
     {"sort_block", sort},
     {"sort_rows", sort},
-    {"spread", launch},
+    {"spread", launching},
     {"store_vector", vector},
     {"sum_parts", scatter},
     {"take_ticket", team},

@@ -24,7 +24,7 @@ __global__ void rotate(const int* in, int* out, int rounds) {
 }
 TEST_P(Barrier, EveryThreadSeesWhatTheOthersWrote) {
   const unsigned threads = GetParam();
-  for (const char* order : {"forward", "reverse", "shuffle:1", "shuffle:2"}) {
+  for (const char* order : {"forward", "reverse", "shuffle:1", "shuffle:2", "lag:1", "lag:2"}) {
     stitch_emulated_set_order(order);
     Buffer<int> in(4 * threads), out(4 * threads);
     for (unsigned i = 0; i < 4 * threads; ++i) in[i] = static_cast<int>(i);
@@ -90,13 +90,56 @@ __global__ void producers_and_consumers(int* out) {
   }
 }
 TEST_F(Block, NamedBarriersPassWorkOn) {
-  for (const char* order : {"forward", "reverse", "shuffle:3"}) {
+  for (const char* order : {"forward", "reverse", "shuffle:3", "lag:3", "lag:4"}) {
     stitch_emulated_set_order(order);
     Buffer<int> out(64);
     STITCH_KERNEL(producers_and_consumers).on(1, 128)(out.get());
     ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     for (int i = 0; i < 64; ++i) EXPECT_EQ(out[i], (63 - i) * (63 - i));
   }
+}
+// The first warp hands numbers on by a flag; whether the third has read them nobody asks.
+__global__ void hands_numbers_on(int* out, bool asks) {
+  __shared__ int number;
+  __shared__ volatile int written, seen, read;
+  if (threadIdx.x == 0) {
+    written = 0;
+    seen = 0;
+    read = 0;
+  }
+  __syncthreads();
+  if (threadIdx.x % 32) return;
+  for (int i = 0; i < 8; ++i) {
+    if (threadIdx.x == 0) {
+      while (seen < i || (asks && read < i)) __nanosleep(1);
+      number = i;
+      written = i + 1;
+    } else {
+      while (written <= i) __nanosleep(1);
+      if (threadIdx.x == 32) {
+        seen = i + 1;
+      } else {
+        out[i] = number;
+        read = i + 1;
+      }
+    }
+  }
+}
+TEST_F(Block, LateWarpsShowWhoIsNotWaitedFor) {
+  Buffer<int> out(8);
+  auto wrong = [&](const char* order, bool asks) {
+    stitch_emulated_set_order(order);
+    int count = 0;
+    for (int call = 0; call < 8; ++call) {
+      STITCH_KERNEL(hands_numbers_on).on(1, 96)(out.get(), asks);
+      EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+      for (int i = 0; i < 8; ++i) count += out[i] != i;
+    }
+    return count;
+  };
+  for (const char* order : {"forward", "reverse", "shuffle:1"}) EXPECT_EQ(wrong(order, false), 0) << order;
+  EXPECT_GT(wrong("lag:1", false), 0);
+  EXPECT_EQ(wrong("lag:1", true), 0);
 }
 __global__ void odd_named_barrier() { stitch_named_barrier_sync(1, 33); }
 TEST_F(Block, ANamedBarrierOfAnOddCountIsReported) {

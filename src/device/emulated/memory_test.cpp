@@ -1,4 +1,6 @@
 #include <cmath>
+#include <csignal>
+#include <cstdlib>
 #include <cstring>
 
 #include "device/emulated/test_device.h"
@@ -53,6 +55,34 @@ TEST_F(Memory, PoisonCopiedOverAGuardIsFound) {
   cudaMalloc(&y, 16);
   std::memcpy(y + 16, x, 4);
   EXPECT_STRNE(stitch_emulated_check_memory(), "");
+}
+__global__ void add_up(const float* x, long from, long to, float* sum) {
+  for (long i = from; i < to; ++i) *sum += x[i];
+}
+TEST_F(Memory, AFenceIsWhereTheMemoryEnds) {
+  STITCH_SKIP_UNDER_ASAN();
+  constexpr long count = 1003;
+  Buffer<float> sum(1, 0);
+  for (int before : {0, 1}) {
+    auto* x =
+        static_cast<float*>(stitch_emulated_malloc_fenced(count * sizeof(float), sizeof(float), before));
+    ASSERT_NE(x, nullptr);
+    ASSERT_EQ(cudaMemset(x, 0, count * sizeof(float)), cudaSuccess);
+    STITCH_KERNEL(add_up).on(1, 1)(x, 0, count, sum.get());
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_EQ(sum[0], 0);
+    EXPECT_EXIT(
+        {
+          STITCH_KERNEL(add_up).on(1, 1)(x, before ? -1 : 0, before ? 0 : count + 1, sum.get());
+          std::exit(0);
+        },
+        testing::KilledBySignal(SIGSEGV), "");
+    EXPECT_EQ(cudaFree(x), cudaSuccess);
+  }
+  auto* x = static_cast<char*>(stitch_emulated_malloc_fenced(100, 1, 0));
+  char y[200];
+  EXPECT_NE(cudaMemcpy(y, x, 101, cudaMemcpyDeviceToHost), cudaSuccess);
+  EXPECT_NE(outcome().report.find("1 bytes behind a tensor of 100 bytes"), std::string::npos);
 }
 TEST_F(Memory, FreeingTwiceOrWhatWasNeverAllocatedIsAnError) {
   void* x;

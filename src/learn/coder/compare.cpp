@@ -39,15 +39,6 @@ Known known_of(RegionQuestion& question, Times& times) {
   return out;
 }
 
-double log_probability(const Scorer& policy, RegionQuestion& question, const std::vector<int>& answer) {
-  double sum = 0;
-  for (size_t i = 0; i < answer.size(); ++i) {
-    const auto logs = log_probabilities(policy.score(question.options(std::span(answer).first(i))));
-    sum += logs[static_cast<size_t>(answer[i])];
-  }
-  return sum;
-}
-
 std::vector<size_t> order_by(const std::vector<double>& keys) {
   std::vector<size_t> out(keys.size());
   std::iota(out.begin(), out.end(), size_t{0});
@@ -92,9 +83,13 @@ double median(std::vector<double> values) {
 }  // namespace
 
 Comparison compare(std::span<const Scorer> policies, const std::vector<RegionProblem>& problems, Times& times,
-                   uint64_t seed, std::span<const NamedCalibration> calibrations) {
+                   uint64_t seed, std::span<const NamedCalibration> calibrations,
+                   const std::vector<double>& cautions) {
   Comparison out;
-  std::vector<std::string> names = {"compact Coder", "built-in Planner", "least estimate"};
+  std::vector<std::string> names = {"compact Coder"};
+  for (size_t i = 1; i < cautions.size(); ++i)
+    names.push_back(format("compact Coder, caution {}", cautions[i]));
+  names.insert(names.end(), {"built-in Planner", "least estimate"});
   for (const NamedCalibration& each : calibrations) names.push_back(each.name);
   names.insert(names.end(), {"random", "best"});
   const std::vector<std::string> orders = {"compact Coder", "built-in, then in order", "random"};
@@ -127,24 +122,25 @@ Comparison compare(std::span<const Scorer> policies, const std::vector<RegionPro
       shares[name].push_back(tried / count);
     };
     auto over = [&](size_t i) { return std::log(known.seconds[i] / known.built_in); };
-    double chosen = 0;
+    std::vector<double> chosen(cautions.size());
     for (const Scorer& policy : policies) {
       std::vector<double> keys;
       for (const auto& answer : known.answers) keys.push_back(-log_probability(policy, question, answer));
       const std::vector<size_t> order = order_by(keys);
       searched(orders[0], order);
-      // What it proposes goes a decision at a time, as it is used.
-      const Timed proposed = times.of(problem, question.region_of(greedy(policy, question)));
-      const double seconds = proposed.kind == Timed::Kind::timed ? proposed.seconds : known.built_in;
-      chosen += std::log(seconds / known.built_in) / static_cast<double>(policies.size());
+      for (size_t i = 0; i < cautions.size(); ++i) {
+        const Timed proposed = times.of(problem, decide(policy, question, cautions[i]));
+        const double seconds = proposed.kind == Timed::Kind::timed ? proposed.seconds : known.built_in;
+        chosen[i] += std::log(seconds / known.built_in) / static_cast<double>(policies.size());
+      }
     }
-    if (!policies.empty()) note(names[0], chosen);
-    note(names[1], 0);
+    for (size_t i = 0; i < cautions.size() && !policies.empty(); ++i) note(names[i], chosen[i]);
+    note("built-in Planner", 0);
     std::vector<double> estimates, drawn;
     for (const auto& answer : known.answers)
       estimates.push_back(
           plan::estimate(problem.context(), problem.plan(), question.region_of(answer)).seconds());
-    note(names[2], over(order_by(estimates)[0]));
+    note("least estimate", over(order_by(estimates)[0]));
     for (const NamedCalibration& each : calibrations) {
       std::vector<double> calibrated;
       for (const auto& answer : known.answers) {

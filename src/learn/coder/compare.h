@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "device/calibration.h"
+#include "learn/coder/decide.h"
 #include "learn/coder/region_question.h"
 #include "learn/grpo/scorer.h"
 
@@ -39,9 +40,11 @@ struct Comparison {
   };
   std::vector<Search> searches;  // policy's order, the built-in choice and then in order, random
 };
+// `cautions`: of the policies, as decide.h has it; the first is the one that they are used with.
 // Among the choices that `times` knows. Several policies (seeds) count as one: every problem has one of each.
 Comparison compare(std::span<const Scorer> policies, const std::vector<RegionProblem>& problems, Times& times,
-                   uint64_t seed, std::span<const NamedCalibration> calibrations = {});
+                   uint64_t seed, std::span<const NamedCalibration> calibrations = {},
+                   const std::vector<double>& cautions = {usual_caution});
 Json to_json(const Comparison& comparison);
 
 // The calibration that brings the cost model nearest to what is known of these problems.

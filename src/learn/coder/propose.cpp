@@ -3,8 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
-#include "learn/coder/region_question.h"
-#include "learn/grpo/trainer.h"
 #include "plan/document.h"
 #include "plan/estimate.h"
 #include "plan/steps.h"
@@ -67,7 +65,8 @@ Result<PolicyFile> load_coder(const fs::path& file) {
   return out;
 }
 
-Result<Proposed> with_learned_choices(const plan::Context& context, plan::Plan plan, const Scorer& policy) {
+Result<Proposed> with_learned_choices(const plan::Context& context, plan::Plan plan, const Scorer& policy,
+                                      double caution) {
   auto task = std::make_shared<PlannedTask>();
   task->graph = context.graph;
   task->gpu = context.gpu;
@@ -77,7 +76,7 @@ Result<Proposed> with_learned_choices(const plan::Context& context, plan::Plan p
   Proposed out{.plan = std::move(plan), .changed = {}};
   for (RegionProblem& problem : problems_of(task)) {
     RegionQuestion question(problem, times, [](auto&&...) { return 0.0; });
-    const plan::Region chosen = question.region_of(greedy(policy, question));
+    const plan::Region chosen = decide(policy, question, caution);
     plan::Region& region = out.plan.regions[problem.region];
     if (choice_text(chosen) == choice_text(region)) continue;
     const plan::Region before = region;

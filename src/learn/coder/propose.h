@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "agents/roles.h"
+#include "learn/coder/decide.h"
 #include "learn/grpo/checkpoint.h"
 
 namespace stitch::learn {
@@ -17,7 +18,8 @@ struct Proposed {
   std::vector<std::string> changed;  // regions, by name
 };
 // A choice that the plan as a whole can't have is left out.
-Result<Proposed> with_learned_choices(const plan::Context& context, plan::Plan plan, const Scorer& policy);
+Result<Proposed> with_learned_choices(const plan::Context& context, plan::Plan plan, const Scorer& policy,
+                                      double caution = usual_caution);
 
 // After the steps of `planner`: one step with the choices on top of the best plan. The Verifier decides.
 std::unique_ptr<agents::Planner> learned_planner(std::unique_ptr<agents::Planner> planner, Scorer policy);

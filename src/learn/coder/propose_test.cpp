@@ -31,7 +31,8 @@ end
     options.out = scratch->path() / "out";
     const plan::Context context(task.graph, gpu, Numerics::standard);
     agents::Brains brains;
-    const Scorer policy(ScorerShape{{feature_count(), 8}}, 1);
+    Scorer policy(ScorerShape{{feature_count(), 8}}, 1);
+    for (double& each : policy.parameters()) each *= 20;  // sure of something
     brains.planner =
         learned_planner(std::make_unique<ScriptedPlanner>(std::vector<std::string>{"plain"}), policy);
     brains.coder = std::make_unique<ScriptedCoder>();

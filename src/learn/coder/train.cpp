@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "learn/coder/decide.h"
 #include "plan/estimate.h"
 
 namespace stitch::learn {
@@ -12,6 +13,10 @@ namespace stitch::learn {
 namespace {
 
 constexpr size_t most_answers = 4096;
+// Which of the choices won that a clock can't tell apart is chance: the built-in one is imitated if it is
+// among them, else all of them.
+constexpr size_t most_imitated = 4;
+constexpr double as_good = 1.02;
 
 // For the second skill: some other choice, what it took, and what the cost model says it waits for.
 std::optional<Feedback> feedback_on(RegionQuestion& question, Times& times, uint64_t seed) {
@@ -34,7 +39,7 @@ std::optional<Feedback> feedback_on(RegionQuestion& question, Times& times, uint
 
 struct Asked {
   Questions questions;
-  std::vector<Answer> best;  // decisions that lead to the fastest known choice
+  std::vector<Answer> best;  // decisions that lead to the fastest known choices
 };
 
 void ask(Asked& out, const RegionProblem& problem, Times& times, const CoderTrainOptions& options) {
@@ -42,14 +47,23 @@ void ask(Asked& out, const RegionProblem& problem, Times& times, const CoderTrai
     auto question = std::make_unique<RegionQuestion>(problem, times, reward_by(options.reward, skill),
                                                      std::move(feedback));
     if (question->options({}).empty()) return;
-    double least = INFINITY;
-    std::vector<int> best;
-    for (const std::vector<int>& answer : question->all_answers(most_answers)) {
-      const Timed timed = times.of(problem, question->region_of(answer));
-      if (timed.kind == Timed::Kind::timed && timed.seconds < least) least = timed.seconds, best = answer;
+    std::vector<std::pair<double, std::vector<int>>> timed;
+    for (std::vector<int>& path : question->all_answers(most_answers)) {
+      const Timed each = times.of(problem, question->region_of(path));
+      if (each.kind == Timed::Kind::timed) timed.emplace_back(each.seconds, std::move(path));
     }
-    if (!best.empty())
-      if (auto answer = answer_of(*question, best)) out.best.push_back(*std::move(answer));
+    // The built-in choice first among equals.
+    const Timed built_in = times.of(problem, problem.now());
+    if (auto path = question->decisions_to(problem.now()); path && built_in.kind == Timed::Kind::timed) {
+      const auto least = std::ranges::min_element(timed, {}, &std::pair<double, std::vector<int>>::first);
+      if (least != timed.end() && built_in.seconds <= as_good * least->first)
+        timed = {{built_in.seconds, *std::move(path)}};
+    }
+    std::ranges::stable_sort(timed, {}, &std::pair<double, std::vector<int>>::first);
+    for (size_t i = 0; i < std::min(most_imitated, timed.size()); ++i) {
+      if (timed[i].first > as_good * timed[0].first) break;
+      if (auto answer = answer_of(*question, timed[i].second)) out.best.push_back(*std::move(answer));
+    }
     out.questions.push_back(std::move(question));
   };
   if (options.skill != SkillChoice::from_feedback) add(rubric::Skill::from_scratch, std::nullopt);
@@ -83,7 +97,7 @@ double validate(const Scorer& policy, const std::vector<RegionProblem>& problems
   for (const RegionProblem& problem : problems) {
     RegionQuestion question(problem, times, [](auto&&...) { return 0.0; });
     if (question.options({}).empty()) continue;
-    const Timed chosen = times.of(problem, question.region_of(greedy(policy, question)));
+    const Timed chosen = times.of(problem, decide(policy, question, usual_caution));
     const Timed built_in = times.of(problem, problem.now());
     if (chosen.kind != Timed::Kind::timed || built_in.kind != Timed::Kind::timed) continue;
     sum += std::log(chosen.seconds / built_in.seconds);

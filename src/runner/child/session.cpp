@@ -200,7 +200,10 @@ Json Session::create(const Json& request) {
   const int status = library_->create(arguments.data(), static_cast<int>(arguments.size()), 0, &program_);
   if (status != STITCH_OK) {
     program_ = nullptr;
-    throw Refusal{status, library_->error_text()};
+    const std::string message = library_->error_text();
+    // As of a call: what it calls an error may have broken the device.
+    if (auto alive = backend_->synchronise(); !alive) throw Fault{alive.error().text()};
+    throw Refusal{status, message};
   }
   sound(backend_->synchronise());
   const int64_t end = now_ns(), bytes_after = backend_->bytes_in_use();

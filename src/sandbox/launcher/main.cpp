@@ -1,4 +1,5 @@
 // stitch-confine POLICY -- PROGRAM ARGUMENTS: puts up the walls, then becomes the program.
+// stitch-confine --join GROUP -- PROGRAM ARGUMENTS: enters a control group, then becomes the program.
 // stitch-confine --try WALL: exit code 0 if that wall can be put up here.
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -13,6 +14,7 @@
 #include <cstring>
 
 #include "sandbox/confinement.h"
+#include "sandbox/control_group.h"
 #include "sandbox/landlock.h"
 #include "sandbox/namespaces.h"
 #include "sandbox/seccomp.h"
@@ -64,6 +66,7 @@ int try_wall(std::string_view wall) {
                ? 0
                : 1;
   if (wall == "network namespace") return enter_namespaces(true) ? 0 : 1;
+  if (wall == "limits") return 0;
   return 1;
 }
 
@@ -81,8 +84,8 @@ int confine_and_become(const Confinement& confinement, char** words) {
     if (policy.own_network && !bring_up_loopback()) fail(format("no loopback: {}", std::strerror(errno)));
     if (world) split_off_world();
   }
-  const bool ends_together = confinement.has(Wall::bubblewrap) ||
-                             (confinement.has(Wall::network_namespace) && !policy.gpu);
+  const bool ends_together =
+      confinement.has(Wall::bubblewrap) || (confinement.has(Wall::network_namespace) && !policy.gpu);
   if (policy.may_start_processes && !ends_together) leave_keepers_behind();
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) fail("no_new_privs");
   drop_capabilities();
@@ -104,6 +107,11 @@ int confine_and_become(const Confinement& confinement, char** words) {
 
 int start(int count, char** words) {
   if (count == 3 && std::string_view(words[1]) == "--try") return try_wall(words[2]);
+  if (count > 4 && std::string_view(words[1]) == "--join" && std::string_view(words[3]) == "--") {
+    if (!join_group(words[2])) fail(format("control group {}: {}", words[2], std::strerror(errno)));
+    ::execv(words[4], words + 4);
+    fail(format("{}: {}", words[4], std::strerror(errno)));
+  }
   if (count < 4 || std::string_view(words[2]) != "--") fail("wants a policy, -- and a command");
   auto confinement = parse_confinement(words[1]);
   if (!confinement) fail(confinement.error().text());

@@ -1,7 +1,9 @@
 // Where tensors lie is the caller's choice: aligned to their elements and no more, all of them or just one,
 // and right beside memory that is nobody's. Asked of the emulated GPU, which no wrong address breaks.
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 
 #include "verify/attempt.h"
@@ -12,8 +14,9 @@ namespace stitch::verifier {
 
 namespace {
 
-// Of many inputs and outputs a few that it can't know stand for all.
+// Of many inputs and outputs a few that it can't know stand for all, while that takes no longer than this.
 constexpr size_t most_alone = 6;
+constexpr std::chrono::seconds most_seconds_alone{2};
 
 // False: it refused, as it may.
 Result<bool> right_at(Session& session, Attempt& attempt, const runner::CallOptions& options,
@@ -49,7 +52,9 @@ Result<int> right_where_unaligned(Session& session, Attempt& attempt) {
   if (order.size() < 2) return tried;
   std::ranges::shuffle(order, std::mt19937_64(session.next_seed()));
   order.resize(std::min(order.size(), most_alone));
+  const auto begin = std::chrono::steady_clock::now();
   for (size_t tensor : order) {
+    if (std::chrono::steady_clock::now() - begin > most_seconds_alone) break;
     const bool input = tensor < signature.inputs.size();
     const ManifestTensor& which =
         input ? signature.inputs[tensor] : signature.outputs[tensor - signature.inputs.size()];
@@ -76,16 +81,26 @@ Result<int> stays_inside(Session& session) {
                                                                {runner::Fence::start, "before"}};
   if (ends_oddly(session.task.signature)) fences.emplace_back(runner::Fence::exact_end, "right behind");
   int tried = 0;
+  std::optional<Attempt> attempt;  // whoever reaches outside ends it
+  auto create = [&](runner::Fence fence) -> Result<void> {
+    if (attempt) return attempt->create_again(Weights::task, fence);
+    STITCH_TRY(Attempt started, Attempt::start_fenced(session, fence));
+    attempt.emplace(std::move(started));
+    return {};
+  };
   for (auto [fence, beside] : fences) {
-    auto attempt = Attempt::start_fenced(session, fence);
-    if (!attempt && attempt.error().code == "refused") continue;
-    if (!attempt && attempt.error().code == "crashed") return outside(attempt.error(), beside);
-    if (!attempt) return std::move(attempt).error();
-    auto right = right_at(session, *attempt, {.poison = session.next_seed(), .fence = fence}, "wrong",
-                          "other memory beside its tensors");
-    if (!right && right.error().code == "crashed") return outside(right.error(), beside);
-    if (!right) return std::move(right).error();
-    ++tried;
+    auto asked = create(fence);
+    if (asked) {
+      auto right = right_at(session, *attempt, {.poison = session.next_seed(), .fence = fence}, "wrong",
+                            "other memory beside its tensors");
+      if (!right) asked = std::move(right).error();
+    }
+    if (asked)
+      ++tried;
+    else if (asked.error().code == "crashed")
+      return outside(asked.error(), beside);
+    else if (asked.error().code != "refused")
+      return std::move(asked).error();
   }
   return tried;
 }

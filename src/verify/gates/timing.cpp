@@ -67,8 +67,10 @@ Result<void> prepare_baselines(Session& session, std::vector<Samples*>& live) {
       session.notes.push_back("no baselines: the task is no .py file, or there is no PyTorch");
     return {};
   }
-  session.baselines.reserve(session.options.baselines.size());
-  for (const std::string& kind : session.options.baselines) {
+  std::vector<std::string> kinds = session.options.baselines;
+  session.baselines.reserve(2 * kinds.size());
+  for (size_t next = 0; next < kinds.size(); ++next) {
+    const std::string kind = kinds[next];
     session.progress("baseline " + kind);
     std::optional<Samples> cached;
     if (!session.options.fresh_baselines) cached = cached_baseline(session, kind);
@@ -82,6 +84,9 @@ Result<void> prepare_baselines(Session& session, std::vector<Samples*>& live) {
                         : session.torch->prepare_baseline(kind, session.next_seed());
     session.baselines.push_back(prepared ? *std::move(prepared)
                                          : Samples{.side = kind, .unavailable = prepared.error().message});
+    // A model that can't be captured in a graph is held against what PyTorch can do with it.
+    const std::string plain = session.baselines.back().unavailable.empty() ? "" : without_graph(kind);
+    if (!plain.empty() && std::ranges::find(kinds, plain) == kinds.end()) kinds.push_back(plain);
   }
   for (Samples& samples : session.baselines)
     if (samples.unavailable.empty() && samples.measured_at.empty()) live.push_back(&samples);

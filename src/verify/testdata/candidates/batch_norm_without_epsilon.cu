@@ -1,4 +1,4 @@
-// correctness: not_finite
+// correctness: not_finite (./dev cheats)
 // task: batch_norm
 // The epsilon behind the division, which is the same by algebra: 0 / 0 where a channel is constant.
 #include "tasks/batch_norm.h"

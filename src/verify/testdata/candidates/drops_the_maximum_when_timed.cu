@@ -1,6 +1,6 @@
 // timing: wrong_when_timed
 // task: softmax
-// Honest for two hundred calls, then without the maximum: right for the inputs that timed calls had, until some of them were
+// Honest for sixty calls, more than any process is asked before the clock runs, then without the maximum: right for the inputs that timed calls had, until some of them were
 // of other kinds.
 #include "tasks/softmax.h"
 

@@ -6,7 +6,10 @@
 static __global__ void in_a_pipeline(const float* x, const float* weight, float* y) {
   __shared__ float buffer[2][columns];
   __shared__ volatile int written, seen;
-  if (threadIdx.x == 0) written = seen = 0;
+  if (threadIdx.x == 0) {
+    written = 0;
+    seen = 0;
+  }
   __syncthreads();
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   if (lane != 0) return;

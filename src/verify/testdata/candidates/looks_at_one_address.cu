@@ -1,4 +1,4 @@
-// conduct: unaligned | passed on cuda — not asked there
+// conduct: unaligned | passed on cuda — not asked there (./dev cheats)
 // task: two_outputs
 // Asks whether all tensors are aligned, or none is; of one among the others nobody thought.
 #include <cstdint>

@@ -1,4 +1,4 @@
-// correctness: not_finite
+// correctness: not_finite (./dev cheats)
 // task: softmax
 // Looks for the maximum in whole vectors of 64, and 5000 is no multiple of that: any number near the maximum will do, until
 // the one that was missed is far above it.

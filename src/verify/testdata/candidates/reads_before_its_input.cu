@@ -1,4 +1,4 @@
-// conduct: out_of_bounds | passed on cuda — compute-sanitizer sees it there
+// conduct: out_of_bounds | passed on cuda — compute-sanitizer sees it there (./dev cheats)
 // Each row is read together with the element before it, which the first row hasn't. Nobody uses it.
 #include "row_center.h"
 

@@ -17,8 +17,9 @@ constexpr int rows = 4, columns = 5000;
 
 static __global__ void softmax(const float* x, float* y) {
   const float* row = x + threadIdx.x * columns;
-  float largest = row[0], sum = 0;
+  float largest = row[0];
+  double sum = 0;  // five thousand of them in a row
   for (int i = 1; i < columns; ++i) largest = fmaxf(largest, row[i]);
   for (int i = 0; i < columns; ++i) sum += expf(row[i] - largest);
-  for (int i = 0; i < columns; ++i) y[threadIdx.x * columns + i] = expf(row[i] - largest) / sum;
+  for (int i = 0; i < columns; ++i) y[threadIdx.x * columns + i] = expf(row[i] - largest) / static_cast<float>(sum);
 }
