@@ -10,7 +10,6 @@ import os
 import signal
 import subprocess
 import sys
-import zlib
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "python", "stitchcuda"))
 import rl  # noqa: E402
@@ -18,7 +17,7 @@ import rl  # noqa: E402
 
 class Judges:
     def __init__(self, tool, tasks, state, device, count=1, jobs=2, more=()):
-        self.processes, self.services = [], []
+        self.processes, self.services, self.turns = [], [], {}
         for i in range(count):
             os.makedirs(os.path.join(state, str(i)), exist_ok=True)
             command = [tool, "serve", "--tasks", tasks, "--device", device, "--port", "0", "--state", os.path.join(state, str(i)),
@@ -36,17 +35,18 @@ class Judges:
         self.pool = concurrent.futures.ThreadPoolExecutor(64)
 
     def of(self, task):
-        return self.services[zlib.crc32(task.encode()) % len(self.services)]
+        """The same for a task each time; tasks in the order in which they are first asked for."""
+        return self.services[self.turns.setdefault(task, len(self.turns)) % len(self.services)]
 
     def score_many(self, items):
         """An answer each, in order; None for what a service could not be asked in time."""
-        def one(item):
+        def one(item, service):
             try:
-                return self.of(item["task"]).score_many([item])[0]
+                return service.score_many([item])[0]
             except rl.ServiceError as error:
                 print(f"service: {error}", file=sys.stderr, flush=True)
                 return None
-        return list(self.pool.map(one, items))
+        return list(self.pool.map(one, items, [self.of(item["task"]) for item in items]))
 
     def stop(self):
         for process in self.processes:

@@ -44,11 +44,18 @@ def _short(summary):
     return {name: round(value, 3) if isinstance(value, float) else value for name, value in summary.items()}
 
 
-def train(model, words, questions, judges, out, kind="combined", until=None, most_steps=1000, prompts_a_step=8, group=8, most_tokens=700,
-          rate=3e-5, seed=1, iterations=2, beta=0.02, temperature=1.0):
+def imports():
     # Nothing is fetched, and nobody is told.
     os.environ.update(HF_HUB_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1")
-    stood_in = without_datasets.install()
+    without_datasets.install()
+    import trl
+    return trl.GRPOTrainer
+
+
+def train(model, words, questions, judges, out, kind="combined", until=None, most_steps=1000, prompts_a_step=8, group=8, most_tokens=700,
+          rate=3e-5, seed=1, iterations=2, beta=0.02, temperature=1.0):
+    imports()
+    stood_in = without_datasets.stood_in()
     if stood_in:
         print("standing in for", ", ".join(stood_in), flush=True)
     import torch

@@ -87,6 +87,8 @@ def run_learn(options):
     folder = os.path.join(options.out, "tasks")
     questions.write_tasks(held_out + trained, folder)
     stages, failed = [], []
+    imported = threading.Thread(target=reinforce.imports, daemon=True)  # seconds, beside the first verdicts
+    imported.start()
     # Nothing is timed here: a time takes the GPU alone, for seconds. On a GPU every other gate is asked: with --quick, inputs of
     # the task's own kind alone, the ReLU of torch.rand could be left out.
     more = ["--no-timing", *([] if options.judge == "cuda" else ["--quick"])]
@@ -95,7 +97,7 @@ def run_learn(options):
         clock.daemon = True
         clock.start()
         say(f"{options.services} services after {time.monotonic() - begin:.1f} s")
-        repairs, lines = questions.from_feedback(held_out + trained, judges, options.seed)
+        repairs, lines = questions.from_feedback(trained + held_out, judges, options.seed)
         mine = {entry["task"] for entry in trained}
         stages.append(("programs to improve", [line for line in lines if line["task"] not in mine]))
         asked = [questions.from_scratch(entry) for entry in held_out] + [each for each in repairs if each["task"] not in mine]
@@ -103,13 +105,18 @@ def run_learn(options):
         say(f"{len(asked)} questions, {len(to_learn)} to learn from, after {time.monotonic() - begin:.1f} s")
         place = os.path.join(options.out, "warm_up")
         vocabulary, device = words.load(place), device_of(options.device)
+        model = network.load(place).to(device)
+        imported.join()
         begun = time.monotonic()
-        stages.append(("warm-up", evaluate("warm-up", network.load(place).to(device), vocabulary, asked, judges, options)))
+        stages.append(("warm-up", evaluate("warm-up", model, vocabulary, asked, judges, options)))
         evaluating = time.monotonic() - begun
         left = options.seconds - options.timing_seconds - (time.monotonic() - begin)
-        share, steps = left / len(options.arms) - evaluating, options.steps
+        arms = list(options.arms)
+        while len(arms) > 1 and left / len(arms) - evaluating < 20:
+            say(f"there is no time for the reward {arms.pop()}")
+        share, steps = left / len(arms) - evaluating, options.steps
         say(f"{left:.0f} s are left; an evaluation takes {evaluating:.0f} s; GRPO {share:.0f} s with each reward")
-        for kind in options.arms:
+        for kind in arms:
             if share < 5:
                 say(f"no time for GRPO with the reward {kind}")
                 continue
@@ -218,13 +225,13 @@ def parsed(arguments=None):
         command.add_argument("--services", type=int, default=1 if small else 12)
         command.add_argument("--jobs", type=int, default=2)
         command.add_argument("--clocks", type=int, default=4, help="services that time right answers at the end, on a GPU")
-        command.add_argument("--timing-seconds", type=float, default=0 if small else 45, help="seconds kept for that")
+        command.add_argument("--timing-seconds", type=float, default=0 if small else 40, help="seconds kept for that")
         command.add_argument("--small-first", action="store_true", default=small, help="the smallest tasks instead of any")
         command.add_argument("--held-out", type=int, default=1 if small else 16, help="tasks of the evaluation")
         command.add_argument("--train-tasks", type=int, default=2 if small else 12, help="tasks of GRPO")
         command.add_argument("--arms", nargs="+", choices=reinforce.REWARDS, default=["combined"] if small else list(reinforce.REWARDS))
         command.add_argument("--steps", type=int, default=1 if small else 1000)
-        command.add_argument("--prompts", type=int, default=1 if small else 12)
+        command.add_argument("--prompts", type=int, default=1 if small else 8)
         command.add_argument("--group", type=int, default=4 if small else 6)
         command.add_argument("--iterations", type=int, default=1 if small else 3)
         command.add_argument("--tokens", type=int, default=300 if small else 720)

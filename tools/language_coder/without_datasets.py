@@ -10,6 +10,9 @@ import sys
 import types
 
 
+ABSENT = "0.0.0"  # their version
+
+
 class Dataset:
     """Rows in memory, by index: what a sampler and a data loader ask of a data set."""
 
@@ -41,7 +44,7 @@ def _module(name, attributes, package=False):
     made.__spec__ = importlib.machinery.ModuleSpec(name, None, is_package=package)
     if package:
         made.__path__ = []
-    made.__version__ = "0.0.0"
+    made.__version__ = ABSENT
     for key, value in attributes.items():
         setattr(made, key, value)
     sys.modules[name] = made
@@ -52,18 +55,17 @@ def absent(name):
     return name not in sys.modules and importlib.util.find_spec(name) is None
 
 
-def install():
+def stood_in():
     """Names of the packages that are stood in for."""
-    out = []
+    return [name for name in ("pandas", "pyarrow", "datasets") if getattr(sys.modules.get(name), "__version__", "") == ABSENT]
+
+
+def install():
     if absent("pandas"):
         _module("pandas", {"DataFrame": _Absent})
-        out.append("pandas")
     if absent("pyarrow"):
         compute, kinds = _module("pyarrow.compute", {}), _module("pyarrow.types", {})
         _module("pyarrow", {"compute": compute, "types": kinds, "Table": _Absent, "Array": _Absent}, package=True)
-        out.append("pyarrow")
     if absent("datasets"):
         others = {name: type(name, (_Absent,), {}) for name in ("DatasetDict", "IterableDataset", "IterableDatasetDict")}
         _module("datasets", {"Dataset": Dataset, **others})
-        out.append("datasets")
-    return out
