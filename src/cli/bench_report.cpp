@@ -212,7 +212,7 @@ std::string labels_text(const Json& score) {
     if (labels.contains(label))
       parts.push_back(format("{} {} ({:.0f} %)", labels[label]["count"].dump(), label,
                              100 * labels[label]["rate"].get<double>()));
-  return join(parts, ", ");
+  return parts.empty() ? "" : "Who did the work: " + join(parts, ", ");
 }
 
 }  // namespace
@@ -244,9 +244,8 @@ std::string bench_text(const Json& summary, const Terminal& terminal) {
   };
   for (const auto& [name, score] : summary.at("groups").items()) add(name, score);
   add("all", summary.at("all"));
-  return tasks.render(terminal) + '\n' + scores.render(terminal) + '\n' +
-         format("Who did the work: {}\n", labels_text(summary.at("all"))) +
-         join(wrapped(times_note(summary), terminal.width), "\n") + '\n';
+  return tasks.render(terminal) + '\n' + scores.render(terminal) + '\n' + labels_text(summary.at("all")) +
+         '\n' + join(wrapped(times_note(summary), terminal.width), "\n") + '\n';
 }
 
 std::string bench_page(const Json& summary) {
@@ -274,7 +273,8 @@ std::string bench_page(const Json& summary) {
   header.emplace_back("reason");
   std::string body = html_facts(facts) + format("<p class=\"note\">{}</p>", escaped(times_note(summary))) +
                      html_table(score_header(), scores);
-  body += format("<p class=\"note\">Who did the work: {}</p>", escaped(labels_text(all)));
+  if (const std::string labels = labels_text(all); !labels.empty())
+    body += format("<p class=\"note\">{}</p>", escaped(labels));
   if (!failures.empty()) body += "<h2>Why tasks failed</h2>" + html_table({"failed gate", "tasks"}, failures);
   if (!furthest.empty())
     body += "<h2>Furthest from their theoretical limit</h2>" +
