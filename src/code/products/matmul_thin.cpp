@@ -5,6 +5,7 @@
 // take 1.2.
 #include <array>
 
+#include "code/loops/kernel.h"
 #include "code/names.h"
 #include "code/products/epilogue.h"
 #include "code/products/nhwc_tiles.h"
@@ -45,6 +46,17 @@ class MatmulThin final : public ProductTechnique {
   Result<RegionCode> write_region(const RegionRequest& request) const override;
 };
 
+// Rows behind rows of f32, for all that it reads and writes.
+bool lies_densely(const RegionRequest& request, const Parts& parts) {
+  auto dense = [](const View& view) {
+    return view.contiguous() && view.offset == 0 && view.place->dtype == DType::f32;
+  };
+  const auto x = find_view(request, parts.product->operands[0]),
+             weight = find_view(request, parts.product->operands[1]);
+  const auto result = result_place(request, parts);
+  return x && weight && result && dense(*x) && dense(*weight) && !result->scatter && dense(result->view);
+}
+
 }  // namespace
 
 Result<void> MatmulThin::accepts_region(const plan::Context& context, const plan::Region& region) const {
@@ -61,21 +73,20 @@ Result<void> MatmulThin::accepts_region(const plan::Context& context, const plan
   if (columns < fewest_columns || depth < least_depth || depth > most_depth || depth % 4 != 0)
     return not_for(region, format("takes {} columns or more, and {} to {} products a sum, by fours",
                                   fewest_columns, least_depth, most_depth));
+  if (!lies_densely(loops::plain_request(context, region), parts))
+    return not_for(region, "reads and writes dense matrices of f32");
   return {};
 }
 
 Result<RegionCode> MatmulThin::write_region(const RegionRequest& request) const {
   STITCH_TRY(Parts parts, parts_of(request.graph, request.region, linear_ops));
+  // Layouts are chosen later: what they store otherwise, any product takes.
+  if (!lies_densely(request, parts)) return matmul_plain().write(request);
   auto x = find_view(request, parts.product->operands[0]),
        weight = find_view(request, parts.product->operands[1]);
   STITCH_TRY(ResultPlace result, result_place(request, parts));
   const size_t last = request.graph.type(parts.product->results[0]).shape.size() - 1;
   STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, last));
-  auto dense = [](const View& view) {
-    return view.contiguous() && view.offset == 0 && view.place->dtype == DType::f32;
-  };
-  if (!x || !weight || !dense(*x) || !dense(*weight) || result.scatter || !dense(result.view))
-    return not_for(request.region, "reads and writes dense matrices of f32");
   const int64_t columns = weight->shape[0], depth = weight->shape[1], rows = element_count(x->shape) / depth;
   const NhwcTiles tiles = nhwc_tiles(request.context, request.region, rows, depth, columns, DType::f32, true);
   const Place& out = *result.view.place;
