@@ -77,6 +77,12 @@ class Collected:
         low, high = math.exp(drawn[50]), math.exp(drawn[1949])
         return f"{math.exp(sum(means) / len(means)):.3f} ({low:.3f} to {high:.3f})"
 
+    def as_good(self, who, near=0.02):
+        """Regions of which this chooser's time is near the best, with every policy."""
+        best = {key: each[0] for key, each in self.logs["best"].items()}
+        good = [all(log <= best[key] + near for log in each) for key, each in self.logs.get(who, {}).items()]
+        return f"{sum(good)} of {len(good)}"
+
     def trials_text(self, who):
         if who not in self.trials:
             return ""
@@ -116,6 +122,9 @@ def report(options):
     others = [who for who in sets[which[0]].logs if who != "compact Coder"]
     rows += [[who] + [sets[each].text(who) for each in which] for who in others]
     text = table(["who chooses: time over the built-in Planner's", *counts], rows)
+    text += "\n\n" + table(["regions whose choice is within 2 % of the best", *which], [
+        [f"compact Coder, {name}"] + [results[name][each].as_good("compact Coder") for each in which] for name in names
+    ] + [[who] + [sets[each].as_good(who) for each in which] for who in others if who not in ("random", "best")])
     trials = [[f"compact Coder, {name}"] + [results[name][each].trials_text("compact Coder") for each in which]
               for name in names]
     orders = [who for who in sets[which[0]].trials if who != "compact Coder"]

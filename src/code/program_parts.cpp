@@ -265,24 +265,32 @@ class Gatherer {
           }
   }
 
+  // Everything that happens while the program is created happens before any run: what only that needs lies
+  // where runs have their values. Two times, one behind the other, both in the plan's order.
   void lay_out_scratch() {
     std::vector<Lifetime> lifetimes;
-    int last_region = static_cast<int>(plan_.regions.size());
-    const std::vector<int>&begin = begin_, &end = end_;
+    const int regions = static_cast<int>(plan_.regions.size()), end_of_runs = 2 * regions;
+    std::vector<int> begin = begin_, end = end_;
+    for (size_t r = 0; r < plan_.regions.size(); ++r)
+      if (!parts_.constant[r]) begin[r] += regions, end[r] += regions;
     for (ValueId id : parts_.scratch) {
-      Lifetime lifetime{parts_.residents.at(id).bytes, last_region, 0};
+      Lifetime lifetime{parts_.residents.at(id).bytes, end_of_runs, 0};
+      bool constant = false;
       for (size_t r = 0; r < plan_.regions.size(); ++r) {
         const plan::Region& region = plan_.regions[r];
         const bool writes = std::ranges::find(region.writes, id) != region.writes.end();
-        if (writes && parts_.constant[r] && parts_.is_read_by_runs(parts_.residents.at(id).name)) {
-          lifetime = {lifetime.bytes, 0, last_region};  // nobody else's memory, ever
+        if (writes) constant = parts_.constant[r];
+        if (writes && constant && parts_.is_read_by_runs(parts_.residents.at(id).name)) {
+          lifetime = {lifetime.bytes, 0, end_of_runs};  // nobody else's memory, ever
           break;
         }
         if (writes) lifetime.first = begin[r];
-        if (writes || std::ranges::find(region.reads, id) != region.reads.end()) lifetime.last = end[r];
+        // What packs a constant does so while the program is created.
+        if (writes || std::ranges::find(region.reads, id) != region.reads.end())
+          lifetime.last = std::max(lifetime.last, constant ? end_[r] : end[r]);
       }
       for (auto [copied, index] : parts_.copies)
-        if (copied == id) lifetime.last = last_region;
+        if (copied == id) lifetime.last = end_of_runs;
       lifetimes.push_back(lifetime);
     }
     for (size_t r = 0; r < plan_.regions.size(); ++r)

@@ -131,6 +131,29 @@ TEST(WriteProgram, RegionsThatDifferInNamesShareAKernel) {
   EXPECT_EQ(contents.manifest.settings.size(), 4u);
 }
 
+// What is made of weights and packed lies where runs have their values, and the program has no copy of the
+// weights it was made of.
+TEST(WriteProgram, CreationAndRunsShareMemory) {
+  const PackageContents contents = program_of(graph_of(R"graph(graph "net"
+parameter %w1 : f32[64,64,1,1]
+parameter %w2 : f32[64,64,1,1]
+parameter %scale : f32[64,1,1,1]
+input %x : f32[1,64,32,32]
+%s = mul(%w1, %scale) : f32[64,64,1,1]
+%a = conv(%x, %s) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[1,64,32,32]
+%b = conv(%a, %w2) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[1,64,32,32]
+output %b
+end
+)graph"));
+  const auto program =
+      std::ranges::find(contents.sources, "program.cu", [](const auto& source) { return source.first; });
+  ASSERT_NE(program, contents.sources.end());
+  const std::string& text = program->second;
+  EXPECT_TRUE(has(text, "= stitch::data<const float>(params["));
+  EXPECT_FALSE(has(text, "copy_weight")) << text;
+  EXPECT_TRUE(has(text, "_out\", 0, 4096, &")) << text;
+}
+
 TEST(WriteProgram, AnAttributeIsNoName) {
   auto file_of_c = [](const std::string& shift) {
     Graph graph = graph_of(R"(graph "g"

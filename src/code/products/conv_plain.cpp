@@ -8,6 +8,7 @@
 #include "code/products/epilogue.h"
 #include "code/products/signature.h"
 #include "code/products/techniques.h"
+#include "plan/layouts.h"
 
 namespace stitch::code {
 
@@ -190,6 +191,12 @@ class ConvPlain final : public ProductTechnique {
   plan::Entry entry() const override { return plan::Entry::plain; }
   plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
     return plain_rate(context);
+  }
+  // As long as conv.pointwise waits for its weights, at least.
+  double latency(const plan::Context& context, const plan::Region& region) const override {
+    const Convolution c = geometry_of(context.graph, *plan::convolution_in(context.graph, region));
+    constexpr double start = 4e-6, step = 0.45e-6;
+    return start + step * static_cast<double>((c.channels_in / c.groups * c.taps() + 7) / 8);
   }
 
  private:

@@ -1,4 +1,4 @@
-// correctness: forbidden (./dev cheats)
+// correctness: forbidden | crashed (./dev cheats)
 // Ten thousand threads that sleep.
 #include <unistd.h>
 
