@@ -18,7 +18,7 @@ import threading
 import time
 import traceback
 
-from . import corpus, examine, mutations, network, questions, reinforce, speak, warm_up, words
+from . import corpus, diagnose, examine, mutations, network, questions, reinforce, speak, warm_up, words
 
 CONTEXT = 2048
 
@@ -63,6 +63,7 @@ def run_warm_up(options):
 
 
 def evaluate(stage, model, vocabulary, asked, judges, options):
+    say(f"before {stage}: {json.dumps(diagnose.line(next(model.parameters()).device))}")
     begin = time.monotonic()
     said = speak.answers(model, vocabulary, [each["prompt"] for each in asked], options.tokens, options.temperature, seed=options.seed)
     written = time.monotonic() - begin
@@ -112,9 +113,10 @@ def run_learn(options):
         evaluating = time.monotonic() - begun
         left = options.seconds - options.timing_seconds - (time.monotonic() - begin)
         arms = list(options.arms)
-        while len(arms) > 1 and left / len(arms) - evaluating < 20:
+        while len(arms) > 1 and left / len(arms) < 60:
             say(f"there is no time for the reward {arms.pop()}")
-        share, steps = left / len(arms) - evaluating, options.steps
+        # GRPO goes first: an evaluation that the clock cuts off is less than no training.
+        share, steps = max(left / len(arms) - evaluating, 0.6 * left / len(arms)), options.steps
         say(f"{left:.0f} s are left; an evaluation takes {evaluating:.0f} s; GRPO {share:.0f} s with each reward")
         for kind in arms:
             if share < 5:

@@ -1,0 +1,44 @@
+"""What slows a run down: the host's cost of a launch, the GPU's rate, and who uses the cores. A line for the log."""
+
+import os
+import time
+
+
+def busiest(seconds=1.0, count=6):
+    """[(share of a core, name)] of the processes that used most of the CPU in the meantime."""
+    def ticks():
+        out = {}
+        for each in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{each}/stat", encoding="utf-8", errors="replace") as file:
+                    head, _, rest = file.read().rpartition(")")
+                fields = rest.split()
+                out[each] = (int(fields[11]) + int(fields[12]), head.partition("(")[2])
+            except (OSError, IndexError, ValueError):
+                continue
+        return out
+    before, rate = ticks(), os.sysconf("SC_CLK_TCK")
+    time.sleep(seconds)
+    used = [((now - before[each][0]) / rate / seconds, name) for each, (now, name) in ticks().items() if each in before]
+    return [(round(share, 2), name) for share, name in sorted(used, reverse=True)[:count] if share > 0.02]
+
+
+def line(device):
+    import torch
+    out = {"load": os.getloadavg()[0], "cores": os.cpu_count(), "busiest": busiest()}
+    small, large = torch.zeros(1024, device=device), torch.zeros(4096, 4096, device=device, dtype=torch.bfloat16)
+    wait = torch.cuda.synchronize if device.type == "cuda" else (lambda: None)
+    _ = large @ large
+    wait()
+    begin = time.monotonic()
+    for _ in range(200):
+        small = small + 1
+    out["host_us_a_launch"] = round((time.monotonic() - begin) / 200 * 1e6, 1)
+    wait()
+    if device.type == "cuda":
+        begin = time.monotonic()
+        for _ in range(20):
+            _ = large @ large
+        wait()
+        out["tflops"] = round(20 * 2 * 4096**3 / (time.monotonic() - begin) / 1e12, 1)
+    return out
