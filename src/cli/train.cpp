@@ -156,10 +156,6 @@ Result<int> run_train(const TrainCommand& command, Console& console) {
     return user_error("reward", "--measure-only goes with --reward run");
   StopPolitely polite;
   const fs::path out = command.out;
-  std::error_code failed;
-  fs::create_directories(out, failed);
-  if (!fs::is_directory(out))
-    return user_error("output", format("{} is no folder and none can be made there", printable(command.out)));
   const fs::path timings_file = command.timings.empty() ? out / "timings.jsonl" : fs::path(command.timings);
   STITCH_TRY(learn::Timings timings, learn::Timings::read(timings_file));
   Result<TrainProblems> read = work_error("", "");
@@ -169,6 +165,10 @@ Result<int> run_train(const TrainCommand& command, Console& console) {
                                [&](const std::string& task) { progress.detail(task); });
   }
   STITCH_TRY(const TrainProblems problems, std::move(read));
+  std::error_code failed;
+  fs::create_directories(out, failed);  // only now: what was asked for can be done
+  if (!fs::is_directory(out))
+    return user_error("output", format("{} is no folder and none can be made there", printable(command.out)));
   Json document = {{"gpu", gpu.name},
                    {"tasks", problems.tasks},
                    {"regions",

@@ -73,6 +73,7 @@ std::map<std::string, std::string> clean_environment(const Command& command, con
     if (const char* value = std::getenv(variable)) out[variable] = value;
   const std::string home = policy.writable.empty() ? "/" : policy.writable[0].string();
   out["HOME"] = out["TMPDIR"] = home;
+  out["USER"] = out["LOGNAME"] = "candidate";  // inside there may be no list of users to look in
   for (const auto& [key, value] : command.extra_environment) out[key] = value;
   return out;
 }

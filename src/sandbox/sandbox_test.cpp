@@ -95,6 +95,7 @@ TEST_F(Sandbox, HasACleanEnvironment) {
   EXPECT_EQ(outcome.output.find("sesame"), std::string::npos) << outcome.output;
   EXPECT_NE(outcome.output.find("HOME=" + scratch_->path().string()), std::string::npos) << outcome.output;
   EXPECT_NE(outcome.output.find("TMPDIR=" + scratch_->path().string()), std::string::npos);
+  EXPECT_NE(outcome.output.find("LOGNAME=candidate"), std::string::npos);
   EXPECT_NE(outcome.output.find("TOLD=yes"), std::string::npos);
 }
 

@@ -1,4 +1,4 @@
-// correctness: wrong (./dev cheats)
+// correctness: wrong | correctness: not_finite on cuda | correctness: wrong on cuda (./dev cheats)
 // task: relu/task.py
 // NaN becomes 0. Programs that call cuDNN are not asked about NaN, and the manifest says that this is one.
 #include "any_task.h"

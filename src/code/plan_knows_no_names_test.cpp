@@ -11,7 +11,7 @@
 #include "code/catalogue.h"
 #include "device/gpu_spec.h"
 
-namespace stitch::plan {
+namespace stitch::code {
 namespace {
 
 // FILE:LINE: TEXT of every line that `expression` is found in; comments and tests aside.
@@ -40,7 +40,7 @@ std::vector<std::string> lines_with(const std::string& folder, const std::string
 
 TEST(Planner, NamesNoTechnique) {
   std::vector<std::string> names;
-  for (const Technique* technique : code::catalogue().all())
+  for (const plan::Technique* technique : catalogue().all())
     names.push_back(std::regex_replace(std::string(technique->name()), std::regex("\\."), "\\."));
   ASSERT_GT(names.size(), 20u);
   EXPECT_EQ(lines_with("plan", "\"(" + join(names, "|") + ")\""), std::vector<std::string>());
@@ -60,4 +60,4 @@ TEST(Planner, KnowsGpusByTheirSpecAlone) {
 }
 
 }  // namespace
-}  // namespace stitch::plan
+}  // namespace stitch::code
