@@ -63,14 +63,37 @@ def ray_cluster(folder):
     ray = os.path.join(os.path.dirname(sys.executable), "ray")
     env = {**os.environ, "RAY_TMPDIR": folder, "RAY_USAGE_STATS_ENABLED": "0"}
     port, dashboard = free_port(), free_port()
+    # --block: they end with these processes. `ray stop` would end other clusters of this machine, too.
+    start = [ray, "start", "--block", "--num-cpus=1", "--disable-usage-stats"]
+    nodes = [["--head", f"--port={port}", f"--dashboard-port={dashboard}", "--temp-dir", folder], [f"--address=127.0.0.1:{port}"]]
+    running = []
     try:
-        subprocess.run([ray, "start", "--head", f"--port={port}", f"--dashboard-port={dashboard}", "--num-cpus=1",
-                        "--temp-dir", folder, "--disable-usage-stats"], check=True, env=env, stdout=subprocess.DEVNULL)
-        subprocess.run([ray, "start", f"--address=127.0.0.1:{port}", "--num-cpus=1", "--disable-usage-stats"], check=True, env=env,
-                       stdout=subprocess.DEVNULL)
+        for number, flags in enumerate(nodes):
+            running.append(subprocess.Popen(start + flags, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+            wait_for_nodes(ray, port, number + 1, running[-1])
         yield ["--on", "ray", "--ray", f"http://127.0.0.1:{dashboard}", "--at", "127.0.0.1"]
     finally:
-        subprocess.run([ray, "stop"], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        end(running)
+
+
+def wait_for_nodes(ray, port, count, process, seconds=180):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until and process.poll() is None:
+        said = subprocess.run([ray, "status", f"--address=127.0.0.1:{port}"], capture_output=True, text=True).stdout
+        if said.count("node_") >= count:
+            return
+        time.sleep(2)
+    raise SystemExit(f"Ray's node {count} did not start")
+
+
+def end(processes):
+    for process in reversed(processes):
+        process.terminate()
+    for process in processes:
+        try:
+            process.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
 
 
 def free_port():
@@ -142,10 +165,7 @@ def slurm_cluster(folder):
             raise SystemExit(f"Slurm's nodes are not idle: {said}{open(log.name, encoding='utf-8').read()[-2000:]}")
         yield ["--on", "slurm", "--at", "127.0.0.1"]
     finally:
-        for daemon in reversed(running):
-            daemon.terminate()
-        for daemon in running:
-            daemon.wait(timeout=30)
+        end(running)
 
 
 def workers_of(tool):
