@@ -76,7 +76,7 @@ def ray_cluster(folder):
     port, dashboard = free_port(), free_port()
     # --block: they end with these processes. `ray stop` would end other clusters of this machine, too.
     start = [ray, "start", "--block", "--num-cpus=1", "--disable-usage-stats"]
-    nodes = [["--head", f"--port={port}", f"--dashboard-port={dashboard}", "--temp-dir", folder], [f"--address=127.0.0.1:{port}"]]
+    nodes = [["--head", "--ray-client-server-port=0", f"--port={port}", f"--dashboard-port={dashboard}", "--temp-dir", folder], [f"--address=127.0.0.1:{port}"]]
     os.makedirs(folder)
     running, log = [], open(os.path.join(folder, "start.log"), "w+", encoding="utf-8")
     try:
