@@ -1,0 +1,128 @@
+"""GRPO with several rewards or seeds at the same time, a process each ("arm"), from the same warm-up with as many rollouts.
+
+While one arm's answers are judged the others write and learn, so the compilers never wait. The conductor lets no arm get
+more than one rollout ahead and says which rollout is the last: arms are compared after the same number of steps.
+`python -m language_coder.arms FOLDER` is an arm; FOLDER/arm.json says what it does. It starts while PyTorch still has to be
+imported and waits for its questions.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+from . import evaluation, judge, network, reinforce, words
+from .evaluation import say
+
+QUESTIONS, CONDUCT = "questions.json", "conduct.json"
+AHEAD = 1  # rollouts
+
+
+def write(path, document):
+    """Whole or not at all: others wait for it."""
+    with open(path + ".part", "w", encoding="utf-8") as file:
+        json.dump(document, file)
+    os.replace(path + ".part", path)
+
+
+def read(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    except FileNotFoundError:
+        return None
+
+
+def await_file(path, every=0.1):
+    while (document := read(path)) is None:
+        time.sleep(every)
+    return document
+
+
+class Part:
+    """An arm's side of the agreement."""
+
+    def __init__(self, folder):
+        self.folder, self.common = folder, os.path.dirname(folder)
+
+    def goes_on(self, rollouts):
+        """Told after each rollout; waits for arms that are behind."""
+        write(os.path.join(self.folder, "progress.json"), rollouts)
+        while True:
+            told = read(os.path.join(self.common, CONDUCT)) or {"allowed": 1 + AHEAD, "last": None}
+            if told["last"] is not None and rollouts >= told["last"]:
+                return False
+            if rollouts < told["allowed"]:
+                return True
+            time.sleep(0.1)
+
+
+class Arms:
+    """The conductor's side."""
+
+    def __init__(self, named, common, settings):
+        """`named`: {name: what arm.json has besides the settings of all}"""
+        self.common, self.processes, self.failed = common, {}, []
+        for name, own in named.items():
+            folder = os.path.join(common, name)
+            os.makedirs(folder, exist_ok=True)
+            write(os.path.join(folder, "arm.json"), {**settings, **own, "name": name})
+            log = open(os.path.join(folder, "log.txt"), "a", encoding="utf-8")
+            # Beside their parent, in front of its services.
+            self.processes[name] = subprocess.Popen([sys.executable, "-m", "language_coder.arms", folder], stdout=log, stderr=log,
+                                                    cwd=os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+    def ask(self, to_learn, asked, judges):
+        write(os.path.join(self.common, QUESTIONS), {"to_learn": to_learn, "asked": asked, "judges": judges})
+
+    def progress(self):
+        """{name: rollouts} of arms that have not failed."""
+        for name, process in self.processes.items():
+            if process.poll() not in (None, 0) and name not in self.failed:
+                self.failed.append(name)
+                say(f"{name} failed, code {process.poll()}")
+        return {name: read(os.path.join(self.common, name, "progress.json")) or 0 for name in self.processes if name not in self.failed}
+
+    def conduct(self, until, most_rollouts, every=0.25):
+        """Until every arm has ended; rollouts begin so that they end before `until`."""
+        begin, last, shown = time.monotonic(), None, None
+        while any(process.poll() is None for process in self.processes.values()):
+            done = self.progress()
+            if done:
+                first, slowest = max(done.values()), min(done.values())
+                # All arms together made so many in this time.
+                each = (time.monotonic() - begin) / max(1, slowest)
+                if last is None and (first >= most_rollouts or time.monotonic() + (first + 2 - slowest) * each > until and slowest > 0):
+                    last = min(most_rollouts, first + 1)
+                    say(f"the last rollout is number {last}: {json.dumps(done)}, {each:.1f} s each")
+                write(os.path.join(self.common, CONDUCT), {"allowed": slowest + 1 + AHEAD, "last": last})
+                if done != shown:
+                    say(f"rollouts: {json.dumps(done)}")
+                    shown = done
+            time.sleep(every)
+        self.progress()
+
+    def stop(self):
+        for process in self.processes.values():
+            if process.poll() is None:
+                process.kill()
+
+
+def main(folder):
+    told = read(os.path.join(folder, "arm.json"))
+    reinforce.imports()
+    import torch
+    torch.set_num_threads(1)
+    device = torch.device(told["device"])
+    vocabulary, model = words.load(told["warm_up"]), network.load(told["warm_up"]).to(device)
+    say("ready")
+    common = os.path.dirname(folder)
+    questions = await_file(os.path.join(common, QUESTIONS))
+    judges = {name: judge.Judge(url) for name, url in questions["judges"].items()}
+    model = reinforce.train(model, vocabulary, questions["to_learn"], judges["to_learn"], folder, Part(folder), **told["grpo"])
+    evaluation.evaluate(told["stage"], model, vocabulary, questions["asked"], judges["asked"], folder, **told["evaluation"])
+
+
+if __name__ == "__main__":
+    main(os.path.abspath(sys.argv[1]))
