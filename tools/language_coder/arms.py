@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from . import evaluation, judge, network, reinforce, words
+from . import evaluation, judge, network, reinforce, warm_up, words
 from .evaluation import say
 
 QUESTIONS, CONDUCT = "questions.json", "conduct.json"
@@ -35,7 +35,10 @@ def read(path):
 
 
 def await_file(path, every=0.1):
+    parent = os.getppid()
     while (document := read(path)) is None:
+        if os.getppid() != parent:
+            raise SystemExit("whoever started this has gone")
         time.sleep(every)
     return document
 
@@ -122,6 +125,7 @@ def main(folder):
     judges = {name: judge.Judge(url) for name, url in questions["judges"].items()}
     model = reinforce.train(model, vocabulary, questions["to_learn"], judges["to_learn"], folder, Part(folder), **told["grpo"])
     evaluation.evaluate(told["stage"], model, vocabulary, questions["asked"], judges["asked"], folder, **told["evaluation"])
+    warm_up.save(model, vocabulary, os.path.join(folder, "model"))
 
 
 if __name__ == "__main__":

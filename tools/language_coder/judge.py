@@ -52,7 +52,7 @@ class Judge:
 
 
 class Service(Judge):
-    """The same, started here and ended with the block."""
+    """The same, started here, answering in the block, ended with it."""
 
     def __init__(self, tool, tasks, state, device, jobs, more=()):
         os.makedirs(state, exist_ok=True)
@@ -62,12 +62,6 @@ class Service(Judge):
         with open(self.log, "a", encoding="utf-8") as log:
             self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True,
                                             env={**os.environ, "STITCHCUDA_STORE": "none"})
-        line = self.process.stdout.readline()
-        if not line.startswith('{"url"'):
-            self.stop()
-            with open(self.log, encoding="utf-8") as log:
-                raise SystemExit(f"the service did not start: {line}{log.read()[-2000:]}")
-        super().__init__(json.loads(line)["url"])
 
     def stop(self):
         if self.process.poll() is None:
@@ -79,6 +73,12 @@ class Service(Judge):
             self.process.wait()
 
     def __enter__(self):
+        line = self.process.stdout.readline()
+        if not line.startswith('{"url"'):
+            self.stop()
+            with open(self.log, encoding="utf-8") as log:
+                raise SystemExit(f"the service did not start: {line}{log.read()[-2000:]}")
+        super().__init__(json.loads(line)["url"])
         return self
 
     def __exit__(self, *_):

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # on_gpu.sh DATA OUT TOOL SECONDS [FLAGS OF learn…]: the whole road on a GPU, ended after SECONDS.
 # DATA is what language_coder.corpus wrote (with tokenizer.json); TOOL may still be under construction when this starts: the
-# warm-up needs none. Python needs torch, transformers, accelerate and trl.
+# warm-up needs none. Python needs torch, transformers, accelerate and trl. WARM_UP_SECONDS and WARM_UP_FLAGS are for `road warm-up`.
 set -u
 data=$1 out=$2 tool=$3 seconds=$4
 shift 4
@@ -19,7 +19,8 @@ socket=$(mktemp -d)/socket
 PYTHONPATH=$here/../python${PYTHONPATH:+:$PYTHONPATH} nice -n 5 "$python" -m stitchcuda_torch.lend "$socket" >"$out/lender.log" 2>&1 &
 lender=$!
 trap 'kill $lender 2>/dev/null' EXIT
-"${first[@]}" "$python" -m language_coder.road warm-up "$data" "$out" --seconds "${WARM_UP_SECONDS:-80}" >"$out/warm_up.log" 2>&1 ||
+"${first[@]}" "$python" -m language_coder.road warm-up "$data" "$out" --seconds "${WARM_UP_SECONDS:-80}" ${WARM_UP_FLAGS:-} \
+  >"$out/warm_up.log" 2>&1 ||
   { tail -20 "$out/warm_up.log"; exit 1; }
 tail -3 "$out/warm_up.log"
 # The tool answers, its runner is there, and no compiler has written anything for eight seconds.

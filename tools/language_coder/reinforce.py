@@ -107,6 +107,4 @@ def train(model, words, questions, judged_by, out, part, kind, most_rollouts, pr
     torch.manual_seed(seed)
     trainer.train()
     save_log(trainer.state.log_history)
-    trainer.model.save_pretrained(os.path.join(out, "model"))
-    words.save_pretrained(os.path.join(out, "model"))
     return trainer.model

@@ -125,10 +125,18 @@ class Run:
 
 
 def run_learn(options):
-    import torch
-    torch.set_num_threads(2)
     os.makedirs(options.out, exist_ok=True)
     run = Run(options)
+    try:
+        return learn(run, options)
+    finally:
+        if run.arms:
+            run.arms.stop()
+
+
+def learn(run, options):
+    import torch
+    torch.set_num_threads(2)
     clock = run.end_by(options.seconds - 6)
     held_out, trained = tasks_of(options)
     folder, device = os.path.join(options.out, "tasks"), device_of(options.device)
@@ -141,10 +149,11 @@ def run_learn(options):
     run.arms = arms.Arms(arms_of(options), options.out, {"warm_up": place, "device": str(device), "evaluation": how})
     # Nothing is timed here: a time takes the GPU alone, for seconds. Rewards are by a quick look, evaluations by every gate.
     untimed = ["--no-timing", "--time-limit", "10"]
-    with judge.Service(options.tool, folder, os.path.join(options.out, "state"), options.judge, options.jobs, [*untimed, "--quick"]) as quick, \
-            judge.Service(options.tool, folder, os.path.join(options.out, "state_full"), options.judge, options.jobs,
-                          [*untimed, *([] if options.judge == "cuda" else ["--quick"])]) as full, concurrent.futures.ThreadPoolExecutor() as pool:
-        run.services = [quick, full]
+    quick = judge.Service(options.tool, folder, os.path.join(options.out, "state"), options.judge, options.jobs, [*untimed, "--quick"])
+    full = judge.Service(options.tool, folder, os.path.join(options.out, "state_full"), options.judge, options.jobs,
+                         [*untimed, *([] if options.judge == "cuda" else ["--quick"])])
+    run.services = [quick, full]
+    with quick, full, concurrent.futures.ThreadPoolExecutor() as pool:
         say(f"services after {run.gone():.1f} s")
         learned = pool.submit(questions.from_feedback, trained, quick, options.seed)
         repaired = pool.submit(questions.from_feedback, held_out, full, options.seed)
@@ -159,7 +168,7 @@ def run_learn(options):
         run.stages.append(("programs to improve", lines))
         run.stages.append(("warm-up", evaluation.evaluate("warm-up", model, vocabulary, asked, full, options.out, **how)))
         run.write_table()
-        evaluating = (time.monotonic() - begun) * 0.7 * len(run.arms.processes)  # tasks are open by then; all arms at once
+        evaluating = (time.monotonic() - begun) * 0.5 * len(run.arms.processes)  # tasks are open by then, and no rollouts beside it
         until = options.seconds - options.timing_seconds - evaluating - 10
         say(f"{until - run.gone():.0f} s for GRPO, {evaluating:.0f} s for its evaluation")
         run.arms.conduct(run.begin + until, options.rollouts)
@@ -208,14 +217,14 @@ def parsed(arguments=None):
         command.add_argument("--tool", default="stitchcuda")
         command.add_argument("--judge", default="emulated" if small else "cuda", help="the device that judges: cuda or emulated")
         command.add_argument("--jobs", type=int, default=2 if small else 14, help="answers that are judged at the same time")
-        command.add_argument("--timing-seconds", type=float, default=0 if small else 35, help="kept for speeds of right answers, on a GPU")
+        command.add_argument("--timing-seconds", type=float, default=0 if small else 30, help="kept for speeds of right answers, on a GPU")
         command.add_argument("--small-first", action="store_true", default=small, help="the smallest tasks instead of any")
         command.add_argument("--held-out", type=int, default=1 if small else 24, help="tasks of the evaluation")
         command.add_argument("--train-tasks", type=int, default=2 if small else 16, help="tasks of GRPO")
         command.add_argument("--arms", nargs="+", choices=reinforce.REWARDS, default=["combined"] if small else list(reinforce.REWARDS))
         command.add_argument("--seeds", type=int, default=1, help="runs of GRPO with each reward")
         command.add_argument("--rollouts", type=int, default=2 if small else 1000, help="at most, of each run")
-        command.add_argument("--prompts", type=int, default=1 if small else 8, help="of a rollout")
+        command.add_argument("--prompts", type=int, default=1 if small else 6, help="of a rollout")
         command.add_argument("--group", type=int, default=4 if small else 8, help="answers to a prompt")
         command.add_argument("--iterations", type=int, default=1 if small else 3, help="steps on each rollout")
         command.add_argument("--tokens", type=int, default=300 if small else 720)
