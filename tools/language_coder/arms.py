@@ -6,6 +6,7 @@ more than one rollout ahead and says which rollout is the last: arms are compare
 imported and waits for its questions.
 """
 
+import contextlib
 import json
 import os
 import subprocess
@@ -15,7 +16,7 @@ import time
 from . import evaluation, judge, network, reinforce, warm_up, words
 from .evaluation import say
 
-QUESTIONS, CONDUCT = "questions.json", "conduct.json"
+QUESTIONS, CONDUCT, DONE = "questions.json", "conduct.json", "done.json"
 AHEAD = 1  # rollouts
 
 
@@ -34,8 +35,7 @@ def read(path):
         return None
 
 
-def await_file(path, every=0.1):
-    parent = os.getppid()
+def await_file(path, parent, every=0.1):
     while (document := read(path)) is None:
         if os.getppid() != parent:
             raise SystemExit("whoever started this has gone")
@@ -66,17 +66,21 @@ class Arms:
 
     def __init__(self, named, common, settings):
         """`named`: {name: what arm.json has besides the settings of all}"""
-        self.common, self.processes, self.failed = common, {}, []
+        self.common, self.processes, self.failed, self.asked = common, {}, [], time.monotonic()
         for name, own in named.items():
             folder = os.path.join(common, name)
             os.makedirs(folder, exist_ok=True)
-            write(os.path.join(folder, "arm.json"), {**settings, **own, "name": name})
+            for left in (DONE, "progress.json", "evaluation.jsonl", "rollouts.jsonl"):  # by a run before
+                with contextlib.suppress(FileNotFoundError):
+                    os.remove(os.path.join(folder, left))
+            write(os.path.join(folder, "arm.json"), {**settings, **own, "name": name, "parent": os.getpid()})
             log = open(os.path.join(folder, "log.txt"), "a", encoding="utf-8")
             # Beside their parent, in front of its services.
             self.processes[name] = subprocess.Popen([sys.executable, "-m", "language_coder.arms", folder], stdout=log, stderr=log,
                                                     cwd=os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
     def ask(self, to_learn, asked, judges):
+        self.asked = time.monotonic()
         write(os.path.join(self.common, QUESTIONS), {"to_learn": to_learn, "asked": asked, "judges": judges})
 
     def progress(self):
@@ -88,15 +92,16 @@ class Arms:
         return {name: read(os.path.join(self.common, name, "progress.json")) or 0 for name in self.processes if name not in self.failed}
 
     def conduct(self, until, most_rollouts, every=0.25):
-        """Until every arm has ended; rollouts begin so that they end before `until`."""
-        begin, last, shown = time.monotonic(), None, None
-        while any(process.poll() is None for process in self.processes.values()):
+        """Until every arm was evaluated; rollouts begin so that they end before `until`."""
+        last, shown = None, None
+        while any(self.busy(name) for name in self.processes):
             done = self.progress()
             if done:
                 first, slowest = max(done.values()), min(done.values())
-                # All arms together made so many in this time.
-                each = (time.monotonic() - begin) / max(1, slowest)
-                if last is None and (first >= most_rollouts or time.monotonic() + (first + 2 - slowest) * each > until and slowest > 0):
+                now = time.monotonic()
+                each = (now - self.asked) / max(1, slowest)  # all arms made so many in this time
+                behind = (first + 2 - slowest) * each if slowest else 0.0
+                if last is None and (first >= most_rollouts or now + behind > until):
                     last = min(most_rollouts, first + 1)
                     say(f"the last rollout is number {last}: {json.dumps(done)}, {each:.1f} s each")
                 write(os.path.join(self.common, CONDUCT), {"allowed": slowest + 1 + AHEAD, "last": last})
@@ -106,9 +111,16 @@ class Arms:
             time.sleep(every)
         self.progress()
 
-    def stop(self):
+    def busy(self, name):
+        return self.processes[name].poll() is None and not read(os.path.join(self.common, name, DONE))
+
+    def stop(self, patience=0.0):
+        """`patience`: seconds for those that still save their weights."""
+        until = time.monotonic() + patience
         for process in self.processes.values():
-            if process.poll() is None:
+            try:
+                process.wait(max(0.0, until - time.monotonic()))
+            except subprocess.TimeoutExpired:
                 process.kill()
 
 
@@ -121,10 +133,11 @@ def main(folder):
     vocabulary, model = words.load(told["warm_up"]), network.load(told["warm_up"]).to(device)
     say("ready")
     common = os.path.dirname(folder)
-    questions = await_file(os.path.join(common, QUESTIONS))
+    questions = await_file(os.path.join(common, QUESTIONS), told["parent"])
     judges = {name: judge.Judge(url) for name, url in questions["judges"].items()}
     model = reinforce.train(model, vocabulary, questions["to_learn"], judges["to_learn"], folder, Part(folder), **told["grpo"])
     evaluation.evaluate(told["stage"], model, vocabulary, questions["asked"], judges["asked"], folder, **told["evaluation"])
+    write(os.path.join(folder, DONE), True)
     warm_up.save(model, vocabulary, os.path.join(folder, "model"))
 
 

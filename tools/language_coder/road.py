@@ -131,7 +131,7 @@ def run_learn(options):
         return learn(run, options)
     finally:
         if run.arms:
-            run.arms.stop()
+            run.arms.stop(patience=5.0 if sys.exc_info()[0] is None else 0.0)
 
 
 def learn(run, options):
@@ -228,7 +228,7 @@ def parsed(arguments=None):
         command.add_argument("--group", type=int, default=4 if small else 8, help="answers to a prompt")
         command.add_argument("--iterations", type=int, default=1 if small else 3, help="steps on each rollout")
         command.add_argument("--tokens", type=int, default=300 if small else 720)
-        command.add_argument("--grpo-rate", type=float, default=2e-4)
+        command.add_argument("--grpo-rate", type=float, default=1e-4)
         command.add_argument("--beta", type=float, default=0.02, help="KL to the warm-up")
         command.add_argument("--grpo-temperature", type=float, default=1.0)
         command.add_argument("--temperature", type=float, default=0.8, help="of the evaluation")
