@@ -5,7 +5,6 @@ the host looks once in `LOOK_EVERY` tokens whether all answers have ended. Weigh
 graph is recorded once for a number of rows and slots, and stays right while the network is trained.
 """
 
-import contextlib
 import types
 
 LOOK_EVERY = 32
@@ -181,20 +180,12 @@ class Decoder:
         return self.out[:, :made].clone()
 
 
-def attention_with_masks(on_gpu):
-    """Of PyTorch's attention kernels those that take a mask; others would build a plan for each shape first."""
-    if not on_gpu:
-        return contextlib.nullcontext()
-    from torch.nn.attention import SDPBackend, sdpa_kernel
-    return sdpa_kernel([SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])
-
-
 def generate(model, ids, mask, most, temperature=1.0):
     """(batch, up to `most`) tokens after prompts that are padded on the left; after the end there is padding."""
     import torch
     on_gpu = ids.is_cuda
     kept = model.__dict__.setdefault("_decoders", {})
-    with torch.no_grad(), torch.autocast(ids.device.type, enabled=False), attention_with_masks(on_gpu):
+    with torch.no_grad(), torch.autocast(ids.device.type, enabled=False):
         if "weights" not in kept:
             kept["weights"] = Weights(model, torch.bfloat16 if on_gpu else torch.float32)
         kept["weights"].fill(model)

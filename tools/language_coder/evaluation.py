@@ -6,7 +6,7 @@ import json
 import os
 import time
 
-from . import diagnose, examine, judge, speak
+from . import examine, judge, speak
 
 
 def say(*text):
@@ -28,7 +28,6 @@ def read_lines(path):
 
 def evaluate(stage, model, vocabulary, asked, judged_by, out, most_tokens, temperature, seed):
     """Lines, which out/evaluation.jsonl gets, too."""
-    say(f"before {stage}: {json.dumps(diagnose.line(next(model.parameters()).device))}")
     begin = time.monotonic()
     said = speak.answers(model, vocabulary, [each["prompt"] for each in asked], most_tokens, temperature, seed=seed)
     written = time.monotonic() - begin

@@ -11,12 +11,13 @@ DATA is what language_coder.corpus wrote. Every phase writes as it goes; what ti
 import argparse
 import concurrent.futures
 import contextlib
+import json
 import os
 import sys
 import threading
 import time
 
-from . import arms, corpus, evaluation, examine, judge, mutations, network, questions, reinforce, warm_up, words
+from . import arms, corpus, diagnose, evaluation, examine, judge, mutations, network, questions, reinforce, warm_up, words
 from .evaluation import say
 
 CONTEXT = 2048
@@ -51,6 +52,7 @@ def run_warm_up(options):
     # Answers to tasks alone are the rarer rows, and the harder ones.
     rows += [row for row in rows if row["skill"] == "from scratch" and row["kind"] != mutations.SHORTCUT]
     model = network.fresh(options.size, len(vocabulary), CONTEXT, options.seed).to(device_of(options.device))
+    say(json.dumps(diagnose.line(next(model.parameters()).device, plans=True)))
     say(f"{network.parameters(model) / 1e6:.1f} M parameters, {len(vocabulary)} tokens, {len(rows)} rows")
     out = os.path.join(options.out, "warm_up")
     steps = warm_up.train(model, vocabulary, rows, out, options.seconds, CONTEXT, options.batch, rate=options.rate, seed=options.seed,
@@ -158,6 +160,7 @@ def learn(run, options):
         learned = pool.submit(questions.from_feedback, trained, quick, options.seed)
         repaired = pool.submit(questions.from_feedback, held_out, full, options.seed)
         vocabulary, model = words.load(place), network.load(place).to(device)
+        say(json.dumps(diagnose.line(device)))
         to_learn = [questions.from_scratch(entry) for entry in trained] + learned.result()[0]
         repairs, lines = repaired.result()
         asked = [questions.from_scratch(entry) for entry in held_out] + repairs
