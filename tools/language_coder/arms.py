@@ -18,6 +18,7 @@ from .evaluation import say
 
 QUESTIONS, CONDUCT, DONE = "questions.json", "conduct.json", "done.json"
 AHEAD = 1  # rollouts
+UNTOLD = 3  # begun while the conductor is busy with the evaluation before
 
 
 def write(path, document):
@@ -53,7 +54,7 @@ class Part:
         """Told after each rollout; waits for arms that are behind."""
         write(os.path.join(self.folder, "progress.json"), rollouts)
         while True:
-            told = read(os.path.join(self.common, CONDUCT)) or {"allowed": 1 + AHEAD, "last": None}
+            told = read(os.path.join(self.common, CONDUCT)) or {"allowed": UNTOLD, "last": None}
             if told["last"] is not None and rollouts >= told["last"]:
                 return False
             if rollouts < told["allowed"]:
@@ -91,7 +92,7 @@ class Arms:
                 say(f"{name} failed, code {process.poll()}")
         return {name: read(os.path.join(self.common, name, "progress.json")) or 0 for name in self.processes if name not in self.failed}
 
-    def conduct(self, until, most_rollouts, every=0.25):
+    def conduct(self, until, most_rollouts, every=0.1):
         """Until every arm was evaluated; rollouts begin so that they end before `until`."""
         last, shown = None, None
         while any(self.busy(name) for name in self.processes):
@@ -104,7 +105,8 @@ class Arms:
                 if last is None and (first >= most_rollouts or now + behind > until):
                     last = min(most_rollouts, first + 1)
                     say(f"the last rollout is number {last}: {json.dumps(done)}, {each:.1f} s each")
-                write(os.path.join(self.common, CONDUCT), {"allowed": slowest + 1 + AHEAD, "last": last})
+                # Never more than one that nobody knows of: it may be the last.
+                write(os.path.join(self.common, CONDUCT), {"allowed": min(slowest + AHEAD, first) + 1, "last": last})
                 if done != shown:
                     say(f"rollouts: {json.dumps(done)}")
                     shown = done

@@ -180,7 +180,7 @@ class Decoder:
         return self.out[:, :made].clone()
 
 
-def generate(model, ids, mask, most, temperature=1.0):
+def generate(model, ids, mask, most, temperature=1.0, graphs=True):
     """(batch, up to `most`) tokens after prompts that are padded on the left; after the end there is padding."""
     import torch
     on_gpu = ids.is_cuda
@@ -190,13 +190,16 @@ def generate(model, ids, mask, most, temperature=1.0):
             kept["weights"] = Weights(model, torch.bfloat16 if on_gpu else torch.float32)
         kept["weights"].fill(model)
         slots = -(-(ids.shape[1] + most) // SLOTS) * SLOTS
-        shape = (ids.shape[0], slots, most, temperature)
+        shape = (ids.shape[0], slots, most, temperature, graphs)
         if shape not in kept:
             for other in [each for each in kept if each != "weights" and each[0] == shape[0]][2:]:
                 del kept[other]  # a cache is gigabytes
-            kept[shape] = Decoder(model, kept["weights"], *shape)
-            if on_gpu:
-                kept[shape].record()
+            kept[shape] = Decoder(model, kept["weights"], *shape[:4])
+            if on_gpu and graphs:
+                try:
+                    kept[shape].record()
+                except RuntimeError as error:
+                    print(f"no CUDA graph, so launch by launch: {error}", flush=True)
         decoder = kept[shape]
         decoder.begin(ids, mask)
         return decoder.run(most)

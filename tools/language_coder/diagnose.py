@@ -67,3 +67,22 @@ def line(device, plans=False):
             except RuntimeError as error:  # no such kernel here
                 out[name] = str(error)[:80]
     return out
+
+
+def decoding(model, batch=256, prompt=1024, tokens=64):
+    """Milliseconds a token with a CUDA graph and without, and whether both say the same."""
+    import torch
+    from . import decode
+    device = next(model.parameters()).device
+    ids = torch.randint(2, model.config.vocab_size, (batch, prompt), generator=torch.Generator().manual_seed(1)).to(device)
+    out, said = {"rows": batch, "prompt": prompt}, []
+    for graphs in (True, False):
+        for _ in range(2):  # the first records
+            torch.cuda.synchronize()
+            begin = time.monotonic()
+            said.append(decode.generate(model, ids, torch.ones_like(ids), tokens, 0, graphs))
+            torch.cuda.synchronize()
+        out["ms_a_token" + ("" if graphs else "_launched")] = round((time.monotonic() - begin) / said[-1].shape[1] * 1e3, 2)
+    out["equal"] = torch.equal(said[1], said[3])
+    model._decoders.clear()
+    return out

@@ -87,7 +87,7 @@ def train(model, words, questions, judged_by, out, part, kind, most_rollouts, pr
         def on_step_end(self, args, state, control, **_):
             if state.global_step % iterations == 0:
                 save_log(state.log_history)
-                control.should_training_stop = not part.goes_on(state.global_step // iterations)
+                control.should_training_stop |= not part.goes_on(state.global_step // iterations)
             return control
 
     def save_log(history):

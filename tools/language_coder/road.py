@@ -160,7 +160,7 @@ def learn(run, options):
         learned = pool.submit(questions.from_feedback, trained, quick, options.seed)
         repaired = pool.submit(questions.from_feedback, held_out, full, options.seed)
         vocabulary, model = words.load(place), network.load(place).to(device)
-        say(json.dumps(diagnose.line(device)))
+        say(json.dumps(diagnose.line(device)), json.dumps(diagnose.decoding(model)) if device.type == "cuda" else "")
         to_learn = [questions.from_scratch(entry) for entry in trained] + learned.result()[0]
         repairs, lines = repaired.result()
         asked = [questions.from_scratch(entry) for entry in held_out] + repairs
