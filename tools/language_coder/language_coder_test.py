@@ -202,6 +202,16 @@ class Lean(unittest.TestCase):
         self.assertTrue(torch.equal(decode.generate(model, told, mask, 6, temperature=0)[:, :theirs.shape[1]], theirs))
 
 
+    def test_a_graph_says_what_launches_say(self):
+        import torch
+        if not torch.cuda.is_available():
+            self.skipTest("SKIPPED: no GPU")
+        model = network.fresh("tiny", 500, 256, seed=1).cuda().eval()
+        told = torch.randint(2, 500, (3, 24), device="cuda")
+        once, again = (decode.generate(model, told, torch.ones_like(told), 40, 0, graphs) for graphs in (True, False))
+        self.assertTrue(torch.equal(once, again))
+
+
 @unittest.skipUnless(TOOL, "SKIPPED: no STITCHCUDA_BINARY")
 class WithTheTool(unittest.TestCase):
     def test_pairs_of_the_corpus_verify(self):
