@@ -40,27 +40,6 @@ struct HalfTiles {
   }
 };
 
-// As many neighbouring heads of q as read the same k and v, whether the node or a view says so.
-int64_t heads_that_share(const RegionRequest& request, const Attention& a) {
-  if (a.batch.empty() || a.heads == 0) return 1;
-  for (int64_t count = a.batch.back(); count > 1; --count) {
-    if (a.batch.back() % count != 0) continue;
-    const Index head = Index::variable("group", a.heads / count) * count + Index::variable("member", count);
-    Indices batch = unflatten(head, a.batch);
-    batch.back() = batch.back().divided_by(a.share);
-    bool shared = true;
-    for (auto [operand, width] : {std::pair{1, a.width}, {2, a.value_width}}) {
-      Indices at = batch;
-      at.push_back(Index::variable("key", a.keys));
-      at.push_back(Index::variable("i", width));
-      auto found = find_indexed(request, a.node->operands[static_cast<size_t>(operand)], at);
-      shared = shared && found && !found->at.appears("member");
-    }
-    if (shared) return count;
-  }
-  return 1;
-}
-
 // Warps of a block for `rows` queries of each of `heads` heads. Where a few blocks are a head's, as many as
 // leave least of them empty (H200, 197 queries: 7 warps 14.1 us, 4 warps 14.8).
 int64_t warps_for(int64_t rows, int64_t heads, int64_t sms) {
@@ -115,12 +94,6 @@ HalfTiles half_tiles(const Attention& a, const RegionRequest& request) {
 // From one to the next along `variable`; 0 if that isn't the same everywhere.
 int64_t step_along(const Index& index, const char* variable) {
   return index.appears_only_linearly(variable) ? index.factor_of(variable) : 0;
-}
-
-// Every `count` neighbours along `variable` lie side by side, the first at a multiple of `count`.
-bool lies_in_runs(const Index& index, const char* variable, int64_t extent, int64_t count) {
-  return extent % count == 0 && index.appears_only_linearly(variable) && index.factor_of(variable) == 1 &&
-         (index - Index::variable(variable, extent)).divisible_by(count);
 }
 
 class AttentionHalf final : public ProductTechnique {
