@@ -66,10 +66,6 @@ std::vector<Case> attention_cases() {
     all.push_back({format("plain_{}", form.name), "attention.plain", form.graph});
     if (form.name == std::string("no_keys")) continue;
     all.push_back({format("flash_{}", form.name), "attention.flash", form.graph});
-    all.push_back({.name = format("few_{}", form.name),
-                   .technique = "attention.few",
-                   .graph = form.graph,
-                   .tolerance = 2e-6});
     all.push_back({.name = format("tensor_core_{}", form.name),
                    .technique = "attention.tensor_core",
                    .graph = form.graph,
@@ -178,6 +174,11 @@ std::vector<Case> few_attention_cases() {
                queries, keys, width, value_width, more),
         std::move(choices));
   };
+  for (const Form& form : forms)
+    if (std::set<std::string>{"mask", "causal_more_queries", "from_heads", "strict_softmax",
+                              "capped_bool_mask"}
+            .contains(form.name))
+      add(form.name, form.graph);
   sized("one_and_one", 1, 1, 8, 8, "");
   sized("narrow", 2, 77, 1, 3, "", {{"splits", 4}});
   sized("wide_256", 3, 90, 256, 200, "", {{"splits", 3}, {"warps", 2}});
