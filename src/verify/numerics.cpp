@@ -156,26 +156,29 @@ struct SliceSums {
   std::vector<double> error, truth, pytorch;
 };
 
-template <class Value, class Truth, class Other>
-std::vector<SliceSums> slice_sums(const Shape& shape, const Value& value, const Truth& truth,
-                                  const Other& pytorch) {
+std::vector<double> as_doubles(const TensorBytes& tensor) {
+  std::vector<double> out(static_cast<size_t>(tensor.type.elements()));
+  with_reader(tensor, [&](auto read) {
+    for (int64_t i = 0; i < std::ssize(out); ++i) out[static_cast<size_t>(i)] = static_cast<double>(read(i));
+  });
+  return out;
+}
+
+std::vector<SliceSums> slice_sums(const Shape& shape, const std::vector<double>& values,
+                                  const std::vector<double>& truth, const std::vector<double>& pytorch) {
   const std::vector<int64_t> strides = contiguous_strides(shape);
   std::vector<SliceSums> out(shape.size());
-  int64_t elements = 1;
   for (size_t axis = 0; axis < shape.size(); ++axis) {
     const auto size = static_cast<size_t>(shape[axis]);
     out[axis] = {std::vector<double>(size), std::vector<double>(size), std::vector<double>(size)};
-    elements *= shape[axis];
   }
   auto square = [](double x) { return x * x; };
-  for (int64_t i = 0; i < elements; ++i) {
-    const auto exact = static_cast<double>(truth(i));
-    const double error = square(static_cast<double>(value(i)) - exact),
-                 other = square(static_cast<double>(pytorch(i)) - exact), size = square(exact);
+  for (size_t i = 0; i < truth.size(); ++i) {
+    const double error = square(values[i] - truth[i]), other = square(pytorch[i] - truth[i]);
     for (size_t axis = 0; axis < shape.size(); ++axis) {
-      const auto at = static_cast<size_t>(i / strides[axis] % shape[axis]);
+      const auto at = static_cast<size_t>(static_cast<int64_t>(i) / strides[axis] % shape[axis]);
       out[axis].error[at] += error;
-      out[axis].truth[at] += size;
+      out[axis].truth[at] += square(truth[i]);
       out[axis].pytorch[at] += other;
     }
   }
@@ -193,47 +196,42 @@ void judge_slices(Comparison& out, const TensorBytes& values, const TensorBytes&
   if (!out.passed || out.own.scattered || truth.type.dtype != DType::f64 || elements > most_elements) return;
   // Without PyTorch nobody knows what rounding leaves of sums that cancel.
   const double noise = pytorch ? out.budget / margin : out.budget;
-  auto look = [&](auto value, auto expected, auto other) {
-    const std::vector<SliceSums> sums = slice_sums(shape, value, expected, other);
-    for (size_t axis = 0; axis < shape.size() && out.passed; ++axis) {
-      const int64_t count = shape[axis] ? elements / shape[axis] : 0;
-      if (count < least_elements || shape[axis] < 2) continue;
-      for (size_t i = 0; i < sums[axis].error.size() && out.passed; ++i) {
-        const double error = std::sqrt(sums[axis].error[i]), size = std::sqrt(sums[axis].truth[i]);
-        const double allowed = std::max(
-            {pytorch ? componentwise_factor * std::sqrt(sums[axis].pytorch[i]) : 0,
-             margin * out.budget * size, noise * out.own.rms() * std::sqrt(static_cast<double>(count))});
-        if (error <= allowed) continue;
-        out.passed = false;
-        out.reason = format(
-            "at index {} of dimension {}, which is small beside the others, the relative "
-            "error is {:.2e}",
-            i, axis, size > 0 ? error / size : error);
-      }
+  const std::vector<double> exact = as_doubles(truth);
+  const std::vector<SliceSums> sums =
+      slice_sums(shape, as_doubles(values), exact, pytorch ? as_doubles(*pytorch) : exact);
+  for (size_t axis = 0; axis < shape.size() && out.passed; ++axis) {
+    const int64_t count = shape[axis] ? elements / shape[axis] : 0;
+    if (count < least_elements || shape[axis] < 2) continue;
+    for (size_t i = 0; i < sums[axis].error.size() && out.passed; ++i) {
+      const double error = std::sqrt(sums[axis].error[i]), size = std::sqrt(sums[axis].truth[i]);
+      const double allowed =
+          std::max({componentwise_factor * std::sqrt(sums[axis].pytorch[i]), margin * out.budget * size,
+                    noise * out.own.rms() * std::sqrt(static_cast<double>(count))});
+      if (error <= allowed) continue;
+      out.passed = false;
+      out.reason = format(
+          "at index {} of dimension {}, which is small beside the others, the relative error is {:.2e}", i,
+          axis, size > 0 ? error / size : error);
     }
-  };
-  with_reader(values, [&](auto value) {
-    with_reader(truth, [&](auto expected) {
-      if (!pytorch) return look(value, expected, expected);
-      with_reader(*pytorch, [&](auto other) { look(value, expected, other); });
-    });
+  }
+}
+
+std::vector<int64_t> as_integers(const TensorBytes& tensor) {
+  std::vector<int64_t> out(static_cast<size_t>(tensor.type.elements()));
+  with_reader(tensor, [&](auto read) {
+    for (int64_t i = 0; i < std::ssize(out); ++i) out[static_cast<size_t>(i)] = static_cast<int64_t>(read(i));
   });
+  return out;
 }
 
 // Where integers are not the truth's, PyTorch's own are as good: ties and rounding before an argmax.
 int64_t unequal_to_both(const TensorBytes& values, const TensorBytes& truth, const TensorBytes& pytorch,
                         int64_t& first) {
+  const std::vector<int64_t> own = as_integers(values), exact = as_integers(truth),
+                             other = as_integers(pytorch);
   int64_t count = 0;
-  with_reader(values, [&](auto value) {
-    with_reader(truth, [&](auto expected) {
-      with_reader(pytorch, [&](auto other) {
-        for (int64_t i = 0; i < values.type.elements(); ++i) {
-          if (equal_numbers(value(i), expected(i)) || equal_numbers(value(i), other(i))) continue;
-          if (count++ == 0) first = i;
-        }
-      });
-    });
-  });
+  for (size_t i = 0; i < own.size(); ++i)
+    if (own[i] != exact[i] && own[i] != other[i] && count++ == 0) first = static_cast<int64_t>(i);
   return count;
 }
 
