@@ -36,9 +36,9 @@ constexpr std::array other_trials = {OtherTrial{Weights::reparameterised, "task"
 constexpr uint64_t rounding_seed = 0x5eed;
 constexpr int rounding_probes = 2;
 
-// Errors of few elements vary from draw to draw, a program's and PyTorch's, which is the budget: the square of
-// an error that stays within it in 19 of 20 draws, as a part of the budget's. Of n elements that don't know of
-// each other the logarithm of such a ratio has a deviation of 2 / sqrt(n).
+// Errors of few elements vary from draw to draw, a program's and PyTorch's, which is the budget: the square
+// of an error that stays within it in 19 of 20 draws, as a part of the budget's. Of n elements that don't
+// know of each other the logarithm of such a ratio has a deviation of 2 / sqrt(n).
 double expected_part(double elements) { return std::exp(-2 * 1.645 / std::sqrt(std::max(elements, 1.0))); }
 
 // Every number below, times the factor of its group.
@@ -79,29 +79,33 @@ Json in_units_of_budget(const Json& answer, double floor) {
   return out;
 }
 
+void append(Json& shares, const Json& more) { shares.insert(shares.end(), more.begin(), more.end()); }
+
 // Another measurement's groups behind those that are there, each a condition of its own; places that one of
 // the two lacks are left out.
 void append_groups(Json& measured, const Json& other, const std::string& suffix) {
-  auto append = [](Json& shares, const Json& more) { shares.insert(shares.end(), more.begin(), more.end()); };
   for (Json group : other.at("groups")) {
     group["name"] = group.at("name").get<std::string>() + suffix;
     measured["groups"].push_back(std::move(group));
   }
-  std::erase_if(measured["values"].get_ref<Json::object_t&>(),
-                [&](const auto& entry) { return !other.at("values").contains(entry.first); });
-  std::erase_if(measured["products"].get_ref<Json::object_t&>(), [&](const auto& entry) {
-    auto found = other.at("products").find(entry.first);
-    return found == other.at("products").end() ||
-           found->at("operands").size() != entry.second.at("operands").size();
-  });
+  Json values = Json::object(), products = Json::object();
   for (auto& [name, entry] : measured["values"].items()) {
-    const Json& more = other.at("values").at(name);
-    append(entry["shares"], more.at("shares"));
-    entry["largest"] = std::max(entry["largest"].get<double>(), more.at("largest").get<double>());
+    auto more = other.at("values").find(name);
+    if (more == other.at("values").end()) continue;
+    append(entry["shares"], more->at("shares"));
+    entry["largest"] = std::max(entry["largest"].get<double>(), more->at("largest").get<double>());
+    values.push_back({name, std::move(entry)});
   }
-  for (auto& [name, entry] : measured["products"].items())
+  for (auto& [name, entry] : measured["products"].items()) {
+    auto more = other.at("products").find(name);
+    if (more == other.at("products").end() || more->at("operands").size() != entry["operands"].size())
+      continue;
     for (size_t i = 0; i < entry["operands"].size(); ++i)
-      append(entry["operands"][i], other.at("products").at(name).at("operands")[i]);
+      append(entry["operands"][i], more->at("operands")[i]);
+    products.push_back({name, std::move(entry)});
+  }
+  measured["values"] = std::move(values);
+  measured["products"] = std::move(products);
 }
 
 }  // namespace
