@@ -62,14 +62,22 @@ int64_t heads_that_share(const RegionRequest& request, const Attention& a) {
 }
 
 // Warps of a block for `rows` queries of each of `heads` heads. Where a few blocks are a head's, as many as
-// leave least of them empty (H200, 197 queries: 7 warps 14.1 us, 4 warps 14.8).
-int64_t warps_for(int64_t rows, int64_t heads, int64_t sms) {
+// are done first: blocks that a multiprocessor holds together share it, a last few for which it has no room
+// any more take another turn, and under eight warps it mostly waits (H200: 257 queries of 96 heads, 4 and 5
+// warps 12.4 us, 6 warps, whose last 24 of 288 blocks find no room, 17.2; 197 queries, 7 warps 14.1, 4
+// warps 14.8).
+int64_t warps_for(int64_t rows, int64_t heads, int64_t sms, const std::function<int64_t(int64_t)>& resident) {
   if (rows <= 48) return divided_up(rows, 16);
-  int64_t best = 4;
-  for (int64_t warps = 5; warps <= 8 && rows <= 512; ++warps) {
-    auto padded = [&](int64_t count) { return divided_up(rows, 16 * count) * count; };
-    if (padded(warps) < padded(best) && heads * divided_up(rows, 16 * warps) >= 2 * sms) best = warps;
-  }
+  constexpr int64_t usual = 4, most = 8, busy = 8;
+  auto turns = [&](int64_t warps) {
+    const int64_t blocks = heads * divided_up(rows, 16 * warps), at_once = resident(warps) * sms,
+                  whole = blocks / at_once, last = divided_up(blocks % at_once, sms);
+    auto shared = [&](int64_t together) { return together == 0 ? 0 : std::max(together * warps, busy); };
+    return whole * shared(resident(warps)) + shared(last);
+  };
+  int64_t best = usual;
+  for (int64_t warps = usual + 1; warps <= most && rows <= 512; ++warps)
+    if (turns(warps) < turns(best)) best = warps;
   return best;
 }
 
@@ -82,11 +90,16 @@ HalfTiles half_tiles(const Attention& a, const RegionRequest& request) {
   // blocks enough (H200, 4,096 keys: 64 features 420 us instead of 443, 128 features 366 instead of 434). A
   // mask, wide and narrow heads gain nothing by it.
   if (!a.mask && wide >= 32 && wide <= 128 && heads * divided_up(all_rows, 128) >= 3 * sms) out.row_tiles = 2;
-  if (out.row_tiles == 1) out.warps = warps_for(all_rows, heads, sms);
   if (wide > 128) out.key_tile = 32;
   // One tile, where all keys fit.
   if (!a.mask && wide <= 64 && a.keys > 64 && a.keys <= 96) out.key_tile = 96;
   out.key_tile = std::min(out.key_tile, divided_up(a.keys, 16) * 16);
+  if (out.row_tiles == 1)
+    out.warps = warps_for(all_rows, heads, sms, [&](int64_t warps) {
+      HalfTiles tried = out;
+      tried.warps = warps;
+      return tried.shared(a).resident();
+    });
   out.warps = request.region.choice("warps", out.warps);
   out.row_tiles = request.region.choice("row_tiles", out.row_tiles);
   out.key_tile = request.region.choice("key_tile", out.key_tile);
