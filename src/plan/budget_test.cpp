@@ -160,6 +160,13 @@ TEST(Spending, IsNeverOverAndNeverLessForMore) {
   }
 }
 
+// One kind of inputs is hard on the first half, another on the second.
+TEST(Spending, AddsGroupsUpOneByOne) {
+  const std::vector<Expense> all = {{1, {0.5, 0.01}}, {1, {0.49, 0.01}}, {1, {0.01, 0.5}}, {1, {0, 0.49}}};
+  EXPECT_EQ(choose_spending(all, {1, 1.01}), (std::vector<size_t>{0, 1, 2, 3}));
+  EXPECT_EQ(choose_spending(all, {1, 0.55}).size(), 3u);
+}
+
 TEST(Spending, LeavesAloneWhatIsNoNumber) {
   const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
   const std::vector<Expense> all = {{1, {nan}}, {1, {infinity}}, {nan, {0.1}}, {1, {-1}}, {infinity, {0.1}},
@@ -218,7 +225,9 @@ TEST(HalfBudget, TakesEverythingWhereErrorsAreSmall) {
 
 TEST(HalfBudget, TakesAllOrNothingUpToTheWholeBudget) {
   auto spent_by_all = [](double square) {
-    const Planned planned(even_errors(parsed(), square));
+    MeasuredErrors errors = even_errors(parsed(), square);
+    errors.kinds = 3;
+    const Planned planned(errors);
     const Plan plan = planned.after({choose_techniques, fuse_loops, store_half});
     return std::pair(halves(plan), errors_of(*planned.context, plan)->spent());
   };
@@ -291,6 +300,24 @@ TEST(HalfBudget, StaysWithinTheBudgetWhateverTheErrorsAre) {
     const double most = std::max(0.8486, errors_of(*planned.context, before)->spent());
     EXPECT_LE(errors_of(*planned.context, after)->spent(), most + 1e-9) << round;
   }
+}
+
+// What the task's own inputs hide another kind shows; where nobody looked at others, there is room for them.
+TEST(HalfBudget, HoldsForEveryKindOfInputs) {
+  MeasuredErrors errors = even_errors(parsed(), 0.02);
+  errors.values["r1"] = place(0.05);
+  errors.values["r2"] = place(0.4);
+  EXPECT_LE(errors_of(*Planned(errors).context, Planned(errors).half())->spent(), 0.7072);
+  EXPECT_EQ(Planned(errors).stored(Planned(errors).half(), "r1"), DType::f16);
+  errors.kinds = 4;
+  EXPECT_GT(errors_of(*Planned(errors).context, Planned(errors).half())->spent(), 0.7072);
+  errors.groups.emplace_back("output_0, sparse inputs");
+  errors.pytorch.push_back(0.25);
+  for (auto& [name, each] : errors.values) each.groups.push_back(place(name == "r1" ? 0.9 : 1e-6).groups[0]);
+  for (auto& [name, product] : errors.products)
+    for (auto& operand : product.operands) operand.groups.push_back(place(1e-6).groups[0]);
+  EXPECT_EQ(Planned(errors).stored(Planned(errors).half(), "r1"), DType::f32);
+  EXPECT_GE(halves(Planned(errors).half()), 3);
 }
 
 TEST(HalfBudget, NeverRoundsWhatWasNotMeasured) {

@@ -46,6 +46,7 @@ class Session {
   Json drop(const Json& request);
   Json time_region(const Json& request);
   Json call(const Json& request);
+  Json call_in_stream(const Json& request, InStream in_stream);
   Json fetch_outputs(const Json& request);
   Json fetch_input(const Json& request);
   Json prepare_series(const Json& request);

@@ -86,6 +86,8 @@ std::pair<int64_t, int64_t> Session::clock(int region, std::vector<StitchTensor>
 }
 
 Json Session::call(const Json& request) {
+  if (request.contains("in_stream"))
+    return call_in_stream(request, in_stream_from_wire(request["in_stream"]));
   const Placement placement = placement_in(request);
   const uint64_t poison = request.value("poison", uint64_t{0});
   const bool timed = request.value("timed", false);
