@@ -7,6 +7,8 @@
 //   2048 w · x = (2048 w_high) · x_high + w_high · (2048 x_low) + (2048 w_low) · x_high
 // with w / 64 and x / 16 each the sum of two fp16 numbers: all terms meet in one FP32 sum. Weights up to 2047
 // and x up to a million fit. Not `exact`: the first of the three products alone, with TF32's accuracy.
+// Infinities and NaN of x stand in the low part alone, which meets w_high and nothing else: w_low may have
+// the other sign, and infinity less infinity is NaN.
 //   struct ConvHalo {  // conv (128, 64, 126, 126) = x (128, 8, 128, 128) * weight (64, 8, 3, 3)
 //     static constexpr int samples = 128, channels = 8, filters = 64;
 //     static constexpr int size_in_z = 1, size_out_z = 1, kernel_z = 1;
@@ -99,7 +101,7 @@ StitchStatus pack_split_halo(const typename P::Left* weight, __half* packed, cud
 }
 
 // Reads the part of x under the tile at `corner` of a sample and splits it: [pixel][quad] of 16 bytes.
-template <class G, class Element>
+template <class G, bool exact, class Element>
 __device__ __forceinline__ void load_halo(const Element* __restrict__ from,
                                           Pack<uint32_t, 4>* __restrict__ halo, int3 corner) {
   using Tile = HaloTile<G>;
@@ -127,8 +129,17 @@ __device__ __forceinline__ void load_halo(const Element* __restrict__ from,
         const float first = values[q * 4 + p * 2], second = values[q * 4 + p * 2 + 1];
         quad[p] = half_pair(first, second);
         const float2 rounded = float_pair(quad[p]);
-        quad[p + 2] =
-            half_pair((first - rounded.x) * halo_scale::low, (second - rounded.y) * halo_scale::low);
+        if (!exact) {
+          quad[p + 2] = 0;
+        } else if (isfinite(rounded.x) && isfinite(rounded.y)) {
+          quad[p + 2] =
+              half_pair((first - rounded.x) * halo_scale::low, (second - rounded.y) * halo_scale::low);
+        } else {
+          const float kept[2] = {isfinite(rounded.x) ? rounded.x : 0.0f,
+                                 isfinite(rounded.y) ? rounded.y : 0.0f};
+          quad[p] = half_pair(kept[0], kept[1]);
+          quad[p + 2] = half_pair((first - kept[0]) * halo_scale::low, (second - kept[1]) * halo_scale::low);
+        }
       }
       to[q] = quad;
     }
@@ -163,9 +174,9 @@ __global__ void __launch_bounds__(HaloTile<G>::threads, 2)
               tap_z = tap / (G::kernel_x * G::kernel_y);
     const int pixel =
         tap_z * G::dilation_z * Tile::plane + tap_y * G::dilation_y * Tile::pitch + tap_x * G::dilation_x;
-    offsets[q] = tap < Tile::taps ? pixel * Tile::quads + q % Tile::quads : 0;
+    offsets[q] = tap < Tile::taps ? pixel * Tile::quads + q % Tile::quads : -1;
   }
-  load_halo<G>(x + (G::x_offset + sample * G::x_stride_sample), halo, corner);
+  load_halo<G, exact>(x + (G::x_offset + sample * G::x_stride_sample), halo, corner);
   __syncthreads();
 
   // A warp's rows of pixels; where each starts in the halo.
@@ -181,13 +192,17 @@ __global__ void __launch_bounds__(HaloTile<G>::threads, 2)
       reinterpret_cast<const Quad*>(packed) + int64_t{slice} * Tile::steps * filter_tiles * 64 + lane;
   float sums[filter_tiles][pixel_tiles][4] = {};
   constexpr int unrolled = Tile::steps <= 7 ? Tile::steps : 2;
+  constexpr bool ragged = Tile::taps * Tile::quads % 4 != 0;
 #pragma unroll unrolled
   for (int step = 0; step < Tile::steps; ++step) {
     const int offset = offsets[step * 4 + pair];
     MmaRight high[pixel_tiles], low[pixel_tiles];
 #pragma unroll
     for (int t = 0; t < pixel_tiles; ++t) {
-      const Quad quad = starts[t / 4][offset + t % 4 * 8 * G::stride_x * Tile::quads];
+      // Beyond the last tap weights are 0, which an infinity would make NaN.
+      Quad quad = {};
+      if (!ragged || step + 1 < Tile::steps || offset >= 0)
+        quad = starts[t / 4][offset + t % 4 * 8 * G::stride_x * Tile::quads];
       high[t] = {{quad[0], quad[1]}};
       low[t] = {{quad[2], quad[3]}};
     }
