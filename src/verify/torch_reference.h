@@ -92,7 +92,7 @@ class TorchReference : public Reference {
   Result<Json> roundings();
 
  private:
-  Result<Json> roundings_with(Weights weights);
+  Result<Json> roundings_with(Weights weights, std::string_view distribution);
   TorchReference(TorchProcess process, const TaskGraph& task, Numerics numerics, ScratchFolder scratch);
   Result<void> set_weights(Weights weights);
   Result<std::shared_ptr<const Safetensors>> evaluate(const fs::path& inputs, std::string_view mode);

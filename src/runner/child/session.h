@@ -64,6 +64,7 @@ class Session {
   Address shared(int64_t offset, int64_t bytes) const;
   void fetch(const Place& to, Address from, int64_t bytes);
   Buffers zeros(const Json& types);
+  Buffers with_any_content(const Json& types);
   // Where the tensors of a call placement that is asked for odd places.
   struct Placement {
     int misalign = 0;     // elements
