@@ -60,7 +60,7 @@ int64_t summands(const Graph& graph, const Node& node) {
 // An honest FP32 sum of thousands of like numbers, one after the other, is off by more than 1e-5: 1.2e-5 were
 // seen of 5000 exponentials. PyTorch's blocks of sums are closer, and no measure for it.
 double floor_of(const Graph& graph) {
-  constexpr double per_summand = 0x1p-27, most = 4e-5;
+  constexpr double per_summand = 0x1p-28, most = 2e-5;
   int64_t longest = 0;
   for (const Node& node : graph.nodes) longest = std::max(longest, summands(graph, node));
   return std::clamp(per_summand * static_cast<double>(longest), Judging{}.floor, most);
