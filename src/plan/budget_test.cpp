@@ -220,7 +220,59 @@ TEST(HalfBudget, TakesEverythingWhereErrorsAreSmall) {
   const Planned unmeasured(MeasuredErrors{});
   EXPECT_EQ(halves(unmeasured.half()), 0);
   EXPECT_EQ(halves(unmeasured.after({choose_techniques, fuse_loops, store_half})), 4);
-  EXPECT_EQ(halves(planned.after({choose_techniques, fuse_loops, store_half})), 0);
+  EXPECT_EQ(halves(planned.after({choose_techniques, fuse_loops, store_half})), 4);
+}
+
+TEST(HalfBudget, TakesAllOrNothingUpToTheWholeBudget) {
+  auto spent_by_all = [](double square) {
+    MeasuredErrors errors = even_errors(parsed(), square);
+    errors.kinds = 3;
+    const Planned planned(errors);
+    const Plan plan = planned.after({choose_techniques, fuse_loops, store_half});
+    return std::pair(halves(plan), errors_of(*planned.context, plan)->spent());
+  };
+  const double whole = 1e-4 / std::pow(spent_by_all(1e-4).second, 2);  // takes all of the budget
+  const auto [most, nearly] = spent_by_all(0.95 * whole);
+  EXPECT_EQ(most, 4);
+  EXPECT_GT(nearly, 0.95);
+  EXPECT_EQ(spent_by_all(1.05 * whole).first, 0);
+  MeasuredErrors errors = even_errors(parsed(), 1e-6);
+  errors.values["r2"].largest = 60000;
+  EXPECT_EQ(halves(Planned(errors).after({choose_techniques, fuse_loops, store_half})), 0);
+}
+
+TEST(MeasuredErrors, OfAProductWhoseBiasStandsApartAreThoseOfTheirSum) {
+  const Graph graph = *parse_graph(R"(graph "apart"
+parameter %w : f32[8,8,3,3]
+parameter %b : f32[1,8,1,1]
+input %x : f32[2,8,9,9]
+%y_product = conv_transpose(%x, %w) stride=[1,1] padding=[1,1] dilation=[1,1] output_padding=[0,0] : f32[2,8,9,9]
+%y = add(%y_product, %b) : f32[2,8,9,9]
+%z = add(%y, %x) : f32[2,8,9,9]
+output %z
+end
+)");
+  MeasuredErrors errors{.groups = {"output_0"}, .pytorch = {0.25}, .values = {}, .products = {}};
+  EXPECT_EQ(measured_value(errors, graph, graph.find("y_product")), nullptr);
+  errors.values["z"] = place(2);
+  EXPECT_EQ(measured_value(errors, graph, graph.find("y")), nullptr) << "a shortcut is no bias";
+  errors.values["y"] = place(1);
+  ASSERT_NE(measured_value(errors, graph, graph.find("y_product")), nullptr);
+  EXPECT_EQ(*measured_value(errors, graph, graph.find("y_product")), place(1));
+}
+
+TEST(MeasuredErrors, OfRoundingsThatPyTorchDoesTooAreNoMoreThanItsOwn) {
+  const std::map<int32_t, bool> seen = {{0, true}, {2, true}, {4, false}};
+  MeasuredErrors errors = even_errors(parsed(), 0.25);  // four operands: four times PyTorch's error of 0.25
+  const MeasuredErrors held = held_to_pytorch(errors, parsed(), seen);
+  for (const char* name : {"c0", "c1"}) {
+    EXPECT_DOUBLE_EQ(held.products.at(name).operands[1].groups[0].tf32, 0.0625) << name;
+    EXPECT_DOUBLE_EQ(held.products.at(name).operands[1].groups[0].f16, 0.0625) << name;
+  }
+  EXPECT_EQ(held.products.at("c2"), errors.products.at("c2"));
+  EXPECT_EQ(held.values, errors.values);
+  errors = even_errors(parsed(), 0.001);
+  EXPECT_EQ(held_to_pytorch(errors, parsed(), seen), errors);
 }
 
 TEST(HalfBudget, KeepsTheBitsOfWhatCostsTooMuch) {
