@@ -25,7 +25,7 @@ function(add_emulated_tests)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/device/emulated/*_test.cpp)
   add_executable(emulated_test ${sources})
   target_link_libraries(emulated_test PRIVATE stitch_device stitch_emulated_runtime GTest::gtest_main ${CMAKE_DL_LIBS})
-  target_precompile_headers(emulated_test REUSE_FROM stitch_test_headers)
+  compile_as_test(emulated_test)
   target_compile_definitions(emulated_test PRIVATE
     STITCH_SOURCE_DIR="${CMAKE_SOURCE_DIR}" STITCH_BINARY_DIR="${CMAKE_BINARY_DIR}")
   # constants_test.cpp holds our numbers against NVIDIA's, where those are.

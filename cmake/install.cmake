@@ -11,3 +11,8 @@ install(DIRECTORY python/stitchcuda_torch DESTINATION share/stitchcuda/python
 if(TARGET stitch_python_call)
   install(TARGETS stitch_python_call LIBRARY DESTINATION lib)
 endif()
+if(STITCHCUDA_RELOCATABLE)
+  install(CODE "execute_process(COMMAND ${CMAKE_COMMAND} \"-DFOLDER=\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}\"
+                                        \"-DPATHS=${CMAKE_SOURCE_DIR};${CMAKE_BINARY_DIR}\" -P ${CMAKE_SOURCE_DIR}/cmake/no_build_paths.cmake
+                                COMMAND_ERROR_IS_FATAL ANY)")
+endif()

@@ -47,4 +47,11 @@ target_compile_options(stitch_hot_headers PRIVATE ${optimise_well})
 if(STITCHCUDA_TESTS)
   find_package(GTest REQUIRED)
   add_precompiled(stitch_test_headers HEADERS ${common_headers} <gtest/gtest.h> DEPENDS ${common_libraries} GTest::gtest)
+  target_compile_options(stitch_test_headers PRIVATE -O0)
 endif()
+
+# Tests run once after they are compiled: what they call is optimised, they themselves are not.
+function(compile_as_test target)
+  target_precompile_headers(${target} REUSE_FROM stitch_test_headers)
+  target_compile_options(${target} PRIVATE -O0)
+endfunction()

@@ -11,7 +11,7 @@ if(STITCHCUDA_TESTS)
   add_executable(example_programs_test ${example_program_tests})
   target_link_libraries(example_programs_test PRIVATE stitch_program stitch_import stitch_oracle stitch_device
     stitch_emulated_runtime GTest::gtest_main ${CMAKE_DL_LIBS})
-  target_precompile_headers(example_programs_test REUSE_FROM stitch_test_headers)
+  compile_as_test(example_programs_test)
   target_compile_definitions(example_programs_test PRIVATE
     STITCH_SOURCE_DIR="${CMAKE_SOURCE_DIR}" STITCH_BINARY_DIR="${CMAKE_BINARY_DIR}")
   # One test for all: they share the import of their tasks.

@@ -45,7 +45,7 @@ function(add_room_tests room)
   if(sources)
     add_executable(${room}_test ${sources})
     target_link_libraries(${room}_test PRIVATE stitch_${room} ${TESTS_ALSO} GTest::gtest_main)
-    target_precompile_headers(${room}_test REUSE_FROM stitch_test_headers)
+    compile_as_test(${room}_test)
     target_compile_definitions(${room}_test PRIVATE
       STITCH_SOURCE_DIR="${CMAKE_SOURCE_DIR}" STITCH_BINARY_DIR="${CMAKE_BINARY_DIR}")
     # Signals and limits reach children, not processes that are borrowed (./dev test lends some).

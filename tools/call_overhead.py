@@ -17,6 +17,7 @@ import statistics
 import subprocess
 import sys
 import time
+import warnings
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "python"))
@@ -48,15 +49,30 @@ def options():
     return {"mode": "first", "quick": True, "budget": 20, "progress": False, "options": ["--no-timing", "--no-tune"]}
 
 
+def compiled_form(model):
+    """torch.compile's form of it. Its graph has names of its own, and so a program of its own."""
+    import torch
+    from stitchcuda.compile import backend
+    torch._dynamo.reset()
+    return torch.compile(model, backend=backend, options=options())
+
+
 def prepare(name, device):
     """Makes the program, which the cache then has."""
     import stitchcuda
+    import torch
+    name, _, form = name.partition("+")
     model, arguments, keywords = load(name, device)
-    stitchcuda.optimize(model, arguments, keywords, **options())
+    if not form:
+        stitchcuda.optimize(model, arguments, keywords, **options())
+        return
+    warnings.filterwarnings("error", message="stitchcuda: this graph runs in PyTorch")
+    with torch.inference_mode():
+        compiled_form(model)(*arguments, **keywords)
 
 
 def prepare_all(names, device, jobs, seconds):
-    """In processes of their own, until the time is up; the names that are ready, with the rest's last words."""
+    """In processes of their own, until the time is up; what is not ready, with its last words."""
     end, failed = time.monotonic() + seconds, {}
 
     def one(name):
@@ -115,8 +131,7 @@ def measure(name, with_compile):
         row = {"model": name, "weights": len(fast._binding.parameters), "eager": eager, "replay": replay, "call": called,
                "over": called - replay, "replay_host": replay_host, "call_host": called_host}
         if with_compile:
-            from stitchcuda.compile import backend
-            compiled = torch.compile(model, backend=backend, options=options())
+            compiled = compiled_form(model)
             row["compiled"], _ = wall(lambda: compiled(*arguments, **keywords), wait)
     return row
 
@@ -151,7 +166,7 @@ def measure_stub(name, library):
 def show(rows):
     if not rows:
         return
-    columns = list(rows[0])
+    columns = list(max(rows, key=len))
     print(" | ".join(columns))
     for row in rows:
         print(" | ".join(f"{row.get(c):.1f}" if isinstance(row.get(c), float) else str(row.get(c, "")) for c in columns))
@@ -163,7 +178,7 @@ def main():
     parser.add_argument("--stub", action="store_true")
     parser.add_argument("--jobs", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=600, help="for all of it (default: 600)")
-    parser.add_argument("--compile", action="store_true", help="torch.compile(backend='stitchcuda') too, as long as there is time")
+    parser.add_argument("--compile", action="store_true", help="torch.compile(backend='stitchcuda') too")
     parser.add_argument("--prepare", help=argparse.SUPPRESS)
     parser.add_argument("--device", default="cuda", help=argparse.SUPPRESS)
     parser.add_argument("--json", help="a file for the rows")
@@ -179,13 +194,14 @@ def main():
         import torch
         if not torch.cuda.is_available():
             sys.exit("call_overhead: no GPU on this machine; --stub measures the Python side alone")
-        failed = prepare_all(chosen.models, "cuda", chosen.jobs, chosen.seconds * 0.6)
+        wanted = chosen.models + ([name + "+compile" for name in chosen.models] if chosen.compile else [])
+        failed = prepare_all(wanted, "cuda", chosen.jobs, chosen.seconds * 0.75)
         for name in chosen.models:
             if name in failed:
                 continue
             try:
-                left = chosen.seconds - (time.monotonic() - begin)
-                rows.append(measure(name, chosen.compile and left > 45))
+                rows.append(measure(name, chosen.compile and name + "+compile" not in failed))
+                print(f"{name} measured after {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
             except Exception as error:  # noqa: BLE001: one model's trouble is not the others'
                 failed[name] = f"{type(error).__name__}: {error}"[:200]
     if chosen.json:

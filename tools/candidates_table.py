@@ -76,9 +76,12 @@ def main():
     parser.add_argument("--jobs", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=600, help="none is begun after this")
     parser.add_argument("--only", default="", help="names that contain this")
+    parser.add_argument("--first", type=pathlib.Path, help="a file with names, one a line: these before the others")
     arguments = parser.parse_args()
+    urgent = arguments.first.read_text(encoding="utf-8").split() if arguments.first else []
     files = [path for folder, suffix in (("candidates", "cu"), ("model_new_cheats", "py")) for path in (TESTDATA / folder).glob("*." + suffix)]
     files = sorted((path for path in files if arguments.only in path.stem), key=lambda path: (path.suffix, path.stem), reverse=True)
+    files.sort(key=lambda path: path.name not in urgent)
     until = time.monotonic() + arguments.seconds
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         results = sorted(pool.map(lambda path: judge(arguments.tool, path, arguments.device, until), files))

@@ -36,7 +36,7 @@ def get_inputs():
 FORWARDS = ["torch.relu(x) * {n}.5", "torch.sigmoid(x + {n})", "x * x - {n}", "(x - x.mean(1, keepdim=True)) * {n}.25",
             "torch.softmax(x * {n}, 1)", "torch.tanh(x) + {n}", "x.abs().sum(1) + {n}", "torch.nn.functional.gelu(x) * {n}"]
 # What a machine's speed and name don't change.
-COMPARED = ("task", "passed", "code", "numerics", "device", "steps", "predicted_seconds", "seconds_a_call", "floor_seconds")
+COMPARED = ("task", "passed", "numerics", "device", "steps", "predicted_seconds", "seconds_a_call", "floor_seconds")
 
 
 def make_tasks(folder, count):
@@ -58,19 +58,56 @@ def records(out):
     return {line["task"]: line for line in lines}, len(lines)
 
 
+def sources(out, name):
+    """The program's CUDA files and what is in them; a program that isn't there is like no other."""
+    found = {}
+    for folder, _, names in os.walk(os.path.join(out, "programs", name)):
+        for each in names:
+            if each.endswith((".cu", ".h")):
+                with open(os.path.join(folder, each), encoding="utf-8") as file:
+                    found[each] = file.read()
+    return found or out
+
+
 @contextlib.contextmanager
 def ray_cluster(folder):
     ray = os.path.join(os.path.dirname(sys.executable), "ray")
     env = {**os.environ, "RAY_TMPDIR": folder, "RAY_USAGE_STATS_ENABLED": "0"}
     port, dashboard = free_port(), free_port()
+    # --block: they end with these processes. `ray stop` would end other clusters of this machine, too.
+    start = [ray, "start", "--block", "--num-cpus=1", "--disable-usage-stats"]
+    nodes = [["--head", f"--port={port}", f"--dashboard-port={dashboard}", "--temp-dir", folder], [f"--address=127.0.0.1:{port}"]]
+    os.makedirs(folder)
+    running, log = [], open(os.path.join(folder, "start.log"), "w+", encoding="utf-8")
     try:
-        subprocess.run([ray, "start", "--head", f"--port={port}", f"--dashboard-port={dashboard}", "--num-cpus=1",
-                        "--temp-dir", folder, "--disable-usage-stats"], check=True, env=env, stdout=subprocess.DEVNULL)
-        subprocess.run([ray, "start", f"--address=127.0.0.1:{port}", "--num-cpus=1", "--disable-usage-stats"], check=True, env=env,
-                       stdout=subprocess.DEVNULL)
+        for number, flags in enumerate(nodes):
+            running.append(subprocess.Popen(start + flags, env=env, stdout=log, stderr=log))
+            if not wait_for_nodes(ray, port, number + 1, running[-1]):
+                log.seek(0)
+                raise SystemExit(f"Ray's node {number + 1} did not start: {log.read()[-2000:]}")
         yield ["--on", "ray", "--ray", f"http://127.0.0.1:{dashboard}", "--at", "127.0.0.1"]
     finally:
-        subprocess.run([ray, "stop"], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        end(running)
+
+
+def wait_for_nodes(ray, port, count, process, seconds=180):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until and process.poll() is None:
+        said = subprocess.run([ray, "status", f"--address=127.0.0.1:{port}"], capture_output=True, text=True).stdout
+        if said.count("node_") >= count:
+            return True
+        time.sleep(2)
+    return False
+
+
+def end(processes):
+    for process in reversed(processes):
+        process.terminate()
+    for process in processes:
+        try:
+            process.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
 
 
 def free_port():
@@ -142,10 +179,7 @@ def slurm_cluster(folder):
             raise SystemExit(f"Slurm's nodes are not idle: {said}{open(log.name, encoding='utf-8').read()[-2000:]}")
         yield ["--on", "slurm", "--at", "127.0.0.1"]
     finally:
-        for daemon in reversed(running):
-            daemon.terminate()
-        for daemon in running:
-            daemon.wait(timeout=30)
+        end(running)
 
 
 def workers_of(tool):
@@ -192,9 +226,9 @@ def run(options):
         for record in ours.values():
             machines[record.get("machine")] = machines.get(record.get("machine"), 0) + 1
         wrong = [name for name in theirs if {key: ours.get(name, {}).get(key) for key in COMPARED} != {key: theirs[name].get(key) for key in COMPARED}]
-        programs = [name for name in theirs if not os.path.exists(os.path.join(together, "programs", name, "program.cu"))]
+        programs = [name for name in theirs if sources(together, name) != sources(alone, name)]
         print(f"{len(ours)} records in {lines} lines in {wall:.0f} s; by machine: {machines}; passed {sum(r['passed'] for r in ours.values())}")
-        print(f"differ from one machine's: {wrong or 'none'}; without a program: {programs or 'none'}")
+        print(f"differ from one machine's: {wrong or 'none'}; programs that differ: {programs or 'none'}")
         return 0 if len(ours) == lines == options.tasks and not wrong and not programs else 1
 
 

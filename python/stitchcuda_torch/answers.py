@@ -19,7 +19,7 @@ from .loaded import Loaded
 from .reparameterise import reparameterise
 from .requests import NEEDED
 from .rounding_shares import Exported, shares
-from .series import Series, is_strange
+from .series import Series, strangeness
 from .stopwatch import Stopwatch
 from .turns import Turns
 from .varied import Varied, is_free
@@ -37,7 +37,7 @@ class Answers:
         "load": {"task": (str, NEEDED), "class": (str, None), "seed": (int, 42), "device": (("cpu", "cuda"), "cpu"), "mode": (("train", "eval"), None),
                  "turns": (str, None)},
         "init_inputs": {"out": (str, NEEDED)},
-        "weights": {"variant": (("task", "reparameterised"), "task"), "seed": (int, 0), "gain": (float, 6 ** 0.5), "out": (str, None),
+        "weights": {"variant": (("task", "reparameterised", "faint"), "task"), "seed": (int, 0), "gain": (float, 6 ** 0.5), "out": (str, None),
                     "turns": (str, None)},
         "distributions": {},
         "draw": {"distribution": (DRAWN, "task"), "seed": (int, NEEDED), "out": (str, NEEDED)},
@@ -121,9 +121,9 @@ class Answers:
             with torch.no_grad():
                 for name, tensor, _ in loaded.state():
                     tensor.copy_(self.original[name])
-        if variant == "reparameterised":
+        if variant != "task":
             with turns.beside_others():
-                reparameterise(loaded.model, seed, gain)
+                reparameterise(loaded.model, seed, gain, faint=variant == "faint")
                 self.give_back()
         size = safetensors.write_mapped(out, {name: tensor for name, tensor, _ in loaded.state()}) if out else 0
         return {"bytes": size, "seconds": seconds_since(start), "waited": turns.waited}
@@ -245,7 +245,8 @@ class Answers:
         return {"intact": series.intact(count) if count else True}
 
     def compare_series(self, count, mode, half, outputs, updates, seconds, seed):
-        """Which of the calls that were read last left something far from what PyTorch itself gives; any order, as many as there is time for.
+        """How far from what PyTorch itself gives the calls are that were read last, [[call, relative distance], …], the farthest first; as
+        many as there is time for.
 
         outputs: [[name, dtype, offset], …]"""
         start, series, loaded = time.monotonic(), self.opened_series(), self.need()
@@ -257,10 +258,10 @@ class Answers:
             seen, _ = evaluate(loaded, series.inputs(slot), mode, half, loaded.device, 42)
             expected = [choose(seen, updates, state, name) for name, _ in wanted]
             looked_at += 1
-            if any(is_strange(series.output(slot, dtype, value.shape, entry[2]), value)
-                   for (_, dtype), value, entry in zip(wanted, expected, outputs)):
-                strange.append(slot)
+            strange.append([slot, max(strangeness(series.output(slot, dtype, value.shape, entry[2]), value)
+                                      for (_, dtype), value, entry in zip(wanted, expected, outputs))])
         self.give_back()
+        strange.sort(key=lambda entry: -entry[1])
         return {"strange": strange, "looked_at": looked_at, "seconds": seconds_since(start)}
 
     def kept_distance(self, number, trial, output, dtype, offset):

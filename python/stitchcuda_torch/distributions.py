@@ -179,6 +179,17 @@ def plant_at_ends(rows, generator):
     rows.scatter_(-1, at, torch.where(kind.unsqueeze(-1) == 3, rows.gather(-1, at), values))
 
 
+def patches(task, facts, generator):
+    """The task's own draw, with patches in it that are in the hundreds, zeros, or faint: whoever looks at a few elements to see which
+    kind of inputs these are takes them for the task's."""
+    flat = task.float().contiguous().reshape(-1).clone()
+    longest = max(1, min(task.shape[-1] if task.dim() else 1, flat.numel() // 16))
+    for change in (lambda part: part.copy_((100 + 100 * part.abs()).copysign(part)), torch.Tensor.zero_, lambda part: part.mul_(2 ** -12)) * 2:
+        begin, length = int(uniform(task, (), generator) * flat.numel()), 1 + int(uniform(task, (), generator) * longest)
+        change(flat[begin:begin + length])
+    return flat.reshape(task.shape)
+
+
 def uniform(task, shape, generator):
     return torch.rand(shape, generator=generator, device=task.device)
 
@@ -200,9 +211,10 @@ def per_sample(task, generator):
 
 
 DRAWS = {"normal": normal, "shifted": shifted, "scaled": scaled, "sparse": sparse, "waves": waves, "positive": positive,
-         "outliers": outliers, "large": large, "offset": offset, "ties": ties, "zero rows": zero_rows, "ends": ends, "not finite": not_finite}
+         "outliers": outliers, "large": large, "offset": offset, "ties": ties, "zero rows": zero_rows, "ends": ends,
+         "patches": patches, "not finite": not_finite}
 NAMES = ("task", *DRAWS)
-KEEPS_SIGN = ("positive", "outliers", "large", "offset", "ties", "zero rows", "ends", "not finite")
+KEEPS_SIGN = ("positive", "outliers", "large", "offset", "ties", "zero rows", "ends", "patches", "not finite")
 
 
 def draw(name, task_inputs, facts, seed):

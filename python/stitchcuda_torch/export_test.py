@@ -138,6 +138,17 @@ class ServerTest(unittest.TestCase):
         self.assertIn("in forward: x = self.tied(self.linear(x))", first["where"])
         self.assertEqual(last["args"]["memory_format"], {"other": "torch.contiguous_format"})
 
+    def test_sizes_by_values_say_what_to_write_instead(self):
+        error = self.error("counts", GOOD.format(forward="x = torch.bincount(x.long().flatten(), minlength=4)"))
+        self.assertEqual(error["kind"], "data_dependent")
+        self.assertIn("instead of bincount: torch.zeros(n, dtype=torch.long).index_add", error["fix"])
+
+    def test_masks_of_transformer_layers_are_not_looked_at(self):
+        layers = "self.state = torch.ones(4); self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), 1)"
+        source = GOOD.format(forward="x = self.encoder(x[None], mask=nn.Transformer.generate_square_subsequent_mask(3))")
+        answer = self.ask("masked", source.replace("self.state = torch.ones(4)", layers))
+        self.assertNotIn("error", answer, answer)
+
     def test_state_that_forward_changes(self):
         document = self.export("self.seen = self.seen + x.sum(0); self.state.mul_(2); x = x.masked_fill(x > 1, float('-inf'))")
         roles = {value["name"]: value["role"] for value in document["values"]}

@@ -11,7 +11,7 @@ from torch.export.graph_signature import InputKind
 from . import encode, where
 from .encode import Reference, Subgraph
 from .errors import TaskError
-from .trace import DATA_DEPENDENT_FIX
+from .trace import data_dependent_fix
 
 ROLES = {InputKind.PARAMETER: "parameter", InputKind.BUFFER: "buffer", InputKind.CONSTANT_TENSOR: "constant"}
 
@@ -109,7 +109,7 @@ class Recorder:
         if encode.is_symbolic(result):
             if node.users:
                 raise TaskError("data_dependent", f"{encode.operator_name(node.target)} gives a size or a number that depends "
-                                "on the values of a tensor", line, DATA_DEPENDENT_FIX)
+                                "on the values of a tensor", line, data_dependent_fix(encode.operator_name(node.target)))
             return
         arguments = self.arguments(node)
         name, written = functional(node.target)

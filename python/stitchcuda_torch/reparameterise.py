@@ -16,7 +16,10 @@ RECURRENT = (nn.RNNBase, nn.modules.rnn.RNNCellBase)
 RECURRENT_GAIN = 1.5  # PyTorch's recurrences contract by 0.58 a step; beyond 1 rounding errors would grow with time
 
 
-def reparameterise(model, seed, gain=math.sqrt(6)):
+FAINT = 2.0 ** -5  # a deviation of that size is near enough to an epsilon of 1e-5, and no honest product of halves underflows
+
+
+def reparameterise(model, seed, gain=math.sqrt(6), faint=False):
     generators, done = {}, set()  # weights are drawn where they lie: a CPU takes a minute for gigabytes
     with torch.no_grad():
         for module in model.modules():
@@ -27,6 +30,8 @@ def reparameterise(model, seed, gain=math.sqrt(6)):
                 if tensor.device not in generators:
                     generators[tensor.device] = torch.Generator(tensor.device).manual_seed(seed)
                 drawn = redraw(module, name, tensor.detach(), generators[tensor.device], gain)
+                if faint and drawn is not None and drawn.is_floating_point():
+                    drawn = fade(drawn, name, generators[tensor.device])
                 if drawn is not None:
                     tensor.copy_(drawn.to(tensor.dtype))
 
@@ -44,6 +49,16 @@ def redraw(module, name, old, generator, gain):
     if isinstance(module, nn.Embedding):
         return None
     return unknown(old, generator)
+
+
+def fade(drawn, name, generator):
+    """Small, and one index along each dimension of matrices and filters is all zeros: what a layer hands on to a norm is faint,
+    and some of it nothing at all."""
+    drawn = drawn * (FAINT ** 2 if name == "running_var" else FAINT)
+    for axis, size in enumerate(drawn.shape):
+        if drawn.dim() > 1 and size > 2:
+            drawn.select(axis, int(torch.randint(size, (), generator=generator, device=drawn.device))).zero_()
+    return drawn
 
 
 def norm_tensor(name, old, generator):

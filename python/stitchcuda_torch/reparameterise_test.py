@@ -40,6 +40,17 @@ class ReparameteriseTest(unittest.TestCase):
         self.assertEqual(same, {"4.weight", "9.mask"})
         self.assertGreaterEqual(after["1.num_batches_tracked"].item(), 1)
 
+    def test_faint_weights_make_epsilons_count(self):
+        torch.manual_seed(0)
+        x, outputs = torch.randn(16, 24), []
+        for epsilon in (1e-5, 1e-12):
+            torch.manual_seed(1)
+            model = nn.Sequential(nn.Linear(24, 24), nn.BatchNorm1d(24, eps=epsilon))
+            reparameterise(model, 3, faint=True)
+            outputs.append(model(x))
+        self.assertTrue(all(bool((model[0].weight == 0).all(dim)[None].any()) for dim in (0, 1)))
+        self.assertGreater((outputs[0] - outputs[1]).norm().item(), 1e-3 * outputs[0].norm().item())
+
     def test_seed_and_ties(self):
         first, second = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3)), nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
         for model in (first, second):

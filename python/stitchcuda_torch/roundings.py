@@ -111,7 +111,7 @@ def measure(document, state, inputs, own, floor, native, device, probes, seed, p
             operands[node["outputs"][0]["name"]] = {**operands[node["args"]["input"]["value"]], "module": ""}
     values = meter.table("value", passes)
     return {"groups": [{"name": name, "outputs": names} for name, names in groups],
-            "outputs": {name: {"error": errors[name], "norm": units[name]} for name in results},
+            "outputs": {name: {"error": errors[name], "norm": units[name], "elements": results[name].numel()} for name in results},
             "values": {name: {"shares": shares, "largest": clean(meter.largest[("value", name)].reshape(1))[0]}
                        for name, shares in values.items()},
             "operands": operands}

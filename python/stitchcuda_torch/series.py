@@ -72,19 +72,20 @@ def part(flat, begin, dtype, shape):
     return flat[begin:begin + math.prod(shape) * dtype.itemsize].view(dtype).reshape(shape)
 
 
-def is_strange(value, expected):
-    """Far from what PyTorch itself gives: no rounding does that where it matters, so somebody looks again, by float64."""
+def strangeness(value, expected):
+    """How far from what PyTorch itself gives, relative; 1 and more where that can't be rounding."""
     if not expected.is_floating_point():
-        return bool((value != expected).float().mean() > STRANGE)
+        return float((value != expected).float().mean())
     wide, own = expected.double(), value.double()
     both = wide.isfinite() & own.isfinite()
     if not torch.equal(wide.isfinite(), own.isfinite()):
-        return True
+        return FAR
     wide, own = wide[both], own[both]
-    return bool((own - wide).norm() > STRANGE * wide.norm() + 1e-30)
+    difference = float((own - wide).norm())
+    return min(FAR, difference / max(float(wide.norm()), 1e-30)) if difference > 1e-30 else 0.0
 
 
-STRANGE = 0.02
+FAR = 1e9
 
 
 class Kept(Shared):

@@ -6,7 +6,7 @@ import torch
 
 from .device_arena import DeviceArena
 from .distributions import study
-from .series import Series, is_strange
+from .series import Series, strangeness
 from .varied import SHARED_BITS, Varied
 
 
@@ -46,10 +46,12 @@ class SeriesTest(unittest.TestCase):
 
     def test_strange_is_far_from_rounding(self):
         x = torch.randn(50, 40)
-        self.assertFalse(is_strange(x.half().float(), x) or is_strange(x * 1.001, x))
-        self.assertTrue(is_strange(torch.zeros_like(x), x) and is_strange(x.roll(1), x) and is_strange(x.where(x < 2, float("nan")), x))
-        self.assertFalse(is_strange(torch.tensor([1, 2]), torch.tensor([1, 2])))
-        self.assertTrue(is_strange(torch.tensor([1, 3]), torch.tensor([1, 2])))
+        self.assertEqual(strangeness(x, x), 0)
+        self.assertTrue(0 < strangeness(x.half().float(), x) < strangeness(x * 1.002, x) < 0.01)
+        for far in (torch.zeros_like(x), x.roll(1), x.where(x < 2, float("nan"))):
+            self.assertGreater(strangeness(far, x), 0.9)
+        self.assertEqual(strangeness(torch.tensor([1, 2]), torch.tensor([1, 2])), 0)
+        self.assertGreater(strangeness(torch.tensor([1, 3]), torch.tensor([1, 2])), 0.02)
 
 
 class VariedTest(unittest.TestCase):

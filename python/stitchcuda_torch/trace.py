@@ -15,6 +15,22 @@ DATA_DEPENDENT_FIX = ("A CUDA program has one fixed shape and flow. Write the ch
                       "torch.where(condition, a, b) instead of if/else, masks (x * mask) instead of x[mask] or nonzero, "
                       "0-d tensors instead of .item(). If only training does this, export with --eval.")
 
+# What to write instead of operators whose result has a size that depends on values.
+SIZED_BY_VALUES = {
+    "bincount": "torch.zeros(n, dtype=torch.long).index_add(0, x, torch.ones_like(x)), with n fixed",
+    "nonzero": "a mask of fixed size, or torch.topk(mask.int(), k).indices with k fixed",
+    "masked_select": "x * mask, or torch.where(mask, x, 0)",
+    "unique": "torch.sort, and a mask where neighbours differ",
+    "repeat_interleave": "x.repeat_interleave(n, dim) with n a number, or x[index] with an index of fixed size",
+    "item": "the 0-d tensor itself",
+}
+
+
+def data_dependent_fix(operator=""):
+    """The fix, with what to write instead of this operator where that is known."""
+    name = next((name for name in SIZED_BY_VALUES if name in operator), None)
+    return f"Instead of {name}: {SIZED_BY_VALUES[name]}. {DATA_DEPENDENT_FIX}" if name else DATA_DEPENDENT_FIX
+
 
 def fake_inputs(task):
     """The task's inputs as fake tensors: KernelBench's reach gigabytes, and only their shapes matter here."""
@@ -47,7 +63,7 @@ def export(model, inputs, task_file):
     returned = model.register_forward_hook(lambda module, arguments, result: structure.register(result))
     try:
         # force_eager: what torch.compile wraps is exported as what it wraps.
-        with torch.no_grad(), rnn.opaque(), quiet_stderr(), torch.compiler.set_stance("force_eager"):
+        with torch.no_grad(), rnn.opaque(), masks_unread(), quiet_stderr(), torch.compiler.set_stance("force_eager"):
             return torch.export.export(model, *inputs, strict=False)
     except (TaskError, KeyboardInterrupt):
         raise
@@ -56,6 +72,19 @@ def export(model, inputs, task_file):
     finally:
         returned.remove()
         torch.backends.mha.set_fastpath_enabled(fast_path)
+
+
+@contextlib.contextmanager
+def masks_unread():
+    """nn.TransformerEncoder and Decoder read the values of a mask to see whether it is the causal one, for speed alone: the mask
+    itself says the same."""
+    layers = torch.nn.modules.transformer
+    detect = layers._detect_is_causal_mask
+    layers._detect_is_causal_mask = lambda mask, is_causal=None, size=None: is_causal is True
+    try:
+        yield
+    finally:
+        layers._detect_is_causal_mask = detect
 
 
 def promote_tensor_attributes(model):
@@ -75,8 +104,9 @@ def explain(error, task_file):
     if known:
         return known
     if is_data_dependent(error):
+        operator = str(getattr(error, "func", ""))
         return TaskError("data_dependent", "the model's flow or shapes depend on the values of a tensor" + library, line,
-                         DATA_DEPENDENT_FIX)
+                         data_dependent_fix(operator))
     module = type(error).__module__
     if line and not module.startswith(("torch.export", "torch._export", "torch._dynamo", "torch.fx", "torch._functorch")):
         return TaskError("forward", f"forward fails with these inputs: {type(error).__name__}: {first_line(error)}{library}", line,

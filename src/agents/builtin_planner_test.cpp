@@ -108,11 +108,18 @@ TEST_F(BuiltinPlanner, DropsTheLastStepAfterACrash) {
   EXPECT_EQ(second->step, "without " + whole->plan.steps.back().title);
 }
 
-TEST_F(BuiltinPlanner, ProposesThePlainProgramWhenTimeIsUp) {
+TEST_F(BuiltinPlanner, ProposesExactStepsAndThenThePlainProgramWhenTimeIsUp) {
   auto planner = direct_planner(false);
   auto whole = next(*planner);
   ASSERT_TRUE(whole);
   came_back(*whole, Outcome::wrong);
+  auto exact = next(*planner, 0);
+  ASSERT_TRUE(exact);
+  EXPECT_EQ(exact->step, "exact steps");
+  EXPECT_NE(steps_of(exact->plan).find("libraries"), std::string::npos) << steps_of(exact->plan);
+  EXPECT_EQ(steps_of(exact->plan).find("tensor cores"), std::string::npos) << steps_of(exact->plan);
+  EXPECT_TRUE(exact->needed);
+  came_back(*exact, Outcome::wrong);
   auto last = next(*planner, 0);
   ASSERT_TRUE(last);
   EXPECT_EQ(last->step, "plain");

@@ -1,8 +1,9 @@
 // --direct takes the whole plan at once: by the same estimates it must be no slower than the default, which
-// goes step by step and drops what doesn't gain.
+// goes step by step and drops what doesn't gain. Every fourth example, all with STITCHCUDA_ALL_EXAMPLES=1.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/file.h"
 #include "code/catalogue.h"
@@ -19,7 +20,10 @@ std::vector<fs::path> examples() {
   for (const auto& entry : fs::directory_iterator(STITCH_SOURCE_DIR "/examples"))
     if (entry.path().extension() == ".py") out.push_back(entry.path());
   std::ranges::sort(out);
-  return out;
+  if (std::getenv("STITCHCUDA_ALL_EXAMPLES")) return out;
+  std::vector<fs::path> some;  // importing takes its time
+  for (size_t i = 0; i < out.size(); i += 4) some.push_back(out[i]);
+  return some;
 }
 
 TEST(Direct, IsNeverSlowerThanTheDefaultByTheSameEstimates) {

@@ -66,7 +66,8 @@ plan::ReferenceFacts look_at_reference(verifier::Verifier& verifier, const Optim
   auto measured = verifier.roundings();
   if (measured) {
     if (auto errors = plan::measured_errors(*measured))
-      out.errors = std::make_shared<const plan::MeasuredErrors>(*std::move(errors));
+      out.errors = std::make_shared<const plan::MeasuredErrors>(
+          plan::held_to_pytorch(*std::move(errors), verifier.task().graph, out.tf32));
   } else if (options.events) {
     options.events->on(
         Notice{format("What rounding does to the outputs was not measured: {}.", measured.error().message)});

@@ -28,6 +28,7 @@ const plan::Catalogue& catalogue() {
       &conv_cudnn_graph(),       // channels last, with all that follows
       &conv_cudnn(),             // convolutions in general
       &conv_plain(),             //
+      &attention_few(),          // of few queries over many keys
       &attention_half(),         // of fp16 and bf16 tensors
       &attention_tensor_core(),  //
       &attention_flash(),        // on the CUDA cores

@@ -35,6 +35,7 @@ class Gatherer {
   Result<ProgramParts> gather() {
     STITCH_CHECK(settle_all());
     find_sections();
+    order_creation();
     share_prepared();
     lay_out_scratch();
     return std::move(parts_);
@@ -239,11 +240,33 @@ class Gatherer {
         begin_[r] = static_cast<int>(section.first), end_[r] = static_cast<int>(section.end) - 1;
   }
 
+  // What is made of weights is made right before the region that first wants it: once that has packed it, its
+  // memory is free again. All of it at once would be a second copy of the model's weights.
+  void order_creation() {
+    std::map<ValueId, size_t> maker;
+    for (size_t r = 0; r < plan_.regions.size(); ++r)
+      if (parts_.constant[r])
+        for (ValueId id : plan_.regions[r].writes) maker.emplace(id, r);
+    std::vector<bool> placed(plan_.regions.size());
+    auto place = [&](auto& self, size_t r) -> void {
+      if (placed[r]) return;
+      placed[r] = true;
+      for (ValueId id : plan_.regions[r].reads)
+        if (auto found = maker.find(id); found != maker.end()) self(self, found->second);
+      created_at_[r] = static_cast<int>(parts_.creation.size());
+      parts_.creation.push_back(r);
+    };
+    created_at_.resize(plan_.regions.size());
+    for (bool constant : {false, true})
+      for (size_t r = 0; r < plan_.regions.size(); ++r)
+        if (parts_.constant[r] == constant) place(place, r);
+  }
+
   // Does the one wait for the other, which stands before it in the plan?
   bool runs_after(size_t later, size_t earlier) const {
-    return (begin_[later] != begin_[earlier] ||
-            plan_.regions[later].branch == plan_.regions[earlier].branch) &&
-           parts_.constant[later] == parts_.constant[earlier];
+    if (parts_.constant[later] != parts_.constant[earlier]) return false;
+    if (parts_.constant[later]) return created_at_[earlier] < created_at_[later];
+    return begin_[later] != begin_[earlier] || plan_.regions[later].branch == plan_.regions[earlier].branch;
   }
 
   // What an earlier region prepared is there for later ones that ask for the same.
@@ -266,13 +289,16 @@ class Gatherer {
   }
 
   // Everything that happens while the program is created happens before any run: what only that needs lies
-  // where runs have their values. Two times, one behind the other, both in the plan's order.
+  // where runs have their values. Two times, one behind the other: in the order of creation, and the plan's.
   void lay_out_scratch() {
     std::vector<Lifetime> lifetimes;
     const int regions = static_cast<int>(plan_.regions.size()), end_of_runs = 2 * regions;
     std::vector<int> begin = begin_, end = end_;
     for (size_t r = 0; r < plan_.regions.size(); ++r)
-      if (!parts_.constant[r]) begin[r] += regions, end[r] += regions;
+      if (parts_.constant[r])
+        begin[r] = end[r] = created_at_[r];
+      else
+        begin[r] += regions, end[r] += regions;
     for (ValueId id : parts_.scratch) {
       Lifetime lifetime{parts_.residents.at(id).bytes, end_of_runs, 0};
       bool constant = false;
@@ -287,7 +313,7 @@ class Gatherer {
         if (writes) lifetime.first = begin[r];
         // What packs a constant does so while the program is created.
         if (writes || std::ranges::find(region.reads, id) != region.reads.end())
-          lifetime.last = std::max(lifetime.last, constant ? end_[r] : end[r]);
+          lifetime.last = std::max(lifetime.last, constant ? created_at_[r] : end[r]);
       }
       for (auto [copied, index] : parts_.copies)
         if (copied == id) lifetime.last = end_of_runs;
@@ -323,6 +349,7 @@ class Gatherer {
   SharedKernels shared_;
   bool sources_may_miss_ = false;  // somebody asks what to write
   std::vector<int> begin_, end_;   // of the section that a region stands in, or itself
+  std::vector<int> created_at_;    // by region: its place in the order of creation
   ProgramParts parts_;
 };
 

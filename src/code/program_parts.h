@@ -39,6 +39,7 @@ struct ProgramParts {
   std::vector<size_t> source_of;        // whose source and functions each region uses: mostly its own
   std::vector<std::set<DType>> dtypes;  // that a region's source may name
   std::vector<bool> constant;           // regions that run once, when the program is created
+  std::vector<size_t> creation;         // all regions, in the order in which a program creates them
   std::vector<ValueId> scratch;         // in the order of layout.offsets; workspaces follow
   Layout layout;
   std::vector<int64_t> workspace_at;           // a region each; -1: none

@@ -1,4 +1,4 @@
-// weights(q k^T * scale + mask) v, a head and some of its queries at a time.
+// weights(cap(q k^T * scale) + mask) v, a head and some of its queries at a time.
 #include <cmath>
 #include <limits>
 
@@ -66,7 +66,7 @@ Outcome evaluate_attention(const Call& call) {
   Mask mask(call.has(3) ? &call.in(3) : nullptr, scores_shape);
   bool causal = call.attributes().flag("causal");
   const std::string& weights = call.attributes().text("weights");
-  double scale = call.attributes().number("scale");
+  double scale = call.attributes().number("scale"), cap = call.attributes().number("soft_cap");
   int64_t heads = element_count({q.shape().begin(), q.shape().end() - 2});
   // Query heads a key head serves.
   int64_t share = batch && k.shape()[batch - 1] ? q.shape()[batch - 1] / k.shape()[batch - 1] : 1;
@@ -90,6 +90,8 @@ Outcome evaluate_attention(const Call& call) {
            scores.data());
       for (int64_t i = 0; i < count; ++i) {
         double* row = scores.data() + i * keys;
+        if (cap != 0)
+          for (int64_t j = 0; j < keys; ++j) row[j] = cap * std::tanh(row[j] / cap);
         if (causal)
           for (int64_t j = first + i + 1; j < keys; ++j) row[j] = -infinity;
         mask.apply(head, first + i, row, keys);

@@ -16,7 +16,24 @@ ValueId Builder::slice(ValueId of, int64_t dim, int64_t start, int64_t end, std:
   return add(Op::slice, {of}, {{"dim", dim}, {"start", start}, {"end", end}}, name);
 }
 
+namespace {
+
+// "y_2", made in the name of "y".
+bool is_made_in_the_name_of(std::string_view name, std::string_view other) {
+  if (!name.starts_with(other) || name.size() < other.size() + 2 || name[other.size()] != '_') return false;
+  return name.find_first_not_of("0123456789", other.size() + 1) == std::string_view::npos;
+}
+
+}  // namespace
+
+// What stands in a value's place gets its name, by which others know what was seen of the model.
 void replace_uses(Graph& graph, const std::map<ValueId, ValueId>& replacement) {
+  for (auto [from, to] : replacement) {
+    const std::string name = graph[from].name;
+    if (!is_made_in_the_name_of(graph[to].name, name)) continue;
+    graph.rename(from, name + ".replaced");
+    graph.rename(to, name);
+  }
   std::vector<ValueId> all(graph.values.size());
   for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<ValueId>(i);
   for (auto [from, to] : replacement) all[index_of(from)] = to;

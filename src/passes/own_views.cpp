@@ -1,6 +1,8 @@
 // A reshape of what comes in that several nodes use becomes one for each product among them: a product reads
 // through a view that is its own, and one that is shared would be copied for all. And every scatter has its
-// own constant to begin with: zeros that several share would be written to memory and read again by each.
+// own constant to begin with: zeros that several share would be written to memory and read again by each. And
+// views of views of what comes in, keys and values that are cut out of one cache, are each a chain of their
+// own.
 #include <algorithm>
 
 #include "passes/build.h"
@@ -12,10 +14,54 @@ namespace {
 
 bool is_product(Op op) { return op == Op::linear || op == Op::matmul || op == Op::einsum; }
 bool is_scatter(Op op) { return op == Op::scatter || op == Op::index_put; }
+bool is_view(Op op) { return op == Op::slice || op == Op::reshape || op == Op::permute || op == Op::expand; }
+
+// What only views read, through nothing but views of a leaf.
+bool give_own_chains(Graph& graph) {
+  std::vector<int32_t> makers = producers(graph);
+  std::vector<std::vector<int32_t>> used_by = users(graph);
+  auto is_wanted = [&](ValueId id) {
+    return std::ranges::find(graph.outputs, id) != graph.outputs.end() ||
+           std::ranges::find(graph.updates, id, &Update::value) != graph.updates.end();
+  };
+  auto begins_at_leaf = [&](const Node& view) {
+    for (const Node* node = &view;;) {
+      const int32_t maker = makers[index_of(node->operands[0])];
+      if (maker < 0) return true;
+      node = &graph.nodes[static_cast<size_t>(maker)];
+      if (!is_view(node->op)) return false;
+    }
+  };
+  bool changed = false;
+  // From the end: those who read a view are told apart before the view is.
+  for (size_t i = graph.nodes.size(); i-- > 0;) {
+    const Node view = graph.nodes[i];
+    if (!is_view(view.op) || is_wanted(view.results[0]) || !begins_at_leaf(view)) continue;
+    const std::vector<int32_t> readers = used_by[index_of(view.results[0])];
+    if (readers.size() < 2 || !std::ranges::all_of(readers, [&](int32_t user) {
+          return is_view(graph.nodes[static_cast<size_t>(user)].op);
+        }))
+      continue;
+    for (size_t r = 1; r < readers.size(); ++r) {
+      const ValueId own =
+          Builder(graph, view)
+              .add(view.op, view.operands, view.attributes, graph[view.results[0]].name + ".own");
+      used_by.resize(graph.values.size());
+      used_by[index_of(own)] = {readers[r]};
+      used_by[index_of(view.operands[0])].push_back(static_cast<int32_t>(graph.nodes.size()) - 1);
+      graph.nodes[static_cast<size_t>(readers[r])].operands[0] = own;
+      changed = true;
+    }
+    used_by[index_of(view.results[0])] = {readers[0]};
+  }
+  if (changed) sort_nodes(graph);
+  return changed;
+}
 
 }  // namespace
 
 bool give_own_views(Graph& graph) {
+  const bool chains = give_own_chains(graph);
   std::vector<int32_t> makers = producers(graph);
   std::vector<std::vector<int32_t>> used_by = users(graph);
   bool changed = false;
@@ -42,7 +88,7 @@ bool give_own_views(Graph& graph) {
     }
   }
   if (changed) sort_nodes(graph);
-  return changed;
+  return changed || chains;
 }
 
 }  // namespace stitch

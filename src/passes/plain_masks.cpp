@@ -1,5 +1,7 @@
 // A mask that no input and no weight has a say in is looked at once: one that hides nothing goes, and one
 // that hides the keys behind each query is attention's own `causal`, which computes half and reads no mask.
+// One that hides others, a window say, is a bool mask, even where the model adds it: kernels skip what it
+// hides.
 #include <algorithm>
 #include <set>
 
@@ -11,7 +13,7 @@ namespace stitch {
 
 namespace {
 
-enum class Hides : uint8_t { nothing, what_follows, something };
+enum class Hides : uint8_t { nothing, what_follows, some_keys, something };
 
 constexpr int64_t most_elements = int64_t{1} << 24;
 
@@ -48,8 +50,8 @@ class Masks {
     auto made = oracle::evaluate(graph_, {}, std::array{mask});
     if (!made) return Hides::something;
     const oracle::Tensor& tensor = made->front();
-    bool all = true, triangle = true;
-    for (int64_t i = 0; i < tensor.elements() && (all || triangle); ++i) {
+    bool all = true, triangle = true, every_row = true, of_row = false;
+    for (int64_t i = 0; i < tensor.elements(); ++i) {
       const bool before = i % keys <= i / keys % queries;
       bool kept = false;
       if (tensor.floating()) {
@@ -62,8 +64,13 @@ class Masks {
       }
       all = all && kept;
       triangle = triangle && kept == before;
+      of_row = (i % keys != 0 && of_row) || kept;
+      if (i % keys == keys - 1) every_row = every_row && of_row;
     }
-    return all ? Hides::nothing : triangle ? Hides::what_follows : Hides::something;
+    if (all) return Hides::nothing;
+    if (triangle) return Hides::what_follows;
+    // A query that keeps nothing weighs by what was added, not by nothing at all.
+    return tensor.floating() && every_row ? Hides::some_keys : Hides::something;
   }
 
   const Graph& graph_;
@@ -76,16 +83,36 @@ class Masks {
 bool drop_plain_masks(Graph& graph) {
   Masks masks(graph);
   bool changed = false;
-  for (Node& node : graph.nodes) {
+  std::map<ValueId, ValueId> as_bool;
+  const size_t count = graph.nodes.size();
+  for (size_t n = 0; n < count; ++n) {
+    Node& node = graph.nodes[n];
     if (node.op != Op::attention || node.operands.size() < 4 || node.operands[3] == ValueId::none) continue;
     const Shape &q = graph.type(node.operands[0]).shape, &k = graph.type(node.operands[1]).shape;
     const Hides hides = masks.of(node.operands[3], q[q.size() - 2], k[k.size() - 2]);
     if (hides == Hides::something) continue;
+    if (hides == Hides::some_keys) {
+      const ValueId mask = node.operands[3];
+      auto [found, fresh] = as_bool.try_emplace(mask, ValueId::none);
+      if (fresh) {
+        Builder builder(graph, node);
+        const ValueId zero =
+            builder.add(Op::full, {}, {{"shape", Shape{}}, {"dtype", graph.type(mask).dtype}, {"value", 0.0}},
+                        graph[mask].name + ".zero");
+        found->second = builder.add(Op::eq, {mask, zero}, {}, graph[mask].name + ".kept");
+      }
+      graph.nodes[n].operands[3] = found->second;
+      changed = true;
+      continue;
+    }
     if (hides == Hides::what_follows) node.attributes.set("causal", true);
     node.operands[3] = ValueId::none;
     changed = true;
   }
-  if (changed) remove_dead_code(graph);
+  if (changed) {
+    sort_nodes(graph);
+    remove_dead_code(graph);
+  }
   return changed;
 }
 

@@ -1,8 +1,8 @@
 // Attention that a model writes out, matmul(softmax(matmul(q, kᵀ) · scale + mask), v), becomes one node, so
 // that its scores need never reach memory. On the way from the first product to the second: factors (numbers,
-// or one a head), masks that are added or filled with -inf, reshapes of the batch (windows), then softmax or
-// ReLU. Scores that are not finite may come out as another NaN or infinity; everything else is the same
-// computation.
+// or one a head; also of q and of k), a soft cap (cap · tanh(score / cap)), masks that are added or filled
+// with -inf, reshapes of the batch (windows), casts to a wider type and back, then softmax or ReLU. Scores
+// that are not finite may come out as another NaN or infinity; everything else is the same computation.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -14,8 +14,9 @@ namespace stitch {
 
 namespace {
 
-// Wider heads are products that libraries do well, with scores smaller than q and k.
-constexpr int64_t widest_head = 128;
+// Wider heads are products that libraries do well, with scores smaller than q and k. One product a tile of 16
+// bits reaches further, and so does a few queries' reading of their keys.
+constexpr int64_t widest_head = 128, widest_head_of_halves = 256, widest_head_of_few = 512, few_queries = 8;
 
 struct Mask {
   ValueId value;
@@ -26,7 +27,7 @@ struct Mask {
 // What stands between the first product and the weights.
 struct Scores {
   const Node* product = nullptr;
-  double scale = 1;
+  double scale = 1, soft_cap = 0;
   std::vector<ValueId> factors;  // of q's rank or less, 1 in the last two dimensions
   std::vector<Mask> masks;
   std::vector<Shape> frames;  // every shape that the scores have on the way
@@ -86,7 +87,7 @@ class Recognizer {
     const Shape& here = shape(id);
     if (here.size() < 2) return false;
     if (scores.frames.empty() || scores.frames.back() != here) scores.frames.push_back(here);
-    bool scaled = scores.scale != 1 || !scores.factors.empty();
+    bool scaled = scores.scale != 1 || !scores.factors.empty() || scores.soft_cap != 0;
     auto try_both = [&](auto take) {
       for (size_t side : {0u, 1u}) {
         ValueId rest = node->operands[side], other = node->operands[1 - side];
@@ -101,6 +102,12 @@ class Recognizer {
     };
     switch (node->op) {
       case Op::matmul: scores.product = node; return true;
+      case Op::cast: return shape(node->operands[0]) == here && follow(node->operands[0], scores);
+      case Op::tanh:
+        // What stands behind it is the cap, what stands before it the scale over the cap.
+        if (scores.soft_cap != 0 || !(scores.scale > 0) || !scores.factors.empty()) return false;
+        scores.soft_cap = scores.scale;
+        return follow(node->operands[0], scores);
       case Op::add:
         if (scaled) return false;
         return try_both([&](Scores& attempt, ValueId other) {
@@ -175,6 +182,26 @@ class Recognizer {
     return out;
   }
 
+  // Without the number that it is multiplied with, which goes into the scale, also where views of the product
+  // stand between.
+  ValueId without_scale(ValueId id, double& scale) {
+    const Node* node = maker(id);
+    if (!node || !used_once(id)) return id;
+    if (node->op == Op::mul || node->op == Op::div)
+      for (size_t side : {1u, 0u}) {
+        const ValueId rest = node->operands[1 - side];
+        const auto value = number(node->operands[side]);
+        if (!value || shape(rest) != shape(id) || graph_.type(rest).dtype != graph_.type(id).dtype) continue;
+        if (node->op == Op::div && (side == 0 || *value == 0)) continue;
+        scale = node->op == Op::div ? scale / *value : scale * *value;
+        return rest;
+      }
+    if (node->op != Op::permute && node->op != Op::reshape && node->op != Op::expand) return id;
+    const ValueId rest = without_scale(node->operands[0], scale);
+    graph_.nodes[static_cast<size_t>(makers_[index_of(id)])].operands[0] = rest;
+    return id;
+  }
+
   ValueId add(Op op, std::vector<ValueId> operands, const Attributes& attributes, const std::string& name) {
     auto made = graph_.add_node(op, std::move(operands), attributes, name, where_, module_);
     if (!made) throw Bug("recognising attention: " + made.error().text());
@@ -223,6 +250,11 @@ class Recognizer {
             result = graph_.nodes[index].results[0];
     const Node* weigh = maker(weights);
     if (!weigh || !used_once(weights) || graph_.type(weights).dtype == DType::f64) return false;
+    if (weigh->op == Op::cast && shape(weigh->operands[0]) == shape(weights)) {
+      if (!used_once(weigh->operands[0]) || graph_.type(weigh->operands[0]).dtype == DType::f64) return false;
+      weigh = maker(weigh->operands[0]);
+      if (!weigh) return false;
+    }
     bool relu = weigh->op == Op::relu;
     int64_t rank = std::ssize(shape(weights));
     if (!relu && (weigh->op != Op::softmax || weigh->attributes.integer("dim") != rank - 1)) return false;
@@ -230,19 +262,19 @@ class Recognizer {
     if (!follow(weigh->operands[0], scores)) return false;
 
     ValueId q = scores.product->operands[0], right = scores.product->operands[1];
-    if (const Node* node = maker(q); node && node->op == Op::mul && used_once(q))
-      for (size_t side : {0u, 1u})
-        if (auto value = number(node->operands[side]); value && shape(node->operands[1 - side]) == shape(q)) {
-          scores.scale *= *value;
-          q = node->operands[1 - side];
-          break;
-        }
     auto batch_of = [&](ValueId id) { return Shape(shape(id).begin(), shape(id).end() - 2); };
     if (rank < 2 || std::ssize(shape(v)) != rank || batch_of(v) != batch_of(weights)) return false;
     if (shape(q).size() != shape(right).size() || shape(q).size() < 2 || batch_of(q) != batch_of(right))
       return false;
-    if (shape(q).back() > widest_head || shape(v).back() > widest_head) return false;
+    const int64_t widest = shape(q).end()[-2] <= few_queries    ? widest_head_of_few
+                           : size_of(graph_.type(q).dtype) == 2 ? widest_head_of_halves
+                                                                : widest_head;
+    if (shape(q).back() > widest || shape(v).back() > widest) return false;
     if (graph_.type(q).dtype != graph_.type(result).dtype) return false;
+    for (ValueId id : scores.factors)
+      if (graph_.type(id).dtype != graph_.type(q).dtype) return false;
+    for (const Mask& mask : scores.masks)
+      if (mask.kind == Mask::added && graph_.type(mask.value).dtype != graph_.type(q).dtype) return false;
 
     // The finest of the scores' shapes: the batch that all masks are said in.
     Shape fine = *std::ranges::max_element(scores.frames, {}, &Shape::size);
@@ -252,6 +284,8 @@ class Recognizer {
       if (!refined(shape(mask.value), mask.frame, fine)) return false;
     if (!split(batch_of(q), Shape(fine.begin(), fine.end() - 2))) return false;
 
+    q = without_scale(q, scores.scale);
+    right = without_scale(right, scores.scale);
     where_ = graph_.nodes[index].where;
     module_ = graph_.nodes[index].module;
     std::string name = graph_[result].name;
@@ -269,6 +303,7 @@ class Recognizer {
     if (ValueId mask = mask_of(scores, fine, graph_.type(q).dtype); mask != ValueId::none)
       operands.push_back(mask);
     Attributes attributes{{"scale", scores.scale}, {"weights", std::string(relu ? "relu" : "softmax")}};
+    if (scores.soft_cap != 0) attributes.set("soft_cap", scores.soft_cap);
     ValueId attended = add(Op::attention, operands, attributes, name + ".attention");
     if (shape(attended) == shape(result)) {
       graph_.rename(result, name + ".view");

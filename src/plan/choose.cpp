@@ -144,6 +144,8 @@ void save_memory(const Context& context, const std::vector<Truncated>& chosen) {
 }
 
 Result<Plan> approximate(const Context& context, Plan plan, const Catalogue& catalogue, int64_t finer) {
+  // Of the error that is allowed: half of its square. Seen on an H200: 0.43 to 0.63 where 0.55 was expected.
+  constexpr double for_sums = 0.7;
   std::vector<Truncated> chosen;
   for (Region& region : plan.regions) {
     if (!region.technique->gives_way(context, region)) continue;
@@ -165,7 +167,7 @@ Result<Plan> approximate(const Context& context, Plan plan, const Catalogue& cat
   for (const Truncated& each : chosen)
     each.region->choices[each.sums.knob] =
         each.sums.balanced ? longest : std::min<int64_t>(longest, 1024 / finer);
-  spend_on_sums(context, chosen, 0.5 / static_cast<double>(finer));
+  spend_on_sums(context, chosen, for_sums / static_cast<double>(finer));
   save_memory(context, chosen);
   return plan;
 }

@@ -27,11 +27,6 @@ void add(std::vector<double>& sums, const MeasuredErrors::Place* place, Precisio
     sums[g] += place ? times * place->groups[g].of(precision) : std::nan("");
 }
 
-const MeasuredErrors::Place* value_of(const MeasuredErrors& errors, const Graph& graph, ValueId id) {
-  auto found = errors.values.find(graph[id].name);
-  return found == errors.values.end() ? nullptr : &found->second;
-}
-
 // It has so few bits already.
 bool is_stored_so(const Plan& plan, const Region& region, ValueId operand, Precision precision) {
   if (std::ranges::find(region.reads, operand) == region.reads.end()) return false;
@@ -48,9 +43,25 @@ double cut_off_part(const TruncatedSums& sums, double length) {
 
 }  // namespace
 
+const MeasuredErrors::Place* measured_value(const MeasuredErrors& errors, const Graph& graph, ValueId id) {
+  auto measured = [&](ValueId each) {
+    auto found = errors.values.find(graph[each].name);
+    return found == errors.values.end() ? nullptr : &found->second;
+  };
+  if (const auto* found = measured(id)) return found;
+  auto is_along_channels = [&](ValueId other) {
+    return other != id && graph.type(other).elements() < graph.type(id).elements();
+  };
+  for (const Node& node : graph.nodes)
+    if (node.op == Op::add && std::ranges::find(node.operands, id) != node.operands.end() &&
+        std::ranges::any_of(node.operands, is_along_channels))
+      if (const auto* found = measured(node.results[0])) return found;
+  return nullptr;
+}
+
 double cut_off_error(const MeasuredErrors& errors, const Graph& graph, const Node& product,
                      const TruncatedSums& sums, double length) {
-  const auto* place = value_of(errors, graph, product.results[0]);
+  const auto* place = measured_value(errors, graph, product.results[0]);
   if (!place) return std::nan("");
   double most = 0;
   for (const RoundingShares& each : place->groups) {
@@ -91,17 +102,17 @@ std::vector<double> error_squares(const Context& context, const Plan& plan, cons
       for (size_t g = 0; g < out.size(); ++g) out[g] += std::max(0.0, squares[g]) + 0 * squares[g];
     }
     if (region.technique->rounds_product(context, plan, region))
-      add(out, value_of(errors, graph, node.results[0]), Precision::f16);
+      add(out, measured_value(errors, graph, node.results[0]), Precision::f16);
     if (auto sums = region.technique->truncated_sums(context, region)) {
       const double part =
           cut_off_part(*sums, static_cast<double>(region.choice(sums->knob, std::llround(sums->length))));
-      if (const auto* place = value_of(errors, graph, node.results[0]))
+      if (const auto* place = measured_value(errors, graph, node.results[0]))
         for (size_t g = 0; g < out.size(); ++g) out[g] += part * part * place->groups[g].scale;
     }
   }
   for (ValueId id : region.writes)
     if (auto stored = precision_of(plan.storage[index_of(id)].dtype))
-      add(out, value_of(errors, graph, id), *stored);
+      add(out, measured_value(errors, graph, id), *stored);
   return out;
 }
 

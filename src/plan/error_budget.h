@@ -26,6 +26,9 @@ std::optional<PlanErrors> errors_of(const Context& context, const Plan& plan);
 // Of one region: squares by group; a NaN where nobody measured what it rounds.
 std::vector<double> error_squares(const Context& context, const Plan& plan, const Region& region);
 
+// A value, as it was measured; null where nobody did. A product whose bias a pass set apart stands for their
+// sum.
+const MeasuredErrors::Place* measured_value(const MeasuredErrors& errors, const Graph& graph, ValueId id);
 // Of operands: what the product of a node adds when they are rounded so. NaN where nobody measured it.
 std::vector<double> operand_squares(const MeasuredErrors& errors, const Graph& graph, const Node& product,
                                     Precision precision);

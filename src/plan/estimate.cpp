@@ -11,16 +11,30 @@ namespace stitch::plan {
 Work work_of(const Graph& graph, const Plan& plan, const Region& region) {
   Work out;
   std::set<ValueId> counted;
-  auto move = [&](ValueId id) {
-    if (!counted.insert(id).second) return;
-    out.bytes += static_cast<double>(graph.type(id).elements() * size_of(plan.storage[index_of(id)].dtype));
+  // Of a value that is only cut or looked up in, what comes out of that.
+  auto touched = [&](ValueId id) {
+    int64_t of_parts = 0;
+    for (int32_t n : region.nodes) {
+      const Node& node = graph.nodes[static_cast<size_t>(n)];
+      const auto times = std::ranges::count(node.operands, id);
+      if (times == 0) continue;
+      const bool part =
+          node.op == Op::slice || (node.op == Op::index && node.operands[0] == id && times == 1);
+      of_parts += graph.type(part ? node.results[0] : id).elements();
+    }
+    const int64_t all = graph.type(id).elements();
+    return of_parts == 0 ? all : std::min(all, of_parts);
   };
-  for (ValueId id : region.reads) move(id);
-  for (ValueId id : region.writes) move(id);
+  auto move = [&](ValueId id, int64_t elements) {
+    if (!counted.insert(id).second) return;
+    out.bytes += static_cast<double>(elements * size_of(plan.storage[index_of(id)].dtype));
+  };
+  for (ValueId id : region.reads) move(id, touched(id));
+  for (ValueId id : region.writes) move(id, graph.type(id).elements());
   for (int32_t n : region.nodes) {
     const Node& node = graph.nodes[static_cast<size_t>(n)];
     for (ValueId id : node.operands)
-      if (id != ValueId::none && graph[id].has_data()) move(id);
+      if (id != ValueId::none && graph[id].has_data()) move(id, touched(id));
     Cost own = cost(graph, node);
     out.flops += own.flops;
     out.matrix += own.matrix_flops;

@@ -6,6 +6,8 @@
 
 namespace stitch::plan {
 
+// Every convolution that may be, and all between them, or nothing: where the measured errors leave room.
+Result<Plan> store_all_half(const Context& context, Plan plan, const Catalogue& catalogue);
 // Up to a share of the budget that leaves room for what a measurement on one kind of input can't know. The
 // plan as it is where nobody measured, or where it has fp16 already.
 Result<Plan> store_half_within_budget(const Context& context, Plan plan, const Catalogue& catalogue);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plan/half_budget.h"
 #include "plan/layout_chooser.h"
 
 namespace stitch::plan {
@@ -89,7 +90,7 @@ void make_exact(const Context& context, Region& region, const Catalogue& catalog
 }  // namespace
 
 Result<Plan> store_half(const Context& context, Plan plan, const Catalogue& catalogue) {
-  if (context.torch.errors) return plan;  // plan/half_budget.h knows better
+  if (context.torch.errors) return store_all_half(context, std::move(plan), catalogue);
   const LayoutWish wish{Arithmetic::half, context.rounding.ten_bit_convolutions()};
   Plan out = LayoutChooser(context, plan, catalogue, wish).choose();
   keep_row_major(context, out, catalogue);

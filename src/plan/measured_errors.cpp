@@ -63,7 +63,10 @@ Result<MeasuredErrors::Place> place_of(const Json& shares, size_t groups) {
 }  // namespace
 
 Json to_json(const MeasuredErrors& errors) {
-  Json out = {{"groups", Json::array()}, {"values", Json::object()}, {"products", Json::object()}};
+  Json out = {{"kinds", errors.kinds},
+              {"groups", Json::array()},
+              {"values", Json::object()},
+              {"products", Json::object()}};
   for (size_t g = 0; g < errors.groups.size(); ++g)
     out["groups"].push_back({{"name", errors.groups[g]}, {"pytorch", errors.pytorch[g]}});
   for (const auto& [name, place] : errors.values)
@@ -80,6 +83,7 @@ Result<MeasuredErrors> measured_errors(const Json& json) {
   for (const char* key : {"groups", "values", "products"})
     if (!json.is_object() || !json.contains(key)) return not_readable();
   MeasuredErrors out;
+  if (json.contains("kinds") && json["kinds"].is_number_integer()) out.kinds = json["kinds"].get<int>();
   for (const Json& group : json["groups"]) {
     if (!group.is_object()) return not_readable();
     out.groups.push_back(word(group, "name"));

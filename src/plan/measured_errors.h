@@ -38,8 +38,9 @@ struct MeasuredErrors {
     bool operator==(const Product&) const = default;
   };
 
-  std::vector<std::string> groups;                       // outputs that are judged together
-  std::vector<double> pytorch;                           // PyTorch's own error, by group
+  int kinds = 1;                    // of inputs and weights that were measured; each has groups of its own
+  std::vector<std::string> groups;  // outputs that are judged together
+  std::vector<double> pytorch;      // PyTorch's own error, by group
   std::map<std::string, Place, std::less<>> values;      // stored rounded
   std::map<std::string, Product, std::less<>> products;  // operands rounded; by the name of the result
 

@@ -94,6 +94,32 @@ struct Reach {
 
 }  // namespace
 
+MeasuredErrors held_to_pytorch(MeasuredErrors errors, const Graph& graph,
+                               const std::map<int32_t, bool>& tf32) {
+  std::set<const MeasuredErrors::Product*> products;
+  for (auto [n, is_tf32] : tf32) {
+    if (!is_tf32) continue;
+    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    if (const auto* found = errors.product(graph[node.results[0]].name, node.module)) products.insert(found);
+  }
+  std::vector<double> factors = errors.pytorch;
+  for (size_t g = 0; g < factors.size(); ++g) {
+    double sum = 0;
+    for (const auto* product : products)
+      for (const auto& operand : product->operands) sum += operand.groups[g].tf32;
+    factors[g] = std::isfinite(sum) && sum > factors[g] ? factors[g] / sum : 1;
+  }
+  for (auto& [name, product] : errors.products) {
+    if (!products.contains(&product)) continue;
+    for (auto& operand : product.operands)
+      for (size_t g = 0; g < factors.size(); ++g) {
+        operand.groups[g].tf32 *= factors[g];
+        operand.groups[g].f16 *= factors[g];
+      }
+  }
+  return errors;
+}
+
 // PyTorch's own convolutions in TF32 are a quarter of the budget, which is twice its error. As much again
 // goes to others, where it saves the most work; the rest is for values stored in fp16.
 void Rounding::spend(const Graph& graph, const MeasuredErrors& errors,

@@ -20,6 +20,12 @@ struct ReferenceFacts {
   bool as_pytorch = false;
 };
 
+// PyTorch rounds operands of these convolutions to the same ten bits as we do, so together they can't add
+// more than its own error, whatever independent roundings would: weights are rounded once, and what a mean
+// over an image shows of that is chance, the same for both.
+MeasuredErrors held_to_pytorch(MeasuredErrors errors, const Graph& graph,
+                               const std::map<int32_t, bool>& tf32);
+
 class Rounding {
  public:
   Rounding(const Graph& graph, Numerics numerics, const ReferenceFacts& torch);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 namespace stitch::plan {
 
@@ -24,6 +25,26 @@ std::optional<int64_t> pieces_of(const Expense& expense, const std::vector<doubl
     most = std::max(most, cost / limits[g]);
   }
   return static_cast<int64_t>(std::ceil(most * pieces));
+}
+
+// The sums of single groups may be far below those of every item's largest part: what still fits all of them
+// is taken, too, most gain for its cost first.
+void take_what_fits(const std::vector<Expense>& all, std::vector<double> limits,
+                    const std::vector<size_t>& candidates, std::vector<size_t>& taken) {
+  auto spend = [&](size_t i) {
+    for (size_t g = 0; g < limits.size(); ++g) limits[g] -= all[i].cost[g];
+  };
+  for (size_t i : taken) spend(i);
+  std::vector<std::pair<double, size_t>> left;
+  for (size_t i : candidates)
+    if (std::ranges::find(taken, i) == taken.end())
+      left.emplace_back(all[i].gain / std::ranges::max(all[i].cost), i);
+  std::ranges::stable_sort(left, std::ranges::greater{}, [](const auto& each) { return each.first; });
+  for (const auto& [rate, i] : left) {
+    if (!std::ranges::equal(all[i].cost, limits, std::ranges::less_equal{})) continue;
+    spend(i);
+    taken.push_back(i);
+  }
 }
 
 }  // namespace
@@ -58,6 +79,7 @@ std::vector<size_t> choose_spending(const std::vector<Expense>& all, const std::
       out.push_back(candidates[i]);
       left -= costs[i];
     }
+  take_what_fits(all, limits, candidates, out);
   std::ranges::sort(out);
   return out;
 }

@@ -68,9 +68,12 @@ Result<Plan> take_views(const Context& context, Plan plan) {
 Result<Plan> absorb_views(const Context& context, Plan plan, const Catalogue&) {
   const Graph& graph = context.graph;
   Grouping groups(graph, std::move(plan.regions));
+  // A concat is two tensors that attention reads where they are, if its technique can.
   auto only_views = [&](const Region& region) {
-    return std::ranges::all_of(
-        region.nodes, [&](int32_t n) { return is_strided_view(graph.nodes[static_cast<size_t>(n)].op); });
+    return std::ranges::all_of(region.nodes, [&](int32_t n) {
+      const Op op = graph.nodes[static_cast<size_t>(n)].op;
+      return is_strided_view(op) || op == Op::concat;
+    });
   };
   // From the end: a chain of views is taken over from its last one on.
   for (size_t r = groups.size(); r-- > 0;) {

@@ -240,6 +240,7 @@ Reply<Called> Candidate::call(int set, std::span<const TensorType> outputs, cons
                   {"misalign", options.misalign},
                   {"misaligned", options.misaligned},
                   {"fence", name(options.fence)}};
+  if (options.in_stream != InStream::idle) request["in_stream"] = name(options.in_stream);
   return state_->ask<Called>(std::move(request), [](const Json& json, const Answer& answer) {
     Called called;
     called.wall_ns = json.at("wall_ns").get<int64_t>();
@@ -249,6 +250,7 @@ Reply<Called> Candidate::call(int set, std::span<const TensorType> outputs, cons
     called.threads_before = json.at("threads_before").get<int>();
     called.threads_after = json.at("threads_after").get<int>();
     called.device_bytes = json.at("device_bytes").get<int64_t>();
+    called.captured = captured_from_wire(json.value("captured", Json(name(Captured::complete))));
     return called;
   });
 }

@@ -127,6 +127,15 @@ enum class Fence : uint8_t {
   start,      // before it
 };
 
+// How a call stands in the caller's stream. Its inputs hold garbage until a copy in that stream brings the
+// true ones, right before the call, and its outputs are copied in that stream, right behind it: work that
+// isn't ordered with the stream reads the one or misses the other.
+enum class InStream : uint8_t {
+  idle,      // alone on an idle device
+  held,      // behind work of the caller's that takes a while
+  captured,  // becomes part of a CUDA graph, which is run
+};
+
 struct CallOptions {
   int region = -1;      // this region alone
   uint64_t poison = 0;  // what outputs and scratch hold before: a pattern made from this number
@@ -137,6 +146,14 @@ struct CallOptions {
   int misalign = 0;              // outputs and inputs start this many elements past an aligned address
   int misaligned = -1;           // only this one, inputs counted first; -1: all of them
   Fence fence = Fence::none;     // around copies of the inputs, and the outputs
+  InStream in_stream = InStream::idle;
+};
+
+// What became of a capture.
+enum class Captured : uint8_t {
+  complete,
+  unjoined,  // work was left on a stream that the caller's doesn't wait for
+  broken,    // the program did what can't be captured
 };
 
 struct Called {
@@ -147,6 +164,7 @@ struct Called {
   // Of the process. The device's own workers start with the first calls: only later ones tell.
   int threads_before = 0, threads_after = 0;
   int64_t device_bytes = 0;  // peak device memory seen after the call, where it is known
+  Captured captured = Captured::complete;
 };
 
 // Hardware counters of one launch, by Nsight Compute's names for them, as the GPU gives them (times in ns).

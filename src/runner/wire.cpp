@@ -17,6 +17,16 @@ std::string_view name(Fence fence) {
   return names[static_cast<size_t>(fence)];
 }
 
+std::string_view name(InStream in_stream) {
+  constexpr std::array<std::string_view, 3> names = {"idle", "held", "captured"};
+  return names[static_cast<size_t>(in_stream)];
+}
+
+std::string_view name(Captured captured) {
+  constexpr std::array<std::string_view, 3> names = {"complete", "unjoined", "broken"};
+  return names[static_cast<size_t>(captured)];
+}
+
 Json to_wire(const Slots& slots) {
   return {{"inputs_at", slots.inputs_at},     {"outputs_at", slots.outputs_at},
           {"inputs_step", slots.inputs_step}, {"outputs_step", slots.outputs_step},
@@ -78,6 +88,20 @@ Fence fence_from_wire(const Json& json) {
   for (Fence fence : {Fence::none, Fence::end, Fence::exact_end, Fence::start})
     if (word == name(fence)) return fence;
   throw std::invalid_argument("no fence of ours: " + word);
+}
+
+InStream in_stream_from_wire(const Json& json) {
+  const std::string word = json.get<std::string>();
+  for (InStream in_stream : {InStream::idle, InStream::held, InStream::captured})
+    if (word == name(in_stream)) return in_stream;
+  throw std::invalid_argument("no place in a stream of ours: " + word);
+}
+
+Captured captured_from_wire(const Json& json) {
+  const std::string word = json.get<std::string>();
+  for (Captured captured : {Captured::complete, Captured::unjoined, Captured::broken})
+    if (word == name(captured)) return captured;
+  throw std::invalid_argument("no end of a capture of ours: " + word);
 }
 
 }  // namespace stitch::runner

@@ -15,6 +15,8 @@ inline constexpr int request_descriptor = 3, answer_descriptor = 4, arena_descri
 std::string_view name(Where where);
 std::string_view name(Filling filling);
 std::string_view name(Fence fence);
+std::string_view name(InStream in_stream);
+std::string_view name(Captured captured);
 Json to_wire(const TensorType& type);
 Json to_wire(const TensorAt& tensor);
 Json to_wire(const Slots& slots);
@@ -33,5 +35,7 @@ Place place_from_wire(const Json& json);
 Slots slots_from_wire(const Json& json);
 Filling filling_from_wire(const Json& json);
 Fence fence_from_wire(const Json& json);
+InStream in_stream_from_wire(const Json& json);
+Captured captured_from_wire(const Json& json);
 
 }  // namespace stitch::runner

@@ -95,6 +95,24 @@ void plant_ends(const Draw& draw, const Shape& shape, std::span<double> values) 
   }
 }
 
+// As the task's own, but for a few patches at secret places.
+void plant_patches(const Draw& draw, const Shape& shape, std::span<double> values) {
+  constexpr int64_t patches = 6, least_share = 16;
+  const auto count = std::ssize(values);
+  const int64_t longest =
+      std::max<int64_t>(1, std::min(shape.empty() ? 1 : shape.back(), count / least_share));
+  for (int64_t patch = 0; patch < patches; ++patch) {
+    const auto begin = static_cast<int64_t>(draw.uniform(2 * patch) * static_cast<double>(count)),
+               length = 1 + static_cast<int64_t>(draw.uniform(2 * patch + 1) * static_cast<double>(longest));
+    for (int64_t i = begin; i < std::min(count, begin + length); ++i) {
+      double& value = values[static_cast<size_t>(i)];
+      value = patch % 3 == 0   ? std::copysign(100 + 100 * std::fabs(value), value)
+              : patch % 3 == 1 ? 0
+                               : value * 0x1p-12;
+    }
+  }
+}
+
 double draw_number(const Draw& draw, std::string_view distribution, int64_t i, int64_t sample) {
   if (distribution == "normal" || distribution == harsh::zeros || distribution == harsh::ends)
     return draw.normal(i);
@@ -125,7 +143,8 @@ std::vector<std::string> drawn_distributions() {
           std::string(harsh::offset),
           std::string(harsh::ties),
           std::string(harsh::zeros),
-          std::string(harsh::ends)};
+          std::string(harsh::ends),
+          std::string(harsh::patches)};
 }
 
 std::vector<std::byte> draw_input(const Graph& graph, ValueId input, std::string_view distribution,
@@ -143,6 +162,7 @@ std::vector<std::byte> draw_input(const Graph& graph, ValueId input, std::string
     const std::span<double> all(to, static_cast<size_t>(elements));
     if (distribution == harsh::zeros) plant_zeros(planted, type.shape, all);
     if (distribution == harsh::ends) plant_ends(planted, type.shape, all);
+    if (distribution == harsh::patches) plant_patches(planted, type.shape, all);
   } else {
     int64_t bound = type.dtype == DType::boolean ? 2 : index_bound(graph, input);
     int64_t* to = tensor.writable<int64_t>();

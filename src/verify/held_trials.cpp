@@ -139,8 +139,8 @@ Result<Distance> TorchReference::kept_distance(int number, const Trial& trial, s
   return distance_from(answer.at("distance"));
 }
 
-Result<std::vector<int>> TorchReference::strange_calls(int count, std::span<const int64_t> offsets,
-                                                       double seconds, uint64_t seed) {
+Result<std::vector<StrangeCall>> TorchReference::strange_calls(int count, std::span<const int64_t> offsets,
+                                                               double seconds, uint64_t seed) {
   Json outputs = Json::array();
   for (size_t i = 0; i < task_.signature.outputs.size(); ++i)
     outputs.push_back({key_of(task_, i), name(task_.signature.outputs[i].type.dtype), offsets[i]});
@@ -151,7 +151,10 @@ Result<std::vector<int>> TorchReference::strange_calls(int count, std::span<cons
                                         {"updates", updates()},
                                         {"seconds", seconds},
                                         {"seed", seed & seed_mask}}));
-  return answer.at("strange").get<std::vector<int>>();
+  std::vector<StrangeCall> out;
+  for (const Json& entry : answer.at("strange"))
+    out.push_back({entry.at(0).get<int>(), entry.at(1).get<double>()});
+  return out;
 }
 
 Result<Trial> TorchReference::hold(const Question& question) {

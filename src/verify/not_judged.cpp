@@ -84,6 +84,15 @@ double share_of_cores_busy() {
   return all > all_before ? 1 - (idle - idle_before) / (all - all_before) : 0;
 }
 
+// "some avg10=0.00 avg60=0.00 avg300=0.00 total=123456" (microseconds), where the kernel counts that.
+double seconds_pressed() {
+  std::ifstream in("/proc/pressure/cpu");
+  constexpr std::string_view mark = "total=";
+  for (std::string word; in >> word;)
+    if (word.starts_with(mark)) return parse_number(word.substr(mark.size()) + ".0").value_or(0) / 1e6;
+  return 0;
+}
+
 // A Python file that is for a GPU alone: its kernels, Triton's, or tensors that it moves there.
 bool needs_a_gpu(const std::string& source) {
   return says(source, {"cuda_sources", "__global__", "import triton", "from triton", ".cuda(",
@@ -129,6 +138,7 @@ const MachineSenses& senses_here() {
       .killed_for_memory = [] { return count_in("/proc/vmstat") + count_in("/sys/fs/cgroup/memory.events"); },
       .gpu_memory_in_use = share_of_gpu_memory,
       .busy_share = share_of_cores_busy,
+      .pressed_seconds = seconds_pressed,
   };
   return senses;
 }

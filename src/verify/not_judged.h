@@ -28,6 +28,7 @@ struct MachineSenses {
   std::function<int64_t()> killed_for_memory;  // processes, by the kernel, since it started
   std::function<double()> gpu_memory_in_use;   // a share, now that the candidate is gone
   std::function<double()> busy_share;          // of all cores' time, over the next quarter of a second
+  std::function<double()> pressed_seconds;     // in which somebody waited for a core, since it started
 };
 const MachineSenses& senses_here();
 

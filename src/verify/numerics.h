@@ -25,6 +25,7 @@ struct Distance {
   int64_t not_finite = 0;  // where truth is finite and x isn't, or they are different infinities
   int64_t unequal = 0;     // integers: how many differ
   int64_t first_bad = -1;  // the first of the not finite or unequal ones
+  int64_t nan_lost = 0;    // where truth is NaN and x a number, if that is all the same (any_not_finite)
   bool scattered = false;  // the truth itself has NaN or infinities
 
   double relative() const;  // error / truth; 0 if both are 0
@@ -49,7 +50,8 @@ struct Judging {
   double floor = 1e-5;     // no budget is smaller
   double sensitivity = 0;  // relative; widens the floor where rounding of the inputs already moves the truth
   double least_truth = 0;  // ‖truth‖ counts as no less: of a mean, what lies around it
-  // NaN and infinities count alike: inputs have some, and sums of them depend on their order.
+  // Inputs have NaN and infinities. These count alike, since sums of them depend on their order; and where
+  // the truth is NaN, a number is no mistake: CUDA's fmaxf and every comparison lose NaN.
   bool any_not_finite = false;
 };
 // Of running means: a user of them divides what is left by the deviation, so that is their unit. ‖variance‖

@@ -90,6 +90,42 @@ TEST(Numerics, OneWrongElementIsSeen) {
   EXPECT_NE(comparison.reason.find("[77]"), std::string::npos) << comparison.reason;
 }
 
+// Rows of a millionth of the others' size are nothing in the norm of all.
+TEST(Numerics, SmallRowsHaveToBeRightByThemselves) {
+  constexpr int64_t rows = 6, columns = 40;
+  std::vector<double> truth;
+  for (int64_t i = 0; i < rows * columns; ++i)
+    truth.push_back((1 + 0.1 * std::sin(static_cast<double>(i))) * (i / columns == 4 ? 1e-6 : 1));
+  auto matrix = [](DType dtype, const auto& values) {
+    Tensors out = make(dtype, values);
+    out.tensors[0].type.shape = {rows, columns};
+    return out;
+  };
+  const std::vector<float> right(truth.begin(), truth.end());
+  std::vector<float> without = right, noisy = right;
+  for (int64_t i = 4 * columns; i < 5 * columns; ++i) {
+    without[static_cast<size_t>(i)] = 0;
+    noisy[static_cast<size_t>(i)] += 1e-7f;  // what rounding leaves where large numbers cancel
+  }
+  const Tensors exact = matrix(DType::f64, truth), pytorch = matrix(DType::f32, right);
+  EXPECT_TRUE(judged(matrix(DType::f32, right), exact, &pytorch).passed);
+  EXPECT_TRUE(judged(matrix(DType::f32, noisy), exact, &pytorch).passed);
+  const Comparison comparison = judged(matrix(DType::f32, without), exact, &pytorch);
+  EXPECT_LT(comparison.own.relative(), comparison.budget);
+  EXPECT_FALSE(comparison.passed);
+  EXPECT_NE(comparison.reason.find("index 4 of dimension 0"), std::string::npos) << comparison.reason;
+}
+
+TEST(Numerics, ANumberInPlaceOfNaNIsNoted) {
+  const Judging of_not_finite{.any_not_finite = true};
+  const Comparison lost = compare(floats({1, 0})[0], truths({1, nan})[0], nullptr, of_not_finite);
+  EXPECT_TRUE(lost.passed);
+  EXPECT_EQ(lost.own.nan_lost, 1);
+  EXPECT_FALSE(compare(floats({1, 0})[0], truths({1, inf})[0], nullptr, of_not_finite).passed);
+  EXPECT_FALSE(
+      compare(floats({1, static_cast<float>(nan)})[0], truths({1, 2})[0], nullptr, of_not_finite).passed);
+}
+
 TEST(Numerics, WhatCancelsIsMeasuredByPyTorchsResidue) {
   Tensors truth = truths({0, 0}), pytorch = floats({4e-11f, -4e-11f});
   EXPECT_TRUE(judged(floats({5e-11f, 1e-11f}), truth, &pytorch).passed);

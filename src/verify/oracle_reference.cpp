@@ -64,7 +64,7 @@ class OracleReference : public Reference {
   Result<Tensors> weighted(const std::vector<ManifestTensor>& wanted, Weights weights) const {
     STITCH_TRY(Tensors found, find_tensors(wanted, task_.weights, nullptr));
     if (weights == Weights::task) return found;
-    return reparameterise(wanted, found, weights_seed_);
+    return reparameterise(wanted, found, weights_seed_, weights == Weights::faint);
   }
 
   const TaskGraph& task_;

@@ -39,10 +39,26 @@ double redrawn(Part part, double old, double uniform) {
   return old;
 }
 
+void fade(oracle::Tensor& tensor, Part part, uint64_t seed, int64_t stream) {
+  constexpr double faint = 0x1p-5;
+  const Shape& shape = tensor.shape();
+  const std::vector<int64_t> strides = contiguous_strides(shape);
+  double* values = tensor.writable<double>();
+  for (int64_t i = 0; i < tensor.elements(); ++i) values[i] *= part == Part::variance ? faint * faint : faint;
+  for (size_t axis = 0; shape.size() > 1 && axis < shape.size(); ++axis) {
+    if (shape[axis] < 3) continue;
+    const auto draw =
+        oracle::random_bits(static_cast<int64_t>(seed), stream, -1 - static_cast<int64_t>(axis));
+    const auto chosen = static_cast<int64_t>(oracle::uniform(draw[0], 24) * static_cast<double>(shape[axis]));
+    for (int64_t i = 0; i < tensor.elements(); ++i)
+      if (i / strides[axis] % shape[axis] == chosen) values[i] = 0;
+  }
+}
+
 }  // namespace
 
 Result<Tensors> reparameterise(const std::vector<ManifestTensor>& names, const Tensors& weights,
-                               uint64_t seed) {
+                               uint64_t seed, bool faint) {
   Tensors out;
   for (size_t i = 0; i < names.size(); ++i) {
     const TensorBytes& old = weights[i];
@@ -58,6 +74,7 @@ Result<Tensors> reparameterise(const std::vector<ManifestTensor>& names, const T
       to.writable<double>()[e] =
           redrawn(part, from.data<double>()[e],
                   oracle::uniform(oracle::random_bits(static_cast<int64_t>(seed), stream, e)[0], 24));
+    if (faint) fade(to, part, seed, stream);
     out.add(old.type, to.to_bytes());
   }
   return out;

@@ -41,9 +41,11 @@ class SeriesKeeper {
   // under a number.
   virtual Result<bool> intact(int count) = 0;
   virtual Result<void> keep(int slot, int number) = 0;
-  // Those of the calls that were taken last which are far from what PyTorch itself answers, found in about so
-  // many seconds; none where nobody can tell that quickly.
-  virtual Result<std::vector<int>> strange(int /*count*/, double /*seconds*/) { return std::vector<int>(); }
+  // How far the calls that were taken last are from what PyTorch itself answers, the farthest first: as many
+  // as are looked at in about so many seconds; none where nobody can tell that quickly.
+  virtual Result<std::vector<StrangeCall>> strange(int /*count*/, double /*seconds*/) {
+    return std::vector<StrangeCall>();
+  }
   // Of each request, how many calls are worth keeping.
   virtual int kept_each() const { return 1; }
   virtual Result<Comparison> judge(int number, const Trial& trial, size_t output) = 0;

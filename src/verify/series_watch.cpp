@@ -144,21 +144,30 @@ Result<void> SeriesWatch::keep(int count, int wanted) {
   return {};
 }
 
-// Every timed call is compared with PyTorch's answer, loosely, as long as there is time for it: leaving out a
-// call now and then is found, however few are judged by float64.
+// Every timed call is compared with PyTorch's answer, as long as there is time for it. What no rounding
+// explains is judged by float64, and so is the farthest of the others: leaving out a call now and then, or
+// working in half precision in some of them, is found, however few are judged.
 Result<void> SeriesWatch::keep_strange(int count) {
   constexpr size_t enough = 2;
   if (seconds_to_compare_ <= 0 || session_.large()) return {};
   const auto begin = Clock::now();
   auto strange = keeper_.strange(count, seconds_to_compare_);
   seconds_to_compare_ -= since(begin);
-  if (!strange || !strange->empty()) seconds_to_compare_ = 0;
-  if (!strange) return {};  // no room for PyTorch's answer beside the candidate
-  strange->resize(std::min(strange->size(), enough));
-  for (int slot : *strange) {
-    kept_.push_back({shown_[static_cast<size_t>(slot)], static_cast<int>(kept_.size()), true});
-    STITCH_CHECK(keeper_.keep(slot, kept_.back().number));
+  if (!strange) seconds_to_compare_ = 0;  // no room for PyTorch's answer beside the candidate
+  if (!strange) return {};
+  constexpr double no_rounding = 0.02, farther = 1.5;
+  size_t far = 0;
+  for (const StrangeCall& call : *strange) {
+    Kept suspect{shown_[static_cast<size_t>(call.slot)], static_cast<int>(kept_.size()), true};
+    const bool is_far = call.distance > no_rounding && far < enough;
+    const bool is_farthest = !suspect.is_planted() && call.distance > farther * farthest_;
+    if (!is_far && !is_farthest) continue;
+    if (!suspect.is_planted()) farthest_ = std::max(farthest_, call.distance);
+    far += is_far;
+    kept_.push_back(std::move(suspect));
+    STITCH_CHECK(keeper_.keep(call.slot, kept_.back().number));
   }
+  if (far) seconds_to_compare_ = 0;
   return {};
 }
 

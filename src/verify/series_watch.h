@@ -71,6 +71,7 @@ class SeriesWatch {
   std::vector<Question> shown_;
   std::vector<Kept> kept_;
   double seconds_to_compare_;
+  double farthest_ = 0;  // from PyTorch's answer, of calls on the task's inputs
   int planted_ = 0;
   size_t first_kind_ = 0;
   std::vector<double> zero_of_one_, zero_of_all_;

@@ -94,7 +94,7 @@ class TorchKeeper final : public SeriesKeeper {
     return judge_output(session_, trial, output, {{type.dtype, type.shape, {}}, bytes});
   }
 
-  Result<std::vector<int>> strange(int count, double seconds) override {
+  Result<std::vector<StrangeCall>> strange(int count, double seconds) override {
     return session_.torch->strange_calls(count, shape_.outputs, seconds, session_.next_seed());
   }
   bool can_vary() const override { return can_vary_; }

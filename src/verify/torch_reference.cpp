@@ -96,33 +96,37 @@ Json TorchReference::describe() const { return *about_; }
 
 Result<void> TorchReference::set_weights(Weights weights) {
   STITCH_CHECK(let_go());
-  if (weights == weights_ && !(stale_ && weights == Weights::reparameterised)) return {};
+  if (weights == weights_ && !(stale_ && weights != Weights::task)) return {};
   stale_ = false;
   Json request = {{"do", "weights"}, {"variant", name(weights)}, {"seed", weights_seed_}};
   fs::path file = fresh_file();
-  if (weights == Weights::reparameterised && !reparameterised_) request["out"] = file.string();
+  if (weights != Weights::task && !redrawn_.contains(weights)) request["out"] = file.string();
   STITCH_CHECK(process_.ask(request));
   if (request.contains("out")) {
     STITCH_TRY(Safetensors opened, Safetensors::open(file));
-    reparameterised_ = std::make_shared<const Safetensors>(std::move(opened));
+    redrawn_[weights] = std::make_shared<const Safetensors>(std::move(opened));
   }
   weights_ = weights;
   return {};
 }
 
+std::shared_ptr<const Safetensors> TorchReference::redrawn(Weights weights) const {
+  auto found = redrawn_.find(weights);
+  return found == redrawn_.end() ? nullptr : found->second;
+}
+
 void TorchReference::seed_weights(uint64_t seed) {
   if (weights_seed_ == (seed & seed_mask)) return;
   weights_seed_ = seed & seed_mask;
-  reparameterised_.reset();
+  redrawn_.clear();
   // They are drawn when they are next asked for.
-  if (weights_ == Weights::reparameterised) stale_ = true;
+  if (weights_ != Weights::task) stale_ = true;
 }
 
 Result<Tensors> TorchReference::parameters(Weights weights) {
   // The task's own came with it: PyTorch may keep what it has until it is asked something.
   STITCH_CHECK(weights == Weights::task ? let_go() : set_weights(weights));
-  return find_tensors(task_.signature.parameters, weights == Weights::task ? nullptr : reparameterised_,
-                      task_.weights);
+  return find_tensors(task_.signature.parameters, redrawn(weights), task_.weights);
 }
 
 Json TorchReference::updates() const {
@@ -172,9 +176,7 @@ Result<Tensors> TorchReference::inputs(const Question& question,
         return work_error("reference", format("the reference draws no fitting '{}'", tensor.name));
       out.add(*input, drawn);
     } else if (tensor.role == "state") {
-      STITCH_TRY(Tensors state,
-                 find_tensors({tensor}, question.weights == Weights::task ? nullptr : reparameterised_,
-                              task_.weights));
+      STITCH_TRY(Tensors state, find_tensors({tensor}, redrawn(question.weights), task_.weights));
       out.add(state[0], state.owners[0]);
     } else {
       std::vector<std::byte> bytes(sizeof(int64_t));

@@ -64,10 +64,10 @@ class TorchReference : public Reference {
   // instead of the arena before; and what else is asked about it.
   Result<const runner::DeviceArena*> open_series(Json layout, int64_t bytes);
   Result<Json> about_series(Json request);
-  // Which of the calls that were read last are far from PyTorch's own answer, as many as are looked at in so
-  // many seconds. `offsets`: of the outputs within a call's.
-  Result<std::vector<int>> strange_calls(int count, std::span<const int64_t> offsets, double seconds,
-                                         uint64_t seed);
+  // How far the calls that were read last are from PyTorch's own answer, the farthest first, as many as are
+  // looked at in so many seconds. `offsets`: of the outputs within a call's.
+  Result<std::vector<StrangeCall>> strange_calls(int count, std::span<const int64_t> offsets, double seconds,
+                                                 uint64_t seed);
   Result<Distance> kept_distance(int number, const Trial& trial, size_t output, DType dtype, int64_t offset);
 
   // The same of what needs no computing: "zeros", "mean", "input" (each that fits), "another" trial's truth.
@@ -92,7 +92,7 @@ class TorchReference : public Reference {
   Result<Json> roundings();
 
  private:
-  Result<Json> roundings_with(Weights weights);
+  Result<Json> roundings_with(Weights weights, std::string_view distribution);
   TorchReference(TorchProcess process, const TaskGraph& task, Numerics numerics, ScratchFolder scratch);
   Result<void> set_weights(Weights weights);
   Result<std::shared_ptr<const Safetensors>> evaluate(const fs::path& inputs, std::string_view mode);
@@ -108,6 +108,7 @@ class TorchReference : public Reference {
   Result<void> let_go();                     // of trials that nobody has any more
   Json updates() const;
   bool too_large() const;
+  std::shared_ptr<const Safetensors> redrawn(Weights weights) const;  // null: as the task has them
   Result<runner::DeviceArena> make_device_arena();
   Result<runner::DeviceArena> take_device_arena(Json request, int64_t bytes);
   Result<void> share_arena();  // the host's, once
@@ -120,8 +121,8 @@ class TorchReference : public Reference {
   std::vector<std::string> distributions_;
   Weights weights_ = Weights::task;
   uint64_t weights_seed_ = 1;
-  bool stale_ = false;  // reparameterised by another seed
-  std::shared_ptr<const Safetensors> reparameterised_;
+  bool stale_ = false;  // redrawn by another seed
+  std::map<Weights, std::shared_ptr<const Safetensors>> redrawn_;
   std::optional<ScratchFolder> for_candidates_;
   int files_ = 0;
   runner::Arena* arena_ = nullptr;

@@ -72,7 +72,8 @@ TEST(Arithmetic, IsSeenConvolutionByConvolution) {
     EXPECT_EQ((*verifier)->task().graph.nodes[static_cast<size_t>(node)].op, Op::conv);
     EXPECT_TRUE(tf32);
   }
-  // What that costs, in units of the budget: a quarter of the square, which is half of twice the error.
+  // What that costs, in units of the budget: a quarter of the square, which is half of twice the error; a
+  // little more, since outputs of few elements vary from draw to draw.
   auto roundings = (*verifier)->roundings();
   ASSERT_TRUE(roundings) << roundings.error().text();
   double sum = 0;
@@ -80,9 +81,14 @@ TEST(Arithmetic, IsSeenConvolutionByConvolution) {
     if (name.starts_with("conv"))
       for (const Json& operand : product.at("operands")) sum += operand[0][0].get<double>();
   const double pytorch = roundings->at("groups")[0].at("pytorch").get<double>();
-  EXPECT_NEAR(pytorch, 0.25, 0.01);
+  EXPECT_GT(pytorch, 0.25);
+  EXPECT_LT(pytorch, 0.5);
   EXPECT_GT(sum, pytorch / 4);
-  EXPECT_LT(sum, pytorch * 8);  // of two sets of weights the larger
+  EXPECT_LT(sum, pytorch * 8);
+  // Other kinds of inputs and weights stand beside it, each a condition of its own.
+  EXPECT_EQ(std::ssize(roundings->at("groups")), roundings->at("kinds").get<int>());
+  for (const auto& [name, value] : roundings->at("values").items())
+    EXPECT_EQ(value.at("shares").size(), roundings->at("groups").size()) << name;
 }
 
 TEST_P(PythonCandidates, GetTheirVerdict) {
@@ -135,10 +141,9 @@ TEST(Series, AreWatchedAndJudgedByPyTorch) {
   ASSERT_TRUE(task) << task.error().text();
   auto verifier = Verifier::open(*std::move(task), options);
   ASSERT_TRUE(verifier) << verifier.error().text();
-  for (auto [file, expected] :
-       {std::pair{"honest.cu", "passed"},
-        {"remembers_by_a_few_elements.cu", "timing: wrong_when_timed"},
-        {"leaves_out_every_fifth_call.cu", "timing: wrong_when_timed"}}) {
+  for (auto [file, expected] : {std::pair{"honest.cu", "passed"},
+                                {"remembers_by_a_few_elements.cu", "timing: wrong_when_timed"},
+                                {"leaves_out_every_fifth_call.cu", "timing: wrong_when_timed"}}) {
     options.program = testdata / "candidates" / file;
     auto verdict = (*verifier)->judge(options);
     ASSERT_TRUE(verdict) << file << ": " << verdict.error().text();

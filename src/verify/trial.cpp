@@ -21,9 +21,16 @@ int64_t Tensors::bytes() const {
 
 bool harsh::is_harsh(std::string_view distribution) {
   return distribution == large || distribution == offset || distribution == ties || distribution == zeros ||
-         distribution == ends || distribution == not_finite;
+         distribution == ends || distribution == patches || distribution == not_finite;
 }
 
-std::string_view name(Weights weights) { return weights == Weights::task ? "task" : "reparameterised"; }
+std::string_view name(Weights weights) {
+  switch (weights) {
+    case Weights::task: return "task";
+    case Weights::reparameterised: return "reparameterised";
+    case Weights::faint: return "faint";
+  }
+  return "";
+}
 
 }  // namespace stitch::verifier

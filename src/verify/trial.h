@@ -30,6 +30,7 @@ struct Tensors {
 enum class Weights : uint8_t {
   task,             // as the task draws them
   reparameterised,  // gains, offsets and statistics redrawn, so that inputs and parameters matter
+  faint,            // the same, thirty times smaller and with rows of zeros: what layers hand on is faint
 };
 std::string_view name(Weights weights);
 
@@ -41,6 +42,7 @@ inline constexpr std::string_view offset = "offset";    // a mean a thousand tim
 inline constexpr std::string_view ties = "ties";        // few values, many times each
 inline constexpr std::string_view zeros = "zero rows";  // whole rows, columns and samples of zeros: epsilons
 inline constexpr std::string_view ends = "ends";        // the largest of a row at its ends and in its tail
+inline constexpr std::string_view patches = "patches";  // some of these in places, and the task's own draw
 inline constexpr std::string_view not_finite = "not finite";
 bool is_harsh(std::string_view distribution);
 }  // namespace harsh
@@ -51,6 +53,12 @@ struct Question {
   uint64_t seed = 0;   // secret until the verdict is out
   bool whole = false;  // all tensors here, however large
   bool once = false;   // nobody will be asked it again
+};
+
+// A call of a series, and how far its outputs are from what PyTorch itself answers in the class, relative.
+struct StrangeCall {
+  int slot = 0;
+  double distance = 0;
 };
 
 // A trial that the reference keeps, since its tensors are too large to be moved about: ask about them there.

@@ -23,7 +23,27 @@ def busiest(seconds=1.0, count=6):
     return [(round(share, 2), name) for share, name in sorted(used, reverse=True)[:count] if share > 0.02]
 
 
-def line(device):
+def new_shapes(device, with_plans):
+    """Milliseconds of attention over one more key than before, the mean of eight."""
+    import torch
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    kinds = [SDPBackend.CUDNN_ATTENTION] if with_plans else [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION]
+    q, kv = (torch.zeros(32, 8, length, 64, device=device, dtype=torch.bfloat16) for length in (1, 1024))
+
+    def attend(length):
+        torch.nn.functional.scaled_dot_product_attention(q, kv[:, :, :length], kv[:, :, :length])
+    with torch.no_grad(), sdpa_kernel(kinds):
+        attend(900)
+        torch.cuda.synchronize()
+        begin = time.monotonic()
+        for length in range(901, 909):
+            attend(length)
+        torch.cuda.synchronize()
+    return round((time.monotonic() - begin) / 8 * 1e3, 2)
+
+
+def line(device, plans=False):
+    """`plans`: also what a new shape of attention costs with cuDNN's plans and without."""
     import torch
     out = {"load": os.getloadavg()[0], "cores": os.cpu_count(), "busiest": busiest()}
     small, large = torch.zeros(1024, device=device), torch.zeros(4096, 4096, device=device, dtype=torch.bfloat16)
@@ -41,4 +61,28 @@ def line(device):
             _ = large @ large
         wait()
         out["tflops"] = round(20 * 2 * 4096**3 / (time.monotonic() - begin) / 1e12, 1)
+        for name, with_plans in (("ms_a_new_shape_cudnn", True), ("ms_a_new_shape", False)) if plans else ():
+            try:
+                out[name] = new_shapes(device, with_plans)
+            except RuntimeError as error:  # no such kernel here
+                out[name] = str(error)[:80]
+    return out
+
+
+def decoding(model, batch=256, prompt=1024, tokens=64):
+    """Milliseconds a token with a CUDA graph and without, and whether both say the same."""
+    import torch
+    from . import decode
+    device = next(model.parameters()).device
+    ids = torch.randint(2, model.config.vocab_size, (batch, prompt), generator=torch.Generator().manual_seed(1)).to(device)
+    out, said = {"rows": batch, "prompt": prompt}, []
+    for graphs in (True, False):
+        for _ in range(2):  # the first records
+            torch.cuda.synchronize()
+            begin = time.monotonic()
+            said.append(decode.generate(model, ids, torch.ones_like(ids), tokens, 0, graphs))
+            torch.cuda.synchronize()
+        out["ms_a_token" + ("" if graphs else "_launched")] = round((time.monotonic() - begin) / said[-1].shape[1] * 1e3, 2)
+    out["equal"] = torch.equal(said[1], said[3])
+    model._decoders.clear()
     return out

@@ -61,9 +61,12 @@ def curve(rollouts):
     """Markdown: a row a rollout of GRPO. `rollouts`: lines of rollouts.jsonl."""
     columns = ["answers", "counted", *SHARES, "reward", "rule", "timed", "median speedup"]
     rows = ["| reward | rollout | " + " | ".join(columns) + " |", "|" + "---|" * (len(columns) + 2)]
-    for arm, call in sorted({(line["arm"], line["call"]) for line in rollouts}):
-        own = summary([line for line in rollouts if (line["arm"], line["call"]) == (arm, call)])
-        rows.append(f"| {arm} | {call} | " + " | ".join(_cell(name, own.get(name)) for name in columns) + " |")
+    def key(line):
+        return line["arm"], line.get("seed", 1), line["call"]
+    seeds = len({line.get("seed", 1) for line in rollouts})
+    for arm, seed, call in sorted({key(line) for line in rollouts}):
+        own = summary([line for line in rollouts if key(line) == (arm, seed, call)])
+        rows.append(f"| {arm}{f', seed {seed}' if seeds > 1 else ''} | {call} | " + " | ".join(_cell(name, own.get(name)) for name in columns) + " |")
     return "\n".join(rows)
 
 

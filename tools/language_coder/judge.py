@@ -1,7 +1,7 @@
-"""The reward service as processes of ours, several where the machine has cores: each has its share of the tasks.
+"""The reward service: as a process of ours, and as whoever asks it (several processes may ask the same one).
 
-On a GPU the services share one clock (a lock of the machine), so opening tasks, compiling and checking run side by side
-and nothing is timed beside anything else.
+Judging is the bottleneck of GRPO: a compiler takes seconds of a core, and processes that start CUDA wait for each other. So
+the service judges side by side, untimed, behind whoever trains (`nice`), and answers that were judged before cost nothing.
 """
 
 import concurrent.futures
@@ -14,52 +14,71 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "python", "stitchcuda"))
 import rl  # noqa: E402
 
+AT_ONCE = 16  # items of a request
 
-class Judges:
-    def __init__(self, tool, tasks, state, device, count=1, jobs=2, more=()):
-        self.processes, self.services, self.turns = [], [], {}
-        for i in range(count):
-            os.makedirs(os.path.join(state, str(i)), exist_ok=True)
-            command = [tool, "serve", "--tasks", tasks, "--device", device, "--port", "0", "--state", os.path.join(state, str(i)),
-                       "--jobs", str(jobs), "--json", *more]
-            log = open(os.path.join(state, f"{i}.log"), "a", encoding="utf-8")
-            self.processes.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True,
-                                                   env={**os.environ, "STITCHCUDA_STORE": "none"}))
-        for i, process in enumerate(self.processes):
-            line = process.stdout.readline()
-            if not line.startswith('{"url"'):
-                self.stop()
-                with open(os.path.join(state, f"{i}.log"), encoding="utf-8") as log:
-                    raise SystemExit(f"the service did not start: {line}{log.read()[-2000:]}")
-            self.services.append(rl.Service(json.loads(line)["url"], patience=60, timeout=60))
-        self.pool = concurrent.futures.ThreadPoolExecutor(64)
 
-    def of(self, task):
-        """The same for a task each time; tasks in the order in which they are first asked for."""
-        return self.services[self.turns.setdefault(task, len(self.turns)) % len(self.services)]
+def spread(tasks):
+    """An order in which answers to the same task stand apart: a service that works on few of them at a time opens it once or
+    twice, not once for each."""
+    seen, turns = {}, []
+    for i, task in enumerate(tasks):
+        seen[task] = seen.get(task, -1) + 1
+        turns.append((seen[task], i))
+    return [i for _, i in sorted(turns)]
+
+
+class Judge:
+    """Asks the service at `url`."""
+
+    def __init__(self, url):
+        self.url, self.service = url, rl.Service(url, patience=30, timeout=60)
+        self.pool = concurrent.futures.ThreadPoolExecutor(16)
 
     def score_many(self, items):
-        """An answer each, in order; None for what a service could not be asked in time."""
-        def one(item, service):
+        """An answer each, in order; None for what the service could not be asked."""
+        def some(indices):
             try:
-                return service.score_many([item])[0]
+                return self.service.score_many([items[i] for i in indices])
             except rl.ServiceError as error:
                 print(f"service: {error}", file=sys.stderr, flush=True)
-                return None
-        return list(self.pool.map(one, items, [self.of(item["task"]) for item in items]))
+                return [None] * len(indices)
+        order = spread([item["task"] for item in items])
+        parts = [order[i:i + AT_ONCE] for i in range(0, len(order), AT_ONCE)]
+        out = [None] * len(items)
+        for part, answers in zip(parts, self.pool.map(some, parts)):
+            for i, answer in zip(part, answers):
+                out[i] = answer
+        return out
+
+
+class Service(Judge):
+    """The same, started here, answering in the block, ended with it."""
+
+    def __init__(self, tool, tasks, state, device, jobs, more=()):
+        os.makedirs(state, exist_ok=True)
+        command = ["nice", "-n", "15", tool, "serve", "--tasks", tasks, "--device", device, "--port", "0", "--state", state, "--jobs", str(jobs),
+                   "--json", *more]
+        self.log = os.path.join(state, "service.log")
+        with open(self.log, "a", encoding="utf-8") as log:
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True,
+                                            env={**os.environ, "STITCHCUDA_STORE": "none"})
 
     def stop(self):
-        for process in self.processes:
-            if process.poll() is None:
-                process.send_signal(signal.SIGINT)
-        for process in self.processes:
-            try:
-                process.wait(timeout=10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+        try:
+            self.process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
 
     def __enter__(self):
+        line = self.process.stdout.readline()
+        if not line.startswith('{"url"'):
+            self.stop()
+            with open(self.log, encoding="utf-8") as log:
+                raise SystemExit(f"the service did not start: {line}{log.read()[-2000:]}")
+        super().__init__(json.loads(line)["url"])
         return self
 
     def __exit__(self, *_):

@@ -7,11 +7,13 @@ import random
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from language_coder import compact, corpus, examine, frame, lean, mutations, network, prompts, questions, reinforce, warm_up  # noqa: E402
-from language_coder import without_datasets  # noqa: E402
+from language_coder import arms, compact, corpus, decode, examine, frame, judge, lean, mutations, network, prompts  # noqa: E402
+from language_coder import questions, reinforce, warm_up, without_datasets  # noqa: E402
 
 TOOL = os.environ.get("STITCHCUDA_BINARY")
 
@@ -110,6 +112,7 @@ class Worth(unittest.TestCase):
         self.assertEqual(reinforce.reward_of("rule", self.verdict()), 1.0)
         self.assertIsNone(reinforce.reward_of("rule", self.verdict(counted=False)))
         self.assertIsNone(reinforce.reward_of("rule", None))
+        self.assertEqual(reinforce.filled("aaabb", [1.0, None, 0.0, None, None]), [1.0, 0.5, 0.0, 0.0, 0.0])
 
     def test_second_skill_sends_the_program_before(self):
         question = {"task": "t", "skill": "from feedback", "contract": contract().to_json(), "before": ANSWER, "feedback": "slow"}
@@ -118,6 +121,47 @@ class Worth(unittest.TestCase):
     def test_stand_ins_serve_rows(self):
         rows = without_datasets.Dataset.from_list([{"prompt": "a"}, {"prompt": "b"}])
         self.assertEqual((len(rows), rows[1], rows.column_names), (2, {"prompt": "b"}, ["prompt"]))
+
+
+class Judging(unittest.TestCase):
+    def test_answers_to_a_task_stand_apart(self):
+        self.assertEqual(judge.spread(["a", "a", "b", "b", "a"]), [0, 2, 1, 3, 4])
+        self.assertEqual(judge.spread([]), [])
+
+    def test_a_quick_look_needs_inputs_of_both_signs(self):
+        python = "class Model:\n    w = torch.rand(4)\n    def forward(self, x): return F.relu(x)\ndef get_inputs():\n    return [torch.rand(4)]\n"
+        self.assertEqual(questions.both_signs({"python": python})["python"].count("torch.rand("), 1)
+        self.assertIn("[torch.randn(4)]", questions.both_signs({"python": python})["python"])
+        self.assertIsNone(questions.both_signs({"python": python.replace("F.relu", "torch.sqrt")}))
+
+
+class Together(unittest.TestCase):
+    def test_arms_wait_for_each_other_and_end_together(self):
+        with tempfile.TemporaryDirectory() as folder:
+            part = arms.Part(os.path.join(folder, "one"))
+            os.makedirs(part.folder)
+            self.assertTrue(part.goes_on(1))  # nobody has said anything yet
+            self.assertEqual(arms.read(os.path.join(part.folder, "progress.json")), 1)
+            arms.write(os.path.join(folder, arms.CONDUCT), {"allowed": 4, "last": 3})
+            self.assertEqual([part.goes_on(rollouts) for rollouts in (2, 3, 4)], [True, False, False])
+            waiting = threading.Timer(0.2, arms.write, (os.path.join(folder, arms.CONDUCT), {"allowed": 6, "last": None}))
+            arms.write(os.path.join(folder, arms.CONDUCT), {"allowed": 5, "last": None})
+            waiting.start()
+            begin = time.monotonic()
+            self.assertTrue(part.goes_on(5))
+            self.assertGreater(time.monotonic() - begin, 0.1)
+
+    def test_an_arm_that_fails_stops_nobody(self):
+        with tempfile.TemporaryDirectory() as folder:
+            made = arms.Arms({}, folder, {})
+            made.processes = {name: subprocess.Popen([sys.executable, "-c", f"import time; time.sleep({seconds}); raise SystemExit({code})"])
+                              for name, seconds, code in (("fails", 0, 1), ("works", 0.4, 0))}
+            for name in made.processes:
+                os.makedirs(os.path.join(folder, name))
+            arms.write(os.path.join(folder, "works", "progress.json"), 2)
+            made.conduct(time.monotonic() + 60, 2, every=0.05)
+            self.assertEqual(made.failed, ["fails"])
+            self.assertEqual(arms.read(os.path.join(folder, arms.CONDUCT)), {"allowed": 3, "last": 2})
 
 
 class Batches(unittest.TestCase):
@@ -145,7 +189,27 @@ class Lean(unittest.TestCase):
             torch.testing.assert_close(lean.logits(model, told), model(input_ids=told).logits)
         told[mask == 0] = 0
         theirs = model.generate(input_ids=told, attention_mask=mask, max_new_tokens=12, do_sample=False)[:, 24:]
-        self.assertTrue(torch.equal(lean.generate(model, told, mask, 12, temperature=0)[:, :theirs.shape[1]], theirs))
+        self.assertTrue(torch.equal(decode.generate(model, told, mask, 12, temperature=0)[:, :theirs.shape[1]], theirs))
+        # Drawn: the same for the same seed, and what follows the end is padding.
+        first, again = (decode.generate(model, told, mask, 40) for _ in map(torch.manual_seed, (3, 3)))
+        self.assertTrue(torch.equal(first, again))
+        for row in first.tolist():
+            self.assertTrue(1 not in row or not any(row[row.index(1) + 1:]))
+        # A network that was trained since is the one that answers.
+        with torch.no_grad():
+            model.model.embed_tokens.weight.mul_(-1)
+            theirs = model.generate(input_ids=told, attention_mask=mask, max_new_tokens=6, do_sample=False)[:, 24:]
+        self.assertTrue(torch.equal(decode.generate(model, told, mask, 6, temperature=0)[:, :theirs.shape[1]], theirs))
+
+
+    def test_a_graph_says_what_launches_say(self):
+        import torch
+        if not torch.cuda.is_available():
+            self.skipTest("SKIPPED: no GPU")
+        model = network.fresh("tiny", 500, 256, seed=1).cuda().eval()
+        told = torch.randint(2, 500, (3, 24), device="cuda")
+        once, again = (decode.generate(model, told, torch.ones_like(told), 40, 0, graphs) for graphs in (True, False))
+        self.assertTrue(torch.equal(once, again))
 
 
 @unittest.skipUnless(TOOL, "SKIPPED: no STITCHCUDA_BINARY")

@@ -4,9 +4,17 @@
 SIZES = {"tiny": (64, 2, 2, 1, 128), "small": (384, 6, 6, 2, 1024), "base": (512, 8, 8, 4, 1536)}
 
 
+def no_plans():
+    """cuDNN's attention makes a plan for every new shape, which takes longer than the work: batches differ in length, and with
+    a cache that grows every token is a new shape. PyTorch's own kernels need none."""
+    import torch
+    torch.backends.cuda.enable_cudnn_sdp(False)
+
+
 def fresh(size, words, context, seed):
     import torch
     from transformers import Qwen3Config, Qwen3ForCausalLM
+    no_plans()
     hidden, layers, heads, shared, inner = SIZES[size]
     torch.manual_seed(seed)
     config = Qwen3Config(vocab_size=-(-words // 64) * 64, hidden_size=hidden, num_hidden_layers=layers, num_attention_heads=heads,
@@ -22,4 +30,5 @@ def parameters(model):
 
 def load(folder):
     from transformers import Qwen3ForCausalLM
+    no_plans()
     return Qwen3ForCausalLM.from_pretrained(folder)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # on_gpu.sh DATA OUT TOOL SECONDS [FLAGS OF learn…]: the whole road on a GPU, ended after SECONDS.
 # DATA is what language_coder.corpus wrote (with tokenizer.json); TOOL may still be under construction when this starts: the
-# warm-up needs none. Python needs torch, transformers, accelerate and trl.
+# warm-up needs none. Python needs torch, transformers, accelerate and trl. WARM_UP_SECONDS and WARM_UP_FLAGS are for `road warm-up`.
 set -u
 data=$1 out=$2 tool=$3 seconds=$4
 shift 4
@@ -11,12 +11,16 @@ python=$(command -v "${STITCHCUDA_PYTHON:-python3}")
 export STITCHCUDA_PYTHON=$python
 mkdir -p "$out"
 begin=$SECONDS
+# Whoever trains has a core, whatever compiles beside it; not every machine lets us say so.
+first=(nice -n -10)
+"${first[@]}" true 2>/dev/null && [ "$(id -u)" = 0 ] || first=()
 # PyTorch imported once for all services, beside the warm-up.
 socket=$(mktemp -d)/socket
-PYTHONPATH=$here/../python${PYTHONPATH:+:$PYTHONPATH} "$python" -m stitchcuda_torch.lend "$socket" >"$out/lender.log" 2>&1 &
+PYTHONPATH=$here/../python${PYTHONPATH:+:$PYTHONPATH} nice -n 5 "$python" -m stitchcuda_torch.lend "$socket" >"$out/lender.log" 2>&1 &
 lender=$!
 trap 'kill $lender 2>/dev/null' EXIT
-"$python" -m language_coder.road warm-up "$data" "$out" --seconds "${WARM_UP_SECONDS:-80}" >"$out/warm_up.log" 2>&1 ||
+"${first[@]}" "$python" -m language_coder.road warm-up "$data" "$out" --seconds "${WARM_UP_SECONDS:-80}" ${WARM_UP_FLAGS:-} \
+  >"$out/warm_up.log" 2>&1 ||
   { tail -20 "$out/warm_up.log"; exit 1; }
 tail -3 "$out/warm_up.log"
 # The tool answers, its runner is there, and no compiler has written anything for eight seconds.
@@ -32,9 +36,10 @@ until built; do
 done
 grep -q ready "$out/lender.log" && export STITCHCUDA_TORCH_LENDER=$socket
 echo "warm-up and build took $((SECONDS - begin)) s"
-"$python" -m language_coder.road learn "$data" "$out" --tool "$tool" --seconds $((seconds - (SECONDS - begin))) "$@" >"$out/learn.log" 2>&1
+"${first[@]}" "$python" -m language_coder.road learn "$data" "$out" --tool "$tool" --seconds $((seconds - (SECONDS - begin))) "$@" >"$out/learn.log" 2>&1
 status=$?
-grep -E '^\[|rollout|^service|Error' "$out/learn.log" | cut -c1-400 | tail -60
-[ $status = 0 ] || tail -30 "$out/learn.log"
+grep -E '^\[|^service|Error' "$out/learn.log" | cut -c1-300 | tail -60
+for log in "$out"/*/log.txt; do grep -hE 'rollout|^service|Error|answers in' "$log" | cut -c1-400 | tail -30; done
+[ $status = 0 ] || tail -n 30 "$out/learn.log" "$out"/*/log.txt
 cat "$out/table.md" 2>/dev/null
 exit $status

@@ -6,6 +6,7 @@ Verifier's own: the program is judged first.
 
 import os
 import random
+import re
 
 from . import corpus, examine, mutations, prompts
 from .frame import Contract
@@ -22,6 +23,19 @@ def chosen(entries, split, count, seed, small_first=False):
         (rest if entry["structure"] in seen else first).append(entry)
         seen.add(entry["structure"])
     return (first + rest)[:count]
+
+
+# Where half of the inputs being negative would leave the operator's domain.
+POSITIVE_ONLY = re.compile(r"sqrt|log|pow|\*\*|reciprocal|div|acos|asin| / ")
+
+
+def both_signs(entry):
+    """The task on inputs of both signs, None where it has no results there. Synthetic tasks draw from [0, 1): there a quick look
+    (inputs of the task's own kind) takes a program that leaves a ReLU out for right, and GRPO would be told so."""
+    head, define, inputs = entry["python"].partition("def get_inputs")
+    if POSITIVE_ONLY.search(head):
+        return None
+    return {**entry, "python": head + define + inputs.replace("torch.rand(", "torch.randn(")}
 
 
 def write_tasks(entries, folder):

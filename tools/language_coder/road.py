@@ -10,15 +10,15 @@ DATA is what language_coder.corpus wrote. Every phase writes as it goes; what ti
 
 import argparse
 import concurrent.futures
-import itertools
+import contextlib
 import json
 import os
 import sys
 import threading
 import time
-import traceback
 
-from . import corpus, diagnose, examine, mutations, network, questions, reinforce, speak, warm_up, words
+from . import arms, corpus, diagnose, evaluation, examine, judge, mutations, network, questions, reinforce, warm_up, words
+from .evaluation import say
 
 CONTEXT = 2048
 
@@ -28,15 +28,13 @@ def device_of(name):
     return torch.device(name if name != "auto" else "cuda" if torch.cuda.is_available() else "cpu")
 
 
-def say(*text):
-    print(f"[{time.strftime('%H:%M:%S')}]", *text, flush=True)
-
-
 def tasks_of(options):
-    """(held out, to learn from)"""
+    """(held out, to learn from): those that GRPO learns from are not the warm-up's, which knows their answers by heart."""
     entries = corpus.read(os.path.join(options.data, "tasks.jsonl.gz"))
+    split = "train" if options.command == "miniature" else "validation"
+    signed = [each for each in map(questions.both_signs, entries) if each]
     return (questions.chosen(entries, "test", options.held_out, 1, options.small_first),
-            questions.chosen(entries, "train", options.train_tasks, options.seed, options.small_first))
+            questions.chosen(signed, split, options.train_tasks, 1, options.small_first))
 
 
 def run_warm_up(options):
@@ -54,6 +52,7 @@ def run_warm_up(options):
     # Answers to tasks alone are the rarer rows, and the harder ones.
     rows += [row for row in rows if row["skill"] == "from scratch" and row["kind"] != mutations.SHORTCUT]
     model = network.fresh(options.size, len(vocabulary), CONTEXT, options.seed).to(device_of(options.device))
+    say(json.dumps(diagnose.line(next(model.parameters()).device, plans=True)))
     say(f"{network.parameters(model) / 1e6:.1f} M parameters, {len(vocabulary)} tokens, {len(rows)} rows")
     out = os.path.join(options.out, "warm_up")
     steps = warm_up.train(model, vocabulary, rows, out, options.seconds, CONTEXT, options.batch, rate=options.rate, seed=options.seed,
@@ -62,136 +61,132 @@ def run_warm_up(options):
     return model, vocabulary
 
 
-def evaluate(stage, model, vocabulary, asked, judges, options):
-    say(f"before {stage}: {json.dumps(diagnose.line(next(model.parameters()).device))}")
-    begin = time.monotonic()
-    said = speak.answers(model, vocabulary, [each["prompt"] for each in asked], options.tokens, options.temperature, seed=options.seed)
-    written = time.monotonic() - begin
-    verdicts = judges.score_many([examine.item_of(question, text) for question, (text, _) in zip(asked, said)])
-    lines = [examine.examined(question, text, ended, verdict) for question, (text, ended), verdict in zip(asked, said, verdicts)]
-    for line, question, (text, _) in zip(lines, asked, said):
-        line["code"] = examine.item_of(question, text)["code"]
-    with open(os.path.join(options.out, "evaluation.jsonl"), "a", encoding="utf-8") as file:
-        for line, question, (text, _) in zip(lines, asked, said):
-            line = {name: value for name, value in line.items() if name != "code"}
-            file.write(json.dumps({"stage": stage, **line, "new_structure": question["new_structure"], "answer": text}) + "\n")
-    say(f"{stage}: {len(lines)} answers in {written:.1f} s, judged in {time.monotonic() - begin - written:.1f} s")
-    print(examine.table([(stage, lines)]), flush=True)
-    return lines
+def arms_of(options):
+    """{name: what is its own}"""
+    out = {}
+    for seed in range(options.seed, options.seed + options.seeds):
+        for kind in options.arms:
+            name = kind if options.seeds == 1 else f"{kind}-{seed}"
+            stage = f"GRPO, {kind}" if options.seeds == 1 else f"GRPO, {kind}, seed {seed}"
+            grpo = {"kind": kind, "seed": seed, "most_rollouts": options.rollouts, "prompts_a_rollout": options.prompts, "group": options.group,
+                    "most_tokens": options.tokens, "rate": options.grpo_rate, "iterations": options.iterations, "beta": options.beta,
+                    "temperature": options.grpo_temperature}
+            out[name] = {"stage": stage, "grpo": grpo}
+    return out
+
+
+class Run:
+    """What there is so far, and how all of it ends: whoever comes last (or the clock) writes the table."""
+
+    def __init__(self, options):
+        self.options, self.begin = options, time.monotonic()
+        self.stages, self.arms, self.services = [], None, []
+
+    def gone(self):
+        return time.monotonic() - self.begin
+
+    def collect(self):
+        """Stages of arms are in files of their own."""
+        known = {stage for stage, _ in self.stages}
+        for name, own in arms_of(self.options).items():
+            lines = evaluation.read_lines(os.path.join(self.options.out, name, "evaluation.jsonl"))
+            if lines and own["stage"] not in known:
+                self.stages.append((own["stage"], lines))
+
+    def write_table(self):
+        named = [(stage, [{**line, "skill": "from feedback"} if line["skill"] == "before" else line for line in lines])
+                 for stage, lines in self.stages]
+        if self.options.seeds > 1:
+            for kind in self.options.arms:
+                together = [line for stage, lines in self.stages if stage.startswith(f"GRPO, {kind},") for line in lines]
+                named += [(f"GRPO, {kind}, {self.options.seeds} seeds", together)] if together else []
+        text = examine.table(named)
+        rollouts = [line for name in arms_of(self.options) for line in
+                    evaluation.read_lines(os.path.join(self.options.out, name, "rollouts.jsonl"))]
+        if rollouts:
+            text += "\n\n" + examine.curve(rollouts)
+        with open(os.path.join(self.options.out, "table.md"), "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+        return text
+
+    def end_by(self, seconds):
+        """The clock has the last word: what there is, is written."""
+        def over():
+            say(f"{self.gone():.0f} s are over")
+            self.collect()
+            print(self.write_table(), flush=True)
+            if self.arms:
+                self.arms.stop()
+            for service in self.services:
+                service.process.kill()
+            os._exit(0 if any(stage.startswith("GRPO") for stage, _ in self.stages) else 3)
+        timer = threading.Timer(max(1.0, seconds - self.gone()), over)
+        timer.daemon = True
+        timer.start()
+        return timer
 
 
 def run_learn(options):
-    from . import judge
-    begin = time.monotonic()
     os.makedirs(options.out, exist_ok=True)
+    run = Run(options)
+    try:
+        return learn(run, options)
+    finally:
+        if run.arms:
+            run.arms.stop(patience=5.0 if sys.exc_info()[0] is None else 0.0)
+
+
+def learn(run, options):
+    import torch
+    torch.set_num_threads(2)
+    clock = run.end_by(options.seconds - 6)
     held_out, trained = tasks_of(options)
-    folder = os.path.join(options.out, "tasks")
+    folder, device = os.path.join(options.out, "tasks"), device_of(options.device)
     questions.write_tasks(held_out + trained, folder)
-    stages, failed = [], []
-    imported = threading.Thread(target=reinforce.imports, daemon=True)  # seconds, beside the first verdicts
-    imported.start()
-    # Nothing is timed here: a time takes the GPU alone, for seconds. On a GPU every other gate is asked: with --quick, inputs of
-    # the task's own kind alone, the ReLU of torch.rand could be left out.
-    more = ["--no-timing", *([] if options.judge == "cuda" else ["--quick"])]
-    with judge.Judges(options.tool, folder, os.path.join(options.out, "state"), options.judge, options.services, options.jobs, more) as judges:
-        clock = threading.Timer(max(1.0, options.seconds - 5), give_up, (stages, options, judges))
-        clock.daemon = True
-        clock.start()
-        say(f"{options.services} services after {time.monotonic() - begin:.1f} s")
-        repairs, lines = questions.from_feedback(trained + held_out, judges, options.seed)
-        mine = {entry["task"] for entry in trained}
-        stages.append(("programs to improve", [line for line in lines if line["task"] not in mine]))
-        asked = [questions.from_scratch(entry) for entry in held_out] + [each for each in repairs if each["task"] not in mine]
-        to_learn = [questions.from_scratch(entry) for entry in trained] + [each for each in repairs if each["task"] in mine]
-        say(f"{len(asked)} questions, {len(to_learn)} to learn from, after {time.monotonic() - begin:.1f} s")
-        place = os.path.join(options.out, "warm_up")
-        vocabulary, device = words.load(place), device_of(options.device)
-        model = network.load(place).to(device)
-        imported.join()
+    place = os.path.join(options.out, "warm_up")
+    how = {"most_tokens": options.tokens, "temperature": options.temperature, "seed": options.seed}
+    for name in (arms.QUESTIONS, arms.CONDUCT):  # of a run before
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(os.path.join(options.out, name))
+    run.arms = arms.Arms(arms_of(options), options.out, {"warm_up": place, "device": str(device), "evaluation": how})
+    # Nothing is timed here: a time takes the GPU alone, for seconds. Rewards are by a quick look, evaluations by every gate.
+    untimed = ["--no-timing", "--time-limit", "10"]
+    quick = judge.Service(options.tool, folder, os.path.join(options.out, "state"), options.judge, options.jobs, [*untimed, "--quick"])
+    full = judge.Service(options.tool, folder, os.path.join(options.out, "state_full"), options.judge, options.jobs,
+                         [*untimed, *([] if options.judge == "cuda" else ["--quick"])])
+    run.services = [quick, full]
+    with quick, full, concurrent.futures.ThreadPoolExecutor() as pool:
+        say(f"services after {run.gone():.1f} s")
+        learned = pool.submit(questions.from_feedback, trained, quick, options.seed)
+        repaired = pool.submit(questions.from_feedback, held_out, full, options.seed)
+        vocabulary, model = words.load(place), network.load(place).to(device)
+        say(json.dumps(diagnose.line(device)), json.dumps(diagnose.decoding(model)) if device.type == "cuda" else "")
+        to_learn = [questions.from_scratch(entry) for entry in trained] + learned.result()[0]
+        repairs, lines = repaired.result()
+        asked = [questions.from_scratch(entry) for entry in held_out] + repairs
+        say(f"{len(asked)} questions, {len(to_learn)} to learn from, after {run.gone():.1f} s")
+        # GRPO's first answers are written while these are judged.
         begun = time.monotonic()
-        stages.append(("warm-up", evaluate("warm-up", model, vocabulary, asked, judges, options)))
-        evaluating = time.monotonic() - begun
-        left = options.seconds - options.timing_seconds - (time.monotonic() - begin)
-        arms = list(options.arms)
-        while len(arms) > 1 and left / len(arms) < 60:
-            say(f"there is no time for the reward {arms.pop()}")
-        # GRPO goes first: an evaluation that the clock cuts off is less than no training.
-        share, steps = max(left / len(arms) - evaluating, 0.6 * left / len(arms)), options.steps
-        say(f"{left:.0f} s are left; an evaluation takes {evaluating:.0f} s; GRPO {share:.0f} s with each reward")
-        for kind in arms:
-            if share < 5:
-                say(f"no time for GRPO with the reward {kind}")
-                continue
-            try:
-                model, steps = reinforce.train(network.load(place).to(device), vocabulary, to_learn, judges, os.path.join(options.out, kind), kind,
-                                        time.monotonic() + share, steps, options.prompts, options.group, options.tokens,
-                                        options.grpo_rate, options.seed, options.iterations, temperature=options.temperature)
-                stages.append((f"GRPO, {kind}", evaluate(f"GRPO, {kind}", model, vocabulary, asked, judges, options)))
-                write_table(stages, options.out)
-            except Exception:  # the other arm goes on
-                traceback.print_exc()
-                failed.append(kind)
-        clock.cancel()
+        run.arms.ask(to_learn, asked, {"to_learn": quick.url, "asked": full.url})
+        run.stages.append(("programs to improve", lines))
+        run.stages.append(("warm-up", evaluation.evaluate("warm-up", model, vocabulary, asked, full, options.out, **how)))
+        run.write_table()
+        evaluating = (time.monotonic() - begun) * 0.5 * len(run.arms.processes)  # tasks are open by then, and no rollouts beside it
+        until = options.seconds - options.timing_seconds - evaluating - 10
+        say(f"{until - run.gone():.0f} s for GRPO, {evaluating:.0f} s for its evaluation")
+        run.arms.conduct(run.begin + until, options.rollouts)
+        run.collect()
+        run.write_table()
     if options.timing_seconds:
-        time_right_ones(stages, folder, begin + options.seconds - 8, options)
-    write_table(stages, options.out)
-    say(f"{time.monotonic() - begin:.0f} s in all")
-    if failed:
-        raise SystemExit(f"GRPO failed with the reward {', '.join(failed)}")
-    return stages
-
-
-def time_right_ones(stages, folder, until, options):
-    """Speedups over eager PyTorch of right answers, for as long as there is time; a stage's turn after the other's."""
-    from . import judge
-    turns = {}  # (task, source): lines
-    own = [[line for line in lines if line.get("right") and line.get("code")] for stage, lines in stages[1:]]
-    for row in itertools.zip_longest(*own):
-        for line in filter(None, row):
-            turns.setdefault((line["task"], line["code"]), []).append(line)
-    say(f"timing {len(turns)} right programs")
-    with judge.Judges(options.tool, folder, os.path.join(options.out, "timed"), options.judge, options.clocks, options.jobs,
-                      ["--baselines", "eager"]) as judges:
-        clock = threading.Timer(max(1.0, until - time.monotonic()), give_up, (stages, options, judges))
-        clock.daemon = True
-        clock.start()
-
-        def timed(item):
-            (task, code), lines = item
-            verdict = judges.score_many([{"task": task, "code": code, "language": "cuda"}])[0]
-            speedup = verdict and verdict["components"].get("speedup")
-            with open(os.path.join(options.out, "timed.jsonl"), "a", encoding="utf-8") as file:
-                file.write(json.dumps({"task": task, "answers": len(lines), "verdict": verdict}) + "\n")
-            for line in lines if speedup else ():
-                line.update(speedup=speedup, faster=speedup > 1.0)
-        with concurrent.futures.ThreadPoolExecutor(4 * options.clocks) as pool:
-            list(pool.map(timed, turns.items()))
-        clock.cancel()
-
-
-def give_up(stages, options, judges):
-    """The clock has the last word: what there is, is written."""
-    say(f"{options.seconds:.0f} s are over")
-    write_table(stages, options.out)
-    for process in judges.processes:
-        process.kill()
-    os._exit(0 if len(stages) > 2 else 3)
-
-
-def write_table(stages, out):
-    text = examine.table([(stage, [{**line, "skill": "from feedback"} if line["skill"] == "before" else line for line in lines])
-                          for stage, lines in stages])
-    rollouts = []
-    for kind in reinforce.REWARDS:
-        place = os.path.join(out, kind, "rollouts.jsonl")
-        if os.path.exists(place):
-            with open(place, encoding="utf-8") as file:
-                rollouts += [json.loads(line) for line in file]
-    if rollouts:
-        text += "\n\n" + examine.curve(rollouts)
-    with open(os.path.join(out, "table.md"), "w", encoding="utf-8") as file:
-        file.write(text + "\n")
-    print(text, flush=True)
+        with evaluation.clock(options, folder) as service:
+            run.services = [service]
+            evaluation.time_right_ones(run.stages[1:], service, options.out)
+    clock.cancel()
+    print(run.write_table(), flush=True)
+    say(f"{run.gone():.0f} s in all")
+    if run.arms.failed:
+        raise SystemExit(f"GRPO failed: {', '.join(run.arms.failed)}; their log.txt say why")
+    return run.stages
 
 
 def run_miniature(options):
@@ -224,21 +219,22 @@ def parsed(arguments=None):
             continue
         command.add_argument("--tool", default="stitchcuda")
         command.add_argument("--judge", default="emulated" if small else "cuda", help="the device that judges: cuda or emulated")
-        command.add_argument("--services", type=int, default=1 if small else 12)
-        command.add_argument("--jobs", type=int, default=2)
-        command.add_argument("--clocks", type=int, default=4, help="services that time right answers at the end, on a GPU")
-        command.add_argument("--timing-seconds", type=float, default=0 if small else 40, help="seconds kept for that")
+        command.add_argument("--jobs", type=int, default=2 if small else 14, help="answers that are judged at the same time")
+        command.add_argument("--timing-seconds", type=float, default=0 if small else 30, help="kept for speeds of right answers, on a GPU")
         command.add_argument("--small-first", action="store_true", default=small, help="the smallest tasks instead of any")
-        command.add_argument("--held-out", type=int, default=1 if small else 16, help="tasks of the evaluation")
-        command.add_argument("--train-tasks", type=int, default=2 if small else 12, help="tasks of GRPO")
+        command.add_argument("--held-out", type=int, default=1 if small else 24, help="tasks of the evaluation")
+        command.add_argument("--train-tasks", type=int, default=2 if small else 16, help="tasks of GRPO")
         command.add_argument("--arms", nargs="+", choices=reinforce.REWARDS, default=["combined"] if small else list(reinforce.REWARDS))
-        command.add_argument("--steps", type=int, default=1 if small else 1000)
-        command.add_argument("--prompts", type=int, default=1 if small else 8)
-        command.add_argument("--group", type=int, default=4 if small else 6)
-        command.add_argument("--iterations", type=int, default=1 if small else 3)
+        command.add_argument("--seeds", type=int, default=1, help="runs of GRPO with each reward")
+        command.add_argument("--rollouts", type=int, default=2 if small else 1000, help="at most, of each run")
+        command.add_argument("--prompts", type=int, default=1 if small else 6, help="of a rollout")
+        command.add_argument("--group", type=int, default=4 if small else 8, help="answers to a prompt")
+        command.add_argument("--iterations", type=int, default=1 if small else 3, help="steps on each rollout")
         command.add_argument("--tokens", type=int, default=300 if small else 720)
         command.add_argument("--grpo-rate", type=float, default=1e-4)
-        command.add_argument("--temperature", type=float, default=0.8)
+        command.add_argument("--beta", type=float, default=0.02, help="KL to the warm-up")
+        command.add_argument("--grpo-temperature", type=float, default=1.0)
+        command.add_argument("--temperature", type=float, default=0.8, help="of the evaluation")
     return parser.parse_args(arguments)
 
 

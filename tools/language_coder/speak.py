@@ -1,6 +1,6 @@
 """Answers of a model: many prompts at once, sampled, with what stopped them."""
 
-from . import lean
+from . import decode
 
 
 def answers(model, words, prompts, most_tokens, temperature=1.0, seed=1, at_once=256):
@@ -14,7 +14,7 @@ def answers(model, words, prompts, most_tokens, temperature=1.0, seed=1, at_once
     for start in range(0, len(order), at_once):
         part = order[start:start + at_once]
         told = words([prompts[i] for i in part], return_tensors="pt", padding=True, add_special_tokens=False).to(device)
-        made = lean.generate(model, told["input_ids"], told["attention_mask"], most_tokens, temperature).tolist()
+        made = decode.generate(model, told["input_ids"], told["attention_mask"], most_tokens, temperature).tolist()
         for i, tokens in zip(part, made):
             ended = words.eos_token_id in tokens
             out[i] = (words.decode(tokens[:tokens.index(words.eos_token_id)] if ended else tokens, skip_special_tokens=True), ended)

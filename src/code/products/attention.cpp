@@ -23,6 +23,7 @@ Result<Attention> attention_of(const RegionRequest& request, const Parts& parts)
   if (rank > 2) out.share = k[rank - 3] ? q[rank - 3] / k[rank - 3] : 1;
   out.causal = node.attributes.flag("causal");
   out.scale = node.attributes.number("scale");
+  out.soft_cap = node.attributes.number("soft_cap");
   out.weights = node.attributes.text("weights");
 
   Indices batch(out.batch.size());
@@ -45,8 +46,15 @@ Result<Attention> attention_of(const RegionRequest& request, const Parts& parts)
     return *found;
   };
   STITCH_TRY(out.q, read(0, with(batch, query, wide)));
-  STITCH_TRY(out.k, read(1, with(key_batch, key, wide)));
-  STITCH_TRY(out.v, read(2, with(key_batch, key, value_wide)));
+  auto k_joined = find_joined(request, node.operands[1], with(key_batch, key, wide), "key"),
+       v_joined = find_joined(request, node.operands[2], with(key_batch, key, value_wide), "key");
+  if (!k_joined || !v_joined) return not_for(request.region, "can't read its operands where they lie");
+  out.k = k_joined->first;
+  out.v = v_joined->first;
+  out.k_tail = k_joined->rest;
+  out.v_tail = v_joined->rest;
+  out.k_joint = out.k_tail ? k_joined->start : out.keys;
+  out.v_joint = out.v_tail ? v_joined->start : out.keys;
   if (node.operands.size() > 3 && node.operands[3] != ValueId::none) {
     const Shape& mask = graph.type(node.operands[3]).shape;
     Indices all = with(batch, query, key);
@@ -66,11 +74,42 @@ Result<Attention> attention_of(const RegionRequest& request, const Parts& parts)
   return out;
 }
 
+int64_t heads_that_share(const RegionRequest& request, const Attention& a) {
+  if (a.batch.empty() || a.heads == 0) return 1;
+  for (int64_t count = a.batch.back(); count > 1; --count) {
+    if (a.batch.back() % count != 0) continue;
+    const Index head = Index::variable("group", a.heads / count) * count + Index::variable("member", count);
+    Indices batch = unflatten(head, a.batch);
+    batch.back() = batch.back().divided_by(a.share);
+    bool shared = true;
+    for (auto [operand, width] : {std::pair{1, a.width}, {2, a.value_width}}) {
+      Indices at = batch;
+      at.push_back(Index::variable("key", a.keys));
+      at.push_back(Index::variable("i", width));
+      auto found = find_joined(request, a.node->operands[static_cast<size_t>(operand)], at, "key");
+      shared = shared && found && !found->first.at.appears("member") &&
+               !(found->rest && found->rest->at.appears("member"));
+    }
+    if (shared) return count;
+  }
+  return 1;
+}
+
+bool lies_in_runs(const Index& index, const char* variable, int64_t extent, int64_t count) {
+  return extent % count == 0 && index.appears_only_linearly(variable) && index.factor_of(variable) == 1 &&
+         (index - Index::variable(variable, extent)).divisible_by(count);
+}
+
 std::string describe(const Attention& a) {
   auto named = [](const Place& place) { return format("{} {}", place.pointer, shape_comment(place.shape)); };
-  return format("{} = {}({} · {}ᵀ · {}{}) · {}{}", named(*a.result.view.place),
-                a.weights == "relu" ? "relu" : "softmax", named(*a.q.place), named(*a.k.place),
-                number_text(a.scale), a.mask ? format(" + {}", named(*a.mask->place)) : "", named(*a.v.place),
+  auto joined = [&](const Indexed& first, const std::optional<Indexed>& rest) {
+    return rest ? format("[{}, {}]", named(*first.place), named(*rest->place)) : named(*first.place);
+  };
+  std::string scores =
+      format("{} · {}ᵀ · {}", named(*a.q.place), joined(a.k, a.k_tail), number_text(a.scale));
+  if (a.soft_cap != 0) scores = format("capped at {}({})", number_text(a.soft_cap), scores);
+  return format("{} = {}({}{}) · {}{}", named(*a.result.view.place), a.weights == "relu" ? "relu" : "softmax",
+                scores, a.mask ? format(" + {}", named(*a.mask->place)) : "", joined(a.v, a.v_tail),
                 a.causal ? ", causal" : "");
 }
 
@@ -91,6 +130,8 @@ std::string heads_struct(const Attention& a, const std::string& name, const std:
   constexpr int64_t most = int64_t{1} << 30;
   bool small = a.position.most() < most;
   for (const Index* index : {&a.q.at, &a.k.at, &a.v.at, &a.out}) small &= index->most() < most;
+  for (const auto* tail : {&a.k_tail, &a.v_tail})
+    if (*tail) small &= (*tail)->at.most() < most;
   if (a.mask) small &= a.mask->at.most() < most;
   std::string_view masking = !a.mask ? "none" : a.mask->place->dtype == DType::boolean ? "keeping" : "adding";
   std::string text = format("struct {} {{\n", name);
@@ -104,8 +145,9 @@ std::string heads_struct(const Attention& a, const std::string& name, const std:
   text +=
       format("  static constexpr Index heads = {}, queries = {}, keys = {};\n", a.heads, a.queries, a.keys);
   text += format("  static constexpr int width = {}, value_width = {};\n", a.width, a.value_width);
-  text += format("  static constexpr float scale = {};\n  static constexpr bool causal = {};\n",
-                 literal(a.scale, DType::f32), a.causal);
+  text +=
+      format("  static constexpr float scale = {}, soft_cap = {};\n  static constexpr bool causal = {};\n",
+             literal(a.scale, DType::f32), literal(a.soft_cap, DType::f32), a.causal);
   text += format(
       "  static constexpr auto weights = stitch::Weights::{};\n  static constexpr auto masking = "
       "stitch::Masking::{};\n",
@@ -114,6 +156,8 @@ std::string heads_struct(const Attention& a, const std::string& name, const std:
   text += index_function("q", {"head", "query", "i"}, a.q.at);
   text += index_function("k", {"head", "key", "i"}, a.k.at);
   text += index_function("v", {"head", "key", "i"}, a.v.at);
+  if (a.k_tail) text += index_function("k_tail", {"head", "key", "i"}, a.k_tail->at);
+  if (a.v_tail) text += index_function("v_tail", {"head", "key", "i"}, a.v_tail->at);
   text += index_function("mask", {"head", "query", "key"}, a.mask ? a.mask->at : Index(0));
   text += index_function("out", {"head", "query", "i"}, a.out);
   text += index_function("position", {"head", "query", "i"}, a.position);

@@ -1,4 +1,5 @@
 // What all techniques for attention need to know of it: weights(q kᵀ · scale + mask) v.
+// Scores may be capped before they are masked: cap · tanh(score / cap).
 #pragma once
 
 #include <optional>
@@ -10,26 +11,32 @@ namespace stitch::code {
 
 struct Attention {
   const Node* node = nullptr;
-  Indexed q, k, v;              // at head, query or key, i
-  std::optional<Indexed> mask;  // at head, query, key
-  ResultPlace result;           // (batch…, heads, queries, value width)
-  Index out;                    // where the result's element at head, query, i lies
-  Index position;               // its row-major position
-  Shape batch;                  // dimensions before the last two, as q has them
-  int64_t heads = 1;            // their product
-  int64_t share = 1;            // query heads a key head serves
+  Indexed q, k, v;                        // at head, query or key, i
+  std::optional<Indexed> k_tail, v_tail;  // later keys, where they lie elsewhere, counted from their first,
+  int64_t k_joint = 0, v_joint = 0;       // which is here; `keys`, if all lie together
+  std::optional<Indexed> mask;            // at head, query, key
+  ResultPlace result;                     // (batch…, heads, queries, value width)
+  Index out;                              // where the result's element at head, query, i lies
+  Index position;                         // its row-major position
+  Shape batch;                            // dimensions before the last two, as q has them
+  int64_t heads = 1;                      // their product
+  int64_t share = 1;                      // query heads a key head serves
   int64_t queries = 0, keys = 0, width = 0, value_width = 0;
   bool causal = false;
-  double scale = 1;
-  std::string weights;  // softmax, safe_softmax, relu
+  double scale = 1, soft_cap = 0;  // 0: scores are not capped
+  std::string weights;             // softmax, safe_softmax, relu
 };
 
 Result<Attention> attention_of(const RegionRequest& request, const Parts& parts);
+// As many neighbouring heads of q as read the same k and v, whether the node or a view says so.
+int64_t heads_that_share(const RegionRequest& request, const Attention& attention);
 // o (2, 4, 9, 8) = softmax(q (2, 4, 9, 16) · k (2, 4, 7, 16)ᵀ · 0.25 + mask) · v (…), causal
 std::string describe(const Attention& attention);
 
 // The struct that kernels without scores in memory take (kernels/attention_heads.h); `more` goes into it.
 std::string heads_struct(const Attention& attention, const std::string& name, const std::string& more);
+// Every `count` neighbours along `variable` lie side by side, the first at a multiple of `count`.
+bool lies_in_runs(const Index& index, const char* variable, int64_t extent, int64_t count);
 // The whole region around a kernel of that kind: `enqueue` is called with pointers, mask and epilogue, and,
 // where `partial` says how many, floats of workspace (none: nullptr).
 Result<RegionCode> write_heads(const RegionRequest& request, const Attention& attention, const Parts& parts,

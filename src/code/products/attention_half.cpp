@@ -40,44 +40,21 @@ struct HalfTiles {
   }
 };
 
-// As many neighbouring heads of q as read the same k and v, whether the node or a view says so.
-int64_t heads_that_share(const RegionRequest& request, const Attention& a) {
-  if (a.batch.empty() || a.heads == 0) return 1;
-  for (int64_t count = a.batch.back(); count > 1; --count) {
-    if (a.batch.back() % count != 0) continue;
-    const Index head = Index::variable("group", a.heads / count) * count + Index::variable("member", count);
-    Indices batch = unflatten(head, a.batch);
-    batch.back() = batch.back().divided_by(a.share);
-    bool shared = true;
-    for (auto [operand, width] : {std::pair{1, a.width}, {2, a.value_width}}) {
-      Indices at = batch;
-      at.push_back(Index::variable("key", a.keys));
-      at.push_back(Index::variable("i", width));
-      auto found = find_indexed(request, a.node->operands[static_cast<size_t>(operand)], at);
-      shared = shared && found && !found->at.appears("member");
-    }
-    if (shared) return count;
-  }
-  return 1;
-}
-
 // Warps of a block for `rows` queries of each of `heads` heads. Where a few blocks are a head's, as many as
-// are done first: blocks that a multiprocessor holds together share it, a last few for which it has no room
-// any more take another turn, and under eight warps it mostly waits (H200: 257 queries of 96 heads, 4 and 5
-// warps 12.4 us, 6 warps, whose last 24 of 288 blocks find no room, 17.2; 197 queries, 7 warps 14.1, 4
-// warps 14.8).
-int64_t warps_for(int64_t rows, int64_t heads, int64_t sms, const std::function<int64_t(int64_t)>& resident) {
+// leave least of them empty (H200, 197 queries: 7 warps 14.1 us, 4 warps 14.8), unless fewer blocks fit
+// beside each other then, and the last ones run alone (257 queries of 96 heads: 6 warps 17.2 us, 4
+// warps 12.3).
+int64_t warps_for(const Attention& a, HalfTiles tiles, int64_t rows, int64_t heads, int64_t sms) {
   if (rows <= 48) return divided_up(rows, 16);
-  constexpr int64_t usual = 4, most = 8, busy = 8;
-  auto turns = [&](int64_t warps) {
-    const int64_t blocks = heads * divided_up(rows, 16 * warps), at_once = resident(warps) * sms,
-                  whole = blocks / at_once, last = divided_up(blocks % at_once, sms);
-    auto shared = [&](int64_t together) { return together == 0 ? 0 : std::max(together * warps, busy); };
-    return whole * shared(resident(warps)) + shared(last);
+  auto blocks = [&](int64_t warps) { return heads * divided_up(rows, 16 * warps); };
+  auto waves = [&](int64_t warps) {
+    tiles.warps = warps;
+    return divided_up(blocks(warps), sms * tiles.shared(a).resident());
   };
-  int64_t best = usual;
-  for (int64_t warps = usual + 1; warps <= most && rows <= 512; ++warps)
-    if (turns(warps) < turns(best)) best = warps;
+  int64_t best = 4;
+  for (int64_t warps = 5; warps <= 8 && rows <= 512; ++warps)
+    if (blocks(warps) * warps < blocks(best) * best && blocks(warps) >= 2 * sms && waves(warps) <= waves(4))
+      best = warps;
   return best;
 }
 
@@ -90,16 +67,12 @@ HalfTiles half_tiles(const Attention& a, const RegionRequest& request) {
   // blocks enough (H200, 4,096 keys: 64 features 420 us instead of 443, 128 features 366 instead of 434). A
   // mask, wide and narrow heads gain nothing by it.
   if (!a.mask && wide >= 32 && wide <= 128 && heads * divided_up(all_rows, 128) >= 3 * sms) out.row_tiles = 2;
+
   if (wide > 128) out.key_tile = 32;
   // One tile, where all keys fit.
   if (!a.mask && wide <= 64 && a.keys > 64 && a.keys <= 96) out.key_tile = 96;
   out.key_tile = std::min(out.key_tile, divided_up(a.keys, 16) * 16);
-  if (out.row_tiles == 1)
-    out.warps = warps_for(all_rows, heads, sms, [&](int64_t warps) {
-      HalfTiles tried = out;
-      tried.warps = warps;
-      return tried.shared(a).resident();
-    });
+  if (out.row_tiles == 1) out.warps = warps_for(a, out, all_rows, heads, sms);
   out.warps = request.region.choice("warps", out.warps);
   out.row_tiles = request.region.choice("row_tiles", out.row_tiles);
   out.key_tile = request.region.choice("key_tile", out.key_tile);
@@ -128,12 +101,6 @@ HalfTiles half_tiles(const Attention& a, const RegionRequest& request) {
 // From one to the next along `variable`; 0 if that isn't the same everywhere.
 int64_t step_along(const Index& index, const char* variable) {
   return index.appears_only_linearly(variable) ? index.factor_of(variable) : 0;
-}
-
-// Every `count` neighbours along `variable` lie side by side, the first at a multiple of `count`.
-bool lies_in_runs(const Index& index, const char* variable, int64_t extent, int64_t count) {
-  return extent % count == 0 && index.appears_only_linearly(variable) && index.factor_of(variable) == 1 &&
-         (index - Index::variable(variable, extent)).divisible_by(count);
 }
 
 class AttentionHalf final : public ProductTechnique {

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/text.h"
+#include "code/expression/pointwise.h"
 #include "code/expression/print.h"
 #include "code/names.h"
 #include "code/products/attention.h"
@@ -33,8 +34,8 @@ View with_shared_heads(const View& view, int64_t share) {
   return out;
 }
 
-// A functor on one score at its row-major position: scale, the causal triangle, the mask, ReLU. `small`: int
-// reaches.
+// A functor on one score at its row-major position: scale, cap, the causal triangle, the mask, ReLU. `small`:
+// int reaches.
 Result<std::string> score_functor(const RegionRequest& request, const Attention& a, const std::string& type,
                                   const std::string& number, bool small) {
   Shape shape = a.batch;
@@ -45,6 +46,10 @@ Result<std::string> score_functor(const RegionRequest& request, const Attention&
   const DType dtype = number == "double" ? DType::f64 : DType::f32;
   const Expression value = named("value"), never = code::number(-INFINITY, dtype);
   Block body = {assign(value, code::number(a.scale, dtype), Operator::multiply)};
+  if (a.soft_cap != 0)
+    body.push_back(
+        assign(value, code::number(a.soft_cap, dtype) *
+                          standard_call("tanh", dtype, {value * code::number(1 / a.soft_cap, dtype)})));
   if (a.causal) body.push_back(only_if(at.back() > at[at.size() - 2], assign(value, never)));
   std::string field;
   if (a.mask) {

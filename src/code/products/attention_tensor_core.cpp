@@ -53,12 +53,6 @@ Tiles tiles_of(const Attention& a, const RegionRequest& request) {
   return out;
 }
 
-// Every `count` neighbours along `variable` lie side by side, the first at a multiple of `count`.
-bool in_runs(const Index& index, const char* variable, int64_t extent, int64_t count) {
-  return extent % count == 0 && index.appears_only_linearly(variable) && index.factor_of(variable) == 1 &&
-         (index - Index::variable(variable, extent)).divisible_by(count);
-}
-
 class AttentionTensorCore final : public ProductTechnique {
  public:
   std::string_view name() const override { return "attention.tensor_core"; }
@@ -114,11 +108,12 @@ Result<RegionCode> AttentionTensorCore::write_region(const RegionRequest& reques
   STITCH_TRY(Attention a, attention_of(request, parts));
   const bool split = splits(request.context.numerics);
   Tiles tiles = tiles_of(a, request);
-  bool quads = in_runs(a.q.at, "i", a.width, 4) && in_runs(a.k.at, "i", a.width, 4) &&
-               in_runs(a.v.at, "i", a.value_width, 4);
+  bool quads = lies_in_runs(a.q.at, "i", a.width, 4) && lies_in_runs(a.k.at, "i", a.width, 4) &&
+               lies_in_runs(a.v.at, "i", a.value_width, 4);
   for (const Indexed* operand : {&a.q, &a.k, &a.v}) quads &= operand->place->dtype == DType::f32;
-  bool out_pairs = in_runs(a.out, "i", a.value_width, 2) && a.result.view.place->dtype == DType::f32;
-  bool mask_runs = a.mask && a.mask->place->dtype == DType::boolean && in_runs(a.mask->at, "key", a.keys, 16);
+  bool out_pairs = lies_in_runs(a.out, "i", a.value_width, 2) && a.result.view.place->dtype == DType::f32;
+  bool mask_runs =
+      a.mask && a.mask->place->dtype == DType::boolean && lies_in_runs(a.mask->at, "key", a.keys, 16);
   if (is_wide(a.width, a.value_width))
     return write_heads(
         request, a, parts, "attention_wide_heads.h", "enqueue_wide_heads_attention",

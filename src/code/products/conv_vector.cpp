@@ -7,6 +7,7 @@
 #include "code/products/epilogue.h"
 #include "code/products/signature.h"
 #include "code/products/techniques.h"
+#include "code/products/vector_teams.h"
 
 namespace stitch::code {
 
@@ -73,6 +74,9 @@ Result<RegionCode> ConvVector::write_region(const RegionRequest& request) const 
   signature.write(out);
   code.declaration = signature.declaration();
   std::string product = type_name(request.name, "Product");
+  const int64_t pixels = c.batch * c.positions(), together = pixels <= 4 ? 4 : 2;
+  const int teams = vector_teams(request.context.gpu, c.channels_in, size_of(weight.dtype),
+                                 (c.channels_out + together - 1) / together);
   code.source = format(
       "// {}{}{}\n// Filters times {} vectors: filters are read once; kernels/matmul_vector.h has the "
       "kernel.\n{}\n",
@@ -80,10 +84,10 @@ Result<RegionCode> ConvVector::write_region(const RegionRequest& request) const 
       convolution_struct(c, product));
   if (!epilogue.empty()) code.source += epilogue.definition + "\n";
   code.source += format(
-      "{} {{\n  return stitch::enqueue_vector_product<{}, false, true, {}, {}>(\n      \"{}\", {}, {}, "
+      "{} {{\n  return stitch::enqueue_vector_product<{}, false, true, {}, {}, {}>(\n      \"{}\", {}, {}, "
       "nullptr, {}, {}, stream);\n}}\n",
-      signature.head(), product, most_channels, lies_in_quads(c), request.name, weight.pointer, x.pointer,
-      out.pointer, epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct);
+      signature.head(), product, most_channels, teams, lies_in_quads(c), request.name, weight.pointer,
+      x.pointer, out.pointer, epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct);
   code.arguments = signature.arguments();
   return code;
 }

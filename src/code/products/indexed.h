@@ -18,4 +18,14 @@ struct Indexed {
 // computed inside.
 std::optional<Indexed> find_indexed(const RegionRequest& request, ValueId value, Indices indices);
 
+// The same through a concat of two along `variable`, which is one of `indices`: from `start` on the rest,
+// where the variable counts from 0 again.
+struct Joined {
+  Indexed first;
+  std::optional<Indexed> rest;
+  int64_t start = 0;
+};
+std::optional<Joined> find_joined(const RegionRequest& request, ValueId value, Indices indices,
+                                  const char* variable);
+
 }  // namespace stitch::code

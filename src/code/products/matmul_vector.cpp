@@ -7,6 +7,7 @@
 #include "code/names.h"
 #include "code/products/library_product.h"
 #include "code/products/techniques.h"
+#include "code/products/vector_teams.h"
 
 namespace stitch::code {
 
@@ -14,17 +15,21 @@ namespace {
 
 constexpr int64_t most_thin = 12, most_thin_of_halves = 6;  // shared memory of one block
 
+int64_t rows_together(int64_t thin) { return thin <= 4 ? 4 : 2; }
+
 // Blocks enough for a few waves, segments long enough to be worth a block.
 int64_t segment_depth(const GpuSpec& gpu, const Contraction& c, int64_t wide, int64_t thin,
                       bool depth_inside) {
   int64_t depth = extent(c.depth);
-  int64_t together = !depth_inside ? 32 * 16 / size_of(c.left.place->dtype) : thin <= 4 ? 4 : 2;
+  int64_t together = !depth_inside ? 32 * 16 / size_of(c.left.place->dtype) : rows_together(thin);
   int64_t groups = (wide + together - 1) / together * extent(c.batch);
   int64_t least = depth_inside ? 2048 : 64, most = depth_inside ? 8192 : 1024;
   int64_t segments = std::max<int64_t>((8 * gpu.sms + groups - 1) / groups, depth / most);
-  // Of 16-bit numbers a thread has twice as many on their way; a second pass is a launch more, which one step
-  // of decoding feels.
-  if (size_of(c.left.place->dtype) == 2 && groups >= 2 * gpu.sms) segments = 1;
+  // A second pass is a launch more, which one step of decoding feels: two microseconds, in which an H200 reads
+  // 8 MB. Of 16-bit numbers a thread has twice as many on their way.
+  const bool many = groups >= 2 * gpu.sms,
+             is_short = depth_inside && groups >= gpu.sms && depth <= (many ? 8192 : 4096);
+  if (is_short || (many && size_of(c.left.place->dtype) == 2)) segments = 1;
   int64_t step = depth_inside ? 1024 : 8;
   int64_t each = std::max((depth + segments - 1) / segments, least);
   return (each + step - 1) / step * step;
@@ -47,6 +52,15 @@ class MatmulVector final : public ProductTechnique {
 };
 
 }  // namespace
+
+int vector_teams(const GpuSpec& gpu, int64_t depth, int64_t bytes_an_element, int64_t blocks) {
+  constexpr int64_t threads = 256, warp = 32;
+  const int64_t vectors = (depth * bytes_an_element + 15) / 16;
+  auto wasteful = [&](int64_t team) { return 10 * vectors < 9 * ((vectors + team - 1) / team * team); };
+  int64_t teams = 1;
+  while (threads / teams > warp && wasteful(threads / teams) && blocks / (2 * teams) >= gpu.sms) teams *= 2;
+  return static_cast<int>(teams);
+}
 
 Result<void> MatmulVector::accepts_region(const plan::Context& context, const plan::Region& region) const {
   const Graph& graph = context.graph;
@@ -97,6 +111,10 @@ Result<RegionCode> MatmulVector::write_region(const RegionRequest& request) cons
   int64_t segment = segment_depth(request.context.gpu, c, wide, thin, depth_inside);
   int64_t segments = (made.depth() + segment - 1) / segment;
 
+  const int64_t together = rows_together(thin);
+  const int teams = vector_teams(request.context.gpu, std::min(segment, made.depth()), size_of(dtype),
+                                 (wide + together - 1) / together * made.batches() * segments);
+
   made.code.includes = "#include \"stitch/kernels/matmul_vector.h\"\n";
   made.code.libraries.clear();
   made.signature.read(*c.left.place);
@@ -108,9 +126,9 @@ Result<RegionCode> MatmulVector::write_region(const RegionRequest& request) cons
     made.reserve(partial, "float", element_count(shape), shape_comment(shape));
   }
   made.body += format(
-      "  return stitch::enqueue_vector_product<{}, {}, {}, {}, {}>(\n      \"{}\", {}, {}, {}, {}, {}, "
+      "  return stitch::enqueue_vector_product<{}, {}, {}, {}, {}, {}>(\n      \"{}\", {}, {}, {}, {}, {}, "
       "stream);\n",
-      made.product, thin_rows, depth_inside, segment, quads, request.name, c.left.place->pointer,
+      made.product, thin_rows, depth_inside, segment, teams, quads, request.name, c.left.place->pointer,
       c.right.place->pointer, partial, c.out.place->pointer,
       made.epilogue.empty() ? "stitch::NoEpilogue{}" : made.epilogue.construct);
   return made.finish_own("The wide matrix is read once; kernels/matmul_vector.h has the kernel.");

@@ -7,7 +7,8 @@
 
 namespace stitch::code {
 
-Result<Parts> parts_of(const Graph& graph, const plan::Region& region, std::span<const Op> products) {
+Result<Parts> parts_of(const Graph& graph, const plan::Region& region, std::span<const Op> products,
+                       bool joins) {
   Parts parts;
   std::set<ValueId> computed;  // depend on the product
   for (int32_t index : region.nodes) {
@@ -21,7 +22,7 @@ Result<Parts> parts_of(const Graph& graph, const plan::Region& region, std::span
     bool follows =
         std::ranges::any_of(node.operands, [&](ValueId operand) { return computed.contains(operand); });
     if (!follows) {
-      if (!is_view(node.op) && node.op != Op::full)
+      if (!is_view(node.op) && node.op != Op::full && !(joins && node.op == Op::concat))
         return not_for(region, format("can't compute {} before its product", info(node.op).name));
       continue;
     }

@@ -18,7 +18,9 @@ struct Parts {
 };
 
 // Errors say why the region is no such thing.
-Result<Parts> parts_of(const Graph& graph, const plan::Region& region, std::span<const Op> products);
+// `joins`: operands may be concatenated of others.
+Result<Parts> parts_of(const Graph& graph, const plan::Region& region, std::span<const Op> products,
+                       bool joins = false);
 
 // The indices of a permute's or reshape's result from those of its operand.
 Indices through_view(const Graph& graph, const Node& node, const Indices& operand);

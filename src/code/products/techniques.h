@@ -43,6 +43,7 @@ const Technique& conv_pointwise_nhwc();
 const Technique& conv_vector();
 const Technique& attention_plain();
 const Technique& attention_flash();
+const Technique& attention_few();
 const Technique& attention_half();
 const Technique& attention_tensor_core();
 const Technique& rnn_plain();

@@ -88,8 +88,8 @@ std::string create_section(const ProgramParts& parts, const KeptMemory& memory) 
     out += place(resident.name, parts.layout.offsets[i], resident.bytes / size_of(resident.place.dtype));
   }
   out += place_weights(parts, memory);
-  // In the order of the plan: what is made of weights alone may be packed by the next region.
-  for (size_t r = 0; r < parts.regions.size(); ++r) {
+  // What is made of weights alone may be packed by the next region.
+  for (size_t r : parts.creation) {
     out += create_region(parts, memory, r);
     if (parts.constant[r]) {
       auto as_it_is = [](const std::string& name) { return name; };

@@ -1,4 +1,6 @@
 // Attention and recurrences.
+#include <cmath>
+
 #include "graph/ops/families.h"
 
 namespace stitch::ops {
@@ -16,6 +18,8 @@ Result<ResultTypes> infer_attention(OperandTypes in, const Attributes& attribute
   const std::string& weights = attributes.text("weights");
   if (weights != "safe_softmax" && weights != "softmax" && weights != "relu")
     return ill(format("attention weighs by safe_softmax, softmax or relu, not by {}", weights));
+  if (const double cap = attributes.number("soft_cap"); !(cap >= 0) || std::isinf(cap))
+    return ill(format("attention caps scores at a positive number, not at {}", cap));
   if (q.rank() < 2 || k.rank() != q.rank() || v.rank() != q.rank()) return wrong();
   size_t batch = q.shape.size() - 2;
   if (q.shape[batch + 1] != k.shape[batch + 1] || k.shape[batch] != v.shape[batch]) return wrong();
@@ -127,13 +131,13 @@ std::vector<OpInfo> sequences() {
       {Op::attention,
        "attention",
        Family::sequence,
-       "weights(q k^T * scale + mask) v; a bool mask keeps where true, others weigh as -inf does; causal "
-       "keeps "
+       "weights(q k^T * scale + mask) v; scores may be capped before they are masked, soft_cap * "
+       "tanh(score / soft_cap); a bool mask keeps where true, others weigh as -inf does; causal keeps "
        "key <= query; weights are softmax (a row that keeps nothing is NaN), safe_softmax (it is zero) or "
        "relu; "
        "query heads may share key heads",
        {{"q"}, {"k"}, {"v"}, {"mask", optional}},
-       {{"causal", false}, {"scale", 1.0, true}, {"weights", std::string("safe_softmax")}},
+       {{"causal", false}, {"scale", 1.0, true}, {"soft_cap", 0.0}, {"weights", std::string("safe_softmax")}},
        infer_attention,
        attention_cost},
       {Op::rnn,

@@ -32,6 +32,13 @@ class Backend {
   virtual Result<void> copy(Address to, Address from, int64_t bytes) = 0;
   // In the runner's stream: after what was given to it before, and done when the device is idle.
   virtual Result<void> copy_in_order(Address to, Address from, int64_t bytes) = 0;
+  // Lets the runner's stream wait a little before what it is given next, as behind a caller's other work.
+  // Nothing where streams don't run by themselves.
+  virtual Result<void> hold_stream() { return {}; }
+  // What the runner's stream is given from now on becomes a graph. False: it can't.
+  virtual bool begin_capture() = 0;
+  // Runs that graph, if there is one.
+  virtual Captured end_capture() = 0;
   // Memory of the device that another process made, mapped here. An Error means only that it can't.
   virtual Result<Address> share(int descriptor, int64_t bytes) = 0;
   virtual void unshare(Address address, int64_t bytes) = 0;

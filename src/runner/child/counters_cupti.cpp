@@ -94,7 +94,8 @@ class Ranges {
     config.range = CUPTI_AutoRange;
     config.replayMode = CUPTI_KernelReplay;
     config.maxRangesPerPass = static_cast<size_t>(most_launches);
-    config.numNestingLevels = config.minNestingLevel = config.targetNestingLevel = 1;
+    config.numNestingLevels = config.minNestingLevel = 1;
+    config.targetNestingLevel = 0;  // only for passes that the caller repeats
     STITCH_CUPTI_DO(RangeProfilerSetConfig, config, "setting what to count");
     CUpti_RangeProfiler_Start_Params start{CUpti_RangeProfiler_Start_Params_STRUCT_SIZE};
     start.pRangeProfilerObject = profiler_;

@@ -1,4 +1,6 @@
 // A real GPU, through the driver API and the primary context, which the program's runtime library shares.
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -14,7 +16,8 @@ namespace stitch::runner {
 
 namespace {
 
-constexpr int success = 0, out_of_memory = 2, no_device = 100;
+constexpr int success = 0, out_of_memory = 2, no_device = 100, capture_unjoined = 904;
+constexpr int relaxed_capture = 2;  // programs may allocate and use streams of their own meanwhile
 constexpr unsigned non_blocking_stream = 1;
 constexpr int limit_persisting_cache = 6;
 constexpr size_t pinned_bytes = size_t{64} << 20;
@@ -78,6 +81,23 @@ class CudaBackend final : public Backend {
   Result<void> copy_in_order(Address to, Address from, int64_t bytes) override {
     if (bytes == 0) return {};
     return checked(driver_.on_device_in_order(to, from, static_cast<size_t>(bytes), stream_));
+  }
+  Result<void> hold_stream() override {
+    constexpr useconds_t a_while = 3000;  // far longer than a launch on another stream takes
+    return checked(driver_.launch_host_function(
+        stream_, [](void*) { ::usleep(a_while); }, nullptr));
+  }
+  bool begin_capture() override { return driver_.begin_capture(stream_, relaxed_capture) == success; }
+  Captured end_capture() override {
+    CudaDriver::Handle graph = nullptr, instance = nullptr;
+    const int code = driver_.end_capture(stream_, &graph);
+    if (code != success || !graph) return code == capture_unjoined ? Captured::unjoined : Captured::broken;
+    const bool ran = driver_.instantiate(&instance, graph, 0) == success &&
+                     driver_.launch_graph(instance, stream_) == success;
+    driver_.synchronise();
+    if (instance) driver_.destroy_instance(instance);
+    driver_.destroy_graph(graph);
+    return ran ? Captured::complete : Captured::broken;
   }
   Result<Address> share(int descriptor, int64_t bytes) override {
     const auto size = static_cast<size_t>(bytes);

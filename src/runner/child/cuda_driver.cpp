@@ -38,6 +38,13 @@ Result<CudaDriver> CudaDriver::load() {
   find(out.unmap, "cuMemUnmap");
   find(out.set_access, "cuMemSetAccess");
   find(out.stream_create, "cuStreamCreate");
+  find(out.launch_host_function, "cuLaunchHostFunc");
+  find(out.begin_capture, "cuStreamBeginCapture_v2");
+  find(out.end_capture, "cuStreamEndCapture");
+  find(out.instantiate, "cuGraphInstantiateWithFlags");
+  find(out.launch_graph, "cuGraphLaunch");
+  find(out.destroy_instance, "cuGraphExecDestroy");
+  find(out.destroy_graph, "cuGraphDestroy");
   find(out.event_create, "cuEventCreate");
   find(out.event_record, "cuEventRecord");
   find(out.event_elapsed, "cuEventElapsedTime");

@@ -12,7 +12,7 @@ namespace stitch::runner {
 struct CudaDriver {
   using Status = int;
   using Device = int;
-  using Handle = void*;  // contexts, streams, events
+  using Handle = void*;  // contexts, streams, events, graphs
   struct Access {        // CUmemAccessDesc
     int location_type, location_id, flags;
   };
@@ -42,6 +42,13 @@ struct CudaDriver {
   Status (*unmap)(uint64_t, size_t) = nullptr;
   Status (*set_access)(uint64_t, size_t, const Access*, size_t) = nullptr;
   Status (*stream_create)(Handle*, unsigned) = nullptr;
+  Status (*launch_host_function)(Handle, void (*)(void*), void*) = nullptr;
+  Status (*begin_capture)(Handle, int) = nullptr;
+  Status (*end_capture)(Handle, Handle*) = nullptr;
+  Status (*instantiate)(Handle*, Handle, unsigned long long) = nullptr;
+  Status (*launch_graph)(Handle, Handle) = nullptr;
+  Status (*destroy_instance)(Handle) = nullptr;
+  Status (*destroy_graph)(Handle) = nullptr;
   Status (*event_create)(Handle*, unsigned) = nullptr;
   Status (*event_record)(Handle, Handle) = nullptr;
   Status (*event_elapsed)(float*, Handle, Handle) = nullptr;

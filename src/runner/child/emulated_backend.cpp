@@ -14,7 +14,8 @@ namespace stitch::runner {
 namespace {
 
 // As in CUDA's headers, which this executable doesn't include.
-constexpr int success = 0, copy_default = 4, out_of_memory = 2;
+constexpr int success = 0, copy_default = 4, out_of_memory = 2, capture_unjoined = 904, relaxed_capture = 2;
+constexpr unsigned non_blocking = 1;
 
 class EmulatedBackend final : public Backend {
  public:
@@ -31,9 +32,16 @@ class EmulatedBackend final : public Backend {
     find(out->malloc_, "_Z10cudaMallocPPvm");
     find(out->free_, "_Z8cudaFreePv");
     find(out->memcpy_, "_Z10cudaMemcpyPvPKvm14cudaMemcpyKind");
+    find(out->memcpy_in_order_, "_Z15cudaMemcpyAsyncPvPKvm14cudaMemcpyKindP11CUstream_st");
     find(out->synchronise_, "_Z21cudaDeviceSynchronizev");
     find(out->error_text_, "_Z18cudaGetErrorString9cudaError");
-    find(out->stream_create_, "_Z16cudaStreamCreatePP11CUstream_st");
+    find(out->stream_create_, "_Z25cudaStreamCreateWithFlagsPP11CUstream_stj");
+    find(out->begin_capture_, "_Z22cudaStreamBeginCaptureP11CUstream_st21cudaStreamCaptureMode");
+    find(out->end_capture_, "_Z20cudaStreamEndCaptureP11CUstream_stPP10CUgraph_st");
+    find(out->instantiate_, "_Z20cudaGraphInstantiatePP14CUgraphExec_stP10CUgraph_sty");
+    find(out->launch_graph_, "_Z15cudaGraphLaunchP14CUgraphExec_stP11CUstream_st");
+    find(out->destroy_instance_, "_Z20cudaGraphExecDestroyP14CUgraphExec_st");
+    find(out->destroy_graph_, "_Z16cudaGraphDestroyP10CUgraph_st");
     find(out->event_create_, "_Z15cudaEventCreatePP10CUevent_st");
     find(out->event_record_, "_Z15cudaEventRecordP10CUevent_stP11CUstream_st");
     find(out->event_elapsed_, "_Z20cudaEventElapsedTimePfP10CUevent_stS1_");
@@ -54,8 +62,8 @@ class EmulatedBackend final : public Backend {
     if (out->set_order_(order.c_str()) != 0)
       return work_error("no_device", format("the emulated GPU knows no order of threads '{}'", order));
     out->settle_order_();  // whatever a candidate says later
-    if (out->stream_create_(&out->stream_) != success || out->event_create_(&out->begin_) != success ||
-        out->event_create_(&out->end_) != success)
+    if (out->stream_create_(&out->stream_, non_blocking) != success ||
+        out->event_create_(&out->begin_) != success || out->event_create_(&out->end_) != success)
       return work_error("no_device", "the emulated GPU makes no stream");
     return Result<std::unique_ptr<Backend>>(std::move(out));
   }
@@ -86,9 +94,20 @@ class EmulatedBackend final : public Backend {
     return checked(memcpy_(std::bit_cast<void*>(to), std::bit_cast<void*>(from), static_cast<size_t>(bytes),
                            copy_default));
   }
-  // Its copies wait for every stream.
   Result<void> copy_in_order(Address to, Address from, int64_t bytes) override {
-    return copy(to, from, bytes);
+    return checked(memcpy_in_order_(std::bit_cast<void*>(to), std::bit_cast<void*>(from),
+                                    static_cast<size_t>(bytes), copy_default, stream_));
+  }
+  bool begin_capture() override { return begin_capture_(stream_, relaxed_capture) == success; }
+  Captured end_capture() override {
+    void *graph = nullptr, *instance = nullptr;
+    const int code = end_capture_(stream_, &graph);
+    if (code != success || !graph) return code == capture_unjoined ? Captured::unjoined : Captured::broken;
+    const bool ran =
+        instantiate_(&instance, graph, 0) == success && launch_graph_(instance, stream_) == success;
+    if (instance) destroy_instance_(instance);
+    destroy_graph_(graph);
+    return ran ? Captured::complete : Captured::broken;
   }
   Result<Address> share(int descriptor, int64_t bytes) override {
     void* memory =
@@ -167,7 +186,14 @@ class EmulatedBackend final : public Backend {
   int (*memcpy_)(void*, const void*, size_t, int) = nullptr;
   int (*synchronise_)() = nullptr;
   const char* (*error_text_)(int) = nullptr;
-  int (*stream_create_)(void**) = nullptr;
+  int (*memcpy_in_order_)(void*, const void*, size_t, int, void*) = nullptr;
+  int (*stream_create_)(void**, unsigned) = nullptr;
+  int (*begin_capture_)(void*, int) = nullptr;
+  int (*end_capture_)(void*, void**) = nullptr;
+  int (*instantiate_)(void**, void*, unsigned long long) = nullptr;
+  int (*launch_graph_)(void*, void*) = nullptr;
+  int (*destroy_instance_)(void*) = nullptr;
+  int (*destroy_graph_)(void*) = nullptr;
   int (*event_create_)(void**) = nullptr;
   int (*event_record_)(void*, void*) = nullptr;
   int (*event_elapsed_)(float*, void*, void*) = nullptr;

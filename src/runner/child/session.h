@@ -46,6 +46,7 @@ class Session {
   Json drop(const Json& request);
   Json time_region(const Json& request);
   Json call(const Json& request);
+  Json call_in_stream(const Json& request, InStream in_stream);
   Json fetch_outputs(const Json& request);
   Json fetch_input(const Json& request);
   Json prepare_series(const Json& request);
@@ -63,6 +64,7 @@ class Session {
   Address shared(int64_t offset, int64_t bytes) const;
   void fetch(const Place& to, Address from, int64_t bytes);
   Buffers zeros(const Json& types);
+  Buffers with_any_content(const Json& types);
   // Where the tensors of a call placement that is asked for odd places.
   struct Placement {
     int misalign = 0;     // elements

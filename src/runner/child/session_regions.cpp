@@ -8,33 +8,13 @@
 
 namespace stitch::runner {
 
-namespace {
-
-// Contents don't matter for time, but indices have to be in range: small floats, zeros for the rest.
-uint32_t any_content(DType dtype) {
-  constexpr uint32_t small = 0x3c3c3c3c;  // 0.011 in FP32, 1.06 in fp16
-  return is_floating(dtype) ? small : 0;
-}
-
-}  // namespace
-
 // Every run starts from the same state: caches flushed, then the inputs written, as the region before it
 // would have left them. Two clocks: what the profiler saw, and events around it, which know the gaps between
 // kernels, too.
 Json Session::time_region(const Json& request) {
   constexpr int64_t slow = 30'000'000;  // nanoseconds: one run says enough
   put_back_outputs();
-  auto buffers = [&](const Json& types) {
-    Buffers made;
-    for (const Json& each : types) {
-      const TensorType type = type_from_wire(each);
-      auto buffer = GuardedBuffer::create(*backend_, type, 0, any_content(type.dtype));
-      if (!buffer) throw Refusal{STITCH_OUT_OF_MEMORY, buffer.error().text()};
-      made.push_back(*std::move(buffer));
-    }
-    return made;
-  };
-  Buffers inputs = buffers(request.at("inputs")), outputs = buffers(request.at("outputs"));
+  Buffers inputs = with_any_content(request.at("inputs")), outputs = with_any_content(request.at("outputs"));
   std::vector<StitchTensor> in = as_arguments(inputs), out = as_arguments(outputs);
   const int region = request.at("region").get<int>();
   const int64_t flush = request.value("flush", int64_t{0});

@@ -264,6 +264,7 @@ Result<Passed> conduct(Session& session, Json& evidence) {
   if (!session.python) {
     STITCH_TRY(refusals, refuses_others(session, attempt));
     evidence["wrong_arguments_refused"] = refusals;
+    STITCH_CHECK(right_in_a_callers_stream(session, attempt, evidence));
   }
   std::string summary = session.deterministic ? "three runs equal to the bit" : "three runs agree";
   if (refusals) summary += format(", {} wrong calls refused", refusals);

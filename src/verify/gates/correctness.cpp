@@ -17,11 +17,11 @@ namespace {
 
 std::string describe(const Question& question) {
   std::string text = format("inputs of kind '{}'", question.distribution);
-  return question.weights == Weights::task ? text : text + ", reparameterised weights";
+  return question.weights == Weights::task ? text : format("{}, {} weights", text, name(question.weights));
 }
 
 struct Tally {
-  int trials = 0, outside = 0;
+  int trials = 0, outside = 0, nan_lost = 0;
   double worst = 0;  // the largest error over its budget
   double error = 0, pytorch = 0;
 };
@@ -55,6 +55,9 @@ Result<void> check_trial(Session& session, Attempt& attempt, const Trial& trial,
     record["outputs"].push_back(output);
     if (comparison.own.relative() >= tally.error) tally.error = comparison.own.relative();
     if (comparison.pytorch) tally.pytorch = std::max(tally.pytorch, comparison.pytorch->relative());
+    if (comparison.own.nan_lost > 0 && tally.nan_lost++ == 0)
+      session.notes.push_back(format("NaN in its inputs is lost on the way to '{}', where PyTorch has NaN",
+                                     session.task.signature.outputs[i].name));
     if (comparison.passed) continue;
     bool lost = comparison.own.not_finite > 0;
     wrong = found(lost ? "not_finite" : "wrong",
@@ -105,6 +108,12 @@ bool matters(const Session& session, std::string_view kind) {
     return one_of({Op::amax, Op::amin, Op::argmax, Op::argmin, Op::max_pool, Op::adaptive_max_pool,
                    Op::logsumexp, Op::logcumsumexp, Op::softmax, Op::log_softmax, Op::attention, Op::cummax,
                    Op::cummin});
+  if (kind == harsh::patches)
+    return std::ranges::any_of(
+        std::initializer_list<std::string_view>{harsh::large, harsh::zeros, harsh::ends},
+        [&](std::string_view other) { return matters(session, other); });
+  // Whether NaN is the largest of all is a question of taste.
+  if (one_of({Op::argmax, Op::argmin, Op::sort, Op::topk, Op::cummax, Op::cummin})) return false;
   // What libraries make of NaN (cuDNN's ReLU and pooling) is not the author's doing: those that its objects
   // call, whatever its manifest says.
   return std::ranges::none_of(session.built.imports, [](const std::string& symbol) {
@@ -133,6 +142,9 @@ std::vector<Question> questions(Session& session, bool few) {
   if (!has_weights(session.task.signature)) return list;  // the same questions once more
   list.push_back({Weights::reparameterised, "task", session.next_seed()});
   if (!few) list.push_back({Weights::reparameterised, "normal", session.next_seed()});
+  // Epsilons behind other layers, which no inputs reach by themselves.
+  if (!few && matters(session, harsh::zeros) && moves_all)
+    list.push_back({Weights::faint, std::string(harsh::zeros), session.next_seed()});
   return list;
 }
 

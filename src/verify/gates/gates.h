@@ -26,6 +26,8 @@ Result<Passed> sensitivity(Session& session, Json& evidence);
 Result<Passed> conduct(Session& session, Json& evidence);
 // Its part about addresses: unaligned tensors, reads outside of them.
 Result<void> right_wherever_tensors_lie(Session& session, Attempt& attempt, Json& evidence);
+// As one of many things in a caller's stream. The last question to an attempt: it may leave it broken.
+Result<void> right_in_a_callers_stream(Session& session, Attempt& attempt, Json& evidence);
 Result<Passed> thread_order(Session& session, Json& evidence);
 // Of a program whose results are off: the first region that gives wrong results alone, too. Empty: none does
 // in the seconds that are spent on it.

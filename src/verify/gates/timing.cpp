@@ -50,7 +50,7 @@ constexpr int64_t device_memory_of_a_series = int64_t{2} << 30, host_memory_of_a
 constexpr double forged = 0.75, forged_alone = 0.5, agrees_within = 0.97;
 // On a machine whose cores others keep busy, only what is below this share of these bounds is called a lie;
 // what lies between is nobody's to judge, and has to be timed again.
-constexpr double plainly_forged = 1.0 / 3, busy_machine = 0.75;
+constexpr double plainly_forged = 1.0 / 3, busy_machine = 0.75, pressed_machine = 0.2;
 
 int calls_in(double total, double seconds_a_call) {
   return static_cast<int>(total / std::max(seconds_a_call, 1e-6));
@@ -141,7 +141,8 @@ Keeping open_keeper(Session& session) {
 
 struct OwnTimes {
   Watched watched;
-  double waited = 0;  // seconds, for others who used the GPU
+  double waited = 0;   // seconds, for others who used the GPU
+  double pressed = 0;  // the share of the last look in which somebody waited for a core
   int judged = 0;
 };
 
@@ -210,7 +211,11 @@ Result<OwnTimes> time_program(Session& session, SeriesWatch& watch, Baselines& b
     // Whoever disturbed the last one may be gone by then, and others time theirs meanwhile.
     std::this_thread::sleep_for(look * between_looks);
     STITCH_TRY(const std::optional<device::GpuLock> alone, alone_on_the_gpu(session, out));
+    const auto begin = std::chrono::steady_clock::now();
+    const double pressed_before = senses_here().pressed_seconds();
     STITCH_TRY(out.watched, look_at(session, watch, attempt->candidate(), look));
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    out.pressed = (senses_here().pressed_seconds() - pressed_before) / std::max(took.count(), 1e-3);
     if (!stands(session.own.median(), out.watched)) continue;
     attempt.reset();
     STITCH_CHECK(time_baselines(session, baselines.live));
@@ -237,11 +242,14 @@ Json evidence_of(const Session& session, const OwnTimes& times, const SeriesKeep
 }
 
 // The claim, held against the watch; raised to it where it is a little below.
-Result<void> settle(Session& session, const Watched& watched) {
+Result<void> settle(Session& session, const OwnTimes& times) {
+  const Watched& watched = times.watched;
   const double claim = session.own.median();
   const bool plainly = !stands(claim / plainly_forged, watched);
-  // Nothing of the candidate is alive: it can't be what keeps the machine busy.
-  if (!stands(claim, watched) && !plainly && senses_here().busy_share() > busy_machine)
+  // Cores were short while it was watched, or are now that nothing of the candidate is alive. Whoever makes
+  // them short gets no verdict, and no time.
+  if (!stands(claim, watched) && !plainly &&
+      (times.pressed > pressed_machine || senses_here().busy_share() > busy_machine))
     return work_error(
         "busy",
         format("this machine is too busy to time it: it claims {} a call, and by our own watch calls took {} "
@@ -304,7 +312,7 @@ Result<Passed> timed(Session& session, Json& evidence) {
     times = time_and_judge(session, on_the_host(session), baselines, evidence);
   }
   if (!times) return times.error();
-  STITCH_CHECK(settle(session, times->watched));
+  STITCH_CHECK(settle(session, *times));
   for (const Samples* samples : baselines.live) keep_baseline(session, *samples);
   evidence["baselines"] = Json::array();
   for (const Samples& samples : session.baselines) evidence["baselines"].push_back(to_json(samples, true));

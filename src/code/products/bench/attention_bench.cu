@@ -28,7 +28,7 @@ struct Packed {
   using Index = int;
   static constexpr Index heads = batches * heads_each, queries = tokens, keys = tokens;
   static constexpr int width = head_width, value_width = head_width;
-  static constexpr float scale = 0.125f;
+  static constexpr float scale = 0.125f, soft_cap = 0.0f;
   static constexpr bool causal = false;
   static constexpr auto weights = how;
   static constexpr auto masking = masks;
@@ -68,7 +68,7 @@ struct Wide {
   using Index = int;
   static constexpr Index heads = head_count, queries = tokens, keys = tokens;
   static constexpr int width = head_width, value_width = head_width;
-  static constexpr float scale = 0.03125f;
+  static constexpr float scale = 0.03125f, soft_cap = 0.0f;
   static constexpr bool causal = false;
   static constexpr auto weights = stitch::Weights::safe_softmax;
   static constexpr auto masking = stitch::Masking::none;

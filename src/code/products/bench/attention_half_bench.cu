@@ -21,7 +21,7 @@ struct Shape {
   using Index = int;
   static constexpr Index heads = batches * heads_each, queries = tokens, keys = tokens;
   static constexpr int width = head_width, value_width = head_width;
-  static constexpr float scale = 0.125f;
+  static constexpr float scale = 0.125f, soft_cap = 0.0f;
   static constexpr bool causal = is_causal;
   static constexpr auto weights = stitch::Weights::safe_softmax;
   static constexpr auto masking = masks;

@@ -268,7 +268,7 @@ void measure_vector() {
   Buffer<float> partial((P::depth + segment - 1) / segment * bench.result_elements);
   constexpr bool depth_inside = thin_rows ? P::weight : true;
   auto ours = [&] {
-    OK((enqueue_vector_product<P, thin_rows, depth_inside, segment, true>(
+    OK((enqueue_vector_product<P, thin_rows, depth_inside, segment, 1, true>(
         "vector", bench.left.data, bench.right.data, partial.data, bench.result.data, NoEpilogue{},
         nullptr)));
   };

@@ -49,6 +49,12 @@ const Form forms[] = {
      "input %q : f32[2,3,17,5]\ninput %k : f32[2,3,18,5]\ninput %v : f32[2,3,18,4]\ninput %m : "
      "bool[2,1,17,18]\n"
      "%o = attention(%q, %k, %v, %m) scale=0.5 weights=\"softmax\" : f32[2,3,17,4]\noutput %o\n"},
+    {"capped",
+     "input %q : f32[2,3,19,16]\ninput %k : f32[2,3,21,16]\ninput %v : f32[2,3,21,18]\ninput %m : "
+     "f32[19,21]\n%o = attention(%q, %k, %v, %m) scale=0.5 soft_cap=1.5 : f32[2,3,19,18]\noutput %o\n"},
+    {"capped_bool_mask",
+     "input %q : f32[2,3,7,8]\ninput %k : f32[2,3,20,8]\ninput %v : f32[2,3,20,8]\ninput %m : bool[7,20]\n"
+     "%o = attention(%q, %k, %v, %m) causal=true scale=0.5 soft_cap=2.0 : f32[2,3,7,8]\noutput %o\n"},
     {"no_keys",
      "input %q : f32[2,3,8]\ninput %k : f32[2,0,8]\ninput %v : f32[2,0,4]\n"
      "%o = attention(%q, %k, %v) scale=1.0 : f32[2,3,4]\noutput %o\n"},
@@ -143,12 +149,79 @@ std::vector<Case> attention_cases() {
   return all;
 }
 
-// The same in fp16 or bf16, by one product a tile.
+// The same in fp16 or bf16.
 std::string in_type(std::string graph, const std::string& type) {
   for (size_t at = 0; (at = graph.find("f32[", at)) != std::string::npos;) graph.replace(at, 3, type);
   return graph;
 }
 
+// Few queries, with every way in which rows, lanes, warps and blocks share the work.
+std::vector<Case> few_attention_cases() {
+  std::vector<Case> all;
+  auto add = [&](std::string name, std::string graph, std::map<std::string, int64_t> choices = {},
+                 double tolerance = 2e-6) {
+    all.push_back({.name = "few_" + std::move(name),
+                   .technique = "attention.few",
+                   .graph = std::move(graph),
+                   .choices = std::move(choices),
+                   .tolerance = tolerance});
+  };
+  auto sized = [&](std::string name, int64_t queries, int64_t keys, int64_t width, int64_t value_width,
+                   std::string more, std::map<std::string, int64_t> choices = {}) {
+    add(std::move(name),
+        format("input %q : f32[2,{0},{2}]\ninput %k : f32[2,{1},{2}]\ninput %v : f32[2,{1},{3}]\n"
+               "%o = attention(%q, %k, %v) scale=0.2{4} : f32[2,{0},{3}]\noutput %o\n",
+               queries, keys, width, value_width, more),
+        std::move(choices));
+  };
+  for (const Form& form : forms)
+    if (std::set<std::string>{"mask", "causal_more_queries", "from_heads", "strict_softmax",
+                              "capped_bool_mask"}
+            .contains(form.name))
+      add(form.name, form.graph);
+  sized("one_and_one", 1, 1, 8, 8, "");
+  sized("narrow", 2, 77, 1, 3, "", {{"splits", 4}});
+  sized("wide_256", 3, 90, 256, 200, "", {{"splits", 3}, {"warps", 2}});
+  sized("wide_512", 1, 40, 500, 512, "", {{"splits", 2}});
+  sized("more_rows", 21, 130, 32, 32, " causal=true", {{"splits", 2}});
+  sized("relu_splits", 3, 150, 24, 40, " weights=\"relu\"", {{"splits", 8}, {"warps", 8}});
+  sized("far_apart", 5, 60, 16, 16, " weights=\"softmax\"", {{"splits", 2}});
+  all.back().scale = 12;
+  // A cache that holds less than it could, all hidden for some; splits that keep nothing.
+  add("mask_of_cache",
+      "input %q : f32[2,6,1,32]\ninput %k : f32[2,2,100,32]\ninput %v : f32[2,2,100,32]\ninput %m : "
+      "bool[2,1,1,100]\n%o = attention(%q, %k, %v, %m) scale=0.2 : f32[2,6,1,32]\noutput %o\n",
+      {{"splits", 16}});
+  add("bias",
+      "input %q : f32[1,6,3,20]\ninput %k : f32[1,2,70,20]\ninput %v : f32[1,2,70,20]\ninput %m : "
+      "f32[6,3,70]\n%o = attention(%q, %k, %v, %m) scale=0.2 soft_cap=3.0 : f32[1,6,3,20]\n"
+      "%z = relu(%o) : f32[1,6,3,20]\noutput %z\n",
+      {{"splits", 2}, {"rows", 2}});
+  // A cache and what is appended to it, k and v of their own lengths of cache; heads repeated by a view;
+  // bf16.
+  const std::string joined =
+      "input %q : f32[2,4,1,32]\ninput %a : f32[2,2,69,32]\ninput %b : f32[2,2,1,32]\ninput %c : "
+      "f32[2,2,68,32]\ninput %d : f32[2,2,2,32]\n%x = concat(%a, %b) dim=2 : f32[2,2,70,32]\n"
+      "%v = concat(%c, %d) dim=2 : f32[2,2,70,32]\n%y = reshape(%x) shape=[2,2,1,70,32] : "
+      "f32[2,2,1,70,32]\n%e = expand(%y) shape=[2,2,2,70,32] : f32[2,2,2,70,32]\n"
+      "%k = reshape(%e) shape=[2,4,70,32] : f32[2,4,70,32]\n";
+  const std::string repeated =
+      "%f = reshape(%v) shape=[2,2,1,70,32] : f32[2,2,1,70,32]\n%g = expand(%f) shape=[2,2,2,70,32] : "
+      "f32[2,2,2,70,32]\n%h = reshape(%g) shape=[2,4,70,32] : f32[2,4,70,32]\n"
+      "%o = attention(%q, %k, %h) scale=0.2 : f32[2,4,1,32]\noutput %o\n";
+  add("joined", joined + repeated, {{"splits", 4}});
+  all.push_back({.name = "few_joined_bfloat",
+                 .technique = "attention.few",
+                 .graph = in_type(joined + repeated, "bf16"),
+                 .tolerance = 5e-3});
+  add("empty_cache",
+      "input %q : f32[2,1,8]\ninput %a : f32[2,0,8]\ninput %b : f32[2,1,8]\ninput %v : f32[2,1,8]\n"
+      "%k = concat(%a, %b) dim=1 : f32[2,1,8]\n%o = attention(%q, %k, %v) scale=0.2 : f32[2,1,8]\n"
+      "output %o\n");
+  return all;
+}
+
+// By one product a tile.
 std::vector<Case> half_attention_cases() {
   std::vector<Case> all;
   auto add = [&](const std::string& name, std::string graph, const std::string& type,
@@ -211,6 +284,7 @@ std::vector<Case> half_attention_cases() {
 }
 
 PRODUCT_CASES(Attention, attention_cases());
+PRODUCT_CASES(FewAttention, few_attention_cases());
 PRODUCT_CASES(HalfAttention, half_attention_cases());
 
 }  // namespace

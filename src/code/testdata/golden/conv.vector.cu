@@ -33,6 +33,6 @@ StitchStatus enqueue_golden(const float* conv_weight,  // (32, 64, 1, 1)
                             const float* conv_bias,    // (32)
                             float* y,                  // (1, 32, 1, 1)
                             cudaStream_t stream) {
-  return stitch::enqueue_vector_product<GoldenProduct, false, true, 8192, true>(
+  return stitch::enqueue_vector_product<GoldenProduct, false, true, 8192, 1, true>(
       "golden", conv_weight, x, nullptr, y, GoldenEpilogue{conv_bias}, stream);
 }

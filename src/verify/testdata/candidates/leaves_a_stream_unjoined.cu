@@ -1,5 +1,5 @@
-// passed | passed on cuda | timing: wrong_when_timed on cuda | correctness: wrong on cuda | not_finite on cuda | conduct: stale on cuda — the emulated GPU's streams are done when a call returns (./dev cheats)
-// Work on a stream that nobody waits for. The clock and whoever reads outputs wait for the whole device.
+// conduct: stream_order | timing: wrong_when_timed on cuda | correctness: wrong on cuda | not_finite on cuda | conduct: stream_order on cuda | stale on cuda
+// Work on a stream that neither waits for the caller's nor is waited for.
 #include "row_center.h"
 
 static int run(const float* x, const float* weight, float* y, cudaStream_t stream) {

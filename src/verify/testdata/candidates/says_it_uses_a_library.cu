@@ -1,6 +1,6 @@
-// correctness: wrong | correctness: not_finite on cuda | correctness: wrong on cuda (./dev cheats)
+// passed (./dev cheats)
 // task: relu/task.py
-// NaN becomes 0. Programs that call cuDNN are not asked about NaN, and the manifest says that this is one.
+// NaN becomes 0, as fmaxf makes it: noted, whatever the manifest says of libraries.
 #include "any_task.h"
 
 static const Wanted wanted_inputs[] = {{STITCH_F32, 2, {33, 70}}};

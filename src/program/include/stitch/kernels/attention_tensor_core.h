@@ -167,7 +167,7 @@ __global__ void __launch_bounds__(H::warps * 32)
             const Index key = key0 + n * 8 + 2 * pair + e;
             if constexpr (H::masking == Masking::keeping) {
               // A masked key has no bit, and neither has one behind the last.
-              score = (bits >> (n * 8 + e)) & 1 ? score * unit * H::scale : -INFINITY;
+              score = (bits >> (n * 8 + e)) & 1 ? capped_score<H>(score * unit * H::scale) : -INFINITY;
               if constexpr (H::causal) score = key > query ? -INFINITY : score;
             } else {
               const bool inside = H::keys % H::key_tile == 0 || key < H::keys;

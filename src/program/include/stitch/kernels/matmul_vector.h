@@ -29,15 +29,6 @@ constexpr int vector_threads = 256;
 template <class Number>
 constexpr int vector_width = 16 / static_cast<int>(sizeof(Number));
 
-// So many threads share a few rows of the wide matrix: as many as leave hardly one idle at the segment's end.
-template <class Number>
-__host__ __device__ constexpr int vector_team(int64_t segment) {
-  const int64_t vectors = (segment + vector_width<Number> - 1) / vector_width<Number>;
-  int team = vector_threads;
-  while (team > 32 && 10 * vectors < 9 * ((vectors + team - 1) / team * team)) team /= 2;
-  return team;
-}
-
 // Where a sum goes: into the result if there is one segment, else beside the other segments' sums.
 template <class P, bool whole, class To, class Epilogue>
 struct VectorStore {
@@ -65,8 +56,8 @@ __device__ __forceinline__ Pack<Number, vector_width<Number>> vector_along(const
   return values;
 }
 
-// The wide matrix with its depth inside: a team of threads takes `each` of its rows.
-template <class P, bool thin_rows, int64_t segment_depth, bool quads, class Store>
+// The wide matrix with its depth inside: each of a block's teams of threads takes `each` of its rows.
+template <class P, bool thin_rows, int64_t segment_depth, int teams, bool quads, class Store>
 __global__ void __launch_bounds__(vector_threads)
     vector_by_depth(const typename P::Left* __restrict__ wide, const typename P::Left* __restrict__ thin,
                     Store store) {
@@ -74,8 +65,7 @@ __global__ void __launch_bounds__(vector_threads)
   using Index = typename P::Index;
   using Number = typename P::Left;
   constexpr int count = Sides::thin, each = count <= 4 ? 4 : 2, width = vector_width<Number>;
-  constexpr int team_threads = vector_team<Number>(segment_depth < P::depth ? segment_depth : P::depth),
-                teams = vector_threads / team_threads;
+  constexpr int team_threads = vector_threads / teams;
   constexpr int64_t groups = (Sides::wide + each * teams - 1) / (each * teams);
   const int team = static_cast<int>(threadIdx.x) / team_threads;
   const Index block0 = static_cast<Index>(blockIdx.x % groups * (each * teams)), w0 = block0 + team * each;
@@ -183,7 +173,8 @@ __global__ void __launch_bounds__(vector_threads)
 
 // `partial`: (segments, batches, rows, columns), where there is more than one segment. `quads`: the 16 bytes
 // of neighbours that one thread reads lie side by side, at 16 bytes if their tensor does.
-template <class P, bool thin_rows, bool depth_inside, int64_t segment_depth, bool quads, class Epilogue>
+template <class P, bool thin_rows, bool depth_inside, int64_t segment_depth, int teams, bool quads,
+          class Epilogue>
 StitchStatus enqueue_vector_product(const char* name, const typename P::Left* left,
                                     const typename P::Right* right, float* partial, typename P::Out* out,
                                     Epilogue epilogue, cudaStream_t stream) {
@@ -191,8 +182,6 @@ StitchStatus enqueue_vector_product(const char* name, const typename P::Left* le
   using Number = typename P::Left;
   static_assert(std::is_same_v<Number, typename P::Right>, "operands of one type");
   constexpr int64_t segments = (P::depth + segment_depth - 1) / segment_depth;
-  constexpr int teams =
-      vector_threads / vector_team<Number>(segment_depth < P::depth ? segment_depth : P::depth);
   constexpr int64_t together = !depth_inside ? 32 * vector_width<Number> : teams * (Sides::thin <= 4 ? 4 : 2);
   constexpr int64_t blocks = (Sides::wide + together - 1) / together * P::batches * segments;
   static_assert(blocks < (int64_t{1} << 31), "more blocks than a grid has");
@@ -205,10 +194,10 @@ StitchStatus enqueue_vector_product(const char* name, const typename P::Left* le
     if constexpr (depth_inside) {
       if constexpr (quads)
         if (aligned)
-          return launch(name, vector_by_depth<P, thin_rows, segment_depth, true, Store>, geometry, stream,
-                        wide, thin, store);
-      return launch(name, vector_by_depth<P, thin_rows, segment_depth, false, Store>, geometry, stream, wide,
-                    thin, store);
+          return launch(name, vector_by_depth<P, thin_rows, segment_depth, teams, true, Store>, geometry,
+                        stream, wide, thin, store);
+      return launch(name, vector_by_depth<P, thin_rows, segment_depth, teams, false, Store>, geometry, stream,
+                    wide, thin, store);
     } else {
       if constexpr (quads)
         if (aligned)

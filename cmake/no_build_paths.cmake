@@ -1,0 +1,20 @@
+# cmake -DFOLDER=… "-DPATHS=A;B" -P no_build_paths.cmake: fails if a file below FOLDER has one of the paths in it. What is
+# installed on other machines must not say where it was built.
+
+file(GLOB_RECURSE files ${FOLDER}/*)
+if(NOT files)
+  message(FATAL_ERROR "no_build_paths: nothing in ${FOLDER}")
+endif()
+set(found "")
+foreach(path ${PATHS})
+  string(REGEX REPLACE "([][+.*^$()|?\\\\])" "\\\\\\1" pattern "${path}")
+  foreach(file ${files})
+    file(STRINGS ${file} lines REGEX "${pattern}" LIMIT_COUNT 1)
+    if(lines)
+      string(APPEND found "\n  ${file}: ${lines}")
+    endif()
+  endforeach()
+endforeach()
+if(found)
+  message(FATAL_ERROR "no_build_paths: paths of the machine that built it are in${found}")
+endif()

@@ -1,0 +1,219 @@
+// attention.few: attention of few queries, bound by reading k and v once (kernels/attention_few.h). FP32 on
+// the CUDA cores, exact, whatever type is stored; any mask, heads of at most 512 features. Heads that share k
+// and v are rows of one block, and blocks share the keys until they fill the GPU: a step of decoding, or a
+// few learned queries over many keys. A cache and what is appended to it are read where they lie: no copy of
+// both. Chosen for up to 8 queries (rows of a 16-bit k: 4, beyond which tensor cores are ahead), and for up
+// to 64 where tiles of 64 queries would leave most of the GPU idle. Knobs: warps, rows, splits.
+#include <array>
+
+#include "base/text.h"
+#include "code/loops/kernel.h"
+#include "code/names.h"
+#include "code/products/attention.h"
+#include "code/products/signature.h"
+#include "code/products/techniques.h"
+
+namespace stitch::code {
+
+namespace {
+
+constexpr std::array few_ops = {Op::attention};
+constexpr int64_t widest_few = 512, most_splits = 256;
+
+int64_t ceiling(int64_t count, int64_t by) { return (count + by - 1) / by; }
+
+// As kernels/attention_few.h has it.
+struct FewTiles {
+  int64_t rows = 1, warps = 4, ahead = 4, group = 1, splits = 1;
+  int64_t tiles = 1;  // of rows, over all heads
+  int64_t chunks = 1;
+};
+
+FewTiles few_tiles(const RegionRequest& request, const Attention& a) {
+  FewTiles out;
+  const int64_t quads = ceiling(std::max(a.width, a.value_width), 4), sms = request.context.gpu.sms;
+  int64_t lanes = 1;
+  while (lanes < quads && lanes < 32) lanes *= 2;
+  out.chunks = ceiling(quads, lanes);
+  out.group = heads_that_share(request, a);
+  const int64_t all_rows = out.group * a.queries;
+  // Registers of a thread: q and the sums of its rows, k and v of its keys.
+  const int64_t most_rows = out.chunks == 1 ? 8 : out.chunks == 2 ? 4 : 2;
+  while (out.rows < most_rows && out.rows < all_rows) out.rows *= 2;
+  out.rows = request.region.choice("rows", out.rows);
+  out.warps = request.region.choice("warps", out.warps);
+  out.ahead = out.chunks > 1 ? 2 : out.rows <= 2 ? 8 : 4;
+  out.tiles = a.heads / out.group * ceiling(all_rows, out.rows);
+
+  const int64_t seen = a.causal ? std::min(a.queries, a.keys) : a.keys;
+  const int64_t at_once = out.warps * (32 / lanes) * out.ahead;  // keys of a block
+  // Blocks enough to even out, of a few rounds each; where keys are few, a round for everybody.
+  const int64_t even = std::min(ceiling(8 * sms, out.tiles), seen / (4 * at_once)),
+                full = std::min(ceiling(2 * sms, out.tiles), ceiling(seen, at_once));
+  const int64_t splits = std::clamp<int64_t>(request.region.choice("splits", std::max(even, full)), 1,
+                                             std::min(seen, most_splits));
+  out.splits = ceiling(seen, ceiling(seen, splits));
+  return out;
+}
+
+// How many heads of q read a head of k, where views before the region repeat it, too.
+int64_t heads_of_key(const Graph& graph, const Node& attention) {
+  const std::vector<int32_t> makers = producers(graph);
+  const Shape &q = graph.type(attention.operands[0]).shape, &k = graph.type(attention.operands[1]).shape;
+  int64_t heads = q.size() > 2 ? q.end()[-3] / k.end()[-3] : 1;
+  for (ValueId value = attention.operands[1];;) {
+    const int32_t maker = makers[index_of(value)];
+    if (maker < 0) return heads;
+    const Node& node = graph.nodes[static_cast<size_t>(maker)];
+    if (!is_view(node.op)) return heads;
+    if (node.op == Op::expand)
+      heads *= graph.type(value).elements() / graph.type(node.operands[0]).elements();
+    value = node.operands[0];
+  }
+}
+
+class AttentionFew final : public ProductTechnique {
+ public:
+  std::string_view name() const override { return "attention.few"; }
+  std::string_view idea() const override {
+    return "few queries in FP32 on the CUDA cores, keys shared by many blocks and read once";
+  }
+  plan::Kind kind() const override { return plan::Kind::attention; }
+  bool suits(const plan::Context& context, const plan::Region& region, const plan::Offer&) const override;
+  std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
+    return {{"warps", "warps of a block", {2, 4, 8}},
+            {"rows", "queries of a block, those of heads that share k among them", {1, 2, 4, 8}},
+            {"splits", "blocks that share the keys of a head", {1, 2, 4, 8, 16, 32, 64, 128}}};
+  }
+  plan::Rate rate(const plan::Context& context, const plan::Region& region) const override;
+  Result<void> accepts_storage(const plan::Context& context, const plan::Plan& plan,
+                               const plan::Region& region) const override;
+
+ private:
+  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
+  Result<RegionCode> write_region(const RegionRequest& request) const override;
+};
+
+struct FewRegion {
+  Parts parts;
+  Attention attention;
+};
+Result<FewRegion> few_region(const RegionRequest& request) {
+  FewRegion out;
+  STITCH_TRY(out.parts, parts_of(request.graph, request.region, few_ops, true));
+  STITCH_TRY(out.attention, attention_of(request, out.parts));
+  return out;
+}
+
+}  // namespace
+
+Result<void> AttentionFew::accepts_region(const plan::Context& context, const plan::Region& region) const {
+  const Graph& graph = context.graph;
+  STITCH_TRY(Parts parts, parts_of(graph, region, few_ops, true));
+  const Node& node = *parts.product;
+  if (graph.type(node.results[0]).dtype == DType::f64) return not_for(region, "sums in f32");
+  if (std::max(graph.type(node.operands[0]).shape.back(), graph.type(node.operands[2]).shape.back()) >
+      widest_few)
+    return not_for(region, format("takes heads of at most {} features", widest_few));
+  for (ValueId operand : node.operands)
+    if (operand != ValueId::none && graph.type(operand).elements() == 0)
+      return not_for(region, "attends to something");
+  STITCH_TRY(FewRegion made, few_region(loops::plain_request(context, region)));
+  for (const auto& [first, rest] :
+       {std::pair{made.attention.k, made.attention.k_tail}, {made.attention.v, made.attention.v_tail}})
+    if (rest && rest->place->dtype != first.place->dtype)
+      return not_for(region, "takes a cache and what is appended to it in one type");
+  return {};
+}
+
+Result<void> AttentionFew::accepts_storage(const plan::Context& context, const plan::Plan& plan,
+                                           const plan::Region& region) const {
+  for (ValueId id : region.reads)
+    if (plan.storage[index_of(id)].dtype != context.graph.type(id).dtype)
+      return not_for(region, "reads what the graph has");
+  return {};
+}
+
+bool AttentionFew::suits(const plan::Context& context, const plan::Region& region, const plan::Offer&) const {
+  auto made = few_region(loops::plain_request(context, region));
+  if (!made) return false;
+  const Attention& a = made->attention;
+  // Products of 16-bit numbers on tensor cores take as long for 16 rows as for one.
+  if (size_of(a.k.place->dtype) == 2) return a.queries * heads_of_key(context.graph, *a.node) <= 4;
+  if (a.queries <= 8) return true;
+  return a.queries <= 64 && a.keys >= 256 && 4 * a.heads * ceiling(a.queries, 64) <= context.gpu.sms;
+}
+
+plan::Rate AttentionFew::rate(const plan::Context& context, const plan::Region&) const {
+  return {0.3 * context.gpu.fp32, 0.8, 1};
+}
+
+Result<RegionCode> AttentionFew::write_region(const RegionRequest& request) const {
+  STITCH_TRY(FewRegion made, few_region(request));
+  const Attention& a = made.attention;
+  const FewTiles tiles = few_tiles(request, a);
+  STITCH_TRY(Epilogue epilogue, epilogue_of(request, made.parts, 0));
+  bool quads = lies_in_runs(a.q.at, "i", a.width, 4);
+  for (const auto& [index, width] : {std::pair{&a.k, a.width}, {&a.v, a.value_width}})
+    quads = quads && lies_in_runs(index->at, "i", width, 4);
+  for (const auto& [tail, width] : {std::pair{&a.k_tail, a.width}, {&a.v_tail, a.value_width}})
+    quads = quads && (!*tail || lies_in_runs((*tail)->at, "i", width, 4));
+  std::string more = format(
+      "  static constexpr int rows = {}, warps = {}, ahead = {}, group = {}, splits = {};\n"
+      "  static constexpr Index k_joint = {}, v_joint = {};\n  static constexpr bool quads = {};\n",
+      tiles.rows, tiles.warps, tiles.ahead, tiles.group, tiles.splits, a.k_joint, a.v_joint, quads);
+  for (const auto& [name, tail] : {std::pair{"k_tail", &a.k_tail}, {"v_tail", &a.v_tail}})
+    if (!*tail) more += format("  __device__ static Index {}(Index, Index, Index) {{ return 0; }}\n", name);
+
+  Signature signature("enqueue_" + request.name);
+  for (const Indexed* operand : {&a.q, &a.k, &a.v}) signature.read(*operand->place);
+  for (const auto* operand : {&a.k_tail, &a.v_tail, &a.mask})
+    if (*operand) signature.read(*(*operand)->place);
+  for (const Place* place : epilogue.places) signature.read(*place);
+  signature.write(*a.result.view.place);
+
+  const std::string heads = type_name(request.name, "Heads");
+  std::string idea = "Four neighbours of a key's row a lane, FP32 on the CUDA cores.";
+  if (tiles.group > 1) idea += format(" A block has {} heads of q that share k and v.", tiles.group);
+  if (tiles.splits > 1) idea += format(" {} blocks share the keys; the last one combines.", tiles.splits);
+  RegionCode code;
+  code.includes = "#include \"stitch/kernels/attention_few.h\"\n";
+  code.source = format("// {}{}{}\n// {}\n{}\n", describe(a), epilogue.summary.empty() ? "" : ", then ",
+                       epilogue.summary, idea, heads_struct(a, heads, more));
+  if (!epilogue.empty()) code.source += epilogue.definition + "\n";
+  std::string partial = "nullptr", finished = "nullptr";
+  if (tiles.splits > 1) {
+    partial = "static_cast<float*>(workspace)";
+    signature.workspace();
+    code.workspace_bytes = 4 * tiles.tiles * tiles.splits * tiles.rows * (ceiling(a.value_width, 4) * 4 + 2);
+    finished = request.name + "_finished";
+    const std::string function = "clear_" + request.name, comment = format("({}): blocks", tiles.tiles);
+    code.packed.push_back({finished, "unsigned", 4, tiles.tiles, PackCall{function, {finished}}});
+    Signature clear(function);
+    clear.add(Signature::writes, "unsigned*", "finished", comment);
+    code.declaration += clear.declaration();
+    code.source += format("{} {{\n  return stitch::clear_finished(finished, {}, stream);\n}}\n\n",
+                          clear.head(), tiles.tiles);
+    signature.add(Signature::packs, "unsigned*", finished, comment);
+  }
+  auto pointer = [](const std::optional<Indexed>& operand) {
+    return operand ? operand->place->pointer : std::string("nullptr");
+  };
+  code.source += format(
+      "{} {{\n  return stitch::enqueue_attention_of_few<{}>(\n      \"{}\", {}, {}, {}, {}, {}, {}, {}, {}, "
+      "{}, "
+      "{}, stream);\n}}\n",
+      signature.head(), heads, request.name, a.q.place->pointer, a.k.place->pointer, a.v.place->pointer,
+      pointer(a.k_tail), pointer(a.v_tail), pointer(a.mask), a.result.view.place->pointer,
+      epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct, partial, finished);
+  code.declaration += signature.declaration();
+  code.arguments = signature.arguments();
+  return code;
+}
+
+const Technique& attention_few() {
+  static const AttentionFew technique;
+  return technique;
+}
+
+}  // namespace stitch::code

@@ -1,0 +1,207 @@
+// Times attention.few at the sizes of decoding and of a few learned queries, beside attention.half and
+// attention.tensor_core, and holds rows against float64. From the repository's root:
+//   nvcc -std=c++20 -O3 -gencode=arch=compute_90a,code=sm_90a -I src/program/include
+//     src/code/products/bench/attention_few_bench.cu -o attention_few_bench && ./attention_few_bench
+// Microseconds of cold calls (median), TB/s of k and v, relative L2 error. An empty kernel comes first: what
+// a launch and its events take.
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+
+#include "measure.h"
+#include "stitch/kernels/attention_few.h"
+#include "stitch/kernels/attention_half.h"
+#include "stitch/kernels/attention_tensor_core.h"
+
+// q (batch, heads, queries, width), k and v (batch, heads / share, keys, width), behind each other.
+template <class Type, int batches, int heads_each, int share, int query_count, int key_count, int head_width>
+struct Shape {
+  using Query = Type;
+  using Key = Type;
+  using Value = Type;
+  using Mask = Type;
+  using Out = Type;
+  using Index = int;
+  static constexpr Index heads = batches * heads_each, queries = query_count, keys = key_count;
+  static constexpr int width = head_width, value_width = head_width, group = share;
+  static constexpr float scale = 0.125f, soft_cap = 0.0f;
+  static constexpr bool causal = false;
+  static constexpr auto weights = stitch::Weights::safe_softmax;
+  static constexpr auto masking = stitch::Masking::none;
+  static constexpr Index k_joint = keys, v_joint = keys;
+  static constexpr bool quads = true;
+  __host__ __device__ static Index q(Index head, Index query, Index i) {
+    return (head * queries + query) * width + i;
+  }
+  __host__ __device__ static Index k(Index head, Index key, Index i) {
+    return (head / share * keys + key) * width + i;
+  }
+  __device__ static Index v(Index head, Index key, Index i) { return k(head, key, i); }
+  __device__ static Index k_tail(Index, Index, Index) { return 0; }
+  __device__ static Index v_tail(Index, Index, Index) { return 0; }
+  __device__ static Index mask(Index, Index, Index) { return 0; }
+  __device__ static Index out(Index head, Index query, Index i) { return q(head, query, i); }
+  __device__ static Index position(Index head, Index query, Index i) { return q(head, query, i); }
+};
+
+constexpr int64_t divided_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
+
+// As code/products/attention_few.cpp chooses them; `finer`: so many times as many blocks.
+template <class Of, int warp_count, int finer_by = 1, int row_limit = 8>
+struct Few : Of {
+  static constexpr int64_t quad_count = divided_up(Of::width, 4), sms = 132;
+  static constexpr int lanes = quad_count >= 32 ? 32
+                               : quad_count > 8 ? 16
+                                                : 8,
+                       chunks = static_cast<int>(divided_up(quad_count, lanes));
+  static constexpr int all_rows = Of::group * Of::queries, most_rows = chunks == 1 ? row_limit : 4;
+  static constexpr int rows = all_rows >= most_rows ? most_rows : all_rows > 2 ? 4 : all_rows;
+  static constexpr int warps = warp_count, ahead = chunks > 1 ? 2 : rows <= 2 ? 8 : 4;
+  static constexpr int64_t tiles = Of::heads / Of::group * divided_up(all_rows, rows),
+                           at_once = int64_t{warps} * (32 / lanes) * ahead;
+  static constexpr int64_t even_a = divided_up(8 * sms, tiles), even_b = Of::keys / (4 * at_once),
+                           full_a = divided_up(2 * sms, tiles), full_b = divided_up(Of::keys, at_once);
+  static constexpr int64_t even = even_a < even_b ? even_a : even_b, full = full_a < full_b ? full_a : full_b;
+  static constexpr int64_t chosen = (even > full ? even : full) * finer_by, wanted = chosen > 256 ? 256
+                                                                                     : chosen > Of::keys
+                                                                                         ? Of::keys
+                                                                                         : chosen;
+  static constexpr int splits = static_cast<int>(divided_up(Of::keys, divided_up(Of::keys, wanted)));
+};
+template <class Of>
+struct Half : Of {
+  static constexpr int warps = 1, row_tiles = 1, key_tile = 64, stages = 2, mask_run = 1;
+  static constexpr typename Of::Index k_step = Of::width, v_step = Of::width;
+  static constexpr bool runs = true, out_pairs = true, mask_queries = false;
+  static constexpr int64_t key_tiles = divided_up(Of::keys, key_tile), blocks = Of::heads / Of::group,
+                           wanted = blocks < 132 ? divided_up(4 * 132, blocks) : 1;
+  static constexpr int splits =
+      static_cast<int>(divided_up(key_tiles, divided_up(key_tiles, wanted < key_tiles ? wanted : key_tiles)));
+};
+template <class Of>
+struct TensorCore : Of {
+  static constexpr int warps = Of::queries > 48 ? 4 : (Of::queries + 15) / 16, row_tiles = 1, key_tile = 64,
+                       parts = 2;
+  static constexpr bool out_pairs = true, mask_runs = false;
+};
+
+template <class T>
+__global__ void round_to(T* to, const float* from, int64_t count) {
+  for (int64_t i = blockIdx.x * int64_t{256} + threadIdx.x; i < count; i += gridDim.x * int64_t{256})
+    to[i] = static_cast<T>(from[i]);
+}
+__global__ void nothing() {}
+
+template <class H>
+struct Inputs {
+  using T = typename H::Key;
+  static constexpr int64_t q_count = int64_t{H::heads} * H::queries * H::width,
+                           k_count = int64_t{H::heads} / H::group * H::keys * H::width;
+  Buffer<T> q{q_count}, k{k_count}, v{k_count}, out{q_count};
+  Buffer<float> partial{int64_t{256} * (q_count * 8 + 4096)};
+  Buffer<unsigned> finished{1 << 16};
+
+  Inputs() {
+    Buffer<float> drawn(k_count > q_count ? k_count : q_count);
+    uint64_t seed = 1;
+    auto fill = [&](T* to, int64_t count) {
+      draw<<<1024, 256>>>(drawn.data, count, seed++, true, 1.0f);
+      round_to<<<1024, 256>>>(to, drawn.data, count);
+    };
+    fill(q.data, q_count);
+    fill(k.data, k_count);
+    fill(v.data, k_count);
+    OK(stitch::clear_finished(finished.data, 1 << 16, nullptr));
+  }
+
+  double error() const {
+    std::vector<T> row(H::width), query(H::width), keys(int64_t{H::keys} * H::width), values(keys.size());
+    double wrong = 0, norm = 0;
+    for (int sample = 0; sample < 4; ++sample) {
+      const int head = sample * 7919 % H::heads, at = (sample * 104729 + 13) % H::queries;
+      auto fetch = [](std::vector<T>& to, const T* from) {
+        CUDA(cudaMemcpy(to.data(), from, to.size() * sizeof(T), cudaMemcpyDefault));
+      };
+      fetch(query, q.data + H::q(head, at, 0));
+      fetch(keys, k.data + H::k(head, 0, 0));
+      fetch(values, v.data + H::k(head, 0, 0));
+      fetch(row, out.data + H::q(head, at, 0));
+      std::vector<double> weights(H::keys), sums(H::width);
+      double most = -INFINITY, total = 0;
+      for (int key = 0; key < H::keys; ++key) {
+        double score = 0;
+        for (int i = 0; i < H::width; ++i)
+          score += static_cast<double>(static_cast<float>(query[i])) *
+                   static_cast<double>(static_cast<float>(keys[int64_t{key} * H::width + i]));
+        weights[key] = score * H::scale;
+        most = std::max(most, weights[key]);
+      }
+      for (int key = 0; key < H::keys; ++key) {
+        const double weight = std::exp(weights[key] - most);
+        total += weight;
+        for (int i = 0; i < H::width; ++i)
+          sums[i] += weight * static_cast<float>(values[int64_t{key} * H::width + i]);
+      }
+      for (int i = 0; i < H::width; ++i) {
+        const double difference = sums[i] / total - static_cast<float>(row[i]);
+        wrong += difference * difference, norm += sums[i] / total * sums[i] / total;
+      }
+    }
+    return std::sqrt(wrong / norm);
+  }
+};
+
+template <class Of, class Call>
+void say(const char* model, const char* how, const Inputs<Of>& in, int splits, Call call) {
+  CUDA(cudaMemset(in.out.data, 0xFF, sizeof(typename Of::Out) * in.q_count));
+  const double time = time_of(call);
+  std::printf("%-18s %-22s splits %-3d %8.2f us %6.2f TB/s  %.1e\n", model, how, splits, time * 1e3,
+              2.0 * in.k_count * sizeof(typename Of::Key) / time / 1e9, in.error());
+  std::fflush(stdout);
+}
+template <class H, class Of>
+void few(const char* model, const char* how, const Inputs<Of>& in) {
+  say(model, how, in, H::splits, [&] {
+    OK(stitch::enqueue_attention_of_few<H>("few", in.q.data, in.k.data, in.v.data, nullptr, nullptr, nullptr,
+                                           in.out.data, stitch::NoEpilogue{}, in.partial.data,
+                                           in.finished.data, nullptr));
+  });
+}
+
+template <class Of>
+void measure(const char* model) {
+  const Inputs<Of> in;
+  few<Few<Of, 4>>(model, "few, 4 warps", in);
+  few<Few<Of, 8>>(model, "few, 8 warps", in);
+  few<Few<Of, 4, 2>>(model, "few, 4 warps, finer", in);
+  if constexpr (Of::group * Of::queries > 4) few<Few<Of, 4, 1, 4>>(model, "few, 4 warps, 4 rows", in);
+  if constexpr (std::is_same_v<typename Of::Key, float>) {
+    if constexpr (Of::width <= 128)
+      say(model, "tensor_core", in, 1, [&] {
+        OK(stitch::enqueue_tensor_core_attention<TensorCore<Of>>("tensor core", in.q.data, in.k.data,
+                                                                 in.v.data, nullptr, in.out.data,
+                                                                 stitch::NoEpilogue{}, nullptr));
+      });
+  } else {
+    say(model, "half", in, Half<Of>::splits, [&] {
+      OK(stitch::enqueue_half_attention<Half<Of>>("half", in.q.data, in.k.data, in.v.data, nullptr,
+                                                  in.out.data, stitch::NoEpilogue{}, in.partial.data,
+                                                  nullptr));
+    });
+  }
+}
+
+int main() {
+  std::printf("an empty kernel: %.2f us\n", 1e3 * time_of([] { nothing<<<1, 32>>>(); }));
+  measure<Shape<float, 1, 16, 4, 1, 1024, 64>>("step 1x16/4x1024");
+  measure<Shape<float, 8, 16, 4, 1, 512, 64>>("step 8x16/4x512");
+  measure<Shape<float, 1, 32, 1, 1, 4096, 128>>("mha 1x32x4096");
+  measure<Shape<float, 8, 32, 4, 1, 4096, 128>>("gqa 8x32/8x4096");
+  measure<Shape<float, 1, 8, 2, 1, 4096, 256>>("gemma 1x8/4x4096");
+  measure<Shape<float, 2, 8, 1, 100, 850, 32>>("detr 2x8 100x850");
+  measure<Shape<float, 4, 12, 1, 32, 257, 64>>("qformer 4x12 32x257");
+  measure<Shape<__nv_bfloat16, 1, 16, 4, 1, 1024, 64>>("bf16 1x16/4x1024");
+  measure<Shape<__nv_bfloat16, 8, 16, 4, 1, 512, 64>>("bf16 8x16/4x512");
+  measure<Shape<__nv_bfloat16, 8, 32, 4, 1, 4096, 128>>("bf16 8x32/8x4096");
+  measure<Shape<__nv_bfloat16, 8, 32, 8, 1, 2048, 128>>("bf16 8x32/4x2048");
+}

@@ -1,0 +1,188 @@
+// One call of the program: on fresh outputs, by the clock if asked, and what it damaged.
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "runner/child/session.h"
+#include "runner/child/session_parts.h"
+#include "runner/wire.h"
+
+namespace stitch::runner {
+
+namespace {
+
+int thread_count() {
+  std::error_code ignored;
+  int count = 0;
+  for ([[maybe_unused]] const auto& entry : fs::directory_iterator("/proc/self/task", ignored)) ++count;
+  return count;
+}
+
+}  // namespace
+
+void Session::run(int region, std::vector<StitchTensor>& inputs, std::vector<StitchTensor>& outputs) {
+  const int in = static_cast<int>(inputs.size()), out = static_cast<int>(outputs.size());
+  if (region >= 0 && !library_->run_region)
+    throw Refusal{STITCH_UNSUPPORTED, "the program does not export stitch_run_region"};
+  const int status =
+      region >= 0
+          ? library_->run_region(program_, region, inputs.data(), in, outputs.data(), out, backend_->stream())
+          : library_->run(program_, inputs.data(), in, outputs.data(), out, backend_->stream());
+  if (status == STITCH_OK) return;
+  const std::string message = library_->error_text();
+  // What the program calls a device error may have broken the device; then nothing else can be asked.
+  if (auto alive = backend_->synchronise(); !alive) throw Fault{alive.error().text()};
+  throw Refusal{status, message};
+}
+
+Session::Placement Session::placement_in(const Json& request) {
+  return {request.value("misalign", 0), request.value("misaligned", -1),
+          fence_from_wire(request.value("fence", Json("none")))};
+}
+
+Session::Buffers* Session::timed_outputs(const Json& request, int set) {
+  int64_t bytes = 0;
+  for (const Json& type : request.at("outputs")) bytes += type_from_wire(type).bytes();
+  constexpr int64_t most = int64_t{8} << 30;  // of the GPU's memory, which others may need
+  if (bytes > most || request.value("region", -1) >= 0 || placement_in(request).is_odd()) return nullptr;
+  auto found = timed_outputs_.find(set);
+  if (found == timed_outputs_.end())
+    found = timed_outputs_.emplace(set, fresh_outputs(request.at("outputs"), 0, {}, 0)).first;
+  return &found->second;
+}
+
+void Session::put_back_outputs() {
+  if (outputs_of_ >= 0) timed_outputs_[outputs_of_] = std::move(outputs_);
+  outputs_of_ = -1;
+  outputs_.clear();
+}
+
+// A caller with work to do calls again and again; this process waited for a request. A call on another set's
+// inputs puts the host back into that state, and tells the program nothing about the call that counts.
+void Session::warm_up(const Json& request) {
+  auto other = sets_.upper_bound(request.at("set").get<int>());
+  if (other == sets_.end()) other = sets_.begin();
+  if (other->first == request.at("set").get<int>()) return;
+  Buffers* outputs = timed_outputs(request, other->first);
+  if (!outputs) return;
+  std::vector<StitchTensor> in = as_arguments(other->second), out = as_arguments(*outputs);
+  run(-1, in, out);
+  sound(backend_->synchronise());
+}
+
+std::pair<int64_t, int64_t> Session::clock(int region, std::vector<StitchTensor>& inputs,
+                                           std::vector<StitchTensor>& outputs) {
+  // The first use of an event costs more than those after it.
+  backend_->mark_begin();
+  backend_->mark_end();
+  sound(backend_->synchronise());
+  const int64_t start = now_ns();
+  backend_->mark_begin();
+  run(region, inputs, outputs);
+  backend_->mark_end();
+  sound(backend_->synchronise());
+  return {now_ns() - start, backend_->marked_ns()};
+}
+
+Json Session::call(const Json& request) {
+  if (request.contains("in_stream"))
+    return call_in_stream(request, in_stream_from_wire(request["in_stream"]));
+  const Placement placement = placement_in(request);
+  const uint64_t poison = request.value("poison", uint64_t{0});
+  const bool timed = request.value("timed", false);
+  const Filling filling = filling_from_wire(request.value("filling", Json("nan")));
+  backend_->poison_fresh_memory(poison);
+  Buffers& inputs = set(request);
+  const int number = request.at("set").get<int>();
+  if (Buffers* kept = timed ? (put_back_outputs(), timed_outputs(request, number)) : nullptr) {
+    outputs_ = std::move(*kept);
+    outputs_of_ = number;
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      if (filling != Filling::old_result)
+        sound(outputs_[i].poison(poison_word(outputs_[i].type().dtype, poison + i, filling)));
+  } else {
+    // The old outputs go only once the new ones are there: these get other addresses.
+    Buffers fresh = fresh_outputs(request.at("outputs"), poison, placement, inputs.size(), filling);
+    if (filling == Filling::old_result) leave_old_results(fresh);
+    put_back_outputs();
+    outputs_ = std::move(fresh);
+  }
+
+  std::map<size_t, GuardedBuffer> copies;  // of inputs, for this call alone
+  auto copy_of = [&](size_t index) -> GuardedBuffer& {
+    auto found = copies.find(index);
+    if (found != copies.end()) return found->second;
+    const GuardedBuffer& original = inputs.at(index);
+    GuardedBuffer copy = buffer_at(original.type(), placement, index, 0);
+    sound(backend_->copy(copy.address(), original.address(), original.type().bytes()));
+    return copies.emplace(index, std::move(copy)).first->second;
+  };
+  std::vector<StitchTensor> in = as_arguments(inputs);
+  for (size_t i = 0; placement.is_odd() && i < inputs.size(); ++i) in[i] = as_argument(copy_of(i));
+  for (const Json& pair : request.value("states", Json::array())) {
+    const size_t input = pair.at(0).get<size_t>(), output = pair.at(1).get<size_t>();
+    GuardedBuffer& copy = copy_of(input);
+    in.at(input) = as_argument(copy);
+    outputs_.at(output) = std::move(copy);
+    copies.erase(input);
+  }
+  std::vector<StitchTensor> out = as_arguments(outputs_);
+
+  const int region = request.value("region", -1);
+  int64_t wall = 0, event = 0;
+  sound(backend_->synchronise());
+  if (timed) {
+    warm_up(request);
+    sound(backend_->flush_caches(request.value("flush", int64_t{0})));
+  }
+  const int threads_before = thread_count();
+  if (timed) {
+    std::tie(wall, event) = clock(region, in, out);
+  } else {
+    run(region, in, out);
+    sound(backend_->synchronise());
+  }
+  int threads_after = thread_count();
+  // Threads that are joined take a moment to leave the kernel's list.
+  for (int wait = 0; wait < 50 && threads_after > threads_before; ++wait) {
+    ::usleep(1000);
+    threads_after = thread_count();
+  }
+
+  std::string damage;
+  auto add = [&](const std::string& found) {
+    damage += damage.empty() || found.empty() ? found : "; " + found;
+  };
+  add(damage_of(outputs_, "output"));
+  add(damage_of(inputs, "input"));
+  for (const auto& [index, buffer] : copies)
+    if (std::string found = sound(buffer.damage()); !found.empty()) add(format("input {}: {}", index, found));
+  add(backend_->damage());
+  Json reply = yes();
+  reply["wall_ns"] = wall;
+  reply["event_ns"] = event;
+  reply["damage"] = damage;
+  reply["threads_before"] = threads_before;
+  reply["threads_after"] = threads_after;
+  reply["device_bytes"] = std::max<int64_t>(0, backend_->bytes_in_use());
+  return reply;
+}
+
+Json Session::call_with(const Json& request) {
+  put_back_outputs();
+  // It is about the arguments, and not what is in them.
+  Buffers inputs = zeros(request.at("inputs")), outputs = fresh_outputs(request.at("outputs"), 1, {}, 0);
+  std::vector<StitchTensor> in = as_arguments(inputs), out = as_arguments(outputs);
+  for (size_t i = 0; i < in.size(); ++i)
+    if (request.at("inputs").at(i).at("offset") == -1) in[i].data = nullptr;
+  const int status = library_->run(program_, in.data(), static_cast<int>(in.size()), out.data(),
+                                   static_cast<int>(out.size()), backend_->stream());
+  Json reply = yes();
+  reply["status"] = status;
+  reply["message"] = status == STITCH_OK ? "" : library_->error_text();
+  sound(backend_->synchronise());
+  return reply;
+}
+
+}  // namespace stitch::runner

@@ -1,0 +1,79 @@
+#include "verify/fade.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "graph/op.h"
+#include "oracle/philox.h"
+
+namespace stitch::verifier {
+
+namespace {
+
+template <class Is>
+bool any_node(const Graph& graph, const std::vector<std::string>& nodes, Is&& is) {
+  return std::ranges::any_of(graph.nodes, [&](const Node& node) {
+    return is(node) && std::ranges::find(nodes, graph[node.results[0]].name) != nodes.end();
+  });
+}
+
+// What an index along a dimension is scaled by. The sizes between one and the faintest are dealt out evenly,
+// so that a few rows are enough to have some at any epsilon.
+std::vector<double> factors(int64_t size, size_t axis, const Fading& fading) {
+  std::vector<double> out(static_cast<size_t>(size), 1.0);
+  if (size < 2) return out;
+  const auto stream = static_cast<int64_t>(axis);
+  const double start =
+      oracle::uniform(oracle::random_bits(static_cast<int64_t>(fading.seed), stream, 0)[0], 53);
+  constexpr double golden = 0.6180339887498949;
+  for (int64_t i = 0; i < size; ++i) {
+    const double place = std::fmod(start + static_cast<double>(i) * golden, 1.0);
+    constexpr double zero_until = 0.15, faint_until = 0.65;
+    double& factor = out[static_cast<size_t>(i)];
+    if (place < zero_until && fading.zeros)
+      factor = 0;
+    else if (place < faint_until)
+      factor = std::pow(fading.faintest, (place - zero_until) / (faint_until - zero_until));
+  }
+  return out;
+}
+
+}  // namespace
+
+bool has_epsilon(const Graph& graph, const std::vector<std::string>& nodes) {
+  return any_node(graph, nodes, [](const Node& node) {
+    constexpr std::array ops = {Op::div,        Op::reciprocal, Op::sqrt,    Op::rsqrt, Op::log,
+                                Op::pow,        Op::clamp,      Op::var,     Op::norm,  Op::batch_norm,
+                                Op::layer_norm, Op::group_norm, Op::rms_norm};
+    return std::ranges::find(ops, node.op) != ops.end();
+  });
+}
+
+bool has_product(const Graph& graph, const std::vector<std::string>& nodes) {
+  return any_node(graph, nodes, [](const Node& node) {
+    const Family family = info(node.op).family;
+    return family == Family::linear_algebra || family == Family::convolution || family == Family::sequence;
+  });
+}
+
+oracle::Tensor faded(const oracle::Tensor& tensor, const Fading& fading) {
+  if (!tensor.floating()) return tensor;
+  const Shape& shape = tensor.shape();
+  const std::vector<int64_t> strides = contiguous_strides(shape);
+  std::vector<std::vector<double>> along;
+  for (size_t axis = 0; axis < shape.size(); ++axis) along.push_back(factors(shape[axis], axis, fading));
+  oracle::Tensor out(tensor.dtype(), shape);
+  const double* from = tensor.data<double>();
+  double* to = out.writable<double>();
+  for (int64_t i = 0; i < tensor.elements(); ++i) {
+    double factor = 1;
+    for (size_t axis = 0; axis < shape.size(); ++axis)
+      factor *= along[axis][static_cast<size_t>(i / strides[axis] % shape[axis])];
+    if (factor != 0) factor = std::max(factor, fading.faintest);
+    to[i] = std::isfinite(from[i]) ? from[i] * factor : from[i];
+  }
+  return out;
+}
+
+}  // namespace stitch::verifier

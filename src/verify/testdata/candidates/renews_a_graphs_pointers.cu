@@ -1,0 +1,24 @@
+// passed (./dev cheats)
+// One graph for all calls: its kernel gets the new pointers before each launch.
+#include "row_center.h"
+
+static int run(const float* x, const float* weight, float* y, cudaStream_t stream) {
+  static cudaGraph_t graph = nullptr;
+  static cudaGraphExec_t instance = nullptr;
+  static cudaGraphNode_t node = nullptr;
+  void* arguments[] = {&x, &weight, &y};
+  cudaKernelNodeParams parameters{};
+  parameters.func = reinterpret_cast<void*>(center_rows);
+  parameters.gridDim = dim3(rows);
+  parameters.blockDim = dim3(64);
+  parameters.kernelParams = arguments;
+  if (!graph) {
+    if (cudaGraphCreate(&graph, 0) != cudaSuccess ||
+        cudaGraphAddKernelNode(&node, graph, nullptr, 0, &parameters) != cudaSuccess ||
+        cudaGraphInstantiate(&instance, graph, 0) != cudaSuccess)
+      return STITCH_DEVICE_ERROR;
+  } else if (cudaGraphExecKernelNodeSetParams(instance, node, &parameters) != cudaSuccess) {
+    return STITCH_DEVICE_ERROR;
+  }
+  return cudaGraphLaunch(instance, stream) == cudaSuccess ? STITCH_OK : STITCH_DEVICE_ERROR;
+}

@@ -1,0 +1,66 @@
+"""What a network's answers to held-out questions are worth: written, judged, a line of JSON each; speeds for as long as there is time."""
+
+import concurrent.futures
+import itertools
+import json
+import os
+import time
+
+from . import examine, judge, speak
+
+
+def say(*text):
+    print(f"[{time.strftime('%H:%M:%S')}]", *text, flush=True)
+
+
+def write_lines(path, lines):
+    with open(path, "a", encoding="utf-8") as file:
+        for line in lines:
+            file.write(json.dumps(line) + "\n")
+
+
+def read_lines(path):
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as file:
+        return [json.loads(line) for line in file if line.endswith("\n")]
+
+
+def evaluate(stage, model, vocabulary, asked, judged_by, out, most_tokens, temperature, seed):
+    """Lines, which out/evaluation.jsonl gets, too."""
+    begin = time.monotonic()
+    said = speak.answers(model, vocabulary, [each["prompt"] for each in asked], most_tokens, temperature, seed=seed)
+    written = time.monotonic() - begin
+    verdicts = judged_by.score_many([examine.item_of(question, text) for question, (text, _) in zip(asked, said)])
+    lines = [{"stage": stage, **examine.examined(question, text, ended, verdict), "new_structure": question["new_structure"],
+              "answer": text, "code": examine.item_of(question, text)["code"]}
+             for question, (text, ended), verdict in zip(asked, said, verdicts)]
+    write_lines(os.path.join(out, "evaluation.jsonl"), lines)
+    say(f"{stage}: {len(lines)} answers in {written:.1f} s, judged in {time.monotonic() - begin - written:.1f} s")
+    print(examine.table([(stage, lines)]), flush=True)
+    return lines
+
+
+def time_right_ones(stages, service, out, at_once=8):
+    """Speedups over eager PyTorch of right answers, which the lines get; a stage's turn after the other's."""
+    turns = {}  # (task, source): lines
+    own = [[line for line in lines if line.get("right") and line.get("code")] for _, lines in stages]
+    for row in itertools.zip_longest(*own):
+        for line in filter(None, row):
+            turns.setdefault((line["task"], line["code"]), []).append(line)
+    say(f"timing {len(turns)} right programs")
+
+    def timed(item):
+        (task, code), lines = item
+        verdict = service.score_many([{"task": task, "code": code, "language": "cuda"}])[0]
+        speedup = verdict and verdict["components"].get("speedup")
+        write_lines(os.path.join(out, "timed.jsonl"), [{"task": task, "answers": len(lines), "verdict": verdict}])
+        for line in lines if speedup else ():
+            line.update(speedup=speedup, faster=speedup > 1.0)
+    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+        list(pool.map(timed, turns.items()))
+
+
+def clock(options, tasks):
+    """The service that times."""
+    return judge.Service(options.tool, tasks, os.path.join(options.out, "timed"), options.judge, 4, ["--baselines", "eager"])

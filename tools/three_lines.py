@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""The README's three lines with the package that is installed: a model of one's own, torchvision's and transformers'.
+
+    fresh/bin/python tools/three_lines.py      # a venv that has the wheel; torchvision and transformers if there
+
+Each model is optimised (the first program that passes), called, saved, loaded and called again; both results have to
+agree with the model's. On the emulated GPU where there is no other.
+"""
+
+import os
+import sys
+import tempfile
+import time
+
+import stitchcuda
+import torch
+
+MOST = 5e-3  # of relative error: TF32 is allowed on a GPU
+
+
+def own():
+    return torch.nn.Sequential(torch.nn.Linear(64, 128), torch.nn.GELU(), torch.nn.Linear(128, 10)), (torch.rand(32, 64),), {}
+
+
+def from_torchvision():
+    import torchvision
+    return torchvision.models.squeezenet1_1(num_classes=10), (torch.rand(1, 3, 64, 64),), {}
+
+
+def from_transformers():
+    from transformers import BertConfig, BertModel
+    model = BertModel(BertConfig(hidden_size=64, num_hidden_layers=2, num_attention_heads=2, intermediate_size=128, vocab_size=1000))
+    return model, (), {"input_ids": torch.randint(0, 1000, (1, 16)), "attention_mask": torch.ones(1, 16, dtype=torch.int64)}
+
+
+def tensor_of(result):
+    return getattr(result, "last_hidden_state", result)
+
+
+def tried(make, device):
+    """(seconds, relative error, relative error once loaded)."""
+    model, arguments, keywords = make()
+    model = model.to(device).eval()
+    arguments, keywords = tuple(one.to(device) for one in arguments), {name: one.to(device) for name, one in keywords.items()}
+    begin = time.monotonic()
+    fast = stitchcuda.optimize(model, arguments, keywords, mode="first", quick=True)
+    seconds = time.monotonic() - begin
+    with torch.no_grad(), tempfile.TemporaryDirectory() as folder:
+        expected, got = (tensor_of(one(*arguments, **keywords)) for one in (model, fast))
+        fast.save(os.path.join(folder, "saved"))
+        loaded = tensor_of(stitchcuda.load(os.path.join(folder, "saved"))(*arguments, **keywords))
+    return seconds, *(float((one - expected).norm() / expected.norm()) for one in (got, loaded))
+
+
+def main():
+    torch.manual_seed(0)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    print(f"stitchcuda in {os.path.dirname(stitchcuda.__file__)}, PyTorch {torch.__version__}, {'a GPU' if device == 'cuda' else 'the emulated GPU'}")
+    wrong = 0
+    for name, make in (("a model of one's own", own), ("torchvision's SqueezeNet", from_torchvision), ("transformers' BERT", from_transformers)):
+        try:
+            seconds, error, loaded = tried(make, device)
+        except ModuleNotFoundError as missing:
+            print(f"{name}: SKIPPED, {missing.name} is not installed")
+            continue
+        wrong += not (error < MOST and loaded < MOST)
+        print(f"{name}: optimised in {seconds:.0f} s, relative error {error:.1e}, saved and loaded {loaded:.1e}", flush=True)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
