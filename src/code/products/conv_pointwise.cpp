@@ -182,11 +182,15 @@ bool suits_cublaslt(const plan::Context& context, const plan::Region& region) {
   if (is_gated(graph, node.operands[0])) return false;
   const double elements =
       static_cast<double>(graph.type(node.operands[0]).elements() + graph.type(node.results[0]).elements());
-  constexpr double start = 2.7e-6;
-  const double library = start + std::max(2 * elements / (plan::streaming_share * context.gpu.bandwidth),
-                                          cost(graph, node).matrix_flops / context.gpu.fp16_convolutions);
-  return library <
-         nhwc_seconds(context, c.batch * c.positions(), c.channels_in, c.channels_out, DType::f16, false);
+  const double memory = 2 * elements / (plan::streaming_share * context.gpu.bandwidth),
+               products = cost(graph, node).matrix_flops;
+  constexpr double start = 2.7e-6, small = 10e-6;
+  const double library = start + std::max(memory, products / context.gpu.fp16_convolutions);
+  double own =
+      nhwc_seconds(context, c.batch * c.positions(), c.channels_in, c.channels_out, DType::f16, false);
+  // Of large images it is bound by what conv.pointwise_nhwc's rate has.
+  if (own > small) own = std::max(memory, products / (0.2 * context.gpu.tensor_fp16));
+  return library < own;
 }
 
 }  // namespace
