@@ -6,6 +6,7 @@
 #include "code/write_program.h"
 #include "graph/text.h"
 #include "plan/choose.h"
+#include "plan/estimate.h"
 #include "plan/fusion.h"
 #include "plan/layouts.h"
 #include "plan/plain_plan.h"
@@ -458,6 +459,36 @@ std::string one_convolution(int64_t kernel, int64_t groups, int64_t stride, int6
 }
 
 // Kernels of one pixel are products over planes, unless pixels don't come by fours.
+// A step of decoding: a layer's part of the cache is neither cut out nor copied, and counts as what it is.
+TEST(Planning, AttentionReadsACacheBesideWhatIsNew) {
+  auto step = [](const char* outputs) {
+    return std::string(R"(graph "decoding"
+input %q : f32[2,8,1,64]
+input %cache : f32[4,2,2,511,64]
+input %k_new : f32[2,2,1,64]
+input %v_new : f32[2,2,1,64]
+%a = slice(%cache) dim=0 start=0 end=1 : f32[1,2,2,511,64]
+%b = reshape(%a) shape=[2,2,511,64] : f32[2,2,511,64]
+%c = slice(%cache) dim=0 start=1 end=2 : f32[1,2,2,511,64]
+%d = reshape(%c) shape=[2,2,511,64] : f32[2,2,511,64]
+%k = concat(%b, %k_new) dim=2 : f32[2,2,512,64]
+%v = concat(%d, %v_new) dim=2 : f32[2,2,512,64]
+%o = attention(%q, %k, %v) scale=0.125 : f32[2,8,1,64]
+)") + outputs +
+           "end\n";
+  };
+  const std::string text = step("output %o\n");
+  EXPECT_EQ(planned(text), (Lines{"attention.few: slice reshape slice reshape concat concat attention"}));
+  Graph graph = graph_of(text);
+  auto plan = plan::make_plan(context_of(graph), code::catalogue());
+  ASSERT_TRUE(plan) << plan.error().text();
+  const double cut = 2.0 * 2 * 2 * 512 * 64, rows = 2.0 * 2 * 8 * 64;
+  EXPECT_EQ(plan::work_of(graph, *plan, plan->regions[0]).bytes, 4 * (cut + rows));
+  // A cache that is handed out is written anyway.
+  const Lines kept = planned(step("output %o\noutput %k\noutput %v\n"));
+  EXPECT_EQ(std::ranges::count(kept, "attention.few: attention"), 1) << join(kept, "\n");
+}
+
 TEST(Planning, PointwiseConvolutionsAreProducts) {
   EXPECT_EQ(planned(one_convolution(1, 1, 1, 64)), (Lines{"conv.pointwise: conv"}));
   EXPECT_EQ(planned(one_convolution(1, 4, 1, 64)), (Lines{"conv.pointwise: conv"}));
