@@ -29,13 +29,14 @@ std::vector<double> factors(int64_t size, size_t axis, const Fading& fading) {
   constexpr double golden = 0.6180339887498949;
   for (int64_t i = 0; i < size; ++i) {
     const double place = std::fmod(start + static_cast<double>(i) * golden, 1.0);
-    constexpr double zero_until = 0.15, faint_until = 0.65;
-    double& factor = out[static_cast<size_t>(i)];
-    if (place < zero_until && fading.zeros)
-      factor = 0;
-    else if (place < faint_until)
-      factor = std::pow(fading.faintest, (place - zero_until) / (faint_until - zero_until));
+    constexpr double faint_until = 0.5;
+    if (place < faint_until) out[static_cast<size_t>(i)] = std::pow(fading.faintest, place / faint_until);
   }
+  // One at least, however few there are.
+  constexpr int64_t of_so_many = 8;
+  for (int64_t i = static_cast<int64_t>(start * of_so_many) % std::min(size, of_so_many);
+       fading.zeros && i < size; i += of_so_many)
+    out[static_cast<size_t>(i)] = 0;
   return out;
 }
 
