@@ -156,6 +156,33 @@ end
   EXPECT_EQ(count(text, "_out\", 0, 4096, &"), 2) << text;
 }
 
+// A convolution that writes patches for attention, behind others that lie channels last (MobileViT).
+TEST(WriteProgram, PatchesBehindConvolutionsAreWritten) {
+  const PackageContents contents = program_of(graph_of(R"graph(graph "patches"
+parameter %w1 : f32[48,48,3,3]
+parameter %w2 : f32[48,48,3,3]
+parameter %w3 : f32[64,48,1,1]
+parameter %w4 : f32[64,64]
+parameter %g : f32[64]
+parameter %h : f32[64]
+input %x : f32[1,48,8,8]
+%a = conv(%x, %w1) stride=[1,1] padding=[1,1] dilation=[1,1] : f32[1,48,8,8]
+%ra = silu(%a) : f32[1,48,8,8]
+%b = conv(%ra, %w2) stride=[1,1] padding=[1,1] dilation=[1,1] : f32[1,48,8,8]
+%rb = silu(%b) : f32[1,48,8,8]
+%c = conv(%rb, %w3) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[1,64,8,8]
+%v = reshape(%c) shape=[64,4,2,4,2] : f32[64,4,2,4,2]
+%p = permute(%v) dims=[2,4,1,3,0] : f32[2,2,4,4,64]
+%r = reshape(%p) shape=[4,16,64] : f32[4,16,64]
+%n = layer_norm(%r, %g, %h) : f32[4,16,64]
+%l = linear(%n, %w4) : f32[4,16,64]
+%m = add(%r, %l) : f32[4,16,64]
+output %m
+end
+)graph"));
+  EXPECT_GE(contents.manifest.regions.size(), 4u);
+}
+
 TEST(WriteProgram, AnAttributeIsNoName) {
   auto file_of_c = [](const std::string& shift) {
     Graph graph = graph_of(R"(graph "g"

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "code/loops/kernel.h"
 #include "code/names.h"
 #include "code/products/convolution.h"
 #include "code/products/epilogue.h"
@@ -154,6 +155,24 @@ Result<void> ConvPointwiseNhwc::accepts_region(const plan::Context& context,
   return {};
 }
 
+namespace {
+
+// Views behind the convolution are fine while what is written is still an image: patches are not.
+bool writes_images(const plan::Context& context, const plan::Plan& plan, const plan::Region& region) {
+  const auto parts = parts_behind(context.graph, region, gate_in(context.graph, region));
+  if (!parts) return false;
+  auto reorders = [](const Node* node) { return node->op == Op::permute || node->op == Op::reshape; };
+  if (std::ranges::none_of(parts->after, reorders)) return true;
+  if (!plan.storage[index_of(region.writes[0])].order.empty()) return false;
+  const RegionRequest request = loops::plain_request(context, region);
+  const auto result = result_place(request, *parts);
+  return result && !result->scatter && result->view.offset == 0 &&
+         (dense_nchw(result->view) ||
+          channels_last(geometry_of(context.graph, *parts->product), result->view));
+}
+
+}  // namespace
+
 // NHWC, or NCHW where a network's NHWC part begins or ends, in the type that it multiplies.
 Result<void> ConvPointwiseNhwc::accepts_storage(const plan::Context& context, const plan::Plan& plan,
                                                 const plan::Region& region) const {
@@ -171,7 +190,9 @@ Result<void> ConvPointwiseNhwc::accepts_storage(const plan::Context& context, co
     return plan.storage[index_of(id)].order.empty() || plan::is_channels_last(graph, plan, id);
   };
   const bool last = plan::is_channels_last(graph, plan, x) || plan::is_channels_last(graph, plan, out);
-  if (direct && gated && last && lies(x) && lies(out) && plan.storage[index_of(x)].dtype == type) return {};
+  if (direct && gated && last && lies(x) && lies(out) && plan.storage[index_of(x)].dtype == type &&
+      writes_images(context, plan, region))
+    return {};
   return at(region.name,
             user_error("technique",
                        format("conv.pointwise_nhwc reads or writes NHWC images of {}", stitch::name(type))));
