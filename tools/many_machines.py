@@ -74,40 +74,31 @@ def ray_cluster(folder):
     ray = os.path.join(os.path.dirname(sys.executable), "ray")
     env = {**os.environ, "RAY_TMPDIR": folder, "RAY_USAGE_STATS_ENABLED": "0"}
     port, dashboard = free_port(), free_port()
-    # --block: they end with these processes. `ray stop` would end other clusters of this machine, too.
-    start = [ray, "start", "--block", "--num-cpus=1", "--disable-usage-stats"]
-    nodes = [["--head", f"--port={port}", f"--dashboard-port={dashboard}", "--temp-dir", folder], [f"--address=127.0.0.1:{port}"]]
-    os.makedirs(folder)
-    running, log = [], open(os.path.join(folder, "start.log"), "w+", encoding="utf-8")
+    start = [ray, "start", "--num-cpus=1", "--disable-usage-stats"]
     try:
-        for number, flags in enumerate(nodes):
-            running.append(subprocess.Popen(start + flags, env=env, stdout=log, stderr=log))
-            if not wait_for_nodes(ray, port, number + 1, running[-1]):
-                log.seek(0)
-                raise SystemExit(f"Ray's node {number + 1} did not start: {log.read()[-2000:]}")
+        subprocess.run([*start, "--head", f"--port={port}", f"--dashboard-port={dashboard}", "--temp-dir", folder], check=True, env=env,
+                       stdout=subprocess.DEVNULL)
+        subprocess.run([*start, f"--address=127.0.0.1:{port}"], check=True, env=env, stdout=subprocess.DEVNULL)
         yield ["--on", "ray", "--ray", f"http://127.0.0.1:{dashboard}", "--at", "127.0.0.1"]
     finally:
-        end(running)
+        # `ray stop` would end other clusters of this machine, too: ours have this folder in their command lines.
+        for sign in (signal.SIGTERM, signal.SIGKILL):
+            for number in processes(lambda words: any(folder.encode() in word for word in words)):
+                if number != os.getpid():
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(number, sign)
+            time.sleep(3)
 
 
-def wait_for_nodes(ray, port, count, process, seconds=180):
-    until = time.monotonic() + seconds
-    while time.monotonic() < until and process.poll() is None:
-        said = subprocess.run([ray, "status", f"--address=127.0.0.1:{port}"], capture_output=True, text=True).stdout
-        if said.count("node_") >= count:
-            return True
-        time.sleep(2)
-    return False
-
-
-def end(processes):
-    for process in reversed(processes):
-        process.terminate()
-    for process in processes:
-        try:
-            process.wait(timeout=60)
-        except subprocess.TimeoutExpired:
-            process.kill()
+def processes(is_meant):
+    """Numbers of the processes whose command lines are meant."""
+    out = []
+    for number in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{number}/cmdline", "rb") as file:
+                if is_meant(file.read().split(b"\0")):
+                    out.append(int(number))
+    return out
 
 
 def free_port():
@@ -179,21 +170,15 @@ def slurm_cluster(folder):
             raise SystemExit(f"Slurm's nodes are not idle: {said}{open(log.name, encoding='utf-8').read()[-2000:]}")
         yield ["--on", "slurm", "--at", "127.0.0.1"]
     finally:
-        end(running)
+        for daemon in reversed(running):
+            daemon.terminate()
+        for daemon in running:
+            daemon.wait(timeout=30)
 
 
 def workers_of(tool):
-    """Process numbers of our workers, by their command lines."""
-    out = []
-    for number in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{number}/cmdline", "rb") as file:
-                words = file.read().split(b"\0")
-        except OSError:
-            continue
-        if len(words) > 1 and words[0] == os.path.realpath(tool).encode() and words[1] == b"worker":
-            out.append(int(number))
-    return out
+    """Process numbers of our workers."""
+    return processes(lambda words: words[:2] == [os.path.realpath(tool).encode(), b"worker"])
 
 
 def run(options):

@@ -117,21 +117,25 @@ void add_train(CLI::App& app, Options& options) {
   command.add_flag("--measure-only", train.measure_only, "with run: measure, and train nothing");
   text("--calibration", train.calibration, "compare with the cost model by this calibration, too", "FILE");
   number("--jobs", train.jobs, "programs that run builds at a time (default: 4)", 1, 256);
-  number("--steps", train.steps, "of GRPO (default: 300)", 0, 1e7);
-  number("--warm-up", train.warm_up, "passes over the best known choices before it (default: 20)", 0, 1e5);
-  number("--patience", train.patience, "checks without a gain before it stops; 0: never (default: 8)", 0,
-         1e6);
+  number("--steps", train.steps, "of GRPO, a member (default: 40)", 0, 1e7);
+  number("--warm-up", train.warm_up, "passes over what choices are known to take before it (default: 60)", 0,
+         1e5);
+  number("--members", train.members, "networks that decide together, each trained on two thirds (default: 6)",
+         1, 64);
+  number("--patience", train.patience, "checks without a gain before a member stops; 0: never (default: 2)",
+         0, 1e6);
   number("--questions", train.questions, "regions a step (default: 16)", 1, 1e5);
   number("--answers", train.answers, "a region: the group (default: 8)", 2, 1e4);
-  number("--rate", train.rate, "Adam's step size (default: 0.001)", 0, 1);
+  number("--rate", train.rate, "Adam's step size (default: 0.003)", 0, 1);
   number("--kl", train.kl, "weight of the KL term to the warm-up policy (default: 0.03)", 0, 100);
   number("--entropy", train.entropy, "weight of the entropy (default: 0.01)", 0, 100);
   number("--first-entropy", train.first_entropy,
          "its weight at first; falls to --entropy in half of the steps (default: 0.1)", 0, 100);
   command
-      .add_option("--caution", train.cautions,
-                  "how much surer of another choice than of the built-in one, as a logarithm; several are "
-                  "compared (default: 2)")
+      .add_option(
+          "--caution", train.cautions,
+          "compare with these, too: spreads of the members' forecasts by which another choice has to be "
+          "faster than the built-in one (default: only the one that training finds)")
       ->type_name("NUMBER")
       ->check(CLI::Range(0.0, 100.0));
   number("--seed", train.seed, "of weights, samples and order (default: 1)", 0, 1e15);

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "agents/time_spent.h"
 #include "agents/optimize.h"
+#include "agents/time_spent.h"
 #include "base/interrupt.h"
 #include "base/json.h"
 #include "base/progress.h"
@@ -137,9 +137,9 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
     options.plan_source = command.plan;
   }
   if (!command.coder_weights.empty()) {
-    STITCH_TRY(const learn::PolicyFile coder, learn::load_coder(command.coder_weights));
-    options.around_planner = [policy = coder.policy](std::unique_ptr<agents::Planner> planner) {
-      return learn::learned_planner(std::move(planner), policy);
+    STITCH_TRY(const learn::Committee coder, learn::load_coder(command.coder_weights));
+    options.around_planner = [coder](std::unique_ptr<agents::Planner> planner) {
+      return learn::learned_planner(std::move(planner), coder);
     };
   }
   options.budget = std::chrono::seconds(command.budget);

@@ -29,9 +29,9 @@ Result<plan::GivenPlan> plan_for(const PlanCommand& command, const Graph& graph,
   plan::Context context(graph, gpu, numerics);
   STITCH_TRY(plan::Plan plan, plan::make_plan(context, code::catalogue()));
   if (!command.coder_weights.empty()) {
-    STITCH_TRY(const learn::PolicyFile coder, learn::load_coder(command.coder_weights));
+    STITCH_TRY(const learn::Committee coder, learn::load_coder(command.coder_weights));
     const double before = plan::estimate(context, plan);
-    STITCH_TRY(learn::Proposed proposed, learn::with_learned_choices(context, std::move(plan), coder.policy));
+    STITCH_TRY(learn::Proposed proposed, learn::with_learned_choices(context, std::move(plan), coder));
     plan = std::move(proposed.plan);
     if (!proposed.changed.empty())
       plan.steps.push_back({std::string(learn::learned_step), "as the compact Coder would have it",

@@ -15,6 +15,7 @@
 #include "cli/train_page.h"
 #include "cli/train_problems.h"
 #include "learn/coder/collect.h"
+#include "learn/coder/propose.h"
 
 namespace stitch {
 
@@ -23,6 +24,7 @@ namespace {
 Json curve_json(const learn::CurvePoint& point) {
   const learn::TrainStep& step = point.step;
   Json out = {{"step", step.step},
+              {"member", point.member},
               {"reward", step.reward},
               {"best", step.best},
               {"loss", step.loss.loss},
@@ -59,6 +61,7 @@ Result<learn::CoderTrainOptions> options_of(const TrainCommand& command) {
     return user_error("skill", format("there is no skill '{}'", printable(command.skill)),
                       "from-scratch, from-feedback or both");
   STITCH_TRY(out.reward, rubric::parse_reward(command.reward_kind));
+  out.members = command.members;
   out.steps = command.steps;
   out.warm_up = command.warm_up;
   out.patience = command.patience;
@@ -191,9 +194,9 @@ Result<int> run_train(const TrainCommand& command, Console& console) {
                  policy_file = out / "coder.safetensors";
   learn::CoderTrainHooks hooks{.checkpoint = checkpoint, .on_step = {}, .should_stop = stop_requested};
   std::vector<Json> curve;
-  if (fs::exists(checkpoint)) {
-    STITCH_TRY(const learn::Checkpoint before, learn::read_checkpoint(checkpoint));
-    STITCH_TRY(curve, curve_until(curve_file, before.steps));
+  if (fs::exists(learn::checkpoint_of(checkpoint, 0))) {
+    STITCH_TRY(const int64_t before, learn::steps_in(checkpoint));
+    STITCH_TRY(curve, curve_until(curve_file, before));
   }
   auto curve_text = [&] {
     std::string text;
@@ -203,7 +206,8 @@ Result<int> run_train(const TrainCommand& command, Console& console) {
   STITCH_CHECK(write_file(curve_file, curve_text()));
   Result<learn::Trained> trained = work_error("", "");
   {
-    Progress progress(console.err, console.err_terminal, console.json, "training", command.steps);
+    Progress progress(console.err, console.err_terminal, console.json, "training",
+                      command.members * command.steps);
     if (!curve.empty()) progress.advance(curve.back().value("step", int64_t{0}));
     std::ofstream lines(curve_file, std::ios::app);
     hooks.on_step = [&](const learn::CurvePoint& point) {
@@ -221,14 +225,15 @@ Result<int> run_train(const TrainCommand& command, Console& console) {
   if (given) calibrations.push_back({"estimate by " + command.calibration, &*given});
   if (command.reward == "model") calibrations.clear();
   auto compared = [&](const std::vector<learn::RegionProblem>& some) {
-    return learn::compare(std::span(&trained->policy, 1), some, times, command.seed, calibrations,
-                          command.cautions);
+    return learn::compare(trained->committee, some, times, command.seed, calibrations, command.cautions);
   };
   std::vector<std::pair<std::string, learn::Comparison>> comparisons = {
       {"held-out", compared(problems.test)}};
   for (const auto& [set, own] : problems.evaluation) comparisons.emplace_back(set, compared(own));
   document["trained"] = {{"steps", trained->steps},
-                         {"best_step", trained->best_step},
+                         {"caution", trained->committee.caution},
+                         {"out_of_sample", trained->out_of_sample},
+                         {"out_of_sample_regions", trained->out_of_sample_regions},
                          {"validation", trained->validation},
                          {"ended", trained->ended}};
   document["held_out"] = to_json(comparisons[0].second);
@@ -237,11 +242,12 @@ Result<int> run_train(const TrainCommand& command, Console& console) {
   document["weights"] = policy_file.string();
   Json standings = document["held_out"];
   standings.erase("regions");
-  const Json about = {
-      {"stitchcuda_coder", 1},    {"features", learn::feature_version}, {"gpu", gpu.name},
-      {"reward", command.reward}, {"options", to_json(options)},        {"trained", document["trained"]},
-      {"held_out", standings}};
-  STITCH_CHECK(learn::write_policy(policy_file, trained->policy, line_text(about)));
+  const Json about = {{"gpu", gpu.name},
+                      {"reward", command.reward},
+                      {"options", to_json(options)},
+                      {"trained", document["trained"]},
+                      {"held_out", standings}};
+  STITCH_CHECK(learn::write_coder(policy_file, trained->committee, about));
   STITCH_CHECK(write_file(out / "training.json", document_text(document)));
   STITCH_CHECK(write_file(out / "index.html", train_page(document, curve)));
   if (console.json) {
@@ -251,8 +257,13 @@ Result<int> run_train(const TrainCommand& command, Console& console) {
   if (command.reward == "model") console.out << "Times are the cost model's estimates: nothing was run.\n";
   for (const auto& [set, comparison] : comparisons)
     console.out << standings_text(set, comparison, console.out_terminal);
-  console.out << format("{} steps ({}), best at step {}. Weights: {}\nCurve: {}\n", trained->steps,
-                        trained->ended, trained->best_step, printable(policy_file.string()),
+  if (trained->out_of_sample_regions > 0)
+    console.out << format(
+        "On {} training regions, judged by members that had not seen them: {:.3f} of the built-in time{}.\n",
+        trained->out_of_sample_regions, trained->out_of_sample,
+        trained->out_of_sample < 1 ? "" : "; no gain, so it keeps to the built-in choices");
+  console.out << format("{} steps of {} members ({}). Weights: {}\nCurve: {}\n", trained->steps,
+                        trained->committee.members.size(), trained->ended, printable(policy_file.string()),
                         printable((out / "index.html").string()));
   return trained->ended == "stopped" ? 1 : 0;
 }

@@ -6,7 +6,6 @@
 
 #include "base/result.h"
 #include "cli/console.h"
-#include "learn/coder/decide.h"
 
 namespace stitch {
 
@@ -22,12 +21,13 @@ struct TrainCommand {
   std::string reward_kind = "rule";
   std::string skill = "both";
   std::string timings;  // empty: timings.jsonl in the output folder
-  int64_t steps = 300;
-  int warm_up = 20;
-  int patience = 8;
+  int members = 6;
+  int64_t steps = 40;
+  int warm_up = 60;
+  int patience = 2;
   int questions = 16, answers = 8;
-  double rate = 1e-3, kl = 0.03, entropy = 0.01, first_entropy = 0.1;
-  std::vector<double> cautions = {learn::usual_caution};  // to compare with, the usual one first
+  double rate = 3e-3, kl = 0.03, entropy = 0.01, first_entropy = 0.1;
+  std::vector<double> cautions;  // to compare with, besides the one that training finds
   uint64_t seed = 1;
   int choices = 24, jobs = 4;
   double measure_seconds = 0;

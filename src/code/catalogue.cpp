@@ -20,8 +20,8 @@ const plan::Catalogue& catalogue() {
       &conv_split_half(),        // few channels
       &conv_transposed(),        // transposed, in FP32 or with few products
       &conv_pointwise_odd(),     // kernels of one pixel, channels that libraries pad
+      &conv_pointwise(),         // … over NCHW images, and NHWC ones that cuBLASLt is faster at
       &conv_pointwise_nhwc(),    // … over NHWC images, in small tiles
-      &conv_pointwise(),         // … over NCHW images
       &conv_vector(),            // … over a few pixels in all
       &conv_pixel(),             // … over images of one pixel
       &conv_depthwise(),         //

@@ -13,6 +13,13 @@ TEST(Memory, ValuesThatNeverMeetShare) {
   EXPECT_NE(layout.offsets[0], layout.offsets[2]);
 }
 
+// Largest first alone takes 4352.
+TEST(Memory, TakesNoMoreThanLivesAtOnce) {
+  const Layout layout =
+      lay_out({{512, 1, 3}, {1536, 1, 1}, {1024, 1, 2}, {1536, 4, 4}, {1280, 2, 4}, {256, 4, 5}});
+  EXPECT_EQ(layout.bytes, 3072);
+}
+
 TEST(Memory, NobodyWhoMeetsOverlaps) {
   std::mt19937 random(3);
   for (int round = 0; round < 50; ++round) {

@@ -46,7 +46,8 @@ const Technique* LayoutChooser::technique_for(size_t r) const {
   };
   if (region.offer.rounds_to_half()) return nullptr;  // done already
   const Offer offer = offer_for(region);
-  const bool owns = offers(*own, context_, region, offer), gives_way = own->gives_way(context_, region);
+  const bool owns = offers(*own, context_, region, offer) && !refused(own),
+             gives_way = own->gives_way(context_, region);
   if (!owns && !gives_way) return nullptr;
   const bool exact = stays_exact(region);
   if (exact && own->takes_any_order()) return nullptr;  // it follows its neighbours
@@ -58,8 +59,12 @@ const Technique* LayoutChooser::technique_for(size_t r) const {
     if (!gives_way || other->kind() != own->kind() || !other->accepts(context_, region) ||
         !offers(*other, context_, region, offer))
       continue;
-    const bool alone =
-        other->takes_any_order() || other->offers(context_, region).front().order == Order::channels_last;
+    Region changed = region;
+    changed.technique = other;
+    changed.offer = offer;
+    const bool alone = other->takes_any_order() ||
+                       other->offers(context_, region).front().order == Order::channels_last ||
+                       !other->accepts_storage(context_, plan_, changed);
     // A library in FP32 is not among them: its kernels for NHWC images are few.
     if (alone ? other->suits(context_, region, offer) : !exact && !owns && other->entry() == Entry::fast)
       return other;

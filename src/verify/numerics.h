@@ -42,7 +42,8 @@ struct Comparison {
   double budget = 0;           // on own.relative()
   double largest_allowed = 0;  // on own.largest
   double sensitivity = 0;  // what an input change within rounding does to the truth, relative; 0: not known
-  int64_t at_jumps = 0;    // elements that float64 gives too, a rounding away (discontinuity.h)
+  bool by_one_element = false;  // it is only the largest error that is too large
+  int64_t at_jumps = 0;         // elements that float64 gives too, a rounding away (discontinuity.h)
 };
 
 struct Judging {

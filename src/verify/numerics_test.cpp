@@ -116,6 +116,18 @@ TEST(Numerics, SmallRowsHaveToBeRightByThemselves) {
   EXPECT_NE(comparison.reason.find("index 4 of dimension 0"), std::string::npos) << comparison.reason;
 }
 
+// What is large has a rounding error of its own size, however small the others are.
+TEST(Numerics, LargeElementsAmongTinyOnesMayRound) {
+  std::vector<double> truth(40'000, 1e-9);
+  for (size_t i = 0; i < truth.size(); i += 10'000) truth[i] = 1;
+  std::vector<float> values(truth.begin(), truth.end());
+  values[10'000] += 1.2e-5f;
+  EXPECT_TRUE(judged(floats(values), truths(truth)).passed);
+  values[10'000] -= 1.2e-5f;
+  values[10'001] += 1.2e-5f;
+  EXPECT_FALSE(judged(floats(values), truths(truth)).passed);
+}
+
 TEST(Numerics, ANumberInPlaceOfNaNIsNoted) {
   const Judging of_not_finite{.any_not_finite = true};
   const Comparison lost = compare(floats({1, 0})[0], truths({1, nan})[0], nullptr, of_not_finite);

@@ -19,13 +19,17 @@ namespace stitch::code {
 namespace {
 
 struct Tile {
-  int64_t threads_x = 32, threads_y = 8, each = 4, planes = 1;
+  int64_t threads_x = 32, threads_y = 8, each = 4, along = 1, planes = 1;
 };
 
 // The tile of NCHW images with the least to read into shared memory and to compute in vain; nothing: the
-// kernel is too large for any. Small images share a block.
+// kernel is too large for any. Small images share a block. A line has no rows to share: its threads make
+// several outputs each, or there are as many blocks as an H200 takes 41 us to start and fill for 8 x 96 lines
+// of 8192, which conv.plain makes in 21.
 std::optional<Tile> tile_of(const Convolution& c) {
-  constexpr int64_t most_bytes = 47 * 1024, most_threads = 256, most_planes = 16;
+  constexpr int64_t most_bytes = 47 * 1024, most_threads = 256, most_planes = 16, most_along = 8;
+  constexpr int64_t least_blocks = 1024;  // a few for every multiprocessor
+  const int64_t outputs = c.batch * c.channels_out * c.size_out[2];
   const bool line = c.size_out[1] == 1;
   auto padded = [](int64_t size, int64_t by) { return (size + by - 1) / by; };
   std::optional<Tile> best;
@@ -33,21 +37,28 @@ std::optional<Tile> tile_of(const Convolution& c) {
   for (int64_t threads_x : line ? std::vector<int64_t>{128, 64, 32} : std::vector<int64_t>{32, 16, 8})
     for (int64_t high : line ? std::vector<int64_t>{1} : std::vector<int64_t>{32, 16, 8, 4})
       for (int64_t each : line ? std::vector<int64_t>{1} : std::vector<int64_t>{4, 2, 1}) {
-        Tile tile{threads_x, high / each, each, 1};
+        Tile tile{threads_x, high / each, each, 1, 1};
+        auto columns_of = [&](int64_t along) {
+          return (threads_x * along - 1) * c.stride[2] + (c.kernel[2] - 1) * c.dilation[2] + 1;
+        };
+        while (line && tile.along < most_along && 2 * tile.along * most_threads * least_blocks <= outputs &&
+               threads_x * tile.along < c.size_out[2] && 8 * columns_of(2 * tile.along) <= most_bytes)
+          tile.along *= 2;
+        const int64_t wide = threads_x * tile.along;
         const int64_t threads = threads_x * tile.threads_y;
         if (high % each != 0 || threads > most_threads) continue;
         const int64_t rows = (high - 1) * c.stride[1] + (c.kernel[1] - 1) * c.dilation[1] + 1,
-                      columns = (threads_x - 1) * c.stride[2] + (c.kernel[2] - 1) * c.dilation[2] + 1,
+                      columns = columns_of(tile.along),
                       bytes = 4 * (rows * columns + c.kernel[1] * c.kernel[2]);
         if (bytes > most_bytes) continue;
         while (tile.planes < most_planes && 2 * tile.planes * threads <= most_threads &&
                2 * tile.planes * bytes <= most_bytes)
           tile.planes *= 2;
         // Rows that two outputs need come from shared memory once for `each` of them.
-        const int64_t work = rows * columns + threads * (each + 2),
+        const int64_t work = rows * columns + threads * tile.along * (each + 2),
                       idle = most_threads / (threads * tile.planes),  // of a block's usual threads
-            cost = padded(c.size_out[2], threads_x) * padded(c.size_out[1], high) * work *
-                   std::max<int64_t>(idle, 1);
+            cost =
+                padded(c.size_out[2], wide) * padded(c.size_out[1], high) * work * std::max<int64_t>(idle, 1);
         if (best && cost >= least) continue;
         best = tile;
         least = cost;
@@ -89,8 +100,9 @@ std::string layer_struct(const Convolution& c, const Tile& tile, const std::stri
                  c.kernel[1], c.kernel[2], c.stride[1], c.stride[2]);
   text += format("  static constexpr int pad_y = {}, pad_x = {}, dilation_y = {}, dilation_x = {};\n",
                  c.padding[1], c.padding[2], c.dilation[1], c.dilation[2]);
-  text += format("  static constexpr int threads_x = {}, threads_y = {}, each = {}, planes = {};\n",
-                 tile.threads_x, tile.threads_y, tile.each, tile.planes);
+  text +=
+      format("  static constexpr int threads_x = {}, threads_y = {}, each = {}, along = {}, planes = {};\n",
+             tile.threads_x, tile.threads_y, tile.each, tile.along, tile.planes);
   auto strides = c.strides(c.result.view);
   bool last = !c.result.scatter && strides[1] == 1 && c.result.view.offset % 8 == 0;
   for (int64_t stride : {strides[0], strides[3], strides[4]}) last = last && stride % 8 == 0;

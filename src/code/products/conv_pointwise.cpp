@@ -4,13 +4,15 @@
 // read and the result written once, bias and epilogue included. Offer exact multiplies at FP32's accuracy, as
 // class strict does. Chosen where such an image stays channels first in FP32: on an H200 cuDNN takes 3.7 ms
 // for 16 x 64 x 512² to 128 filters, whose bytes take 0.75. Images channels last are cuBLASLt's
-// (conv_pointwise_last.cpp): chosen there for groups, which cuDNN copies one by one, and for very large ones.
+// (conv_pointwise_last.cpp): chosen there for groups, which cuDNN copies one by one, for very large ones, and
+// in fp16 where nothing follows that cuBLASLt has not.
 #include <algorithm>
 
 #include "code/products/conv_pointwise.h"
 
 #include "base/text.h"
 #include "code/names.h"
+#include "code/products/nhwc_tiles.h"
 #include "code/products/signature.h"
 #include "code/products/techniques.h"
 #include "plan/constants.h"
@@ -134,6 +136,8 @@ Result<void> ConvPointwise::accepts_region(const plan::Context& context, const p
 
 namespace {
 
+bool has_bias(const Node& node) { return node.operands.size() > 2 && node.operands[2] != ValueId::none; }
+
 // Products that cuDNN is slow at, channels last: it copies every group out of the image by itself and back,
 // 40 % of a ShuffleNet's time; and from 1 GiB on it takes a kernel six times as slow as others (2.6 ms for
 // 128 x 32 x 256² to 64 filters on an H200). cuBLASLt takes them where every group starts at 16 bytes.
@@ -144,11 +148,49 @@ bool stays_product(const Graph& graph, const plan::Region& region) {
     const Op op = graph.nodes[static_cast<size_t>(n)].op;
     return plan::is_convolution(op) || op == Op::relu;
   });
-  const bool bias = node.operands.size() > 2 && node.operands[2] != ValueId::none;
-  if (!alone || bias || plan::channels_per_group(graph, node) % 8 != 0 || filters / groups % 8 != 0)
+  if (!alone || has_bias(node) || plan::channels_per_group(graph, node) % 8 != 0 || filters / groups % 8 != 0)
     return false;
   constexpr int64_t large = int64_t{1} << 29;  // of two bytes each
   return groups > 1 || graph.type(node.results[0]).elements() >= large;
+}
+
+// conv.pointwise_nhwc takes what a squeeze-and-excite multiplies the image with along.
+bool is_gated(const Graph& graph, ValueId x) {
+  const auto made = std::ranges::find_if(graph.nodes, [&](const Node& node) { return node.results[0] == x; });
+  if (made == graph.nodes.end() || made->op != Op::mul) return false;
+  return std::ranges::any_of(made->operands, [&](ValueId id) {
+    const TensorType& type = graph.type(id);
+    return type.rank() > 2 && std::ranges::all_of(type.shape.begin() + 2, type.shape.end(),
+                                                  [](int64_t extent) { return extent == 1; });
+  });
+}
+
+// One product of fp16 images channels last, and a bias and ReLU that cuBLASLt adds: it has no more to wait
+// for than its first tiles, cuDNN and conv.pointwise_nhwc have (H200: 10 x 192 x 7² to 1152 filters 4.4, 6.2
+// and 7.3 us; 10 x 480 x 14² to 112 4.9, 4.9 and 6.6; 16 x 256 x 56² to 208 17, 22 and 47). The last is
+// faster for few channels and filters (48 x 112² to 32: 4.6, 4.6 and 4.3).
+bool suits_cublaslt(const plan::Context& context, const plan::Region& region) {
+  const Graph& graph = context.graph;
+  const Node& node = *plan::convolution_in(graph, region);
+  const Convolution c = geometry_of(graph, node);
+  const bool alone = std::ranges::all_of(region.nodes, [&](int32_t n) {
+    const Op op = graph.nodes[static_cast<size_t>(n)].op;
+    return plan::is_convolution(op) || op == Op::relu;
+  });
+  if (!alone || c.groups > 1 || c.positions() == 1 || c.channels_in % 8 != 0 || c.channels_out % 8 != 0)
+    return false;
+  if (is_gated(graph, node.operands[0])) return false;
+  const double elements =
+      static_cast<double>(graph.type(node.operands[0]).elements() + graph.type(node.results[0]).elements());
+  const double memory = 2 * elements / (plan::streaming_share * context.gpu.bandwidth),
+               products = cost(graph, node).matrix_flops;
+  constexpr double start = 2.7e-6, small = 10e-6;
+  const double library = start + std::max(memory, products / context.gpu.fp16_convolutions);
+  double own =
+      nhwc_seconds(context, c.batch * c.positions(), c.channels_in, c.channels_out, DType::f16, false);
+  // Of large images it is bound by what conv.pointwise_nhwc's rate has.
+  if (own > small) own = std::max(memory, products / (0.2 * context.gpu.tensor_fp16));
+  return library < own;
 }
 
 }  // namespace
@@ -161,7 +203,14 @@ std::vector<plan::Offer> ConvPointwise::offers(const plan::Context& context,
   const bool exact = !context.rounding.may_lose_bits(graph.number_of(node));
   std::vector<plan::Offer> out = {{exact ? Arithmetic::exact : Arithmetic::by_class, Order::row_major},
                                   {exact ? Arithmetic::by_class : Arithmetic::exact, Order::row_major}};
-  if (geometry_of(graph, node).depthwise() || !stays_product(graph, region)) return out;
+  if (geometry_of(graph, node).depthwise()) return out;
+  if (!stays_product(graph, region)) {
+    if (!suits_cublaslt(context, region)) return out;
+    out.push_back({Arithmetic::half, Order::channels_last});
+    // It rounds a bias to the type of the image.
+    if (!has_bias(node)) out.push_back({Arithmetic::half_exact_bias, Order::channels_last});
+    return out;
+  }
   for (Arithmetic arithmetic :
        {Arithmetic::by_class, Arithmetic::exact, Arithmetic::half, Arithmetic::half_exact_bias})
     out.push_back({arithmetic, Order::channels_last});
@@ -172,6 +221,7 @@ std::vector<plan::Offer> ConvPointwise::offers(const plan::Context& context,
 // at a time: elsewhere cuDNN is better. Steps that store values channels last may ask for cuDNN again.
 bool ConvPointwise::suits(const plan::Context& context, const plan::Region& region,
                           const plan::Offer& offer) const {
+  if (offer.order == plan::Order::channels_last) return true;  // offered where it does
   if (context.numerics == Numerics::half && conv_cudnn().accepts(context, region)) return false;
   const Convolution c = geometry_of(context.graph, *plan::convolution_in(context.graph, region));
   const int64_t pixels = c.positions(), channels = c.channels_in / c.groups;
@@ -188,11 +238,15 @@ bool ConvPointwise::gives_way(const plan::Context& context, const plan::Region& 
 Result<void> ConvPointwise::accepts_storage(const plan::Context& context, const plan::Plan& plan,
                                             const plan::Region& region) const {
   if (region.offer.order == plan::Order::row_major) return {};
-  const ValueId x = plan::convolution_in(context.graph, region)->operands[0];
-  if (plan::is_channels_last(context.graph, plan, x) &&
-      plan::is_channels_last(context.graph, plan, region.writes[0]))
+  const ValueId x = plan::convolution_in(context.graph, region)->operands[0], out = region.writes[0];
+  const bool typed =
+      stays_product(context.graph, region) ||
+      (plan.storage[index_of(x)].dtype == DType::f16 && plan.storage[index_of(out)].dtype == DType::f16);
+  if (typed && plan::is_channels_last(context.graph, plan, x) &&
+      plan::is_channels_last(context.graph, plan, out))
     return {};
-  return at(region.name, user_error("technique", "conv.pointwise reads and writes channels last"));
+  return at(region.name,
+            user_error("technique", "conv.pointwise reads and writes channels last, both in one type"));
 }
 
 Result<RegionCode> ConvPointwise::write_region(const RegionRequest& request) const {

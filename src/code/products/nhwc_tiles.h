@@ -15,6 +15,9 @@ struct NhwcTiles {
 NhwcTiles nhwc_tiles(const plan::Context& context, const plan::Region& region, int64_t pixels,
                      int64_t channels, int64_t filters, DType type, bool exact);
 std::vector<plan::Knob> nhwc_knobs();
+// What the kernel is expected to take with that tile, without its launch.
+double nhwc_seconds(const plan::Context& context, int64_t pixels, int64_t channels, int64_t filters,
+                    DType type, bool exact);
 
 // Channels that the lanes of a warp hold of a pixel.
 int64_t nhwc_step(DType type);

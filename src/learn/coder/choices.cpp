@@ -1,6 +1,9 @@
 #include "learn/coder/choices.h"
 
 #include <algorithm>
+#include <charconv>
+
+#include "base/text.h"
 
 namespace stitch::learn {
 
@@ -18,6 +21,16 @@ int coarseness(plan::Precision precision) {
     case plan::Precision::bf16: return 2;
   }
   return 0;
+}
+
+// Was the knob set so that the whole program takes less memory?
+bool saves_memory(const plan::Context& context, const plan::Region& region, const std::string& knob) {
+  const auto chosen = region.choices.find(knob);
+  if (chosen == region.choices.end()) return false;
+  plan::Region before = region;
+  before.choices.erase(knob);
+  const auto leaner = region.technique->leaner(context, before);
+  return leaner && leaner->knob == knob && leaner->value == chosen->second;
 }
 
 }  // namespace
@@ -58,7 +71,9 @@ std::vector<plan::Knob> open_knobs(const plan::Context& context, const plan::Reg
   std::vector<plan::Knob> out;
   const auto sums = region.technique->truncated_sums(context, region);
   for (plan::Knob& knob : region.technique->knobs(context, region))
-    if (knob.values.size() > 1 && !(sums && sums->knob == knob.name)) out.push_back(std::move(knob));
+    if (knob.values.size() > 1 && !(sums && sums->knob == knob.name) &&
+        !saves_memory(context, region, knob.name))
+      out.push_back(std::move(knob));
   return out;
 }
 
@@ -67,6 +82,31 @@ std::string choice_text(const plan::Region& region) {
                            plan::name(region.offer.order));
   for (const auto& [knob, value] : region.choices) out += format(" {}={}", knob, value);
   return out;
+}
+
+std::optional<plan::Region> read_choice(const plan::Context& context, const plan::Plan& plan,
+                                        const plan::Region& region, const plan::Catalogue& catalogue,
+                                        const std::string& text) {
+  const std::vector<std::string> words = split(text, ' ');
+  constexpr size_t way_words = 3;
+  if (text == choice_text(region)) return region;
+  for (const Way& way : ways_of(context, plan, region, catalogue)) {
+    plan::Region out = with_way(context, region, way);
+    for (const plan::Knob& knob : open_knobs(context, out)) out.choices.erase(knob.name);
+    for (size_t i = way_words; i < words.size(); ++i) {
+      const size_t sign = words[i].find('=');
+      int64_t value = 0;
+      const char *begin = words[i].data() + sign + 1, *end = words[i].data() + words[i].size();
+      if (sign == std::string::npos || std::from_chars(begin, end, value).ptr != end) return std::nullopt;
+      const std::string name = words[i].substr(0, sign);
+      // Those that aren't open stand there already.
+      for (const plan::Knob& knob : open_knobs(context, out))
+        if (knob.name == name && std::ranges::find(knob.values, value) != knob.values.end())
+          out.choices[name] = value;
+    }
+    if (choice_text(out) == text) return out;
+  }
+  return std::nullopt;
 }
 
 }  // namespace stitch::learn

@@ -17,10 +17,16 @@ std::vector<Way> ways_of(const plan::Context& context, const plan::Plan& plan, c
                          const plan::Catalogue& catalogue);
 // The region implemented so; knobs stay with a technique that stays, else they are the technique's own.
 plan::Region with_way(const plan::Context& context, const plan::Region& region, const Way& way);
-// Those that are open to choice. A knob that shortens truncated sums is precision, and stays.
+// Those that are open to choice. A knob that shortens truncated sums is precision, one that was set to save
+// memory is the whole plan's: both stay.
 std::vector<plan::Knob> open_knobs(const plan::Context& context, const plan::Region& region);
 
 // "conv.cudnn half channels_last algorithm=2 search=1": how a choice is written down.
 std::string choice_text(const plan::Region& region);
+// The region implemented as such a text has it; nothing: no way of it is called so, or a knob has no such
+// value.
+std::optional<plan::Region> read_choice(const plan::Context& context, const plan::Plan& plan,
+                                        const plan::Region& region, const plan::Catalogue& catalogue,
+                                        const std::string& text);
 
 }  // namespace stitch::learn

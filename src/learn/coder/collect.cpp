@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/contained.h"
+#include "learn/coder/candidates.h"
 
 namespace stitch::learn {
 
@@ -89,7 +90,7 @@ Result<Collected> collect(const std::vector<RegionProblem>& problems, Timings& t
       std::string failed;
       auto rows = contained([&]() -> Result<std::vector<TimingRow>> {
         const std::vector<plan::Region> variants =
-            choices_to_measure(problem, affordable(problem, options), options.seed);
+            candidate_choices(problem, affordable(problem, options), options.seed);
         STITCH_TRY(Measured measured, measure(problem, variants, {}));
         const std::vector<Timed>& timed = measured.timed;
         failed = std::move(measured.trouble);

@@ -15,29 +15,7 @@ namespace stitch::learn {
 
 namespace {
 
-constexpr size_t most_answers = 4096;
 constexpr double near_the_best = 1.05;
-
-// Everything known of a problem: each choice with its time.
-struct Known {
-  std::vector<std::vector<int>> answers;
-  std::vector<double> seconds;
-  double built_in = 0;
-};
-
-Known known_of(RegionQuestion& question, Times& times) {
-  Known out;
-  const Timed built_in = times.of(question.problem(), question.problem().now());
-  if (built_in.kind != Timed::Kind::timed) return out;
-  for (std::vector<int>& answer : question.all_answers(most_answers)) {
-    const Timed timed = times.of(question.problem(), question.region_of(answer));
-    if (timed.kind != Timed::Kind::timed) continue;
-    out.answers.push_back(std::move(answer));
-    out.seconds.push_back(timed.seconds);
-  }
-  if (!out.answers.empty()) out.built_in = built_in.seconds;
-  return out;
-}
 
 std::vector<size_t> order_by(const std::vector<double>& keys) {
   std::vector<size_t> out(keys.size());
@@ -46,10 +24,10 @@ std::vector<size_t> order_by(const std::vector<double>& keys) {
   return out;
 }
 
-double trials_until_near(const Known& known, const std::vector<size_t>& order) {
-  const double enough = near_the_best * std::ranges::min(known.seconds);
+double trials_until_near(const std::vector<double>& seconds, const std::vector<size_t>& order) {
+  const double enough = near_the_best * std::ranges::min(seconds);
   for (size_t i = 0; i < order.size(); ++i)
-    if (known.seconds[order[i]] <= enough) return static_cast<double>(i + 1);
+    if (seconds[order[i]] <= enough) return static_cast<double>(i + 1);
   return static_cast<double>(order.size());
 }
 
@@ -82,23 +60,31 @@ double median(std::vector<double> values) {
 
 }  // namespace
 
-Comparison compare(std::span<const Scorer> policies, const std::vector<RegionProblem>& problems, Times& times,
+Comparison compare(const Committee& committee, const std::vector<RegionProblem>& problems, Times& times,
                    uint64_t seed, std::span<const NamedCalibration> calibrations,
                    const std::vector<double>& cautions) {
   Comparison out;
-  std::vector<std::string> names = {"compact Coder"};
-  for (size_t i = 1; i < cautions.size(); ++i)
-    names.push_back(format("compact Coder, caution {}", cautions[i]));
+  const std::string coder = "compact Coder";
+  std::vector<std::string> names = {coder};
+  auto with_caution = [&](double caution) { return format("{}, caution {}", coder, caution); };
+  for (double caution : cautions) names.push_back(with_caution(caution));
   names.insert(names.end(), {"built-in Planner", "least estimate"});
   for (const NamedCalibration& each : calibrations) names.push_back(each.name);
   names.insert(names.end(), {"random", "best"});
-  const std::vector<std::string> orders = {"compact Coder", "built-in, then in order", "random"};
+  const std::vector<std::string> orders = {coder, "built-in, then in order", "random"};
   std::map<std::string, std::vector<double>> logs, trials, shares;
   Draw draw(seed);
   for (const RegionProblem& problem : problems) {
-    RegionQuestion question(problem, times, [](auto&&...) { return 0.0; });
-    const Known known = known_of(question, times);
-    if (known.answers.size() < 2) continue;
+    RegionQuestion question(problem, times);
+    // What is known to have run; the built-in choice is the first.
+    std::vector<size_t> known;
+    std::vector<double> seconds;
+    for (size_t i = 0; i < question.choices().size(); ++i)
+      if (question.time_of(i).kind == Timed::Kind::timed) {
+        known.push_back(i);
+        seconds.push_back(question.time_of(i).seconds);
+      }
+    if (known.size() < 2 || known[0] != 0) continue;
     ++out.problems;
     ComparedRegion region{
         .task = problem.task->name,
@@ -106,45 +92,46 @@ Comparison compare(std::span<const Scorer> policies, const std::vector<RegionPro
         .kind = std::string(
             kind_names[static_cast<size_t>(plan::kind_of(problem.context().graph, problem.now()))]),
         .key = problem.key,
-        .choices = static_cast<int>(known.answers.size()),
-        .built_in = known.built_in,
+        .choices = static_cast<int>(known.size()),
+        .built_in = seconds[0],
         .time_over_built_in = {},
         .trials = {}};
-    const auto count = static_cast<double>(known.answers.size());
+    const auto count = static_cast<double>(known.size());
     auto note = [&](const std::string& name, double log) {
       logs[name].push_back(log);
       region.time_over_built_in.emplace_back(name, std::exp(log));
     };
     auto searched = [&](const std::string& name, const std::vector<size_t>& order) {
-      const double tried = trials_until_near(known, order);
+      const double tried = trials_until_near(seconds, order);
       trials[name].push_back(tried);
       region.trials.emplace_back(name, tried);
       shares[name].push_back(tried / count);
     };
-    auto over = [&](size_t i) { return std::log(known.seconds[i] / known.built_in); };
-    std::vector<double> chosen(cautions.size());
-    for (const Scorer& policy : policies) {
-      std::vector<double> keys;
-      for (const auto& answer : known.answers) keys.push_back(-log_probability(policy, question, answer));
-      const std::vector<size_t> order = order_by(keys);
-      searched(orders[0], order);
-      for (size_t i = 0; i < cautions.size(); ++i) {
-        const Timed proposed = times.of(problem, decide(policy, question, cautions[i]));
-        const double seconds = proposed.kind == Timed::Kind::timed ? proposed.seconds : known.built_in;
-        chosen[i] += std::log(seconds / known.built_in) / static_cast<double>(policies.size());
-      }
-    }
-    for (size_t i = 0; i < cautions.size() && !policies.empty(); ++i) note(names[i], chosen[i]);
+    auto over = [&](size_t i) { return std::log(seconds[i] / seconds[0]); };
+    const std::vector<Forecast> forecast = forecasts(committee.members, question);
+    // What failed is not taken: the Verifier would refuse it.
+    auto chosen_with = [&](double caution) {
+      const auto found = std::ranges::find(known, decide(committee, question, forecast, caution));
+      return found == known.end() ? 0.0 : over(static_cast<size_t>(found - known.begin()));
+    };
+    note(coder, chosen_with(committee.caution));
+    for (double caution : cautions) note(with_caution(caution), chosen_with(caution));
     note("built-in Planner", 0);
-    std::vector<double> estimates, drawn;
-    for (const auto& answer : known.answers)
-      estimates.push_back(
-          plan::estimate(problem.context(), problem.plan(), question.region_of(answer)).seconds());
+    // Its choice, the built-in one if that is another, then by forecast.
+    const size_t first = decide(committee, question, forecast, committee.caution);
+    std::vector<double> keys, estimates, drawn, in_order;
+    for (size_t i : known) {
+      keys.push_back(i == first ? -2e9 : i == 0 ? -1e9 : forecast[i].mean);
+      estimates.push_back(plan::estimate(problem.context(), problem.plan(), question.choices()[i]).seconds());
+      drawn.push_back(draw.uniform());
+      in_order.push_back(static_cast<double>(i));
+    }
+    searched(orders[0], order_by(keys));
     note("least estimate", over(order_by(estimates)[0]));
     for (const NamedCalibration& each : calibrations) {
       std::vector<double> calibrated;
-      for (const auto& answer : known.answers) {
-        const plan::Region chosen = question.region_of(answer);
+      for (size_t i : known) {
+        const plan::Region& chosen = question.choices()[i];
         calibrated.push_back(
             plan::seconds_of(plan::estimate_without_calibration(problem.context(), problem.plan(), chosen),
                              each.calibration->find(plan::way_of(chosen))));
@@ -152,15 +139,11 @@ Comparison compare(std::span<const Scorer> policies, const std::vector<RegionPro
       note(each.name, over(order_by(calibrated)[0]));
     }
     double mean = 0;
-    for (size_t i = 0; i < known.answers.size(); ++i) mean += over(i) / count;
+    for (size_t i = 0; i < known.size(); ++i) mean += over(i) / count;
     note("random", mean);
-    note("best", std::log(std::ranges::min(known.seconds) / known.built_in));
+    note("best", std::log(std::ranges::min(seconds) / seconds[0]));
     // The tuner's road: what the program has, then value after value.
-    std::vector<double> in_order;
-    for (size_t i = 0; i < known.seconds.size(); ++i)
-      in_order.push_back(known.seconds[i] == known.built_in ? -1.0 : static_cast<double>(i));
     searched(orders[1], order_by(in_order));
-    for (size_t i = 0; i < known.seconds.size(); ++i) drawn.push_back(draw.uniform());
     searched(orders[2], order_by(drawn));
     out.regions.push_back(std::move(region));
   }
@@ -200,10 +183,10 @@ Json to_json(const Comparison& comparison) {
 Calibration fit_calibration(const std::vector<RegionProblem>& problems, Times& times) {
   std::vector<plan::CostSample> samples;
   for (const RegionProblem& problem : problems) {
-    RegionQuestion question(problem, times, [](auto&&...) { return 0.0; });
-    for (const auto& answer : question.all_answers(most_answers)) {
-      const plan::Region chosen = question.region_of(answer);
-      const Timed timed = times.of(problem, chosen);
+    RegionQuestion question(problem, times);
+    for (size_t i = 0; i < question.choices().size(); ++i) {
+      const plan::Region& chosen = question.choices()[i];
+      const Timed timed = question.time_of(i);
       if (timed.kind != Timed::Kind::timed) continue;
       samples.push_back({problem.task->name, problem.now().name, plan::way_of(chosen),
                          plan::estimate_without_calibration(problem.context(), problem.plan(), chosen),

@@ -38,13 +38,12 @@ struct Comparison {
     std::string name;
     double median_trials = 0, mean_share = 0;
   };
-  std::vector<Search> searches;  // policy's order, the built-in choice and then in order, random
+  std::vector<Search> searches;  // by forecast, the built-in choice and then in order, random
 };
-// `cautions`: of the policies, as decide.h has it; the first is the one that they are used with.
-// Among the choices that `times` knows. Several policies (seeds) count as one: every problem has one of each.
-Comparison compare(std::span<const Scorer> policies, const std::vector<RegionProblem>& problems, Times& times,
+// Among the choices that `times` knows. `cautions`: others than the committee's own, to compare with.
+Comparison compare(const Committee& committee, const std::vector<RegionProblem>& problems, Times& times,
                    uint64_t seed, std::span<const NamedCalibration> calibrations = {},
-                   const std::vector<double>& cautions = {usual_caution});
+                   const std::vector<double>& cautions = {});
 Json to_json(const Comparison& comparison);
 
 // The calibration that brings the cost model nearest to what is known of these problems.

@@ -1,25 +1,55 @@
 #include "learn/coder/decide.h"
 
-#include "learn/grpo/trainer.h"
+#include <cmath>
 
 namespace stitch::learn {
 
-double log_probability(const Scorer& policy, RegionQuestion& question, std::span<const int> answer) {
-  double sum = 0;
-  for (size_t i = 0; i < answer.size(); ++i) {
-    const auto logs = log_probabilities(policy.score(question.options(answer.first(i))));
-    sum += logs[static_cast<size_t>(answer[i])];
+std::vector<Forecast> forecasts(std::span<const Scorer> members, RegionQuestion& question,
+                                const std::vector<bool>* asked) {
+  std::vector<Forecast> out(question.choices().size());
+  std::vector<std::vector<double>> logs;
+  for (size_t m = 0; m < members.size() && !out.empty(); ++m) {
+    if (asked && !(*asked)[m]) continue;
+    logs.push_back(members[m].score(question.options({})));
+    const double built_in = logs.back()[0];
+    for (double& each : logs.back()) each = (built_in - each) / sharpness;
   }
-  return sum;
+  if (logs.empty()) return out;
+  const auto count = static_cast<double>(logs.size());
+  for (size_t i = 0; i < out.size(); ++i) {
+    double squares = 0;
+    for (const auto& each : logs) out[i].mean += each[i] / count;
+    for (const auto& each : logs) squares += (each[i] - out[i].mean) * (each[i] - out[i].mean);
+    out[i].spread = logs.size() > 1 ? std::sqrt(squares / (count - 1)) : 0;
+  }
+  return out;
 }
 
-plan::Region decide(const Scorer& policy, RegionQuestion& question, double caution) {
-  const std::vector<int> best = greedy(policy, question);
-  if (caution > 0)
-    if (auto built_in = question.decisions_to(question.problem().now()))
-      if (log_probability(policy, question, best) - log_probability(policy, question, *built_in) < caution)
-        return question.problem().now();
-  return question.region_of(best);
+std::string way_text(const plan::Region& region) {
+  return format("{} {} {}", region.technique->name(), plan::name(region.offer.arithmetic),
+                plan::name(region.offer.order));
+}
+
+size_t decide(const Committee& committee, const RegionQuestion& question, std::span<const Forecast> known,
+              double caution) {
+  auto is_known = [&](size_t choice) {
+    return committee.known_ways.empty() ||
+           committee.known_ways.contains(way_text(question.choices()[choice]));
+  };
+  size_t best = 0;
+  double least = std::log(1 - least_gain);
+  if (question.choices().empty() || !is_known(0)) return 0;
+  for (size_t i = 1; i < known.size(); ++i) {
+    const double bound = known[i].mean + caution * known[i].spread;
+    if (!(bound < least) || !is_known(i)) continue;
+    least = bound;
+    best = i;
+  }
+  return best;
+}
+
+size_t decide(const Committee& committee, RegionQuestion& question) {
+  return decide(committee, question, forecasts(committee.members, question), committee.caution);
 }
 
 }  // namespace stitch::learn

@@ -1,18 +1,40 @@
-// What the compact Coder proposes for a region.
+// What the compact Coder proposes for a region: a committee of small networks forecasts what each choice
+// takes, and another than the built-in one is taken only where they agree that it is faster.
 #pragma once
+
+#include <set>
 
 #include "learn/coder/region_question.h"
 #include "learn/grpo/scorer.h"
 
 namespace stitch::learn {
 
-// How much surer than of the built-in Planner's choice it has to be of another one, in the logarithms of
-// their probabilities. The built-in choice is rarely bad (docs/learning.md has figures), so a doubt is for
-// it.
-inline constexpr double usual_caution = 2;
+// A network's scores are logarithms of speed, times this: as a policy it takes a choice that is 10 % faster
+// 2.6 times as often.
+inline constexpr double sharpness = 10;
+// A gain under this is not worth a change: about the clock's spread.
+inline constexpr double least_gain = 0.02;
 
-double log_probability(const Scorer& policy, RegionQuestion& question, std::span<const int> answer);
-// Its most probable answer, a decision at a time; the built-in choice where it isn't sure enough.
-plan::Region decide(const Scorer& policy, RegionQuestion& question, double caution);
+struct Committee {
+  std::vector<Scorer> members;
+  // Spreads of the members' forecasts by which their mean has to be under the least gain.
+  double caution = 1;
+  // As way_text has them: those that many training regions had. Of others it knows nothing, whatever its
+  // members say; empty: of all.
+  std::set<std::string> known_ways = {};
+};
+
+struct Forecast {
+  double mean = 0, spread = 0;  // of log(time / the built-in choice's)
+};
+// One for each choice of the question. Members that aren't `asked` are left out; null: all are.
+std::vector<Forecast> forecasts(std::span<const Scorer> members, RegionQuestion& question,
+                                const std::vector<bool>* asked = nullptr);
+
+std::string way_text(const plan::Region& region);  // "conv.cudnn half channels_last"
+// Its index among the question's choices, by these forecasts; 0: the built-in one.
+size_t decide(const Committee& committee, const RegionQuestion& question, std::span<const Forecast> known,
+              double caution);
+size_t decide(const Committee& committee, RegionQuestion& question);
 
 }  // namespace stitch::learn

@@ -143,44 +143,31 @@ void add_storage(Row& row, const plan::Plan& plan, const std::vector<ValueId>& v
   row.flag(moved);
 }
 
-// Which technique and offer, wherever one stands in a row.
-void add_way(Row& row, const Way& way) {
-  row.bucket(way.technique->name(), technique_buckets);
-  row.one_of(static_cast<int>(way.offer.arithmetic), 4);
-  row.one_of(static_cast<int>(way.offer.order), 2);
+// What the cost model has of the choice beside the built-in one: shares of the latter's time.
+void add_estimate(Row& row, const plan::RegionEstimate& parts, const plan::RegionEstimate& built_in) {
+  const double whole = std::max(built_in.seconds(), 1e-9);
+  row.number(ratio(parts.seconds(), whole));
+  row.number(ratio(std::max(parts.memory, parts.compute), whole));
+  for (double part : {parts.memory, parts.compute, parts.rearranging, parts.launch})
+    row.number(std::log2(1 + part / whole));
+  row.number(std::log2(std::max(parts.seconds(), 1e-9) / 1e-5) / 4);
+  row.number(ratio(parts.bytes, built_in.bytes));
 }
 
-void add_estimate(Row& row, const plan::RegionEstimate& parts, double best) {
-  row.number(ratio(parts.seconds(), best));
-  row.number(ratio(parts.memory + 1e-9, best));
-  row.number(ratio(parts.compute + 1e-9, best));
-  row.number(ratio(parts.rearranging + 1e-9, best));
-  row.number(ratio(parts.launch + 1e-9, best));
+// Each knob has a place by its name, and each value of it another: "proposal 3" is no larger than "proposal
+// 2".
+void add_knobs(Row& row, const plan::Region& region) {
+  std::array<double, knob_buckets> given{}, values{}, single{};
+  for (const auto& [knob, value] : region.choices) {
+    given[stable_hash(knob) % knob_buckets] = 1;
+    values[stable_hash(knob) % knob_buckets] = std::log2(1.0 + static_cast<double>(value)) / 4;
+    single[stable_hash(format("{}={}", knob, value)) % knob_buckets] += 1;
+  }
+  for (const auto& each : {given, values, single})
+    for (double value : each) row.number(value);
 }
 
-// The value of a knob, or none of its own.
-void add_value(Row& row, const plan::Knob& knob, size_t rank, std::optional<int64_t> value) {
-  row.bucket(knob.name, knob_buckets);
-  row.flag(!value);
-  row.number(value ? std::log2(1.0 + static_cast<double>(*value)) / 4 : 0);
-  row.number(static_cast<double>(rank) / static_cast<double>(knob.values.size()));
-  row.flag(knob.recompiles);
-  // Each value in a bucket of its own: "proposal 3" is no larger than "proposal 2".
-  row.bucket(value ? format("{}={}", knob.name, *value) : std::string("own"), knob_buckets);
-}
-
-void add_chosen(Row& row, const plan::Region& region) {
-  std::array<double, knob_buckets> values{};
-  for (const auto& [knob, value] : region.choices)
-    values[stable_hash(knob) % knob_buckets] += std::log2(2.0 + static_cast<double>(value)) / 4;
-  for (double value : values) row.number(value);
-}
-
-constexpr int way_only = 3 + 4 + 5 + 2, value_only = knob_buckets + 4 + knob_buckets + 2;
-
-void add_zeros(Row& row, int count) {
-  for (int i = 0; i < count; ++i) row.number(0);
-}
+constexpr int estimate_fields = 8, flags_of_choice = 5;
 
 }  // namespace
 
@@ -209,82 +196,37 @@ RegionFeatures::RegionFeatures(const plan::Context& context, const plan::Plan& p
   add_neighbours(row, graph, plan, region_);
   add_gpu(row, context.gpu);
   row.flag(feedback_.has_value());
-  const double estimated = plan::estimate(context, plan, region_).seconds();
-  row.number(feedback_ ? ratio(feedback_->seconds, estimated) : 0);
+  estimate_ = plan::estimate(context, plan, region_);
+  row.number(feedback_ ? ratio(feedback_->seconds, estimate_.seconds()) : 0);
   const auto found = std::ranges::find(bottlenecks, feedback_ ? feedback_->bottleneck : std::string());
   row.one_of(static_cast<int>(found - bottlenecks.begin()), static_cast<int>(bottlenecks.size()));
   shared_ = std::move(row.out);
 }
 
-std::vector<float> RegionFeatures::row(const std::vector<float>& option) const {
-  std::vector<float> out = shared_;
-  out.insert(out.end(), option.begin(), option.end());
-  return out;
-}
-
-std::vector<float> RegionFeatures::of_ways(const std::vector<Way>& ways,
-                                           const plan::Catalogue& catalogue) const {
-  std::vector<plan::RegionEstimate> estimates;
-  double best = INFINITY;
-  for (const Way& way : ways) {
-    estimates.push_back(plan::estimate(context_, plan_, with_way(context_, region_, way)));
-    best = std::min(best, estimates.back().seconds());
-  }
-  std::vector<float> out;
-  for (size_t i = 0; i < ways.size(); ++i) {
-    const Way& way = ways[i];
-    const plan::Region changed = with_way(context_, region_, way);
-    const bool now = way.technique == region_.technique && way.offer == region_.offer;
-    Row option;
-    option.flag(true);
-    add_way(option, way);
-    add_chosen(option, changed);
-    option.flag(now);
-    option.flag(way.technique->suits(context_, region_, way.offer));
-    const auto& all = catalogue.all();
-    const auto place = std::ranges::find(all, way.technique) - all.begin();
-    option.number(static_cast<double>(place) / static_cast<double>(all.size()));
-    option.one_of(static_cast<int>(way.technique->entry()), 4);
-    add_estimate(option, estimates[i], best);
-    option.flag(way.technique->is_exact(way.offer));
-    option.flag(feedback_ && feedback_->previous.technique == way.technique &&
-                feedback_->previous.offer == way.offer);
-    add_zeros(option, value_only);
-    const std::vector<float> whole = row(option.out);
-    out.insert(out.end(), whole.begin(), whole.end());
-  }
-  return out;
-}
-
-std::vector<float> RegionFeatures::of_values(const plan::Region& region, const plan::Knob& knob) const {
-  std::vector<float> out;
-  for (size_t i = 0; i <= knob.values.size(); ++i) {
-    const std::optional<int64_t> value = i == 0 ? std::nullopt : std::optional(knob.values[i - 1]);
-    Row option;
-    option.flag(false);
-    add_way(option, {region.technique, region.offer});
-    add_chosen(option, region);
-    add_zeros(option, way_only);
-    add_value(option, knob, i, value);
-    auto same = [&](const plan::Region& other) {
-      if (other.technique != region.technique) return false;
-      const auto known = other.choices.find(knob.name);
-      return known == other.choices.end() ? !value : value && known->second == *value;
-    };
-    option.flag(same(region_));
-    option.flag(feedback_ && same(feedback_->previous));
-    const std::vector<float> whole = row(option.out);
-    out.insert(out.end(), whole.begin(), whole.end());
-  }
-  return out;
+std::vector<float> RegionFeatures::of_choice(const plan::Region& chosen) const {
+  Row row{.out = shared_};
+  const Way way{chosen.technique, chosen.offer};
+  const bool same_technique = chosen.technique == region_.technique;
+  row.bucket(way.technique->name(), technique_buckets);
+  row.one_of(static_cast<int>(way.offer.arithmetic), 4);
+  row.one_of(static_cast<int>(way.offer.order), 2);
+  row.flag(same_technique && way.offer == region_.offer);
+  row.flag(same_technique && way.offer == region_.offer && chosen.choices == region_.choices);
+  row.flag(way.technique->suits(context_, region_, way.offer));
+  row.flag(way.technique->is_exact(way.offer));
+  row.flag(feedback_ && feedback_->previous.technique == way.technique &&
+           feedback_->previous.offer == way.offer && feedback_->previous.choices == chosen.choices);
+  row.one_of(static_cast<int>(way.technique->entry()), 4);
+  add_estimate(row, plan::estimate(context_, plan_, chosen), estimate_);
+  add_knobs(row, chosen);
+  return std::move(row.out);
 }
 
 int feature_count() {
   constexpr int shape = 4 + 1 + 2 + 1;
   constexpr int shared = 1 + kinds + 4 + 4 + 3 * shape + (8 + 16 + 2) + 8 + 4 + 2 * kinds + 6 + 2 +
                          static_cast<int>(bottlenecks.size());
-  constexpr int way = technique_buckets + 4 + 2;
-  return shared + 1 + way + knob_buckets + way_only + value_only;
+  return shared + technique_buckets + 4 + 2 + flags_of_choice + 4 + estimate_fields + 3 * knob_buckets;
 }
 
 }  // namespace stitch::learn

@@ -1,5 +1,6 @@
-// What the compact Coder sees: a region on a GPU, and one option of one decision about it, as numbers of the
-// size of one. Names become buckets of their hashes, so a new technique or knob changes no network.
+// What the compact Coder sees: a region on a GPU and one choice for it beside the built-in Planner's, as
+// numbers of the size of one. Names become buckets of their hashes, so a new technique or knob changes no
+// network.
 #pragma once
 
 #include <optional>
@@ -7,11 +8,12 @@
 #include <vector>
 
 #include "learn/coder/choices.h"
+#include "plan/estimate.h"
 
 namespace stitch::learn {
 
 // Changes with what a feature means: weights know which they were trained with.
-inline constexpr int feature_version = 1;
+inline constexpr int feature_version = 2;
 int feature_count();
 
 // For the second skill: what was chosen before, and what the Verifier made of it.
@@ -26,19 +28,16 @@ class RegionFeatures {
   RegionFeatures(const plan::Context& context, const plan::Plan& plan, size_t region,
                  const Feedback* feedback = nullptr);
 
-  // A row for each way. `estimates`: seconds a way, by the cost model.
-  std::vector<float> of_ways(const std::vector<Way>& ways, const plan::Catalogue& catalogue) const;
-  // A row for each value of the knob, after one that leaves it to the technique. `region`: as chosen so far.
-  std::vector<float> of_values(const plan::Region& region, const plan::Knob& knob) const;
+  // `chosen`: the region with a technique, an offer and knobs.
+  std::vector<float> of_choice(const plan::Region& chosen) const;
 
  private:
-  std::vector<float> row(const std::vector<float>& option) const;
-
   const plan::Context& context_;
   const plan::Plan& plan_;
   const plan::Region& region_;
   std::optional<Feedback> feedback_;
-  std::vector<float> shared_;  // the region's part of every row
+  plan::RegionEstimate estimate_;  // of the built-in choice
+  std::vector<float> shared_;      // the region's part of every row
 };
 
 }  // namespace stitch::learn

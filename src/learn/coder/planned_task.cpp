@@ -1,5 +1,6 @@
 #include "learn/coder/planned_task.h"
 
+#include <algorithm>
 #include <set>
 
 #include "base/sha256.h"

@@ -13,14 +13,14 @@ namespace {
 
 class LearnedPlanner final : public agents::Planner {
  public:
-  LearnedPlanner(std::unique_ptr<agents::Planner> planner, Scorer policy)
-      : planner_(std::move(planner)), policy_(std::move(policy)) {}
+  LearnedPlanner(std::unique_ptr<agents::Planner> planner, Committee committee)
+      : planner_(std::move(planner)), committee_(std::move(committee)) {}
 
   Result<std::optional<agents::Proposal>> propose(const agents::Situation& now) override {
     STITCH_TRY(std::optional<agents::Proposal> theirs, planner_->propose(now));
     if (theirs || done_ || !now.best) return theirs;
     done_ = true;
-    STITCH_TRY(Proposed proposed, with_learned_choices(now.context, now.best->plan, policy_));
+    STITCH_TRY(Proposed proposed, with_learned_choices(now.context, now.best->plan, committee_));
     if (proposed.changed.empty()) return theirs;
     agents::Proposal out{.step = std::string(learned_step),
                          .why = "as the compact Coder would have it",
@@ -41,32 +41,48 @@ class LearnedPlanner final : public agents::Planner {
 
  private:
   std::unique_ptr<agents::Planner> planner_;
-  Scorer policy_;
+  Committee committee_;
   bool done_ = false;
 };
 
 }  // namespace
 
-Result<PolicyFile> load_coder(const fs::path& file) {
+Result<Committee> load_coder(const fs::path& file) {
   auto read = read_policy(file);
   if (!read) {
     Error error = std::move(read).error();
     error.fix = "give the coder.safetensors that stitchcuda train wrote";
     return error;
   }
-  PolicyFile out = *std::move(read);
-  auto about = parse_json(out.about);
+  const auto about = parse_json(read->about);
   const bool known = about && about->is_object() && about->value("stitchcuda_coder", 0) == 1;
   if (!known || about->value("features", 0) != feature_version ||
-      out.policy.shape().features() != feature_count())
+      read->members[0].shape().features() != feature_count())
     return at(file.string(),
               user_error("weights", "these weights were trained for another version's features",
                          "train them again: stitchcuda train"));
+  Committee out{.members = std::move(read->members)};
+  const bool whole = about->contains("caution") && (*about)["caution"].is_number() &&
+                     about->contains("ways") && (*about)["ways"].is_array();
+  if (!whole)
+    return at(file.string(), user_error("weights", "it does not say how careful its choices have to be",
+                                        "train them again: stitchcuda train"));
+  out.caution = (*about)["caution"].get<double>();
+  for (const Json& each : (*about)["ways"])
+    if (each.is_string()) out.known_ways.insert(each.get<std::string>());
   return out;
 }
 
-Result<Proposed> with_learned_choices(const plan::Context& context, plan::Plan plan, const Scorer& policy,
-                                      double caution) {
+Result<void> write_coder(const fs::path& file, const Committee& committee, Json about) {
+  about["stitchcuda_coder"] = 1;
+  about["features"] = feature_version;
+  about["caution"] = committee.caution;
+  about["ways"] = committee.known_ways;
+  return write_policy(file, committee.members, line_text(about));
+}
+
+Result<Proposed> with_learned_choices(const plan::Context& context, plan::Plan plan,
+                                      const Committee& committee) {
   auto task = std::make_shared<PlannedTask>();
   task->graph = context.graph;
   task->gpu = context.gpu;
@@ -75,12 +91,13 @@ Result<Proposed> with_learned_choices(const plan::Context& context, plan::Plan p
   EstimatedTimes times;
   Proposed out{.plan = std::move(plan), .changed = {}};
   for (RegionProblem& problem : problems_of(task)) {
-    RegionQuestion question(problem, times, [](auto&&...) { return 0.0; });
-    const plan::Region chosen = decide(policy, question, caution);
+    RegionQuestion question(problem, times);
+    if (question.choices().empty()) continue;
+    const size_t choice = decide(committee, question);
+    if (choice == 0) continue;
     plan::Region& region = out.plan.regions[problem.region];
-    if (choice_text(chosen) == choice_text(region)) continue;
     const plan::Region before = region;
-    region = chosen;
+    region = question.choices()[choice];
     if (plan::check_whole(context, out.plan))
       out.changed.push_back(region.name);
     else
@@ -89,8 +106,9 @@ Result<Proposed> with_learned_choices(const plan::Context& context, plan::Plan p
   return out;
 }
 
-std::unique_ptr<agents::Planner> learned_planner(std::unique_ptr<agents::Planner> planner, Scorer policy) {
-  return std::make_unique<LearnedPlanner>(std::move(planner), std::move(policy));
+std::unique_ptr<agents::Planner> learned_planner(std::unique_ptr<agents::Planner> planner,
+                                                 Committee committee) {
+  return std::make_unique<LearnedPlanner>(std::move(planner), std::move(committee));
 }
 
 }  // namespace stitch::learn

@@ -5,24 +5,28 @@
 #include <memory>
 
 #include "agents/roles.h"
+#include "base/json.h"
 #include "learn/coder/decide.h"
 #include "learn/grpo/checkpoint.h"
 
 namespace stitch::learn {
 
 // Weights that train wrote, for the features of this version.
-Result<PolicyFile> load_coder(const fs::path& file);
+Result<Committee> load_coder(const fs::path& file);
+// Its file: what training wrote down of it, besides.
+Result<void> write_coder(const fs::path& file, const Committee& committee, Json about);
 
 struct Proposed {
   plan::Plan plan;
   std::vector<std::string> changed;  // regions, by name
 };
 // A choice that the plan as a whole can't have is left out.
-Result<Proposed> with_learned_choices(const plan::Context& context, plan::Plan plan, const Scorer& policy,
-                                      double caution = usual_caution);
+Result<Proposed> with_learned_choices(const plan::Context& context, plan::Plan plan,
+                                      const Committee& committee);
 
 // After the steps of `planner`: one step with the choices on top of the best plan. The Verifier decides.
-std::unique_ptr<agents::Planner> learned_planner(std::unique_ptr<agents::Planner> planner, Scorer policy);
+std::unique_ptr<agents::Planner> learned_planner(std::unique_ptr<agents::Planner> planner,
+                                                 Committee committee);
 
 inline constexpr std::string_view learned_step = "learned choices";
 

@@ -33,8 +33,8 @@ end
     agents::Brains brains;
     Scorer policy(ScorerShape{{feature_count(), 8}}, 1);
     for (double& each : policy.parameters()) each *= 20;  // sure of something
-    brains.planner =
-        learned_planner(std::make_unique<ScriptedPlanner>(std::vector<std::string>{"plain"}), policy);
+    brains.planner = learned_planner(std::make_unique<ScriptedPlanner>(std::vector<std::string>{"plain"}),
+                                     {.members = {policy}, .caution = 0});
     brains.coder = std::make_unique<ScriptedCoder>();
     brains.verifier = std::make_unique<ScriptedVerifier>(std::move(answers));
     return agents::optimize(task, context, brains, options);

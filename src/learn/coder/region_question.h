@@ -1,9 +1,8 @@
-// The compact Coder's question: how is this region implemented? The first decision is the way, each other one
-// a knob of its technique.
+// The compact Coder's question: how is this region implemented? One decision among whole choices: a technique
+// with an offer and its knobs.
 #pragma once
 
 #include <functional>
-#include <map>
 #include <optional>
 
 #include "learn/coder/features.h"
@@ -38,43 +37,26 @@ using RewardOf = std::function<double(const RegionProblem&, const plan::Region& 
 
 class RegionQuestion final : public Question {
  public:
-  RegionQuestion(RegionProblem problem, Times& times, RewardOf reward,
+  RegionQuestion(RegionProblem problem, Times& times, RewardOf reward = {},
                  std::optional<Feedback> feedback = std::nullopt);
 
   std::vector<float> options(std::span<const int> chosen) override;
   double reward(std::span<const int> chosen) override;
 
   const RegionProblem& problem() const { return problem_; }
-  // The region as chosen.
-  plan::Region region_of(std::span<const int> chosen);
-  // The decisions that lead to this implementation; nothing: there is no way to it.
-  std::optional<std::vector<int>> decisions_to(const plan::Region& region);
-  // Every answer, at most so many: for tables and tests.
-  std::vector<std::vector<int>> all_answers(size_t most);
-  Timed time_of(const plan::Region& region) { return times_.of(problem_, region); }
+  // The built-in one is the first. None: nothing can be chosen.
+  const std::vector<plan::Region>& choices() const { return choices_; }
+  const Timed& time_of(size_t choice);
 
  private:
-  struct Node {
-    plan::Region region;             // as chosen so far
-    size_t knob = 0;                 // the next one of the technique's; behind the last: the answer is whole
-    std::vector<plan::Region> next;  // after each option
-    std::vector<float> rows;
-  };
-  const Node& node(std::span<const int> chosen);
-  Node first() const;
-  Node after(const Node& before, int option) const;
-  void open(Node& node) const;
-  void keep_known(Node& node) const;
-
   RegionProblem problem_;
   Times& times_;
   RewardOf reward_;
   std::optional<Feedback> feedback_;
-  RegionFeatures features_;
-  const std::vector<std::string>* known_;
-  std::map<std::vector<int>, Node> nodes_;
-  std::map<std::vector<int>, double> rewards_;
-  std::optional<Timed> built_in_;
+  std::vector<plan::Region> choices_;
+  std::vector<float> rows_;
+  std::vector<std::optional<Timed>> timed_;
+  std::vector<std::optional<double>> rewards_;
 };
 
 }  // namespace stitch::learn

@@ -1,14 +1,10 @@
 #include "learn/coder/timings.h"
 
-#include <algorithm>
-#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "base/json.h"
 #include "base/text.h"
-#include "learn/grpo/draw.h"
 
 namespace stitch::learn {
 
@@ -100,48 +96,6 @@ const std::vector<std::string>* MeasuredTimes::known(const RegionProblem& proble
       for (const auto& [choice, timed] : *all)
         if (timed.kind == Timed::Kind::timed) place->second.push_back(choice);  // a map: sorted
   return &place->second;
-}
-
-std::vector<plan::Region> choices_to_measure(const RegionProblem& problem, size_t most, uint64_t seed) {
-  EstimatedTimes estimates;
-  RegionQuestion question(problem, estimates, [](auto&&...) { return 0.0; });
-  std::vector<plan::Region> out;
-  std::set<std::string> known;
-  auto take = [&](const plan::Region& region) {
-    if (out.size() < most && known.insert(choice_text(region)).second) out.push_back(region);
-  };
-  take(problem.now());
-  // Every path with at most one knob that isn't the technique's own.
-  std::vector<std::vector<int>> open = {{}}, single;
-  const auto features = static_cast<size_t>(feature_count());
-  const size_t ways = question.options({}).size() / features;
-  for (size_t way = 0; way < ways; ++way) {
-    std::vector<int> path = {static_cast<int>(way)};
-    for (std::vector<float> rows; !(rows = question.options(path)).empty();) {
-      for (size_t value = 1; value < rows.size() / features; ++value) {
-        std::vector<int> other = path;
-        other.push_back(static_cast<int>(value));
-        while (!question.options(other).empty()) other.push_back(0);
-        single.push_back(std::move(other));
-      }
-      path.push_back(0);
-    }
-    take(question.region_of(path));
-  }
-  Draw draw(seed, stable_hash(problem.key));
-  for (size_t i = single.size(); i > 1; --i)
-    std::swap(single[i - 1], single[static_cast<size_t>(draw.below(static_cast<int64_t>(i)))]);
-  for (const std::vector<int>& path : single) {
-    if (out.size() >= most * 3 / 4) break;
-    take(question.region_of(path));
-  }
-  for (size_t tries = 0; out.size() < most && tries < 4 * most; ++tries) {
-    std::vector<int> path;
-    for (std::vector<float> rows; !(rows = question.options(path)).empty();)
-      path.push_back(static_cast<int>(draw.below(static_cast<int64_t>(rows.size() / features))));
-    take(question.region_of(path));
-  }
-  return out;
 }
 
 }  // namespace stitch::learn

@@ -49,8 +49,4 @@ class MeasuredTimes final : public Times {
   std::map<std::string, std::vector<std::string>> known_;  // choices that ran, sorted
 };
 
-// Which choices of a region are worth measuring: the built-in one, every way as it is, then single knobs,
-// then any, drawn from the seed.
-std::vector<plan::Region> choices_to_measure(const RegionProblem& problem, size_t most, uint64_t seed);
-
 }  // namespace stitch::learn

@@ -9,7 +9,7 @@ namespace stitch::learn {
 
 namespace {
 
-constexpr int most_layers = 16;
+constexpr int most_layers = 16, most_members = 64;
 constexpr int64_t most_width = 4096;
 
 template <class T>
@@ -40,11 +40,13 @@ Result<std::string> read_about(const Safetensors& file) {
   return std::string(bytes.begin(), bytes.end());
 }
 
-Result<PolicyFile> policy_in(const Safetensors& file) {
+// Nothing: there is no such member.
+Result<std::optional<Scorer>> member_in(const Safetensors& file, int member) {
   ScorerShape shape;
   std::vector<double> parameters;
   for (int layer = 0; layer < most_layers; ++layer) {
-    const std::string prefix = format("layers.{}.", layer);
+    auto prefix_of = [&](int which) { return format("members.{}.layers.{}.", member, which); };
+    const std::string prefix = prefix_of(layer);
     const TensorBytes* weight = file.find(prefix + "weight");
     if (!weight) break;
     if (weight->type.rank() != 2 || weight->type.shape[0] < 1 || weight->type.shape[0] > most_width ||
@@ -54,17 +56,32 @@ Result<PolicyFile> policy_in(const Safetensors& file) {
     STITCH_TRY(auto biases, read_row<float>(file, prefix + "bias", DType::f32));
     const int64_t in = weight->type.shape[0], out = weight->type.shape[1];
     if (static_cast<int64_t>(biases.size()) != out ||
-        (layer > 0 && file.find(format("layers.{}.weight", layer - 1))->type.shape[1] != in))
+        (layer > 0 && file.find(prefix_of(layer - 1) + "weight")->type.shape[1] != in))
       return user_error("weights", format("layer {} does not fit its neighbours", layer));
     shape.widths.push_back(static_cast<int>(in));
     parameters.insert(parameters.end(), weights.begin(), weights.end());
     parameters.insert(parameters.end(), biases.begin(), biases.end());
   }
-  if (shape.widths.empty() || parameters.size() != shape.parameters())
+  if (shape.widths.empty()) return std::optional<Scorer>();
+  if (parameters.size() != shape.parameters())
     return user_error("weights", "this is no policy: its last layer does not have one score",
                       "give a file that stitchcuda train wrote");
-  STITCH_TRY(std::string about, read_about(file));
-  return PolicyFile{Scorer(std::move(shape), std::move(parameters)), std::move(about)};
+  return std::optional(Scorer(std::move(shape), std::move(parameters)));
+}
+
+Result<PolicyFile> policy_in(const Safetensors& file) {
+  PolicyFile out;
+  for (int member = 0; member < most_members; ++member) {
+    STITCH_TRY(std::optional<Scorer> read, member_in(file, member));
+    if (!read) break;
+    if (!out.members.empty() && read->shape() != out.members[0].shape())
+      return user_error("weights", format("member {} has another shape than the first", member));
+    out.members.push_back(*std::move(read));
+  }
+  if (out.members.empty())
+    return user_error("weights", "there is no policy in it", "give a file that stitchcuda train wrote");
+  STITCH_TRY(out.about, read_about(file));
+  return out;
 }
 
 }  // namespace
@@ -113,21 +130,25 @@ Result<Checkpoint> read_checkpoint(const fs::path& file) {
   return out;
 }
 
-Result<void> write_policy(const fs::path& file, const Scorer& policy, const std::string& about) {
-  const std::vector<float> values(policy.parameters().begin(), policy.parameters().end());
+Result<void> write_policy(const fs::path& file, std::span<const Scorer> members, const std::string& about) {
+  std::vector<std::vector<float>> values;  // what the tensors below point to
+  for (const Scorer& each : members) values.emplace_back(each.parameters().begin(), each.parameters().end());
   std::vector<std::pair<std::string, TensorBytes>> tensors;
-  const std::vector<int>& widths = policy.shape().widths;
-  size_t from = 0;
-  for (size_t i = 0; i < widths.size(); ++i) {
-    const int64_t in = widths[i], out = i + 1 < widths.size() ? widths[i + 1] : 1;
-    const std::span all(values);
-    tensors.emplace_back(
-        format("layers.{}.weight", i),
-        tensor<float>(DType::f32, {in, out}, all.subspan(from, static_cast<size_t>(in * out))));
-    from += static_cast<size_t>(in * out);
-    tensors.emplace_back(format("layers.{}.bias", i),
-                         tensor<float>(DType::f32, {out}, all.subspan(from, static_cast<size_t>(out))));
-    from += static_cast<size_t>(out);
+  for (size_t member = 0; member < members.size(); ++member) {
+    const std::vector<int>& widths = members[member].shape().widths;
+    const std::span<const float> all(values[member]);
+    size_t from = 0;
+    for (size_t i = 0; i < widths.size(); ++i) {
+      const int64_t in = widths[i], out = i + 1 < widths.size() ? widths[i + 1] : 1;
+      const std::string prefix = format("members.{}.layers.{}.", member, i);
+      tensors.emplace_back(
+          prefix + "weight",
+          tensor<float>(DType::f32, {in, out}, all.subspan(from, static_cast<size_t>(in * out))));
+      from += static_cast<size_t>(in * out);
+      tensors.emplace_back(prefix + "bias",
+                           tensor<float>(DType::f32, {out}, all.subspan(from, static_cast<size_t>(out))));
+      from += static_cast<size_t>(out);
+    }
   }
   tensors.emplace_back("about", row<char>(DType::u8, std::span(about.data(), about.size())));
   return write_safetensors(file, tensors);

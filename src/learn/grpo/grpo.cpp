@@ -126,33 +126,4 @@ GrpoLoss grpo_loss(const Scorer& policy, std::span<const Group> groups, const Gr
   return out;
 }
 
-double imitation_loss(const Scorer& policy, std::span<const Answer> answers, std::span<double> gradient) {
-  std::vector<const Decision*> decisions;
-  std::vector<double> weights;
-  double total = 0;
-  for (const Answer& answer : answers) {
-    if (!std::isfinite(answer.reward) || answer.reward <= 0) continue;
-    for (const Decision& decision : answer.decisions) {
-      decisions.push_back(&decision);
-      weights.push_back(answer.reward);
-      total += answer.reward;
-    }
-  }
-  if (decisions.empty()) return 0;
-  const Scored scored = score_all(policy, decisions, !gradient.empty());
-  std::vector<double> score_gradients(scored.scores.size(), 0.0);
-  double loss = 0;
-  for (size_t d = 0; d < decisions.size(); ++d) {
-    const std::vector<double> logs = log_probabilities(scores_of(scored, d));
-    const double weight = weights[d] / total;
-    loss -= weight * logs[static_cast<size_t>(decisions[d]->chosen)];
-    for (size_t o = 0; o < logs.size(); ++o) {
-      const double here = static_cast<int>(o) == decisions[d]->chosen ? 1 : 0;
-      score_gradients[scored.begins[d] + o] = weight * (std::exp(logs[o]) - here);
-    }
-  }
-  if (!gradient.empty()) policy.backward(scored.trace, score_gradients, gradient);
-  return loss;
-}
-
 }  // namespace stitch::learn

@@ -56,7 +56,4 @@ struct GrpoLoss {
 GrpoLoss grpo_loss(const Scorer& policy, std::span<const Group> groups, const GrpoOptions& options,
                    std::span<double> gradient);
 
-// Supervised: the mean of -log p of what was chosen, each answer weighted by its reward.
-double imitation_loss(const Scorer& policy, std::span<const Answer> answers, std::span<double> gradient);
-
 }  // namespace stitch::learn

@@ -55,16 +55,6 @@ Answer sample(const Scorer& policy, const Scorer& reference, Question& question,
   return out;
 }
 
-std::optional<Answer> answer_of(Question& question, std::span<const int> chosen) {
-  Answer out{.decisions = {}, .reward = 1};
-  for (size_t i = 0; i < chosen.size(); ++i) {
-    std::vector<float> rows = question.options(chosen.first(i));
-    if (rows.empty() || chosen[i] < 0) return std::nullopt;
-    out.decisions.push_back({.options = std::move(rows), .chosen = chosen[i]});
-  }
-  return out;
-}
-
 Trainer::Trainer(Scorer policy, TrainOptions options)
     : policy_(std::move(policy)), reference_(policy_), options_(options) {}
 
@@ -80,18 +70,20 @@ void Trainer::hold_on() {
   adam_ = {};
 }
 
-double Trainer::imitate(std::span<const Answer> answers, int batch) {
+double Trainer::fit(std::span<const Differences> questions, int batch, double rate) {
   Draw draw(options_.seed, 0x77a7a000U + static_cast<uint64_t>(++passes_));
-  const std::vector<size_t> order = shuffled(answers.size(), draw);
+  AdamOptions adam = options_.adam;
+  adam.rate *= rate;
   double sum = 0;
   int batches = 0;
-  std::vector<Answer> some;
+  std::vector<const Differences*> some;
+  const std::vector<size_t> order = shuffled(questions.size(), draw);
   for (size_t i = 0; i < order.size(); ++i) {
-    some.push_back(answers[order[i]]);
+    some.push_back(&questions[order[i]]);
     if (std::ssize(some) < batch && i + 1 < order.size()) continue;
     std::vector<double> gradient(policy_.parameters().size(), 0.0);
-    sum += imitation_loss(policy_, some, gradient);
-    adam_.step(policy_.parameters(), gradient, options_.adam);
+    sum += difference_loss(policy_, some, gradient);
+    adam_.step(policy_.parameters(), gradient, adam);
     ++batches;
     some.clear();
   }

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "learn/grpo/adam.h"
+#include "learn/grpo/differences.h"
 #include "learn/grpo/draw.h"
 #include "learn/grpo/grpo.h"
 #include "learn/grpo/question.h"
@@ -39,8 +40,6 @@ struct TrainStep {
 std::vector<int> greedy(const Scorer& policy, Question& question);
 // Drawn from the policy.
 Answer sample(const Scorer& policy, const Scorer& reference, Question& question, Draw& draw);
-// The decisions of a known answer, for imitation; nothing if an option in it does not exist.
-std::optional<Answer> answer_of(Question& question, std::span<const int> chosen);
 
 class Trainer {
  public:
@@ -49,8 +48,8 @@ class Trainer {
   Trainer(Scorer policy, Scorer reference, Adam adam, int64_t steps, TrainOptions options);
 
   TrainStep step(const Questions& questions);
-  // One pass over known answers in batches; the mean loss.
-  double imitate(std::span<const Answer> answers, int batch);
+  // One pass over known differences of scores in batches; the mean loss. `rate`: of Adam's own.
+  double fit(std::span<const Differences> questions, int batch, double rate);
   // What was learned so far becomes the reference, and Adam begins anew: the end of the warm-up.
   void hold_on();
 

@@ -101,6 +101,10 @@ const Form depthwise_forms[] = {
      "input %x : f32[2,4,150]\nparameter %w : f32[4,1,4]\nparameter %b : f32[4]\n"
      "%y = conv(%x, %w, %b) stride=[1] padding=[3] dilation=[1] groups=4 : f32[2,4,153]\noutput %y\n"},
 };
+// So long that threads make two outputs each.
+const char* depthwise_long_line =
+    "input %x : f32[1,2,262400]\nparameter %w : f32[2,1,3]\n"
+    "%y = conv(%x, %w) stride=[1] padding=[1] dilation=[1] groups=2 : f32[1,2,262400]\noutput %y\n";
 
 // Several tiles and slices, the last ones not full; pixels by fours and not; groups; what follows.
 const Form pointwise_forms[] = {
@@ -487,6 +491,7 @@ std::vector<Case> conv_cases() {
                  .graph = depthwise,
                  .offer = {plan::Arithmetic::half, plan::Order::channels_last},
                  .tolerance = 2e-3});
+  all.push_back({"depthwise_long_line", "conv.depthwise", depthwise_long_line});
   for (const Form& form : depthwise_forms) {
     all.push_back({format("depthwise_{}", form.name), "conv.depthwise", form.graph});
     std::vector<int64_t> order =

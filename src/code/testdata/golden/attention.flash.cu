@@ -11,7 +11,7 @@ struct GoldenHeads {
   using Index = int;
   static constexpr Index heads = 8, queries = 64, keys = 64;
   static constexpr int width = 32, value_width = 32;
-  static constexpr float scale = 0.125f;
+  static constexpr float scale = 0.125f, soft_cap = 0.0f;
   static constexpr bool causal = false;
   static constexpr auto weights = stitch::Weights::safe_softmax;
   static constexpr auto masking = stitch::Masking::none;

@@ -13,7 +13,7 @@ struct GoldenHeads {
   using Index = int;
   static constexpr Index heads = 16, queries = 1, keys = 1000;
   static constexpr int width = 64, value_width = 64;
-  static constexpr float scale = 0.125f;
+  static constexpr float scale = 0.125f, soft_cap = 0.0f;
   static constexpr bool causal = false;
   static constexpr auto weights = stitch::Weights::safe_softmax;
   static constexpr auto masking = stitch::Masking::keeping;

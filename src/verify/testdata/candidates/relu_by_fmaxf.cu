@@ -1,4 +1,4 @@
-// passed
+// passed (./dev cheats)
 // task: relu/task.py
 // The ReLU that everybody writes: fmaxf makes a number of NaN, which is noted and no mistake.
 #include "tasks/relu.h"

@@ -1,4 +1,4 @@
-// correctness: crashed | refused | not_finite | wrong | hung (./dev cheats)
+// screen: screened (./dev cheats)
 // cudaDeviceReset in the middle of a call: everybody's memory goes.
 #include "row_center.h"
 

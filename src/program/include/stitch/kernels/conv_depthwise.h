@@ -4,8 +4,8 @@
 //     using In = float; using Weight = float; using Out = float; using Index = int;
 //     static constexpr int batch, channels_out, multiplier, height, width, out_height, out_width;
 //     static constexpr int kernel_y, kernel_x, stride_y, stride_x, pad_y, pad_x, dilation_y, dilation_x;
-//     // A block's tile of NCHW images: `planes` of them, threads_x wide, threads_y * each high.
-//     static constexpr int threads_x, threads_y, each, planes;
+//     // A block's tile of NCHW images: `planes` of them, threads_x * along wide, threads_y * each high.
+//     static constexpr int threads_x, threads_y, each, along, planes;
 //     static constexpr bool out_last;  // packs of channels are packs of the result
 //     __device__ static Index x(Index n, Index c, Index y, Index x);  // also out
 //   };
@@ -22,10 +22,11 @@
 
 namespace stitch {
 // NCHW: a block makes a tile of a plane, or of several small ones, from shared memory, a thread `each`
-// outputs below each other, so that the rows between them are read once.
+// outputs below each other, so that the rows between them are read once, `along` times: neighbours of a row
+// belong to neighbouring threads.
 template <class S>
 struct DepthwiseTile {
-  static constexpr int out_height = S::threads_y * S::each, out_width = S::threads_x;
+  static constexpr int out_height = S::threads_y * S::each, out_width = S::threads_x * S::along;
   static constexpr int height = (out_height - 1) * S::stride_y + (S::kernel_y - 1) * S::dilation_y + 1;
   static constexpr int width = (out_width - 1) * S::stride_x + (S::kernel_x - 1) * S::dilation_x + 1;
   static constexpr int across = (S::out_width + out_width - 1) / out_width;
@@ -68,19 +69,22 @@ __global__ void __launch_bounds__(DepthwiseTile<S>::threads)
 
   const int own_plane = thread / Tile::plane_threads, thread_x = thread % S::threads_x,
             thread_y = thread % Tile::plane_threads / S::threads_x;
-  float sums[S::each] = {};
+  float sums[S::along][S::each] = {};
   constexpr int rows = (S::each - 1) * S::stride_y + (S::kernel_y - 1) * S::dilation_y + 1;
 #pragma unroll
   for (int tap_x = 0; tap_x < S::kernel_x; ++tap_x)
 #pragma unroll
     for (int row = 0; row < rows; ++row) {
-      const float value = image[own_plane][thread_y * S::each * S::stride_y + row]
-                               [thread_x * S::stride_x + tap_x * S::dilation_x];
 #pragma unroll
-      for (int i = 0; i < S::each; ++i) {
-        const int below = row - i * S::stride_y;  // a constant once unrolled
-        if (below >= 0 && below % S::dilation_y == 0 && below / S::dilation_y < S::kernel_y)
-          sums[i] += value * filter[own_plane][below / S::dilation_y * S::kernel_x + tap_x];
+      for (int j = 0; j < S::along; ++j) {
+        const float value = image[own_plane][thread_y * S::each * S::stride_y + row]
+                                 [(thread_x + j * S::threads_x) * S::stride_x + tap_x * S::dilation_x];
+#pragma unroll
+        for (int i = 0; i < S::each; ++i) {
+          const int below = row - i * S::stride_y;  // a constant once unrolled
+          if (below >= 0 && below % S::dilation_y == 0 && below / S::dilation_y < S::kernel_y)
+            sums[j][i] += value * filter[own_plane][below / S::dilation_y * S::kernel_x + tap_x];
+        }
       }
     }
   const int64_t plane = plane0 + own_plane;
@@ -88,12 +92,14 @@ __global__ void __launch_bounds__(DepthwiseTile<S>::threads)
   const Index channel = static_cast<Index>(plane % S::channels_out),
               n = static_cast<Index>(plane / S::channels_out);
 #pragma unroll
-  for (int i = 0; i < S::each; ++i) {
-    const Index row = out_y0 + thread_y * S::each + i, column = out_x0 + thread_x;
-    if (row < S::out_height && column < S::out_width)
-      out[S::out(n, channel, row, column)] =
-          static_cast<typename S::Out>(epilogue(sums[i], n, channel, row * S::out_width + column));
-  }
+  for (int j = 0; j < S::along; ++j)
+#pragma unroll
+    for (int i = 0; i < S::each; ++i) {
+      const Index row = out_y0 + thread_y * S::each + i, column = out_x0 + thread_x + j * S::threads_x;
+      if (row < S::out_height && column < S::out_width)
+        out[S::out(n, channel, row, column)] =
+            static_cast<typename S::Out>(epilogue(sums[j][i], n, channel, row * S::out_width + column));
+    }
 }
 template <class S, class Epilogue>
 StitchStatus enqueue_depthwise_planes(const char* name, const typename S::In* x,

@@ -1,0 +1,11 @@
+// The choices of a region that are worth a look, in the order in which they are.
+#pragma once
+
+#include "learn/coder/planned_task.h"
+
+namespace stitch::learn {
+
+// The built-in one first, every way as it is, then single knobs, then any, drawn from the seed; no two alike.
+std::vector<plan::Region> candidate_choices(const RegionProblem& problem, size_t most, uint64_t seed = 1);
+
+}  // namespace stitch::learn
