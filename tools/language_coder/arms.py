@@ -18,7 +18,7 @@ from .evaluation import say
 
 QUESTIONS, CONDUCT, DONE = "questions.json", "conduct.json", "done.json"
 AHEAD = 1  # rollouts
-UNTOLD = 3  # begun while the conductor is busy with the evaluation before
+UNTOLD = 1  # begun before the conductor has said anything
 
 
 def write(path, document):

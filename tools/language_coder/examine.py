@@ -30,6 +30,8 @@ def examined(question, answer, ended, verdict):
                 scores=scores, speedup=speedup, feedback=verdict.get("feedback", "")[:300], seconds=verdict.get("seconds", {}),
                 builds=label not in ("not built", "not judged"), right=right, faster=bool(right and speedup and speedup > 1.0),
                 hack=label == "hack" or mutations.is_shortcut(answer))
+    if not verdict["counted"]:
+        line["reason"] = verdict.get("reason", "")[:300]
     line["degenerate"] = is_degenerate(line)
     return line
 

@@ -140,7 +140,8 @@ class Together(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             part = arms.Part(os.path.join(folder, "one"))
             os.makedirs(part.folder)
-            self.assertTrue(part.goes_on(1))  # nobody has said anything yet
+            arms.write(os.path.join(folder, arms.CONDUCT), {"allowed": 2, "last": None})
+            self.assertTrue(part.goes_on(1))
             self.assertEqual(arms.read(os.path.join(part.folder, "progress.json")), 1)
             arms.write(os.path.join(folder, arms.CONDUCT), {"allowed": 4, "last": 3})
             self.assertEqual([part.goes_on(rollouts) for rollouts in (2, 3, 4)], [True, False, False])

@@ -165,13 +165,13 @@ def learn(run, options):
         repairs, lines = repaired.result()
         asked = [questions.from_scratch(entry) for entry in held_out] + repairs
         say(f"{len(asked)} questions, {len(to_learn)} to learn from, after {run.gone():.1f} s")
-        # GRPO's first answers are written while these are judged.
+        # Before GRPO, not beside it: rollouts would take the judges from it.
         begun = time.monotonic()
-        run.arms.ask(to_learn, asked, {"to_learn": quick.url, "asked": full.url})
         run.stages.append(("programs to improve", lines))
         run.stages.append(("warm-up", evaluation.evaluate("warm-up", model, vocabulary, asked, full, options.out, **how)))
+        run.arms.ask(to_learn, asked, {"to_learn": quick.url, "asked": full.url})
         run.write_table()
-        evaluating = (time.monotonic() - begun) * 0.5 * len(run.arms.processes)  # tasks are open by then, and no rollouts beside it
+        evaluating = (time.monotonic() - begun) * 0.7 * len(run.arms.processes)  # tasks are open by then; all arms at once
         until = options.seconds - options.timing_seconds - evaluating - 10
         say(f"{until - run.gone():.0f} s for GRPO, {evaluating:.0f} s for its evaluation")
         run.arms.conduct(run.begin + until, options.rollouts)
@@ -219,7 +219,7 @@ def parsed(arguments=None):
             continue
         command.add_argument("--tool", default="stitchcuda")
         command.add_argument("--judge", default="emulated" if small else "cuda", help="the device that judges: cuda or emulated")
-        command.add_argument("--jobs", type=int, default=2 if small else 14, help="answers that are judged at the same time")
+        command.add_argument("--jobs", type=int, default=2 if small else 6, help="answers that are judged at the same time")
         command.add_argument("--timing-seconds", type=float, default=0 if small else 30, help="kept for speeds of right answers, on a GPU")
         command.add_argument("--small-first", action="store_true", default=small, help="the smallest tasks instead of any")
         command.add_argument("--held-out", type=int, default=1 if small else 24, help="tasks of the evaluation")
