@@ -57,11 +57,12 @@ TEST(LearnCommands, FromTasksToAPlanWithLearnedChoices) {
   EXPECT_EQ(leaks.exit_code, 1);
   EXPECT_GE(leaks.json()["leaks"].size(), 12U);
 
-  const std::vector<std::string> train = {"train", tasks,    "-o", coder,   "--steps", "4",     "--warm-up",
-                                          "1",     "--fold", "0",  "--gpu", "H200",    "--json"};
+  const std::vector<std::string> train = {"train",  tasks,     "-o",    coder,       "--members",
+                                          "2",      "--steps", "4",     "--warm-up", "1",
+                                          "--fold", "0",       "--gpu", "H200",      "--json"};
   const Json trained = ask_learning(train).json();
-  EXPECT_EQ(trained["trained"]["steps"], 4);
-  EXPECT_EQ(split(trim(*read_file(fs::path(coder) / "curve.jsonl")), '\n').size(), 5U);
+  EXPECT_EQ(trained["trained"]["steps"], 8);
+  EXPECT_EQ(split(trim(*read_file(fs::path(coder) / "curve.jsonl")), '\n').size(), 10U);
   EXPECT_NE(read_file(fs::path(coder) / "index.html")->find("<polyline"), std::string::npos);
   // A run that is over says the same again; another one's settings are refused.
   EXPECT_EQ(ask_learning(train).json()["held_out"], trained["held_out"]);
@@ -77,7 +78,8 @@ TEST(LearnCommands, FromTasksToAPlanWithLearnedChoices) {
   const Answered planned =
       ask_learning({"plan", first, "--coder-weights", weights, "--gpu", "H200", "--json"});
   EXPECT_EQ(planned.exit_code, 0) << planned.err;
-  const Answered wrong = ask_learning({"plan", first, "--coder-weights", coder + "/checkpoint.safetensors"});
+  const Answered wrong =
+      ask_learning({"plan", first, "--coder-weights", coder + "/checkpoint.safetensors.0"});
   EXPECT_EQ(wrong.exit_code, 2);
 }
 
