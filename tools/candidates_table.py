@@ -83,17 +83,18 @@ def main():
     files = sorted((path for path in files if arguments.only in path.stem), key=lambda path: (path.suffix, path.stem), reverse=True)
     files.sort(key=lambda path: path.name not in urgent)
     until = time.monotonic() + arguments.seconds
+    results, differ, missing = [], 0, 0
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        results = sorted(pool.map(lambda path: judge(arguments.tool, path, arguments.device, until), files))
-    differ, missing = 0, 0
-    for path, got, reason in results:
-        wanted = expected(path, arguments.device == "cuda")
-        missing += got == "not reached"
-        if got in wanted or got == "not reached":
-            continue
-        differ += 1
-        print(f"DIFFERS {path.name}: {got}, not {' or '.join(wanted)}: {reason[:240]}")
-    print(", ".join(f"{path.stem}={got}" for path, got, _ in results))
+        asked = [pool.submit(judge, arguments.tool, path, arguments.device, until) for path in files]
+        for done in concurrent.futures.as_completed(asked):  # said at once: whoever is cut off has seen the rest
+            path, got, reason = done.result()
+            results.append((path, got))
+            wanted = expected(path, arguments.device == "cuda")
+            missing += got == "not reached"
+            if got not in wanted and got != "not reached":
+                differ += 1
+                print(f"DIFFERS {path.name}: {got}, not {' or '.join(wanted)}: {reason[:240]}", flush=True)
+    print(", ".join(f"{path.stem}={got}" for path, got in sorted(results)))
     print(f"{len(results)} candidates, {len(results) - differ - missing} as expected, {differ} differ, {missing} not reached")
     return 1 if differ else 0
 

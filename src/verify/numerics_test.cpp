@@ -116,6 +116,31 @@ TEST(Numerics, SmallRowsHaveToBeRightByThemselves) {
   EXPECT_NE(comparison.reason.find("index 4 of dimension 0"), std::string::npos) << comparison.reason;
 }
 
+// Logits of samples that are nearly alike: errors of a column go together, and PyTorch's are small in one by
+// chance.
+TEST(Numerics, ASmallColumnMayHaveTheErrorsOfTheOthers) {
+  constexpr int64_t rows = 16, columns = 50;
+  std::vector<double> truth;
+  std::vector<float> ours, theirs, zeroed;
+  for (int64_t i = 0; i < rows * columns; ++i) {
+    const int64_t column = i % columns;
+    const double scale = column == 7 ? 1e-2 : 1, sign = column % 2 ? 1 : -1;
+    truth.push_back(scale);
+    ours.push_back(static_cast<float>(scale + sign * 3e-4));
+    theirs.push_back(static_cast<float>(scale + (column == 7 ? 1e-7 : sign * 2e-4)));
+    zeroed.push_back(column == 7 ? 0.f : ours.back());
+  }
+  auto matrix = [](DType dtype, const auto& values) {
+    Tensors out = make(dtype, values);
+    out.tensors[0].type.shape = {rows, columns};
+    return out;
+  };
+  const Tensors exact = matrix(DType::f64, truth), pytorch = matrix(DType::f32, theirs);
+  const Comparison honest = judged(matrix(DType::f32, ours), exact, &pytorch);
+  EXPECT_TRUE(honest.passed) << honest.reason;
+  EXPECT_FALSE(judged(matrix(DType::f32, zeroed), exact, &pytorch).passed);
+}
+
 // What is large has a rounding error of its own size, however small the others are.
 TEST(Numerics, LargeElementsAmongTinyOnesMayRound) {
   std::vector<double> truth(40'000, 1e-9);
