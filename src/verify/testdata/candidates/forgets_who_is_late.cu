@@ -1,4 +1,4 @@
-// thread order: missing_barrier | passed on cuda | correctness: wrong on cuda — the emulated GPU alone chooses who is late
+// thread order: missing_barrier | missing_dependency | passed on cuda | correctness: wrong on cuda — the emulated GPU alone chooses who is late
 // Three warps: the first writes rows into two buffers by turns and waits for the second, which is quick; the third, which
 // computes, is waited for by nobody. It is wrong only where that one is two rows late.
 #include "row_center.h"
