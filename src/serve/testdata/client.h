@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -20,7 +21,8 @@ class Client {
  public:
   explicit Client(const McpOptions& options) {
     int to[2], from[2];
-    if (::pipe(to) != 0 || ::pipe(from) != 0) throw Bug("no pipes");
+    // Not for the tools' children, who would hold the server's input open.
+    if (::pipe2(to, O_CLOEXEC) != 0 || ::pipe2(from, O_CLOEXEC) != 0) throw Bug("no pipes");
     in_ = Descriptor(to[1]);
     lines_.emplace(from[0], size_t{64} << 20);
     answers_ = Descriptor(from[0]);
