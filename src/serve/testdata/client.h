@@ -1,8 +1,8 @@
 // A client in the same process, for tests: messages over two pipes.
 #pragma once
 
-#include <gtest/gtest.h>
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <chrono>
