@@ -8,7 +8,8 @@ namespace stitch::plan {
 
 // Convolutions on fp16 tensor cores with FP32 sums, values around them in fp16 with channels last. fp16 has
 // the ten bits of mantissa that TF32 has, so this is for convolutions that PyTorch does in TF32; never in
-// class strict. These three are for models of which nobody measured what rounding does to their outputs.
+// class strict. Where somebody measured what rounding does to the outputs, all of it or nothing
+// (plan/half_budget.h); the two behind it are for models of which nobody did.
 Result<Plan> store_half(const Context& context, Plan plan, const Catalogue& catalogue);
 // The same, but a convolution behind which no other one comes writes FP32, as PyTorch's does: what is rounded
 // there no later layer damps (VGG-16 on an H200: 2.0e-5 with it, 8.4e-6 without, PyTorch 7.9e-6).
