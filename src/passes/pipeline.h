@@ -62,6 +62,8 @@ bool fold_batch_norms(Graph& graph);
 bool multiply_patches(Graph& graph);
 bool set_biases_apart(Graph& graph);
 bool move_slices_first(Graph& graph);
+bool sink_permutes(Graph& graph);
+bool scale_weights_of_products(Graph& graph);
 bool give_own_views(Graph& graph);
 
 // Every use of a value becomes a use of another; used by the passes.
