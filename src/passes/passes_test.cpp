@@ -88,7 +88,8 @@ INSTANTIATE_TEST_SUITE_P(All, PassOnNumbers,
                                          Golden{"plain_masks", drop_plain_masks},
                                          Golden{"merged_products", merge_products},
                                          Golden{"rows_in_order", order_rows_for_products},
-                                         Golden{"sunken_permutes", sink_permutes}),
+                                         Golden{"sunken_permutes", sink_permutes},
+                                         Golden{"joined_convolutions", join_convolutions}),
                          [](const auto& info) { return info.param.name; });
 
 Graph tiny() {

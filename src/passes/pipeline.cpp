@@ -34,6 +34,8 @@ std::span<const Pass> cleanup_pipeline() {
        "after sharing: a convolution that two want keeps its filters; before transposed-biases: it makes "
        "some",
        fold_batch_norms},
+      {"algebra-joined-convolutions", "behind batch norms, which stand between convolutions and a concat",
+       join_convolutions},
       {"algebra-patch-convolutions", "behind batch norms, which go into filters", multiply_patches},
       {"transposed-biases", "after pools of convolutions, which know where a bias belongs", set_biases_apart},
       {"canonical-views-again", "sharing and folding leave views of views behind", canonicalize_views},

@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "code/names.h"
+#include "code/products/conv_folded.h"
 #include "code/products/convolution.h"
 #include "code/products/epilogue.h"
 #include "code/products/signature.h"
@@ -207,7 +208,10 @@ bool ConvSplitHalf::suits(const plan::Context& context, const plan::Region& regi
   const Convolution c = geometry_of(graph, node);
   constexpr int64_t few_channels = 16, large = int64_t{1} << 25;
   // First layers before images that lie channels last: cuDNN's tensor cores take 410 us for a ResNet's, 32 x
-  // 3 x 224², whose bytes take 20 (H200).
+  // 3 x 224², whose bytes take 20 (H200). Large ones with strides it folds.
+  if (offer.order == plan::Order::channels_last && folded_of(c, 8) && c.taps() >= 25 &&
+      graph.type(node.results[0]).elements() >= large)
+    return false;
   if (offer.order == plan::Order::channels_last)
     return c.channels_in <= 4 && c.dims >= 2 && c.taps() > 1 && c.taps() <= 49 && !c.transposed &&
            c.groups == 1;
