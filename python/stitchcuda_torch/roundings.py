@@ -133,7 +133,8 @@ def joined_operands(document, operands):
             continue
         parts = [product(each.get("value")) for each in node["args"]["tensors"]]
         if all(parts) and len({len(part["slots"]) for part in parts}) == 1:
-            out[node["outputs"][0]["name"] + ".joined"] = {"module": "", "slots": [
+            name = node["outputs"][0]["name"]
+            out[name] = out[name + ".joined"] = {"module": "", "slots": [
                 {"slot": slots[0]["slot"], "shares": [[sum(numbers) for numbers in zip(*groups)] for groups in zip(*(slot["shares"] for slot in slots))]}
                 for slots in zip(*(part["slots"] for part in parts))]}
     return out

@@ -141,8 +141,9 @@ class Joining {
         largest.operands[0], builder.add(Op::concat, weights, {{"dim", int64_t{0}}}, name + ".weight")};
     if (!biases.empty())
       operands.push_back(builder.add(Op::concat, biases, {{"dim", int64_t{0}}}, name + ".bias"));
-    // By this name the reference says what rounding does to all of them.
-    const ValueId product = builder.add(Op::conv, operands, largest.attributes, name + ".joined");
+    // By these names the reference says what rounding does to all of them.
+    const ValueId product =
+        builder.add(Op::conv, operands, largest.attributes, activation ? name + ".joined" : name);
     return activation ? builder.add(activation->op, {product}, activation->attributes, name) : product;
   }
 
