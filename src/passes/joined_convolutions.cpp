@@ -3,7 +3,8 @@
 //   concat(relu(conv(x, V, 1 x 1)), relu(conv(x, W, 3 x 3)))   is   relu(conv(x, [pad(V); W], 3 x 3))
 // The image is read once, and nobody copies the results: that alone takes half of a Fire module's time. Zeros
 // are multiplied instead, which is cheap for few channels (up to 32, by the bytes and tensor cores of an
-// H200).
+// H200). Zero times infinity is NaN, beside the pixel that is infinite: only where every output sees all
+// pixels, and is NaN anyway.
 #include <algorithm>
 #include <optional>
 
@@ -61,7 +62,10 @@ class Joining {
   }
 
   std::optional<std::vector<Joined>> parts_of(const Node& concat) const {
-    if (concat.op != Op::concat || concat.operands.size() < 2 || concat.attributes.integer("dim") != 1)
+    const bool pixels_are_outputs =
+        std::ranges::any_of(graph_.outputs, [&](ValueId id) { return graph_.type(id).rank() > 2; });
+    if (pixels_are_outputs || concat.op != Op::concat || concat.operands.size() < 2 ||
+        concat.attributes.integer("dim") != 1)
       return std::nullopt;
     std::vector<Joined> out;
     for (ValueId id : concat.operands) {

@@ -59,7 +59,7 @@ class Writer {
             (channels_last(c_, c_.x) && !dense_nchw(c_.x));
     planes_ = last_ && c_.strides(c_.result.view)[1] != 1;
     decide_phases();
-    if (last_ && !is_exact()) folded_ = folded_of(c_, 16 / size_of(type_));
+    if (last_ && !is_exact()) folded_ = folded_of(request_.graph, c_, 16 / size_of(type_));
     STITCH_TRY(epilogue_, epilogue_of(request_, parts_, 1, planes_ ? run_of_pixels() : 1));
     decide_result();
     std::string x = input(), weight = filter();
@@ -454,7 +454,8 @@ class ConvCudnn : public ProductTechnique {
     const int64_t channels = plan::channels_per_group(context.graph, node);
     const bool few = channels < 8 && plan::filter_taps(context.graph, node) <= 49;
     const Convolution c = geometry_of(context.graph, node);
-    const auto folded = offer.order == plan::Order::channels_last ? folded_of(c, 8) : std::nullopt;
+    const auto folded =
+        offer.order == plan::Order::channels_last ? folded_of(context.graph, c, 8) : std::nullopt;
     const double filled = folded ? folded->filled(c) : few ? static_cast<double>(channels) / 64 : 1;
     if (multiplies_halves(context.graph, node, offer))
       return {filled * gpu.fp16_convolutions, plan::streaming_share, kernels};

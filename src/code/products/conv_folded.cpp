@@ -1,15 +1,20 @@
 #include "code/products/conv_folded.h"
 
+#include <algorithm>
+
 #include "base/format.h"
 
 namespace stitch::code {
 
-std::optional<Folded> folded_of(const Convolution& c, int64_t at_once) {
+std::optional<Folded> folded_of(const Graph& graph, const Convolution& c, int64_t at_once) {
   constexpr int64_t few_channels = 4, most_stride = 8, most = int64_t{1} << 31;
   if (c.transposed || c.groups > 1 || c.dims != 2 || c.channels_in > few_channels ||
       c.dilation != Folded::Three{1, 1, 1} || c.stride[1] < 2 || c.stride[2] < 2 ||
       c.stride[1] > most_stride || c.stride[2] > most_stride || c.kernel[1] <= c.stride[1] ||
       c.kernel[2] <= c.stride[2])
+    return std::nullopt;
+  const bool adds_zeros = c.kernel[1] % c.stride[1] != 0 || c.kernel[2] % c.stride[2] != 0;
+  if (adds_zeros && std::ranges::any_of(graph.outputs, [&](ValueId id) { return graph.type(id).rank() > 2; }))
     return std::nullopt;
   Folded out;
   const int64_t channels = c.channels_in * c.stride[1] * c.stride[2];

@@ -22,8 +22,9 @@ struct Folded {
 };
 
 // For kernels that take channels by `at_once`; nothing where they are filled as well without: many channels,
-// no strides, groups, dilated kernels.
-std::optional<Folded> folded_of(const Convolution& convolution, int64_t at_once);
+// no strides, groups, dilated kernels. Nor where a filter gets zeros and an output of the graph has pixels: a
+// zero times infinity is NaN where the model has none.
+std::optional<Folded> folded_of(const Graph& graph, const Convolution& convolution, int64_t at_once);
 
 // For kernels/conv_folded.h.
 std::string folded_struct(const Convolution& convolution, const Folded& folded, const std::string& name);

@@ -210,7 +210,7 @@ bool ConvSplitHalf::suits(const plan::Context& context, const plan::Region& regi
   // Large ones with strides cuDNN does better, once they are folded into channels.
   if (!is_exact(offer) || context.rounding.may_lose_bits(graph.number_of(node)))
     if (offer.arithmetic != plan::Arithmetic::exact && context.numerics != Numerics::strict &&
-        folded_of(c, 8) && c.taps() >= 25 && graph.type(node.results[0]).elements() >= large)
+        folded_of(graph, c, 8) && c.taps() >= 25 && graph.type(node.results[0]).elements() >= large)
       return false;
   // First layers before images that lie channels last: cuDNN's tensor cores take 410 us for a ResNet's, 32 x
   // 3 x 224², whose bytes take 20 (H200).

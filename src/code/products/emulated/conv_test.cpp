@@ -513,14 +513,29 @@ std::vector<Case> conv_cases() {
     all.push_back(
         {.name = half ? "folded_half" : "folded_tf32",
          .technique = "conv.cudnn",
-         .graph = half ? "input %x : f32[2,3,23,30]\nparameter %w : f32[8,3,11,7]\n"
+         .graph = half ? "input %x : f32[2,3,23,30]\nparameter %w : f32[8,3,8,6]\n"
                          "parameter %b : f32[8]\n%c = conv(%x, %w, %b) stride=[4,3] padding=[2,0] "
-                         "dilation=[1,1] : f32[2,8,5,8]\n%y = relu(%c) : f32[2,8,5,8]\noutput %y\n"
-                       : "input %x : f32[2,2,11,9]\nparameter %w : f32[8,2,3,3]\n"
+                         "dilation=[1,1] : f32[2,8,5,9]\n%y = relu(%c) : f32[2,8,5,9]\noutput %y\n"
+                       : "input %x : f32[2,2,11,9]\nparameter %w : f32[8,2,4,4]\n"
                          "%y = conv(%x, %w) stride=[2,2] padding=[1,1] dilation=[1,1] : "
-                         "f32[2,8,6,5]\noutput %y\n",
+                         "f32[2,8,5,4]\noutput %y\n",
          .offer = {half ? plan::Arithmetic::half : plan::Arithmetic::by_class, plan::Order::channels_last},
          .tolerance = 2e-3});
+  // The same with zeros behind the filters: no output has pixels.
+  all.push_back({.name = "folded_zeros",
+                 .technique = "conv.cudnn",
+                 .graph = "input %x : f32[2,3,23,30]\nparameter %w : f32[8,3,11,7]\nparameter %b : f32[8]\n"
+                          "%c = conv(%x, %w, %b) stride=[4,3] padding=[2,0] dilation=[1,1] : f32[2,8,5,8]\n"
+                          "%y = reshape(%c) shape=[2,320] : f32[2,320]\noutput %y\n",
+                 .offer = {plan::Arithmetic::half, plan::Order::channels_last},
+                 .tolerance = 2e-3});
+  all.push_back({"concat", "conv.concat",
+                 "input %x : f32[2,6,9,37]\nparameter %v : f32[20,6,1,1]\nparameter %a : f32[20]\n"
+                 "parameter %w : f32[7,6,3,3]\n"
+                 "%c = conv(%x, %v, %a) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[2,20,9,37]\n"
+                 "%r = relu(%c) : f32[2,20,9,37]\n"
+                 "%d = conv(%x, %w) stride=[1,1] padding=[1,1] dilation=[1,1] : f32[2,7,9,37]\n"
+                 "%y = concat(%r, %d) dim=1 : f32[2,27,9,37]\noutput %y\n"});
   // Images that share a block, tiles past the end, channels last.
   const char* direct =
       "input %x : f32[5,2,13,11]\nparameter %w : f32[6,2,3,5]\nparameter %b : f32[6]\n"

@@ -6,6 +6,7 @@
 //     static constexpr int batch, channels, filters, height, width, out_height, out_width;
 //     static constexpr int kernel_y, kernel_x, stride_y, stride_x, pad_y, pad_x, dilation_y, dilation_x;
 //     static constexpr int images, tile_height, tile_width, pixels;  // of a block; of a thread
+//     static constexpr int out_pack;  // filters of a pixel that lie side by side, at a multiple of as many
 //     __device__ static Index x(Index n, Index c, Index y, Index x);  // also out
 //   };
 // The epilogue is asked for (value, sample, channel, pixel).
@@ -32,7 +33,8 @@ struct DirectTile {
   static constexpr int together = S::filters % 4 == 0 ? 4 : S::filters % 2 == 0 ? 2 : 1;
 };
 
-template <class S, class Epilogue>
+// `pack` results of a pixel are stored at once.
+template <class S, int pack, class Epilogue>
 __global__ void __launch_bounds__(DirectTile<S>::threads)
     conv_direct_kernel(const typename S::In* __restrict__ x, const typename S::Weight* __restrict__ weight,
                        typename S::Out* __restrict__ out, Epilogue epilogue) {
@@ -93,9 +95,14 @@ __global__ void __launch_bounds__(DirectTile<S>::threads)
     if (at >= S::images * Tile::out_plane || n >= S::batch || row >= S::out_height || column >= S::out_width)
       continue;
 #pragma unroll
-    for (int f = 0; f < S::filters; ++f)
-      out[S::out(static_cast<Index>(n), f, row, column)] = static_cast<typename S::Out>(
-          epilogue(sums[p][f], static_cast<Index>(n), f, row * S::out_width + column));
+    for (int f = 0; f < S::filters; f += pack) {
+      Pack<typename S::Out, pack> results;
+#pragma unroll
+      for (int u = 0; u < pack; ++u)
+        results[u] = static_cast<typename S::Out>(
+            epilogue(sums[p][f + u], static_cast<Index>(n), f + u, row * S::out_width + column));
+      store<pack>(out + S::out(static_cast<Index>(n), f, row, column), 0, results);
+    }
   }
 }
 
@@ -104,8 +111,12 @@ StitchStatus enqueue_conv_direct(const char* name, const typename S::In* x, cons
                                  typename S::Out* out, Epilogue epilogue, cudaStream_t stream) {
   using Tile = DirectTile<S>;
   static_assert(Tile::blocks < (int64_t{1} << 31), "more tiles than a grid has blocks");
-  return launch(name, conv_direct_kernel<S, Epilogue>, {static_cast<unsigned>(Tile::blocks), Tile::threads},
-                stream, x, weight, out, epilogue);
+  const Geometry geometry{static_cast<unsigned>(Tile::blocks), Tile::threads};
+  if constexpr (S::out_pack > 1)
+    if (reinterpret_cast<uintptr_t>(out) % (S::out_pack * sizeof(typename S::Out)) == 0)
+      return launch(name, conv_direct_kernel<S, S::out_pack, Epilogue>, geometry, stream, x, weight, out,
+                    epilogue);
+  return launch(name, conv_direct_kernel<S, 1, Epilogue>, geometry, stream, x, weight, out, epilogue);
 }
 
 }  // namespace stitch
