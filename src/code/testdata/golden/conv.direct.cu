@@ -12,7 +12,8 @@ struct GoldenLayer {  // y (64, 6, 28, 28) = x (64, 1, 32, 32) * conv_weight (6,
   static constexpr int kernel_y = 5, kernel_x = 5, stride_y = 1, stride_x = 1;
   static constexpr int pad_y = 0, pad_x = 0, dilation_y = 1, dilation_x = 1;
   static constexpr int images = 1, tile_height = 28, tile_width = 28;  // of a block
-  static constexpr int pixels = 4;                                     // of a thread
+  static constexpr int pixels = 4;  // of a thread
+  static constexpr int out_pack = 1;
   __device__ static Index x(Index n, Index, Index y, Index x) { return n * 1024 + x + y * 32; }
   __device__ static Index out(Index n, Index c, Index y, Index x) { return c * 784 + n * 4704 + x + y * 28; }
 };
