@@ -49,7 +49,9 @@ INSTANTIATE_TEST_SUITE_P(
         Golden{"patch_convolutions", multiply_patches}, Golden{"whole_products", spread_rows_first},
         Golden{"plain_masks", drop_plain_masks}, Golden{"merged_products", merge_products},
         Golden{"rows_in_order", order_rows_for_products}, Golden{"transposed_biases", set_biases_apart},
-        Golden{"slices_first", move_slices_first}, Golden{"own_views", give_own_views}),
+        Golden{"slices_first", move_slices_first}, Golden{"own_views", give_own_views},
+        Golden{"sunken_permutes", sink_permutes}, Golden{"joined_convolutions", join_convolutions},
+        Golden{"scaled_products", scale_weights_of_products}),
     [](const auto& info) { return info.param.name; });
 
 class PassOnNumbers : public testing::TestWithParam<Golden> {};
@@ -86,7 +88,9 @@ INSTANTIATE_TEST_SUITE_P(All, PassOnNumbers,
                                          Golden{"whole_products", spread_rows_first},
                                          Golden{"plain_masks", drop_plain_masks},
                                          Golden{"merged_products", merge_products},
-                                         Golden{"rows_in_order", order_rows_for_products}),
+                                         Golden{"rows_in_order", order_rows_for_products},
+                                         Golden{"sunken_permutes", sink_permutes},
+                                         Golden{"joined_convolutions", join_convolutions}),
                          [](const auto& info) { return info.param.name; });
 
 Graph tiny() {
