@@ -147,12 +147,11 @@ Result<void> MatmulTensorCore::accepts_region(const plan::Context& context,
   return {};
 }
 
-Result<void> MatmulTensorCore::accepts_storage(const plan::Context&, const plan::Plan& plan,
+Result<void> MatmulTensorCore::accepts_storage(const plan::Context& context, const plan::Plan& plan,
                                                const plan::Region& region) const {
   for (const auto& ids : {region.reads, region.writes})
     for (ValueId id : ids)
-      if (plan.storage[index_of(id)].dtype != plan.storage[index_of(region.writes[0])].dtype ||
-          plan.storage[index_of(id)].dtype == DType::f16)
+      if (plan.storage[index_of(id)].dtype != context.graph.type(id).dtype)
         return at(region.name, user_error("technique", "matmul.tensor_core reads and writes f32 only"));
   return {};
 }

@@ -223,6 +223,23 @@ std::vector<Case> matmul_cases() {
                    .graph = form.graph,
                    .numerics = Numerics::strict,
                    .tolerance = 2e-6});
+  // Tiles that are not full, sums in one tile and in several, folded, of any strides.
+  for (const Form& form : forms)
+    all.push_back({.name = format("core_{}", form.name),
+                   .technique = "matmul.tensor_core",
+                   .graph = form.graph,
+                   .tolerance = 2e-6});
+  for (const Form& form : deep_forms)
+    all.push_back({.name = format("core_deep_{}", form.name),
+                   .technique = "matmul.tensor_core",
+                   .graph = form.graph,
+                   .tolerance = 2e-6});
+  all.push_back({.name = "core_folded",
+                 .technique = "matmul.tensor_core",
+                 .graph = "input %a : f32[20,600]\ninput %b : f32[600,24]\n%y = matmul(%a, %b) : f32[20,24]\n"
+                          "output %y\n",
+                 .choices = {{"row_tiles", 2}, {"column_tiles", 3}},
+                 .tolerance = 2e-6});
   const Form outer_forms[] = {
       {"linear",
        "input %x : f32[33,1]\nparameter %w : f32[70,1]\nparameter %b : f32[70]\n"

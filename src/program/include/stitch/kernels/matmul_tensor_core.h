@@ -76,9 +76,13 @@ struct TensorCoreProduct {
 
 struct SplitNumber {
   uint32_t high, low;
-  __device__ __forceinline__ explicit SplitNumber(float x)
-      : high(tf32_bits(x)), low(tf32_bits(x - __uint_as_float(high))) {}
 };
+__device__ __forceinline__ SplitNumber split_number(float x) {
+  SplitNumber out;
+  out.high = tf32_bits(x);
+  out.low = tf32_bits(x - __uint_as_float(out.high));
+  return out;
+}
 
 // Sums of a warp's tiles over one tile of depth.
 template <class P, class T>
@@ -87,14 +91,15 @@ __device__ __forceinline__ void multiply_tiles(float (&sums)[T::row_tiles][T::co
                                                int warp_column) {
   using S = TensorCoreProduct<P, T>;
   const int lane = static_cast<int>(threadIdx.x) % 32, group = lane / 4, pair = lane % 4;
-#pragma unroll
+#pragma unroll 4
   for (int k = 0; k < T::depth_tile; k += 8) {
     MmaRight right_high[T::column_tiles], right_low[T::column_tiles];
 #pragma unroll
     for (int n = 0; n < T::column_tiles; ++n)
 #pragma unroll
       for (int p = 0; p < 2; ++p) {
-        const SplitNumber number(right[S::Right::at(warp_column + n * 8 + group, k + pair + 4 * p)]);
+        const SplitNumber number =
+            split_number(right[S::Right::at(warp_column + n * 8 + group, k + pair + 4 * p)]);
         right_high[n].parts[p] = number.high;
         right_low[n].parts[p] = number.low;
       }
@@ -103,8 +108,8 @@ __device__ __forceinline__ void multiply_tiles(float (&sums)[T::row_tiles][T::co
       MmaLeft left_high, left_low;
 #pragma unroll
       for (int p = 0; p < 4; ++p) {
-        const SplitNumber number(
-            left[S::Left::at(warp_row + m * 16 + p % 2 * 8 + group, k + pair + p / 2 * 4)]);
+        const SplitNumber number =
+            split_number(left[S::Left::at(warp_row + m * 16 + p % 2 * 8 + group, k + pair + p / 2 * 4)]);
         left_high.parts[p] = number.high;
         left_low.parts[p] = number.low;
       }
