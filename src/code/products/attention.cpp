@@ -105,18 +105,20 @@ int64_t heads_that_share(const RegionRequest& request, const Attention& a) {
 
 int64_t even_splits(int64_t tiles, int64_t resident, int64_t rounds) {
   using shared_memory::divided_up;
-  constexpr int64_t start = 2,
-                    combined = 16;  // what a block does besides, in rounds; results of a round more
-  constexpr double worth_it = 0.9;  // results of splits are combined by another pass
+  // In rounds: what a block does besides, and what combining the results of so many splits takes.
+  constexpr int64_t start = 2, combined = 16;
+  constexpr double worth_it = 0.9;
   auto cost = [&](int64_t splits) {
     return divided_up(tiles * splits, resident) * (divided_up(rounds, splits) + start) +
-           divided_up(splits, combined);
+           (splits > 1 ? divided_up(splits, combined) : 0);
   };
   int64_t best = 1;
-  for (int64_t splits = 2; splits <= rounds && tiles * (splits - 1) < 4 * resident; ++splits)
-    if (cost(splits) < cost(best) &&
-        static_cast<double>(cost(splits)) < worth_it * static_cast<double>(cost(1)))
-      best = splits;
+  for (int64_t splits = 2; splits <= rounds && tiles * (splits - 1) < 4 * resident; ++splits) {
+    // Of equals the fewer, unless most of the machine has nothing to do.
+    const bool better =
+        cost(splits) < cost(best) || (cost(splits) == cost(best) && 4 * tiles * splits <= resident);
+    if (better && static_cast<double>(cost(splits)) < worth_it * static_cast<double>(cost(1))) best = splits;
+  }
   return best;
 }
 
