@@ -41,6 +41,7 @@ constexpr int most_slots = 128;
 // As long as a busy machine leaves a process alone that has just woken up.
 constexpr double seconds_of_a_series = 2e-3;
 constexpr int most_looks = 6, calls_of_another_look = 25;
+constexpr int looks_for_doubt = 3;
 constexpr int shortest_series = 3;  // times half
 constexpr std::chrono::milliseconds between_looks{250};
 
@@ -134,6 +135,13 @@ bool stands(double claim, const Watched& watched) {
          watched.is_possible();
 }
 
+// Whether it stands only because the empty series jittered so much. Nobody is told the emulated GPU's times.
+bool is_doubtful(const Session& session, Watched watched) {
+  if (session.options.device == runner::Device::emulated && !session.python) return false;
+  watched.resolution = watched.alone_resolution = 0;
+  return !stands(session.own.median(), watched);
+}
+
 Result<void> take_claims(Session& session, SeriesWatch& watch, runner::Candidate& candidate, int calls) {
   const int rounds = calls >= most_calls ? many_rounds : few_rounds;
   session.own = Samples{.side = "program"};
@@ -167,6 +175,8 @@ Result<Watched> look_at(Session& session, SeriesWatch& watch, runner::Candidate&
                      seconds_of_a_series / (1 << std::min(look, shortest_series)));
 }
 
+bool is_pressed(const OwnTimes& times) { return times.pressed > pressed_machine; }
+
 // Whether the claim stands in one of a few looks. If it does, the process ends and PyTorch is timed again in
 // the same turn.
 Result<bool> look_until_it_stands(Session& session, SeriesWatch& watch, std::optional<Attempt> attempt,
@@ -180,7 +190,9 @@ Result<bool> look_until_it_stands(Session& session, SeriesWatch& watch, std::opt
     STITCH_TRY(out.watched, look_at(session, watch, attempt->candidate(), look));
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     out.pressed = (senses_here().pressed_seconds() - pressed_before) / std::max(took.count(), 1e-3);
-    if (stands(session.own.median(), out.watched)) {
+    const double claim = session.own.median();
+    const bool last = look + 1 >= looks_for_doubt;
+    if (stands(claim, out.watched) && (last || !is_pressed(out) || !is_doubtful(session, out.watched))) {
       attempt.reset();
       STITCH_CHECK(time_baselines(session, baselines.live));
       return true;
@@ -233,9 +245,10 @@ Result<void> settle(Session& session, const OwnTimes& times) {
   const double claim = session.own.median();
   const bool plainly = watched.is_possible() && !stands(claim / plainly_forged, watched);
   // Cores were short while it was watched, or are now that nothing of the candidate is alive. Whoever makes
-  // them short gets no verdict, and no time.
-  if (!stands(claim, watched) && !plainly &&
-      (times.pressed > pressed_machine || senses_here().busy_share() > busy_machine))
+  // them short gets no verdict, and no time: neither a liar's, nor that of one who passes for honest only
+  // because everything jittered.
+  const bool unsure = stands(claim, watched) ? is_doubtful(session, watched) : !plainly;
+  if (unsure && (is_pressed(times) || senses_here().busy_share() > busy_machine))
     return work_error(
         "busy",
         format("this machine is too busy to time it: it claims {} a call, and by our own watch calls took {} "
