@@ -33,11 +33,11 @@ constexpr int most_short_calls = 500;
 constexpr double seconds_of_short_calls = 0.02;
 // The more calls, the more turns: a side that has all of its calls in one place has that moment's machine.
 constexpr int few_rounds = 5, many_rounds = 25;
-constexpr double most_seconds = 2;  // of what isn't calls: draws, copies, flushes
-constexpr int baseline_rounds = 5;  // before the program, and as many after it
+constexpr double most_seconds = 2, most_python_seconds = 1;  // of what isn't calls: draws, copies, flushes
+constexpr int baseline_rounds = 5;                           // before the program, and as many after it
 
-// Of a series.
-constexpr int most_slots = 128;
+// Of a series. Those of Python candidates are drawn one by one while others wait for the GPU.
+constexpr int most_slots = 128, most_python_slots = 32;
 // As long as a busy machine leaves a process alone that has just woken up.
 constexpr double seconds_of_a_series = 2e-3;
 constexpr int most_looks = 6, calls_of_another_look = 25;
@@ -152,7 +152,8 @@ Result<void> take_claims(Session& session, SeriesWatch& watch, runner::Candidate
     // Whoever claims less than it takes would be called for ever: our own clock has a say in how often.
     const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - begin;
     const double claimed = session.own.median() * static_cast<double>(session.own.wall_ns.size());
-    if (round >= 2 && gone.count() > most_seconds + 3 * claimed) break;
+    const double most = session.python ? most_python_seconds : most_seconds;
+    if (round >= 2 && gone.count() > most + 3 * claimed) break;
   }
   return {};
 }
@@ -311,10 +312,11 @@ Result<Passed> timed(Session& session, Json& evidence) {
   session.arena.give_back_memory();
   Baselines baselines;
   STITCH_CHECK(prepare_baselines(session, baselines.live));
-  auto times = time_and_judge(session, open_keeper(session, most_slots), baselines, evidence);
+  const int slots = session.python ? most_python_slots : most_slots;
+  auto times = time_and_judge(session, open_keeper(session, slots), baselines, evidence);
   if (!times && times.error().code == cannot_share)
-    times = time_and_judge(session, open_keeper_on_the_host(session, most_slots, &times.error()), baselines,
-                           evidence);
+    times =
+        time_and_judge(session, open_keeper_on_the_host(session, slots, &times.error()), baselines, evidence);
   if (!times) return times.error();
   STITCH_CHECK(settle(session, *times));
   for (const Samples* samples : baselines.live) keep_baseline(session, *samples);

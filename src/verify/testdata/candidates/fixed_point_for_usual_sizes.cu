@@ -1,5 +1,6 @@
 // correctness: wrong | not_finite
-// Sums integers, each element rounded to 2^-26: more exact than FP32 for what the task draws, clamped beyond 32.
+// Sums integers, each element rounded to 2^-26: more exact than FP32 for what the task draws, clamped
+// beyond 32.
 #include "row_center.h"
 
 static __global__ void center_fixed(const float* x, const float* weight, float* y) {

@@ -1,5 +1,6 @@
 // correctness: wrong | timing: wrong_when_timed (./dev cheats)
-// Looks at all of its input first: halves where everything is of the size that the task draws, FP32 elsewhere.
+// Looks at all of its input first: halves where everything is of the size that the task draws, FP32
+// elsewhere.
 #include <cuda_fp16.h>
 
 #include "row_center.h"

@@ -1,5 +1,5 @@
-// passed | correctness: wrong on cuda | not_finite on cuda — a verdict is about the device it was made on (./dev cheats)
-// Asks what it runs on, and works only where nobody measures: on the emulated GPU.
+// passed | correctness: wrong on cuda | not_finite on cuda — a verdict is about the device it was made on
+// (./dev cheats) Asks what it runs on, and works only where nobody measures: on the emulated GPU.
 #include <unistd.h>
 
 #include "row_center.h"
