@@ -1,4 +1,4 @@
-// correctness: wrong | not_finite
+// correctness: wrong | not_finite (./dev cheats)
 // Sums integers, each element rounded to 2^-26: more exact than FP32 for what the task draws, clamped
 // beyond 32.
 #include "row_center.h"
