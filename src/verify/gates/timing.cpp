@@ -135,11 +135,12 @@ bool stands(double claim, const Watched& watched) {
          watched.is_possible();
 }
 
-// Whether it stands only because the empty series jittered so much. Nobody is told the emulated GPU's times.
+// Whether it stands only because the empty series jittered so much, or calls took no longer than none. Nobody
+// is told the emulated GPU's times.
 bool is_doubtful(const Session& session, Watched watched) {
   if (session.options.device == runner::Device::emulated && !session.python) return false;
   watched.resolution = watched.alone_resolution = 0;
-  return !stands(session.own.median(), watched);
+  return !stands(session.own.median(), watched) || watched.whole < watched.empty;
 }
 
 Result<void> take_claims(Session& session, SeriesWatch& watch, runner::Candidate& candidate, int calls) {
