@@ -26,16 +26,21 @@ def read_lines(path):
         return [json.loads(line) for line in file if line.endswith("\n")]
 
 
-def evaluate(stage, model, vocabulary, asked, judged_by, out, most_tokens, temperature, seed):
-    """Lines, which out/evaluation.jsonl gets, too."""
+def evaluate(stage, model, vocabulary, asked, judged_by, out, most_tokens, temperature, seed, samples=1):
+    """Lines, which out/evaluation.jsonl gets, too, each as soon as it is judged."""
     begin = time.monotonic()
+    asked = [question for question in asked for _ in range(samples)]
     said = speak.answers(model, vocabulary, [each["prompt"] for each in asked], most_tokens, temperature, seed=seed)
     written = time.monotonic() - begin
-    verdicts = judged_by.score_many([examine.item_of(question, text) for question, (text, _) in zip(asked, said)])
-    lines = [{"stage": stage, **examine.examined(question, text, ended, verdict), "new_structure": question["new_structure"],
-              "answer": text, "code": examine.item_of(question, text)["code"]}
-             for question, (text, ended), verdict in zip(asked, said, verdicts)]
-    write_lines(os.path.join(out, "evaluation.jsonl"), lines)
+    items = [examine.item_of(question, text) for question, (text, _) in zip(asked, said)]
+    lines = []
+
+    def judged(i, verdict):
+        question, (text, ended) = asked[i], said[i]
+        lines.append({"stage": stage, **examine.examined(question, text, ended, verdict), "new_structure": question["new_structure"],
+                      "answer": text, "code": items[i]["code"]})
+        write_lines(os.path.join(out, "evaluation.jsonl"), lines[-1:])
+    judged_by.score_many(items, judged)
     say(f"{stage}: {len(lines)} answers in {written:.1f} s, judged in {time.monotonic() - begin - written:.1f} s")
     print(examine.table([(stage, lines)]), flush=True)
     return lines

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <future>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "base/process.h"
 #include "base/text.h"
@@ -63,6 +66,91 @@ TEST(VerifyingScorer, JudgesLabelsAndRewards) {
   const Json no_task = scorer.score({verify_data / "nowhere.py", "nowhere", "other"}, {.code = honest});
   EXPECT_EQ(no_task.at("label"), "not judged");
   EXPECT_FALSE(no_task.at("counted").get<bool>());
+}
+
+// Of one task, all at the same time: one reference, and each gets its own verdict.
+TEST(VerifyingScorer, JudgesSideBySide) {
+  if (!torch_is_here()) GTEST_SKIP() << "needs PyTorch";
+  ScorerOptions options{.gpu = *find_gpu("H200")};
+  options.judging.quick = true;
+  options.judging.timing = false;
+  VerifyingScorer scorer(options);
+  const TaskFile task{verify_data / "row_center/task.py", "row_center", "hash"};
+  const std::vector<std::pair<std::string, std::string>> sent = {
+      {"honest", "correct, not timed"}, {"segfault", "crashed"}, {"honest", "correct, not timed"}};
+  std::vector<Json> got(sent.size());
+  std::vector<std::thread> judges;
+  for (size_t i = 0; i < sent.size(); ++i)
+    judges.emplace_back([&, i] {
+      got[i] = scorer.score(task, {.code = {llm::Language::cuda, candidate(sent[i].first), ""}});
+    });
+  for (std::thread& judge : judges) judge.join();
+  for (size_t i = 0; i < sent.size(); ++i) {
+    EXPECT_EQ(got[i].at("label"), sent[i].second) << got[i];
+    for (const Json& gate : got[i].at("verdict").at("gates"))
+      if (gate["gate"] == "profile") EXPECT_EQ(gate["outcome"], "skipped");
+  }
+}
+
+class FakeVerifier final : public verifier::Verifier {
+ public:
+  Result<verifier::Verdict> judge(const verifier::VerifyOptions&) override { return work_error("fake", ""); }
+  bool side_by_side(const verifier::VerifyOptions& options) const override { return !options.timing; }
+  Result<std::unique_ptr<verifier::SettingsClock>> settings_clock(const verifier::VerifyOptions&) override {
+    return work_error("fake", "");
+  }
+  Result<std::map<int32_t, bool>> tf32_convolutions() override { return work_error("fake", ""); }
+  Result<Json> roundings() override { return work_error("fake", ""); }
+  const verifier::TaskGraph& task() const override { std::abort(); }
+};
+
+TEST(OpenTasks, OpenOnceForAllWhoCanShare) {
+  OpenTasks tasks(1);
+  std::promise<void> go;
+  std::atomic<int> opened = 0, meanwhile = 0;
+  auto open = [&, ready = go.get_future().share()]() -> Result<std::unique_ptr<verifier::Verifier>> {
+    ++opened;
+    ready.wait();
+    return std::unique_ptr<verifier::Verifier>(std::make_unique<FakeVerifier>());
+  };
+  auto take = [&](const char* name, bool timing) {
+    return *tasks.take(name, name, {.timing = timing}, open, [&] { ++meanwhile; });
+  };
+  std::shared_ptr<OpenTask> first, second;
+  std::thread a([&] { first = take("x", false); }), b([&] { second = take("x", false); });
+  while (meanwhile < 2) std::this_thread::yield();  // both have work while it is opened
+  go.set_value();
+  a.join();
+  b.join();
+  EXPECT_EQ(first, second);
+  EXPECT_EQ(opened, 1);
+  EXPECT_NE(first->seed, 0u);
+  // A clock wants one for itself, and nobody else gets that one meanwhile.
+  auto timed = take("x", true);
+  EXPECT_NE(timed, first);
+  EXPECT_EQ(take("x", false), first);
+  tasks.put_back(first, true);
+  tasks.put_back(first, true);
+  tasks.put_back(first, false);  // its reference is gone
+  EXPECT_NE(take("x", false), first);
+  EXPECT_EQ(opened, 3);
+  // More than one are open only while they are used.
+  tasks.put_back(timed, true);
+  tasks.put_back(take("y", false), true);
+  EXPECT_EQ(opened, 4);
+  tasks.put_back(take("y", true), true);
+  EXPECT_EQ(opened, 5) << "y was closed: x was in use";
+}
+
+TEST(OpenTasks, WhatCantBeOpenedIsSaidToAll) {
+  OpenTasks tasks(1);
+  int tried = 0;
+  auto open = [&]() -> Result<std::unique_ptr<verifier::Verifier>> {
+    ++tried;
+    return user_error("bad_task", "no model");
+  };
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(tasks.take("x", "x", {}, open, [] {}).error().code, "bad_task");
+  EXPECT_EQ(tried, 1);
 }
 
 TEST(Judging, GoesToWorkersAndBack) {
