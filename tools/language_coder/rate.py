@@ -18,8 +18,8 @@ from . import corpus, examine, judge, mutations, questions
 PHASES = ("open", "build", "run")
 
 
-def answers_to(entry, group, draw):
-    """`group` programs of which no two are the same text: half of them right, a quarter each wrong and broken."""
+def answers_to(entry, group, draw, tag):
+    """`group` programs of which no two are the same text: half of them right, most of the others wrong or broken."""
     right = list(entry["answers"].values())
     out = []
     for i in range(group):
@@ -27,14 +27,14 @@ def answers_to(entry, group, draw):
         if i % 4 in (2, 3):
             changed = mutations.mutated(text, draw, mutations.WRONG if i % 4 == 2 else mutations.BROKEN)
             text = changed[2] if changed else text
-        out.append(f"{text}\n// answer {i}")
+        out.append(f"{text}\n// {tag} {i}")
     return out
 
 
 def measured(service, entries, group, seed):
-    """(lines of the table, seconds, answers)"""
+    """(seconds, answers)"""
     draw = random.Random(seed)
-    asked = [(questions.from_scratch(entry), text) for entry in entries for text in answers_to(entry, group, draw)]
+    asked = [(questions.from_scratch(entry), text) for entry in entries for text in answers_to(entry, group, draw, f"round {seed}")]
     draw.shuffle(asked)
     begin = time.monotonic()
     answers = service.score_many([examine.item_of(question, text) for question, text in asked])

@@ -308,9 +308,11 @@ Json VerifyingScorer::score(const TaskFile& task, const Submission& submission) 
     out = answer ? *std::move(answer) : not_judged(task, answer.error());
     if (answer || last || !used_before) break;
   }
-  if (built > 0) out["seconds"]["build"] = built + out["seconds"].value("build", 0.0);
-  out["seconds"]["open"] = std::max(0.0, opening - built);
-  out["seconds"]["total"] = seconds_since(begin);
+  Json& seconds = out["seconds"];
+  if (!seconds.is_object()) seconds = Json::object();
+  if (built > 0) seconds["build"] = built + seconds.value("build", 0.0);
+  seconds["open"] = std::max(0.0, opening - built);
+  seconds["total"] = seconds_since(begin);
   out["machine"] = options_.machine;
   out["date"] = verifier::utc_now();
   return out;

@@ -36,60 +36,42 @@ TEST(VerifyingScorer, JudgesLabelsAndRewards) {
   if (!torch_is_here()) GTEST_SKIP() << "needs PyTorch";
   ScorerOptions options{.gpu = *find_gpu("H200"), .machine = "here"};
   options.judging.quick = true;
+  options.judging.timing = false;
   options.judging.version = "test";
   VerifyingScorer scorer(options);
   const TaskFile task{verify_data / "row_center/task.py", "row_center", "hash"};
   auto score = [&](Submission submission) { return scorer.score(task, submission); };
   const Code honest{llm::Language::cuda, candidate("honest"), ""};
 
-  const Json right = score({.task = "row_center", .code = honest});
-  EXPECT_EQ(right.at("label"), "correct, not timed") << right;
-  EXPECT_GT(right.at("reward").get<double>(), 0.1);
-  EXPECT_EQ(right.at("verdict").at("verdict"), "passed");
-  EXPECT_EQ(right.at("machine"), "here");
-  const Json crashed =
-      score({.task = "row_center", .code = {llm::Language::cuda, candidate("segfault"), ""}});
-  EXPECT_EQ(crashed.at("label"), "crashed") << crashed;
-  EXPECT_NE(word(crashed, "feedback").find("correctness"), std::string::npos) << crashed;
+  // This thread opens the task: what it opens lives as long as it does.
   const Json nothing =
       score({.task = "row_center", .code = {llm::Language::cuda, "", "the answer is empty"}});
   EXPECT_EQ(nothing.at("label"), "not built") << nothing;
   EXPECT_EQ(nothing.at("reward"), 0.0);
+  // At the same time, by one reference.
+  Json right, crashed;
+  std::thread first([&] { right = score({.task = "row_center", .code = honest}); });
+  crashed = score({.task = "row_center", .code = {llm::Language::cuda, candidate("segfault"), ""}});
+  first.join();
+  EXPECT_EQ(right.at("label"), "correct, not timed") << right;
+  EXPECT_GT(right.at("reward").get<double>(), 0.1);
+  EXPECT_EQ(right.at("verdict").at("verdict"), "passed");
+  EXPECT_EQ(right.at("machine"), "here");
+  for (const Json& gate : right.at("verdict").at("gates"))
+    EXPECT_TRUE(gate["gate"] != "profile" || gate["outcome"] == "skipped") << gate;
+  EXPECT_EQ(crashed.at("label"), "crashed") << crashed;
+  EXPECT_NE(word(crashed, "feedback").find("correctness"), std::string::npos) << crashed;
   // The program before is known from above: nothing is built again.
   const Json changed =
       score({.task = "row_center", .code = honest, .before = honest, .feedback = "use shared memory"});
   EXPECT_EQ(changed.at("components").at("skill"), "from feedback") << changed;
   EXPECT_LT(changed.at("components").at("skill_compliance").get<int>(), 3) << "nothing was changed";
-  for (const Json* each : {&right, &crashed, &nothing, &changed})
+  for (const Json* each : {&std::as_const(right), &std::as_const(crashed), &nothing, &changed})
     EXPECT_TRUE(each->at("counted").get<bool>());
 
   const Json no_task = scorer.score({verify_data / "nowhere.py", "nowhere", "other"}, {.code = honest});
   EXPECT_EQ(no_task.at("label"), "not judged");
   EXPECT_FALSE(no_task.at("counted").get<bool>());
-}
-
-// Of one task, all at the same time: one reference, and each gets its own verdict.
-TEST(VerifyingScorer, JudgesSideBySide) {
-  if (!torch_is_here()) GTEST_SKIP() << "needs PyTorch";
-  ScorerOptions options{.gpu = *find_gpu("H200")};
-  options.judging.quick = true;
-  options.judging.timing = false;
-  VerifyingScorer scorer(options);
-  const TaskFile task{verify_data / "row_center/task.py", "row_center", "hash"};
-  const std::vector<std::pair<std::string, std::string>> sent = {
-      {"honest", "correct, not timed"}, {"segfault", "crashed"}, {"honest", "correct, not timed"}};
-  std::vector<Json> got(sent.size());
-  std::vector<std::thread> judges;
-  for (size_t i = 0; i < sent.size(); ++i)
-    judges.emplace_back([&, i] {
-      got[i] = scorer.score(task, {.code = {llm::Language::cuda, candidate(sent[i].first), ""}});
-    });
-  for (std::thread& judge : judges) judge.join();
-  for (size_t i = 0; i < sent.size(); ++i) {
-    EXPECT_EQ(got[i].at("label"), sent[i].second) << got[i];
-    for (const Json& gate : got[i].at("verdict").at("gates"))
-      if (gate["gate"] == "profile") EXPECT_EQ(gate["outcome"], "skipped");
-  }
 }
 
 class FakeVerifier final : public verifier::Verifier {
