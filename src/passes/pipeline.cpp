@@ -24,6 +24,7 @@ std::span<const Pass> cleanup_pipeline() {
       {"common-subexpressions", "masks and tables are built anew in every layer",
        share_common_subexpressions},
       {"plain-masks", "after sharing: a mask is looked at once for all layers", drop_plain_masks},
+      {"wide-attention", "behind plain-masks: with a mask it stays attention", multiply_wide_heads},
       {"algebra-single-reductions", "before pools of products: what is left of those is often one element",
        drop_single_reductions},
       {"algebra-pooled-products", "after sharing: a product that two want is not taken apart",

@@ -185,6 +185,16 @@ double loop_seconds(const Context& context, const Region& region) {
   return traffic ? seconds_of(context.gpu, *traffic) : std::numeric_limits<double>::infinity();
 }
 
+// A chain that grows node by node is drafted as often as it has nodes: a thousand unrolled steps would take
+// an hour. A long one waits for pieces of its own size instead, until none grows any more.
+bool waits(const Region& small, const Region& large) {
+  constexpr size_t long_chain = 64;
+  return large.nodes.size() > long_chain && 4 * small.nodes.size() < large.nodes.size();
+}
+
+// Past this nvcc takes minutes, and what one kernel saves in starts is small beside what it computes.
+constexpr size_t most_fused_nodes = 384;
+
 }  // namespace
 
 Result<Plan> fuse_loops(const Context& context, Plan plan, const Catalogue& catalogue) {
@@ -197,7 +207,8 @@ Result<Plan> fuse_loops(const Context& context, Plan plan, const Catalogue& cata
     return seconds[r];
   };
   // From the end, so that a chain grows towards its inputs.
-  for (bool changed = true; changed;) {
+  for (bool changed = true, patient = true; changed || patient;) {
+    if (!changed) patient = false;
     changed = false;
     for (size_t r = groups.size(); r-- > 0;) {
       if (!groups.alive(r) || multiplies(graph, groups[r])) continue;
@@ -205,6 +216,8 @@ Result<Plan> fuse_loops(const Context& context, Plan plan, const Catalogue& cata
       if (next.size() != 1) continue;
       size_t consumer = *next.begin();
       if (multiplies(graph, groups[consumer]) || groups.detour(r, consumer)) continue;
+      if (groups[r].nodes.size() + groups[consumer].nodes.size() > most_fused_nodes) continue;
+      if (patient && waits(groups[r], groups[consumer])) continue;
       Region both = groups.merged(r, consumer);
       if (refused.contains(both.nodes)) continue;
       auto technique = catalogue.plain(context, both);

@@ -213,7 +213,7 @@ void plan_parts(RowPlan& plan, const GpuSpec& gpu) {
     plan.sharing = ByColumns{32, std::clamp(power_above(divided_up(plan.length, 8)), 1, 8)};
     std::get<ByColumns>(plan.sharing).parts = parts_of(plan, gpu);
   } else if (plan.vectors() <= 128 || plan.rows >= 16 * enough_blocks(gpu)) {
-    plan.sharing = ByLanes{std::clamp(power_above(plan.vectors()), 1, 32)};
+    plan.sharing = fused_lanes(plan, gpu);
   } else {
     plan.sharing = ByBlock{256};
     std::get<ByBlock>(plan.sharing).parts = parts_of(plan, gpu);

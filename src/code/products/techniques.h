@@ -30,6 +30,7 @@ const Technique& matmul_split_half();
 const Technique& matmul_outer();
 const Technique& matmul_vector();
 const Technique& matmul_thin();
+const Technique& matmul_tensor_core();
 const Technique& conv_plain();
 const Technique& conv_pixel();
 const Technique& conv_cudnn();
