@@ -495,19 +495,23 @@ std::vector<Case> conv_cases() {
                  .graph = depthwise,
                  .offer = {plan::Arithmetic::half, plan::Order::channels_last},
                  .tolerance = 2e-3});
-  // So many pixels that a warp makes several tiles, of which quads store four at once.
-  all.push_back({.name = "nhwc_many_pixels",
-                 .technique = "conv.pointwise_nhwc",
-                 .graph =
-                     "input %x : f32[2,8,185,189]\ninput %r : f32[2,40,185,189]\n"
-                     "parameter %w : f32[40,8,1,1]\nparameter %b : f32[40]\n"
-                     "%c = conv(%x, %w, %b) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[2,40,185,189]\n"
-                     "%s = add(%c, %r) : f32[2,40,185,189]\n%y = relu(%s) : f32[2,40,185,189]\n"
-                     "output %y\n",
-                 .offer = {plan::Arithmetic::half, plan::Order::channels_last},
-                 .choices = {{"filter_tiles", 5}},
-                 .storage = {{"x", half_last}, {"r", half_last}, {"y", half_last}},
-                 .tolerance = 2e-3});
+  // So many pixels that a warp makes several tiles; and four tiles of a quad that are stored at once.
+  auto with_residual = [](int samples, const char* plane, int filters) {
+    return format(
+        "input %x : f32[{0},8,{1}]\ninput %r : f32[{0},{2},{1}]\nparameter %w : f32[{2},8,1,1]\n"
+        "parameter %b : f32[{2}]\n%c = conv(%x, %w, %b) stride=[1,1] padding=[0,0] dilation=[1,1] : "
+        "f32[{0},{2},{1}]\n%s = add(%c, %r) : f32[{0},{2},{1}]\n%y = relu(%s) : f32[{0},{2},{1}]\n"
+        "output %y\n",
+        samples, plane, filters);
+  };
+  for (bool many : {true, false})
+    all.push_back({.name = many ? "nhwc_many_pixels" : "nhwc_quads",
+                   .technique = "conv.pointwise_nhwc",
+                   .graph = many ? with_residual(1, "260,263", 8) : with_residual(2, "9,11", 40),
+                   .offer = {plan::Arithmetic::half, plan::Order::channels_last},
+                   .choices = {{"filter_tiles", many ? 1 : 5}},
+                   .storage = {{"x", half_last}, {"r", half_last}, {"y", half_last}},
+                   .tolerance = 2e-3});
   // Strides folded into channels, and a rest of the image that no window takes.
   for (bool half : {true, false})
     all.push_back(
