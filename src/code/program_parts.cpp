@@ -36,6 +36,7 @@ class Gatherer {
     STITCH_CHECK(settle_all());
     find_sections();
     order_creation();
+    share_packed();
     share_prepared();
     lay_out_scratch();
     return std::move(parts_);
@@ -267,6 +268,20 @@ class Gatherer {
     if (parts_.constant[later] != parts_.constant[earlier]) return false;
     if (parts_.constant[later]) return created_at_[earlier] < created_at_[later];
     return begin_[later] != begin_[earlier] || plan_.regions[later].branch == plan_.regions[earlier].branch;
+  }
+
+  // A weight that several regions pack in the same way is packed once: layers that share their weights.
+  void share_packed() {
+    std::map<std::string, std::string> packed;  // by what is made of which arguments
+    for (size_t r : parts_.creation)
+      for (Packed& own : parts_.regions[r].packed) {
+        if (!own.fill || own.changes) continue;
+        std::string key =
+            format("{} {} {}", own.what.empty() ? own.fill->function : own.what, own.type, own.elements);
+        for (const std::string& argument : own.fill->arguments)
+          key += argument == own.name ? ", itself" : ", " + argument;
+        if (auto [found, is_new] = packed.try_emplace(key, own.name); !is_new) own.same_as = found->second;
+      }
   }
 
   // What an earlier region prepared is there for later ones that ask for the same.

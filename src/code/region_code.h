@@ -55,6 +55,9 @@ struct Packed {
   int64_t element_bytes = 0;
   int64_t elements = 0;
   std::optional<PackCall> fill;  // nothing: the region's own scratch, kept from run to run
+  std::string what = {};         // how it is packed, whatever the region; none: as its function does
+  bool changes = false;          // runs write it: no two regions share it
+  std::string same_as = {};      // memory that an earlier region packs just so
 };
 Packed packed_memory(std::string name, DType type, int64_t elements, std::optional<PackCall> fill);
 

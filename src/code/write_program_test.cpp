@@ -108,10 +108,10 @@ TEST(WriteProgram, ScattersBySameIndexShareTheirLists) {
   ASSERT_NE(alone, std::string::npos);
   EXPECT_EQ(count(by_input.substr(0, alone), "_lists("), 1) << by_input;
   EXPECT_EQ(count(by_input.substr(alone), "_lists("), 3) << by_input;
-  // Edges that are a buffer of the model's: when the program is created.
+  // Edges that are a buffer of the model's: once, when the program is created.
   const std::string by_buffer = layers("buffer").sources.at("program.cu");
   const size_t pass = by_buffer.find("// One forward pass.");
-  EXPECT_EQ(count(by_buffer.substr(0, pass), "_lists("), 3) << by_buffer;
+  EXPECT_EQ(count(by_buffer.substr(0, pass), "_lists("), 1) << by_buffer;
   EXPECT_EQ(count(by_buffer.substr(pass), "_lists("), 0) << by_buffer;
 }
 
@@ -154,6 +154,29 @@ end
   EXPECT_TRUE(has(text, "= stitch::data<const float>(params["));
   EXPECT_FALSE(has(text, "copy_weight")) << text;
   EXPECT_EQ(count(text, "_out\", 0, 4096, &"), 2) << text;
+}
+
+// A weight that two layers use is packed once, though one of them has an epilogue the other hasn't; what runs
+// write stays each region's own.
+TEST(WriteProgram, SharedWeightsArePackedOnce) {
+  const PackageContents contents = program_of(graph_of(R"graph(graph "tied"
+parameter %w : f32[2048,2048]
+parameter %other : f32[2048,2048]
+input %x : f32[1024,2048]
+%a = linear(%x, %w) : f32[1024,2048] @ "" "first"
+%s = softmax(%a) dim=1 : f32[1024,2048]
+%b = linear(%s, %w) : f32[1024,2048] @ "" "second"
+%e = exp(%b) : f32[1024,2048] @ "" "second"
+%t = softmax(%e) dim=1 : f32[1024,2048]
+%c = linear(%t, %other) : f32[1024,2048] @ "" "third"
+output %c
+end
+)graph"));
+  const std::string& text = contents.sources.at("program.cu");
+  ASSERT_EQ(count(text, "STITCH_OK_OR_RETURN(pack_"), 2) << text;
+  EXPECT_TRUE(has(text, "second_linear_exp_w_split = first_linear_w_split;  // packed already")) << text;
+  EXPECT_EQ(count(text, "arena.place(\"first_linear_factors\""), 1) << text;
+  EXPECT_EQ(count(text, "arena.place(\"second_linear_exp_factors\""), 1) << text;
 }
 
 // A convolution that writes patches for attention, behind others that lie channels last (MobileViT).

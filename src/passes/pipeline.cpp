@@ -24,6 +24,7 @@ std::span<const Pass> cleanup_pipeline() {
       {"common-subexpressions", "masks and tables are built anew in every layer",
        share_common_subexpressions},
       {"plain-masks", "after sharing: a mask is looked at once for all layers", drop_plain_masks},
+      {"wide-attention", "behind plain-masks: with a mask it stays attention", multiply_wide_heads},
       {"algebra-single-reductions", "before pools of products: what is left of those is often one element",
        drop_single_reductions},
       {"algebra-pooled-products", "after sharing: a product that two want is not taken apart",
@@ -34,6 +35,8 @@ std::span<const Pass> cleanup_pipeline() {
        "after sharing: a convolution that two want keeps its filters; before transposed-biases: it makes "
        "some",
        fold_batch_norms},
+      {"algebra-joined-convolutions", "behind batch norms, which stand between convolutions and a concat",
+       join_convolutions},
       {"algebra-patch-convolutions", "behind batch norms, which go into filters", multiply_patches},
       {"algebra-window-products",
        "after attention, which has sums of its own; before the views are cleaned up: it leaves some behind",
@@ -49,6 +52,11 @@ std::span<const Pass> cleanup_pipeline() {
       {"stacked-steps", "behind unrolled-recurrences, whose states are slices of one value",
        compute_stacked_steps_at_once},
       {"slices-first", "behind everything that recognises views by their order", move_slices_first},
+      {"sunken-permutes",
+       "behind the views, which would undo it: a convolution's result is permuted there and back",
+       sink_permutes},
+      {"algebra-scaled-products", "behind sunken-permutes: a scale then stands right behind its product",
+       scale_weights_of_products},
       {"own-views", "behind sharing, which would undo it", give_own_views},
       {"dead-code", "last: everything above leaves what nobody uses any more", remove_dead_code},
   };

@@ -49,6 +49,7 @@ bool recognize_gelu(Graph& graph);
 bool pair_einsums(Graph& graph);
 bool share_common_subexpressions(Graph& graph);
 bool drop_plain_masks(Graph& graph);
+bool multiply_wide_heads(Graph& graph);
 bool canonicalize_views(Graph& graph);
 bool spread_rows_first(Graph& graph);
 bool merge_products(Graph& graph);
@@ -61,8 +62,11 @@ bool pool_before_convolutions(Graph& graph);
 bool fold_batch_norms(Graph& graph);
 bool multiply_patches(Graph& graph);
 bool multiply_windows(Graph& graph);
+bool join_convolutions(Graph& graph);
 bool set_biases_apart(Graph& graph);
 bool move_slices_first(Graph& graph);
+bool sink_permutes(Graph& graph);
+bool scale_weights_of_products(Graph& graph);
 bool give_own_views(Graph& graph);
 
 // Every use of a value becomes a use of another; used by the passes.

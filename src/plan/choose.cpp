@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <numeric>
 
 #include "plan/error_budget.h"
@@ -123,23 +124,32 @@ void spend_on_sums(const Context& context, std::vector<Truncated>& chosen, doubl
   }
 }
 
-// A program should take no more memory than PyTorch does: weights once, and about as much beside them as the
-// workspace of PyTorch's products. The largest weights first: a second call of a library costs each product
-// about the same.
+// A program should take no more memory than PyTorch does: weights once, and beside them what is left of the
+// workspace of PyTorch's products (32 MB) when the program's code, its graph and its library's workspace have
+// theirs (14 MB on an H200) and operands are split. The largest weights first: a second call of a library
+// costs each product about the same.
 void save_memory(const Context& context, const std::vector<Truncated>& chosen) {
-  constexpr double beside = 16 << 20;
-  std::vector<std::pair<Leaner, Region*>> all;
+  constexpr double beside = 8 << 20;
+  struct Saving {
+    Leaner leaner;
+    std::vector<Region*> regions;  // that share the weight
+  };
+  std::map<ValueId, Saving> of_weights;
   double bytes = 0;
   for (const Truncated& each : chosen)
     if (auto leaner = each.region->technique->leaner(context, *each.region)) {
-      bytes += leaner->bytes;
-      all.emplace_back(*leaner, each.region);
+      Saving& saving = of_weights.try_emplace(leaner->weight, Saving{*leaner, {}}).first->second;
+      if (saving.regions.empty()) bytes += leaner->bytes;
+      saving.regions.push_back(each.region);
     }
-  std::ranges::stable_sort(all, std::ranges::greater{}, [](const auto& each) { return each.first.bytes; });
-  for (const auto& [leaner, region] : all) {
+  std::vector<const Saving*> all;
+  for (const auto& [weight, saving] : of_weights) all.push_back(&saving);
+  std::ranges::stable_sort(all, std::ranges::greater{},
+                           [](const Saving* each) { return each->leaner.bytes; });
+  for (const Saving* saving : all) {
     if (bytes <= beside) return;
-    region->choices[leaner.knob] = leaner.value;
-    bytes -= leaner.bytes;
+    for (Region* region : saving->regions) region->choices[saving->leaner.knob] = saving->leaner.value;
+    bytes -= saving->leaner.bytes;
   }
 }
 

@@ -53,6 +53,7 @@ struct Leaner {
   std::string knob;
   int64_t value = 0;
   double bytes = 0;
+  ValueId weight = ValueId::none;  // regions that read the same share these bytes
 };
 
 // What a technique reaches of the GPU, for the cost model (plan/estimate.h).

@@ -331,7 +331,12 @@ Function preparing(const RegionRequest& request, const Preparation& preparation,
   out.parameters.push_back({"void* " + preparation.name, format("{} bytes", preparation.memory.bytes())});
   out.parameters.push_back({"cudaStream_t stream", {}});
   if (constant)
-    code.packed.push_back({memory, "char", 1, preparation.memory.bytes(), std::move(make)});
+    code.packed.push_back({.name = memory,
+                           .type = "char",
+                           .element_bytes = 1,
+                           .elements = preparation.memory.bytes(),
+                           .fill = std::move(make),
+                           .what = std::move(what)});
   else
     code.prepared.push_back({memory, preparation.memory.bytes(), std::move(what), std::move(make)});
   return out;

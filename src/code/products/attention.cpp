@@ -4,6 +4,7 @@
 #include "code/expression/type.h"
 #include "code/names.h"
 #include "code/products/signature.h"
+#include "program/include/stitch/kernels/shared_memory.h"
 
 namespace stitch::code {
 
@@ -74,6 +75,13 @@ Result<Attention> attention_of(const RegionRequest& request, const Parts& parts)
   return out;
 }
 
+Result<void> accepts_tails(const plan::Region& region, const Attention& a) {
+  for (const auto& [first, rest] : {std::pair{&a.k, &a.k_tail}, {&a.v, &a.v_tail}})
+    if (*rest && (*rest)->place->dtype != first->place->dtype)
+      return not_for(region, "takes a cache and what is appended to it in one type");
+  return {};
+}
+
 int64_t heads_that_share(const RegionRequest& request, const Attention& a) {
   if (a.batch.empty() || a.heads == 0) return 1;
   for (int64_t count = a.batch.back(); count > 1; --count) {
@@ -93,6 +101,25 @@ int64_t heads_that_share(const RegionRequest& request, const Attention& a) {
     if (shared) return count;
   }
   return 1;
+}
+
+int64_t even_splits(int64_t tiles, int64_t resident, int64_t rounds) {
+  using shared_memory::divided_up;
+  // In rounds: what a block does besides, and what combining the results of so many splits takes.
+  constexpr int64_t start = 2, combined = 16;
+  constexpr double worth_it = 0.9;
+  auto cost = [&](int64_t splits) {
+    return divided_up(tiles * splits, resident) * (divided_up(rounds, splits) + start) +
+           (splits > 1 ? divided_up(splits, combined) : 0);
+  };
+  int64_t best = 1;
+  for (int64_t splits = 2; splits <= rounds && tiles * (splits - 1) < 4 * resident; ++splits) {
+    // Of equals the fewer, unless most of the machine has nothing to do.
+    const bool better =
+        cost(splits) < cost(best) || (cost(splits) == cost(best) && 4 * tiles * splits <= resident);
+    if (better && static_cast<double>(cost(splits)) < worth_it * static_cast<double>(cost(1))) best = splits;
+  }
+  return best;
 }
 
 bool lies_in_runs(const Index& index, const char* variable, int64_t extent, int64_t count) {
@@ -126,7 +153,8 @@ std::string index_function(const char* name, const std::array<const char*, 3>& v
 
 }  // namespace
 
-std::string heads_struct(const Attention& a, const std::string& name, const std::string& more) {
+std::string heads_struct(const Attention& a, const std::string& name, const std::string& more,
+                         bool takes_tails) {
   constexpr int64_t most = int64_t{1} << 30;
   bool small = a.position.most() < most;
   for (const Index* index : {&a.q.at, &a.k.at, &a.v.at, &a.out}) small &= index->most() < most;
@@ -156,8 +184,11 @@ std::string heads_struct(const Attention& a, const std::string& name, const std:
   text += index_function("q", {"head", "query", "i"}, a.q.at);
   text += index_function("k", {"head", "key", "i"}, a.k.at);
   text += index_function("v", {"head", "key", "i"}, a.v.at);
-  if (a.k_tail) text += index_function("k_tail", {"head", "key", "i"}, a.k_tail->at);
-  if (a.v_tail) text += index_function("v_tail", {"head", "key", "i"}, a.v_tail->at);
+  if (takes_tails) {
+    text += format("  static constexpr Index k_joint = {}, v_joint = {};\n", a.k_joint, a.v_joint);
+    text += index_function("k_tail", {"head", "key", "i"}, a.k_tail ? a.k_tail->at : Index(0));
+    text += index_function("v_tail", {"head", "key", "i"}, a.v_tail ? a.v_tail->at : Index(0));
+  }
   text += index_function("mask", {"head", "query", "key"}, a.mask ? a.mask->at : Index(0));
   text += index_function("out", {"head", "query", "i"}, a.out);
   text += index_function("position", {"head", "query", "i"}, a.position);
@@ -166,11 +197,12 @@ std::string heads_struct(const Attention& a, const std::string& name, const std:
 
 Result<RegionCode> write_heads(const RegionRequest& request, const Attention& a, const Parts& parts,
                                std::string_view header, std::string_view enqueue, std::string_view idea,
-                               const std::string& more, std::optional<int64_t> partial) {
+                               const std::string& more, std::optional<int64_t> partial, bool takes_tails) {
   STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, 0));
   Signature signature("enqueue_" + request.name);
   for (const Indexed* operand : {&a.q, &a.k, &a.v}) signature.read(*operand->place);
-  if (a.mask) signature.read(*a.mask->place);
+  for (const auto* operand : {&a.k_tail, &a.v_tail, &a.mask})
+    if (*operand) signature.read(*(*operand)->place);
   for (const Place* place : epilogue.places) signature.read(*place);
   signature.write(*a.result.view.place);
   if (partial.value_or(0) > 0) signature.workspace();
@@ -180,17 +212,22 @@ Result<RegionCode> write_heads(const RegionRequest& request, const Attention& a,
   code.includes = format("#include \"stitch/kernels/{}\"\n", header);
   code.declaration = signature.declaration();
   code.source = format("// {}{}{}\n// {}\n{}\n", describe(a), epilogue.summary.empty() ? "" : ", then ",
-                       epilogue.summary, idea, heads_struct(a, heads, more));
+                       epilogue.summary, idea, heads_struct(a, heads, more, takes_tails));
   if (!epilogue.empty()) code.source += epilogue.definition + "\n";
   code.workspace_bytes = 4 * partial.value_or(0);
   const std::string_view workspace = !partial        ? ""
                                      : *partial == 0 ? "nullptr, "
                                                      : "static_cast<float*>(workspace), ";
+  auto pointer = [](const std::optional<Indexed>& operand) {
+    return operand ? operand->place->pointer : std::string("nullptr");
+  };
+  const std::string tails =
+      a.k_tail || a.v_tail ? format(", {}, {}", pointer(a.k_tail), pointer(a.v_tail)) : "";
   code.source +=
-      format("{} {{\n  return stitch::{}<{}>(\n      \"{}\", {}, {}, {}, {}, {}, {}, {}stream);\n}}\n",
+      format("{} {{\n  return stitch::{}<{}>(\n      \"{}\", {}, {}, {}, {}, {}, {}, {}stream{});\n}}\n",
              signature.head(), enqueue, heads, request.name, a.q.place->pointer, a.k.place->pointer,
              a.v.place->pointer, a.mask ? a.mask->place->pointer : "nullptr", a.result.view.place->pointer,
-             epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct, workspace);
+             epilogue.empty() ? "stitch::NoEpilogue{}" : epilogue.construct, workspace, tails);
   code.arguments = signature.arguments();
   return code;
 }

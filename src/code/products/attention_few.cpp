@@ -3,7 +3,7 @@
 // and v are rows of one block, and blocks share the keys until they fill the GPU: a step of decoding, or a
 // few learned queries over many keys. A cache and what is appended to it are read where they lie: no copy of
 // both. Chosen for up to 8 queries (rows of a 16-bit k: 4, beyond which tensor cores are ahead), and for up
-// to 64 where tiles of 64 queries would leave most of the GPU idle. Knobs: warps, rows, splits.
+// to 64 where tiles of 64 queries would leave most of the GPU idle. Knobs: warps, rows, splits, stages.
 #include <array>
 
 #include "base/text.h"
@@ -12,6 +12,7 @@
 #include "code/products/attention.h"
 #include "code/products/signature.h"
 #include "code/products/techniques.h"
+#include "program/include/stitch/kernels/shared_memory.h"
 
 namespace stitch::code {
 
@@ -24,34 +25,76 @@ int64_t ceiling(int64_t count, int64_t by) { return (count + by - 1) / by; }
 
 // As kernels/attention_few.h has it.
 struct FewTiles {
-  int64_t rows = 1, warps = 4, ahead = 4, group = 1, splits = 1;
+  int64_t rows = 1, warps = 4, ahead = 4, group = 1, splits = 1, stages = 1;
+  int64_t run = 4;  // neighbours of a row that a lane reads at once
+  bool runs = false;
   int64_t tiles = 1;  // of rows, over all heads
-  int64_t chunks = 1;
+  int64_t lanes = 1, chunks = 1;
+
+  int64_t shared_bytes() const {
+    return shared_memory::few_attention(warps, stages, ahead, chunks) +
+           4 * warps * rows * lanes * chunks * run;
+  }
+  int64_t resident(const GpuSpec& gpu) const {
+    constexpr int64_t by_registers = 16,
+                      reserved = 2 * 1024;  // warps of 128 a thread; of the driver's and ours
+    return std::max<int64_t>(std::min(by_registers / warps, gpu.shared_per_sm / (shared_bytes() + reserved)),
+                             1);
+  }
 };
+
+// 16 bytes of k and v a lane, if they lie so.
+void settle_runs(FewTiles& out, const Attention& a) {
+  auto all_in_runs = [&](int64_t count) {
+    bool in_runs = lies_in_runs(a.q.at, "i", a.width, count);
+    for (const auto& [index, width] : {std::pair{&a.k, a.width}, {&a.v, a.value_width}})
+      in_runs = in_runs && lies_in_runs(index->at, "i", width, count);
+    for (const auto& [tail, width] : {std::pair{&a.k_tail, a.width}, {&a.v_tail, a.value_width}})
+      in_runs = in_runs && (!*tail || lies_in_runs((*tail)->at, "i", width, count));
+    return in_runs;
+  };
+  const int64_t k_bytes = size_of(a.k.place->dtype), v_bytes = size_of(a.v.place->dtype);
+  out.run = k_bytes == 2 && v_bytes == 2 && all_in_runs(8) ? 8 : 4;
+  out.runs = out.run == 8 || all_in_runs(4);
+  // Whether rounds are copied ahead; how far is seen below.
+  if (out.runs && out.run * k_bytes == 16 && out.run * v_bytes == 16) out.stages = 2;
+}
 
 FewTiles few_tiles(const RegionRequest& request, const Attention& a) {
   FewTiles out;
-  const int64_t quads = ceiling(std::max(a.width, a.value_width), 4), sms = request.context.gpu.sms;
-  int64_t lanes = 1;
-  while (lanes < quads && lanes < 32) lanes *= 2;
-  out.chunks = ceiling(quads, lanes);
+  const GpuSpec& gpu = request.context.gpu;
+  settle_runs(out, a);
+  const bool copies = out.stages > 1;
+  const int64_t runs = ceiling(std::max(a.width, a.value_width), out.run);
+  while (out.lanes < runs && out.lanes < 32) out.lanes *= 2;
+  out.chunks = ceiling(runs, out.lanes);
   out.group = heads_that_share(request, a);
-  const int64_t all_rows = out.group * a.queries;
+  const int64_t all_rows = out.group * a.queries, numbers = out.chunks * out.run;
   // Registers of a thread: q and the sums of its rows, k and v of its keys.
-  const int64_t most_rows = out.chunks == 1 ? 8 : out.chunks == 2 ? 4 : 2;
+  const int64_t most_rows = numbers <= 4 ? 8 : numbers <= 8 ? 4 : 2;
   while (out.rows < most_rows && out.rows < all_rows) out.rows *= 2;
   out.rows = request.region.choice("rows", out.rows);
   out.warps = request.region.choice("warps", out.warps);
-  out.ahead = out.chunks > 1 ? 2 : out.rows <= 2 ? 8 : 4;
+  out.ahead = numbers <= 4 || (numbers <= 8 && out.rows <= 2) ? 4 : 2;
+  if (!copies && numbers <= 4 && out.rows <= 2) out.ahead = 8;
   out.tiles = a.heads / out.group * ceiling(all_rows, out.rows);
 
   const int64_t seen = a.causal ? std::min(a.queries, a.keys) : a.keys;
-  const int64_t at_once = out.warps * (32 / lanes) * out.ahead;  // keys of a block
-  // Blocks enough to even out, of a few rounds each; where keys are few, a round for everybody.
-  const int64_t even = std::min(ceiling(8 * sms, out.tiles), seen / (4 * at_once)),
-                full = std::min(ceiling(2 * sms, out.tiles), ceiling(seen, at_once));
-  const int64_t splits = std::clamp<int64_t>(request.region.choice("splits", std::max(even, full)), 1,
-                                             std::min(seen, most_splits));
+  const int64_t rounds = ceiling(seen, out.warps * (32 / out.lanes) * out.ahead);  // of a block
+  if (copies) {
+    // About 16 KB a warp, 190 KB a multiprocessor, where there is so much.
+    constexpr int64_t of_warp = 16 * 1024, blocks = 3;
+    const int64_t round = shared_memory::few_attention(1, 2, out.ahead, out.chunks) / 2;
+    out.stages = request.region.choice("stages", std::clamp<int64_t>(of_warp / round, 3, 8));
+    out.stages = std::clamp<int64_t>(out.stages, 2, std::max<int64_t>(rounds, 2));
+    while (out.stages > 2 && (blocks * out.shared_bytes() > gpu.shared_per_sm ||
+                              out.shared_bytes() + shared_memory::declared > gpu.shared_per_block))
+      --out.stages;
+    if (out.shared_bytes() + shared_memory::declared > gpu.shared_per_block) out.stages = 1;
+  }
+  const int64_t chosen = even_splits(out.tiles, out.resident(gpu) * gpu.sms, rounds);
+  const int64_t splits =
+      std::clamp<int64_t>(request.region.choice("splits", chosen), 1, std::min(seen, most_splits));
   out.splits = ceiling(seen, ceiling(seen, splits));
   return out;
 }
@@ -83,7 +126,8 @@ class AttentionFew final : public ProductTechnique {
   std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
     return {{"warps", "warps of a block", {2, 4, 8}},
             {"rows", "queries of a block, those of heads that share k among them", {1, 2, 4, 8}},
-            {"splits", "blocks that share the keys of a head", {1, 2, 4, 8, 16, 32, 64, 128}}};
+            {"splits", "blocks that share the keys of a head", {1, 2, 4, 8, 16, 32, 64, 128}},
+            {"stages", "rounds of keys in shared memory, all but one on their way", {2, 3, 4, 6, 8}}};
   }
   plan::Rate rate(const plan::Context& context, const plan::Region& region) const override;
   Result<void> accepts_storage(const plan::Context& context, const plan::Plan& plan,
@@ -119,11 +163,7 @@ Result<void> AttentionFew::accepts_region(const plan::Context& context, const pl
     if (operand != ValueId::none && graph.type(operand).elements() == 0)
       return not_for(region, "attends to something");
   STITCH_TRY(FewRegion made, few_region(loops::plain_request(context, region)));
-  for (const auto& [first, rest] :
-       {std::pair{made.attention.k, made.attention.k_tail}, {made.attention.v, made.attention.v_tail}})
-    if (rest && rest->place->dtype != first.place->dtype)
-      return not_for(region, "takes a cache and what is appended to it in one type");
-  return {};
+  return accepts_tails(region, made.attention);
 }
 
 Result<void> AttentionFew::accepts_storage(const plan::Context& context, const plan::Plan& plan,
@@ -153,18 +193,11 @@ Result<RegionCode> AttentionFew::write_region(const RegionRequest& request) cons
   const Attention& a = made.attention;
   const FewTiles tiles = few_tiles(request, a);
   STITCH_TRY(Epilogue epilogue, epilogue_of(request, made.parts, 0));
-  bool quads = lies_in_runs(a.q.at, "i", a.width, 4);
-  for (const auto& [index, width] : {std::pair{&a.k, a.width}, {&a.v, a.value_width}})
-    quads = quads && lies_in_runs(index->at, "i", width, 4);
-  for (const auto& [tail, width] : {std::pair{&a.k_tail, a.width}, {&a.v_tail, a.value_width}})
-    quads = quads && (!*tail || lies_in_runs((*tail)->at, "i", width, 4));
   std::string more = format(
-      "  static constexpr int rows = {}, warps = {}, ahead = {}, group = {}, splits = {};\n"
-      "  static constexpr Index k_joint = {}, v_joint = {};\n  static constexpr bool quads = {};\n",
-      tiles.rows, tiles.warps, tiles.ahead, tiles.group, tiles.splits, a.k_joint, a.v_joint, quads);
-  for (const auto& [name, tail] : {std::pair{"k_tail", &a.k_tail}, {"v_tail", &a.v_tail}})
-    if (!*tail) more += format("  __device__ static Index {}(Index, Index, Index) {{ return 0; }}\n", name);
-
+      "  static constexpr int rows = {}, warps = {}, ahead = {}, group = {}, splits = {}, stages = {}, run = "
+      "{};\n"
+      "  static constexpr bool runs = {};\n",
+      tiles.rows, tiles.warps, tiles.ahead, tiles.group, tiles.splits, tiles.stages, tiles.run, tiles.runs);
   Signature signature("enqueue_" + request.name);
   for (const Indexed* operand : {&a.q, &a.k, &a.v}) signature.read(*operand->place);
   for (const auto* operand : {&a.k_tail, &a.v_tail, &a.mask})
@@ -173,13 +206,14 @@ Result<RegionCode> AttentionFew::write_region(const RegionRequest& request) cons
   signature.write(*a.result.view.place);
 
   const std::string heads = type_name(request.name, "Heads");
-  std::string idea = "Four neighbours of a key's row a lane, FP32 on the CUDA cores.";
+  std::string idea = format("{} neighbours of a key's row a lane, FP32 on the CUDA cores.",
+                            tiles.run == 8 ? "Eight" : "Four");
   if (tiles.group > 1) idea += format(" A block has {} heads of q that share k and v.", tiles.group);
   if (tiles.splits > 1) idea += format(" {} blocks share the keys; the last one combines.", tiles.splits);
   RegionCode code;
   code.includes = "#include \"stitch/kernels/attention_few.h\"\n";
   code.source = format("// {}{}{}\n// {}\n{}\n", describe(a), epilogue.summary.empty() ? "" : ", then ",
-                       epilogue.summary, idea, heads_struct(a, heads, more));
+                       epilogue.summary, idea, heads_struct(a, heads, more, true));
   if (!epilogue.empty()) code.source += epilogue.definition + "\n";
   std::string partial = "nullptr", finished = "nullptr";
   if (tiles.splits > 1) {
@@ -188,7 +222,12 @@ Result<RegionCode> AttentionFew::write_region(const RegionRequest& request) cons
     code.workspace_bytes = 4 * tiles.tiles * tiles.splits * tiles.rows * (ceiling(a.value_width, 4) * 4 + 2);
     finished = request.name + "_finished";
     const std::string function = "clear_" + request.name, comment = format("({}): blocks", tiles.tiles);
-    code.packed.push_back({finished, "unsigned", 4, tiles.tiles, PackCall{function, {finished}}});
+    code.packed.push_back({.name = finished,
+                           .type = "unsigned",
+                           .element_bytes = 4,
+                           .elements = tiles.tiles,
+                           .fill = PackCall{function, {finished}},
+                           .changes = true});
     Signature clear(function);
     clear.add(Signature::writes, "unsigned*", "finished", comment);
     code.declaration += clear.declaration();

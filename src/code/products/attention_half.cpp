@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "code/loops/kernel.h"
 #include "code/products/attention.h"
 #include "code/products/techniques.h"
 #include "program/include/stitch/kernels/shared_memory.h"
@@ -38,6 +39,13 @@ struct HalfTiles {
                                         : 1,
             .most_stages = stages};
   }
+  // Blocks that run at once on a multiprocessor, the keys in as many tiles as it takes.
+  int64_t resident(const Attention& a, const GpuSpec& gpu) const {
+    constexpr int64_t reserved = 1024, most = 32;
+    const shared_memory::HalfTiles sizes = shared(a);
+    return std::max<int64_t>(
+        std::min({sizes.resident(), gpu.shared_per_sm / (sizes.bytes() + reserved), most}), 1);
+  }
 };
 
 // Warps of a block for `rows` queries of each of `heads` heads. Where a few blocks are a head's, as many as
@@ -68,7 +76,8 @@ HalfTiles half_tiles(const Attention& a, const RegionRequest& request) {
   // mask, wide and narrow heads gain nothing by it.
   if (!a.mask && wide >= 32 && wide <= 128 && heads * divided_up(all_rows, 128) >= 3 * sms) out.row_tiles = 2;
 
-  if (wide > 128) out.key_tile = 32;
+  // Where reading the keys is all that counts, small tiles: more blocks have copies on their way.
+  if (wide > 128 || (all_rows <= 16 && wide > 64)) out.key_tile = 32;
   // One tile, where all keys fit.
   if (!a.mask && wide <= 64 && a.keys > 64 && a.keys <= 96) out.key_tile = 96;
   out.key_tile = std::min(out.key_tile, divided_up(a.keys, 16) * 16);
@@ -87,7 +96,10 @@ HalfTiles half_tiles(const Attention& a, const RegionRequest& request) {
   // Blocks of few warps: several a multiprocessor. A second pass has to be worth its launch.
   const int64_t blocks = heads * divided_up(all_rows, out.rows()), tiles = divided_up(a.keys, out.key_tile);
   int64_t splits = 1;
-  if (blocks < sms && tiles >= 8) splits = divided_up((out.warps <= 2 ? 4 : 2) * sms, blocks);
+  if (all_rows <= 16)
+    splits = even_splits(blocks, sms * out.resident(a, request.context.gpu), tiles);
+  else if (blocks < sms && tiles >= 8)
+    splits = divided_up((out.warps <= 2 ? 4 : 2) * sms, blocks);
   splits = std::min(request.region.choice("splits", splits), tiles);
   out.splits = divided_up(tiles, divided_up(tiles, splits));
 
@@ -130,7 +142,7 @@ class AttentionHalf final : public ProductTechnique {
 
 Result<void> AttentionHalf::accepts_region(const plan::Context& context, const plan::Region& region) const {
   const Graph& graph = context.graph;
-  STITCH_TRY(Parts parts, parts_of(graph, region, attention_ops));
+  STITCH_TRY(Parts parts, parts_of(graph, region, attention_ops, true));
   const Node& node = *parts.product;
   const DType dtype = graph.type(node.operands[0]).dtype;
   if (dtype != DType::f16 && dtype != DType::bf16) return not_for(region, "takes f16 and bf16 only");
@@ -151,6 +163,11 @@ Result<void> AttentionHalf::accepts_region(const plan::Context& context, const p
                                                  .mask_rows = 16,
                                                  .most_stages = 2}
                             .bytes();
+  if (std::ranges::any_of(region.nodes,
+                          [&](int32_t n) { return graph.nodes[static_cast<size_t>(n)].op == Op::concat; })) {
+    STITCH_TRY(Attention a, attention_of(loops::plain_request(context, region), parts));
+    STITCH_CHECK(accepts_tails(region, a));
+  }
   if (least + shared_memory::declared > context.gpu.shared_per_block)
     return not_for(region,
                    format("needs {} bytes of shared memory, and a block of {} has {}",
@@ -159,13 +176,16 @@ Result<void> AttentionHalf::accepts_region(const plan::Context& context, const p
 }
 
 Result<RegionCode> AttentionHalf::write_region(const RegionRequest& request) const {
-  STITCH_TRY(Parts parts, parts_of(request.graph, request.region, attention_ops));
+  STITCH_TRY(Parts parts, parts_of(request.graph, request.region, attention_ops, true));
   STITCH_TRY(Attention a, attention_of(request, parts));
+  STITCH_CHECK(accepts_tails(request.region, a));
   for (const Indexed* operand : {&a.q, &a.k, &a.v})
     if (operand->place->dtype != request.graph.type(a.node->operands[0]).dtype)
       return not_for(request.region, "reads fp16 or bf16 as the graph has it");
-  const bool runs = lies_in_runs(a.q.at, "i", a.width, 8) && lies_in_runs(a.k.at, "i", a.width, 8) &&
-                    lies_in_runs(a.v.at, "i", a.value_width, 8);
+  bool runs = lies_in_runs(a.q.at, "i", a.width, 8) && lies_in_runs(a.k.at, "i", a.width, 8) &&
+              lies_in_runs(a.v.at, "i", a.value_width, 8);
+  for (const auto& [tail, width] : {std::pair{&a.k_tail, a.width}, {&a.v_tail, a.value_width}})
+    runs = runs && (!*tail || lies_in_runs((*tail)->at, "i", width, 8));
   const HalfTiles tiles = half_tiles(a, request);
   const bool out_pairs = lies_in_runs(a.out, "i", a.value_width, 2);
   int64_t mask_run = 1;
@@ -185,7 +205,8 @@ Result<RegionCode> AttentionHalf::write_region(const RegionRequest& request) con
   std::string idea = format("Online softmax over tiles of {} keys on tensor cores.", tiles.key_tile);
   if (tiles.group > 1) idea += format(" A block has {} heads of q that share k and v.", tiles.group);
   if (tiles.splits > 1) idea += format(" {} blocks share the keys; a second pass combines.", tiles.splits);
-  return write_heads(request, a, parts, "attention_half.h", "enqueue_half_attention", idea, more, partial);
+  return write_heads(request, a, parts, "attention_half.h", "enqueue_half_attention", idea, more, partial,
+                     true);
 }
 
 const Technique& attention_half() {

@@ -91,6 +91,8 @@ Result<void> accepts_library_product(const Graph& graph, const plan::Region& reg
 Result<LibraryProduct> library_product(const RegionRequest& request, DType operand, bool turns,
                                        bool adds = false);
 
+// Does a tensor have the depth inside, rather than its other side?
+bool lies_by_depth(const Axes& depth, const Axes& side, int64_t Axis::*tensor);
 std::string product_struct(const Contraction& contraction, const std::string& name);
 std::string cuda_type(DType dtype);  // CUDA_R_32F
 

@@ -33,12 +33,12 @@ std::string index_function(std::string_view name, const std::array<const char*, 
                 index.text());
 }
 
-bool by_depth(const Axes& depth, const Axes& other, int64_t Axis::*tensor) {
-  if (depth.empty()) return false;
-  return other.empty() || depth.back().*tensor <= other.back().*tensor;
-}
-
 }  // namespace
+
+bool lies_by_depth(const Axes& depth, const Axes& side, int64_t Axis::*tensor) {
+  if (depth.empty()) return false;
+  return side.empty() || depth.back().*tensor <= side.back().*tensor;
+}
 
 std::string product_struct(const Contraction& c, const std::string& name) {
   DType dtype = c.out.place->dtype;
@@ -56,7 +56,8 @@ std::string product_struct(const Contraction& c, const std::string& name) {
                 extent(c.batch), extent(c.rows), extent(c.columns), extent(c.depth));
   out += format(
       "  static constexpr bool left_by_depth = {}, right_by_depth = {}, has_right = {}, padded = false;\n",
-      by_depth(c.depth, c.rows, &Axis::left), by_depth(c.depth, c.columns, &Axis::right), c.has_right());
+      lies_by_depth(c.depth, c.rows, &Axis::left), lies_by_depth(c.depth, c.columns, &Axis::right),
+      c.has_right());
   out += index_function("left", {"batch", "row", "k"}, index_in(c, &Axis::left));
   out +=
       index_function("right", {"batch", "k", "column"}, c.has_right() ? index_in(c, &Axis::right) : Index(0));

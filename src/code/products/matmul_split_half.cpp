@@ -20,7 +20,8 @@ namespace {
 
 // Blocks of a pass that splits, for each multiprocessor.
 constexpr int64_t split_blocks = 6, most_split_blocks = 8;
-constexpr int64_t scales_bytes = 32;  // of kernels/split_half.h's SplitScales
+// As kernels/split_half.h has them: SplitFactors, and what stands behind a packed weight.
+constexpr int64_t factors_bytes = 28, weight_tail = 2 * (8 + 1056);
 
 int64_t round_up(int64_t count, int64_t to) { return (count + to - 1) / to * to; }
 
@@ -95,6 +96,18 @@ Side side_of(const LibraryProduct& made, bool left, int64_t parts, const Chunks&
   return side;
 }
 
+// How a weight is packed, whatever the region: products that ask for the same share it.
+std::string what_is_split(const Contraction& c, const Side& side, int64_t elements) {
+  int64_t Axis::*tensor = side.left ? &Axis::left : &Axis::right;
+  std::string out = format("split {} {} {} {} {} from {}", side.left, side.depth_inside, side.parts,
+                           side.part_depth, elements, (side.left ? c.left : c.right).offset);
+  for (const Axes* axes : {&c.batch, side.left ? &c.rows : &c.columns, &c.depth}) {
+    out += ",";
+    for (const Axis& axis : *axes) out += format(" {} by {}", axis.extent, axis.*tensor);
+  }
+  return out;
+}
+
 // Few rows and a large weight: reading it is most of the work, unless many chunks pass over the result, which
 // is twice as large here.
 bool puts_small_beside(const LibraryProduct& made, const plan::Region& region) {
@@ -122,8 +135,8 @@ Form form_of(const LibraryProduct& made, const plan::Region& region) {
 class ProductWriter {
  public:
   ProductWriter(LibraryProduct& made, const Side& left, const Side& right, const Chunks& chunks,
-                std::string scales)
-      : made_(made), left_(left), right_(right), chunks_(chunks), scales_(std::move(scales)) {}
+                std::string factors)
+      : made_(made), left_(left), right_(right), chunks_(chunks), factors_(std::move(factors)) {}
 
   void write(Form form) {
     const int64_t turns = chunks_.side_by_side ? 1 : chunks_.count;
@@ -198,7 +211,7 @@ class ProductWriter {
     if (product.result_rows > 1)
       spec += format("  spec.result_row_stride = {};\n", product.result_rows * made_.dense_pitch());
     spec += proposal_spec(made_.code, made_.request.region, name);
-    spec += format("  spec.factors = {}->{};\n  STITCH_OK_OR_RETURN({}.create({}, spec));\n}}", scales_,
+    spec += format("  spec.factors = {}->{};\n  STITCH_OK_OR_RETURN({}.create({}, spec));\n}}", factors_,
                    product.factors, name, made_.request.cublas);
     made_.code.members.push_back({"stitch::Matmul", name, spec, std::move(kept)});
     made_.signature.member(made_.code.members.back());
@@ -221,7 +234,7 @@ class ProductWriter {
   LibraryProduct& made_;
   const Side &left_, &right_;
   const Chunks& chunks_;
-  std::string scales_;
+  std::string factors_;
 };
 
 class MatmulSplitHalf final : public ProductTechnique {
@@ -311,7 +324,8 @@ std::optional<plan::Leaner> MatmulSplitHalf::leaner(const plan::Context& context
   if (size->depth() >= 4096 || size->depth() * split >= 8 * size->rows() * size->columns())
     return std::nullopt;  // as form_of has it
   return plan::Leaner{"form", static_cast<int64_t>(Form::large_on_small),
-                      2 * (size->left_is_weight ? size->left : size->right)};
+                      2 * (size->left_is_weight ? size->left : size->right),
+                      size->left_is_weight ? size->left_weight : size->right_weight};
 }
 
 Result<RegionCode> MatmulSplitHalf::write_region(const RegionRequest& request) const {
@@ -336,14 +350,14 @@ Result<RegionCode> MatmulSplitHalf::write_region(const RegionRequest& request) c
   made.reserve_result();
 
   made.code.includes += "#include \"stitch/kernels/split_half.h\"\n";
-  std::string scales = request.name + "_scales";
+  const std::string factors = request.name + "_factors";
   for (const Side* side : {&left, &right})
     made.definitions += format("using {} = stitch::SplitOperand<{}, {}, {}, {}, {}, {}>;  // of {}\n",
                                side->type, made.product, side->left, side->depth_inside, side->parts,
                                side->part_depth, side->weight, side->place->pointer);
   made.definitions += "\n";
-  made.code.packed.push_back({scales, "stitch::SplitScales", scales_bytes, 1, std::nullopt});
-  made.signature.add(Signature::packs, "stitch::SplitScales*", scales);
+  made.code.packed.push_back({factors, "stitch::SplitFactors", factors_bytes, 1, std::nullopt});
+  made.signature.add(Signature::packs, "stitch::SplitFactors*", factors);
   std::string largest = request.name + "_largest";
   const int64_t sms = request.context.gpu.sms, most_blocks = most_split_blocks * sms;
   made.code.packed.push_back(packed_memory(largest, DType::f32, most_blocks, std::nullopt));
@@ -360,40 +374,44 @@ Result<RegionCode> MatmulSplitHalf::write_region(const RegionRequest& request) c
                   {2 * sms, 4 * sms, split_blocks * sms, most_blocks}, split_blocks * sms);
   made.signature.add(Signature::members, "int", blocks, "of a pass that splits");
   std::string splits, factor = literal(made.in_library.scale, DType::f32);
+  // Who is split first leaves its scale: a weight behind its numbers.
+  std::string scale = format("&{}->scale", factors);
   Side* last = left.weight ? &right : &left;
   for (Side* side : {&right, &left}) {
     const std::string& from = side->place->pointer;
-    int64_t elements = made.batches() * side->elements() + side->slack();
+    const int64_t elements = made.batches() * side->elements() + side->slack();
     if (!side->weight) {
       made.signature.read(*side->place);
       side->pointer = side->left ? "left_split" : "right_split";
       made.reserve(side->pointer, "__half", elements, comment(*side));
-      splits += format(
-          "  STITCH_OK_OR_RETURN((stitch::split_operand<{}, {}, {}>(\n      {}, {}, {}, {}, {}, stream, "
-          "{})));\n",
-          side->type, side == last, side->quads, from, side->pointer, largest, scales, factor, blocks);
       continue;
     }
     std::string pack = "pack_" + request.own_name(*side->place);
     side->pointer = request.own_name(*side->place) + "_split";
-    Packed packed = packed_memory(side->pointer, DType::f16, elements,
-                                  PackCall{pack, {from, scales, largest, side->pointer}});
+    scale = format("stitch::weight_scale({}, {})", side->pointer, elements);
+    Packed packed = packed_memory(side->pointer, DType::f16, elements + weight_tail,
+                                  PackCall{pack, {from, side->pointer}});
+    packed.what = what_is_split(made.contraction, *side, elements);
     Signature signature(pack);
     signature.read(*side->place);
-    signature.add(Signature::packs, "stitch::SplitScales*", "scales");
-    signature.add(Signature::packs, "float*", "largest", shape_comment({most_blocks}));
     signature.add(Signature::writes, "__half*", "packed", comment(*side));
     made.code.declaration += signature.declaration();
-    made.definitions += format(
-        "{} {{\n  return stitch::split_operand<{}, false, {}>(\n      {}, packed, largest, scales, 1.0f, "
-        "stream, {});\n}}\n\n",
-        signature.head(), side->type, side->quads, from, split_blocks * sms);
+    made.definitions +=
+        format("{} {{\n  return stitch::split_weight<{}, {}>({}, packed, {}, stream);\n}}\n\n",
+               signature.head(), side->type, side->quads, from, elements);
     made.signature.packed(packed, comment(*side));
     made.code.packed.push_back(std::move(packed));
   }
+  for (const Side* side : {&right, &left})
+    if (!side->weight)
+      splits += format(
+          "  STITCH_OK_OR_RETURN((stitch::split_operand<{}, {}, {}>(\n      {}, {}, {}, {}, {}, {}, stream, "
+          "{})));\n",
+          side->type, side == last, side->quads, side->place->pointer, side->pointer, largest, scale, factors,
+          factor, blocks);
   made.body += splits;
 
-  ProductWriter(made, left, right, chunks, scales).write(form);
+  ProductWriter(made, left, right, chunks, factors).write(form);
   return made.finish(format("Each side split into two fp16 matrices, {} on tensor cores with FP32 sums{}.",
                             form == Form::deep             ? "one deep product"
                             : form == Form::large_on_small ? "the small terms and the large ones"

@@ -11,12 +11,15 @@ namespace stitch::code {
 
 namespace {
 
-// A parameter, or a view of one inside the region.
-bool is_weight(const Graph& graph, const plan::Region& region, ValueId value) {
+// What a value is a view of inside the region.
+ValueId viewed(const Graph& graph, const plan::Region& region, ValueId value) {
   for (auto n = region.nodes.rbegin(); n != region.nodes.rend(); ++n) {
     const Node& node = graph.nodes[static_cast<size_t>(*n)];
     if (node.results[0] == value && plan::is_strided_view(node.op)) value = node.operands[0];
   }
+  return value;
+}
+bool is_weight(const Graph& graph, const plan::Region& region, ValueId value) {
   return graph[value].has_data() && std::ranges::find(region.reads, value) == region.reads.end();
 }
 
@@ -49,12 +52,16 @@ std::optional<ProductSize> product_size(const Graph& graph, const plan::Region& 
     if (node.op != Op::linear && node.op != Op::matmul && node.op != Op::einsum) continue;
     if (node.operands.size() < 2) return std::nullopt;
     auto elements = [&](ValueId id) { return static_cast<double>(graph.type(id).elements()); };
+    const ValueId left = viewed(graph, region, node.operands[0]),
+                  right = viewed(graph, region, node.operands[1]);
     return ProductSize{elements(node.operands[0]),
                        elements(node.operands[1]),
                        elements(node.results[0]),
                        cost(graph, node).matrix_flops / 2,
-                       is_weight(graph, region, node.operands[0]),
-                       is_weight(graph, region, node.operands[1])};
+                       is_weight(graph, region, left),
+                       is_weight(graph, region, right),
+                       left,
+                       right};
   }
   return std::nullopt;
 }

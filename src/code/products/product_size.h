@@ -12,6 +12,7 @@ struct ProductSize {
   double left, right, result;  // elements
   double multiplications;
   bool left_is_weight, right_is_weight;
+  ValueId left_weight, right_weight;  // what they are views of
 
   // Whatever is batched: elements that share nothing with the other side count once.
   double rows() const { return multiplications / right; }

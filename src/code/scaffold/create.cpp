@@ -64,6 +64,10 @@ std::string create_region(const ProgramParts& parts, const KeptMemory& memory, s
     if (!prepared.made_earlier)
       out += place(prepared.name, parts.prepared_at.at(prepared.name), prepared.bytes);
   for (const Packed& packed : region.packed) {
+    if (!packed.same_as.empty()) {
+      out += format("    {} = {};  // packed already\n", packed.name, packed.same_as);
+      continue;
+    }
     out += place(packed.name, memory.offsets.at(packed.name), packed.elements);
     if (packed.fill)
       out += format("    STITCH_OK_OR_RETURN({}({}, nullptr));\n", packed.fill->function,

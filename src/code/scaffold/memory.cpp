@@ -25,7 +25,8 @@ KeptMemory kept_memory(const ProgramParts& parts) {
   for (const Resident* weight : out.weights)
     if (out.keeps(*weight)) add(weight->name, weight->bytes);
   for (const RegionCode& region : parts.regions)
-    for (const Packed& packed : region.packed) add(packed.name, packed.elements * packed.element_bytes);
+    for (const Packed& packed : region.packed)
+      if (packed.same_as.empty()) add(packed.name, packed.elements * packed.element_bytes);
   return out;
 }
 

@@ -29,7 +29,6 @@ struct Shape {
   static constexpr auto weights = stitch::Weights::safe_softmax;
   static constexpr auto masking = stitch::Masking::none;
   static constexpr Index k_joint = keys, v_joint = keys;
-  static constexpr bool quads = true;
   __host__ __device__ static Index q(Index head, Index query, Index i) {
     return (head * queries + query) * width + i;
   }
@@ -46,35 +45,76 @@ struct Shape {
 
 constexpr int64_t divided_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
 
-// As code/products/attention_few.cpp chooses them; `finer`: so many times as many blocks.
-template <class Of, int warp_count, int finer_by = 1, int row_limit = 8>
+// As code/products/attention.cpp has it.
+constexpr int64_t even_splits(int64_t tiles, int64_t resident, int64_t rounds) {
+  auto cost = [&](int64_t splits) {
+    return divided_up(tiles * splits, resident) * (divided_up(rounds, splits) + 2) +
+           (splits > 1 ? divided_up(splits, 16) : 0);
+  };
+  int64_t best = 1;
+  for (int64_t splits = 2; splits <= rounds && tiles * (splits - 1) < 4 * resident; ++splits) {
+    const bool better =
+        cost(splits) < cost(best) || (cost(splits) == cost(best) && 4 * tiles * splits <= resident);
+    if (better && 10 * cost(splits) < 9 * cost(1)) best = splits;
+  }
+  return best;
+}
+constexpr int64_t sms = 132, shared_per_sm = 228 * 1024;
+
+// As code/products/attention_few.cpp chooses them; `stage_limit` 1: without copies ahead; `waves`: so many
+// times as many blocks.
+template <class Of, int warp_count, int stage_limit = 8, int row_limit = 8, int waves = 1>
 struct Few : Of {
-  static constexpr int64_t quad_count = divided_up(Of::width, 4), sms = 132;
-  static constexpr int lanes = quad_count >= 32 ? 32
-                               : quad_count > 8 ? 16
-                                                : 8,
-                       chunks = static_cast<int>(divided_up(quad_count, lanes));
-  static constexpr int all_rows = Of::group * Of::queries, most_rows = chunks == 1 ? row_limit : 4;
+  static constexpr bool is_float = sizeof(typename Of::Key) == 4, runs = true;
+  static constexpr int run = is_float || stage_limit == 1 ? 4 : 8, warps = warp_count;
+  static constexpr int64_t run_count = divided_up(Of::width, run);
+  static constexpr int lanes = run_count >= 32 ? 32
+                               : run_count > 8 ? 16
+                                               : 8,
+                       chunks = static_cast<int>(divided_up(run_count, lanes)), numbers = chunks * run;
+  static constexpr int all_rows = Of::group * Of::queries,
+                       by_registers = numbers <= 4   ? 8
+                                      : numbers <= 8 ? 4
+                                                     : 2,
+                       most_rows = by_registers < row_limit ? by_registers : row_limit;
   static constexpr int rows = all_rows >= most_rows ? most_rows : all_rows > 2 ? 4 : all_rows;
-  static constexpr int warps = warp_count, ahead = chunks > 1 ? 2 : rows <= 2 ? 8 : 4;
+  static constexpr int ahead = stage_limit == 1 && numbers <= 4 && rows <= 2 ? 8
+                               : numbers <= 4 || (numbers <= 8 && rows <= 2) ? 4
+                                                                             : 2;
   static constexpr int64_t tiles = Of::heads / Of::group * divided_up(all_rows, rows),
-                           at_once = int64_t{warps} * (32 / lanes) * ahead;
-  static constexpr int64_t even_a = divided_up(8 * sms, tiles), even_b = Of::keys / (4 * at_once),
-                           full_a = divided_up(2 * sms, tiles), full_b = divided_up(Of::keys, at_once);
-  static constexpr int64_t even = even_a < even_b ? even_a : even_b, full = full_a < full_b ? full_a : full_b;
-  static constexpr int64_t chosen = (even > full ? even : full) * finer_by, wanted = chosen > 256 ? 256
-                                                                                     : chosen > Of::keys
-                                                                                         ? Of::keys
-                                                                                         : chosen;
-  static constexpr int splits = static_cast<int>(divided_up(Of::keys, divided_up(Of::keys, wanted)));
+                           rounds = divided_up(Of::keys, warps*(32 / lanes) * ahead);
+  static constexpr int64_t round_bytes = ahead * 2 * chunks * 512, of_warp = 16 * 1024 / round_bytes;
+  static constexpr int deep = static_cast<int>(of_warp < 3   ? 3
+                                               : of_warp > 8 ? 8
+                                                             : of_warp),
+                       stages = deep < stage_limit ? deep : stage_limit;
+  static constexpr int64_t shared = (stages > 1 ? warps * stages * round_bytes : 0) +
+                                    4 * warps * rows * lanes * numbers,
+                           by_shared = shared_per_sm / (shared + 2048), by_warps = 16 / warps,
+                           resident = by_shared < by_warps ? by_shared : by_warps;
+  static constexpr int64_t wanted = waves * even_splits(tiles, resident*sms, rounds),
+                           limited = wanted > 256 ? 256 : wanted;
+  static constexpr int splits = static_cast<int>(divided_up(Of::keys, divided_up(Of::keys, limited)));
 };
-template <class Of>
+// `wanted_splits` 0: as code/products/attention_half.cpp chooses them.
+template <class Of, int keys_of_tile, int stage_count, int wanted_splits = 0>
 struct Half : Of {
-  static constexpr int warps = 1, row_tiles = 1, key_tile = 64, stages = 2, mask_run = 1;
+  static constexpr int warps = 1, row_tiles = 1, key_tile = keys_of_tile, stages = stage_count, mask_run = 1;
   static constexpr typename Of::Index k_step = Of::width, v_step = Of::width;
   static constexpr bool runs = true, out_pairs = true, mask_queries = false;
-  static constexpr int64_t key_tiles = divided_up(Of::keys, key_tile), blocks = Of::heads / Of::group,
-                           wanted = blocks < 132 ? divided_up(4 * 132, blocks) : 1;
+  static constexpr int64_t key_tiles = divided_up(Of::keys, key_tile), blocks = Of::heads / Of::group;
+  static constexpr stitch::shared_memory::HalfTiles sizes{.width = Of::width,
+                                                          .value_width = Of::width,
+                                                          .row_tiles = 1,
+                                                          .rows = 16,
+                                                          .key_tile = key_tile,
+                                                          .tiles = key_tiles,
+                                                          .mask_rows = 0,
+                                                          .most_stages = stages};
+  static constexpr int64_t by_shared = shared_per_sm / (sizes.bytes() + 1024),
+                           resident = by_shared < sizes.resident() ? by_shared : sizes.resident();
+  static constexpr int64_t wanted =
+      wanted_splits ? wanted_splits : even_splits(blocks, resident* sms, key_tiles);
   static constexpr int splits =
       static_cast<int>(divided_up(key_tiles, divided_up(key_tiles, wanted < key_tiles ? wanted : key_tiles)));
 };
@@ -82,7 +122,7 @@ template <class Of>
 struct TensorCore : Of {
   static constexpr int warps = Of::queries > 48 ? 4 : (Of::queries + 15) / 16, row_tiles = 1, key_tile = 64,
                        parts = 2;
-  static constexpr bool out_pairs = true, mask_runs = false;
+  static constexpr bool quads = true, out_pairs = true, mask_runs = false;
 };
 
 template <class T>
@@ -168,26 +208,34 @@ void few(const char* model, const char* how, const Inputs<Of>& in) {
   });
 }
 
+template <class H, class Of>
+void tensor_cores(const char* model, const char* how, const Inputs<Of>& in) {
+  say(model, how, in, H::splits, [&] {
+    OK(stitch::enqueue_half_attention<H>("half", in.q.data, in.k.data, in.v.data, nullptr, in.out.data,
+                                         stitch::NoEpilogue{}, in.partial.data, nullptr));
+  });
+}
+
 template <class Of>
 void measure(const char* model) {
   const Inputs<Of> in;
-  few<Few<Of, 4>>(model, "few, 4 warps", in);
+  few<Few<Of, 4>>(model, "few", in);
+  few<Few<Of, 4, 1>>(model, "few, no copies", in);
   few<Few<Of, 8>>(model, "few, 8 warps", in);
-  few<Few<Of, 4, 2>>(model, "few, 4 warps, finer", in);
-  if constexpr (Of::group * Of::queries > 4) few<Few<Of, 4, 1, 4>>(model, "few, 4 warps, 4 rows", in);
+  few<Few<Of, 4, 8, 8, 2>>(model, "few, twice the blocks", in);
+  if constexpr (Of::group * Of::queries > 4) few<Few<Of, 4, 8, 4>>(model, "few, 4 rows", in);
   if constexpr (std::is_same_v<typename Of::Key, float>) {
-    if constexpr (Of::width <= 128)
+    if constexpr (Of::width <= 128 && Of::keys < 1024)
       say(model, "tensor_core", in, 1, [&] {
         OK(stitch::enqueue_tensor_core_attention<TensorCore<Of>>("tensor core", in.q.data, in.k.data,
                                                                  in.v.data, nullptr, in.out.data,
                                                                  stitch::NoEpilogue{}, nullptr));
       });
   } else {
-    say(model, "half", in, Half<Of>::splits, [&] {
-      OK(stitch::enqueue_half_attention<Half<Of>>("half", in.q.data, in.k.data, in.v.data, nullptr,
-                                                  in.out.data, stitch::NoEpilogue{}, in.partial.data,
-                                                  nullptr));
-    });
+    tensor_cores<Half<Of, 64, 2, 8>>(model, "half 64 x 2, 8 splits", in);
+    tensor_cores<Half<Of, 64, 2>>(model, "half 64 x 2", in);
+    tensor_cores<Half<Of, 32, 2>>(model, "half 32 x 2", in);
+    tensor_cores<Half<Of, 32, 3>>(model, "half 32 x 3", in);
   }
 }
 
@@ -199,9 +247,9 @@ int main() {
   measure<Shape<float, 8, 32, 4, 1, 4096, 128>>("gqa 8x32/8x4096");
   measure<Shape<float, 1, 8, 2, 1, 4096, 256>>("gemma 1x8/4x4096");
   measure<Shape<float, 2, 8, 1, 100, 850, 32>>("detr 2x8 100x850");
-  measure<Shape<float, 4, 12, 1, 32, 257, 64>>("qformer 4x12 32x257");
   measure<Shape<__nv_bfloat16, 1, 16, 4, 1, 1024, 64>>("bf16 1x16/4x1024");
   measure<Shape<__nv_bfloat16, 8, 16, 4, 1, 512, 64>>("bf16 8x16/4x512");
+  measure<Shape<__nv_bfloat16, 8, 32, 1, 1, 2048, 128>>("bf16 8x32x2048");
   measure<Shape<__nv_bfloat16, 8, 32, 4, 1, 4096, 128>>("bf16 8x32/8x4096");
   measure<Shape<__nv_bfloat16, 8, 32, 8, 1, 2048, 128>>("bf16 8x32/4x2048");
 }

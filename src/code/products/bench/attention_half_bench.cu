@@ -31,6 +31,9 @@ struct Shape {
                                   : tokens % 16 == 0               ? 16
                                                                    : 1;
   static constexpr bool runs = true, out_pairs = true, mask_queries = true;
+  static constexpr Index k_joint = keys, v_joint = keys;
+  __device__ static Index k_tail(Index, Index, Index) { return 0; }
+  __device__ static Index v_tail(Index, Index, Index) { return 0; }
   __host__ __device__ static Index at(Index head, Index token, Index i, Index which) {
     return (head / heads_each * tokens + token) * row + (which * heads_each + head % heads_each) * width + i;
   }

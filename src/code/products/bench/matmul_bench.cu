@@ -140,7 +140,8 @@ struct Bench {
                                    : form == small_beside ? 2
                                                           : 1;
       Buffer<float> partial(partials * result_elements);
-      Buffer<SplitScales> scales(1);
+      Buffer<SplitFactors> factors_of(1);
+      float* first_scale = &factors_of.data->scale;
       Buffer<float> largest(most_split_blocks);
       auto spec_of = [&](int64_t product_depth, const float* factors) {
         MatmulSpec spec{P::rows, P::columns, product_depth};
@@ -169,24 +170,24 @@ struct Bench {
         return spec;
       };
       auto small = [&] {
-        MatmulSpec spec = form == small_beside ? spec_of(depth, scales.data->second)
-                                               : spec_of(2 * part_depth, scales.data->small_terms);
+        MatmulSpec spec = form == small_beside ? spec_of(depth, factors_of.data->second)
+                                               : spec_of(2 * part_depth, factors_of.data->small_terms);
         if (form == small_beside) spec.result_row_stride = 2 * P::columns;
         if (side_by_side) spec.batch = 1;
         return spec;
       };
       Matmul first_terms, large_terms, small_terms;
-      OK(first_terms.create(library, large(scales.data->first)));
-      OK(large_terms.create(library, large(scales.data->second)));
+      OK(first_terms.create(library, large(factors_of.data->first)));
+      OK(large_terms.create(library, large(factors_of.data->second)));
       OK(small_terms.create(library, small()));
       float* to = side_by_side || form == small_beside ? partial.data : result.data;
       auto split_left = [&] {
-        OK((split_operand<L, true, true>(left.data, left_split.data, largest.data, scales.data, 1.0f,
-                                         nullptr)));
+        OK((split_operand<L, true, true>(left.data, left_split.data, largest.data, first_scale,
+                                         factors_of.data, 1.0f, nullptr)));
       };
       auto split_right = [&] {
-        OK((split_operand<R, false, true>(right.data, right_split.data, largest.data, scales.data, 1.0f,
-                                          nullptr)));
+        OK((split_operand<R, false, true>(right.data, right_split.data, largest.data, first_scale,
+                                          factors_of.data, 1.0f, nullptr)));
       };
       auto multiply = [&] {
         if (form == large_on_small)

@@ -155,6 +155,17 @@ std::string in_type(std::string graph, const std::string& type) {
   return graph;
 }
 
+// A cache and what is appended to it, k and v of their own lengths of cache; heads repeated by a view.
+const char* const joined =
+    "input %q : f32[2,4,1,32]\ninput %a : f32[2,2,69,32]\ninput %b : f32[2,2,1,32]\ninput %c : "
+    "f32[2,2,68,32]\ninput %d : f32[2,2,2,32]\n%x = concat(%a, %b) dim=2 : f32[2,2,70,32]\n"
+    "%v = concat(%c, %d) dim=2 : f32[2,2,70,32]\n%y = reshape(%x) shape=[2,2,1,70,32] : "
+    "f32[2,2,1,70,32]\n%e = expand(%y) shape=[2,2,2,70,32] : f32[2,2,2,70,32]\n"
+    "%k = reshape(%e) shape=[2,4,70,32] : f32[2,4,70,32]\n"
+    "%f = reshape(%v) shape=[2,2,1,70,32] : f32[2,2,1,70,32]\n%g = expand(%f) shape=[2,2,2,70,32] : "
+    "f32[2,2,2,70,32]\n%h = reshape(%g) shape=[2,4,70,32] : f32[2,4,70,32]\n"
+    "%o = attention(%q, %k, %h) scale=0.2 : f32[2,4,1,32]\noutput %o\n";
+
 // Few queries, with every way in which rows, lanes, warps and blocks share the work.
 std::vector<Case> few_attention_cases() {
   std::vector<Case> all;
@@ -197,22 +208,10 @@ std::vector<Case> few_attention_cases() {
       "f32[6,3,70]\n%o = attention(%q, %k, %v, %m) scale=0.2 soft_cap=3.0 : f32[1,6,3,20]\n"
       "%z = relu(%o) : f32[1,6,3,20]\noutput %z\n",
       {{"splits", 2}, {"rows", 2}});
-  // A cache and what is appended to it, k and v of their own lengths of cache; heads repeated by a view;
-  // bf16.
-  const std::string joined =
-      "input %q : f32[2,4,1,32]\ninput %a : f32[2,2,69,32]\ninput %b : f32[2,2,1,32]\ninput %c : "
-      "f32[2,2,68,32]\ninput %d : f32[2,2,2,32]\n%x = concat(%a, %b) dim=2 : f32[2,2,70,32]\n"
-      "%v = concat(%c, %d) dim=2 : f32[2,2,70,32]\n%y = reshape(%x) shape=[2,2,1,70,32] : "
-      "f32[2,2,1,70,32]\n%e = expand(%y) shape=[2,2,2,70,32] : f32[2,2,2,70,32]\n"
-      "%k = reshape(%e) shape=[2,4,70,32] : f32[2,4,70,32]\n";
-  const std::string repeated =
-      "%f = reshape(%v) shape=[2,2,1,70,32] : f32[2,2,1,70,32]\n%g = expand(%f) shape=[2,2,2,70,32] : "
-      "f32[2,2,2,70,32]\n%h = reshape(%g) shape=[2,4,70,32] : f32[2,4,70,32]\n"
-      "%o = attention(%q, %k, %h) scale=0.2 : f32[2,4,1,32]\noutput %o\n";
-  add("joined", joined + repeated, {{"splits", 4}});
+  add("joined", joined, {{"splits", 4}, {"stages", 3}});
   all.push_back({.name = "few_joined_bfloat",
                  .technique = "attention.few",
-                 .graph = in_type(joined + repeated, "bf16"),
+                 .graph = in_type(joined, "bf16"),
                  .tolerance = 5e-3});
   add("empty_cache",
       "input %q : f32[2,1,8]\ninput %a : f32[2,0,8]\ninput %b : f32[2,1,8]\ninput %v : f32[2,1,8]\n"
@@ -255,6 +254,9 @@ std::vector<Case> half_attention_cases() {
   sized("bfloat_split_causal", 40, 70, 16, 24, " causal=true", {{"splits", 3}, {"key_tile", 16}});
   sized("bfloat_rest_of_keys", 20, 75, 32, 48, "", {{"key_tile", 16}, {"warps", 2}, {"stages", 4}});
   sized("bfloat_128_keys", 20, 140, 16, 16, " causal=true", {{"key_tile", 128}, {"warps", 2}});
+  // Tiles before, across and behind the joints, blocks of their own and one after the other.
+  add("bfloat_joined", joined, "bf16", {{"key_tile", 16}, {"splits", 2}});
+  add("half_joined_in_one_tile", joined, "f16");
   // Scores far apart: the base of the weights has to follow them.
   sized("bfloat_far_apart", 18, 50, 16, 16, "", {{"key_tile", 16}});
   all.back().scale = 12;

@@ -3,7 +3,7 @@
 // o (2, 8, 1, 64) = softmax(q (2, 8, 1, 64) · [k_cache (2, 2, 1023, 64), k_new (2, 2, 1, 64)]ᵀ · 0.125)
 // · [v_cache (2, 2, 1023, 64), v_new (2, 2, 1, 64)]
 // Four neighbours of a key's row a lane, FP32 on the CUDA cores. A block has 4 heads of q that share k and v.
-// 32 blocks share the keys; the last one combines.
+// 16 blocks share the keys; the last one combines.
 struct GoldenHeads {
   using Query = float;
   using Key = float;
@@ -17,9 +17,8 @@ struct GoldenHeads {
   static constexpr bool causal = false;
   static constexpr auto weights = stitch::Weights::safe_softmax;
   static constexpr auto masking = stitch::Masking::none;
-  static constexpr int rows = 4, warps = 4, ahead = 4, group = 4, splits = 32;
-  static constexpr Index k_joint = 1023, v_joint = 1023;
-  static constexpr bool quads = true;
+  static constexpr int rows = 4, warps = 4, ahead = 4, group = 4, splits = 16, stages = 4, run = 4;
+  static constexpr bool runs = true;
   __device__ static Index q(Index head, Index, Index i) { return head * 64 + i; }
   __device__ static Index k(Index head, Index key, Index i) {
     return ((head % 8) / 4) * 65472 + (head / 8) * 130944 + i + key * 64;
@@ -27,6 +26,7 @@ struct GoldenHeads {
   __device__ static Index v(Index head, Index key, Index i) {
     return ((head % 8) / 4) * 65472 + (head / 8) * 130944 + i + key * 64;
   }
+  static constexpr Index k_joint = 1023, v_joint = 1023;
   __device__ static Index k_tail(Index head, Index, Index i) {
     return ((head % 8) / 4) * 64 + (head / 8) * 128 + i;
   }

@@ -28,6 +28,9 @@ struct GoldenHeads {
   __device__ static Index v(Index head, Index key, Index i) {
     return ((head % 8) / 4) * 64000 + (head / 8) * 128000 + i + key * 64;
   }
+  static constexpr Index k_joint = 1000, v_joint = 1000;
+  __device__ static Index k_tail(Index, Index, Index) { return 0; }
+  __device__ static Index v_tail(Index, Index, Index) { return 0; }
   __device__ static Index mask(Index head, Index, Index key) { return (head / 8) * 1000 + key; }
   __device__ static Index out(Index head, Index, Index i) { return head * 64 + i; }
   __device__ static Index position(Index head, Index, Index i) { return head * 64 + i; }

@@ -22,16 +22,13 @@ using GoldenLeft = stitch::SplitOperand<GoldenProduct, true, true, 3, 512, false
 using GoldenRight = stitch::SplitOperand<GoldenProduct, false, true, 3, 512, true>;  // of fc_weight
 
 StitchStatus pack_golden_fc_weight(const float* fc_weight,  // (256, 512)
-                                   stitch::SplitScales* scales,
-                                   float* largest,          // (1056)
                                    __half* packed,          // (1, 256, 1, 3, 512)
                                    cudaStream_t stream) {
-  return stitch::split_operand<GoldenRight, false, true>(
-      fc_weight, packed, largest, scales, 1.0f, stream, 792);
+  return stitch::split_weight<GoldenRight, true>(fc_weight, packed, 393216, stream);
 }
 
 StitchStatus enqueue_golden(const float* x,                        // (256, 512)
-                            stitch::SplitScales* golden_scales,
+                            stitch::SplitFactors* golden_factors,
                             float* golden_largest,                 // (1056)
                             const __half* golden_fc_weight_split,  // (1, 256, 1, 3, 512)
                             int golden_blocks,                     // of a pass that splits
@@ -41,7 +38,8 @@ StitchStatus enqueue_golden(const float* x,                        // (256, 512)
                             cudaStream_t stream) {
   auto* left_split = reinterpret_cast<__half*>(static_cast<char*>(workspace) + 0);  // (1, 256, 1, 3, 512)
   STITCH_OK_OR_RETURN((stitch::split_operand<GoldenLeft, true, true>(
-      x, left_split, golden_largest, golden_scales, 1.0f, stream, golden_blocks)));
+      x, left_split, golden_largest, stitch::weight_scale(golden_fc_weight_split, 393216), golden_factors,
+      1.0f, stream, golden_blocks)));
   STITCH_OK_OR_RETURN(golden_matmul.enqueue(left_split, golden_fc_weight_split, y, stream));
   return STITCH_OK;
 }
@@ -58,6 +56,6 @@ stitch::Matmul golden_matmul;
   spec.epilogue = CUBLASLT_EPILOGUE_RELU_BIAS;
   spec.bias = fc_bias;
   spec.algorithm = golden_matmul_algorithm;
-  spec.factors = golden_scales->first;
+  spec.factors = golden_factors->first;
   STITCH_OK_OR_RETURN(golden_matmul.create(cublas, spec));
 }

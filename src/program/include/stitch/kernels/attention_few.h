@@ -1,14 +1,18 @@
 // Attention of few queries over many keys, as in a step of decoding: k and v are read once, and that is all
-// that counts. FP32 on the CUDA cores, whatever type is stored. `lanes` of a warp share a key, four
+// that counts. FP32 on the CUDA cores, whatever type is stored. `lanes` of a warp share a key, `run`
 // neighbours of its row each, and keep `rows` queries: those of `group` heads that read the same k and v. A
-// warp reads `ahead` keys for each of its teams of lanes before it multiplies any; every team has a softmax
-// of its own (running maximum and sum) and meets the others at the end, in registers, then in shared memory.
+// warp takes `ahead` keys for each of its teams of lanes at a time; every team has a softmax of its own
+// (running maximum and sum) and meets the others at the end, in registers, then in shared memory. While a
+// warp multiplies, the keys of its next `stages` - 1 rounds are on their way (cp.async): each lane copies
+// what it reads itself, so nobody waits for anybody.
 // `splits` blocks share the keys of a head; the last of them to finish combines what all have left in
 // `partial`, in their order, so results repeat to the bit. Later keys may lie in other tensors: a cache and
 // what is appended to it are read where they are. Besides what attention_heads.h asks for:
-//     static constexpr int rows, warps, ahead, group, splits;
+//     static constexpr int rows, warps, ahead, group, splits, stages;
+//     static constexpr int run;  // 4 or 8 neighbours of a row: 16 bytes of k and v, where stages are above 1
 //     static constexpr Index k_joint, v_joint;  // the first key that lies elsewhere; `keys`: none
-//     static constexpr bool quads;  // four neighbours in a row of q, k and v lie side by side, at their size
+//     static constexpr bool runs;  // so many neighbours in a row of q, k and v lie side by side, at their
+//     size
 //     __device__ static Index k_tail(Index head, Index key, Index i);  // also v_tail; from the joint on
 #pragma once
 
@@ -16,6 +20,8 @@
 
 #include "stitch/kernels/attention_heads.h"
 #include "stitch/kernels/matmul.h"
+#include "stitch/kernels/shared_memory.h"
+#include "stitch/runtime/async_copy.h"
 
 namespace stitch {
 template <class H>
@@ -23,8 +29,9 @@ struct FewQueries {
   using Index = typename H::Index;
   static constexpr int widest = H::width > H::value_width ? H::width : H::value_width;
   static constexpr int lanes_of(int quads) { return quads <= 1 ? 1 : 2 * lanes_of((quads + 1) / 2); }
-  static constexpr int quads = (widest + 3) / 4, lanes = quads >= 32 ? 32 : lanes_of(quads);
-  static constexpr int chunks = (quads + lanes - 1) / lanes;  // of four neighbours, a lane
+  static constexpr int run = H::run, all_runs = (widest + run - 1) / run,
+                       lanes = all_runs >= 32 ? 32 : lanes_of(all_runs);
+  static constexpr int chunks = (all_runs + lanes - 1) / lanes;  // of so many neighbours, a lane
   static constexpr int teams = 32 / lanes, threads = H::warps * 32, at_once = teams * H::ahead;
   static constexpr Index all_rows = H::group * H::queries, row_tiles = (all_rows + H::rows - 1) / H::rows;
   static constexpr Index seen = H::causal && H::queries < H::keys ? H::queries : H::keys;  // by any query
@@ -34,23 +41,32 @@ struct FewQueries {
   // Of `partial`: for each tile and split the rows' sums, behind them all their largest scores and totals.
   static constexpr int64_t sums = int64_t{tiles} * H::splits * H::rows * pitch;
   static constexpr float log2_e = 1.4426950408889634f;
+  // Of the ring: 16 bytes a lane for every chunk of k and of v.
+  static constexpr int round_packs = H::ahead * 2 * chunks * 32,
+                       ring_packs = H::warps * H::stages * round_packs;
+  static constexpr size_t shared_bytes =
+      static_cast<size_t>(shared_memory::few_attention(H::warps, H::stages, H::ahead, chunks));
 };
 
 using FourFloats = Pack<float, 4>;
 
-// Four neighbours from i on; zeros behind the row's end, and where there is nothing.
-template <bool vectors, int width, class Number, class At>
-__device__ __forceinline__ FourFloats four_of(const Number* __restrict__ from, int i, bool there, At at) {
-  FourFloats out = {};
+// Neighbours from i on; zeros behind the row's end, and where there is nothing.
+template <bool vectors, int width, int run, class Number, class At>
+__device__ __forceinline__ Pack<float, run> run_of(const Number* __restrict__ from, int i, bool there,
+                                                   At at) {
+  Pack<float, run> out = {};
   if constexpr (vectors) {
     if (there && i < width) {
-      const Pack<Number, 4> four = load<4>(from + at(i), 0);
 #pragma unroll
-      for (int e = 0; e < 4; ++e) out[e] = static_cast<float>(four[e]);
+      for (int j = 0; j < run; j += 4) {
+        const Pack<Number, 4> four = load<4>(from + at(i + j), 0);
+#pragma unroll
+        for (int e = 0; e < 4; ++e) out[j + e] = static_cast<float>(four[e]);
+      }
     }
   } else {
 #pragma unroll
-    for (int e = 0; e < 4; ++e)
+    for (int e = 0; e < run; ++e)
       if (there && i + e < width) out[e] = static_cast<float>(from[at(i + e)]);
   }
   return out;
@@ -59,7 +75,8 @@ __device__ __forceinline__ FourFloats four_of(const Number* __restrict__ from, i
 // What a lane has of a row: sums are weighed relative to the largest score so far.
 template <class H>
 struct FewRow {
-  FourFloats q[FewQueries<H>::chunks], sums[FewQueries<H>::chunks] = {};
+  using Run = Pack<float, H::run>;
+  Run q[FewQueries<H>::chunks], sums[FewQueries<H>::chunks] = {};
   float most = -FLT_MAX, total = 0.0f;
 
   __device__ __forceinline__ void rescale(float next) {
@@ -69,7 +86,7 @@ struct FewRow {
 #pragma unroll
     for (int c = 0; c < FewQueries<H>::chunks; ++c)
 #pragma unroll
-      for (int e = 0; e < 4; ++e) sums[c][e] *= ratio;
+      for (int e = 0; e < H::run; ++e) sums[c][e] *= ratio;
   }
   // With the row of the lane that `mask` says.
   __device__ __forceinline__ void meet(int mask) {
@@ -81,7 +98,7 @@ struct FewRow {
 #pragma unroll
     for (int c = 0; c < FewQueries<H>::chunks; ++c)
 #pragma unroll
-      for (int e = 0; e < 4; ++e) sums[c][e] += __shfl_xor_sync(0xffffffffu, sums[c][e], mask);
+      for (int e = 0; e < H::run; ++e) sums[c][e] += __shfl_xor_sync(0xffffffffu, sums[c][e], mask);
   }
 };
 
@@ -158,6 +175,54 @@ __device__ __forceinline__ void combine_few(typename H::Index tile, const float*
   }
 }
 
+// What a warp reads in a round, in registers.
+template <class H>
+struct FewKeys {
+  using Run = Pack<float, H::run>;
+  Run keys[H::ahead][FewQueries<H>::chunks], values[H::ahead][FewQueries<H>::chunks];
+};
+
+// A round's keys for one row: scores, then weights and sums.
+template <class H, class KeyOf>
+__device__ __forceinline__ void attend_few(FewRow<H>& row, const FewKeys<H>& read,
+                                           const typename H::Mask* __restrict__ mask, typename H::Index head,
+                                           typename H::Index query, typename H::Index last, KeyOf key_of) {
+  using F = FewQueries<H>;
+  float scores[H::ahead];
+#pragma unroll
+  for (int u = 0; u < H::ahead; ++u) {
+    float product = 0.0f;
+#pragma unroll
+    for (int c = 0; c < F::chunks; ++c)
+#pragma unroll
+      for (int e = 0; e < F::run; ++e) product += row.q[c][e] * read.keys[u][c][e];
+#pragma unroll
+    for (int mask_of = F::lanes / 2; mask_of > 0; mask_of /= 2)
+      product += __shfl_xor_sync(0xffffffffu, product, mask_of);
+    const typename H::Index key = key_of(u);
+    scores[u] = key < last ? attention_score<H>(product, mask, head, query, key) : -INFINITY;
+  }
+  if constexpr (H::weights != Weights::relu) {
+    float next = row.most;
+#pragma unroll
+    for (int u = 0; u < H::ahead; ++u) next = fmaxf(next, scores[u]);
+    row.rescale(next);
+  }
+#pragma unroll
+  for (int u = 0; u < H::ahead; ++u) {
+    float weight;
+    if constexpr (H::weights == Weights::relu)
+      weight = scores[u] < 0.0f ? 0.0f : scores[u];  // NaN stays
+    else
+      weight = exp2f((scores[u] - row.most) * F::log2_e);
+    row.total += weight;
+#pragma unroll
+    for (int c = 0; c < F::chunks; ++c)
+#pragma unroll
+      for (int e = 0; e < F::run; ++e) row.sums[c][e] += weight * read.values[u][c][e];
+  }
+}
+
 template <class H, bool vectors, class Epilogue>
 __global__ void __launch_bounds__(H::warps * 32)
     attention_of_few(const typename H::Query* __restrict__ q, const typename H::Key* __restrict__ k,
@@ -167,6 +232,7 @@ __global__ void __launch_bounds__(H::warps * 32)
                      Epilogue epilogue) {
   using F = FewQueries<H>;
   using Index = typename H::Index;
+  constexpr bool ring = vectors && H::stages > 1;
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32 % F::lanes,
             team = thread % 32 / F::lanes;
   const Index tile = static_cast<Index>(blockIdx.x) / H::splits,
@@ -178,88 +244,128 @@ __global__ void __launch_bounds__(H::warps * 32)
   auto row_of = [&](int r) { return row0 + r < F::all_rows ? row0 + r : F::all_rows - 1; };
   auto head_of = [&](int r) { return head0 + row_of(r) / H::queries; };
   auto query_of = [&](int r) { return row_of(r) % H::queries; };
+  auto key_in = [&](Index key0, int u) { return key0 + u * F::teams + team; };
 
+  // The first round from here on that is this warp's to read. A warp whose queries keep none of its keys
+  // doesn't read them: most of a cache that is longer than what is in it.
+  auto next_round = [&](Index key0) {
+    if constexpr (H::masking == Masking::keeping) {
+      for (; key0 < last; key0 += H::warps * F::at_once) {
+        bool any = false;
+#pragma unroll
+        for (int u = 0; u < H::ahead; ++u)
+#pragma unroll
+          for (int r = 0; r < H::rows; ++r)
+            if (key_in(key0, u) < last) any |= mask[H::mask(head_of(r), query_of(r), key_in(key0, u))];
+        if (__any_sync(0xffffffffu, any)) break;
+      }
+    }
+    return key0;
+  };
+  extern __shared__ uint4 few_shared[];
+  auto fetch = [&](Index key0, int stage) {
+    uint4* to = few_shared + (warp * H::stages + stage) * F::round_packs + thread % 32;
+#pragma unroll
+    for (int u = 0; u < H::ahead; ++u) {
+      const Index key = key_in(key0, u);
+      const bool there = key < last, k_behind = H::k_joint < H::keys && key >= H::k_joint,
+                 v_behind = H::v_joint < H::keys && key >= H::v_joint;
+#pragma unroll
+      for (int c = 0; c < F::chunks; ++c) {
+        const Index i = (c * F::lanes + lane) * F::run;
+        const bool k_there = there && i < H::width, v_there = there && i < H::value_width;
+        const auto* k_from = k_behind ? k_tail + (k_there ? H::k_tail(head0, key - H::k_joint, i) : 0)
+                                      : k + (k_there ? H::k(head0, key, i) : 0);
+        const auto* v_from = v_behind ? v_tail + (v_there ? H::v_tail(head0, key - H::v_joint, i) : 0)
+                                      : v + (v_there ? H::v(head0, key, i) : 0);
+        copy_16_bytes(to + (u * 2 * F::chunks + c) * 32, k_from, k_there);
+        copy_16_bytes(to + ((u * 2 + 1) * F::chunks + c) * 32, v_from, v_there);
+      }
+    }
+  };
+  auto arrived = [&](FewKeys<H>& read, int stage) {
+    const uint4* from = few_shared + (warp * H::stages + stage) * F::round_packs + thread % 32;
+#pragma unroll
+    for (int u = 0; u < H::ahead; ++u)
+#pragma unroll
+      for (int c = 0; c < F::chunks; ++c) {
+        const uint4 key = from[(u * 2 * F::chunks + c) * 32],
+                    value = from[((u * 2 + 1) * F::chunks + c) * 32];
+        const auto* of_key = reinterpret_cast<const typename H::Key*>(&key);
+        const auto* of_value = reinterpret_cast<const typename H::Value*>(&value);
+#pragma unroll
+        for (int e = 0; e < F::run; ++e) {
+          read.keys[u][c][e] = static_cast<float>(of_key[e]);
+          read.values[u][c][e] = static_cast<float>(of_value[e]);
+        }
+      }
+  };
+  auto loaded = [&](FewKeys<H>& read, Index key0) {
+#pragma unroll
+    for (int u = 0; u < H::ahead; ++u) {
+      const Index key = key_in(key0, u);
+      const bool there = key < last, k_behind = H::k_joint < H::keys && key >= H::k_joint,
+                 v_behind = H::v_joint < H::keys && key >= H::v_joint;
+#pragma unroll
+      for (int c = 0; c < F::chunks; ++c) {
+        const int i = (c * F::lanes + lane) * F::run;
+        read.keys[u][c] = run_of<vectors, H::width, F::run>(k_behind ? k_tail : k, i, there, [&](int at) {
+          return k_behind ? H::k_tail(head0, key - H::k_joint, static_cast<Index>(at))
+                          : H::k(head0, key, static_cast<Index>(at));
+        });
+        read.values[u][c] =
+            run_of<vectors, H::value_width, F::run>(v_behind ? v_tail : v, i, there, [&](int at) {
+              return v_behind ? H::v_tail(head0, key - H::v_joint, static_cast<Index>(at))
+                              : H::v(head0, key, static_cast<Index>(at));
+            });
+      }
+    }
+  };
+
+  constexpr Index step = H::warps * F::at_once;
+  Index key0 = next_round(first + warp * F::at_once), ahead = key0;  // `ahead`: the next to be fetched
+  if constexpr (ring) {
+#pragma unroll
+    for (int stage = 0; stage < H::stages - 1; ++stage) {
+      if (ahead < last) {
+        fetch(ahead, stage);
+        ahead = next_round(ahead + step);
+      }
+      close_copies();
+    }
+  }
   FewRow<H> rows[H::rows];
 #pragma unroll
   for (int r = 0; r < H::rows; ++r)
 #pragma unroll
     for (int c = 0; c < F::chunks; ++c)
-      rows[r].q[c] = four_of<vectors, H::width>(q, (c * F::lanes + lane) * 4, true, [&](int i) {
+      rows[r].q[c] = run_of<vectors, H::width, F::run>(q, (c * F::lanes + lane) * F::run, true, [&](int i) {
         return H::q(head_of(r), query_of(r), static_cast<Index>(i));
       });
 
-  for (Index key0 = first + warp * F::at_once; key0 < last; key0 += H::warps * F::at_once) {
-    auto key_of = [&](int u) { return key0 + u * F::teams + team; };
-    // A warp whose queries keep none of its keys doesn't read them: most of a cache that is longer than what
-    // is in it.
-    if constexpr (H::masking == Masking::keeping) {
-      bool any = false;
-#pragma unroll
-      for (int u = 0; u < H::ahead; ++u)
-#pragma unroll
-        for (int r = 0; r < H::rows; ++r)
-          if (key_of(u) < last) any |= mask[H::mask(head_of(r), query_of(r), key_of(u))];
-      if (!__any_sync(0xffffffffu, any)) continue;
-    }
-    FourFloats keys[H::ahead][F::chunks], values[H::ahead][F::chunks];
-#pragma unroll
-    for (int u = 0; u < H::ahead; ++u) {
-      const Index key = key_of(u);
-      const bool there = key < last, k_behind = H::k_joint < H::keys && key >= H::k_joint,
-                 v_behind = H::v_joint < H::keys && key >= H::v_joint;
-#pragma unroll
-      for (int c = 0; c < F::chunks; ++c) {
-        const int i = (c * F::lanes + lane) * 4;
-        keys[u][c] = four_of<vectors, H::width>(k_behind ? k_tail : k, i, there, [&](int at) {
-          return k_behind ? H::k_tail(head0, key - H::k_joint, static_cast<Index>(at))
-                          : H::k(head0, key, static_cast<Index>(at));
-        });
-        values[u][c] = four_of<vectors, H::value_width>(v_behind ? v_tail : v, i, there, [&](int at) {
-          return v_behind ? H::v_tail(head0, key - H::v_joint, static_cast<Index>(at))
-                          : H::v(head0, key, static_cast<Index>(at));
-        });
+  for (int stage = 0; key0 < last;) {
+    FewKeys<H> read;
+    if constexpr (ring) {
+      wait_for_copies<H::stages - 2>();
+      arrived(read, stage);
+      // Where the round before this one was: its numbers are long in registers.
+      if (ahead < last) {
+        fetch(ahead, stage == 0 ? H::stages - 1 : stage - 1);
+        ahead = next_round(ahead + step);
       }
+      close_copies();
+      stage = stage + 1 == H::stages ? 0 : stage + 1;
+    } else {
+      loaded(read, key0);
     }
 #pragma unroll
-    for (int r = 0; r < H::rows; ++r) {
-      FewRow<H>& row = rows[r];
-      float scores[H::ahead];
-#pragma unroll
-      for (int u = 0; u < H::ahead; ++u) {
-        float product = 0.0f;
-#pragma unroll
-        for (int c = 0; c < F::chunks; ++c)
-#pragma unroll
-          for (int e = 0; e < 4; ++e) product += row.q[c][e] * keys[u][c][e];
-#pragma unroll
-        for (int mask_of = F::lanes / 2; mask_of > 0; mask_of /= 2)
-          product += __shfl_xor_sync(0xffffffffu, product, mask_of);
-        const Index key = key_of(u);
-        scores[u] = key < last ? attention_score<H>(product, mask, head_of(r), query_of(r), key) : -INFINITY;
-      }
-      if constexpr (H::weights != Weights::relu) {
-        float next = row.most;
-#pragma unroll
-        for (int u = 0; u < H::ahead; ++u) next = fmaxf(next, scores[u]);
-        row.rescale(next);
-      }
-#pragma unroll
-      for (int u = 0; u < H::ahead; ++u) {
-        float weight;
-        if constexpr (H::weights == Weights::relu)
-          weight = scores[u] < 0.0f ? 0.0f : scores[u];  // NaN stays
-        else
-          weight = exp2f((scores[u] - row.most) * F::log2_e);
-        row.total += weight;
-#pragma unroll
-        for (int c = 0; c < F::chunks; ++c)
-#pragma unroll
-          for (int e = 0; e < 4; ++e) row.sums[c][e] += weight * values[u][c][e];
-      }
-    }
+    for (int r = 0; r < H::rows; ++r)
+      attend_few<H>(rows[r], read, mask, head_of(r), query_of(r), last,
+                    [&](int u) { return key_in(key0, u); });
+    key0 = next_round(key0 + step);
   }
 
-  constexpr int numbers = F::lanes * F::chunks * 4;  // of a row, in shared memory
+  constexpr int numbers = F::lanes * F::chunks * F::run;  // of a row, in shared memory
   constexpr int lines =
       H::warps * H::rows * numbers > F::threads * 4 ? H::warps * H::rows * numbers : F::threads * 4;
   __shared__ alignas(16) float of_warps[lines];
@@ -271,7 +377,13 @@ __global__ void __launch_bounds__(H::warps * 32)
     if (team == 0) {
 #pragma unroll
       for (int c = 0; c < F::chunks; ++c)
-        store<4>(of_warps + (warp * H::rows + r) * numbers, c * F::lanes + lane, rows[r].sums[c]);
+#pragma unroll
+        for (int j = 0; j < F::run; j += 4) {
+          FourFloats four;
+#pragma unroll
+          for (int e = 0; e < 4; ++e) four[e] = rows[r].sums[c][j + e];
+          store<4>(of_warps + (warp * H::rows + r) * numbers, ((c * F::lanes + lane) * F::run + j) / 4, four);
+        }
       if (lane == 0) most_of_warps[warp][r] = rows[r].most, total_of_warps[warp][r] = rows[r].total;
     }
   }
@@ -320,14 +432,20 @@ StitchStatus enqueue_attention_of_few(const char* name, const typename H::Query*
   constexpr int64_t blocks = int64_t{F::tiles} * H::splits;
   static_assert(blocks < (int64_t{1} << 31), "more tiles than a grid has blocks");
   static_assert(H::splits == 1 || F::keys_per_split * (H::splits - 1) < F::seen, "a block without keys");
-  const Geometry geometry{static_cast<unsigned>(blocks), static_cast<unsigned>(F::threads)};
-  if constexpr (H::quads) {
+  Geometry geometry{static_cast<unsigned>(blocks), static_cast<unsigned>(F::threads)};
+  if constexpr (H::runs) {
+    static_assert(H::stages == 1 ||
+                      (H::run * sizeof(typename H::Key) == 16 && H::run * sizeof(typename H::Value) == 16),
+                  "copies are of 16 bytes");
     auto aligned = [](const auto* pointer) {
-      return reinterpret_cast<uintptr_t>(pointer) % (4 * sizeof(*pointer)) == 0;
+      constexpr size_t bytes = H::run * sizeof(*pointer);
+      return reinterpret_cast<uintptr_t>(pointer) % (bytes < 16 ? bytes : 16) == 0;
     };
-    if (aligned(q) && aligned(k) && aligned(v) && aligned(k_tail) && aligned(v_tail))
+    if (aligned(q) && aligned(k) && aligned(v) && aligned(k_tail) && aligned(v_tail)) {
+      geometry.shared_bytes = F::shared_bytes;
       return launch(name, attention_of_few<H, true, Epilogue>, geometry, stream, q, k, v, k_tail, v_tail,
                     mask, out, partial, finished, epilogue);
+    }
   }
   return launch(name, attention_of_few<H, false, Epilogue>, geometry, stream, q, k, v, k_tail, v_tail, mask,
                 out, partial, finished, epilogue);

@@ -5,10 +5,13 @@
 // in the other half of shared memory (cp.async): one barrier a tile. `group` heads of q that share a head of
 // k count as rows of one block: with few queries, as in a step of decoding, k and v are read once for all of
 // them. There, `splits` blocks share the keys, and a second pass combines what they leave in the workspace.
+// Later keys may lie in other tensors: a cache and what is appended to it are read where they are.
 // Tiles of keys that a bool mask drops altogether are skipped (attention_half_mask.h), and so are a warp's
 // products with what it masks altogether. Besides what attention_heads.h and attention_half_mask.h ask for:
 //     static constexpr int warps, row_tiles, key_tile, group, splits, stages;
 //     static constexpr Index k_step, v_step;  // from key to key, 0 if that isn't the same everywhere
+//     static constexpr Index k_joint, v_joint;  // the first key that lies elsewhere; `keys`: none
+//     __device__ static Index k_tail(Index head, Index key, Index i);  // also v_tail; from the joint on
 //     static constexpr bool runs;       // eight neighbours in a row of q, k, v lie side by side, at 16 bytes
 //     static constexpr bool out_pairs;  // two of the result (attention_result.h)
 // Moves q and the result once, k and v once for every block of queries, mostly out of L2.
@@ -261,12 +264,11 @@ __device__ __forceinline__ void store_half_row(const float (&sums)[value_tiles][
 }
 
 template <class H, bool vectors, class Epilogue>
-__device__ __forceinline__ void half_attention_block(const typename H::Query* __restrict__ q,
-                                                     const typename H::Key* __restrict__ k,
-                                                     const typename H::Value* __restrict__ v,
-                                                     const typename H::Mask* __restrict__ mask,
-                                                     typename H::Out* __restrict__ out,
-                                                     float* __restrict__ partial, Epilogue& epilogue) {
+__device__ __forceinline__ void half_attention_block(
+    const typename H::Query* __restrict__ q, const typename H::Key* __restrict__ k,
+    const typename H::Value* __restrict__ v, const typename H::Key* __restrict__ k_tail,
+    const typename H::Value* __restrict__ v_tail, const typename H::Mask* __restrict__ mask,
+    typename H::Out* __restrict__ out, float* __restrict__ partial, Epilogue& epilogue) {
   using Index = typename H::Index;
   using S = HalfAttention<H>;
   constexpr int row_tiles = H::row_tiles;
@@ -282,10 +284,26 @@ __device__ __forceinline__ void half_attention_block(const typename H::Query* __
   auto fetch = [&](Index key0, int stage) {
     __half* to = tiles + stage * S::stage;
     const Index count = last_key - key0;
-    fetch_rows<S::threads, H::key_tile, H::width, vectors, H::k_step>(
-        to, k, count, [&](int row, int i) { return H::k(block.head0, key0 + row, i); });
-    fetch_rows<S::threads, H::key_tile, H::value_width, vectors, H::v_step>(
-        to + S::v_at, v, count, [&](int row, int i) { return H::v(block.head0, key0 + row, i); });
+    auto k_at = [&](int row, int i) { return H::k(block.head0, key0 + row, i); };
+    auto v_at = [&](int row, int i) { return H::v(block.head0, key0 + row, i); };
+    // Few tiles come here, if any: those that hold what was appended.
+    if constexpr (H::k_joint < H::keys || H::v_joint < H::keys) {
+      constexpr Index joint = H::k_joint < H::v_joint ? H::k_joint : H::v_joint;
+      if (key0 + H::key_tile > joint) {
+        const Index k_joint = H::k_joint - key0, v_joint = H::v_joint - key0;
+        const Index k_from = k_joint < 0 ? -k_joint : 0, v_from = v_joint < 0 ? -v_joint : 0;
+        fetch_joined_rows<S::threads, H::key_tile, H::width, vectors>(
+            to, k, k_at, k_tail, [&](int row, int i) { return H::k_tail(block.head0, k_from + row, i); },
+            k_joint < 0 ? 0 : k_joint, count);
+        fetch_joined_rows<S::threads, H::key_tile, H::value_width, vectors>(
+            to + S::v_at, v, v_at, v_tail,
+            [&](int row, int i) { return H::v_tail(block.head0, v_from + row, i); },
+            v_joint < 0 ? 0 : v_joint, count);
+        return;
+      }
+    }
+    fetch_rows<S::threads, H::key_tile, H::width, vectors, H::k_step>(to, k, count, k_at);
+    fetch_rows<S::threads, H::key_tile, H::value_width, vectors, H::v_step>(to + S::v_at, v, count, v_at);
   };
 
   fetch_rows<S::threads, S::rows, H::width, vectors, 0>(q_tile, q, S::all_rows - row0, [&](int row, int i) {
@@ -361,9 +379,10 @@ __device__ __forceinline__ void half_attention_block(const typename H::Query* __
 template <class H, bool vectors, class Epilogue>
 __global__ void __launch_bounds__(H::warps * 32, HalfAttention<H>::resident)
     half_attention(const typename H::Query* __restrict__ q, const typename H::Key* __restrict__ k,
-                   const typename H::Value* __restrict__ v, const typename H::Mask* __restrict__ mask,
+                   const typename H::Value* __restrict__ v, const typename H::Key* __restrict__ k_tail,
+                   const typename H::Value* __restrict__ v_tail, const typename H::Mask* __restrict__ mask,
                    typename H::Out* __restrict__ out, float* __restrict__ partial, Epilogue epilogue) {
-  half_attention_block<H, vectors>(q, k, v, mask, out, partial, epilogue);
+  half_attention_block<H, vectors>(q, k, v, k_tail, v_tail, mask, out, partial, epilogue);
 }
 
 // A thread an element: the blocks' sums, each scaled as if all had seen the same largest score.
@@ -412,7 +431,8 @@ template <class H, class Epilogue>
 StitchStatus enqueue_half_attention(const char* name, const typename H::Query* q, const typename H::Key* k,
                                     const typename H::Value* v, const typename H::Mask* mask,
                                     typename H::Out* out, Epilogue epilogue, float* partial,
-                                    cudaStream_t stream) {
+                                    cudaStream_t stream, const typename H::Key* k_tail = nullptr,
+                                    const typename H::Value* v_tail = nullptr) {
   using S = HalfAttention<H>;
   using Blocks = typename S::Block;
   constexpr int64_t blocks = Blocks::blocks;
@@ -424,12 +444,13 @@ StitchStatus enqueue_half_attention(const char* name, const typename H::Query* q
   auto run = [&]() -> StitchStatus {
     if constexpr (H::runs) {
       auto aligned = [](const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; };
-      if (aligned(q) && aligned(k) && aligned(v) && aligned(out) && aligned(mask))
-        return launch(name, half_attention<H, true, Epilogue>, geometry, stream, q, k, v, mask, out, partial,
-                      epilogue);
+      if (aligned(q) && aligned(k) && aligned(v) && aligned(k_tail) && aligned(v_tail) && aligned(out) &&
+          aligned(mask))
+        return launch(name, half_attention<H, true, Epilogue>, geometry, stream, q, k, v, k_tail, v_tail,
+                      mask, out, partial, epilogue);
     }
-    return launch(name, half_attention<H, false, Epilogue>, geometry, stream, q, k, v, mask, out, partial,
-                  epilogue);
+    return launch(name, half_attention<H, false, Epilogue>, geometry, stream, q, k, v, k_tail, v_tail, mask,
+                  out, partial, epilogue);
   };
   STITCH_OK_OR_RETURN(run());
   return combine_splits<H>(name, partial, out, epilogue, stream);

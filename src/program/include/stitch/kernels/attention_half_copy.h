@@ -57,4 +57,27 @@ __device__ __forceinline__ void fetch_rows(__half* to, const Number* __restrict_
   }
 }
 
+// The same where rows from `joint` on lie in another tensor: `tail_at` counts them from there.
+template <int threads, int tile_rows, int width, bool vectors, class Number, class At, class TailAt>
+__device__ __forceinline__ void fetch_joined_rows(__half* to, const Number* __restrict__ from, At at,
+                                                  const Number* __restrict__ tail, TailAt tail_at,
+                                                  int64_t joint, int64_t count) {
+  using Copies = RowCopies<threads, tile_rows, width>;
+  constexpr int piece = vectors ? 8 : 1, each = Copies::wide / piece;
+  for (int i = static_cast<int>(threadIdx.x); i < tile_rows * each; i += threads) {
+    const int row = i / each, column = i % each * piece;
+    const bool there = row < count && column < width;
+    const Number* source = from;
+    if (there)
+      source = row < joint ? from + at(row, column) : tail + tail_at(row - static_cast<int>(joint), column);
+    __half* target = to + row * Copies::pitch + column;
+    if constexpr (vectors) {
+      copy_16_bytes(target, source, there);
+    } else {
+      const Number number = there ? *source : static_cast<Number>(0.0f);
+      *target = *reinterpret_cast<const __half*>(&number);
+    }
+  }
+}
+
 }  // namespace stitch

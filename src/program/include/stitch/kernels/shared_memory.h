@@ -66,6 +66,23 @@ struct HalfTiles {
   constexpr int64_t bytes() const { return 2 * kept_at() + kept().bytes(); }
 };
 
+// matmul_tensor_core.h: from one row of a tile to the next, and stages of both sides' tiles.
+constexpr int64_t product_pitch(int64_t inner, bool depth_inside) {
+  return depth_inside ? inner + 4 : inner % 16 == 8 ? inner : inner + 8;
+}
+constexpr int64_t tensor_core_product(int64_t rows, int64_t columns, int64_t depth, bool left_by_depth,
+                                      bool right_by_depth, int64_t stages) {
+  auto side = [&](int64_t count, bool depth_inside) {
+    return depth_inside ? count * product_pitch(depth, true) : depth * product_pitch(count, false);
+  };
+  return 4 * stages * (side(rows, left_by_depth) + side(columns, right_by_depth));
+}
+
+// attention_few.h: rounds of keys on their way, 16 bytes a lane for every chunk of k and of v.
+constexpr int64_t few_attention(int64_t warps, int64_t stages, int64_t ahead, int64_t chunks) {
+  return stages > 1 ? warps * stages * ahead * 2 * chunks * 32 * 16 : 0;
+}
+
 // attention_wide_heads.h: two steps of 16 features of 64 queries and all keys, then weights of all keys and
 // two steps of 16 keys of v.
 constexpr int64_t wide_heads_attention(int64_t keys, int64_t value_width, int64_t parts) {

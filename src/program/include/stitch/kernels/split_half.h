@@ -21,6 +21,8 @@
 // just below 2^15. Weights always have that one. 4 bytes read and 4 or 6 written an element.
 #pragma once
 
+#include <type_traits>
+
 #include "stitch/kernels/matmul.h"
 #include "stitch/runtime/vectors.h"
 
@@ -111,12 +113,22 @@ struct SplitOperand {
   }
 };
 
-// What the operands were scaled by, and what the products are multiplied with.
-struct SplitScales {
-  float left, right;
-  // Alpha and beta: of the small terms alone, of the first product, and of those that add to it.
+// What the products of a run are multiplied with, alpha and beta: of the small terms alone, of the first
+// product, and of those that add to it. `scale`: of the operand that is split first, if it isn't a weight.
+struct SplitFactors {
+  float scale;
   float small_terms[2], first[2], second[2];
 };
+
+// Behind a packed weight's `elements` numbers stands its scale, then what was found of it while it was
+// packed: it depends on no run, so all products of this weight share it.
+constexpr int64_t weight_tail = 2 * (8 + most_split_blocks);  // in numbers of fp16
+inline float* weight_scale(__half* packed, int64_t elements) {
+  return reinterpret_cast<float*>(packed + elements);
+}
+inline const float* weight_scale(const __half* packed, int64_t elements) {
+  return reinterpret_cast<const float*>(packed + elements);
+}
 
 // Bits of floats without sign are in the floats' order, and NaN stands above all.
 __device__ __forceinline__ float larger_magnitude(float a, float b) {
@@ -179,24 +191,26 @@ __global__ void __launch_bounds__(256)
   if (threadIdx.x == 0) largest[blockIdx.x] = most;
 }
 
-// Once more where the usual scale doesn't suit. `last`: the second operand to be split sets what the products
-// are multiplied with, which makes the result `factor` times as large.
+// Once more where the usual scale doesn't suit. The first operand to be split leaves its scale; the `last`
+// reads it and sets what the products are multiplied with, which makes the result `factor` times as large.
+template <bool last>
+using ScaleOfFirst = std::conditional_t<last, const float, float>;
 template <class S, bool last, bool quads>
 __global__ void __launch_bounds__(256)
     split_again_kernel(const float* __restrict__ from, __half* __restrict__ to, const float* largest,
-                       SplitScales* scales, float factor) {
+                       ScaleOfFirst<last>* first_scale, SplitFactors* factors, float factor) {
   float most = 0.0f;
   for (int block = static_cast<int>(threadIdx.x); block < static_cast<int>(gridDim.x); block += 256)
     most = larger_magnitude(most, largest[block]);
   const float scale = S::scale(largest_of_block(most));
   if (blockIdx.x == 0 && threadIdx.x == 0) {
-    (S::left ? scales->left : scales->right) = scale;
-    if (last) {
-      const float other = S::left ? scales->right : scales->left;
-      scales->first[0] = scales->second[0] = factor / scale / other;
-      scales->small_terms[0] = scales->first[0] / 2048.0f;
-      scales->small_terms[1] = scales->first[1] = 0.0f;
-      scales->second[1] = 1.0f;
+    if constexpr (last) {
+      factors->first[0] = factors->second[0] = factor / scale / *first_scale;
+      factors->small_terms[0] = factors->first[0] / 2048.0f;
+      factors->small_terms[1] = factors->first[1] = 0.0f;
+      factors->second[1] = 1.0f;
+    } else {
+      *first_scale = scale;
     }
   }
   if (scale == S::usual_scale) return;
@@ -208,20 +222,28 @@ __global__ void __launch_bounds__(256)
 }
 
 // Splits an operand. `largest`: most_split_blocks floats. `quads`: every four neighbours lie side by side in
-// memory, at 16 bytes if `from` does.
+// memory, at 16 bytes if `from` does. `factors`: for the last operand only.
 template <class S, bool last, bool quads>
-StitchStatus split_operand(const float* from, __half* to, float* largest, SplitScales* scales, float factor,
-                           cudaStream_t stream, int most_blocks = split_blocks) {
+StitchStatus split_operand(const float* from, __half* to, float* largest, ScaleOfFirst<last>* first_scale,
+                           SplitFactors* factors, float factor, cudaStream_t stream,
+                           int most_blocks = split_blocks) {
   const Geometry geometry{static_cast<unsigned>(S::blocks(most_blocks)), 256};
   auto both = [&](auto* split, auto* again) -> StitchStatus {
     STITCH_OK_OR_RETURN(launch("split_operand", split, geometry, stream, from, to, largest));
-    return launch("split_again", again, geometry, stream, from, to, largest, scales, factor);
+    return launch("split_again", again, geometry, stream, from, to, largest, first_scale, factors, factor);
   };
   if constexpr (quads) {
     if (reinterpret_cast<uintptr_t>(from) % 16 == 0)
       return both(split_kernel<S, true>, split_again_kernel<S, last, true>);
   }
   return both(split_kernel<S, false>, split_again_kernel<S, last, false>);
+}
+
+// A weight, once and for all products: `elements` numbers, and its tail.
+template <class S, bool quads>
+StitchStatus split_weight(const float* from, __half* packed, int64_t elements, cudaStream_t stream) {
+  float* scale = weight_scale(packed, elements);
+  return split_operand<S, false, quads>(from, packed, scale + 8, scale, nullptr, 1.0f, stream);
 }
 
 }  // namespace stitch

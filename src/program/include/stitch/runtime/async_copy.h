@@ -1,5 +1,5 @@
-// Copies from global to shared memory that nobody waits for until wait_for_copies (cp.async): 16 bytes each,
-// both sides at 16 bytes. What isn't there is zeros.
+// Copies from global to shared memory that nobody waits for until wait_for_copies (cp.async): 16 or 4 bytes
+// each, both sides at as many. What isn't there is zeros.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,6 +13,14 @@ __device__ __forceinline__ void copy_16_bytes(void* to, const void* from, bool t
 #else
   const auto at = static_cast<uint32_t>(__cvta_generic_to_shared(to));
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(there ? 16 : 0));
+#endif
+}
+__device__ __forceinline__ void copy_4_bytes(void* to, const void* from, bool there) {
+#if STITCH_EMULATED
+  *static_cast<uint32_t*>(to) = there ? *static_cast<const uint32_t*>(from) : 0;
+#else
+  const auto at = static_cast<uint32_t>(__cvta_generic_to_shared(to));
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(at), "l"(from), "r"(there ? 4 : 0));
 #endif
 }
 // Closes a group of copies.
