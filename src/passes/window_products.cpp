@@ -1,7 +1,6 @@
-// One row times a matrix that is gathered for that row alone (sliding windows of keys, sampled keys,
+// One row times a matrix that is gathered for that row alone (sliding windows of keys and values, sampled keys,
 // embeddings of candidates) reads each gathered number once. As a product it needs the gathered matrix in
-// memory first, many times its source; as a multiplication and a sum it reads the source where it lies, if
-// what is summed lies side by side there:
+// memory first, many times its source; as a multiplication and a sum it reads the source where it lies:
 //   bhnd,bhnwd->bhnw   is   sum_d (bhnd · bhnwd)
 #include <algorithm>
 
@@ -32,8 +31,7 @@ class WindowProducts {
       auto einsum = equation_of(node);
       if (!einsum) continue;
       for (size_t windows : {size_t{1}, size_t{0}})
-        if (is_gathered(node.operands[windows]) && is_row(*einsum, node, 1 - windows) &&
-            sums_neighbours(node.operands[windows], einsum->operands[windows], einsum->result)) {
+        if (is_gathered(node.operands[windows]) && is_row(*einsum, node, 1 - windows)) {
           replacement_[node.results[0]] = rewrite(node, *einsum, windows);
           break;
         }
@@ -71,35 +69,6 @@ class WindowProducts {
       at = node.operands[0];
     }
     return indexed || (windows && graph_.type(value).elements() >= 2 * graph_.type(at).elements());
-  }
-
-  // What is summed lies side by side in memory, so that lanes read it together. Otherwise the results do
-  // (weights times windows of values), and every one of them would compute the weights again.
-  bool sums_neighbours(ValueId value, const std::string& letters, const std::string& result) const {
-    std::optional<size_t> dim;
-    for (size_t i = 0; i < letters.size(); ++i)
-      if (result.find(letters[i]) == std::string::npos) {
-        if (dim) return false;
-        dim = i;
-      }
-    while (dim) {
-      const int32_t maker = makers_[index_of(value)];
-      if (maker < 0) break;
-      const Node& node = graph_.nodes[static_cast<size_t>(maker)];
-      const Shape& from = graph_.type(node.operands[0]).shape;
-      const Shape& to = graph_.type(value).shape;
-      const bool last = *dim + 1 == to.size() && !from.empty() && from.back() == to.back();
-      if (node.op == Op::strided_view) return node.attributes.integers("strides")[*dim] == 1;
-      if (node.op == Op::permute)
-        dim = static_cast<size_t>(node.attributes.integers("dims")[*dim]);
-      else if ((node.op == Op::reshape || node.op == Op::index) && last)
-        dim = from.size() - 1;
-      else if ((node.op != Op::slice && node.op != Op::expand) || from.size() != to.size() ||
-               from[*dim] != to[*dim])
-        break;
-      value = node.operands[0];
-    }
-    return dim && *dim + 1 == graph_.type(value).shape.size();
   }
 
   bool is_result(ValueId value) const {
