@@ -61,6 +61,7 @@ bool pool_weights_of_products(Graph& graph);
 bool pool_before_convolutions(Graph& graph);
 bool fold_batch_norms(Graph& graph);
 bool multiply_patches(Graph& graph);
+bool multiply_windows(Graph& graph);
 bool join_convolutions(Graph& graph);
 bool set_biases_apart(Graph& graph);
 bool move_slices_first(Graph& graph);

@@ -80,11 +80,11 @@ __global__ void __launch_bounds__(DirectTile<S>::threads)
         for (int p = 0; p < S::pixels; ++p) values[p] = image[start[p] + row + tap_x * S::dilation_x];
 #pragma unroll
         for (int f = 0; f < S::filters; f += together) {
-          const auto pack = load<together>(weights + tap_x * S::filters + f, 0);
+          const auto taken = load<together>(weights + tap_x * S::filters + f, 0);
 #pragma unroll
           for (int u = 0; u < together; ++u)
 #pragma unroll
-            for (int p = 0; p < S::pixels; ++p) sums[p][f + u] += values[p] * pack[u];
+            for (int p = 0; p < S::pixels; ++p) sums[p][f + u] += values[p] * taken[u];
         }
       }
     }
