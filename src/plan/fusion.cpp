@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "plan/channels.h"
 #include "plan/constants.h"
 #include "plan/estimate.h"
 #include "plan/grouping.h"
@@ -30,6 +31,13 @@ bool element_wise(const Graph& graph, const Region& region) {
 bool leaves_epilogue(const Graph& graph, const Grouping& groups, size_t r, size_t follower) {
   if (groups[r].technique->has_free_epilogue()) return false;
   const Region& next = groups[follower];
+  // 16-bit convolutions compute in NHWC, and write what is transposed to that as it is.
+  const bool only_views = std::ranges::all_of(next.nodes, [&](int32_t n) {
+    return info(graph.nodes[static_cast<size_t>(n)].op).family == Family::view;
+  });
+  if (only_views && size_of(graph.type(groups[r].writes[0]).dtype) == 2 &&
+      is_wanted_channels_last(graph, groups[r].writes[0]))
+    return false;
   if (next.nodes.size() == 1 && graph.nodes[static_cast<size_t>(next.nodes[0])].op == Op::relu) return false;
   while (element_wise(graph, groups[follower])) {
     std::set<size_t> consumers = groups.consumers(follower);

@@ -1,8 +1,9 @@
 // conv.direct: convolutions over few channels with few filters, in FP32 on the CUDA cores, exactly
 // (kernels/conv_direct.h), epilogue included. Tensor cores have most of a tile empty there: conv.split_half
 // takes 202 and 131 us for the two of a LeNet (4096 x 1 x 32² to 6 of 5 x 5, 6 x 14² to 16), whose products
-// take 16 and 33 (H200), and 18 for the first of a MobileNet (10 x 3 x 224² to 32 of 3 x 3, stride 2), whose
-// products take 4. Chosen for up to 16 filters of up to 160 weights, and up to 32 small ones.
+// take 16 and 33 (H200); this takes 47 and 82. Chosen for up to 16 filters of up to 160 weights without
+// strides: the first layer of a MobileNet (10 x 3 x 224² to 32 of 3 x 3, stride 2) took 28 us so, and 18 by
+// conv.split_half. Since then images are loaded eight elements a thread at a time; not measured.
 #include <algorithm>
 
 #include "base/text.h"
@@ -19,7 +20,7 @@ namespace stitch::code {
 
 namespace {
 
-constexpr int64_t few_filters = 16, most_filters = 32, most_weights = 160, most_small_weights = 32;
+constexpr int64_t few_filters = 16, most_filters = 32, most_weights = 160;
 
 int64_t pixels_per_thread(const Convolution& c) { return c.channels_out <= few_filters ? 4 : 2; }
 
@@ -97,8 +98,8 @@ class ConvDirect final : public ProductTechnique {
   bool is_exact(const plan::Offer&) const override { return true; }
   bool suits(const plan::Context& context, const plan::Region& region, const plan::Offer&) const override {
     const Convolution c = geometry_of(context.graph, *plan::convolution_in(context.graph, region));
-    const int64_t most = c.channels_out <= few_filters ? most_weights : most_small_weights;
-    return c.channels_out <= most_filters && c.channels_in * c.taps() <= most && c.taps() > 1;
+    return c.channels_out <= few_filters && c.channels_in * c.taps() <= most_weights && c.taps() > 1 &&
+           c.stride == Convolution::Three{1, 1, 1};
   }
   bool takes_any_order() const override { return true; }
   // Half of the cores' rate: a value of x is read from shared memory for every pack of filters.

@@ -209,12 +209,13 @@ __global__ void __launch_bounds__(DepthwiseLastTile<S, vector>::threads,
   auto add_row = [&](int below) {
     if (down == 1 && below % S::dilation_y != 0) return;  // no tap looks at it
     if constexpr (Tile::large)
-      if (below % S::dilation_y == 0 && below / S::dilation_y < S::kernel_y)
+      if (below % S::dilation_y == 0 && below / S::dilation_y < S::kernel_y) {
 #pragma unroll
         for (int tap_x = 0; tap_x < S::kernel_x; ++tap_x)
           load_depthwise_weights(
               held[below / S::dilation_y][tap_x],
               own_weights + (below / S::dilation_y * S::kernel_x + tap_x) * S::channels_out);
+      }
     const Index row = out_y * S::stride_y + below - S::pad_y;
     if (row < 0 || row >= S::height) return;
     // All that the outputs need of this row is on its way before the first is needed.

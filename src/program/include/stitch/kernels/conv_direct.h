@@ -48,11 +48,22 @@ __global__ void __launch_bounds__(DirectTile<S>::threads)
             out_y0 = block / Tile::across % Tile::down * S::tile_height,
             n0 = block / Tile::across / Tile::down * S::images;
   const int x0 = out_x0 * S::stride_x - S::pad_x, y0 = out_y0 * S::stride_y - S::pad_y;
-  for (int i = thread; i < S::images * S::channels * Tile::plane; i += Tile::threads) {
-    const int column = x0 + i % Tile::columns, row = y0 + i / Tile::columns % Tile::rows,
-              channel = i / Tile::plane % S::channels, n = n0 + i / Tile::plane / S::channels;
-    const bool inside = row >= 0 && row < S::height && column >= 0 && column < S::width && n < S::batch;
-    image[i] = inside ? static_cast<float>(x[S::x(n, channel, row, column)]) : 0.0f;
+  // Several loads of a thread are on their way before the first is stored.
+  constexpr int elements = S::images * S::channels * Tile::plane, under_way = 8;
+  for (int first = thread; first < elements; first += under_way * Tile::threads) {
+    float values[under_way];
+#pragma unroll
+    for (int j = 0; j < under_way; ++j) {
+      const int i = first + j * Tile::threads;
+      const int column = x0 + i % Tile::columns, row = y0 + i / Tile::columns % Tile::rows,
+                channel = i / Tile::plane % S::channels, n = n0 + i / Tile::plane / S::channels;
+      const bool inside =
+          i < elements && row >= 0 && row < S::height && column >= 0 && column < S::width && n < S::batch;
+      values[j] = inside ? static_cast<float>(x[S::x(n, channel, row, column)]) : 0.0f;
+    }
+#pragma unroll
+    for (int j = 0; j < under_way; ++j)
+      if (first + j * Tile::threads < elements) image[first + j * Tile::threads] = values[j];
   }
   for (int i = thread; i < S::channels * taps * S::filters; i += Tile::threads)
     filter[i] = static_cast<float>(weight[i % S::filters * (S::channels * taps) + i / S::filters]);
@@ -80,11 +91,11 @@ __global__ void __launch_bounds__(DirectTile<S>::threads)
         for (int p = 0; p < S::pixels; ++p) values[p] = image[start[p] + row + tap_x * S::dilation_x];
 #pragma unroll
         for (int f = 0; f < S::filters; f += together) {
-          const auto taken = load<together>(weights + tap_x * S::filters + f, 0);
+          const auto some = load<together>(weights + tap_x * S::filters + f, 0);
 #pragma unroll
           for (int u = 0; u < together; ++u)
 #pragma unroll
-            for (int p = 0; p < S::pixels; ++p) sums[p][f + u] += values[p] * taken[u];
+            for (int p = 0; p < S::pixels; ++p) sums[p][f + u] += values[p] * some[u];
         }
       }
     }

@@ -48,9 +48,10 @@ __global__ void __launch_bounds__(256)
     for (int u = 0; u < pack; ++u) some[u] = values[j + u];
     store<pack>(own + j, 0, some);
   }
-  if (rest > 0 && below == S::stride_y - 1)
+  if (rest > 0 && below == S::stride_y - 1) {
 #pragma unroll
     for (int j = 0; j < rest; ++j) own[row + j] = static_cast<To>(0.0f);
+  }
 }
 // `to` lies at 16 bytes.
 template <class S, class From, class To>
