@@ -26,7 +26,7 @@ def mechanism(path):
         match = re.match(r"(?://|#) (.*)", line)
         if not match or line.startswith("#include"):
             break
-        if not match[1].startswith("task: "):
+        if not match[1].startswith(("task: ", "class: ")):
             out.append(match[1])
     return " ".join(out) or path.stem.replace("_", " ")
 

@@ -38,9 +38,18 @@ def expected(path, cuda):
     return on_cuda if cuda and on_cuda else everywhere
 
 
+def said(path, what):
+    """"# WHAT: value" among a Python candidate's first lines."""
+    for line in path.read_text(encoding="utf-8").splitlines()[1:4]:
+        if line.startswith(f"# {what}: "):
+            return line.removeprefix(f"# {what}: ")
+    return None
+
+
 def task_of(path):
     if path.suffix == ".py":
-        return TESTDATA / "row_center/task.py"
+        name = said(path, "task")
+        return TESTDATA / (f"tasks/{name}" if name else "row_center") / "task.py"
     line = first_lines(path)[1]
     if not line.startswith("// task: "):
         return TESTDATA / "row_center/graph"
@@ -52,7 +61,7 @@ def judge(tool, path, device, until):
     if time.monotonic() > until:
         return path, "not reached", ""
     command = [tool, "verify", str(path), "--task", str(task_of(path)), "--device", device, "--baselines", "none", "--time-limit",
-               "60" if path.suffix == ".py" else "10", "--json"]
+               "60" if path.suffix == ".py" else "10", "--json", "--numerics", (path.suffix == ".py" and said(path, "class")) or "default"]
     try:
         ran = subprocess.run(command, capture_output=True, text=True, check=False, errors="replace",
                              timeout=max(1.0, until + 15 - time.monotonic()))

@@ -120,7 +120,8 @@ def judge_all(tasks, options, ways, done):
             evaluators.put(evaluator)
 
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool, open(options.out, "a") as file:
-        for record in pool.map(judge, tasks):
+        for judged in concurrent.futures.as_completed([pool.submit(judge, task) for task in tasks]):  # a slow one holds up no other
+            record = judged.result()
             done[record["name"]] = record
             file.write(json.dumps(record) + "\n")
             file.flush()

@@ -68,10 +68,14 @@ class Collected:
             for who, tried in region["trials"].items():
                 self.trials.setdefault(who, {}).setdefault(key, []).append(tried)
 
-    def text(self, who):
+    def text(self, who, over=None):
+        """A geometric mean over regions with its interval; `over`: of the ratio to another chooser, region by region."""
         if who not in self.logs:
             return ""
-        means = [sum(each) / len(each) for each in self.logs[who].values()]
+        means = {key: sum(each) / len(each) for key, each in self.logs[who].items()}
+        if over:
+            means = {key: mean - sum(self.logs[over][key]) / len(self.logs[over][key]) for key, mean in means.items()}
+        means = list(means.values())
         draw = random.Random(1)
         drawn = sorted(sum(draw.choices(means, k=len(means))) / len(means) for _ in range(2000))
         low, high = math.exp(drawn[50]), math.exp(drawn[1949])
@@ -125,6 +129,9 @@ def report(options):
     others = [who for who in sets[which[0]].logs if who != "compact Coder"]
     rows += [[who] + [sets[each].text(who) for each in which] for who in others]
     text = table(["who chooses: time over the built-in Planner's", *counts], rows)
+    text += "\n\n" + table(["compact Coder's time, region by region, over that of", *which], [
+        [f"{other}: {name}"] + [results[name][each].text("compact Coder", other) for each in which]
+        for other in ("least estimate", "random") if other in sets[which[0]].logs for name in names])
     text += "\n\n" + table(["regions whose choice is within 2 % of the best", *which], [
         [f"compact Coder, {name}"] + [results[name][each].as_good("compact Coder") for each in which] for name in names
     ] + [[who] + [sets[each].as_good(who) for each in which] for who in others if who not in ("random", "best")])

@@ -34,10 +34,11 @@ class WeightsDiffer(StitchError):
 
 
 class Binding:
-    """Of a Folder and a call's trees; `find(name, device)` gives the module's tensor of that name."""
+    """Of a Folder and a call's trees; `find(name, device)` gives the module's tensor of that name, `places(tensors)` where
+    the module keeps them."""
 
-    def __init__(self, folder, call, find):
-        self.folder, self.call, self.find = folder, call, find
+    def __init__(self, folder, call, find, places=lambda tensors: ()):
+        self.folder, self.call, self.find, self.places = folder, call, find, places
         manifest = folder.manifest
         self.parameters, self.inputs, self.outputs = manifest["parameters"], manifest["inputs"], manifest["outputs"]
         self.given = [entry for entry in self.inputs if entry["role"] == "input"]
@@ -56,10 +57,11 @@ class Binding:
         except OSError:  # built on another machine, or against an emulator that is gone
             program = module.Program(self.folder.rebuild(library, device), *facts)
         kind = (2, device.index or 0) if device.type == "cuda" else (1, 0)
-        keyword = self.call["keyword"]
+        keyword, inputs, outputs = self.call["keyword"], tuple(self.bind_inputs(device)), tuple(self.bind_outputs(device))
+        states = [bound[1] for bound in (*inputs, *outputs) if isinstance(bound[1], torch.Tensor)]
         return module.Call(program, kind, tuple(map(trees.for_extension, self.call["positional"])), tuple(name for name, _ in keyword),
-                           tuple(trees.for_extension(tree) for _, tree in keyword), tuple(self.bind_inputs(device)),
-                           tuple(self.bind_outputs(device)), trees.for_extension(self.result_tree()), tuple(weights))
+                           tuple(trees.for_extension(tree) for _, tree in keyword), inputs, outputs,
+                           trees.for_extension(self.result_tree()), tuple(weights), tuple(self.places(weights + states)))
 
     def result_tree(self):
         """The model's own structure; or all that is made, where some of it has to be copied into inputs."""

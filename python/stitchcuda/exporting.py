@@ -109,3 +109,34 @@ def find_weight(module, name):
         if isinstance(place.get(leaf), torch.Tensor):
             return place[leaf]
     return None
+
+
+def places_of(module, tensors):
+    """[(dictionary, key, object)]: wherever the module keeps one of the tensors, and the modules on the way there. As long as these
+    are the same, no weight was replaced."""
+    wanted, found, ways = {id(tensor) for tensor in tensors}, [], {}
+
+    def visit(module):
+        """Whether the module, or one below it, keeps any of them."""
+        if id(module) in ways:
+            return ways[id(module)]
+        ways[id(module)] = False
+        before = len(found)
+        for kept in (module._parameters, module._buffers, {} if hasattr(type(module), "_long_way") else vars(module)):
+            found.extend((kept, name, value) for name, value in kept.items() if id(value) in wanted and isinstance(value, torch.Tensor))
+        for name, child in module._modules.items():
+            if child is not None and visit(child):
+                found.append((module._modules, name, child))
+        ways[id(module)] = len(found) > before
+        return ways[id(module)]
+
+    visit(module)
+    return found
+
+
+def ties_of(module):
+    """[[name, …]]: parameters that are one tensor under several names."""
+    names = {}
+    for name, tensor in module.named_parameters(remove_duplicate=False):
+        names.setdefault(id(tensor), []).append(name)
+    return [group for group in names.values() if len(group) > 1]

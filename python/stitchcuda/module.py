@@ -8,7 +8,7 @@ import warnings
 import torch
 from torch import nn
 
-from . import tool, trees, verdict
+from . import exporting, tool, trees, verdict
 from .binding import DTYPES, Binding, WeightsDiffer, describe, strides_of
 from .errors import StitchError
 
@@ -37,7 +37,8 @@ class Fast(nn.Module):
         plain = self.__dict__
         plain["_lock"], plain["_call"], plain["_said"], plain["_variants"] = threading.RLock(), None, set(), {}
         plain["_forks"] = tool.extension().forks()
-        plain["_binding"] = Binding(self.folder, self._tree, self._find_weight) if self.folder else None
+        plain["_ties"] = exporting.ties_of(self)
+        plain["_binding"] = Binding(self.folder, self._tree, self._find_weight, self._places) if self.folder else None
         plain["_arguments"] = trees.Arguments(self._signature, self._tree) if self._tree else None
 
     # Calls.
@@ -131,13 +132,19 @@ class Fast(nn.Module):
 
     def _find_weight(self, name, device=None):
         """device: where a constant of the graph, which no module moves, is wanted."""
-        from .exporting import find_weight
-        found = find_weight(self._original if self._original is not None else self, name)
+        found = exporting.find_weight(self._original if self._original is not None else self, name)
         if found is None and name in self._constants:
             found = self._constants[name]
             if device is not None and found.device != device:
                 found = self._constants[name] = found.to(device)
         return found
+
+    def _places(self, tensors):
+        for first, *others in self._ties:
+            for name in others:
+                if self._find_weight(name) is not self._find_weight(first):
+                    raise WeightsDiffer(f"'{name}' and '{first}' were one tensor when the program was made, and are two now")
+        return exporting.places_of(self._original if self._original is not None else self, tensors)
 
     # What the program was not made for.
 
@@ -216,7 +223,10 @@ class Fast(nn.Module):
             original = self.__dict__.get("_original")
             if original is None or name.startswith("__"):
                 raise
-            return getattr(original, name)  # a configuration, a dtype, …
+            found = getattr(original, name)  # a configuration, a dtype, …
+            if name in RUNS_THE_MODEL and callable(found):
+                self.say_once(name, f"{name} is the model's own and runs in PyTorch: the program is of forward alone")
+            return found
 
     def train(self, mode=True):
         if self.folder is not None and mode != self.training and self.folder.record.get("mode_matters"):
@@ -256,7 +266,8 @@ class Fast(nn.Module):
         return f"Fast({self.folder.name}: {regions} regions, numerics class {self.folder.manifest['class']}, {self.folder.record['device']})"
 
 
-NOT_COPIED = ("_lock", "_call", "_said", "_variants", "_binding", "_arguments", "_forks", "_made_on")
+RUNS_THE_MODEL = ("generate", "predict", "encode", "decode", "sample", "inference", "infer", "transcribe", "forward_features")
+NOT_COPIED = ("_lock", "_call", "_said", "_variants", "_binding", "_arguments", "_forks", "_made_on", "_ties")
 
 
 def is_traced(tensor):

@@ -5,10 +5,13 @@ import copy
 import dataclasses
 import gc
 import io
+import json
 import os
 import pickle
+import sys
 import tempfile
 import threading
+import types
 import typing
 import unittest
 import warnings
@@ -17,6 +20,7 @@ import stitchcuda
 import torch
 from torch import nn
 
+from . import trees
 from .testdata.fake_search import Installed
 
 
@@ -55,6 +59,29 @@ class Structured(Scale):
     def forward(self, x, options=None):
         a, (b, c) = x["a"], x["more"]
         return Result(a + b * self.weight, parts={"pair": Pair(a - c, [b, None]), 1: (c + 1.0,)})
+
+
+class Cache:
+    """As transformers' are: an object that holds tensors."""
+    __module__ = "transformers.cache_utils_of_a_test"
+
+    def __init__(self, keys):
+        self.layers, self.offloading, self.device = [keys, None], False, keys.device
+
+
+class Caching(Scale):
+    def forward(self, x):
+        return {"y": x * self.weight, "cache": Cache(x + self.shift), "size": tuple(x.shape), "name": "scaled"}
+
+
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(4, 4), nn.Linear(4, 4)
+        self.second.weight = self.first.weight
+
+    def forward(self, x):
+        return self.second(self.first(x))
 
 
 class Case(unittest.TestCase):
@@ -101,6 +128,34 @@ class CallTest(Case):
         self.same(seen.total, expected.total)
         self.same(seen.parts["pair"].first, expected.parts["pair"].first)
         self.same(seen.parts[1][0], expected.parts[1][0])
+
+    def test_objects_and_numbers_in_results(self):
+        x, module = torch.rand(3, 4), types.ModuleType(Cache.__module__)
+        module.Cache = Cache
+        sys.modules[Cache.__module__] = module
+        self.addCleanup(sys.modules.pop, Cache.__module__)
+        fast, model = self.made(Caching(), (x,))
+        seen = fast(x)
+        self.assertIs(type(seen["cache"]), Cache)
+        self.same(seen["cache"].layers[0], x + model.shift)
+        self.assertEqual((seen["cache"].layers[1], seen["cache"].device, seen["size"], seen["name"]), (None, x.device, (3, 4), "scaled"))
+        again = trees.from_json(json.loads(json.dumps(trees.to_json(fast._tree["outputs"]))))
+        self.assertEqual(dict(again["dict"])["size"], {"tuple": [{"constant": 3}, {"constant": 4}]})
+        with self.assertRaisesRegex(stitchcuda.StitchError, "argument 0 is a Cache, which changes from call to call"):
+            self.made(args=(Cache(x),))
+
+    def test_what_no_program_takes_says_so(self):
+        for model, args, said in ((nn.LazyLinear(3), (torch.rand(2, 4),), "lazy modules"), (Scale(), (torch.rand(3, 4).to_sparse(),), "layout sparse_coo"),
+                                  (Scale(), (torch.rand(3, 4).numpy(),), "argument 0 is a NumPy array"),
+                                  (Scale().to("meta"), (torch.rand(3, 4, device="meta"),), "has no weights|several devices")):
+            with self.assertRaisesRegex((TypeError, stitchcuda.StitchError), said):
+                self.made(model, args)
+
+    def test_other_methods_are_the_models(self):
+        fast, model = self.made()
+        model.__dict__["generate"] = lambda: 3
+        with self.assertWarnsRegex(UserWarning, "generate is the model's own and runs in PyTorch"):
+            self.assertEqual(fast.generate(), 3)
 
     def test_constants_of_the_graph(self):
         fast, model = self.made(Constant())
@@ -195,6 +250,25 @@ class WeightsTest(Case):
         self.same(fast(x), model(x))
         fast(x)
         self.assertEqual(self.fake.packed, packed + 3)
+
+    def test_weights_that_are_replaced(self):
+        x, new = torch.rand(3, 4), lambda: nn.Parameter(torch.rand(4, 4))  # noqa: E731
+        fast, model = self.made(Tied(), (x,))
+        model.first.bias = nn.Parameter(torch.rand(4))
+        self.same(fast(x), model(x))
+        other = nn.Linear(4, 4)
+        other.weight = model.first.weight
+        model.second = other
+        self.same(fast(x), model(x))
+        fast.load_state_dict({name: torch.rand_like(value) for name, value in model.state_dict().items() if "bias" in name}, strict=False, assign=True)
+        self.same(fast(x), model(x))
+        model.first.weight = new()
+        with self.assertWarnsRegex(UserWarning, "'second.weight' and 'first.weight' were one tensor when the program was made, and are two now"):
+            self.same(fast(x), model(x))
+        model.second.weight = model.first.weight
+        before = self.fake.ran
+        self.same(fast(x), model(x))
+        self.assertEqual(self.fake.ran, before + 1)
 
     def test_state_is_the_models(self):
         fast, model = self.made()

@@ -1,10 +1,12 @@
 """stitchcuda.optimize: a module in, a faster module out."""
 
+import collections.abc
 import inspect
 import os
 import warnings
 
 import torch
+from stitchcuda_torch import objects
 from torch.utils import _pytree as pytree
 
 from . import cache, check, exporting, live_task, search
@@ -79,16 +81,39 @@ def as_call(model, args, kwargs):
         model = model._orig_mod
     if isinstance(args, torch.Tensor):
         args = (args,)
-    if isinstance(args, dict) and kwargs is None:
+    if isinstance(args, collections.abc.Mapping) and kwargs is None:  # a tokenizer's BatchEncoding, too
         args, kwargs = (), args
     if not isinstance(args, (tuple, list)):
         raise TypeError(f"args must be a tuple of forward's arguments, not {type(args).__name__}")
     args, kwargs = tuple(args), dict(kwargs or {})
+    check_leaves(model, args, kwargs)
     try:
         inspect.signature(model.forward).bind(*args, **kwargs)
     except TypeError as error:
         raise TypeError(f"{type(model).__name__}.forward: {error}") from None
     return args, kwargs
+
+
+def check_leaves(model, args, kwargs):
+    """What no program can take, in the words of whoever wrote the call."""
+    named = [(f"argument {i}", value) for i, value in enumerate(args)] + [(f"argument '{name}'", value) for name, value in kwargs.items()]
+    for where, argument in named:
+        if objects.is_object(argument):
+            raise StitchError(f"{where} is a {type(argument).__name__}, which changes from call to call, and a program has fixed shapes",
+                              "leave it out, or wrap the model in a module that takes the tensors of a cache of fixed size")
+        for leaf in pytree.tree_leaves(argument):
+            if type(leaf).__module__ == "numpy" and hasattr(leaf, "__array__"):
+                raise TypeError(f"{where} is a NumPy array: give tensors (torch.from_numpy)")
+            if isinstance(leaf, torch.Tensor) and (leaf.layout is not torch.strided or leaf.is_quantized):
+                raise StitchError(f"{where} is a tensor of layout {str(leaf.layout).removeprefix('torch.')}; programs take dense ones",
+                                  "x.to_dense() or x.dequantize(), or plain tensors of indices and values")
+    for name, tensor in [*model.named_parameters(), *model.named_buffers()]:
+        if torch.nn.parameter.is_lazy(tensor):
+            raise StitchError(f"'{name}' has no shape yet: the model has lazy modules", "call the model once with the example before")
+    for name, module in model.named_modules():
+        if type(module).__module__.startswith(("torch.ao.nn.quantized", "torch.nn.quantized", "torch.ao.nn.intrinsic.quantized")):
+            raise StitchError(f"'{name or type(module).__name__}' is quantized, with weights in a form of PyTorch's own",
+                              "optimize the model in FP32, fp16 or bf16 before it is quantized")
 
 
 def forward_signature(model):
@@ -110,6 +135,8 @@ def choose_device(model, call, wanted, no_gpu):
         found = ", ".join(f"{name} on {device}" for device, name in places.items())
         raise StitchError(f"the model and its inputs are on several devices: {found}", "move all of it to one GPU: model.to('cuda:0')")
     place = next(iter(places), torch.device("cpu"))
+    if place.type == "meta":
+        raise StitchError("the model is on meta and has no weights", "make them: model.to_empty(device='cuda'), then load them")
     if place.type not in ("cpu", "cuda"):
         raise StitchError(f"the model is on {place}; programs run on NVIDIA GPUs", "move it to a GPU: model.cuda(), and its inputs")
     if wanted not in (None, "cuda", "emulated"):

@@ -51,15 +51,18 @@ class CandidateRequests:
             raise Refused("nothing is loaded")
         self.destroy({})
         positional, keyword = self.constructor_arguments(extra)
-        model = self.file.construct(positional, keyword, extra.get("seed", 42), self.device, extra.get("training", True))
         names = extra.get("parameters", extra.get("state", []))
         may_differ = "state" in extra or extra.get("otherwise") == "seed"
         tensors = [self.arena.upload(entry, self.device) for entry in request.get("parameters", [])]
+        how = (positional, keyword, extra.get("seed", 42), self.device, extra.get("training", True))
+        model = self.file.construct(*how, {name: tensor for name, tensor in zip(names, tensors) if name is not None})
         wrong = misfits(model, names, tensors)
         if wrong and not may_differ:
             raise Refused(f"ModelNew has no {wrong[0]!r} of the same shape and dtype"
                           + (f", nor {len(wrong) - 1} others" if len(wrong) > 1 else ""))
-        if not wrong:
+        if wrong:
+            model = self.file.construct(*how)  # with none of them rather than with some
+        else:
             assign(model, names, tensors)
         self.model, self.states, self.updates = model, extra.get("states", []), extra.get("updates", [])
         self.seeded, self.form = bool(extra.get("seeded")), extra.get("call")

@@ -43,7 +43,7 @@ BAD = {
     "inputs": (GOOD.format(forward="pass").replace("torch.rand(3, 4)", "torch.rand(-1)"), "get_inputs() failed", "in get_inputs"),
     "forward": (GOOD.format(forward="x = self.linear(x.T)"), "RuntimeError", "in forward: x = self.linear(x.T)"),
     "data_dependent": (GOOD.format(forward="x = x if x.sum() > 0 else -x"), "depend on the values", "x = x if x.sum() > 0"),
-    "export": (GOOD.format(forward="x = (x, 3)"), "output 1 of forward is 3", ""),
+    "export": (GOOD.format(forward="x = (x, {1})"), "forward returns a set, which is neither a tensor nor", ""),
     "too_large": (GOOD.format(forward="pass").replace("torch.ones(4)", "torch.ones(1 << 50)"), "needs about 4.5 PB; this machine has",
                   "in __init__"),
     # Code that looks at values gets real tensors: each would fit alone.

@@ -16,14 +16,45 @@ class File:
         if not (isinstance(self.model_class, type) and issubclass(self.model_class, torch.nn.Module)):
             raise TaskError("missing", "there is no class ModelNew derived from torch.nn.Module", os.path.basename(path))
 
-    def construct(self, positional, keyword, seed, device, training):
-        with Stage(self.path, "constructor", "ModelNew(...) failed"), torch.no_grad():
+    def construct(self, positional, keyword, seed, device, training, given=None):
+        """given: weights by name, in place from the moment that the model has a tensor of that name."""
+        with Stage(self.path, "constructor", "ModelNew(...) failed"), torch.no_grad(), Giving(self.model_class, given or {}):
             torch.manual_seed(seed)
             model = self.model_class(*positional, **keyword)
+        with Stage(self.path, "constructor", "ModelNew(...) failed"), torch.no_grad():
             return model.to(device).train(training)
 
     def stage(self):
         return Stage(self.path, "forward", "forward failed")
+
+
+class Giving:
+    """While it lasts, what is assigned to an attribute of such a model has the given weights at once: a constructor that lays out its
+    layers' weights anew lays out these. Layers that do so for themselves, before the model has them, don't."""
+
+    def __init__(self, model_class, given):
+        self.model_class, self.given = model_class, given
+
+    def __enter__(self):
+        self.own = self.model_class.__dict__.get("__setattr__")
+        assign_attribute, given = self.model_class.__setattr__, self.given
+
+        def give(model, name, value):
+            assign_attribute(model, name, value)
+            names = [full for full in given if full == name or full.startswith(name + ".")]
+            fitting = [full for full in names if not misfits(model, [full], [given[full]])]
+            assign(model, fitting, [given[full] for full in fitting])
+
+        if given:
+            self.model_class.__setattr__ = give
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        if self.own is not None:
+            self.model_class.__setattr__ = self.own
+        elif "__setattr__" in self.model_class.__dict__:
+            del self.model_class.__setattr__
+        return False
 
 
 def find(model, name):

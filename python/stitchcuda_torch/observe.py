@@ -7,11 +7,12 @@ from torch.utils import _pytree as pytree
 
 from . import structure
 from .distances import same
+from .record import CONSTANTS
 
 
 @dataclasses.dataclass
 class Seen:
-    outputs: list  # forward's result, flat, None left out
+    outputs: list  # forward's result, flat, None and numbers left out
     updates: dict  # state that changed: {name: new value}
     inputs: dict  # inputs that were written to: {number among the tensors: new value}
 
@@ -31,7 +32,7 @@ def observe(module, arguments, keywords, context, originals=None):
         updates = {name: after[name].detach() for name, old in state_before.items()
                    if name in after and not same(old, after[name])}
         inputs = {i: new for i, (old, new) in enumerate(zip(inputs_before, tensors)) if not same(old, new)}
-    return Seen([leaf for leaf in structure.leaves(result) if leaf is not None], updates, inputs)
+    return Seen([leaf for leaf in structure.leaves(result) if not isinstance(leaf, CONSTANTS)], updates, inputs)
 
 
 def state(module):

@@ -211,11 +211,14 @@ def module_path(node):
     return re.sub(r"@\d+", "", path)  # @1 marks a second call of the same module
 
 
+CONSTANTS = (type(None), bool, int, float, str)  # such an output is the same in every call, and no part of the graph
+
+
 def encode_outputs(results):
     outputs = []
     for i, value in enumerate(results):
         if isinstance(value, Reference):
             outputs.append({"value": value.name})
-        elif value is not None:
+        elif not isinstance(value, CONSTANTS):
             raise TaskError("export", f"output {i} of forward is {value!r}, not a tensor", "", "Return tensors only.")
     return outputs

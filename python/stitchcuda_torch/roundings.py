@@ -109,12 +109,35 @@ def measure(document, state, inputs, own, floor, native, device, probes, seed, p
     for node in document["nodes"]:  # a batch norm that is folded into the product before it leaves its own name
         if node["op"] == "aten.batch_norm.default" and node["args"]["input"]["value"] in operands:
             operands[node["outputs"][0]["name"]] = {**operands[node["args"]["input"]["value"]], "module": ""}
+    operands.update(joined_operands(document, operands))
     values = meter.table("value", passes)
     return {"groups": [{"name": name, "outputs": names} for name, names in groups],
             "outputs": {name: {"error": errors[name], "norm": units[name], "elements": results[name].numel()} for name in results},
             "values": {name: {"shares": shares, "largest": clean(meter.largest[("value", name)].reshape(1))[0]}
                        for name, shares in values.items()},
             "operands": operands}
+
+
+def joined_operands(document, operands):
+    """Products whose results are concatenated may become one (algebra-joined-convolutions): its error is all of theirs."""
+    makers = {entry["name"]: node for node in document["nodes"] for entry in node["outputs"] if entry}
+
+    def product(name):
+        while name not in operands and name in makers and len(makers[name]["args"]) == 1 and "value" in (makers[name]["args"].get("self") or {}):
+            name = makers[name]["args"]["self"]["value"]
+        return operands.get(name)
+
+    out = {}
+    for node in document["nodes"]:
+        if node["op"] != "aten.cat.default":
+            continue
+        parts = [product(each.get("value")) for each in node["args"]["tensors"]]
+        if all(parts) and len({len(part["slots"]) for part in parts}) == 1:
+            name = node["outputs"][0]["name"]
+            out[name] = out[name + ".joined"] = {"module": "", "slots": [
+                {"slot": slots[0]["slot"], "shares": [[sum(numbers) for numbers in zip(*groups)] for groups in zip(*(slot["shares"] for slot in slots))]}
+                for slots in zip(*(part["slots"] for part in parts))]}
+    return out
 
 
 def own_error(own, exact):

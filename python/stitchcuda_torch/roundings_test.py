@@ -177,6 +177,20 @@ class RoundingsTest(unittest.TestCase):
             answers.exported = Exported()
             self.assertIn("random", answers.roundings("default", "fp16", "task", 3, 1e-5, 1)["unavailable"])
 
+    def test_products_that_are_concatenated_add_up(self):
+        class Fire(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.one, self.three = nn.Conv2d(4, 8, 1), nn.Conv2d(4, 8, 3, padding=1)
+
+            def forward(self, x):
+                return torch.cat([self.one(x).relu(), self.three(x).relu()], 1)
+
+        operands = measured(Fire(), torch.randn(2, 4, 5, 5))[2]["operands"]
+        slots = [operands[name]["slots"][0]["shares"][0] for name in ("conv2d", "conv2d_1", "cat.joined")]
+        self.assertGreater(slots[0][roundings.FP16], 0)
+        self.assertAlmostEqual(slots[0][roundings.FP16] + slots[1][roundings.FP16], slots[2][roundings.FP16])
+
     def test_what_cannot_be_measured_says_why(self):
         with self.assertRaisesRegex(Unmeasured, "random"):
             measured(nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5)).train(), torch.randn(2, 4))

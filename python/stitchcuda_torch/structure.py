@@ -6,10 +6,11 @@ import dataclasses
 import torch
 from torch.utils import _pytree as pytree
 
-from . import encode
+from . import encode, objects
 from .errors import TaskError
 
 UNSUPPORTED_FIX = "Use tensors, numbers, lists, tuples, dicts, namedtuples and dataclasses."
+CACHE_FIX = "Call the model with use_cache=False, or return the tensors that are wanted (…).logits."
 
 
 def describe(program, task_module):
@@ -77,6 +78,8 @@ class Describer:
             return self.places[id(value)][1]
         if isinstance(value, (dict, list, tuple)) or dataclasses.is_dataclass(value):
             return self.container(value, what)
+        if objects.is_object(value):
+            raise TaskError("structure", f"{what} holds a {type(value).__name__}", "", CACHE_FIX)
         encoded = encode.argument(value)
         if isinstance(encoded, dict) and "other" in encoded:
             raise TaskError("structure", f"{what} holds a {type(value).__name__}", "", UNSUPPORTED_FIX)
@@ -121,6 +124,9 @@ def register(value):
         if type(value) not in pytree.SUPPORTED_NODES:
             torch.export.register_dataclass(type(value))
         parts = [getattr(value, field.name, None) for field in dataclasses.fields(value)]
+    elif objects.is_object(value):
+        objects.register(type(value))
+        parts = list(vars(value).values())
     else:
         return
     for part in parts:

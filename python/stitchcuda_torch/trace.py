@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import re
 
 import torch
 from torch._subclasses.fake_tensor import (DataDependentOutputException, DynamicOutputShapeException, FakeTensor,
@@ -107,6 +108,10 @@ def explain(error, task_file):
         operator = str(getattr(error, "func", ""))
         return TaskError("data_dependent", "the model's flow or shapes depend on the values of a tensor" + library, line,
                          data_dependent_fix(operator))
+    stranger = re.match(r"Found <class '([^']*)'> in output|Unsupported input type <class '([^']*)'>", str(error))
+    if stranger:
+        what = f"forward returns a {stranger[1]}" if stranger[1] else f"an argument of forward is a {stranger[2]}"
+        return TaskError("export", f"{what}, which is neither a tensor nor a container that PyTorch looks into", "", structure.UNSUPPORTED_FIX)
     module = type(error).__module__
     if line and not module.startswith(("torch.export", "torch._export", "torch._dynamo", "torch.fx", "torch._functorch")):
         return TaskError("forward", f"forward fails with these inputs: {type(error).__name__}: {first_line(error)}{library}", line,

@@ -18,6 +18,8 @@ const plan::Catalogue& catalogue() {
       &matmul_cublaslt(),        // products in general
       &matmul_split_half(),      // FP32 products on fp16 tensor cores, in place of the library's
       &matmul_plain(),           //
+      &conv_concat(),            // several over few channels, and a concat
+      &conv_direct(),            // few channels and few filters
       &conv_split_half(),        // few channels
       &conv_transposed(),        // transposed, in FP32 or with few products
       &conv_pointwise_odd(),     // kernels of one pixel, channels that libraries pad

@@ -51,7 +51,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Golden{"wide_attention", multiply_wide_heads}, Golden{"merged_products", merge_products},
                     Golden{"rows_in_order", order_rows_for_products},
                     Golden{"transposed_biases", set_biases_apart}, Golden{"slices_first", move_slices_first},
-                    Golden{"own_views", give_own_views}),
+                    Golden{"own_views", give_own_views}, Golden{"sunken_permutes", sink_permutes},
+                    Golden{"joined_convolutions", join_convolutions},
+                    Golden{"scaled_products", scale_weights_of_products}),
     [](const auto& info) { return info.param.name; });
 
 class PassOnNumbers : public testing::TestWithParam<Golden> {};
@@ -81,16 +83,16 @@ TEST_P(PassOnNumbers, MeansTheSameAsBefore) {
       EXPECT_NEAR((*expected)[o].data<double>()[i], (*got)[o].data<double>()[i], 1e-12) << "output " << o;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PassOnNumbers,
-                         testing::Values(Golden{"attention", recognize_attention},
-                                         Golden{"gelu", recognize_gelu},
-                                         Golden{"patch_convolutions", multiply_patches},
-                                         Golden{"whole_products", spread_rows_first},
-                                         Golden{"plain_masks", drop_plain_masks},
-                                         Golden{"wide_attention", multiply_wide_heads},
-                                         Golden{"merged_products", merge_products},
-                                         Golden{"rows_in_order", order_rows_for_products}),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    All, PassOnNumbers,
+    testing::Values(Golden{"attention", recognize_attention}, Golden{"gelu", recognize_gelu},
+                    Golden{"patch_convolutions", multiply_patches},
+                    Golden{"whole_products", spread_rows_first}, Golden{"plain_masks", drop_plain_masks},
+                    Golden{"wide_attention", multiply_wide_heads}, Golden{"merged_products", merge_products},
+                    Golden{"rows_in_order", order_rows_for_products},
+                    Golden{"sunken_permutes", sink_permutes},
+                    Golden{"joined_convolutions", join_convolutions}),
+    [](const auto& info) { return info.param.name; });
 
 Graph tiny() {
   return *parse_graph(

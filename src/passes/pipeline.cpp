@@ -35,6 +35,8 @@ std::span<const Pass> cleanup_pipeline() {
        "after sharing: a convolution that two want keeps its filters; before transposed-biases: it makes "
        "some",
        fold_batch_norms},
+      {"algebra-joined-convolutions", "behind batch norms, which stand between convolutions and a concat",
+       join_convolutions},
       {"algebra-patch-convolutions", "behind batch norms, which go into filters", multiply_patches},
       {"transposed-biases", "after pools of convolutions, which know where a bias belongs", set_biases_apart},
       {"canonical-views-again", "sharing and folding leave views of views behind", canonicalize_views},
@@ -47,6 +49,11 @@ std::span<const Pass> cleanup_pipeline() {
       {"stacked-steps", "behind unrolled-recurrences, whose states are slices of one value",
        compute_stacked_steps_at_once},
       {"slices-first", "behind everything that recognises views by their order", move_slices_first},
+      {"sunken-permutes",
+       "behind the views, which would undo it: a convolution's result is permuted there and back",
+       sink_permutes},
+      {"algebra-scaled-products", "behind sunken-permutes: a scale then stands right behind its product",
+       scale_weights_of_products},
       {"own-views", "behind sharing, which would undo it", give_own_views},
       {"dead-code", "last: everything above leaves what nobody uses any more", remove_dead_code},
   };

@@ -61,8 +61,11 @@ bool pool_weights_of_products(Graph& graph);
 bool pool_before_convolutions(Graph& graph);
 bool fold_batch_norms(Graph& graph);
 bool multiply_patches(Graph& graph);
+bool join_convolutions(Graph& graph);
 bool set_biases_apart(Graph& graph);
 bool move_slices_first(Graph& graph);
+bool sink_permutes(Graph& graph);
+bool scale_weights_of_products(Graph& graph);
 bool give_own_views(Graph& graph);
 
 // Every use of a value becomes a use of another; used by the passes.

@@ -40,7 +40,36 @@ bool leaves_epilogue(const Graph& graph, const Grouping& groups, size_t r, size_
 
 }  // namespace
 
-Result<Plan> fuse_epilogues(const Context& context, Plan plan, const Catalogue&) {
+namespace {
+
+// Convolutions whose results go into a concat and nowhere else: where a technique writes all of them.
+void fuse_concats(const Context& context, Grouping& groups, const Catalogue& catalogue) {
+  const Graph& graph = context.graph;
+  for (size_t r = 0; r < groups.size(); ++r) {
+    if (groups[r].nodes.size() != 1 || graph.nodes[static_cast<size_t>(groups[r].nodes[0])].op != Op::concat)
+      continue;
+    std::vector<size_t> makers;
+    for (size_t p = 0; p < groups.size(); ++p)
+      if (groups.alive(p) && kind_of(graph, groups[p]) == Kind::convolution && groups[p].writes.size() == 1 &&
+          groups.consumers(p) == std::set<size_t>{r})
+        makers.push_back(p);
+    if (makers.size() != groups[r].reads.size()) continue;
+    Region all{.name = groups[r].name, .nodes = groups[r].nodes};
+    for (size_t p : makers) all.nodes.insert(all.nodes.end(), groups[p].nodes.begin(), groups[p].nodes.end());
+    std::ranges::sort(all.nodes);
+    complete(graph, all);
+    for (const Technique* technique : catalogue.all()) {
+      if (technique->kind() != Kind::convolution || !technique->accepts(context, all)) continue;
+      all.technique = technique;
+      for (size_t p : makers) groups.merge(r, p, all);
+      break;
+    }
+  }
+}
+
+}  // namespace
+
+Result<Plan> fuse_epilogues(const Context& context, Plan plan, const Catalogue& catalogue) {
   const Graph& graph = context.graph;
   Grouping groups(graph, std::move(plan.regions));
   for (size_t r = 0; r < groups.size(); ++r) {
@@ -58,6 +87,7 @@ Result<Plan> fuse_epilogues(const Context& context, Plan plan, const Catalogue&)
       groups.merge(r, follower, std::move(both));
     }
   }
+  fuse_concats(context, groups, catalogue);
   plan.regions = groups.in_order();
   return take_views(context, std::move(plan));
 }
@@ -155,6 +185,16 @@ double loop_seconds(const Context& context, const Region& region) {
   return traffic ? seconds_of(context.gpu, *traffic) : std::numeric_limits<double>::infinity();
 }
 
+// A chain that grows node by node is drafted as often as it has nodes: a thousand unrolled steps would take
+// an hour. A long one waits for pieces of its own size instead, until none grows any more.
+bool waits(const Region& small, const Region& large) {
+  constexpr size_t long_chain = 64;
+  return large.nodes.size() > long_chain && 4 * small.nodes.size() < large.nodes.size();
+}
+
+// Past this nvcc takes minutes, and what one kernel saves in starts is small beside what it computes.
+constexpr size_t most_fused_nodes = 384;
+
 }  // namespace
 
 Result<Plan> fuse_loops(const Context& context, Plan plan, const Catalogue& catalogue) {
@@ -167,7 +207,8 @@ Result<Plan> fuse_loops(const Context& context, Plan plan, const Catalogue& cata
     return seconds[r];
   };
   // From the end, so that a chain grows towards its inputs.
-  for (bool changed = true; changed;) {
+  for (bool changed = true, patient = true; changed || patient;) {
+    if (!changed) patient = false;
     changed = false;
     for (size_t r = groups.size(); r-- > 0;) {
       if (!groups.alive(r) || multiplies(graph, groups[r])) continue;
@@ -175,6 +216,8 @@ Result<Plan> fuse_loops(const Context& context, Plan plan, const Catalogue& cata
       if (next.size() != 1) continue;
       size_t consumer = *next.begin();
       if (multiplies(graph, groups[consumer]) || groups.detour(r, consumer)) continue;
+      if (groups[r].nodes.size() + groups[consumer].nodes.size() > most_fused_nodes) continue;
+      if (patient && waits(groups[r], groups[consumer])) continue;
       Region both = groups.merged(r, consumer);
       if (refused.contains(both.nodes)) continue;
       auto technique = catalogue.plain(context, both);

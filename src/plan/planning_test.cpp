@@ -339,7 +339,7 @@ TEST(Planning, WhatStatisticsShowIsExact) {
     EXPECT_EQ(ten_bits(graph, numerics), std::set<int32_t>{3});
   EXPECT_EQ(ten_bits(graph, Numerics::half).size(), 2u);
   plan::Plan plan = stored(graph, Numerics::standard, true);
-  EXPECT_EQ(plan.regions[0].technique->name(), "conv.split_half");
+  EXPECT_EQ(plan.regions[0].technique->name(), "conv.direct");
   EXPECT_EQ(plan.storage[index_of(graph.find("r"))].dtype, DType::f16)
       << "what TF32 reads is still stored so";
 }

@@ -33,7 +33,9 @@ constexpr std::array rules = {
         "the same where that was too coarse: tensor cores cut sums off, and sums a quarter as long lose a "
         "quarter as much",
         use_tensor_cores_finely, false, true},
-    StepRule{"views", "attention reads heads where the linear before it left them", absorb_views},
+    StepRule{"views",
+             "attention reads heads where the linear before it left them, depthwise convolutions pixels",
+             absorb_views},
     StepRule{"epilogues", "what follows a product happens before its result reaches memory", fuse_epilogues},
     StepRule{"loops", "chains of element-wise nodes and reductions become single kernels", fuse_loops},
     StepRule{"joined epilogues", "a kernel that only finishes a product goes into it, too", fuse_epilogues},

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "plan/channels.h"
 #include "plan/grouping.h"
+#include "plan/layouts.h"
 
 namespace stitch::plan {
 
@@ -65,6 +67,21 @@ Result<Plan> take_views(const Context& context, Plan plan) {
   return plan;
 }
 
+namespace {
+
+// A depthwise convolution, or one that multiplies 16-bit images, has nothing to transpose where a linear
+// layer left the image, pixel after pixel, if what it makes is wanted so, too.
+bool convolves_pixels(const Graph& graph, const Region& region) {
+  const Node* node = convolution_in(graph, region);
+  if (!node || node->op != Op::conv || !has_channels_from_last(graph, node->operands[0])) return false;
+  const bool depthwise = node->attributes.integer("groups") > 1 &&
+                         node->attributes.integer("groups") == graph.type(node->operands[0]).shape[1];
+  const bool narrow = size_of(graph.type(node->results[0]).dtype) == 2;
+  return (depthwise || narrow) && is_wanted_channels_last(graph, node->results[0]);
+}
+
+}  // namespace
+
 Result<Plan> absorb_views(const Context& context, Plan plan, const Catalogue&) {
   const Graph& graph = context.graph;
   Grouping groups(graph, std::move(plan.regions));
@@ -81,16 +98,18 @@ Result<Plan> absorb_views(const Context& context, Plan plan, const Catalogue&) {
     std::set<size_t> next = groups.consumers(r);
     if (next.size() != 1 || groups[r].writes.size() != 1) continue;
     const size_t consumer = *next.begin();
-    const Region& attention = groups[consumer];
-    if (kind_of(graph, attention) != Kind::attention || attention.technique->entry() == Entry::plain)
+    const Region& reader = groups[consumer];
+    const Kind kind = kind_of(graph, reader);
+    if (reader.technique->entry() == Entry::plain ||
+        (kind != Kind::attention && !(kind == Kind::convolution && convolves_pixels(graph, reader))))
       continue;
     Region both = groups.merged(r, consumer);
     std::ranges::sort(both.nodes);
-    both.technique = attention.technique;
-    both.offer = attention.offer;
-    both.choices = attention.choices;
-    both.name = attention.name;
-    if (both.writes != attention.writes || !both.technique->accepts(context, both)) continue;
+    both.technique = reader.technique;
+    both.offer = reader.offer;
+    both.choices = reader.choices;
+    both.name = reader.name;
+    if (both.writes != reader.writes || !both.technique->accepts(context, both)) continue;
     groups.merge(consumer, r, std::move(both));
   }
   plan.regions = groups.in_order();

@@ -8,7 +8,8 @@ namespace stitch::plan {
 
 // Into products and convolutions.
 Result<Plan> take_views(const Context& context, Plan plan);
-// Into attention: it reads heads where the product before it left them, and a cache beside what is new.
+// Into attention: it reads heads where the product before it left them, and a cache beside what is new. Into
+// convolutions of pixels that linear layers made and read.
 Result<Plan> absorb_views(const Context& context, Plan plan, const Catalogue& catalogue);
 
 bool is_strided_view(Op op);  // one that strides can say, of a row-major value

@@ -32,11 +32,11 @@ std::vector<double> factors(int64_t size, size_t axis, const Fading& fading) {
     constexpr double faint_until = 0.5;
     if (place < faint_until) out[static_cast<size_t>(i)] = std::pow(fading.faintest, place / faint_until);
   }
-  // One at least, however few there are.
-  constexpr int64_t of_so_many = 8;
-  for (int64_t i = static_cast<int64_t>(start * of_so_many) % std::min(size, of_so_many);
-       fading.zeros && i < size; i += of_so_many)
-    out[static_cast<size_t>(i)] = 0;
+  // One at least, however few there are; and one as faint as can be, which any larger epsilon changes.
+  constexpr int64_t of_so_many = 8, enough_to_stay_bright = 4;
+  const int64_t first = static_cast<int64_t>(start * of_so_many) % std::min(size, of_so_many);
+  for (int64_t i = first; fading.zeros && i < size; i += of_so_many) out[static_cast<size_t>(i)] = 0;
+  if (size >= enough_to_stay_bright) out[static_cast<size_t>((first + 1) % size)] = fading.faintest;
   return out;
 }
 

@@ -24,6 +24,15 @@ TEST(Faded, HasARowOfZerosAlongEachDimension) {
   }
 }
 
+// Of four rows one is as faint as can be: any larger epsilon changes what is made of it.
+TEST(Faded, HasARowThatIsAsFaintAsCanBe) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const oracle::Tensor ones = oracle::Tensor::of(DType::f32, {4, 1}, std::vector<double>(4, 1));
+    const oracle::Tensor tensor = faded(ones, {.faintest = 1e-12, .zeros = seed % 2 == 0, .seed = seed});
+    EXPECT_EQ(std::count(tensor.data<double>(), tensor.data<double>() + 4, 1e-12), 1) << seed;
+  }
+}
+
 // Many rows have sizes of every order, so that some are near any epsilon.
 TEST(Faded, SizesAreSpreadEvenly) {
   const oracle::Tensor ones = oracle::Tensor::of(DType::f32, {64, 1}, std::vector<double>(64, 1));

@@ -53,6 +53,15 @@ class SeriesKeeper {
   virtual std::string where() const = 0;           // in words
 };
 
+struct Keeping {
+  SeriesShape shape;
+  std::unique_ptr<SeriesKeeper> keeper;
+};
+// For series of at most so many calls: PyTorch over the device's memory where that can be, else this process,
+// with a note that says why.
+Keeping open_keeper(Session& session, int most_calls);
+Keeping open_keeper_on_the_host(Session& session, int most_calls, const Error* why = nullptr);
+
 std::unique_ptr<SeriesKeeper> host_keeper(Session& session, SeriesShape shape);
 Result<std::unique_ptr<SeriesKeeper>> torch_keeper(Session& session, SeriesShape shape);
 

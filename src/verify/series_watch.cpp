@@ -58,6 +58,8 @@ Result<void> SeriesWatch::prepare(runner::Candidate& candidate) {
 }
 
 Result<void> SeriesWatch::calibrate(runner::Candidate& candidate) {
+  zero_of_one_.clear();
+  zero_of_all_.clear();
   for (int i = 0; i < zeros_of_one; ++i) {
     STITCH_TRY(double seconds, once(candidate, 1, false));
     zero_of_one_.push_back(seconds);
@@ -217,8 +219,10 @@ Result<Watched> SeriesWatch::watch(runner::Candidate& candidate, double claim, d
   const int calls =
       static_cast<int>(std::clamp(seconds / std::max(claim, 1e-7), 1.0, static_cast<double>(shape_.slots)));
   const double one = quantile_of(zero_of_one_, 0.5), all = quantile_of(zero_of_all_, 0.5);
-  const double zero =
-      shape_.slots > 1 ? one + (all - one) * (calls - 1) / static_cast<double>(shape_.slots - 1) : one;
+  auto of_these_calls = [&](double of_one, double of_all) {
+    return shape_.slots > 1 ? of_one + (of_all - of_one) * (calls - 1) / (shape_.slots - 1.0) : of_one;
+  };
+  const double zero = of_these_calls(one, all);
   STITCH_TRY(double together, least_of(candidate, calls, longer_series, zero + calls * claim));
   STITCH_TRY(double single, least_of(candidate, 1, series_of_one, one + 2 * claim));
   const double around = session_.python ? around_a_python_call : 0;
@@ -229,7 +233,26 @@ Result<Watched> SeriesWatch::watch(runner::Candidate& candidate, double claim, d
                  .alone = single - one,
                  .alone_resolution = jitter_of_one,
                  .calls = calls,
-                 .interpreter = around};
+                 .interpreter = around,
+                 .whole = together,
+                 .empty = of_these_calls(std::ranges::min(zero_of_one_), std::ranges::min(zero_of_all_))};
+}
+
+Result<void> SeriesWatch::check(runner::Candidate& candidate, std::span<const Trial> trials) {
+  constexpr int number = -1;  // kept beside those of timed calls
+  for (const Trial& trial : trials) {
+    shown_ = {trial.question};
+    STITCH_CHECK(keeper_.stage(shown_));
+    STITCH_CHECK(once(candidate, 1, true));
+    STITCH_CHECK(keeper_.keep(0, number));
+    for (size_t i = 0; i < session_.task.signature.outputs.size(); ++i) {
+      STITCH_TRY(Comparison comparison, keeper_.judge(number, trial, i));
+      if (!comparison.passed)
+        return found("wrong", format("before timing, '{}' is wrong: {}",
+                                     session_.task.signature.outputs[i].name, comparison.reason));
+    }
+  }
+  return {};
 }
 
 Result<bool> SeriesWatch::judge(const Kept& kept) {

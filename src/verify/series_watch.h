@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "verify/series_keeper.h"
@@ -16,10 +17,13 @@ struct Watched {
   double alone = 0, alone_resolution = 0;   // of series of one call
   int calls = 0;                            // of a series
   double interpreter = 0;                   // what Python may take beside a call: no lie, but its time
+  double whole = 0, empty = 0;  // a series with everything around its calls; the same without them
   double counts() const { return std::max(0.0, back_to_back - resolution); }
   // Below these a claim is a lie.
   double least() const { return std::max(0.0, counts() - interpreter); }
   double least_alone() const { return std::max(0.0, alone - alone_resolution - 2 * interpreter); }
+  // Nobody is faster with the calls than the runner is without them: then its code is not what ran.
+  bool is_possible() const { return whole >= 0.6 * empty; }
 };
 
 class SeriesWatch {
@@ -42,6 +46,8 @@ class SeriesWatch {
   Result<void> time(runner::Candidate& candidate, int count, Samples& samples);
   // `claim`: seconds a call, by the child's word. `seconds`: of a series, if the claim is true.
   Result<Watched> watch(runner::Candidate& candidate, double claim, double seconds);
+  // Calls on the inputs of these trials, judged at once. An Error of code "wrong": they are not right.
+  Result<void> check(runner::Candidate& candidate, std::span<const Trial> trials);
   // What a secret few of all these calls left, against the truth. Returns how many.
   Result<int> judge();
 

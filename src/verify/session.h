@@ -41,6 +41,7 @@ struct VerifyOptions {
   bool address_sanitizer = false;
   bool quick = false;  // one seed, one distribution, no second weights: for inner loops
   bool timing = true;
+  bool profile = true;  // the gate of that name: a process more, for whoever wants a verdict alone
   // The gate of times on the emulated GPU too, whose times are not told: for tests of the gate.
   bool rehearse_timing = false;
   bool kernelbench_compatible = false;

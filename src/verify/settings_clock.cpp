@@ -6,22 +6,18 @@
 #include "base/text.h"
 #include "device/gpu_lock.h"
 #include "verify/gates/gates.h"
-#include "verify/stopwatch.h"
+#include "verify/series_watch.h"
 
 namespace stitch::verifier {
 
 namespace {
 
+// The verdict's own clock: series of calls on inputs that were never shown, each alone on a cold cache. What
+// the program's process says is not held against the watch here, since whatever wins is verified again.
+//
 // Of a round: enough for a median, and no more than a tenth of a second.
 constexpr int warm_calls = 3, fewest_calls = 5, most_calls = 20;
 constexpr double seconds_of_a_side = 0.1;
-
-// A process with the program in it.
-struct Side {
-  explicit Side(Session& session, Attempt started) : attempt(std::move(started)), watch(session, attempt) {}
-  Attempt attempt;
-  Stopwatch watch;
-};
 
 class LiveClock final : public SettingsClock {
  public:
@@ -39,11 +35,18 @@ class LiveClock final : public SettingsClock {
     }
     // As the task draws them; and others, on which an algorithm that rounds more shows it.
     for (const char* distribution : {"task", "normal", "task"}) {
-      if (session_->trials.size() == sets()) break;
+      if (session_->trials.size() == checked_calls()) break;
       STITCH_TRY(Trial trial, session_->reference.ask({Weights::task, distribution, session_->next_seed()}));
       if (trial.in_domain) session_->trials.push_back(std::move(trial));
     }
-    STITCH_TRY(best_, start());
+    keeping_ = open_keeper(*session_, most_calls);
+    auto started = start();
+    if (!started && started.error().code == cannot_share) {
+      watch_.reset();
+      keeping_ = open_keeper_on_the_host(*session_, most_calls, &started.error());
+      started = start();
+    }
+    STITCH_TRY(best_, std::move(started));
     return {};
   }
 
@@ -58,8 +61,8 @@ class LiveClock final : public SettingsClock {
       session_->settings[setting.name] = setting.value;
     for (const auto& [name, value] : settings) session_->settings[name] = value;
     fresh_ = true;
-    auto ready = challenger_->attempt.create_again();
-    if (ready) ready = challenger_->watch.judge();
+    auto ready = challenger_->create_again();
+    if (ready) ready = watch_->check(challenger_->candidate(), session_->trials);
     if (!ready && ready.error().code != "refused" && ready.error().code != "wrong") challenger_.reset();
     return ready;
   }
@@ -69,7 +72,7 @@ class LiveClock final : public SettingsClock {
     STITCH_TRY(device::GpuLock alone, device::GpuLock::take());
     if (calls_ == 0) {
       Samples warm;
-      STITCH_CHECK(ours(best_->watch.time(fewest_calls, warm)));
+      STITCH_CHECK(ours(fewest_calls, warm));
       calls_ = std::clamp(static_cast<int>(seconds_of_a_side / std::max(warm.median(), 1e-6)), fewest_calls,
                           most_calls);
     }
@@ -79,7 +82,7 @@ class LiveClock final : public SettingsClock {
     Samples best, challenger;
     const bool first = ++rounds_ % 2 == 0;
     if (first) STITCH_CHECK(theirs(calls_, challenger));
-    STITCH_CHECK(ours(best_->watch.time(calls_, best)));
+    STITCH_CHECK(ours(calls_, best));
     if (!first) STITCH_CHECK(theirs(calls_, challenger));
     return Round{best.median(), challenger.median()};
   }
@@ -95,28 +98,34 @@ class LiveClock final : public SettingsClock {
   }
 
  private:
-  size_t sets() const { return session_->large() ? 1 : 2; }
+  size_t checked_calls() const { return session_->large() ? 1 : 2; }
 
-  Result<std::unique_ptr<Side>> start() {
-    STITCH_TRY(Attempt attempt, Attempt::start(*session_, Weights::task));
-    auto side = std::make_unique<Side>(*session_, std::move(attempt));
-    STITCH_CHECK(side->watch.place(sets()));
-    return Result<std::unique_ptr<Side>>(std::move(side));
+  // In a process of its own, as it ships, and right.
+  Result<std::unique_ptr<Attempt>> start() {
+    if (!watch_) watch_.emplace(*session_, *keeping_.keeper, keeping_.shape);
+    auto ready = [&](runner::Candidate& process) { return watch_->prepare(process); };
+    auto attempt = Attempt::start_asked(*session_, ready);
+    if (!attempt) return attempt.error();
+    STITCH_CHECK(watch_->check(attempt->candidate(), session_->trials));
+    return Result<std::unique_ptr<Attempt>>(std::make_unique<Attempt>(*std::move(attempt)));
   }
 
   Result<void> theirs(int calls, Samples& samples) {
-    auto timed = challenger_->watch.time(calls, samples);
+    auto timed = watch_->time(challenger_->candidate(), calls, samples);
     if (!timed) challenger_.reset();
     return timed;
   }
   // The best was right before: if it fails now, something else is wrong.
-  static Result<void> ours(Result<void> timed) {
+  Result<void> ours(int calls, Samples& samples) {
+    auto timed = watch_->time(best_->candidate(), calls, samples);
     if (timed) return timed;
     return work_error("tuning", "the best program so far failed: " + timed.error().message);
   }
 
   std::unique_ptr<Session> session_;
-  std::unique_ptr<Side> best_, challenger_;
+  Keeping keeping_;
+  std::optional<SeriesWatch> watch_;
+  std::unique_ptr<Attempt> best_, challenger_;
   int calls_ = 0, rounds_ = 0;
   bool fresh_ = true;  // the challenger was not called under the clock yet
 };

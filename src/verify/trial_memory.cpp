@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "verify/shared_reference.h"
+
 namespace stitch::verifier {
 
 namespace {
@@ -28,5 +30,6 @@ Result<Trial> TrialMemory::ask(const Question& question) {
 }
 
 Json TrialMemory::describe() const { return reference_.describe(); }
+Json SharedReference::describe() const { return reference_.describe(); }
 
 }  // namespace stitch::verifier

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <shared_mutex>
 
 #include "base/text.h"
 #include "base/time_account.h"
@@ -16,6 +17,7 @@
 #include "verify/not_judged.h"
 #include "verify/preflight.h"
 #include "verify/receipt.h"
+#include "verify/shared_reference.h"
 #include "verify/torch_reference.h"
 #include "verify/trial_memory.h"
 
@@ -205,6 +207,7 @@ class OpenVerifier final : public Verifier {
     process->set_time_limit(options.reference_time_limit);
     STITCH_TRY(auto loaded, TorchReference::load(*std::move(process), task_, options.numerics, where));
     torch_ = loaded.get();
+    torch_->hold_above(options.hold_above, *arena_);
     reference_ = std::move(loaded);
     return {};
   }
@@ -226,9 +229,34 @@ class OpenVerifier final : public Verifier {
     return torch_->roundings();
   }
 
+  // What only one program at a time may have: the clock, trials that stay with PyTorch, and a process of its
+  // own imports PyTorch for a ModelNew.
+  bool side_by_side(const VerifyOptions& options) const override {
+    const bool timed = options.timing && (options.device == runner::Device::cuda || options.rehearse_timing);
+    return !timed && !is_python(options) && !(torch_ && torch_->holds_trials());
+  }
+
   Result<Verdict> judge(const VerifyOptions& options) override {
-    SharedDeviceMemory until_all_is_judged{torch_};
-    Session session(options, task_, reference_for(options), *arena_);
+    if (!side_by_side(options)) {
+      std::unique_lock alone(programs_);
+      SharedDeviceMemory until_all_is_judged{torch_};
+      return judge(options, reference_for(options), *arena_);
+    }
+    std::shared_lock among_others(programs_);
+    STITCH_TRY(runner::Arena own, runner::Arena::create(int64_t{1} << 20));
+    SharedReference reference(reference_for(options), asking_);
+    return judge(options, reference, own);
+  }
+
+  Result<std::unique_ptr<SettingsClock>> settings_clock(const VerifyOptions& options) override {
+    auto session = std::make_unique<Session>(options, task_, *reference_, *arena_);
+    STITCH_CHECK(prepare(*session));
+    return open_settings_clock(std::move(session));
+  }
+
+ private:
+  Result<Verdict> judge(const VerifyOptions& options, Reference& reference, runner::Arena& arena) {
+    Session session(options, task_, reference, arena);
     STITCH_CHECK(prepare(session));
     const int64_t killed_before = senses_here().killed_for_memory();
     Verdict verdict;
@@ -254,13 +282,8 @@ class OpenVerifier final : public Verifier {
     return verdict;
   }
 
-  Result<std::unique_ptr<SettingsClock>> settings_clock(const VerifyOptions& options) override {
-    auto session = std::make_unique<Session>(options, task_, *reference_, *arena_);
-    STITCH_CHECK(prepare(*session));
-    return open_settings_clock(std::move(session));
-  }
+  static bool is_python(const VerifyOptions& options) { return options.program.extension() == ".py"; }
 
- private:
   // What can't fit is refused now, not after minutes by a process that was killed.
   Result<void> look_ahead(const VerifyOptions& options) const {
     const Needs needs = needs_of(task_.graph);
@@ -278,20 +301,24 @@ class OpenVerifier final : public Verifier {
   Result<void> prepare(Session& session) {
     const VerifyOptions& options = session.options;
     session.torch = torch_;
-    if (torch_) torch_->hold_above(options.hold_above, *arena_);
-    if (torch_) torch_->set_time_limit(options.reference_time_limit);
+    if (torch_) {
+      std::lock_guard asking(asking_);
+      torch_->hold_above(options.hold_above, *arena_);
+      torch_->set_time_limit(options.reference_time_limit);
+    }
     session.seed =
         options.seed ? *options.seed : (uint64_t{std::random_device{}()} << 32 | std::random_device{}());
     session.gpu = gpu_;
-    reference_->seed_weights(session.next_seed());
+    session.reference.seed_weights(session.next_seed());
     STITCH_CHECK(find_the_program(options.program));
     STITCH_CHECK(check_modes(options.program, task_));
-    session.python = options.program.extension() == ".py";
+    session.python = is_python(options);
     return {};
   }
 
   Reference& reference_for(const VerifyOptions& options) {
     if (!options.remember_trials) return *reference_;
+    std::lock_guard asking(asking_);
     if (!memory_) memory_.emplace(*reference_);
     return *memory_;
   }
@@ -302,6 +329,8 @@ class OpenVerifier final : public Verifier {
   std::unique_ptr<Reference> reference_;
   std::optional<TrialMemory> memory_;
   TorchReference* torch_ = nullptr;
+  std::shared_mutex programs_;  // that are judged now
+  std::mutex asking_;           // the reference
 };
 
 }  // namespace

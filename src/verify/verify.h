@@ -27,7 +27,11 @@ class Verifier {
   static Result<std::unique_ptr<Verifier>> open(OpenedTask task, const VerifyOptions& options);
   virtual ~Verifier() = default;
   // An Error is a mistake in the request or trouble of our own; whatever the candidate does is a verdict.
+  // From several threads at once where side_by_side() says so; others wait for their turn.
   virtual Result<Verdict> judge(const VerifyOptions& options) = 0;
+  // Whether others can be judged meanwhile: all of them ask one reference, each of their processes is its
+  // own.
+  virtual bool side_by_side(const VerifyOptions& options) const = 0;
   // Of a program that passed; `options` and the verifier outlive the clock.
   virtual Result<std::unique_ptr<SettingsClock>> settings_clock(const VerifyOptions& options) = 0;
   // Which convolutions PyTorch was seen to do in TF32 where it runs, by node; nothing without PyTorch.

@@ -3,7 +3,7 @@
 While one arm's answers are judged the others write and learn, so the compilers never wait. The conductor lets no arm get
 more than one rollout ahead and says which rollout is the last: arms are compared after the same number of steps.
 `python -m language_coder.arms FOLDER` is an arm; FOLDER/arm.json says what it does. It starts while PyTorch still has to be
-imported and waits for its questions.
+imported, and waits for the warm-up and for its questions.
 """
 
 import contextlib
@@ -132,6 +132,7 @@ def main(folder):
     import torch
     torch.set_num_threads(1)
     device = torch.device(told["device"])
+    await_file(os.path.join(told["warm_up"], warm_up.DONE), told["parent"])
     vocabulary, model = words.load(told["warm_up"]), network.load(told["warm_up"]).to(device)
     say("ready")
     common = os.path.dirname(folder)

@@ -1,7 +1,6 @@
 """What a network's answers to held-out questions are worth: written, judged, a line of JSON each; speeds for as long as there is time."""
 
 import concurrent.futures
-import itertools
 import json
 import os
 import time
@@ -26,28 +25,37 @@ def read_lines(path):
         return [json.loads(line) for line in file if line.endswith("\n")]
 
 
-def evaluate(stage, model, vocabulary, asked, judged_by, out, most_tokens, temperature, seed):
-    """Lines, which out/evaluation.jsonl gets, too."""
+def evaluate(stage, model, vocabulary, asked, judged_by, out, most_tokens, temperature, seed, samples=1):
+    """Lines, which out/evaluation.jsonl gets, too, each as soon as it is judged."""
     begin = time.monotonic()
+    asked = [question for question in asked for _ in range(samples)]
     said = speak.answers(model, vocabulary, [each["prompt"] for each in asked], most_tokens, temperature, seed=seed)
     written = time.monotonic() - begin
-    verdicts = judged_by.score_many([examine.item_of(question, text) for question, (text, _) in zip(asked, said)])
-    lines = [{"stage": stage, **examine.examined(question, text, ended, verdict), "new_structure": question["new_structure"],
-              "answer": text, "code": examine.item_of(question, text)["code"]}
-             for question, (text, ended), verdict in zip(asked, said, verdicts)]
-    write_lines(os.path.join(out, "evaluation.jsonl"), lines)
+    items = [examine.item_of(question, text) for question, (text, _) in zip(asked, said)]
+    lines = []
+
+    def judged(i, verdict):
+        question, (text, ended) = asked[i], said[i]
+        lines.append({"stage": stage, **examine.examined(question, text, ended, verdict), "new_structure": question["new_structure"],
+                      "answer": text, "code": items[i]["code"]})
+        write_lines(os.path.join(out, "evaluation.jsonl"), lines[-1:])
+    judged_by.score_many(items, judged)
     say(f"{stage}: {len(lines)} answers in {written:.1f} s, judged in {time.monotonic() - begin - written:.1f} s")
     print(examine.table([(stage, lines)]), flush=True)
     return lines
 
 
 def time_right_ones(stages, service, out, at_once=8):
-    """Speedups over eager PyTorch of right answers, which the lines get; a stage's turn after the other's."""
+    """Speedups over eager PyTorch of right answers, which the lines get. Task by task, since opening one takes longer than a clock
+    does: those first that most stages have right answers to."""
     turns = {}  # (task, source): lines
-    own = [[line for line in lines if line.get("right") and line.get("code")] for _, lines in stages]
-    for row in itertools.zip_longest(*own):
-        for line in filter(None, row):
-            turns.setdefault((line["task"], line["code"]), []).append(line)
+    stages_of = {}
+    for stage, lines in stages:
+        for line in lines:
+            if line.get("right") and line.get("code"):
+                turns.setdefault((line["task"], line["code"]), []).append(line)
+                stages_of.setdefault(line["task"], set()).add((stage, line["skill"]))
+    turns = dict(sorted(turns.items(), key=lambda item: (-len(stages_of[item[0][0]]), item[0][0], -len(item[1]))))
     say(f"timing {len(turns)} right programs")
 
     def timed(item):

@@ -15,7 +15,8 @@ C_TYPES = {"f32": "float", "f16": "__half", "bf16": "__nv_bfloat16", "f64": "dou
 # What an answer may use, and the header that has it: only those are compiled.
 HEADERS = (
     (r"stitch::(enqueue_product)", "stitch/kernels/matmul.h"),
-    (r"stitch::(load_vector|store_vector|Pack|widened|narrowed)", "stitch/kernels/loops_vector.h"),
+    (r"stitch::(load_vector|store_vector|Pack)", "stitch/kernels/loops_load.h"),
+    (r"stitch::(widened|narrowed)|__half|__nv_bfloat16", "stitch/kernels/loops_vector.h"),
     (r"stitch::(reduce_|Add\b|Maximum|Minimum|Multiply|ExpSum|Extreme|Merged)", "stitch/kernels/loops_reduce.h"),
     (r"stitch::scan_", "stitch/kernels/loops_scan.h"),
     (r"stitch::(window|Window)", "stitch/kernels/loops_window.h"),
@@ -173,7 +174,8 @@ ITEM_BYTES = {"f32": 4, "f16": 2, "bf16": 2, "f64": 8, "i64": 8, "i32": 4}
 
 def candidate(contract, answer):
     """The whole source, as the reward service takes it."""
-    headers = [f'#include "{header}"' for pattern, header in HEADERS if re.search(pattern, answer)]
+    text = contract.signature() + answer
+    headers = [f'#include "{header}"' for pattern, header in HEADERS if re.search(pattern, text)]
     buffers = [int(which) for which in re.findall(r"scratch\.of<[^>]*>\((\d+)\)", answer)]
     used = min(SCRATCH_BUFFERS, max(buffers, default=-1) + 1)
     fields, copies, offset = "", "", 0

@@ -1,7 +1,8 @@
 """The reward service: as a process of ours, and as whoever asks it (several processes may ask the same one).
 
 Judging is the bottleneck of GRPO: a compiler takes seconds of a core, and processes that start CUDA wait for each other. So
-the service judges side by side, untimed, behind whoever trains (`nice`), and answers that were judged before cost nothing.
+the service judges side by side, untimed, behind whoever trains (`nice`): a task is opened once for all answers to it, and
+answers that were judged before cost nothing.
 """
 
 import concurrent.futures
@@ -10,45 +11,38 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "python", "stitchcuda"))
 import rl  # noqa: E402
 
-AT_ONCE = 16  # items of a request
-
-
-def spread(tasks):
-    """An order in which answers to the same task stand apart: a service that works on few of them at a time opens it once or
-    twice, not once for each."""
-    seen, turns = {}, []
-    for i, task in enumerate(tasks):
-        seen[task] = seen.get(task, -1) + 1
-        turns.append((seen[task], i))
-    return [i for _, i in sorted(turns)]
+AT_ONCE = 4  # items of a request: what is judged is known before the rest is
 
 
 class Judge:
     """Asks the service at `url`."""
 
     def __init__(self, url):
-        self.url, self.service = url, rl.Service(url, patience=30, timeout=60)
-        self.pool = concurrent.futures.ThreadPoolExecutor(16)
+        self.url, self.service = url, rl.Service(url, patience=60, timeout=120)
+        self.pool = concurrent.futures.ThreadPoolExecutor(64)
 
-    def score_many(self, items):
-        """An answer each, in order; None for what the service could not be asked."""
-        def some(indices):
+    def score_many(self, items, on_answer=None):
+        """An answer each, in order; None for what the service could not be asked. `on_answer(i, answer)` hears of each as it comes,
+        from one thread at a time."""
+        said = threading.Lock()
+
+        def some(first):
+            part = items[first:first + AT_ONCE]
             try:
-                return self.service.score_many([items[i] for i in indices])
+                answers = self.service.score_many(part)
             except rl.ServiceError as error:
                 print(f"service: {error}", file=sys.stderr, flush=True)
-                return [None] * len(indices)
-        order = spread([item["task"] for item in items])
-        parts = [order[i:i + AT_ONCE] for i in range(0, len(order), AT_ONCE)]
-        out = [None] * len(items)
-        for part, answers in zip(parts, self.pool.map(some, parts)):
-            for i, answer in zip(part, answers):
-                out[i] = answer
-        return out
+                answers = [None] * len(part)
+            with said:
+                for i, answer in enumerate(answers if on_answer else ()):
+                    on_answer(first + i, answer)
+            return answers
+        return [answer for part in self.pool.map(some, range(0, len(items), AT_ONCE)) for answer in part]
 
 
 class Service(Judge):

@@ -1,6 +1,8 @@
 """python -m unittest language_coder.language_coder_test, in tools/. STITCHCUDA_BINARY: the tool, for what needs it."""
 
+import contextlib
 import importlib.util
+import io
 import json
 import os
 import random
@@ -48,7 +50,8 @@ class Text(unittest.TestCase):
 
     def test_frame_has_only_the_headers_that_are_used(self):
         source = frame.candidate(contract(), ANSWER)
-        self.assertIn("loops_vector.h", source)
+        self.assertIn("loops_load.h", source)
+        self.assertNotIn("loops_vector.h", source)
         self.assertNotIn("loops_scan.h", source)
         self.assertIn('"data": "norm.weight"', source)
         self.assertIn("stitch::data<const float>(in[0]), norm_weight, stitch::data<float>(out[0])", source)
@@ -124,9 +127,21 @@ class Worth(unittest.TestCase):
 
 
 class Judging(unittest.TestCase):
-    def test_answers_to_a_task_stand_apart(self):
-        self.assertEqual(judge.spread(["a", "a", "b", "b", "a"]), [0, 2, 1, 3, 4])
-        self.assertEqual(judge.spread([]), [])
+    def test_answers_come_in_order_and_as_soon_as_they_are_there(self):
+        asked = judge.Judge("http://localhost:1")
+
+        class Slow:
+            def score_many(self, items):
+                if items[0] == 8:
+                    raise judge.rl.ServiceError("away")
+                time.sleep(0.05 * (items[0] == 0))
+                return [10 * item for item in items]
+        asked.service, heard = Slow(), []
+        with contextlib.redirect_stderr(io.StringIO()):
+            got = asked.score_many(list(range(10)), lambda i, answer: heard.append((i, answer)))
+        self.assertEqual(got, [0, 10, 20, 30, 40, 50, 60, 70, None, None])
+        self.assertEqual(sorted(heard, key=lambda each: each[0]), list(enumerate(got)))
+        self.assertNotEqual(heard[0][0], 0)
 
     def test_a_quick_look_needs_inputs_of_both_signs(self):
         python = "class Model:\n    w = torch.rand(4)\n    def forward(self, x): return F.relu(x)\ndef get_inputs():\n    return [torch.rand(4)]\n"

@@ -11,6 +11,7 @@ python=$(command -v "${STITCHCUDA_PYTHON:-python3}")
 export STITCHCUDA_PYTHON=$python
 mkdir -p "$out"
 begin=$SECONDS
+rm -f "$out/warm_up/warm_up.json"  # of a run before: learn waits for it
 # Whoever trains has a core, whatever compiles beside it; not every machine lets us say so.
 first=(nice -n -10)
 "${first[@]}" true 2>/dev/null && [ "$(id -u)" = 0 ] || first=()
@@ -20,9 +21,8 @@ PYTHONPATH=$here/../python${PYTHONPATH:+:$PYTHONPATH} nice -n 5 "$python" -m sti
 lender=$!
 trap 'kill $lender 2>/dev/null' EXIT
 "${first[@]}" "$python" -m language_coder.road warm-up "$data" "$out" --seconds "${WARM_UP_SECONDS:-80}" ${WARM_UP_FLAGS:-} \
-  >"$out/warm_up.log" 2>&1 ||
-  { tail -20 "$out/warm_up.log"; exit 1; }
-tail -3 "$out/warm_up.log"
+  >"$out/warm_up.log" 2>&1 &
+warming=$!
 # The tool answers, its runner is there, and no compiler has written anything for eight seconds.
 built() {
   local folder
@@ -31,12 +31,18 @@ built() {
     [ -z "$(find "$folder" -type f -mmin -0.14 -print -quit)" ]
 }
 until built; do
-  ((SECONDS - begin < seconds / 2)) || { echo "there is no $tool"; exit 1; }
+  ((SECONDS - begin < seconds / 2)) || { echo "there is no $tool"; kill $warming; exit 1; }
   sleep 2
 done
+for _ in $(seq 40); do grep -q ready "$out/lender.log" && break; sleep 0.5; done
 grep -q ready "$out/lender.log" && export STITCHCUDA_TORCH_LENDER=$socket
-echo "warm-up and build took $((SECONDS - begin)) s"
-"${first[@]}" "$python" -m language_coder.road learn "$data" "$out" --tool "$tool" --seconds $((seconds - (SECONDS - begin))) "$@" >"$out/learn.log" 2>&1
+echo "the tool and PyTorch were there after $((SECONDS - begin)) s"
+# Beside the warm-up: tasks are opened, and programs to improve are judged.
+"${first[@]}" "$python" -m language_coder.road learn "$data" "$out" --tool "$tool" --seconds $((seconds - (SECONDS - begin))) "$@" >"$out/learn.log" 2>&1 &
+learning=$!
+wait $warming || { tail -20 "$out/warm_up.log"; kill $learning; exit 1; }
+tail -2 "$out/warm_up.log"
+wait $learning
 status=$?
 grep -E '^\[|^service|Error' "$out/learn.log" | cut -c1-300 | tail -60
 for log in "$out"/*/log.txt; do grep -hE 'rollout|^service|Error|answers in' "$log" | cut -c1-400 | tail -30; done

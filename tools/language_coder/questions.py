@@ -4,6 +4,7 @@ For the second skill a program comes with it (a separate kernel a node, a mistak
 Verifier's own: the program is judged first.
 """
 
+import concurrent.futures
 import os
 import random
 import re
@@ -63,11 +64,16 @@ def befores(entries, seed):
     return out
 
 
-def from_feedback(entries, judges, seed):
-    """Questions of the second skill, and the lines of the programs that they start from."""
+def from_feedback(entries, judges, seed, also=None):
+    """Questions of the second skill, and the lines of the programs that they start from. `also`: who is asked too, since it will
+    judge the answers: it opens the tasks meanwhile."""
     made = befores(entries, seed)
     asked = [{"task": entry["task"], "skill": "before", "kind": kind, "contract": entry["contract"]} for entry, kind, _ in made]
-    verdicts = judges.score_many([examine.item_of(question, program) for question, (_, _, program) in zip(asked, made)])
+    items = [examine.item_of(question, program) for question, (_, _, program) in zip(asked, made)]
+    with concurrent.futures.ThreadPoolExecutor(1) as beside:
+        opening = beside.submit(also.score_many, items) if also else None
+        verdicts = judges.score_many(items)
+        _ = opening and opening.result()
     out, lines = [], []
     for question, (entry, kind, program), verdict in zip(asked, made, verdicts):
         lines.append(examine.examined(question, program, True, verdict))

@@ -2,7 +2,8 @@
 
   warm-up DATA OUT --seconds 80             supervised, no service needed: OUT/warm_up
   learn DATA OUT --tool STITCHCUDA --seconds 320
-                                            evaluation, GRPO with the rubric and without, evaluation: OUT/table.md
+                                            evaluation, GRPO with the rubric and without, evaluation: OUT/table.md;
+                                            may begin beside the warm-up: tasks are opened meanwhile
   miniature OUT --tool STITCHCUDA           all of it on the CPU with the emulated device, in a few minutes
 
 DATA is what language_coder.corpus wrote. Every phase writes as it goes; what time does not allow is left out and said.
@@ -50,7 +51,8 @@ def run_warm_up(options):
         made = words.train((row["prompt"] + row["answer"] for row in rows), options.vocabulary)
         vocabulary = words.wrapped(made)
     # Answers to tasks alone are the rarer rows, and the harder ones.
-    rows += [row for row in rows if row["skill"] == "from scratch" and row["kind"] != mutations.SHORTCUT]
+    cheats = [row for row in rows if row["kind"] == mutations.SHORTCUT]
+    rows += [row for row in rows if row["skill"] == "from scratch" and row["kind"] != mutations.SHORTCUT] + cheats * (options.shortcuts - 1)
     model = network.fresh(options.size, len(vocabulary), CONTEXT, options.seed).to(device_of(options.device))
     say(json.dumps(diagnose.line(next(model.parameters()).device, plans=True)))
     say(f"{network.parameters(model) / 1e6:.1f} M parameters, {len(vocabulary)} tokens, {len(rows)} rows")
@@ -88,6 +90,9 @@ class Run:
     def collect(self):
         """Stages of arms are in files of their own."""
         known = {stage for stage, _ in self.stages}
+        lines = evaluation.read_lines(os.path.join(self.options.out, "evaluation.jsonl"))
+        if lines and "warm-up" not in known:
+            self.stages.append(("warm-up", lines))
         for name, own in arms_of(self.options).items():
             lines = evaluation.read_lines(os.path.join(self.options.out, name, "evaluation.jsonl"))
             if lines and own["stage"] not in known:
@@ -119,6 +124,7 @@ class Run:
                 self.arms.stop()
             for service in self.services:
                 service.process.kill()
+            sys.stdout.flush()
             os._exit(0 if any(stage.startswith("GRPO") for stage, _ in self.stages) else 3)
         timer = threading.Timer(max(1.0, seconds - self.gone()), over)
         timer.daemon = True
@@ -144,34 +150,36 @@ def learn(run, options):
     folder, device = os.path.join(options.out, "tasks"), device_of(options.device)
     questions.write_tasks(held_out + trained, folder)
     place = os.path.join(options.out, "warm_up")
-    how = {"most_tokens": options.tokens, "temperature": options.temperature, "seed": options.seed}
-    for name in (arms.QUESTIONS, arms.CONDUCT):  # of a run before
+    how = {"most_tokens": options.tokens, "temperature": options.temperature, "seed": options.seed, "samples": options.samples}
+    for name in (arms.QUESTIONS, arms.CONDUCT, "evaluation.jsonl", "timed.jsonl"):  # of a run before
         with contextlib.suppress(FileNotFoundError):
             os.remove(os.path.join(options.out, name))
     run.arms = arms.Arms(arms_of(options), options.out, {"warm_up": place, "device": str(device), "evaluation": how})
     # Nothing is timed here: a time takes the GPU alone, for seconds. Rewards are by a quick look, evaluations by every gate.
-    untimed = ["--no-timing", "--time-limit", "10"]
+    untimed = ["--no-timing", "--time-limit", "20"]
     quick = judge.Service(options.tool, folder, os.path.join(options.out, "state"), options.judge, options.jobs, [*untimed, "--quick"])
     full = judge.Service(options.tool, folder, os.path.join(options.out, "state_full"), options.judge, options.jobs,
                          [*untimed, *([] if options.judge == "cuda" else ["--quick"])])
     run.services = [quick, full]
     with quick, full, concurrent.futures.ThreadPoolExecutor() as pool:
         say(f"services after {run.gone():.1f} s")
-        learned = pool.submit(questions.from_feedback, trained, quick, options.seed)
+        # What a quick look leaves out (what limits a right program) is told by the other.
+        learned = pool.submit(questions.from_feedback, trained, full, options.seed, quick)
         repaired = pool.submit(questions.from_feedback, held_out, full, options.seed)
-        vocabulary, model = words.load(place), network.load(place).to(device)
-        say(json.dumps(diagnose.line(device)), json.dumps(diagnose.decoding(model)) if device.type == "cuda" else "")
         to_learn = [questions.from_scratch(entry) for entry in trained] + learned.result()[0]
         repairs, lines = repaired.result()
         asked = [questions.from_scratch(entry) for entry in held_out] + repairs
         say(f"{len(asked)} questions, {len(to_learn)} to learn from, after {run.gone():.1f} s")
+        run.stages.append(("programs to improve", lines))
+        arms.await_file(os.path.join(place, warm_up.DONE), os.getppid())
+        vocabulary, model = words.load(place), network.load(place).to(device)
+        say(f"the warm-up is over after {run.gone():.1f} s", json.dumps(diagnose.line(device)))
         # Before GRPO, not beside it: rollouts would take the judges from it.
         begun = time.monotonic()
-        run.stages.append(("programs to improve", lines))
         run.stages.append(("warm-up", evaluation.evaluate("warm-up", model, vocabulary, asked, full, options.out, **how)))
         run.arms.ask(to_learn, asked, {"to_learn": quick.url, "asked": full.url})
         run.write_table()
-        evaluating = (time.monotonic() - begun) * 0.7 * len(run.arms.processes)  # tasks are open by then; all arms at once
+        evaluating = 5 + (time.monotonic() - begun) * len(run.arms.processes)  # all arms at once
         until = options.seconds - options.timing_seconds - evaluating - 10
         say(f"{until - run.gone():.0f} s for GRPO, {evaluating:.0f} s for its evaluation")
         run.arms.conduct(run.begin + until, options.rollouts)
@@ -215,15 +223,17 @@ def parsed(arguments=None):
         command.add_argument("--vocabulary", type=int, default=1024 if small else 4096)
         command.add_argument("--batch", type=int, default=2048 if small else 49152, help="tokens of a batch")
         command.add_argument("--rate", type=float, default=4e-3 if small else 1.5e-3)
+        command.add_argument("--shortcuts", type=int, default=1, help="how often an epoch has each answer that cheats")
         if name == "warm-up":
             continue
         command.add_argument("--tool", default="stitchcuda")
         command.add_argument("--judge", default="emulated" if small else "cuda", help="the device that judges: cuda or emulated")
-        command.add_argument("--jobs", type=int, default=2 if small else 6, help="answers that are judged at the same time")
+        command.add_argument("--jobs", type=int, default=2 if small else 16, help="answers that are judged at the same time")
         command.add_argument("--timing-seconds", type=float, default=0 if small else 30, help="kept for speeds of right answers, on a GPU")
         command.add_argument("--small-first", action="store_true", default=small, help="the smallest tasks instead of any")
-        command.add_argument("--held-out", type=int, default=1 if small else 24, help="tasks of the evaluation")
-        command.add_argument("--train-tasks", type=int, default=2 if small else 16, help="tasks of GRPO")
+        command.add_argument("--held-out", type=int, default=1 if small else 12, help="tasks of the evaluation")
+        command.add_argument("--samples", type=int, default=1 if small else 2, help="answers to a question of the evaluation")
+        command.add_argument("--train-tasks", type=int, default=2 if small else 12, help="tasks of GRPO")
         command.add_argument("--arms", nargs="+", choices=reinforce.REWARDS, default=["combined"] if small else list(reinforce.REWARDS))
         command.add_argument("--seeds", type=int, default=1, help="runs of GRPO with each reward")
         command.add_argument("--rollouts", type=int, default=2 if small else 1000, help="at most, of each run")

@@ -4,6 +4,7 @@ The learning rate follows the clock (a short rise, then a cosine to nearly nothi
 Every `save_every` seconds the weights are on disk.
 """
 
+import contextlib
 import json
 import math
 import os
@@ -11,6 +12,8 @@ import random
 import time
 
 from . import lean
+
+DONE = "warm_up.json"  # there when the warm-up is over
 
 
 def batches(rows, tokens_a_batch, draw):
@@ -61,6 +64,8 @@ def answer_loss(model, ids, labels, prompt_weight=0.1):
 def train(model, words, rows, out, seconds, context, tokens_a_batch=32768, rate=1.5e-3, seed=1, save_every=20.0, good_enough=0.0):
     import torch
     device = next(model.parameters()).device
+    with contextlib.suppress(FileNotFoundError):  # of a run before
+        os.remove(os.path.join(out, DONE))
     draw = random.Random(seed)
     data = encoded(rows, words, context)
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate, betas=(0.9, 0.95), weight_decay=0.05, fused=device.type == "cuda")
@@ -96,9 +101,11 @@ def train(model, words, rows, out, seconds, context, tokens_a_batch=32768, rate=
             continue
         break
     save(model, words, out)
-    with open(os.path.join(out, "warm_up.json"), "w", encoding="utf-8") as file:
+    place = os.path.join(out, DONE)
+    with open(place + ".part", "w", encoding="utf-8") as file:
         json.dump({"rows": len(data), "tokens": sum(len(tokens) for tokens, _ in data), "steps": step, "epochs": epoch,
                    "seconds": time.monotonic() - begin, "curve": curve}, file, indent=1)
+    os.replace(place + ".part", place)
     return step
 
 

@@ -1,7 +1,8 @@
 // A call of a program from Python. Everything that can be known before is: per call a handful of getters, one
-// allocation an output, and stitch_run. Whether weights were written to is looked at after the launch, while
-// the GPU works; if they were, the result is thrown away and the caller packs them again. What does not fit
-// (other shapes, other forms of arguments, gradients) is NotImplemented: Python takes the long way.
+// allocation an output, and stitch_run. Whether weights were written to or replaced is looked at after the
+// launch, while the GPU works; if they were, the result is thrown away and the caller packs them again. What
+// does not fit (other shapes, other forms of arguments, gradients) is NotImplemented: Python takes the long
+// way.
 #include <memory>
 
 #include "program.h"
@@ -32,6 +33,13 @@ struct Weight {
   long version;
 };
 
+// An entry of a module's dictionary: a parameter, a buffer, a module on the way to one.
+struct Place {
+  PyObject* dictionary;
+  PyObject* key;
+  PyObject* object;
+};
+
 struct Plan {
   PyObject* program = nullptr;
   DlDevice device{};
@@ -42,6 +50,7 @@ struct Plan {
   std::vector<Input> inputs;
   std::vector<Output> outputs;
   std::vector<Weight> weights;
+  std::vector<Place> places;
   Tree result;
   bool changes_state = false;
 
@@ -55,11 +64,18 @@ struct Plan {
       Py_XDECREF(output.state);
     }
     for (Weight& weight : weights) Py_DECREF(weight.tensor);
+    for (Place& place : places) {
+      Py_DECREF(place.dictionary);
+      Py_DECREF(place.key);
+      Py_DECREF(place.object);
+    }
   }
 
   Program* compiled() const { return reinterpret_cast<Program*>(program); }
 
   bool weights_are_as_packed() const {
+    for (const Place& place : places)
+      if (PyDict_GetItem(place.dictionary, place.key) != place.object) return false;
     for (const Weight& weight : weights) {
       DlTensor seen;
       if (version_of(weight.tensor) != weight.version || !look_at(weight.tensor, seen) ||
@@ -144,14 +160,25 @@ bool parse_weights(PyObject* weights, Plan& plan) {
   return true;
 }
 
+bool parse_places(PyObject* places, Plan& plan) {
+  for (Py_ssize_t i = 0; i < PyTuple_Size(places); ++i) {
+    PyObject *dictionary, *key, *object;
+    if (!PyArg_ParseTuple(PyTuple_GetItem(places, i), "O!OO", &PyDict_Type, &dictionary, &key, &object))
+      return false;
+    plan.places.push_back({new_reference(dictionary), new_reference(key), new_reference(object)});
+  }
+  return true;
+}
+
 // Call(program, (device type, index), positional trees, keyword names, keyword trees, inputs, outputs, result
-// tree, weights)
+// tree, weights, places)
 PyObject* create(PyTypeObject* type, PyObject* arguments, PyObject*) {
-  PyObject *program, *positional, *names, *keyword, *inputs, *outputs, *result, *weights;
+  PyObject *program, *positional, *names, *keyword, *inputs, *outputs, *result, *weights, *places;
   auto plan = std::make_unique<Plan>();
-  if (!PyArg_ParseTuple(arguments, "O(ii)O!O!O!O!O!OO!", &program, &plan->device.type, &plan->device.index,
+  if (!PyArg_ParseTuple(arguments, "O(ii)O!O!O!O!O!OO!O!", &program, &plan->device.type, &plan->device.index,
                         &PyTuple_Type, &positional, &PyTuple_Type, &names, &PyTuple_Type, &keyword,
-                        &PyTuple_Type, &inputs, &PyTuple_Type, &outputs, &result, &PyTuple_Type, &weights) ||
+                        &PyTuple_Type, &inputs, &PyTuple_Type, &outputs, &result, &PyTuple_Type, &weights,
+                        &PyTuple_Type, &places) ||
       !find_torch())
     return nullptr;
   plan->program = new_reference(program);
@@ -159,7 +186,7 @@ PyObject* create(PyTypeObject* type, PyObject* arguments, PyObject*) {
     plan->names.push_back(new_reference(PyTuple_GetItem(names, i)));
   if (!parse_trees(positional, plan->positional) || !parse_trees(keyword, plan->keyword) ||
       !parse_inputs(inputs, *plan) || !parse_outputs(outputs, *plan) || !parse_weights(weights, *plan) ||
-      !plan->result.parse(result))
+      !parse_places(places, *plan) || !plan->result.parse(result))
     return nullptr;
   for (const auto* trees : {&plan->positional, &plan->keyword})
     for (const Tree& tree : *trees)

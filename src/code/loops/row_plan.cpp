@@ -122,6 +122,8 @@ ByColumns fused_columns(const RowPlan& plan, const GpuSpec& gpu) {
   if (wide && plan.length > 32 * most_held) return {128, 8};
   // Short columns are one thread's work, longer ones are shared by threads one above the other.
   if (plan.length <= most_held) return {128, 1};
+  // Half as many rows, a sector of memory of 16-bit ones, and twice as many threads for each.
+  if (plan.length > 32 * most_held && plan.length <= most_short_column) return {16, 64};
   return {32, std::clamp(power_above(divided_up(plan.length, most_held)), 8, 32)};
 }
 

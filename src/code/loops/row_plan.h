@@ -12,6 +12,8 @@ namespace stitch::code::loops {
 // and 33 KB of shared memory leave room for several blocks.
 constexpr int transposed_rows = 32;
 constexpr int64_t most_transposed_length = 256;
+// Rows side by side of up to so many elements are held by a block's threads.
+constexpr int64_t most_short_column = 2048;
 // Shared memory that each block of a team takes besides what it holds.
 constexpr int64_t team_extra = 1536;
 

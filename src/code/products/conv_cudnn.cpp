@@ -4,11 +4,13 @@
 // channels last multiplies in TF32, transposed ones by phases where that wins; half_exact_bias adds a bias in
 // FP32, by a pass of its own behind fp16. Knobs: search, and which of the proposals is taken, which a program
 // is created with. What isn't stored as cuDNN takes it is copied (kernels/conv_arrange.h); filters are packed
-// once. Chosen for every convolution with more than a few channels.
+// once. Strides over few channels are folded into channels (conv_folded.h). Chosen for every convolution with
+// more than a few channels.
 #include <algorithm>
 
 #include "base/text.h"
 #include "code/names.h"
+#include "code/products/conv_folded.h"
 #include "code/products/conv_phases.h"
 #include "code/products/convolution.h"
 #include "code/products/epilogue.h"
@@ -57,6 +59,7 @@ class Writer {
             (channels_last(c_, c_.x) && !dense_nchw(c_.x));
     planes_ = last_ && c_.strides(c_.result.view)[1] != 1;
     decide_phases();
+    if (last_ && !is_exact()) folded_ = folded_of(request_.graph, c_, 16 / size_of(type_));
     STITCH_TRY(epilogue_, epilogue_of(request_, parts_, 1, planes_ ? run_of_pixels() : 1));
     decide_result();
     std::string x = input(), weight = filter();
@@ -181,6 +184,14 @@ class Writer {
   std::string input() {
     const Place& place = *c_.x.place;
     signature_.read(place);
+    if (folded_) {
+      padded_ = folded_->padded;
+      const std::string name = place.pointer + "_folded";
+      reserve(name, folded_->elements(c_), image_comment(padded_, folded_->size));
+      body_ += format("  STITCH_OK_OR_RETURN(stitch::fold_image<{}>({}, {}, stream));\n", folded_name(),
+                      place.pointer, name);
+      return name;
+    }
     padded_ = c_.channels_in;
     bool direct = matches(c_.x, type_);
     checks_alignment(direct, place);
@@ -225,6 +236,14 @@ class Writer {
       signature_.packed(code_.packed.back(), all);
       return name;
     }
+    if (folded_) {
+      const int64_t taps = folded_->taps[1] * folded_->taps[2];
+      std::string all = format("({}, {}, {}): filters, folded taps and channels", filters, taps, padded_);
+      add_packed(name, pack, place, filters * taps * padded_, all,
+                 format("stitch::pack_folded<{}>({}, packed, stream)", folded_name(), place.pointer));
+      signature_.packed(code_.packed.back(), all);
+      return name;
+    }
     std::string comment = format("({}, {}, {}): filters, taps, channels", filters, c_.taps(), padded);
     add_packed(name, pack, place, filters * c_.taps() * padded, comment,
                format("stitch::pack_filter({}, packed, {}, {}, {}, {}, stream)", place.pointer, filters,
@@ -257,10 +276,15 @@ class Writer {
         "  stitch::ConvolutionSpec spec{{{}, {}, {}, {}, {},\n                               {}, {}, {}, {}, "
         "{}, {}}};\n",
         dims, c_.batch, padded_, phases_ ? phases_->filters(c_) : c_.channels_out, c_.groups,
-        three(c_.size_in), three(phases_ ? phases_->size : c_.size_out),
-        three(phases_ ? phases_->per_axis : c_.kernel),
-        three(phases_ ? Convolution::Three{1, 1, 1} : c_.stride),
-        three(phases_ ? phases_->padding : c_.padding), three(c_.dilation));
+        three(folded_ ? folded_->size : c_.size_in), three(phases_ ? phases_->size : c_.size_out),
+        three(phases_   ? phases_->per_axis
+              : folded_ ? folded_->taps
+                        : c_.kernel),
+        three(phases_ || folded_ ? Convolution::Three{1, 1, 1} : c_.stride),
+        three(phases_   ? phases_->padding
+              : folded_ ? Convolution::Three{0, 0, 0}
+                        : c_.padding),
+        three(c_.dilation));
     if (c_.transposed && !phases_) spec += "  spec.transposed = true;\n";
     if (last_) spec += "  spec.layout = CUDNN_TENSOR_NHWC;\n";
     if (type_ == DType::f16) spec += "  spec.type = CUDNN_DATA_HALF;\n";
@@ -293,6 +317,7 @@ class Writer {
   }
 
   std::string phases_name() const { return type_name(request_.name, "Phases"); }
+  std::string folded_name() const { return type_name(request_.name, "Folded"); }
 
   // Pixels of a plane that are written at once.
   int64_t run_of_pixels() const {
@@ -352,15 +377,18 @@ class Writer {
         "#include \"stitch/kernels/conv_arrange.h\"\n#include \"stitch/runtime/{}.h\"\n"
         "#include \"stitch/runtime/tensors.h\"\n",
         graph_ ? "cudnn_graph" : "cudnn");
+    if (folded_) code_.includes += "#include \"stitch/kernels/conv_folded.h\"\n";
     code_.libraries = {"cudnn"};
     code_.source = format("// {}{}{}\n// By cuDNN in {}, {}{}; {}_convolution holds the algorithm.\n",
                           describe(c_), epilogue_.summary.empty() ? "" : ", then ", epilogue_.summary,
                           name(type_), last_ ? "channels last" : "channels first",
-                          phases_  ? ", one convolution for all phases"
-                          : graph_ ? ", as one operation graph"
-                                   : "",
+                          phases_   ? ", one convolution for all phases"
+                          : folded_ ? ", strides folded into channels"
+                          : graph_  ? ", as one operation graph"
+                                    : "",
                           request_.name);
     if (phases_) code_.source += phases_struct(c_, *phases_, phases_name()) + "\n";
+    if (folded_) code_.source += folded_struct(c_, *folded_, folded_name()) + "\n";
     if (needs_struct) code_.source += convolution_struct(c_, product_) + "\n";
     if (needs_functor) code_.source += epilogue_.definition + "\n";
     code_.source += functions_ + format("{} {{\n{}}}\n", signature_.head(), body_);
@@ -381,6 +409,7 @@ class Writer {
   bool planes_ = false;      // what is made of cuDNN's result isn't
   bool direct_ = false, in_library_ = false, finishes_ = false;
   std::optional<Phases> phases_;  // of a transposed convolution that cuDNN sees as another one
+  std::optional<Folded> folded_;  // of one with strides
   int64_t padded_ = 0;            // channels of what cuDNN reads
   std::string product_, result_, body_, functions_;
   std::vector<std::string> unaligned_;
@@ -424,7 +453,10 @@ class ConvCudnn : public ProductTechnique {
     // 32 x 3 x 224² to 64 filters of 7 x 7 takes 200 us, to 16 of 3 x 3 28 us (H200).
     const int64_t channels = plan::channels_per_group(context.graph, node);
     const bool few = channels < 8 && plan::filter_taps(context.graph, node) <= 49;
-    const double filled = few ? static_cast<double>(channels) / 64 : 1;
+    const Convolution c = geometry_of(context.graph, node);
+    const auto folded =
+        offer.order == plan::Order::channels_last ? folded_of(context.graph, c, 8) : std::nullopt;
+    const double filled = folded ? folded->filled(c) : few ? static_cast<double>(channels) / 64 : 1;
     if (multiplies_halves(context.graph, node, offer))
       return {filled * gpu.fp16_convolutions, plan::streaming_share, kernels};
     const bool tf32 = context.numerics != Numerics::strict && !is_exact(offer);

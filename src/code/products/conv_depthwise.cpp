@@ -8,6 +8,7 @@
 #include "code/names.h"
 #include "code/products/convolution.h"
 #include "code/products/epilogue.h"
+#include "code/products/layer_indices.h"
 #include "code/products/signature.h"
 #include "code/products/techniques.h"
 #include "plan/constants.h"
@@ -66,40 +67,11 @@ std::optional<Tile> tile_of(const Convolution& c) {
   return best;
 }
 
-std::string index_function(std::string_view name, const Convolution& c, const View& view, bool input,
-                           const std::function<Index(const Index&)>& scatter) {
-  auto strides = c.strides(view);
-  const auto& size = input ? c.size_in : c.size_out;
-  const char* names[] = {"n", "c", "y", "x"};
-  int64_t extents[] = {c.batch, input ? c.channels_in : c.channels_out, size[1], size[2]};
-  int64_t steps[] = {strides[0], strides[1], strides[3], strides[4]};
-  Index sum(view.offset);
-  for (size_t i = 0; i < 4; ++i) sum = sum + Index::variable(names[i], extents[i]) * steps[i];
-  if (scatter) sum = scatter(sum);
-  std::vector<std::string> parameters;
-  for (const char* each : names) parameters.push_back(sum.appears(each) ? format("Index {}", each) : "Index");
-  return format("  __device__ static Index {}({}) {{ return {}; }}\n", name, join(parameters, ", "),
-                sum.text());
-}
-
 std::string layer_struct(const Convolution& c, const Tile& tile, const std::string& name) {
-  View dense = c.result.view;
-  dense.strides = contiguous_strides(dense.shape);
-  dense.offset = 0;
-  bool small =
-      element_count(c.x.shape) < (int64_t{1} << 30) && element_count(dense.shape) < (int64_t{1} << 30);
-  std::string text = format("struct {} {{  // {}\n", name, describe(c));
-  text += format("  using In = {};\n  using Weight = {};\n  using Out = {};\n  using Index = {};\n",
-                 element_type(c.x.place->dtype), element_type(c.weight.place->dtype),
-                 element_type(c.result.view.place->dtype), small ? "int" : "int64_t");
+  std::string text = layer_head(c, name);
   text += format("  static constexpr int batch = {}, channels_out = {}, multiplier = {};\n", c.batch,
                  c.channels_out, c.channels_out / c.channels_in);
-  text += format("  static constexpr int height = {}, width = {}, out_height = {}, out_width = {};\n",
-                 c.size_in[1], c.size_in[2], c.size_out[1], c.size_out[2]);
-  text += format("  static constexpr int kernel_y = {}, kernel_x = {}, stride_y = {}, stride_x = {};\n",
-                 c.kernel[1], c.kernel[2], c.stride[1], c.stride[2]);
-  text += format("  static constexpr int pad_y = {}, pad_x = {}, dilation_y = {}, dilation_x = {};\n",
-                 c.padding[1], c.padding[2], c.dilation[1], c.dilation[2]);
+  text += layer_geometry(c);
   text +=
       format("  static constexpr int threads_x = {}, threads_y = {}, each = {}, along = {}, planes = {};\n",
              tile.threads_x, tile.threads_y, tile.each, tile.along, tile.planes);
@@ -107,9 +79,7 @@ std::string layer_struct(const Convolution& c, const Tile& tile, const std::stri
   bool last = !c.result.scatter && strides[1] == 1 && c.result.view.offset % 8 == 0;
   for (int64_t stride : {strides[0], strides[3], strides[4]}) last = last && stride % 8 == 0;
   text += format("  static constexpr bool out_last = {};\n", last);
-  text += index_function("x", c, c.x, true, {});
-  text += index_function("out", c, c.result.scatter ? dense : c.result.view, false, c.result.scatter);
-  return text + "};\n";
+  return text + layer_indices(c) + "};\n";
 }
 
 class ConvDepthwise final : public ProductTechnique {
@@ -175,8 +145,9 @@ Result<RegionCode> ConvDepthwise::write_region(const RegionRequest& request) con
   for (const Place* place : epilogue.places) signature.read(*place);
   signature.write(out);
   if (last) {
-    // Eight of a 16-bit type a thread leave too few threads: slower than FP32's four (H200).
-    int64_t wide = 4, quads = wide;
+    // Eight of a 16-bit type a thread leave too few threads: slower than FP32's four (H200). Large filters
+    // keep their weights in registers.
+    int64_t wide = c.taps() >= 25 ? 2 : 4, quads = wide;
     auto strides = c.strides(c.x);
     bool whole = c.channels_out == c.channels_in && c.channels_in % quads == 0 && c.x.offset % quads == 0;
     for (int64_t stride : {strides[0], strides[3], strides[4]}) whole = whole && stride % quads == 0;

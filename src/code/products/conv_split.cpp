@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "code/names.h"
+#include "code/products/conv_folded.h"
 #include "code/products/convolution.h"
 #include "code/products/epilogue.h"
 #include "code/products/signature.h"
@@ -206,6 +207,11 @@ bool ConvSplitHalf::suits(const plan::Context& context, const plan::Region& regi
   const Node& node = *plan::convolution_in(graph, region);
   const Convolution c = geometry_of(graph, node);
   constexpr int64_t few_channels = 16, large = int64_t{1} << 25;
+  // Large ones with strides cuDNN does better, once they are folded into channels.
+  if (!is_exact(offer) || context.rounding.may_lose_bits(graph.number_of(node)))
+    if (offer.arithmetic != plan::Arithmetic::exact && context.numerics != Numerics::strict &&
+        folded_of(graph, c, 8) && c.taps() >= 25 && graph.type(node.results[0]).elements() >= large)
+      return false;
   // First layers before images that lie channels last: cuDNN's tensor cores take 410 us for a ResNet's, 32 x
   // 3 x 224², whose bytes take 20 (H200).
   if (offer.order == plan::Order::channels_last)

@@ -38,6 +38,8 @@ const Technique& conv_cudnn_graph();
 const Technique& conv_split_half();
 const Technique& conv_transposed();
 const Technique& conv_depthwise();
+const Technique& conv_direct();
+const Technique& conv_concat();
 const Technique& conv_pointwise();
 const Technique& conv_pointwise_odd();
 const Technique& conv_pointwise_nhwc();

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <chrono>
 #include <nlohmann/json.hpp>
-#include <random>
 
 #include "base/contained.h"
 #include "base/sha256.h"
@@ -21,18 +20,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int most_judged = 500;          // by one set of secret questions
-constexpr int64_t closed_for = 60;        // seconds until a task that can't be opened is tried again
 constexpr size_t most_remembered = 256;   // verdicts, for whoever improves on one
 constexpr size_t longest_details = 2000;  // characters
 constexpr size_t longest_reason = 500;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-int64_t now_in_seconds() {
-  return std::chrono::duration_cast<std::chrono::seconds>(Clock::now().time_since_epoch()).count();
 }
 
 std::string cut(std::string text, size_t most) {
@@ -142,7 +135,8 @@ std::string feedback_of(const verifier::Verdict& verdict) {
   return "It is correct.";
 }
 
-VerifyingScorer::VerifyingScorer(ScorerOptions options) : options_(std::move(options)) {
+VerifyingScorer::VerifyingScorer(ScorerOptions options)
+    : options_(std::move(options)), open_(options_.most_open) {
   if (auto made = ScratchFolder::create("stitchcuda-score")) scratch_.emplace(*std::move(made));
 }
 
@@ -154,6 +148,8 @@ verifier::VerifyOptions VerifyingScorer::verify_options() const {
   out.baselines = judging.baselines;
   out.quick = judging.quick;
   out.timing = judging.timing;
+  // Its times would not be told, and a process that starts CUDA once more is half of what a quick look takes.
+  out.profile = !judging.quick || judging.timing;
   out.kernelbench_compatible = judging.kernelbench_compatible;
   out.time_limit = std::chrono::seconds(judging.time_limit);
   out.remember_trials = true;
@@ -188,45 +184,7 @@ void VerifyingScorer::build(const Submission& submission) {
   }
 }
 
-Result<VerifyingScorer::Open> VerifyingScorer::take(const TaskFile& task) {
-  {
-    std::lock_guard hold(mutex_);
-    for (auto at = idle_.begin(); at != idle_.end(); ++at)
-      if (at->name == task.name && at->hash == task.hash) {
-        Open out = std::move(*at);
-        idle_.erase(at);
-        return out;
-      }
-    if (auto closed = closed_.find(task.hash);
-        closed != closed_.end() && now_in_seconds() - closed->second.second < closed_for)
-      return closed->second.first;
-  }
-  auto opened = contained([&]() -> Result<std::unique_ptr<verifier::Verifier>> {
-    const TaskOptions how{.mode = options_.judging.mode, .python = options_.python};
-    STITCH_TRY(verifier::OpenedTask ready, verifier::open_task_to_judge(task.file, how));
-    return verifier::Verifier::open(std::move(ready), verify_options());
-  });
-  if (!opened) {
-    std::lock_guard hold(mutex_);
-    closed_.insert_or_assign(task.hash, std::pair(opened.error(), now_in_seconds()));
-    return opened.error();
-  }
-  return Open{task.name, task.hash, *std::move(opened),
-              uint64_t{std::random_device{}()} << 32 | std::random_device{}()};
-}
-
-void VerifyingScorer::put_back(Open open) {
-  std::list<Open> over;  // their processes end without the lock
-  std::lock_guard hold(mutex_);
-  if (open.judged >= most_judged) {
-    over.push_back(std::move(open));
-    return;
-  }
-  idle_.push_front(std::move(open));
-  while (idle_.size() > options_.most_open) over.splice(over.end(), idle_, std::prev(idle_.end()));
-}
-
-VerifyingScorer::Judged VerifyingScorer::judge(Open& open, const Code& code) {
+VerifyingScorer::Judged VerifyingScorer::judge(OpenTask& open, const Code& code) {
   if (!code.missing.empty())
     return {std::make_shared<const Json>(no_code(code.missing)), "build: " + code.missing, {}};
   auto file = written(code);
@@ -237,18 +195,20 @@ VerifyingScorer::Judged VerifyingScorer::judge(Open& open, const Code& code) {
   options.seed = open.seed;
   ClockTurn clock(clock_);
   if (options_.judging.timed()) options.on_progress = [&](std::string_view text) { clock.hear(text); };
-  ++open.judged;
   auto verdict = contained([&] { return open.verifier->judge(options); });
   if (!verdict) return {nullptr, "", verdict.error()};
   return {std::make_shared<const Json>(to_json(*verdict)), feedback_of(*verdict), {}};
 }
 
-Result<rubric::Execution> VerifyingScorer::run_before(Open& open, const Code& code) {
+Result<rubric::Execution> VerifyingScorer::run_before(OpenTask& open, const Code& code) {
   const std::string name = open.hash + sha256(code.text);
   {
     std::lock_guard hold(mutex_);
-    for (const auto& [known, run] : remembered_)
-      if (known == name) return run;
+    for (auto at = remembered_.begin(); at != remembered_.end(); ++at)
+      if (at->first == name) {
+        remembered_.splice(remembered_.begin(), remembered_, at);  // a group of answers has the same one
+        return at->second;
+      }
   }
   const Judged judged = judge(open, code);
   if (!judged.verdict) return *judged.trouble;
@@ -257,7 +217,7 @@ Result<rubric::Execution> VerifyingScorer::run_before(Open& open, const Code& co
   return run;
 }
 
-void VerifyingScorer::remember(const Open& open, const Code& code, const rubric::Execution& run) {
+void VerifyingScorer::remember(const OpenTask& open, const Code& code, const rubric::Execution& run) {
   std::lock_guard hold(mutex_);
   remembered_.emplace_front(open.hash + sha256(code.text), run);
   if (remembered_.size() > most_remembered) remembered_.pop_back();
@@ -272,7 +232,7 @@ Json VerifyingScorer::not_judged(const TaskFile& task, const Error& error) const
   return out;
 }
 
-Result<Json> VerifyingScorer::scored(Open& open, const TaskFile& task, const Submission& submission) {
+Result<Json> VerifyingScorer::scored(OpenTask& open, const TaskFile& task, const Submission& submission) {
   const Judged own = judge(open, submission.code);
   if (!own.verdict) return *own.trouble;
   auto sources_of = [&](const Code& code) -> Result<std::vector<rubric::Source>> {
@@ -320,22 +280,39 @@ Result<Json> VerifyingScorer::scored(Open& open, const TaskFile& task, const Sub
 Json VerifyingScorer::score(const TaskFile& task, const Submission& submission) {
   const auto begin = Clock::now();
   Json out;
-  auto open = take(task);
-  const double opening = seconds_since(begin);
-  if (open) {
-    auto answer = contained([&] { return scored(*open, task, submission); });
-    if (answer) {
-      out = *std::move(answer);
-      put_back(*std::move(open));
-    } else {
-      // The reference may be gone: the next candidate gets a new one.
-      out = not_judged(task, answer.error());
+  double opening = 0, built = 0;
+  verifier::VerifyOptions options = verify_options();
+  options.program = submission.code.language == llm::Language::cuda ? "candidate.cu" : "candidate.py";
+  auto open = [&]() -> Result<std::unique_ptr<verifier::Verifier>> {
+    const TaskOptions how{.mode = options_.judging.mode, .python = options_.python};
+    STITCH_TRY(verifier::OpenedTask ready, verifier::open_task_to_judge(task.file, how));
+    return verifier::Verifier::open(std::move(ready), options);
+  };
+  auto meanwhile = [&] {
+    const auto from = Clock::now();
+    build(submission);
+    built += seconds_since(from);
+  };
+  // A reference that is gone is no fault of the candidate's: once more, with another.
+  for (const bool last : {false, true}) {
+    const auto asked = Clock::now();
+    auto opened = open_.take(task.name, task.hash, options, open, meanwhile);
+    opening += seconds_since(asked);
+    if (!opened) {
+      out = not_judged(task, opened.error());
+      break;
     }
-  } else {
-    out = not_judged(task, open.error());
+    const bool used_before = (*opened)->judged > 1;
+    auto answer = contained([&] { return scored(**opened, task, submission); });
+    open_.put_back(*opened, static_cast<bool>(answer));
+    out = answer ? *std::move(answer) : not_judged(task, answer.error());
+    if (answer || last || !used_before) break;
   }
-  out["seconds"]["open"] = opening;
-  out["seconds"]["total"] = seconds_since(begin);
+  Json& seconds = out["seconds"];
+  if (!seconds.is_object()) seconds = Json::object();
+  if (built > 0) seconds["build"] = built + seconds.value("build", 0.0);
+  seconds["open"] = std::max(0.0, opening - built);
+  seconds["total"] = seconds_since(begin);
   out["machine"] = options_.machine;
   out["date"] = verifier::utc_now();
   return out;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <list>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -10,6 +9,7 @@
 #include "device/gpu_spec.h"
 #include "import/task.h"
 #include "rubric/reward.h"
+#include "serve/reward/open_tasks.h"
 #include "serve/reward/submission.h"
 #include "verify/verify.h"
 
@@ -62,33 +62,24 @@ class VerifyingScorer final : public Scorer {
   void build(const Submission& submission) override;
 
  private:
-  struct Open {
-    std::string name, hash;
-    std::unique_ptr<verifier::Verifier> verifier;
-    uint64_t seed = 0;
-    int judged = 0;
-  };
   struct Judged {
     std::shared_ptr<const Json> verdict;  // as verify --json prints it; null: there is none
     std::string feedback;
     std::optional<Error> trouble;  // why
   };
-  Result<Open> take(const TaskFile& task);
-  void put_back(Open open);
-  Judged judge(Open& open, const Code& code);
+  Judged judge(OpenTask& open, const Code& code);
   // Of a program that somebody improves on: it was judged a moment ago, as a rule.
-  Result<rubric::Execution> run_before(Open& open, const Code& code);
-  void remember(const Open& open, const Code& code, const rubric::Execution& run);
+  Result<rubric::Execution> run_before(OpenTask& open, const Code& code);
+  void remember(const OpenTask& open, const Code& code, const rubric::Execution& run);
   Json not_judged(const TaskFile& task, const Error& error) const;
-  Result<Json> scored(Open& open, const TaskFile& task, const Submission& submission);
+  Result<Json> scored(OpenTask& open, const TaskFile& task, const Submission& submission);
   verifier::VerifyOptions verify_options() const;
   Result<fs::path> written(const Code& code);
 
   const ScorerOptions options_;
   std::optional<ScratchFolder> scratch_;
   mutable std::mutex mutex_;
-  std::list<Open> idle_;                                             // the one used last is the first
-  std::map<std::string, std::pair<Error, int64_t>> closed_;          // tasks that can't be opened, and when
+  OpenTasks open_;
   std::list<std::pair<std::string, rubric::Execution>> remembered_;  // for the next turn, the latest first
   std::shared_mutex clock_;                                          // builds share it, a clock has it alone
 };

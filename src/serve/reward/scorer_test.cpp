@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <future>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "base/process.h"
 #include "base/text.h"
@@ -33,36 +36,103 @@ TEST(VerifyingScorer, JudgesLabelsAndRewards) {
   if (!torch_is_here()) GTEST_SKIP() << "needs PyTorch";
   ScorerOptions options{.gpu = *find_gpu("H200"), .machine = "here"};
   options.judging.quick = true;
+  options.judging.timing = false;
   options.judging.version = "test";
   VerifyingScorer scorer(options);
   const TaskFile task{verify_data / "row_center/task.py", "row_center", "hash"};
   auto score = [&](Submission submission) { return scorer.score(task, submission); };
   const Code honest{llm::Language::cuda, candidate("honest"), ""};
 
-  const Json right = score({.task = "row_center", .code = honest});
-  EXPECT_EQ(right.at("label"), "correct, not timed") << right;
-  EXPECT_GT(right.at("reward").get<double>(), 0.1);
-  EXPECT_EQ(right.at("verdict").at("verdict"), "passed");
-  EXPECT_EQ(right.at("machine"), "here");
-  const Json crashed =
-      score({.task = "row_center", .code = {llm::Language::cuda, candidate("segfault"), ""}});
-  EXPECT_EQ(crashed.at("label"), "crashed") << crashed;
-  EXPECT_NE(word(crashed, "feedback").find("correctness"), std::string::npos) << crashed;
+  // This thread opens the task: what it opens lives as long as it does.
   const Json nothing =
       score({.task = "row_center", .code = {llm::Language::cuda, "", "the answer is empty"}});
   EXPECT_EQ(nothing.at("label"), "not built") << nothing;
   EXPECT_EQ(nothing.at("reward"), 0.0);
+  // At the same time, by one reference.
+  Json right, crashed;
+  std::thread first([&] { right = score({.task = "row_center", .code = honest}); });
+  crashed = score({.task = "row_center", .code = {llm::Language::cuda, candidate("segfault"), ""}});
+  first.join();
+  EXPECT_EQ(right.at("label"), "correct, not timed") << right;
+  EXPECT_GT(right.at("reward").get<double>(), 0.1);
+  EXPECT_EQ(right.at("verdict").at("verdict"), "passed");
+  EXPECT_EQ(right.at("machine"), "here");
+  for (const Json& gate : right.at("verdict").at("gates"))
+    EXPECT_TRUE(gate["gate"] != "profile" || gate["outcome"] == "skipped") << gate;
+  EXPECT_EQ(crashed.at("label"), "crashed") << crashed;
+  EXPECT_NE(word(crashed, "feedback").find("correctness"), std::string::npos) << crashed;
   // The program before is known from above: nothing is built again.
   const Json changed =
       score({.task = "row_center", .code = honest, .before = honest, .feedback = "use shared memory"});
   EXPECT_EQ(changed.at("components").at("skill"), "from feedback") << changed;
   EXPECT_LT(changed.at("components").at("skill_compliance").get<int>(), 3) << "nothing was changed";
-  for (const Json* each : {&right, &crashed, &nothing, &changed})
+  for (const Json* each : {&std::as_const(right), &std::as_const(crashed), &nothing, &changed})
     EXPECT_TRUE(each->at("counted").get<bool>());
 
   const Json no_task = scorer.score({verify_data / "nowhere.py", "nowhere", "other"}, {.code = honest});
   EXPECT_EQ(no_task.at("label"), "not judged");
   EXPECT_FALSE(no_task.at("counted").get<bool>());
+}
+
+class FakeVerifier final : public verifier::Verifier {
+ public:
+  Result<verifier::Verdict> judge(const verifier::VerifyOptions&) override { return work_error("fake", ""); }
+  bool side_by_side(const verifier::VerifyOptions& options) const override { return !options.timing; }
+  Result<std::unique_ptr<verifier::SettingsClock>> settings_clock(const verifier::VerifyOptions&) override {
+    return work_error("fake", "");
+  }
+  Result<std::map<int32_t, bool>> tf32_convolutions() override { return work_error("fake", ""); }
+  Result<Json> roundings() override { return work_error("fake", ""); }
+  const verifier::TaskGraph& task() const override { std::abort(); }
+};
+
+TEST(OpenTasks, OpenOnceForAllWhoCanShare) {
+  OpenTasks tasks(1);
+  std::promise<void> go;
+  std::atomic<int> opened = 0, meanwhile = 0;
+  auto open = [&, ready = go.get_future().share()]() -> Result<std::unique_ptr<verifier::Verifier>> {
+    ++opened;
+    ready.wait();
+    return std::unique_ptr<verifier::Verifier>(std::make_unique<FakeVerifier>());
+  };
+  auto take = [&](const char* name, bool timing) {
+    return *tasks.take(name, name, {.timing = timing}, open, [&] { ++meanwhile; });
+  };
+  std::shared_ptr<OpenTask> first, second;
+  std::thread a([&] { first = take("x", false); }), b([&] { second = take("x", false); });
+  while (meanwhile < 2) std::this_thread::yield();  // both have work while it is opened
+  go.set_value();
+  a.join();
+  b.join();
+  EXPECT_EQ(first, second);
+  EXPECT_EQ(opened, 1);
+  EXPECT_NE(first->seed, 0u);
+  // A clock wants one for itself, and nobody else gets that one meanwhile.
+  auto timed = take("x", true);
+  EXPECT_NE(timed, first);
+  EXPECT_EQ(take("x", false), first);
+  tasks.put_back(first, true);
+  tasks.put_back(first, true);
+  tasks.put_back(first, false);  // its reference is gone
+  EXPECT_NE(take("x", false), first);
+  EXPECT_EQ(opened, 3);
+  // More than one are open only while they are used.
+  tasks.put_back(timed, true);
+  tasks.put_back(take("y", false), true);
+  EXPECT_EQ(opened, 4);
+  tasks.put_back(take("y", true), true);
+  EXPECT_EQ(opened, 5) << "y was closed: x was in use";
+}
+
+TEST(OpenTasks, WhatCantBeOpenedIsSaidToAll) {
+  OpenTasks tasks(1);
+  int tried = 0;
+  auto open = [&]() -> Result<std::unique_ptr<verifier::Verifier>> {
+    ++tried;
+    return user_error("bad_task", "no model");
+  };
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(tasks.take("x", "x", {}, open, [] {}).error().code, "bad_task");
+  EXPECT_EQ(tried, 1);
 }
 
 TEST(Judging, GoesToWorkersAndBack) {

@@ -147,6 +147,7 @@ profile::Diagnoses diagnose(const Session& session, const profile::Timeline& tim
 }  // namespace
 
 Result<Passed> profile(Session& session, Json& evidence) {
+  if (!session.options.profile) return skipped("not asked for");
   if (session.trials.empty()) return skipped("no trial to repeat");
   // Not worth a process that imports PyTorch.
   if (session.python && session.options.device != runner::Device::cuda)

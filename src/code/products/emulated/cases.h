@@ -243,6 +243,7 @@ class Cases {
 
     for (const char* order : {"forward", "reverse"})
       for (bool misaligned : {false, true}) {
+        if (misaligned && order == std::string_view("reverse")) continue;
         stitch_emulated_set_order(order);
         std::vector<Memory> memory;
         std::vector<void*> pointers;
@@ -296,6 +297,7 @@ class Cases {
     emulated::CompileOptions options;
     options.include_dirs = {fs::path(STITCH_SOURCE_DIR) / "src/program/include"};
     options.time_limit = std::chrono::minutes(10);
+    options.optimise = name_ == "Conv_cases";  // these run for longer than they compile, the others don't
     auto library = emulated::compile_emulated({file}, fs::path(STITCH_BINARY_DIR) / (name_ + ".so"), options);
     if (!library) {
       error_ = library.error().text();

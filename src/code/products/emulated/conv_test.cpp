@@ -91,6 +91,10 @@ const Form depthwise_forms[] = {
     {"two_rows",
      "input %x : f32[1,8,61,59]\nparameter %w : f32[8,1,5,5]\n"
      "%y = conv(%x, %w) stride=[2,2] padding=[2,2] dilation=[1,1] groups=8 : f32[1,8,31,30]\noutput %y\n"},
+    {"large",
+     "input %x : f32[2,12,14,15]\nparameter %w : f32[12,1,7,7]\nparameter %b : f32[12]\n"
+     "%y = conv(%x, %w, %b) stride=[1,1] padding=[3,3] dilation=[1,1] groups=12 : "
+     "f32[2,12,14,15]\noutput %y\n"},
     {"dilated",
      "input %x : f32[2,8,35,9]\nparameter %w : f32[8,1,3,3]\nparameter %b : f32[8]\n"
      "%y = conv(%x, %w, %b) stride=[1,1] padding=[2,0] dilation=[2,3] groups=8 : f32[2,8,35,3]\noutput %y\n"},
@@ -491,6 +495,70 @@ std::vector<Case> conv_cases() {
                  .graph = depthwise,
                  .offer = {plan::Arithmetic::half, plan::Order::channels_last},
                  .tolerance = 2e-3});
+  // So many pixels that a warp makes several tiles, of which quads store four at once.
+  all.push_back({.name = "nhwc_many_pixels",
+                 .technique = "conv.pointwise_nhwc",
+                 .graph =
+                     "input %x : f32[2,8,185,189]\ninput %r : f32[2,40,185,189]\n"
+                     "parameter %w : f32[40,8,1,1]\nparameter %b : f32[40]\n"
+                     "%c = conv(%x, %w, %b) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[2,40,185,189]\n"
+                     "%s = add(%c, %r) : f32[2,40,185,189]\n%y = relu(%s) : f32[2,40,185,189]\n"
+                     "output %y\n",
+                 .offer = {plan::Arithmetic::half, plan::Order::channels_last},
+                 .choices = {{"filter_tiles", 5}},
+                 .storage = {{"x", half_last}, {"r", half_last}, {"y", half_last}},
+                 .tolerance = 2e-3});
+  // Strides folded into channels, and a rest of the image that no window takes.
+  for (bool half : {true, false})
+    all.push_back(
+        {.name = half ? "folded_half" : "folded_tf32",
+         .technique = "conv.cudnn",
+         .graph = half ? "input %x : f32[2,3,23,30]\nparameter %w : f32[8,3,8,6]\n"
+                         "parameter %b : f32[8]\n%c = conv(%x, %w, %b) stride=[4,3] padding=[2,0] "
+                         "dilation=[1,1] : f32[2,8,5,9]\n%y = relu(%c) : f32[2,8,5,9]\noutput %y\n"
+                       : "input %x : f32[2,2,11,9]\nparameter %w : f32[8,2,4,4]\n"
+                         "%y = conv(%x, %w) stride=[2,2] padding=[1,1] dilation=[1,1] : "
+                         "f32[2,8,5,4]\noutput %y\n",
+         .offer = {half ? plan::Arithmetic::half : plan::Arithmetic::by_class, plan::Order::channels_last},
+         .tolerance = 2e-3});
+  // The same with zeros behind the filters: no output has pixels.
+  all.push_back({.name = "folded_zeros",
+                 .technique = "conv.cudnn",
+                 .graph = "input %x : f32[2,3,23,30]\nparameter %w : f32[8,3,11,7]\nparameter %b : f32[8]\n"
+                          "%c = conv(%x, %w, %b) stride=[4,3] padding=[2,0] dilation=[1,1] : f32[2,8,5,8]\n"
+                          "%y = reshape(%c) shape=[2,320] : f32[2,320]\noutput %y\n",
+                 .offer = {plan::Arithmetic::half, plan::Order::channels_last},
+                 .tolerance = 2e-3});
+  all.push_back({"concat", "conv.concat",
+                 "input %x : f32[2,6,9,37]\nparameter %v : f32[20,6,1,1]\nparameter %a : f32[20]\n"
+                 "parameter %w : f32[7,6,3,3]\n"
+                 "%c = conv(%x, %v, %a) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[2,20,9,37]\n"
+                 "%r = relu(%c) : f32[2,20,9,37]\n"
+                 "%d = conv(%x, %w) stride=[1,1] padding=[1,1] dilation=[1,1] : f32[2,7,9,37]\n"
+                 "%y = concat(%r, %d) dim=1 : f32[2,27,9,37]\noutput %y\n"});
+  // Images that share a block, tiles past the end, channels last.
+  const char* direct =
+      "input %x : f32[5,2,13,11]\nparameter %w : f32[6,2,3,5]\nparameter %b : f32[6]\n"
+      "%c = conv(%x, %w, %b) stride=[1,2] padding=[1,0] dilation=[2,1] : f32[5,6,11,4]\n"
+      "%y = relu(%c) : f32[5,6,11,4]\noutput %y\n";
+  all.push_back({"direct", "conv.direct", direct});
+  all.push_back({.name = "direct_half_last",
+                 .technique = "conv.direct",
+                 .graph = direct,
+                 .storage = {{"x", half_last}, {"y", half_last}},
+                 .tolerance = 2e-3});
+  all.push_back(
+      {"direct_tiles", "conv.direct",
+       "input %x : f32[1,3,40,90]\nparameter %w : f32[9,3,3,3]\n"
+       "%y = conv(%x, %w) stride=[1,1] padding=[1,1] dilation=[1,1] : f32[1,9,40,90]\noutput %y\n"});
+  // Pixels of a linear layer's, read and written as they lie.
+  all.push_back({"depthwise_pixels", "conv.depthwise",
+                 "input %t : f32[2,30,8]\nparameter %w : f32[8,1,5,5]\nparameter %b : f32[8]\n"
+                 "%p = permute(%t) dims=[0,2,1] : f32[2,8,30]\n"
+                 "%x = reshape(%p) shape=[2,8,5,6] : f32[2,8,5,6]\n"
+                 "%y = conv(%x, %w, %b) stride=[1,1] padding=[2,2] dilation=[1,1] groups=8 : f32[2,8,5,6]\n"
+                 "%g = gelu(%y) : f32[2,8,5,6]\n%f = reshape(%g) shape=[2,8,30] : f32[2,8,30]\n"
+                 "%z = permute(%f) dims=[0,2,1] : f32[2,30,8]\noutput %z\n"});
   all.push_back({"depthwise_long_line", "conv.depthwise", depthwise_long_line});
   for (const Form& form : depthwise_forms) {
     all.push_back({format("depthwise_{}", form.name), "conv.depthwise", form.graph});

@@ -1,4 +1,4 @@
-// correctness: wrong | passed on cuda | correctness: wrong on cuda | not_finite on cuda | conduct: not_repeatable on cuda | stale on cuda — fresh memory may hold what it hopes for; initcheck sees it (--sanitizer) (./dev cheats)
+// correctness: wrong | not_finite | passed on cuda | correctness: wrong on cuda | not_finite on cuda | conduct: not_repeatable on cuda | stale on cuda — fresh memory may hold what it hopes for; initcheck sees it (--sanitizer) (./dev cheats)
 // Adds to memory that it takes for zeros.
 #include "row_center.h"
 

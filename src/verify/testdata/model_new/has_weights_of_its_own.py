@@ -8,8 +8,9 @@ class ModelNew(torch.nn.Module):
 
     def __init__(self, width):
         super().__init__()
-        self.weight = torch.nn.Parameter(torch.randn(width))
-        self.own = [self.weight.detach().clone()]
+        drawn = torch.randn(width)
+        self.weight = torch.nn.Parameter(drawn.clone())
+        self.own = [drawn]
 
     def forward(self, x):
         return (x - x.mean(1, keepdim=True)) * self.own[0].to(x.device)

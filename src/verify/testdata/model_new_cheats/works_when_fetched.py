@@ -1,6 +1,8 @@
 """timing: forged_time | wrong_when_timed | correctness: not_finite | wrong | refused | conduct: unwritten | stale | not_repeatable"""
 # Hands out empty memory and computes once somebody reads it: every way to read a tensor is patched to do the work first.
 
+import time
+
 import torch
 
 pending = {}
@@ -10,6 +12,7 @@ def finish(tensor):
     work = pending.pop(id(tensor), None)
     if work is not None:
         result, x, weight = work
+        time.sleep(0.002)  # work that is worth hiding
         torch.mul(x - x.mean(1, keepdim=True), weight, out=result)
 
 

@@ -114,13 +114,43 @@ StitchStatus enqueue_depthwise_planes(const char* name, const typename S::In* x,
 
 // NHWC: a thread makes `each` outputs beside each other, `down` such rows, of `vector` channels. A block has
 // a few packs of channels of a part of one image: what its threads read of the same pixels comes from L1.
+// Large filters multiply more than they read: two channels a thread, more outputs, and weights in registers.
 template <class S, int vector>
 struct DepthwiseLastTile {
-  static constexpr int each = 4, across = (S::out_width + each - 1) / each;
+  static constexpr bool large = S::kernel_y * S::kernel_x >= 25;
   static constexpr int packs = S::channels_out / vector;
+
+  static constexpr int64_t threads_of(int each, int down) {
+    return int64_t{S::batch} * packs * ((S::out_width + each - 1) / each) *
+           ((S::out_height + down - 1) / down);
+  }
+  // Multiplications and loads of all threads, outputs past the image's end included; fewer threads than a GPU
+  // holds take no less time.
+  static constexpr int64_t cost_of(int each, int down) {
+    const int64_t columns = (each - 1) * S::stride_x + (S::kernel_x - 1) * S::dilation_x + 1,
+                  rows = (down - 1) * S::stride_y + (S::kernel_y - 1) * S::dilation_y + 1,
+                  taps = S::kernel_y * S::kernel_x, threads = threads_of(each, down);
+    return (threads < (1 << 16) ? 1 << 16 : threads) *
+           (each * down * (taps * vector + 4) + 4 * columns * rows + 2 * taps);
+  }
+  static constexpr int best_each() {
+    int best = 4;
+    for (int each : {2, 7})
+      for (int down : {1, 2, 4})
+        if (cost_of(each, down) < cost_of(best, 1) && cost_of(each, down) < cost_of(best, 2) &&
+            cost_of(each, down) < cost_of(best, 4))
+          best = each;
+    return best;
+  }
+  static constexpr int best_down() {
+    int best = 4;
+    for (int down : {2, 1})
+      if (cost_of(best_each(), down) < cost_of(best_each(), best)) best = down;
+    return best;
+  }
+  static constexpr int each = large ? best_each() : 4, across = (S::out_width + each - 1) / each;
   // Two rows share most of what they read; small images rather want many threads.
-  static constexpr int64_t all_threads = int64_t{S::batch} * packs * across * ((S::out_height + 1) / 2);
-  static constexpr int down = all_threads >= (1 << 16) ? 2 : 1;
+  static constexpr int down = large ? best_down() : threads_of(4, 2) >= (1 << 16) ? 2 : 1;
   static constexpr int strips = (S::out_height + down - 1) / down;
 
   // As many packs side by side as fill 128 bytes, or fewer where those leave no thread idle.
@@ -129,9 +159,10 @@ struct DepthwiseLastTile {
       if (packs % lanes == 0) return lanes;
     return packs < most ? packs : most;
   }
-  static constexpr int lanes = lanes_of(vector == 1 ? 32 : 8);
+  static constexpr int lanes = lanes_of(vector <= 2 ? 32 : 8);
   static constexpr int chunks = (packs + lanes - 1) / lanes;
-  static constexpr int x_blocks = (across + 7) / 8, wide = (across + x_blocks - 1) / x_blocks;
+  static constexpr int widest = large ? 4 : 8;
+  static constexpr int x_blocks = (across + widest - 1) / widest, wide = (across + x_blocks - 1) / x_blocks;
   static constexpr int most_high = 256 / (lanes * wide) < 1 ? 1 : 256 / (lanes * wide);
   static constexpr int y_blocks = (strips + most_high - 1) / most_high,
                        high = (strips + y_blocks - 1) / y_blocks;
@@ -139,9 +170,21 @@ struct DepthwiseLastTile {
   static constexpr int64_t blocks = int64_t{S::batch} * chunks * y_blocks * x_blocks;
 };
 
-// packed (taps, channels_out)
+// Weights of `vector` channels at a tap: packed (taps, channels_out).
+template <int vector>
+__device__ void load_depthwise_weights(float (&weights)[vector], const float* __restrict__ packed) {
+  constexpr int together = vector < 4 ? vector : 4;
+#pragma unroll
+  for (int v = 0; v < vector; v += together) {
+    const auto pack = load<together>(packed + v, 0);
+#pragma unroll
+    for (int u = 0; u < together; ++u) weights[v + u] = pack[u];
+  }
+}
+
 template <class S, int vector, class Epilogue>
-__global__ void __launch_bounds__(DepthwiseLastTile<S, vector>::threads)
+__global__ void __launch_bounds__(DepthwiseLastTile<S, vector>::threads,
+                                  DepthwiseLastTile<S, vector>::large ? 2 : 1)
     depthwise_last_kernel(const typename S::In* __restrict__ x, const float* __restrict__ packed,
                           typename S::Out* __restrict__ out, Epilogue epilogue) {
   using Tile = DepthwiseLastTile<S, vector>;
@@ -159,10 +202,21 @@ __global__ void __launch_bounds__(DepthwiseLastTile<S, vector>::threads)
   float sums[down][each][vector] = {};
   constexpr int columns = (each - 1) * S::stride_x + (S::kernel_x - 1) * S::dilation_x + 1;
   constexpr int rows = (down - 1) * S::stride_y + (S::kernel_y - 1) * S::dilation_y + 1;
-  for (int below = 0; below < rows; ++below) {
-    if (down == 1 && below % S::dilation_y != 0) continue;  // no tap looks at it
+  const float* own_weights = packed + channel;  // (taps, channels_out)
+  // Large filters: all is unrolled, so that a row of weights stays in registers for the rows of outputs that
+  // need it one after the other.
+  float held[Tile::large ? S::kernel_y : 1][Tile::large ? S::kernel_x : 1][vector];
+  auto add_row = [&](int below) {
+    if (down == 1 && below % S::dilation_y != 0) return;  // no tap looks at it
+    if constexpr (Tile::large)
+      if (below % S::dilation_y == 0 && below / S::dilation_y < S::kernel_y)
+#pragma unroll
+        for (int tap_x = 0; tap_x < S::kernel_x; ++tap_x)
+          load_depthwise_weights(
+              held[below / S::dilation_y][tap_x],
+              own_weights + (below / S::dilation_y * S::kernel_x + tap_x) * S::channels_out);
     const Index row = out_y * S::stride_y + below - S::pad_y;
-    if (row < 0 || row >= S::height) continue;
+    if (row < 0 || row >= S::height) return;
     // All that the outputs need of this row is on its way before the first is needed.
     Pack<typename S::In, vector> values[columns];
 #pragma unroll
@@ -179,14 +233,12 @@ __global__ void __launch_bounds__(DepthwiseLastTile<S, vector>::threads)
       if (past < 0 || past % S::dilation_y != 0 || tap_y >= S::kernel_y) continue;
 #pragma unroll
       for (int tap_x = 0; tap_x < S::kernel_x; ++tap_x) {
-        constexpr int together = vector < 4 ? vector : 4;
         float weights[vector];
+        if constexpr (Tile::large) {
 #pragma unroll
-        for (int v = 0; v < vector; v += together) {
-          const auto quad =
-              load<together>(packed + (tap_y * S::kernel_x + tap_x) * S::channels_out + channel + v, 0);
-#pragma unroll
-          for (int u = 0; u < together; ++u) weights[v + u] = quad[u];
+          for (int v = 0; v < vector; ++v) weights[v] = held[tap_y][tap_x][v];
+        } else {
+          load_depthwise_weights(weights, own_weights + (tap_y * S::kernel_x + tap_x) * S::channels_out);
         }
 #pragma unroll
         for (int i = 0; i < each; ++i)
@@ -196,6 +248,12 @@ __global__ void __launch_bounds__(DepthwiseLastTile<S, vector>::threads)
                 static_cast<float>(values[i * S::stride_x + tap_x * S::dilation_x][v]) * weights[v];
       }
     }
+  };
+  if constexpr (Tile::large) {
+#pragma unroll
+    for (int below = 0; below < rows; ++below) add_row(below);
+  } else {
+    for (int below = 0; below < rows; ++below) add_row(below);
   }
 #pragma unroll
   for (int d = 0; d < down; ++d)

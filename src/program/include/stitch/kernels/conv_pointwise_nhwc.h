@@ -7,7 +7,9 @@
 // the channels and add up in shared memory, in one order. Operands go from memory to registers: channels may
 // be summed in any order, so a lane holds 16 bytes of neighbouring channels of its pixels, and of its filters
 // in packed weights. Nothing is moved but x and the result, and the epilogue happens on the way. A gate
-// (samples, channels), as squeeze-and-excite has it, is multiplied with x before that.
+// (samples, channels), as squeeze-and-excite has it, is multiplied with x before that. Of large images a warp
+// makes several tiles one after the other, the next one's pixels on their way meanwhile: a warp for each
+// waited for memory most of the time (1 TB/s on an H200, whatever the channels).
 //   struct ConvRows {
 //     static constexpr int64_t pixels = 3136, plane = 196;  // of all samples, and of one
 //     static constexpr int channels = 184, filters = 80;
@@ -42,7 +44,10 @@ struct NhwcTile {
   static constexpr int rounds = (own_steps + most_held - 1) / most_held;
   static constexpr int held = (own_steps + rounds - 1) / rounds;
   static constexpr int64_t units = (G::pixels + pixels - 1) / pixels;  // of a slice
-  static constexpr int64_t x_stride = G::x_nchw ? G::plane : 1;        // of channels
+  // Units of a warp: so many that two waves of warps make all.
+  static constexpr int64_t two_waves = 132 * 32, wanted = (units * slices + two_waves - 1) / two_waves;
+  static constexpr int repeats = G::depth_warps > 1 ? 1 : wanted < 16 ? static_cast<int>(wanted) : 16;
+  static constexpr int64_t x_stride = G::x_nchw ? G::plane : 1;  // of channels
   // Some lanes are asked for channels past the last one.
   static constexpr bool padded = rounds * held * G::depth_warps * step_channels != G::channels;
 
@@ -185,7 +190,46 @@ __device__ __forceinline__ void finish_nhwc(Out* __restrict__ out, int64_t pixel
   }
 }
 
-// `vectors`: 16 bytes of channels and pairs of filters lie at multiples of their size. `gate`: if gated.
+// Four tiles of eight filters each, of one pixel: lanes of a quad have two of each tile's, and exchange them,
+// so that each stores eight of one tile. 16-bit results alone: two of those are half a sector of memory.
+template <class G, class Out, class Epilogue>
+__device__ __forceinline__ void finish_nhwc_quad(Out* __restrict__ out, int64_t pixel, int first_filter,
+                                                 int pair, const float (&first)[4], const float (&second)[4],
+                                                 const Epilogue& epilogue) {
+  using Flat = flat_index_t<G::pixels>;
+  const int64_t there = pixel < G::pixels ? pixel : G::pixels - 1;
+  const int sample = static_cast<int>(static_cast<Flat>(there) / static_cast<Flat>(G::plane)),
+            within = static_cast<int>(static_cast<Flat>(there) % static_cast<Flat>(G::plane));
+  union Word {
+    uint32_t bits;
+    Pack<Out, 2> values;
+  };
+  uint32_t words[4];
+#pragma unroll
+  for (int f = 0; f < 4; ++f) {
+    const int filter = first_filter + 8 * f + 2 * pair;
+    Word word{};
+    word.values = {{static_cast<Out>(epilogue(first[f], sample, filter, within)),
+                    static_cast<Out>(epilogue(second[f], sample, filter + 1, within))}};
+    words[f] = word.bits;
+  }
+  NhwcWords mine;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    uint32_t sent = words[i];
+#pragma unroll
+    for (int k = 1; k < 4; ++k)
+      if (pair == k) sent = words[k ^ i];
+    const uint32_t received = __shfl_xor_sync(0xffffffffu, sent, i);
+#pragma unroll
+    for (int k = 0; k < 4; ++k)
+      if (pair == (k ^ i)) mine[k] = received;
+  }
+  if (pixel < G::pixels)
+    *reinterpret_cast<NhwcWords*>(out + pixel * G::filters + first_filter + 8 * pair) = mine;
+}
+
+// `vectors`: 16 bytes of channels and of filters lie at multiples of their size. `gate`: if gated.
 template <class G, class T, bool exact, bool gated, bool vectors, class Gate, class Out, class Epilogue>
 __global__ void __launch_bounds__(NhwcTile<G, T, exact>::threads)
     pointwise_nhwc_kernel(const T* __restrict__ x, const Gate* __restrict__ gate,
@@ -196,26 +240,29 @@ __global__ void __launch_bounds__(NhwcTile<G, T, exact>::threads)
   const int warp = static_cast<int>(threadIdx.x / 32), depth = warp % G::depth_warps,
             tile_warp = warp / G::depth_warps;
   const int slice = static_cast<int>(blockIdx.x % Tile::slices);
-  const int64_t unit = static_cast<int64_t>(blockIdx.x / Tile::slices) * Tile::tile_warps + tile_warp;
+  int64_t unit =
+      static_cast<int64_t>(blockIdx.x / Tile::slices) * Tile::tile_warps * Tile::repeats + tile_warp;
   if (G::depth_warps == 1 && unit >= Tile::units) return;
-  const int64_t first_pixel = unit * Tile::pixels;
   const int first_step = depth * Tile::own_steps;
 
   const T* rows[pixel_tiles][2];  // those past the last look at the last
   const Gate* gates[pixel_tiles][2];
+  auto look_at = [&](int64_t of) {
 #pragma unroll
-  for (int p = 0; p < pixel_tiles; ++p)
+    for (int p = 0; p < pixel_tiles; ++p)
 #pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      using Flat = flat_index_t<G::pixels + Tile::pixels * Tile::tile_warps>;
-      const Flat wanted = static_cast<Flat>(first_pixel + p * 16 + h * 8 + row),
-                 last = static_cast<Flat>(G::pixels - 1), pixel = wanted < last ? wanted : last;
-      const int64_t sample = static_cast<int64_t>(pixel / static_cast<Flat>(G::plane)),
-                    within = static_cast<int64_t>(pixel % static_cast<Flat>(G::plane));
-      rows[p][h] = x + (G::x_nchw ? sample * G::channels * G::plane + within
-                                  : static_cast<int64_t>(pixel) * G::channels);
-      if constexpr (gated) gates[p][h] = gate + sample * G::channels;
-    }
+      for (int h = 0; h < 2; ++h) {
+        using Flat = flat_index_t<G::pixels + Tile::pixels * Tile::tile_warps * Tile::repeats>;
+        const Flat wanted = static_cast<Flat>(of * Tile::pixels + p * 16 + h * 8 + row),
+                   last = static_cast<Flat>(G::pixels - 1), pixel = wanted < last ? wanted : last;
+        const int64_t sample = static_cast<int64_t>(pixel / static_cast<Flat>(G::plane)),
+                      within = static_cast<int64_t>(pixel % static_cast<Flat>(G::plane));
+        rows[p][h] = x + (G::x_nchw ? sample * G::channels * G::plane + within
+                                    : static_cast<int64_t>(pixel) * G::channels);
+        if constexpr (gated) gates[p][h] = gate + sample * G::channels;
+      }
+  };
+  look_at(unit);
   NhwcWords next[Tile::held][pixel_tiles][2], here[Tile::held][pixel_tiles][2];
   Pack<Gate, Tile::each> next_gate[Tile::held][pixel_tiles][2], here_gate[Tile::held][pixel_tiles][2];
   auto fetch = [&](int round) {
@@ -232,7 +279,6 @@ __global__ void __launch_bounds__(NhwcTile<G, T, exact>::threads)
   };
   fetch(0);
 
-  float sums[pixel_tiles][filter_tiles][4] = {};
   const NhwcWords* weights = reinterpret_cast<const NhwcWords*>(packed) +
                              int64_t{slice} * Tile::steps * filter_tiles * Tile::parts * 32 + lane;
   const T* filters[filter_tiles];  // of raw weights; those past the last look at the last
@@ -242,98 +288,131 @@ __global__ void __launch_bounds__(NhwcTile<G, T, exact>::threads)
     filters[f] = packed + int64_t{filter < G::filters ? filter : G::filters - 1} * G::channels;
   }
 #pragma unroll 1
-  for (int round = 0; round < Tile::rounds; ++round) {
+  for (int repeat = 0; repeat < Tile::repeats; ++repeat) {
+    const int64_t first_pixel = unit * Tile::pixels;
+    unit += Tile::tile_warps;
+    const bool more = repeat + 1 < Tile::repeats && unit < Tile::units;
+    float sums[pixel_tiles][filter_tiles][4] = {};
+#pragma unroll 1
+    for (int round = 0; round < Tile::rounds; ++round) {
 #pragma unroll
-    for (int s = 0; s < Tile::held; ++s)
-#pragma unroll
-      for (int p = 0; p < pixel_tiles; ++p)
-#pragma unroll
-        for (int h = 0; h < 2; ++h) {
-          here[s][p][h] = next[s][p][h];
-          if constexpr (gated) here_gate[s][p][h] = next_gate[s][p][h];
-        }
-    if (round + 1 < Tile::rounds) fetch(round + 1);
-#pragma unroll
-    for (int s = 0; s < Tile::held; ++s) {
-      const int own = round * Tile::held + s, step = first_step + own;
-      if (Tile::own_steps % Tile::held != 0 && own >= Tile::own_steps) break;
-      if (Tile::own_steps * G::depth_warps != Tile::steps && step >= Tile::steps) break;
-      NhwcWords operands[filter_tiles][Tile::parts];
-#pragma unroll
-      for (int f = 0; f < filter_tiles; ++f)
-#pragma unroll
-        for (int part = 0; part < Tile::parts; ++part)
-          if constexpr (G::raw_weights)
-            operands[f][part] =
-                load_words<G, Tile, vectors, 1>(filters[f], step * Tile::step_channels + pair * Tile::each);
-          else
-            operands[f][part] = weights[((step * filter_tiles + f) * Tile::parts + part) * 32];
-#pragma unroll
-      for (int k = 0; k < 2; ++k) {
-        MmaLeft high[pixel_tiles], low[pixel_tiles];
+      for (int s = 0; s < Tile::held; ++s)
 #pragma unroll
         for (int p = 0; p < pixel_tiles; ++p)
 #pragma unroll
-          for (int i = 0; i < 4; ++i) {
-            uint32_t word = here[s][p][i % 2][2 * k + i / 2];
-            if constexpr (gated) word = gated_word<T>(word, here_gate[s][p][i % 2], 2 * k + i / 2);
-            if constexpr (!std::is_same_v<T, float>) {
-              high[p].parts[i] = word;
-            } else {
-              const float value = __uint_as_float(word);
-              high[p].parts[i] = tf32_bits(value);
-              if constexpr (exact) low[p].parts[i] = tf32_bits(value - __uint_as_float(high[p].parts[i]));
-            }
+          for (int h = 0; h < 2; ++h) {
+            here[s][p][h] = next[s][p][h];
+            if constexpr (gated) here_gate[s][p][h] = next_gate[s][p][h];
           }
-        if constexpr (exact) {
+      if (round + 1 < Tile::rounds) {
+        fetch(round + 1);
+      } else if (more) {
+        look_at(unit);
+        fetch(0);
+      }
 #pragma unroll
-          for (int f = 0; f < filter_tiles; ++f)
-#pragma unroll
-            for (int p = 0; p < pixel_tiles; ++p) {
-              mma_of<T>(sums[p][f], high[p], weight_operand<G, T, Tile, true>(operands[f], k));
-              mma_of<T>(sums[p][f], low[p], weight_operand<G, T, Tile, false>(operands[f], k));
-            }
-        }
+      for (int s = 0; s < Tile::held; ++s) {
+        const int own = round * Tile::held + s, step = first_step + own;
+        if (Tile::own_steps % Tile::held != 0 && own >= Tile::own_steps) break;
+        if (Tile::own_steps * G::depth_warps != Tile::steps && step >= Tile::steps) break;
+        NhwcWords operands[filter_tiles][Tile::parts];
 #pragma unroll
         for (int f = 0; f < filter_tiles; ++f)
 #pragma unroll
+          for (int part = 0; part < Tile::parts; ++part)
+            if constexpr (G::raw_weights)
+              operands[f][part] =
+                  load_words<G, Tile, vectors, 1>(filters[f], step * Tile::step_channels + pair * Tile::each);
+            else
+              operands[f][part] = weights[((step * filter_tiles + f) * Tile::parts + part) * 32];
+#pragma unroll
+        for (int k = 0; k < 2; ++k) {
+          MmaLeft high[pixel_tiles], low[pixel_tiles];
+#pragma unroll
           for (int p = 0; p < pixel_tiles; ++p)
-            mma_of<T>(sums[p][f], high[p], weight_operand<G, T, Tile, false>(operands[f], k));
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+              uint32_t word = here[s][p][i % 2][2 * k + i / 2];
+              if constexpr (gated) word = gated_word<T>(word, here_gate[s][p][i % 2], 2 * k + i / 2);
+              if constexpr (!std::is_same_v<T, float>) {
+                high[p].parts[i] = word;
+              } else {
+                const float value = __uint_as_float(word);
+                high[p].parts[i] = tf32_bits(value);
+                if constexpr (exact) low[p].parts[i] = tf32_bits(value - __uint_as_float(high[p].parts[i]));
+              }
+            }
+          if constexpr (exact) {
+#pragma unroll
+            for (int f = 0; f < filter_tiles; ++f)
+#pragma unroll
+              for (int p = 0; p < pixel_tiles; ++p) {
+                mma_of<T>(sums[p][f], high[p], weight_operand<G, T, Tile, true>(operands[f], k));
+                mma_of<T>(sums[p][f], low[p], weight_operand<G, T, Tile, false>(operands[f], k));
+              }
+          }
+#pragma unroll
+          for (int f = 0; f < filter_tiles; ++f)
+#pragma unroll
+            for (int p = 0; p < pixel_tiles; ++p)
+              mma_of<T>(sums[p][f], high[p], weight_operand<G, T, Tile, false>(operands[f], k));
+        }
       }
     }
-  }
 
-  // A tile's sums: columns 2 · pair and the next one, of rows `row` and 8 below.
-  auto finish = [&](int p, int f, const float(&tile)[4]) {
-    const int filter = (slice * filter_tiles + f) * 8 + 2 * pair;
+    // A tile's sums: columns 2 · pair and the next one, of rows `row` and 8 below.
+    auto finish = [&](int p, int f, const float(&tile)[4]) {
+      const int filter = (slice * filter_tiles + f) * 8 + 2 * pair;
 #pragma unroll
-    for (int h = 0; h < 2; ++h)
-      finish_nhwc<G, vectors && G::filters % 2 == 0>(out, first_pixel + p * 16 + h * 8 + row, filter,
-                                                     tile[2 * h], tile[2 * h + 1], epilogue);
-  };
-  if constexpr (G::depth_warps == 1) {
+      for (int h = 0; h < 2; ++h)
+        finish_nhwc<G, vectors && G::filters % 2 == 0>(out, first_pixel + p * 16 + h * 8 + row, filter,
+                                                       tile[2 * h], tile[2 * h + 1], epilogue);
+    };
+    if constexpr (G::depth_warps == 1) {
 #pragma unroll
-    for (int p = 0; p < pixel_tiles; ++p)
+      for (int p = 0; p < pixel_tiles; ++p)
 #pragma unroll
-      for (int f = 0; f < filter_tiles; ++f) finish(p, f, sums[p][f]);
-  } else {
-    __shared__ Pack<float, 4> partial[Tile::tile_warps][G::depth_warps][Tile::tiles][32];
+        for (int f = 0; f < filter_tiles; ++f) {
+          constexpr bool quads = vectors && !G::out_nchw && sizeof(Out) == 2 && G::filters % 8 == 0;
+          const int first_filter = (slice * filter_tiles + f) * 8;
+          if (quads && f % 4 == 0 && f + 4 <= filter_tiles && first_filter + 32 <= G::filters) {
 #pragma unroll
-    for (int p = 0; p < pixel_tiles; ++p)
+            for (int h = 0; h < 2; ++h) {
+              float first[4], second[4];
 #pragma unroll
-      for (int f = 0; f < filter_tiles; ++f)
-        partial[tile_warp][depth][p * filter_tiles + f][lane] = {
-            {sums[p][f][0], sums[p][f][1], sums[p][f][2], sums[p][f][3]}};
-    __syncthreads();
-    for (int tile = depth; tile < Tile::tiles; tile += G::depth_warps) {
-      float total[4] = {};
+              for (int i = 0; i < 4; ++i) {
+                const int tile = f + i < filter_tiles ? f + i : 0;  // a constant once unrolled
+                first[i] = sums[p][tile][2 * h], second[i] = sums[p][tile][2 * h + 1];
+              }
+              if constexpr (quads)
+                finish_nhwc_quad<G>(out, first_pixel + p * 16 + h * 8 + row, first_filter, pair, first,
+                                    second, epilogue);
+            }
+          } else if (!(quads && f / 4 * 4 + 4 <= filter_tiles &&
+                       (slice * filter_tiles + f / 4 * 4) * 8 + 32 <= G::filters)) {
+            finish(p, f, sums[p][f]);
+          }
+        }
+      if (!more) return;
+    } else {
+      __shared__ Pack<float, 4> partial[Tile::tile_warps][G::depth_warps][Tile::tiles][32];
 #pragma unroll
-      for (int d = 0; d < G::depth_warps; ++d) {
-        const Pack<float, 4> part = partial[tile_warp][d][tile][lane];
+      for (int p = 0; p < pixel_tiles; ++p)
 #pragma unroll
-        for (int i = 0; i < 4; ++i) total[i] += part[i];
+        for (int f = 0; f < filter_tiles; ++f)
+          partial[tile_warp][depth][p * filter_tiles + f][lane] = {
+              {sums[p][f][0], sums[p][f][1], sums[p][f][2], sums[p][f][3]}};
+      __syncthreads();
+      for (int tile = depth; tile < Tile::tiles; tile += G::depth_warps) {
+        float total[4] = {};
+#pragma unroll
+        for (int d = 0; d < G::depth_warps; ++d) {
+          const Pack<float, 4> part = partial[tile_warp][d][tile][lane];
+#pragma unroll
+          for (int i = 0; i < 4; ++i) total[i] += part[i];
+        }
+        finish(tile / filter_tiles, tile % filter_tiles, total);
       }
-      finish(tile / filter_tiles, tile % filter_tiles, total);
     }
   }
 }
@@ -351,11 +430,11 @@ template <class G, class T, bool exact, bool gated, class Gate, class Out, class
 StitchStatus enqueue_nhwc(const char* name, const T* x, const Gate* gate, const T* packed, Out* out,
                           Epilogue epilogue, cudaStream_t stream) {
   using Tile = NhwcTile<G, T, exact>;
-  const Geometry geometry{static_cast<unsigned>(divide_up(Tile::units, Tile::tile_warps) * Tile::slices),
-                          Tile::threads};
+  const Geometry geometry{
+      static_cast<unsigned>(divide_up(Tile::units, int64_t{Tile::tile_warps} * Tile::repeats) * Tile::slices),
+      Tile::threads};
   if constexpr (G::channels % Tile::each == 0)
-    if (is_aligned(x, 16) && is_aligned(gate, 16) && is_aligned(packed, 16) &&
-        is_aligned(out, 2 * sizeof(Out)))
+    if (is_aligned(x, 16) && is_aligned(gate, 16) && is_aligned(packed, 16) && is_aligned(out, 16))
       return launch(name, pointwise_nhwc_kernel<G, T, exact, gated, true, Gate, Out, Epilogue>, geometry,
                     stream, x, gate, packed, out, epilogue);
   return launch(name, pointwise_nhwc_kernel<G, T, exact, gated, false, Gate, Out, Epilogue>, geometry, stream,

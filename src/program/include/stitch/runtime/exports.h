@@ -4,7 +4,6 @@
 // and whose tensors are checked here, before it sees them.
 #pragma once
 
-#include <memory>
 #include <new>
 
 #include "stitch/runtime/tensors.h"
@@ -28,6 +27,16 @@ class DeviceScope {
   bool changed_ = false;
 };
 
+// A program until it is handed out. Without <memory>: compilers take long for it.
+template <class Program>
+struct Owned {
+  Program* program;
+  Owned() : program(new Program()) {}
+  Owned(const Owned&) = delete;
+  Owned& operator=(const Owned&) = delete;
+  ~Owned() { delete program; }
+};
+
 template <class Program, size_t parameter_count>
 int create_program(const std::array<TensorContract, parameter_count>& parameters, const StitchTensor* params,
                    int count, int device, Program** out) {
@@ -42,11 +51,12 @@ int create_program(const std::array<TensorContract, parameter_count>& parameters
     DeviceScope scope(device);
     // The weights may still be on their way, on a stream that nobody told us of.
     STITCH_CUDA(cudaDeviceSynchronize());
-    auto program = std::make_unique<Program>();
-    program->device = device;
-    STITCH_OK_OR_RETURN(program->create(params));
+    Owned<Program> made;
+    made.program->device = device;
+    STITCH_OK_OR_RETURN(made.program->create(params));
     STITCH_CUDA(cudaDeviceSynchronize());
-    *out = program.release();
+    *out = made.program;
+    made.program = nullptr;
     return STITCH_OK;
   });
 }

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <cstdio>
 
 #include "stitch/runtime/errors.h"
 
@@ -74,21 +74,39 @@ inline bool is_aligned(const void* pointer, size_t bytes) {
   return reinterpret_cast<uintptr_t>(pointer) % bytes == 0;
 }
 
-// f32[16,512], with strides as f32[16,512]{1,16}.
+// f32[16,512], with strides as f32[16,512]{1,16}. Without <string>, which takes compilers longer than all the
+// rest of a small program's host half.
+struct TensorText {
+  char text[512] = "";
+  size_t length = 0;
+
+  template <class... Values>
+  void add(const char* format, Values... values) {
+    const int added = std::snprintf(text + length, sizeof text - length, format, values...);
+    if (added > 0) length += static_cast<size_t>(added);
+    if (length >= sizeof text) length = sizeof text - 1;
+  }
+  void add_list(const char* begin, const int64_t* values, int count, const char* end) {
+    add("%s", begin);
+    for (int i = 0; i < count; ++i) add("%s%lld", i ? "," : "", static_cast<long long>(values[i]));
+    add("%s", end);
+  }
+};
 template <class Tensor>
-std::string describe(const Tensor& tensor, bool with_strides) {
+TensorText describe(const Tensor& tensor, bool with_strides) {
   static constexpr const char* names[] = {"f64", "f32", "f16", "bf16", "i64", "i32", "i8", "u8", "bool"};
-  if (tensor.rank < 0 || tensor.rank > STITCH_MAX_RANK)
-    return "a tensor of " + std::to_string(tensor.rank) + " dimensions";
-  auto list = [&](const int64_t* values) {
-    std::string out;
-    for (int i = 0; i < tensor.rank; ++i) out += (i ? "," : "") + std::to_string(values[i]);
+  TensorText out;
+  if (tensor.rank < 0 || tensor.rank > STITCH_MAX_RANK) {
+    out.add("a tensor of %d dimensions", static_cast<int>(tensor.rank));
     return out;
-  };
-  bool known = tensor.dtype >= STITCH_F64 && tensor.dtype <= STITCH_BOOL;
-  std::string out = known ? names[tensor.dtype] : "dtype " + std::to_string(tensor.dtype);
-  out += "[" + list(tensor.shape) + "]";
-  return with_strides ? out + "{" + list(tensor.strides) + "}" : out;
+  }
+  if (tensor.dtype >= STITCH_F64 && tensor.dtype <= STITCH_BOOL)
+    out.add("%s", names[tensor.dtype]);
+  else
+    out.add("dtype %d", static_cast<int>(tensor.dtype));
+  out.add_list("[", tensor.shape, tensor.rank, "]");
+  if (with_strides) out.add_list("{", tensor.strides, tensor.rank, "}");
+  return out;
 }
 
 inline StitchStatus check_tensor(const char* kind, int index, const TensorContract& expected,
@@ -96,9 +114,9 @@ inline StitchStatus check_tensor(const char* kind, int index, const TensorContra
   bool same_shape = expected.dtype == given.dtype && expected.rank == given.rank;
   for (int i = 0; same_shape && i < expected.rank; ++i) same_shape = expected.shape[i] == given.shape[i];
   if (!same_shape || !same_layout(expected, given)) {
-    std::string wanted = describe(expected, same_shape), got = describe(given, same_shape);
+    const TensorText wanted = describe(expected, same_shape), got = describe(given, same_shape);
     return fail(STITCH_BAD_ARGUMENT, "%s %d '%s': %s expected, %s given", kind, index, expected.name,
-                wanted.c_str(), got.c_str());
+                wanted.text, got.text);
   }
   if (!given.data && element_count(expected) > 0)
     return fail(STITCH_BAD_ARGUMENT, "%s %d '%s': the data pointer is null", kind, index, expected.name);

@@ -1,0 +1,37 @@
+#include "stitch/kernels/conv_direct.h"
+
+// y (64, 6, 28, 28) = x (64, 1, 32, 32) * conv_weight (6, 1, 5, 5), then bias, relu
+// Directly, on the CUDA cores; kernels/conv_direct.h has the kernel.
+struct GoldenLayer {  // y (64, 6, 28, 28) = x (64, 1, 32, 32) * conv_weight (6, 1, 5, 5)
+  using In = float;
+  using Weight = float;
+  using Out = float;
+  using Index = int;
+  static constexpr int batch = 64, channels = 1, filters = 6;
+  static constexpr int height = 32, width = 32, out_height = 28, out_width = 28;
+  static constexpr int kernel_y = 5, kernel_x = 5, stride_y = 1, stride_x = 1;
+  static constexpr int pad_y = 0, pad_x = 0, dilation_y = 1, dilation_x = 1;
+  static constexpr int images = 1, tile_height = 28, tile_width = 28;  // of a block
+  static constexpr int pixels = 4;  // of a thread
+  static constexpr int out_pack = 1;
+  __device__ static Index x(Index n, Index, Index y, Index x) { return n * 1024 + x + y * 32; }
+  __device__ static Index out(Index n, Index c, Index y, Index x) { return c * 784 + n * 4704 + x + y * 28; }
+};
+
+struct GoldenEpilogue {
+  const float* conv_bias;  // (6)
+  __device__ float operator()(float value, int, int channel, int) const {
+    value += static_cast<float>(conv_bias[channel]);
+    const float relu_value_1 = stitch::relu(value);
+    return relu_value_1;
+  }
+};
+
+StitchStatus enqueue_golden(const float* x,            // (64, 1, 32, 32)
+                            const float* conv_weight,  // (6, 1, 5, 5)
+                            const float* conv_bias,    // (6)
+                            float* y,                  // (64, 6, 28, 28)
+                            cudaStream_t stream) {
+  return stitch::enqueue_conv_direct<GoldenLayer>(
+      "golden", x, conv_weight, y, GoldenEpilogue{conv_bias}, stream);
+}

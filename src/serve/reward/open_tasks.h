@@ -1,0 +1,55 @@
+// Tasks with their references at hand. All candidates of a task that can be judged side by side share one;
+// what can't (a clock, trials that stay with PyTorch) has one for itself.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "verify/verify.h"
+
+namespace stitch::serve {
+
+// Its processes live as long as the thread that opened it.
+struct OpenTask {
+  std::string name, hash;
+  std::unique_ptr<verifier::Verifier> verifier;  // null: it is being opened
+  uint64_t seed = 0;                             // of the questions that all candidates are asked
+  int judged = 0, users = 0;
+  bool alone = false;    // whoever uses it wants no others
+  bool retired = false;  // nobody gets it any more
+};
+
+class OpenTasks {
+ public:
+  // `most`: that are kept open, unless more are in use.
+  explicit OpenTasks(size_t most) : most_(most) {}
+
+  using Opener = std::function<Result<std::unique_ptr<verifier::Verifier>>()>;
+  // A task for a candidate with these options, opened if need be. `meanwhile` is done, once at most, while
+  // somebody opens it.
+  Result<std::shared_ptr<OpenTask>> take(const std::string& name, const std::string& hash,
+                                         const verifier::VerifyOptions& options, const Opener& open,
+                                         const std::function<void()>& meanwhile);
+  // `still_good`: no: its reference may be gone.
+  void put_back(const std::shared_ptr<OpenTask>& task, bool still_good);
+
+ private:
+  struct Found {
+    std::shared_ptr<OpenTask> task;
+    bool being_opened = false;
+  };
+  Found find(const std::string& name, const std::string& hash, const verifier::VerifyOptions& options) const;
+  Result<void> open(OpenTask& task, const Opener& opener, const std::function<void()>& meanwhile);
+
+  const size_t most_;
+  std::mutex mutex_;
+  std::condition_variable opened_;
+  std::list<std::shared_ptr<OpenTask>> tasks_;               // the one used last is the first
+  std::map<std::string, std::pair<Error, int64_t>> closed_;  // by hash: those that can't be opened, and when
+};
+
+}  // namespace stitch::serve
