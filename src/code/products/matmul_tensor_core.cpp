@@ -167,10 +167,12 @@ bool MatmulTensorCore::suits(const plan::Context& context, const plan::Region& r
   const Extents extents(made->all.steps[0]);
   constexpr int64_t few = 96;
   constexpr double worth_it = 4e-6;  // below, launches are all that counts
+  const ProductTiles tiles = best_tiles(gpu, region, extents);
   if (extents.batches == 1 && std::min(extents.rows, extents.columns) > few) return false;
+  if (extents.blocks(tiles) < 4.0 * gpu.sms) return false;  // libraries share the depth
   const double bytes =
       4 * (size->left + size->right + size->result) / (plan::streaming_share * gpu.bandwidth);
-  const double own = std::max(bytes, seconds_of(gpu, extents, best_tiles(gpu, region, extents)));
+  const double own = std::max(bytes, seconds_of(gpu, extents, tiles));
   return bytes >= worth_it && own <= 1.05 * std::min(fp32_seconds(gpu, *size), split_seconds(gpu, *size));
 }
 
