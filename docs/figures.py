@@ -99,6 +99,10 @@ def percent(value):
     return "–" if value is None else f"{value} %"
 
 
+def error_text(value):
+    return "–" if value is None else f"{value:.1e}"
+
+
 def tf32_text(row):
     if not isinstance(row["tf32_ms"], float):
         return row["tf32_ms"] or "–"
@@ -118,7 +122,7 @@ def tasks_table(level):
         rows.append([row["task"] + mark[row["times_from"]] + (" §" if row["changed_since"] else ""),
                      f"{row['wall_ms']:.4g}", f"{row['ms']:.4g}", f"{row['best_pytorch_ms']:.4g}",
                      f"{speedup(row):.2f}x", tf32_text(row), percent(row["percent_of_limit"]), percent(row["percent_of_memory"]),
-                     f"{row['error']:.1e}", f"{row['pytorch_error']:.1e}", row["seconds"], row["steps"]])
+                     error_text(row["error"]), error_text(row["pytorch_error"]), row["seconds"], row["steps"]])
         if level.evaluated:
             rows[-1].append(kernelbench_text(row["kernelbench"]))
     return table(header + (["KernelBench"] if level.evaluated else []), rows)

@@ -34,7 +34,7 @@ class Turns:
     def enter(self):
         start = time.monotonic()
         os.makedirs(self.folder, exist_ok=True)
-        door = self.locked("gpu.door", fcntl.LOCK_EX)  # whoever waits for the room holds it shut
+        door = self.locked("gpu.door", fcntl.LOCK_EX)  # those who wait for the room alone hold it shut together
         try:
             self.room = self.locked("gpu.lock", fcntl.LOCK_SH)
         finally:

@@ -59,6 +59,8 @@ TEST(GpuLock, TellsWhoeverWaitsWhoHasIt) {
   EXPECT_EQ(count(), 0u);
   std::thread second([] { EXPECT_TRUE(GpuLock::take()); });
   while (count() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_TRUE(*FileLock::if_free("gpu.door", FileLock::Kind::beside_others)) << "others who want it alone queue";
+  EXPECT_FALSE(*FileLock::if_free("gpu.door", FileLock::Kind::alone)) << "sharers come after them";
   first.reset();
   second.join();
   EXPECT_EQ(told, std::vector<std::string>{
