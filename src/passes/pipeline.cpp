@@ -43,6 +43,7 @@ std::span<const Pass> cleanup_pipeline() {
        multiply_windows},
       {"transposed-biases", "after pools of convolutions, which know where a bias belongs", set_biases_apart},
       {"canonical-views-again", "sharing and folding leave views of views behind", canonicalize_views},
+      {"algebra-sliced-products", "before merged-products, whose slices are what several want", multiply_slices},
       {"whole-products", "behind the views: one before and one after a product are left", spread_rows_first},
       {"rows-in-order", "behind whole-products: permutations then stand right beside products",
        order_rows_for_products},
