@@ -71,6 +71,7 @@ struct LoadedProgram {
     STITCH_TRY(program.package, load_package(folder));
     emulated::CompileOptions options;
     options.include_dirs = program.package.include_dirs;
+    options.optimise = false;  // small tensors: compiling would take longer than that saves
     fs::path out = fs::path(STITCH_BINARY_DIR) / ("example_" + folder.filename().string() + ".so");
     STITCH_TRY(fs::path library, emulated::compile_emulated(program.package.sources, out, options));
     program.library = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -19,7 +19,7 @@ from .loaded import Loaded
 from .reparameterise import reparameterise
 from .requests import NEEDED
 from .rounding_shares import Exported, shares
-from .series import Series, strangeness
+from .series import Series, sampled, strangeness
 from .stopwatch import Stopwatch
 from .turns import Turns
 from .varied import Varied, is_free
@@ -67,6 +67,8 @@ class Answers:
                           "offset": (int, NEEDED)},
         "compare_series": {"count": (int, NEEDED), "mode": (MODES, NEEDED), "half": (HALVES, "fp16"), "outputs": (list, NEEDED),
                            "updates": (list, None), "seconds": (float, NEEDED), "seed": (int, NEEDED)},
+        "compare_call": {"distribution": (DRAWN, "task"), "seed": (int, NEEDED), "mode": (MODES, NEEDED), "half": (HALVES, "fp16"),
+                         "outputs": (list, NEEDED), "updates": (list, None), "file": (str, NEEDED)},
         "fetch_kept": {"number": (int, NEEDED), "offset": (int, NEEDED), "bytes": (int, NEEDED), "to": (int, NEEDED)},
         "imitate": {"trial": (int, NEEDED), "output": (int, NEEDED), "by": (IMITATIONS, NEEDED), "other": (int, None)},
         "let_go": {"trials": (list, NEEDED)},
@@ -249,20 +251,47 @@ class Answers:
         many as there is time for.
 
         outputs: [[name, dtype, offset], …]"""
-        start, series, loaded = time.monotonic(), self.opened_series(), self.need()
+        start, series = time.monotonic(), self.opened_series()
         wanted, strange, looked_at = parse_outputs([entry[:2] for entry in outputs]), [], 0
-        state = {name: tensor for name, tensor, _ in loaded.state()}
-        for slot in torch.randperm(count, generator=torch.Generator().manual_seed(seed)).tolist():
-            if time.monotonic() - start > seconds:
-                break
-            seen, _ = evaluate(loaded, series.inputs(slot), mode, half, loaded.device, 42)
-            expected = [choose(seen, updates, state, name) for name, _ in wanted]
-            looked_at += 1
-            strange.append([slot, max(strangeness(series.output(slot, dtype, value.shape, entry[2]), value)
-                                      for (_, dtype), value, entry in zip(wanted, expected, outputs))])
-        self.give_back()
+        try:
+            for slot in torch.randperm(count, generator=torch.Generator().manual_seed(seed)).tolist():
+                if time.monotonic() - start > seconds:
+                    break
+                expected = self.own_answer(series.inputs(slot), mode, half, updates, wanted)
+                looked_at += 1
+                strange.append([slot, max(strangeness(sampled(series.output(slot, dtype, value.shape, entry[2]), seed), sampled(value, seed))
+                                          for (_, dtype), value, entry in zip(wanted, expected, outputs))])
+                del expected
+        finally:
+            self.give_back()
         strange.sort(key=lambda entry: -entry[1])
         return {"strange": strange, "looked_at": looked_at, "seconds": seconds_since(start)}
+
+    def compare_call(self, distribution, seed, mode, half, outputs, updates, file):
+        """The same of one call, whose outputs are in a file: of each every step-th element, one output after the other.
+
+        outputs: [[name, dtype, start, step], …]"""
+        wanted, at, far = parse_outputs([entry[:2] for entry in outputs]), 0, 0.0
+        with open(file, "rb") as stream:
+            data = bytearray(stream.read())
+        try:
+            for (_, dtype), value, (_, _, start, step) in zip(wanted, self.own_answer(self.drawn(distribution, seed)[0], mode, half, updates, wanted), outputs):
+                value = value.reshape(-1)[start::step]
+                size = value.numel() * dtype.itemsize
+                if at + size > len(data):
+                    raise TaskError("request", f"{file} has {len(data)} bytes, and more are needed")
+                if size:
+                    far = max(far, strangeness(torch.frombuffer(data, dtype=dtype, count=value.numel(), offset=at).to(value.device), value))
+                at += size
+        finally:
+            self.give_back()
+        return {"distance": far}
+
+    def own_answer(self, inputs, mode, half, updates, wanted):
+        loaded = self.need()
+        seen, _ = evaluate(loaded, inputs, mode, half, loaded.device, 42)
+        state = {name: tensor for name, tensor, _ in loaded.state()}
+        return [choose(seen, updates, state, name) for name, _ in wanted]
 
     def kept_distance(self, number, trial, output, dtype, offset):
         held = self.held(trial)

@@ -142,6 +142,20 @@ class ReferenceServerTest(unittest.TestCase):
         self.ask("weights", out=self.path("after"))
         self.assertTrue(all(torch.equal(tensor, before[name]) for name, tensor in self.read("after").items()))
 
+    def test_calls_of_others_are_compared_with_its_own_answer(self):
+        self.load_source()
+        self.ask("draw", seed=3, out=self.path("inputs"))
+        own, _ = self.evaluate("inputs", "default")
+
+        def distance(first, count=3):
+            with open(self.path("sample"), "wb") as file:
+                file.write(first.flatten()[1::2].numpy().tobytes() + own["output_1"][:count].numpy().tobytes())
+            return {"seed": 3, "mode": "default", "outputs": [["output_0", "f32", 1, 2], ["output_1", "i64", 0, 1]], "file": self.path("sample")}
+
+        self.assertEqual(self.ask("compare_call", **distance(own["output_0"]))["distance"], 0)
+        self.assertAlmostEqual(self.ask("compare_call", **distance(own["output_0"] * 1.5))["distance"], 0.5, 5)
+        self.assertIn("more are needed", self.error("compare_call", **distance(own["output_0"], 2))["message"])
+
     def test_weights_change_and_come_back(self):
         self.load_source()
         self.ask("weights", out=self.path("task"))

@@ -72,6 +72,12 @@ def part(flat, begin, dtype, shape):
     return flat[begin:begin + math.prod(shape) * dtype.itemsize].view(dtype).reshape(shape)
 
 
+def sampled(tensor, seed):
+    """A million elements, evenly spread from a secret one on; all of fewer."""
+    step = max(1, tensor.numel() // MOST_COMPARED)
+    return tensor.reshape(-1)[seed % step::step]
+
+
 def strangeness(value, expected):
     """How far from what PyTorch itself gives, relative; 1 and more where that can't be rounding."""
     if not expected.is_floating_point():
@@ -86,6 +92,7 @@ def strangeness(value, expected):
 
 
 FAR = 1e9
+MOST_COMPARED = 1 << 20  # elements of an output
 
 
 class Kept(Shared):

@@ -6,7 +6,7 @@ import torch
 
 from .device_arena import DeviceArena
 from .distributions import study
-from .series import Series, strangeness
+from .series import Series, sampled, strangeness
 from .varied import SHARED_BITS, Varied
 
 
@@ -51,6 +51,8 @@ class SeriesTest(unittest.TestCase):
         for far in (torch.zeros_like(x), x.roll(1), x.where(x < 2, float("nan"))):
             self.assertGreater(strangeness(far, x), 0.9)
         self.assertEqual(strangeness(torch.tensor([1, 2]), torch.tensor([1, 2])), 0)
+        many = torch.zeros(3 << 20)
+        self.assertEqual([sampled(many, 7).shape, sampled(x, 7).numel()], [(1 << 20,), x.numel()])
         self.assertGreater(strangeness(torch.tensor([1, 3]), torch.tensor([1, 2])), 0.02)
 
 

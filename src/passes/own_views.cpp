@@ -2,7 +2,8 @@
 // through a view that is its own, and one that is shared would be copied for all. And every scatter has its
 // own constant to begin with: zeros that several share would be written to memory and read again by each. And
 // views of views of what comes in, keys and values that are cut out of one cache, are each a chain of their
-// own.
+// own. And whoever gathers or scatters by an index that was expanded has an expansion of its own: shared,
+// every index would be in memory as often as a row has elements.
 #include <algorithm>
 
 #include "passes/build.h"
@@ -15,6 +16,31 @@ namespace {
 bool is_product(Op op) { return op == Op::linear || op == Op::matmul || op == Op::einsum; }
 bool is_scatter(Op op) { return op == Op::scatter || op == Op::index_put; }
 bool is_view(Op op) { return op == Op::slice || op == Op::reshape || op == Op::permute || op == Op::expand; }
+
+bool is_indexed(Op op) { return is_scatter(op) || op == Op::gather || op == Op::index; }
+
+bool give_own_expansions(Graph& graph) {
+  std::vector<std::vector<int32_t>> used_by = users(graph);
+  bool changed = false;
+  const size_t count = graph.nodes.size();
+  for (size_t i = 0; i < count; ++i) {
+    const Node view = graph.nodes[i];
+    if (view.op != Op::expand || is_floating(graph.type(view.results[0]).dtype)) continue;
+    std::vector<int32_t> readers = used_by[index_of(view.results[0])];
+    std::ranges::sort(readers);
+    readers.erase(std::ranges::unique(readers).begin(), readers.end());
+    for (size_t r = 1; r < readers.size(); ++r) {
+      if (!is_indexed(graph.nodes[static_cast<size_t>(readers[r])].op)) continue;
+      const ValueId own =
+          Builder(graph, view)
+              .add(view.op, view.operands, view.attributes, graph[view.results[0]].name + ".own");
+      std::ranges::replace(graph.nodes[static_cast<size_t>(readers[r])].operands, view.results[0], own);
+      changed = true;
+    }
+  }
+  if (changed) sort_nodes(graph);
+  return changed;
+}
 
 // What only views read, through nothing but views of a leaf.
 bool give_own_chains(Graph& graph) {
@@ -61,6 +87,7 @@ bool give_own_chains(Graph& graph) {
 }  // namespace
 
 bool give_own_views(Graph& graph) {
+  const bool expansions = give_own_expansions(graph);
   const bool chains = give_own_chains(graph);
   std::vector<int32_t> makers = producers(graph);
   std::vector<std::vector<int32_t>> used_by = users(graph);
@@ -88,7 +115,7 @@ bool give_own_views(Graph& graph) {
     }
   }
   if (changed) sort_nodes(graph);
-  return changed || chains;
+  return changed || chains || expansions;
 }
 
 }  // namespace stitch

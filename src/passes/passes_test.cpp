@@ -35,25 +35,24 @@ TEST_P(GoldenPass, TurnsBeforeIntoAfter) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, GoldenPass,
-    testing::Values(Golden{"dead_code", remove_dead_code}, Golden{"fold_constants", fold_constants},
-                    Golden{"attention", recognize_attention}, Golden{"pairwise_einsums", pair_einsums},
-                    Golden{"common_subexpressions", share_common_subexpressions},
-                    Golden{"canonical_views", canonicalize_views},
-                    Golden{"unrolled_recurrences", roll_recurrences},
-                    Golden{"unrolled_recurrences_batch_first", roll_recurrences},
-                    Golden{"stacked_steps", compute_stacked_steps_at_once},
-                    Golden{"single_reductions", drop_single_reductions},
-                    Golden{"pooled_products", pool_weights_of_products},
-                    Golden{"pooled_convolutions", pool_before_convolutions},
-                    Golden{"folded_batch_norms", fold_batch_norms}, Golden{"gelu", recognize_gelu},
-                    Golden{"patch_convolutions", multiply_patches},
-                    Golden{"whole_products", spread_rows_first}, Golden{"plain_masks", drop_plain_masks},
-                    Golden{"wide_attention", multiply_wide_heads}, Golden{"merged_products", merge_products},
-                    Golden{"rows_in_order", order_rows_for_products},
-                    Golden{"transposed_biases", set_biases_apart}, Golden{"slices_first", move_slices_first},
-                    Golden{"own_views", give_own_views}, Golden{"sunken_permutes", sink_permutes},
-                    Golden{"joined_convolutions", join_convolutions},
-                    Golden{"scaled_products", scale_weights_of_products}),
+    testing::Values(
+        Golden{"dead_code", remove_dead_code}, Golden{"fold_constants", fold_constants},
+        Golden{"attention", recognize_attention}, Golden{"pairwise_einsums", pair_einsums},
+        Golden{"common_subexpressions", share_common_subexpressions},
+        Golden{"canonical_views", canonicalize_views}, Golden{"unrolled_recurrences", roll_recurrences},
+        Golden{"unrolled_recurrences_batch_first", roll_recurrences},
+        Golden{"stacked_steps", compute_stacked_steps_at_once},
+        Golden{"single_reductions", drop_single_reductions},
+        Golden{"pooled_products", pool_weights_of_products},
+        Golden{"pooled_convolutions", pool_before_convolutions},
+        Golden{"folded_batch_norms", fold_batch_norms}, Golden{"gelu", recognize_gelu},
+        Golden{"patch_convolutions", multiply_patches}, Golden{"whole_products", spread_rows_first},
+        Golden{"plain_masks", drop_plain_masks}, Golden{"wide_attention", multiply_wide_heads},
+        Golden{"sliced_products", multiply_slices}, Golden{"merged_products", merge_products},
+        Golden{"rows_in_order", order_rows_for_products}, Golden{"transposed_biases", set_biases_apart},
+        Golden{"slices_first", move_slices_first}, Golden{"own_views", give_own_views},
+        Golden{"sunken_permutes", sink_permutes}, Golden{"joined_convolutions", join_convolutions},
+        Golden{"scaled_products", scale_weights_of_products}, Golden{"window_products", multiply_windows}),
     [](const auto& info) { return info.param.name; });
 
 class PassOnNumbers : public testing::TestWithParam<Golden> {};
@@ -85,13 +84,13 @@ TEST_P(PassOnNumbers, MeansTheSameAsBefore) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, PassOnNumbers,
-    testing::Values(Golden{"attention", recognize_attention}, Golden{"gelu", recognize_gelu},
-                    Golden{"patch_convolutions", multiply_patches},
-                    Golden{"whole_products", spread_rows_first}, Golden{"plain_masks", drop_plain_masks},
-                    Golden{"wide_attention", multiply_wide_heads}, Golden{"merged_products", merge_products},
-                    Golden{"rows_in_order", order_rows_for_products},
-                    Golden{"sunken_permutes", sink_permutes},
-                    Golden{"joined_convolutions", join_convolutions}),
+    testing::Values(
+        Golden{"attention", recognize_attention}, Golden{"gelu", recognize_gelu},
+        Golden{"patch_convolutions", multiply_patches}, Golden{"whole_products", spread_rows_first},
+        Golden{"plain_masks", drop_plain_masks}, Golden{"wide_attention", multiply_wide_heads},
+        Golden{"sliced_products", multiply_slices}, Golden{"merged_products", merge_products},
+        Golden{"rows_in_order", order_rows_for_products}, Golden{"sunken_permutes", sink_permutes},
+        Golden{"joined_convolutions", join_convolutions}, Golden{"window_products", multiply_windows}),
     [](const auto& info) { return info.param.name; });
 
 Graph tiny() {

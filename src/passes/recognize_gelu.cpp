@@ -30,7 +30,8 @@ std::optional<Polynomial> times(const Polynomial& a, const Polynomial& b) {
 }
 
 bool agrees(const Polynomial& found, const Polynomial& wanted) {
-  constexpr double close = 1e-10;  // of a number written with ten digits: in float64 the two can be told apart
+  constexpr double close =
+      1e-10;  // of a number written with ten digits: in float64 the two can be told apart
   for (const auto& [degree, factor] : found)
     if (!wanted.contains(degree) && std::abs(factor) > close) return false;
   for (const auto& [degree, factor] : wanted) {

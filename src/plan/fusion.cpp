@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -193,6 +194,50 @@ double loop_seconds(const Context& context, const Region& region) {
   return traffic ? seconds_of(context.gpu, *traffic) : std::numeric_limits<double>::infinity();
 }
 
+// Whether a sum would compute what it weighs with anew for every result: weights that are made of whole rows
+// (softmax over a window), each of which many results beside each other multiply with other values.
+bool computes_again(const Graph& graph, const Region& producer, const Region& consumer) {
+  constexpr int64_t often = 8;
+  auto looks_at_rows = [&](int32_t n) {
+    const Family family = info(graph.nodes[static_cast<size_t>(n)].op).family;
+    return family == Family::reduce || family == Family::normalize;
+  };
+  if (!std::ranges::any_of(producer.nodes, looks_at_rows)) return false;
+  std::map<ValueId, const Node*> makers;
+  for (int32_t n : consumer.nodes)
+    for (ValueId id : graph.nodes[static_cast<size_t>(n)].results)
+      makers[id] = &graph.nodes[static_cast<size_t>(n)];
+  auto is_weight = [&](ValueId value) {  // through views
+    for (auto at = makers.find(value); at != makers.end() && info(at->second->op).family == Family::view;
+         at = makers.find(value))
+      value = at->second->operands[0];
+    return std::ranges::find(producer.writes, value) != producer.writes.end();
+  };
+  for (int32_t n : consumer.nodes) {
+    const Node& sum = graph.nodes[static_cast<size_t>(n)];
+    if (info(sum.op).family != Family::reduce || !makers.contains(sum.operands[0])) continue;
+    const Node& terms = *makers[sum.operands[0]];
+    if (info(terms.op).family != Family::pointwise) continue;
+    const Shape& shape = graph.type(terms.results[0]).shape;
+    for (ValueId operand : terms.operands) {
+      if (operand == ValueId::none || !is_weight(operand)) continue;
+      Shape own = graph.type(operand).shape;
+      if (auto maker = makers.find(operand); maker != makers.end() && maker->second->op == Op::expand)
+        own = graph.type(maker->second->operands[0]).shape;
+      if (own.size() != shape.size()) continue;
+      bool varies = false, repeated = false;
+      for (size_t d = 0; d < shape.size(); ++d) {
+        const bool summed = std::ranges::find(sum.attributes.integers("dims"), static_cast<int64_t>(d)) !=
+                            sum.attributes.integers("dims").end();
+        varies |= summed && own[d] > 1;
+        repeated |= !summed && own[d] == 1 && shape[d] >= often;
+      }
+      if (varies && repeated) return true;
+    }
+  }
+  return false;
+}
+
 // A chain that grows node by node is drafted as often as it has nodes: a thousand unrolled steps would take
 // an hour. A long one waits for pieces of its own size instead, until none grows any more.
 bool waits(const Region& small, const Region& large) {
@@ -226,6 +271,7 @@ Result<Plan> fuse_loops(const Context& context, Plan plan, const Catalogue& cata
       if (multiplies(graph, groups[consumer]) || groups.detour(r, consumer)) continue;
       if (groups[r].nodes.size() + groups[consumer].nodes.size() > most_fused_nodes) continue;
       if (patient && waits(groups[r], groups[consumer])) continue;
+      if (computes_again(graph, groups[r], groups[consumer])) continue;
       Region both = groups.merged(r, consumer);
       if (refused.contains(both.nodes)) continue;
       auto technique = catalogue.plain(context, both);

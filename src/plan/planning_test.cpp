@@ -179,7 +179,7 @@ end
 
 // Split in three parts a weight takes half as much memory again: only as long as that is little in all.
 TEST(Planning, ManyWeightsAreSplitInTwo) {
-  for (int layers : {2, 6}) {
+  for (int layers : {1, 6}) {
     std::string text = "graph \"net\"\ninput %x0 : f32[1024,1536]\n";
     for (int i = 0; i < layers; ++i) text += format("parameter %w{} : f32[1536,1536]\n", i);
     for (int i = 0; i < layers; ++i)
@@ -190,7 +190,7 @@ TEST(Planning, ManyWeightsAreSplitInTwo) {
     ASSERT_TRUE(plan) << plan.error().text();
     const auto lean = std::ranges::count_if(
         plan->regions, [](const plan::Region& region) { return region.choice("form", 0) == 2; });
-    EXPECT_EQ(lean, layers == 2 ? 0 : 3);  // 4.5 MiB each, of which 16 may be
+    EXPECT_EQ(lean, layers == 1 ? 0 : 5);  // 4.5 MiB each, of which 8 may be
   }
 }
 

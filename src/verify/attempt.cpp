@@ -73,10 +73,15 @@ auto Attempt::patiently(const Request& request) {
 }
 
 runner::Options candidate_options(const Session& session) {
-  return {.device = session.options.device,
-          .time_limit = session.options.time_limit,
-          .memory_limit = session.options.memory_limit,
-          .address_sanitizer = session.options.address_sanitizer};
+  // Loading is CUDA's start, too, and processes that start it wait for each other: 26 s among sixteen (H200).
+  constexpr std::chrono::milliseconds for_cuda{60'000};
+  const bool cuda = session.options.device == runner::Device::cuda;
+  return {
+      .device = session.options.device,
+      .time_limit = session.options.time_limit,
+      .load_time_limit = cuda ? std::max(for_cuda, session.options.time_limit) : std::chrono::milliseconds(0),
+      .memory_limit = session.options.memory_limit,
+      .address_sanitizer = session.options.address_sanitizer};
 }
 
 Result<std::shared_ptr<Attempt>> Attempt::of(Session& session, Weights weights) {

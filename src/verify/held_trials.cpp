@@ -157,6 +157,27 @@ Result<std::vector<StrangeCall>> TorchReference::strange_calls(int count, std::s
   return out;
 }
 
+Result<double> TorchReference::strangeness(const Question& question, std::span<const Sample> samples) {
+  Json outputs = Json::array();
+  std::string content;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    outputs.push_back(
+        {key_of(task_, i), name(task_.signature.outputs[i].type.dtype), samples[i].start, samples[i].step});
+    content.append(reinterpret_cast<const char*>(samples[i].bytes.data()), samples[i].bytes.size());
+  }
+  // Not in an arena: the candidate could write there until it is read.
+  const fs::path file = scratch_.path() / "sample";
+  STITCH_CHECK(write_file(file, content));
+  STITCH_TRY(Json answer, process_.ask({{"do", "compare_call"},
+                                        {"distribution", question.distribution},
+                                        {"seed", question.seed & seed_mask},
+                                        {"mode", name(numerics_)},
+                                        {"outputs", std::move(outputs)},
+                                        {"updates", updates()},
+                                        {"file", file.string()}}));
+  return answer.at("distance").get<double>();
+}
+
 Result<Trial> TorchReference::hold(const Question& question) {
   STITCH_CHECK(share_arena());
   Json outputs = Json::array();

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "verify/series_keeper.h"
 
 namespace stitch::verifier {
@@ -7,10 +5,6 @@ namespace stitch::verifier {
 namespace {
 
 constexpr int64_t device_memory_of_a_series = int64_t{2} << 30, host_memory_of_a_series = int64_t{256} << 20;
-
-bool is_drawn_here(const Signature& signature) {
-  return std::ranges::any_of(signature.inputs, [](const ManifestTensor& t) { return t.role == "seed"; });
-}
 
 }  // namespace
 

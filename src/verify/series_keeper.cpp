@@ -3,17 +3,21 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <map>
+#include <numeric>
+#include <random>
 
 #include "base/bulk.h"
 #include "verify/attempt.h"
 #include "verify/judge.h"
+#include "verify/torch_reference.h"
 
 namespace stitch::verifier {
 
 namespace {
 
-constexpr int64_t alignment = 256;
+constexpr int64_t alignment = 256, most_compared = 1 << 20;
 
 int64_t aligned(int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
@@ -28,6 +32,7 @@ class HostKeeper final : public SeriesKeeper {
   Result<void> connect(runner::Candidate&) override { return {}; }
 
   Result<double> stage(std::span<const Question> questions) override {
+    staged_about_.assign(questions.begin(), questions.end());
     const auto begin = std::chrono::steady_clock::now();
     for (size_t call = 0; call < questions.size(); ++call) {
       STITCH_TRY(Tensors inputs, session_.reference.draw(questions[call]));
@@ -80,6 +85,26 @@ class HostKeeper final : public SeriesKeeper {
          all.subspan(static_cast<size_t>(shape_.outputs[output]), static_cast<size_t>(type.bytes()))});
   }
 
+  Result<std::vector<StrangeCall>> strange(int count, double seconds) override {
+    std::vector<StrangeCall> out;
+    if (!session_.torch || is_drawn_here(session_.task.signature)) return out;
+    std::mt19937_64 random(session_.next_seed());
+    std::vector<int> order(static_cast<size_t>(count));
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::shuffle(order, random);
+    const auto begin = std::chrono::steady_clock::now();
+    for (int slot : order) {
+      if (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > seconds) break;
+      std::vector<TorchReference::Sample> samples;
+      for (size_t i = 0; i < shape_.outputs.size(); ++i) samples.push_back(sample(slot, i, random()));
+      STITCH_TRY(double distance,
+                 session_.torch->strangeness(staged_about_[static_cast<size_t>(slot)], samples));
+      out.push_back({slot, distance});
+    }
+    std::ranges::sort(out, std::greater(), &StrangeCall::distance);
+    return out;
+  }
+
   int kept_each() const override { return 4; }  // a copy in this process
   std::string where() const override { return "the host's memory"; }
 
@@ -91,14 +116,33 @@ class HostKeeper final : public SeriesKeeper {
     return session_.arena.bytes(inputs_at_, count * shape_.inputs_step);
   }
 
+  // A million elements, evenly spread; all of fewer.
+  TorchReference::Sample sample(int slot, size_t output, uint64_t random) const {
+    const TensorType& type = session_.task.signature.outputs[output].type;
+    const int64_t size = size_of(type.dtype);
+    TorchReference::Sample out;
+    out.step = std::max<int64_t>(1, type.elements() / most_compared);
+    out.start = static_cast<int64_t>(random % static_cast<uint64_t>(out.step));
+    const auto base = taken_.begin() + slot * shape_.outputs_step + shape_.outputs[output];
+    if (out.step == 1) out.bytes.assign(base, base + type.bytes());
+    for (int64_t i = out.start; out.step > 1 && i < type.elements(); i += out.step)
+      out.bytes.insert(out.bytes.end(), base + i * size, base + (i + 1) * size);
+    return out;
+  }
+
   Session& session_;
   SeriesShape shape_;
+  std::vector<Question> staged_about_;
   std::vector<std::byte> staged_, taken_;
   std::map<int, std::vector<std::byte>> kept_;
   int64_t mark_ = 0, inputs_at_ = 0, outputs_at_ = 0;
 };
 
 }  // namespace
+
+bool is_drawn_here(const Signature& signature) {
+  return std::ranges::any_of(signature.inputs, [](const ManifestTensor& t) { return t.role == "seed"; });
+}
 
 SeriesShape series_shape(const Signature& signature, int most, int64_t bytes) {
   SeriesShape shape;

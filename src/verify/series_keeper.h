@@ -53,6 +53,9 @@ class SeriesKeeper {
   virtual std::string where() const = 0;           // in words
 };
 
+// Whether the graph's seed decides: PyTorch's own answer says nothing then.
+bool is_drawn_here(const Signature& signature);
+
 struct Keeping {
   SeriesShape shape;
   std::unique_ptr<SeriesKeeper> keeper;

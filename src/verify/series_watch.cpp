@@ -150,8 +150,11 @@ Result<void> SeriesWatch::keep(int count, int wanted) {
 // explains is judged by float64, and so is the farthest of the others: leaving out a call now and then, or
 // working in half precision in some of them, is found, however few are judged.
 Result<void> SeriesWatch::keep_strange(int count) {
-  constexpr size_t enough = 2;
-  if (seconds_to_compare_ <= 0 || session_.large()) return {};
+  const bool large = session_.large();
+  const size_t enough = large ? 1 : 2;
+  if (seconds_to_compare_ <= 0) return {};
+  // Of gigabytes few are compared at all: some of the time is left for the last calls.
+  if (large && seconds_to_compare_ < most_seconds_to_compare / 2 && random_() % 4 != 0) return {};
   const auto begin = Clock::now();
   auto strange = keeper_.strange(count, seconds_to_compare_);
   seconds_to_compare_ -= since(begin);
@@ -162,7 +165,7 @@ Result<void> SeriesWatch::keep_strange(int count) {
   for (const StrangeCall& call : *strange) {
     Kept suspect{shown_[static_cast<size_t>(call.slot)], static_cast<int>(kept_.size()), true};
     const bool is_far = call.distance > no_rounding && far < enough;
-    const bool is_farthest = !suspect.is_planted() && call.distance > farther * farthest_;
+    const bool is_farthest = !large && !suspect.is_planted() && call.distance > farther * farthest_;
     if (!is_far && !is_farthest) continue;
     if (!suspect.is_planted()) farthest_ = std::max(farthest_, call.distance);
     far += is_far;

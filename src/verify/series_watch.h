@@ -24,6 +24,7 @@ struct Watched {
   double least_alone() const { return std::max(0.0, alone - alone_resolution - 2 * interpreter); }
   // Nobody is faster with the calls than the runner is without them: then its code is not what ran.
   bool is_possible() const { return whole >= 0.6 * empty; }
+  bool is_plainly_impossible() const { return whole < 0.3 * empty; }  // however busy the machine was
 };
 
 class SeriesWatch {

@@ -68,6 +68,12 @@ class TorchReference : public Reference {
   // looked at in so many seconds. `offsets`: of the outputs within a call's.
   Result<std::vector<StrangeCall>> strange_calls(int count, std::span<const int64_t> offsets, double seconds,
                                                  uint64_t seed);
+  // The same of one call, about what `question` draws. Of each output every `step`th element from `start` on.
+  struct Sample {
+    int64_t start = 0, step = 1;
+    std::vector<std::byte> bytes;
+  };
+  Result<double> strangeness(const Question& question, std::span<const Sample> outputs);
   Result<Distance> kept_distance(int number, const Trial& trial, size_t output, DType dtype, int64_t offset);
 
   // The same of what needs no computing: "zeros", "mean", "input" (each that fits), "another" trial's truth.

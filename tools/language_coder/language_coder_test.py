@@ -150,6 +150,27 @@ class Judging(unittest.TestCase):
         self.assertIsNone(questions.both_signs({"python": python.replace("F.relu", "torch.sqrt")}))
 
 
+    def test_what_limits_slow_programs_is_told_by_who_profiles(self):
+        class Says:
+            def __init__(self, text):
+                self.text, self.asked = text, 0
+
+            def score_many(self, items):
+                self.asked += len(items)
+                return [{"counted": True, "label": "correct, not timed", "reward": 0.25, "components": {}, "feedback": self.text} for _ in items]
+        python = "class Model:\n    def forward(self, x):\n        return F.relu(x)\ndef get_inputs():\n    return [torch.rand(4)]\n"
+        entries = [{"task": str(i), "hash": str(i), "python": python, "contract": contract().to_json(), "new_structure": False,
+                    "answers": {"separate": ANSWER + "\n", "fused": ANSWER}} for i in range(3)]
+        self.assertEqual(questions.elements(entries[0]), 2 * 2048)
+        quick, profiler = Says("It is correct."), Says("memory-bound")
+        asked, _ = questions.from_feedback(entries, quick, 1, profiler)
+        slow = [each for each in asked if each["kind"] == mutations.SLOW]
+        self.assertEqual((quick.asked, profiler.asked), (3, len(slow)))
+        self.assertTrue(slow)
+        for each in asked:
+            self.assertEqual(each["feedback"], "memory-bound" if each in slow else "It is correct.")
+
+
 class Together(unittest.TestCase):
     def test_arms_wait_for_each_other_and_end_together(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -39,6 +39,12 @@ def both_signs(entry):
     return {**entry, "python": head + define + inputs.replace("torch.rand(", "torch.randn(")}
 
 
+def elements(entry):
+    """Of inputs and output."""
+    contract = Contract.from_json(entry["contract"])
+    return sum(each.elements for each in (*contract.inputs, contract.output))
+
+
 def write_tasks(entries, folder):
     os.makedirs(folder, exist_ok=True)
     for entry in entries:
@@ -64,16 +70,18 @@ def befores(entries, seed):
     return out
 
 
-def from_feedback(entries, judges, seed, also=None):
-    """Questions of the second skill, and the lines of the programs that they start from. `also`: who is asked too, since it will
-    judge the answers: it opens the tasks meanwhile."""
+def from_feedback(entries, judges, seed, profiler=None):
+    """Questions of the second skill, and the lines of the programs that they start from. `profiler`: who is asked what limits slow
+    ones, where `judges` leave that out."""
     made = befores(entries, seed)
     asked = [{"task": entry["task"], "skill": "before", "kind": kind, "contract": entry["contract"]} for entry, kind, _ in made]
     items = [examine.item_of(question, program) for question, (_, _, program) in zip(asked, made)]
+    slow = [i for i, question in enumerate(asked) if profiler and question["kind"] == mutations.SLOW]
     with concurrent.futures.ThreadPoolExecutor(1) as beside:
-        opening = beside.submit(also.score_many, items) if also else None
+        profiled = beside.submit(profiler.score_many, [items[i] for i in slow]) if slow else None
         verdicts = judges.score_many(items)
-        _ = opening and opening.result()
+        for i, verdict in zip(slow, profiled.result() if profiled else ()):
+            verdicts[i] = verdict or verdicts[i]
     out, lines = [], []
     for question, (entry, kind, program), verdict in zip(asked, made, verdicts):
         lines.append(examine.examined(question, program, True, verdict))

@@ -66,6 +66,11 @@ std::vector<int64_t> storage_strides(const RegionRequest& request, ValueId id) {
       return out;
     }
     if (node.op == Op::concat) return strides_of_parts(request, node, shape);
+    if (node.op == Op::strided_view) {  // windows: neighbours of what they are cut from
+      std::vector<int64_t> out = node.attributes.integers("strides");
+      std::ranges::replace(out, int64_t{0}, element_count(shape));
+      return out;
+    }
     // Not the strides of what it makes, but in their order.
     if (family == stitch::Family::pool) return storage_strides(request, node.operands[0]);
     if (family == stitch::Family::pointwise || family == stitch::Family::normalize)

@@ -44,7 +44,7 @@ struct Extents {
 // mma.sync has about half the rate that libraries reach by wgmma. Sides that are loaded and split for few
 // sums cost more than the sums.
 double seconds_of(const GpuSpec& gpu, const Extents& size, const ProductTiles& tiles) {
-  constexpr double of_tensor_cores = 0.48, of_l2 = 1.4, load = 0.25;
+  constexpr double of_tensor_cores = 0.48, of_l2 = 1.4, load = 0.25, beside = 0.2;
   const auto row_tiles = static_cast<double>(tiles.row_tiles),
              column_tiles = static_cast<double>(tiles.column_tiles);
   const double sums = row_tiles * column_tiles,
@@ -57,8 +57,9 @@ double seconds_of(const GpuSpec& gpu, const Extents& size, const ProductTiles& t
       4 * blocks * static_cast<double>(size.depth) *
       static_cast<double>(std::min(tiles.rows(), size.rows) + std::min(tiles.columns(), size.columns));
   const double filled = std::min(1.0, blocks / (2.0 * gpu.sms));
-  return std::max(busy * operations / (of_tensor_cores * gpu.tensor_tf32), moved / (of_l2 * gpu.bandwidth)) /
-         filled;
+  const double multiplied = busy * operations / (of_tensor_cores * gpu.tensor_tf32),
+               loaded = moved / (of_l2 * gpu.bandwidth);
+  return (std::max(multiplied, loaded) + beside * std::min(multiplied, loaded)) / filled;
 }
 
 ProductTiles best_tiles(const GpuSpec& gpu, const plan::Region& region, const Extents& size) {
@@ -167,10 +168,12 @@ bool MatmulTensorCore::suits(const plan::Context& context, const plan::Region& r
   const Extents extents(made->all.steps[0]);
   constexpr int64_t few = 96;
   constexpr double worth_it = 4e-6;  // below, launches are all that counts
+  const ProductTiles tiles = best_tiles(gpu, region, extents);
   if (extents.batches == 1 && std::min(extents.rows, extents.columns) > few) return false;
+  if (extents.blocks(tiles) < 4.0 * gpu.sms) return false;  // libraries share the depth
   const double bytes =
       4 * (size->left + size->right + size->result) / (plan::streaming_share * gpu.bandwidth);
-  const double own = std::max(bytes, seconds_of(gpu, extents, best_tiles(gpu, region, extents)));
+  const double own = std::max(bytes, seconds_of(gpu, extents, tiles));
   return bytes >= worth_it && own <= 1.05 * std::min(fp32_seconds(gpu, *size), split_seconds(gpu, *size));
 }
 

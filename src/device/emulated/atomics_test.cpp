@@ -86,7 +86,7 @@ TEST_F(Atomics, MinAndMax) {
 }
 
 template <class T>
-__global__ void bitwise(T* out) {
+__global__ void combine_bits(T* out) {
   const T bit = T{1} << (threadIdx.x % (8 * sizeof(T)));
   atomicOr(&out[0], bit);
   atomicAnd(&out[1], static_cast<T>(~bit));
@@ -95,12 +95,12 @@ __global__ void bitwise(T* out) {
 TEST_F(Atomics, Bitwise) {
   Buffer<unsigned> out(3);
   out[1] = ~0u;
-  STITCH_KERNEL(bitwise<unsigned>).on(1, 96)(out.get());
+  STITCH_KERNEL(combine_bits<unsigned>).on(1, 96)(out.get());
   EXPECT_EQ(out[0], ~0u);
   EXPECT_EQ(out[1], 0u);
   EXPECT_EQ(out[2], ~0u);  // three times each
   Buffer<unsigned long long> wide(3);
-  STITCH_KERNEL(bitwise<unsigned long long>).on(1, 64)(wide.get());
+  STITCH_KERNEL(combine_bits<unsigned long long>).on(1, 64)(wide.get());
   EXPECT_EQ(wide[0], ~0ull);
 }
 

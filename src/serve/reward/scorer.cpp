@@ -195,7 +195,8 @@ VerifyingScorer::Judged VerifyingScorer::judge(OpenTask& open, const Code& code)
   options.seed = open.seed;
   ClockTurn clock(clock_);
   if (options_.judging.timed()) options.on_progress = [&](std::string_view text) { clock.hear(text); };
-  auto verdict = contained([&] { return open.verifier->judge(options); });
+  auto judge_once = [&] { return contained([&] { return open.verifier->judge(options); }); };
+  auto verdict = options.device == runner::Device::cuda ? side_by_side_.judge(judge_once) : judge_once();
   if (!verdict) return {nullptr, "", verdict.error()};
   return {std::make_shared<const Json>(to_json(*verdict)), feedback_of(*verdict), {}};
 }

@@ -10,6 +10,7 @@
 #include "import/task.h"
 #include "rubric/reward.h"
 #include "serve/reward/open_tasks.h"
+#include "serve/reward/side_by_side.h"
 #include "serve/reward/submission.h"
 #include "verify/verify.h"
 
@@ -80,6 +81,7 @@ class VerifyingScorer final : public Scorer {
   std::optional<ScratchFolder> scratch_;
   mutable std::mutex mutex_;
   OpenTasks open_;
+  SideBySide side_by_side_;                                          // on a GPU
   std::list<std::pair<std::string, rubric::Execution>> remembered_;  // for the next turn, the latest first
   std::shared_mutex clock_;                                          // builds share it, a clock has it alone
 };

@@ -135,6 +135,46 @@ TEST(OpenTasks, WhatCantBeOpenedIsSaidToAll) {
   EXPECT_EQ(tried, 1);
 }
 
+verifier::Verdict verdict_of(const std::string& code) {
+  verifier::Verdict out;
+  out.gates.push_back({.gate = "correctness",
+                       .id = verifier::GateId::correctness,
+                       .outcome = verifier::Outcome::failed,
+                       .code = code});
+  return out;
+}
+
+TEST(SideBySide, WhoIsLateAmongOthersIsAskedAgainAlone) {
+  SideBySide all;
+  std::promise<void> other_is_there, late;
+  std::atomic<int> victim = 0, wrong = 0, looping = 0;
+  std::thread others([&] {
+    EXPECT_TRUE(all.judge([&]() -> Result<verifier::Verdict> {
+      other_is_there.set_value();
+      late.get_future().wait();
+      ++wrong;
+      return verdict_of("wrong");
+    }));
+  });
+  other_is_there.get_future().wait();
+  auto verdict = all.judge([&]() -> Result<verifier::Verdict> {
+    if (++victim > 1) return verifier::Verdict();
+    late.set_value();
+    return verdict_of("hung");
+  });
+  others.join();
+  EXPECT_TRUE(verdict && !verdict->failure()) << "the other's kernel held it up";
+  EXPECT_EQ(victim, 2);
+  EXPECT_EQ(wrong, 1) << "whatever else is found stands";
+  // Alone, late is late.
+  verdict = all.judge([&]() -> Result<verifier::Verdict> {
+    ++looping;
+    return verdict_of("hung");
+  });
+  EXPECT_EQ(verdict->failure()->code, "hung");
+  EXPECT_EQ(looping, 1);
+}
+
 TEST(Judging, GoesToWorkersAndBack) {
   Judging judging{.baselines = {"eager"}, .quick = true, .time_limit = 7, .version = "1.2"};
   auto read = judging_from_json(to_json(judging));

@@ -245,7 +245,8 @@ Json evidence_of(const Session& session, const OwnTimes& times, const SeriesKeep
 Result<void> settle(Session& session, const OwnTimes& times) {
   const Watched& watched = times.watched;
   const double claim = session.own.median();
-  const bool plainly = watched.is_possible() && !stands(claim / plainly_forged, watched);
+  const bool plainly =
+      watched.is_possible() ? !stands(claim / plainly_forged, watched) : watched.is_plainly_impossible();
   // Cores were short while it was watched, or are now that nothing of the candidate is alive. Whoever makes
   // them short gets no verdict, and no time: neither a liar's, nor that of one who passes for honest only
   // because everything jittered.

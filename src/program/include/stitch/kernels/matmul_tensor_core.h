@@ -1,6 +1,6 @@
 // FP32 products on tensor cores at FP32's accuracy, in one kernel: Out[batch, row, column] =
 // epilogue(Σ_k Left[batch, row, k] · Right[batch, k, column]), what is multiplied in a struct as matmul.h has
-// it. Every number is two of TF32, x = high + low, made where tensor cores take it:
+// it. Every number is two of TF32, x = high + low, made where tensor cores take it (split_number):
 //   left · right = high · low' + low · high' + high · high'
 // Nothing is split in memory before, and any strides will do: tiles of both sides arrive in shared memory as
 // they lie (cp.async, `stages` of them), and a warp makes 16 · row_tiles x 8 · column_tiles sums. Tensor
@@ -74,13 +74,15 @@ struct TensorCoreProduct {
   static constexpr bool folds = steps > folded_steps;
 };
 
+// Three instructions, where cvt.rna.tf32 is eight (sm_90): tensor cores drop what TF32 hasn't of the low
+// part. NaN may leave the high part; the low one has it.
 struct SplitNumber {
   uint32_t high, low;
 };
 __device__ __forceinline__ SplitNumber split_number(float x) {
   SplitNumber out;
-  out.high = tf32_bits(x);
-  out.low = tf32_bits(x - __uint_as_float(out.high));
+  out.high = (__float_as_uint(x) + 0x1000u) & ~0x1fffu;
+  out.low = __float_as_uint(x - __uint_as_float(out.high));
   return out;
 }
 
@@ -188,30 +190,38 @@ __global__ void __launch_bounds__(TensorCoreProduct<P, T>::threads)
     }
   }
 
+  auto each_pair = [&](auto finish) {
 #pragma unroll
-  for (int m = 0; m < T::row_tiles; ++m)
+    for (int m = 0; m < T::row_tiles; ++m)
 #pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      const Index row = row0 + warp_row + m * 16 + h * 8 + group;
-      if (row >= P::rows) continue;
+      for (int h = 0; h < 2; ++h)
 #pragma unroll
-      for (int n = 0; n < T::column_tiles; ++n) {
-        const Index column = column0 + warp_column + n * 8 + 2 * pair;
-        if (column >= P::columns) continue;
-        auto finished = [&](int e) {
-          const int i = 2 * h + e;
-          float sum = sums[m][n][i];
-          if constexpr (S::folds) sum += totals[m][n][i];
-          return epilogue(sum, P::position(batch, row, column + e));
-        };
-        if constexpr (vectors && T::out_pairs) {
-          *reinterpret_cast<Pack<float, 2>*>(out + P::out(batch, row, column)) = {{finished(0), finished(1)}};
-        } else {
-          out[P::out(batch, row, column)] = finished(0);
-          if (column + 1 < P::columns) out[P::out(batch, row, column + 1)] = finished(1);
+        for (int n = 0; n < T::column_tiles; ++n) {
+          const Index row = row0 + warp_row + m * 16 + h * 8 + group,
+                      column = column0 + warp_column + n * 8 + 2 * pair;
+          if (row < P::rows && column < P::columns) finish(m, n, h, row, column);
         }
-      }
+  };
+  // All that an epilogue reads is asked for before anything is stored: it may lie where the result does, for
+  // all the compiler knows, and would wait for every store.
+  each_pair([&](int m, int n, int h, Index row, Index column) {
+#pragma unroll
+    for (int e = 0; e < 2; ++e) {
+      float& sum = sums[m][n][2 * h + e];
+      if constexpr (S::folds) sum += totals[m][n][2 * h + e];
+      if (e == 0 || T::out_pairs || column + 1 < P::columns)
+        sum = epilogue(sum, P::position(batch, row, column + e));
     }
+  });
+  each_pair([&](int m, int n, int h, Index row, Index column) {
+    const float first = sums[m][n][2 * h], second = sums[m][n][2 * h + 1];
+    if constexpr (vectors && T::out_pairs) {
+      *reinterpret_cast<Pack<float, 2>*>(out + P::out(batch, row, column)) = {{first, second}};
+    } else {
+      out[P::out(batch, row, column)] = first;
+      if (column + 1 < P::columns) out[P::out(batch, row, column + 1)] = second;
+    }
+  });
 }
 
 template <class P, class T, class Epilogue>

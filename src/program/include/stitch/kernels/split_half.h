@@ -198,9 +198,9 @@ using ScaleOfFirst = std::conditional_t<last, const float, float>;
 template <class S, bool last, bool quads>
 __global__ void __launch_bounds__(256)
     split_again_kernel(const float* __restrict__ from, __half* __restrict__ to, const float* largest,
-                       ScaleOfFirst<last>* first_scale, SplitFactors* factors, float factor) {
+                       int found, ScaleOfFirst<last>* first_scale, SplitFactors* factors, float factor) {
   float most = 0.0f;
-  for (int block = static_cast<int>(threadIdx.x); block < static_cast<int>(gridDim.x); block += 256)
+  for (int block = static_cast<int>(threadIdx.x); block < found; block += 256)
     most = larger_magnitude(most, largest[block]);
   const float scale = S::scale(largest_of_block(most));
   if (blockIdx.x == 0 && threadIdx.x == 0) {
@@ -228,9 +228,13 @@ StitchStatus split_operand(const float* from, __half* to, float* largest, ScaleO
                            SplitFactors* factors, float factor, cudaStream_t stream,
                            int most_blocks = split_blocks) {
   const Geometry geometry{static_cast<unsigned>(S::blocks(most_blocks)), 256};
+  // Mostly there is nothing to do again, and few blocks find that out sooner.
+  constexpr unsigned few_blocks = 132;
+  const int blocks = static_cast<int>(geometry.grid.x);
+  const Geometry few{geometry.grid.x < few_blocks ? geometry.grid.x : few_blocks, 256};
   auto both = [&](auto* split, auto* again) -> StitchStatus {
     STITCH_OK_OR_RETURN(launch("split_operand", split, geometry, stream, from, to, largest));
-    return launch("split_again", again, geometry, stream, from, to, largest, first_scale, factors, factor);
+    return launch("split_again", again, few, stream, from, to, largest, blocks, first_scale, factors, factor);
   };
   if constexpr (quads) {
     if (reinterpret_cast<uintptr_t>(from) % 16 == 0)
