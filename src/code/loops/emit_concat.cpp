@@ -39,7 +39,7 @@ class Joined {
 
   // Do all lanes of a vector lie in the same part of what is joined?
   bool one_part_a_vector() const {
-    if (!emitter_.in_lanes()) return false;
+    if (!emitter_.in_lanes(at_)) return false;
     const VectorLoop& vector = emitter_.vector();
     if (!at_[dim_].appears(vector.variable))
       return std::ranges::any_of(at_, [&](const Index& index) { return index.appears(vector.variable); });

@@ -44,7 +44,7 @@ class Pooled {
         lanes_(emitter.vector().width) {
     name_ = emitter_.names().unique(graph_[node.results[0]].name);
     place_ = named(emitter_.names().unique(name_ + "_from"));
-    shared_ = emitter.in_lanes() && !positions_;
+    shared_ = emitter.in_lanes(at) && !positions_;
     for (size_t d = 2; d < in_.size(); ++d) shared_ = shared_ && !at[d].appears(emitter.vector().variable);
     so_far_ = shared_ ? element(name_, named(emitter.vector().variable)) : named(name_);
   }

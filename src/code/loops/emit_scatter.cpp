@@ -228,7 +228,7 @@ class Scattered {
                      : node.attributes.text("reduce")),
         include_self_(put_ || reduce_ == "none" || node.attributes.flag("include_self")),
         lanes_(emitter.vector().width),
-        shared_(emitter.in_lanes() && emitter.grouped_sources && lanes_share_list()),
+        shared_(emitter.in_lanes(at) && emitter.grouped_sources && lanes_share_list()),
         parts_(parts()),
         name_(emitter.name_of(id)),
         so_far_(shared_ ? element(name_, named(emitter.vector().variable)) : named(name_)) {}

@@ -68,6 +68,9 @@ class Emitter {
   VectorLoop& vector() { return vector_; }
   // Directly inside a vector's lanes, not in a loop or guard further in?
   bool in_lanes() const { return vector_.width > 1 && scopes_.depth() == vector_.level + 1; }
+  // And may what is at these indices be made in front of the lanes? Not where a lane gathered an index
+  // itself.
+  bool in_lanes(const Indices& at) const { return in_lanes() && !scopes_.mentions_own(at, vector_.variable); }
   // Where a whole vector begins, if the lanes of the one that is open are one from `where` on.
   std::optional<Index> start_of_vector(const Index& where) const;
   // `const auto name = load_vector(pointer + start)`.

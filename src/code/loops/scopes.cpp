@@ -71,6 +71,13 @@ size_t Scopes::outermost(const Indices& at, bool past_guards) const {
   return 0;
 }
 
+bool Scopes::mentions_own(const Indices& at, const std::string& besides) const {
+  return std::ranges::any_of(chain_.back()->variables, [&](const std::string& variable) {
+    return variable != besides &&
+           std::ranges::any_of(at, [&](const Index& index) { return index.appears(variable); });
+  });
+}
+
 Scopes::Outside::Outside(Scopes& scopes, size_t level) : scopes_(scopes), before_(scopes.chain_) {
   scopes_.chain_.resize(level + 1);
 }

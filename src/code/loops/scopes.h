@@ -56,6 +56,9 @@ class Scopes {
   // A variable of the current scope that indices may mention.
   void introduce(std::string variable);
 
+  // Whether the indices mention a variable of the current scope other than this one.
+  bool mentions_own(const Indices& at, const std::string& besides) const;
+
   const Expression* find(const Key& key) const;
   void remember(const Key& key, Expression value);
 
