@@ -213,8 +213,10 @@ Json record_of(const BenchTask& task, const Json& answer) {
       if (side.contains("seconds")) record["baselines"][word(side, "side")] = side["seconds"];
   }
   Json steps = Json::array();
-  for (const Json& step : answer["ledger"].value("steps", Json::array()))
+  for (const Json& step : answer["ledger"].value("steps", Json::array())) {
     steps.push_back({{"step", word(step, "step")}, {"kept", step.value("kept", false)}});
+    if (step.contains("reason") && !step.value("kept", false)) steps.back()["reason"] = step["reason"];
+  }
   record["steps"] = std::move(steps);
   record["kernels"] = heaviest_kernels(answer);
   if (answer.contains("cost")) record["cost"] = answer["cost"];

@@ -46,7 +46,9 @@ TEST(Bench, RecordsWhatACrashAndAVerdictSay) {
   Json answer = {{"seconds", 3.0},
                  {"seconds_a_call", 0.5},
                  {"floor_seconds", 0.25},
-                 {"ledger", {{"times", "measured"}, {"steps", {{{"step", "plain"}, {"kept", true}}}}}}};
+                 {"ledger", {{"times", "measured"}}}};
+  answer["ledger"]["steps"] = {{{"step", "gates"}, {"kept", false}, {"reason", "wrong"}},
+                               {{"step", "plain"}, {"kept", true}}};
   answer["verdict"] = {{"verdict", "passed"}, {"class", "default"}};
   answer["verdict"]["timing"]["baselines"] = {{{"side", "eager"}, {"seconds", 2.0}},
                                               {{"side", "compile"}, {"unavailable", "it does not compile"}}};
@@ -56,6 +58,7 @@ TEST(Bench, RecordsWhatACrashAndAVerdictSay) {
   Json record = record_of(task, answer);
   EXPECT_EQ(record["passed"], true);
   EXPECT_EQ(record["baselines"], (Json{{"eager", 2.0}}));
+  EXPECT_EQ(record["steps"][0]["reason"], "wrong");
   EXPECT_EQ(record["kernels"].size(), 8u);
   EXPECT_EQ(record["kernels"][0]["nanoseconds"], 19);
 }
