@@ -285,6 +285,11 @@ std::vector<Case> matmul_cases() {
                  .graph = "input %x : f32[1040,528]\nparameter %w : f32[8,528]\n"
                           "%y = linear(%x, %w) : f32[1040,8]\noutput %y\n",
                  .choices = {{"blocks", 264}}});
+  // What is made of constants alone is made once: encoded positions times a weight.
+  all.push_back({.name = "split_two_weights",
+                 .technique = "matmul.split_half",
+                 .graph = "parameter %x : f32[40,36]\nparameter %w : f32[24,36]\n"
+                          "%y = linear(%x, %w) : f32[40,24]\noutput %y\n"});
   // Split products: every form, magnitudes far from 1, rows that differ much.
   std::string square = forms[7].graph;
   for (int64_t form : {1, 2, 3})
