@@ -1,8 +1,9 @@
-"""A ModelNew spoken to as the orchestrator does: two pipes and a memory file."""
+"""A ModelNew spoken to as the orchestrator does: a socket, a pipe and a memory file."""
 
 import json
 import math
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -33,18 +34,19 @@ class ModelNew(nn.Module):
 
 
 class Candidate:
-    """The other end: hands over descriptors 3, 4 and 5."""
+    """The other end: hands over descriptors 3 and 4, and the arena when it is up."""
 
     def __init__(self):
-        ask_read, self.requests = os.pipe()
+        ours, theirs = socket.socketpair()
+        self.requests, ask_read = ours.detach(), theirs.detach()
         answers, tell_write = os.pipe()
         self.memory = os.memfd_create("arena")
         os.ftruncate(self.memory, 1 << 16)
         self.used, self.count = 0, 0
         # A shell moves the descriptors to the numbers the protocol wants.
-        command = f'exec "$0" -m stitchcuda_torch.candidate 3<&{ask_read} 4>&{tell_write} 5<>/proc/self/fd/{self.memory}'
+        command = f'exec "$0" -m stitchcuda_torch.candidate 3<&{ask_read} 4>&{tell_write} 5</dev/null'
         self.process = subprocess.Popen(["bash", "-c", command, sys.executable], cwd=PYTHON_FOLDER, stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, pass_fds=(ask_read, tell_write, self.memory))
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, pass_fds=(ask_read, tell_write))
         os.close(ask_read)
         os.close(tell_write)
         self.answers = os.fdopen(answers, "r")
@@ -58,6 +60,11 @@ class Candidate:
         answer = json.loads(line)
         assert answer.pop("token") == str(self.count)
         return answer
+
+    def give_arena(self):
+        with socket.socket(fileno=os.dup(self.requests)) as channel:
+            socket.send_fds(channel, [b'{"do": "arena", "token": "a"}\n'], [self.memory])
+        return json.loads(self.answers.readline())
 
     def put(self, tensor):
         data = tensor.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
@@ -88,6 +95,7 @@ class CandidateTest(unittest.TestCase):
     def setUpClass(cls):
         cls.candidate = Candidate()
         cls.hello = cls.candidate.ask("hello", protocol=1, device="emulated", order="forward", address_sanitizer=False)
+        cls.arena = cls.candidate.give_arena()
         cls.folder = tempfile.TemporaryDirectory()
 
     @classmethod
@@ -293,6 +301,8 @@ class EndTest(unittest.TestCase):
         if not torch.cuda.is_available():
             self.assertIn("no GPU", candidate.ask("hello", protocol=1, device="cuda")["message"])
         candidate.ask("hello", protocol=1, device="emulated")
+        self.assertIn("no descriptor", candidate.ask("arena")["message"])
+        self.assertEqual(candidate.give_arena(), {"token": "a", "ok": True})
         with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
             file.write("import os; print('bye', flush=True); os._exit(7)")
             file.flush()

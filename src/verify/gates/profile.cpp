@@ -7,6 +7,7 @@
 #include "base/wording.h"
 #include "device/gpu_lock.h"
 #include "profile/regions.h"
+#include "runner/ready.h"
 #include "verify/agreed.h"
 #include "verify/attempt.h"
 #include "verify/gates/gates.h"
@@ -154,25 +155,15 @@ Result<Passed> profile(Session& session, Json& evidence) {
     return skipped("there is no profiler for the CPU");
   const bool cuda = session.options.device == runner::Device::cuda;
   std::optional<device::GpuLock> alone;
-  std::string no_profiler;
-  // Whether there is a profiler says a process that nobody else has a say in; later, a no is the program's.
-  auto ask = [&](runner::Candidate& process) -> Result<void> {
-    auto reply = process.can_profile();
-    if (reply.failure && reply.failure->kind == runner::FailureKind::refused) {
-      no_profiler = reply.failure->message;
-      return found("no_profiler", no_profiler);
-    }
-    STITCH_CHECK(or_found(std::move(reply), "a profiler was looked for"));
-    return {};
-  };
-  auto started = Attempt::start_asked(session, ask);
-  if (!no_profiler.empty()) return skipped(no_profiler);
-  if (!started) return started.error();
-  Attempt attempt = *std::move(started);
+  STITCH_TRY(const std::shared_ptr<Attempt> asked, Attempt::of(session, Weights::task));
+  Attempt& attempt = *asked;
+  if (!session.no_profiler) return skipped("no profiler was looked for");
+  if (!session.no_profiler->empty()) return skipped(*session.no_profiler);
   STITCH_TRY(int set, attempt.place(session.trials[0]));
   // Loaded and created beside others, who would wait for seconds: alone is what is measured, memory and
   // times.
   if (session.options.timing && cuda) {
+    runner::ReadyCandidates::here().settle();
     STITCH_TRY(device::GpuLock lock, device::GpuLock::take());
     alone.emplace(std::move(lock));
   }
