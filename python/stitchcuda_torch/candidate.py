@@ -37,7 +37,7 @@ class Desk:
         if request.get("protocol") != 1:
             raise Refused(f"protocol {request.get('protocol')} is unknown here; 1 is spoken")
         from .candidate_requests import CandidateRequests
-        requests = CandidateRequests(request["device"], ARENA)
+        requests = CandidateRequests(request["device"], ARENA, self.channel.take)
         self.requests = {**requests.by_name(), "arena": self.arena}
         return {"protocol": 1, "device": requests.device_name()}
 

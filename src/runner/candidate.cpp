@@ -239,7 +239,7 @@ Reply<std::monostate> Candidate::unshare() {
   return state_->ask({{"do", "unshare"}});
 }
 
-bool Candidate::can_share() const { return state_->options.python.empty() && state_->options.tool.empty(); }
+bool Candidate::can_share() const { return state_->options.tool.empty(); }
 
 Reply<int> Candidate::place(std::span<const TensorAt> inputs) {
   return state_->ask<int>({{"do", "place"}, {"inputs", to_wire(inputs)}},

@@ -250,7 +250,7 @@ class Candidate {
   // the device or the driver can't.
   Reply<std::monostate> share(const DeviceArena& arena);
   Reply<std::monostate> unshare();
-  // Python candidates don't, and a tool around a candidate wouldn't know who wrote there.
+  // A tool around a candidate wouldn't know who wrote there.
   bool can_share() const;
   // Uploads a set of inputs to fresh device memory, each tensor between guard zones. Returns its number.
   Reply<int> place(std::span<const TensorAt> inputs);
