@@ -99,8 +99,12 @@ Reply<T> Candidate::State::ask(Json request, Read read, int descriptor) {
   if (doing != "series")
     if (auto failure = process.look()) return bury<T>(std::move(*failure), doing);
   const bool loads = (doing == "load" || doing == "create") && options.load_time_limit.count() > 0;
-  auto outcome =
-      process.ask(request.dump() + "\n", loads ? options.load_time_limit : options.time_limit, descriptor);
+  // Nobody's limit: processes that start CUDA wait for each other, 26 s among sixteen (H200).
+  constexpr std::chrono::milliseconds for_a_start{60'000};
+  const auto time_limit = doing == "hello" ? std::max(for_a_start, options.time_limit)
+                          : loads          ? options.load_time_limit
+                                           : options.time_limit;
+  auto outcome = process.ask(request.dump() + "\n", time_limit, descriptor);
   if (auto* failure = std::get_if<Failure>(&outcome)) return bury<T>(std::move(*failure), doing);
   const Answer& answer = std::get<Answer>(outcome);
   auto broken = [&](std::string_view why) {

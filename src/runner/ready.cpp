@@ -11,7 +11,7 @@ namespace {
 
 // Each has a CUDA context, half a gigabyte of the GPU's memory; with PyTorch, a gigabyte of the host's too.
 constexpr size_t most_of_a_kind = 4, most_with_python = 2, most_in_all = 6;
-constexpr std::chrono::seconds patience{60};
+constexpr std::chrono::seconds patience{60}, longest_settling{5};
 
 bool is_seeded(ThreadOrder order) { return order == ThreadOrder::shuffled || order == ThreadOrder::lagging; }
 
@@ -75,7 +75,7 @@ std::optional<Candidate> ReadyCandidates::take(const Options& options) {
 
 void ReadyCandidates::settle() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return (!starting_ && wanted_.empty()) || over_; });
+  changed_.wait_for(lock, longest_settling, [&] { return (!starting_ && wanted_.empty()) || over_; });
 }
 
 // One after the other: the driver lets no two processes start at once anyway.

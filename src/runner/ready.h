@@ -30,7 +30,7 @@ class ReadyCandidates {
   void expect(const Options& options);
   // One that is ready, or will be as soon as it has started; nothing where none is under way.
   std::optional<Candidate> take(const Options& options);
-  // Until nothing is being started: whoever measures wants no driver at work beside.
+  // Until nothing is being started, or some seconds: whoever measures wants no driver at work beside.
   void settle();
 
  private:
