@@ -190,19 +190,21 @@ def patches(task, facts, generator):
     return flat.reshape(task.shape)
 
 
-def prefix(task, facts, generator):
-    """Zeros from a secret index on along the first or the second dimension, whichever the steps go along: a recurrence forgets, and the
-    first steps are less than rounding beside the last ones."""
+def prefix(task, facts, generator, axis=0):
+    """Zeros from a secret index on along the first dimension: a recurrence forgets, and its first steps are less than rounding beside
+    the last ones."""
     drawn = torch.randn(task.shape, generator=generator, device=task.device)
     drawn = drawn.abs() if facts.nonnegative else drawn
-    if task.dim() < 2:
-        return drawn
-    axis = 0 if task.shape[1] < 2 or task.shape[0] > 1 and float(uniform(task, (), generator)) < 0.5 else 1
-    size = task.shape[axis]
-    if size > 1:
+    if task.dim() > axis and task.shape[axis] > 1:
+        size = task.shape[axis]
         kept = 1 + int(uniform(task, (), generator) * (size - 1))
         drawn.narrow(axis, kept, size - kept).zero_()
     return drawn
+
+
+def inner_prefix(task, facts, generator):
+    """The same along the second dimension."""
+    return prefix(task, facts, generator, axis=1)
 
 
 def uniform(task, shape, generator):
@@ -227,9 +229,10 @@ def per_sample(task, generator):
 
 DRAWS = {"normal": normal, "shifted": shifted, "scaled": scaled, "sparse": sparse, "waves": waves, "positive": positive,
          "outliers": outliers, "large": large, "offset": offset, "ties": ties, "zero rows": zero_rows, "ends": ends,
-         "patches": patches, "prefix": prefix, "not finite": not_finite}
+         "patches": patches, "prefix": prefix,
+         "inner prefix": inner_prefix, "not finite": not_finite}
 NAMES = ("task", *DRAWS)
-KEEPS_SIGN = ("positive", "outliers", "large", "offset", "ties", "zero rows", "ends", "patches", "prefix", "not finite")
+KEEPS_SIGN = ("positive", "outliers", "large", "offset", "ties", "zero rows", "ends", "patches", "prefix", "inner prefix", "not finite")
 
 
 def draw(name, task_inputs, facts, seed):
