@@ -187,6 +187,7 @@ Result<bool> look_until_it_stands(Session& session, SeriesWatch& watch, std::opt
                                   const Baselines& baselines, OwnTimes& out) {
   for (int look = 0; look < most_looks; ++look) {
     // Whoever disturbed the last one may be gone by then, and others time theirs meanwhile.
+    device::GpuVisit::step_out();
     std::this_thread::sleep_for(look * between_looks);
     STITCH_TRY(const std::optional<device::GpuLock> alone, alone_on_the_gpu(session, out));
     const auto begin = std::chrono::steady_clock::now();
