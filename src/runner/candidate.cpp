@@ -161,6 +161,7 @@ Result<Candidate> Candidate::start_empty(const Options& options) {
 }
 
 Result<Candidate> Candidate::start(const Options& options, Arena& arena) {
+  device::GpuVisit::step_out();  // one that starts takes its time
   std::optional<Candidate> ready = ReadyCandidates::here().take(options);
   for (;;) {
     const bool was_ready = ready.has_value();

@@ -168,6 +168,7 @@ Result<Passed> profile(Session& session, Json& evidence) {
     STITCH_TRY(packed, packed_bytes(attempt, 3));
   }
   if (session.options.timing && cuda) {
+    device::GpuVisit::step_out();
     runner::ReadyCandidates::here().settle();
     STITCH_TRY(device::GpuLock lock, device::GpuLock::take());
     alone.emplace(std::move(lock));
