@@ -65,10 +65,12 @@ std::optional<Candidate> ReadyCandidates::take(const Options& options) {
       waiting_.erase(found);
       return out;
     }
-    if (!starting_ || !same(*starting_)) break;
+    if (!starting_ || !same(*starting_) || is_awaited_) break;
+    is_awaited_ = true;
     changed_.wait(lock);
+    is_awaited_ = false;
   }
-  // Others are before it: the one who wants it starts it sooner.
+  // Others are before it, or are waiting for the one that starts: who wants it now starts it sooner.
   if (auto queued = std::ranges::find_if(wanted_, same); queued != wanted_.end()) wanted_.erase(queued);
   return std::nullopt;
 }

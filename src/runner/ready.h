@@ -45,6 +45,7 @@ class ReadyCandidates {
   std::condition_variable changed_;
   std::list<Options> wanted_;
   std::optional<Options> starting_;
+  bool is_awaited_ = false;  // somebody waits for the one that starts
   std::list<Waiting> waiting_;
   std::atomic<bool> over_ = false;
   std::thread starter_;  // they die with the thread that started them: not with a verification's
