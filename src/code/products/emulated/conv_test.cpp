@@ -315,6 +315,30 @@ std::vector<Case> conv_cases() {
                  .graph = halo_forms[0].graph,
                  .storage = {{"x", last}, {"z", last}},
                  .tolerance = 2e-6});
+  // Implicit GEMMs: few channels by taps and many by chunks, phases, more filters than a block has, lines,
+  // results that scatter; stages that are full and not.
+  for (const Form* form : {&halo_forms[0], &halo_forms[1], &halo_forms[2], &forms[2], &forms[5]})
+    all.push_back({.name = format("implicit_{}", form->name),
+                   .technique = "conv.implicit",
+                   .graph = form->graph,
+                   .tolerance = 2e-6});
+  const char* const chunks =
+      "input %x : f32[1,70,6,18]\nparameter %w : f32[150,70,3,3]\nparameter %b : f32[150]\n"
+      "%y = conv(%x, %w, %b) stride=[1,2] padding=[1,1] dilation=[1,1] : f32[1,150,6,9]\n"
+      "%z = silu(%y) : f32[1,150,6,9]\noutput %z\n";
+  for (const Form& form : {Form{"chunks", chunks}, transposed_forms[0], transposed_forms[4],
+                           transposed_forms[8], strided_forms[1], strided_forms[3], strided_forms[4]})
+    all.push_back({.name = format("implicit_half_{}", form.name),
+                   .technique = "conv.implicit",
+                   .graph = form.graph,
+                   .offer = {plan::Arithmetic::half, plan::Order::row_major},
+                   .tolerance = 2e-3});
+  all.push_back({.name = "implicit_half_storage",
+                 .technique = "conv.implicit",
+                 .graph = strided_forms[0].graph,
+                 .offer = {plan::Arithmetic::half, plan::Order::row_major},
+                 .storage = {{"x", {DType::f16, {}}}, {"z", half_last}},
+                 .tolerance = 2e-3});
   all.push_back({.name = "pointwise_library",
                  .technique = "conv.pointwise",
                  .graph = "input %x : f32[3,9,5,7]\nparameter %w : f32[20,9,1,1]\n"
