@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plan/estimate.h"
 #include "plan/half_budget.h"
 #include "plan/layout_chooser.h"
 
@@ -24,24 +25,35 @@ bool is_channels_last(const Graph& graph, const Plan& plan, ValueId id) {
   return plan.storage[index_of(id)].order == channels_last_order(graph.type(id).rank());
 }
 
-// Where images on both sides stay row-major, a technique that takes them so and multiplies in fp16, too, may
-// save all the conversions.
+namespace {
+
+bool is_faster(const Context& context, const Plan& plan, const Region& region, const Region& than) {
+  return estimate(context, plan, region).seconds() < estimate(context, plan, than).seconds();
+}
+
+}  // namespace
+
+// Where an image stays row-major, a technique that takes it so and multiplies in fp16, too, may save the
+// conversions; one that writes any order, those before a result that is channels last.
 void keep_row_major(const Context& context, Plan& plan, const Catalogue& catalogue) {
   constexpr Offer offer{Arithmetic::half, Order::row_major};
   for (Region& region : plan.regions) {
     if (region.offer.arithmetic != Arithmetic::half || !region.technique->gives_way(context, region))
       continue;
     const Node* node = convolution_in(context.graph, region);
-    if (!node || is_channels_last(context.graph, plan, node->operands[0]) ||
-        is_channels_last(context.graph, plan, region.writes[0]))
-      continue;
+    if (!node || is_channels_last(context.graph, plan, node->operands[0])) continue;
+    const bool moved = is_channels_last(context.graph, plan, region.writes[0]);
     for (const Technique* technique : catalogue.all()) {
-      if (technique->kind() != Kind::convolution || !technique->accepts(context, region) ||
-          !offers(*technique, context, region, offer) || !technique->suits(context, region, offer))
+      if (technique->kind() != Kind::convolution || (moved && !technique->takes_any_order()) ||
+          !technique->accepts(context, region) || !offers(*technique, context, region, offer) ||
+          !technique->suits(context, region, offer))
         continue;
-      region.technique = technique;
-      region.offer = offer;
-      region.choices = {};
+      Region changed = region;
+      changed.technique = technique;
+      changed.offer = offer;
+      changed.choices = {};
+      if (moved && !is_faster(context, plan, changed, region)) continue;
+      region = std::move(changed);
       break;
     }
   }
