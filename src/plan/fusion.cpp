@@ -26,6 +26,12 @@ bool element_wise(const Graph& graph, const Region& region) {
   });
 }
 
+// Techniques may have room for one behind the last element-wise node.
+bool is_pool(const Graph& graph, const Region& region) {
+  return region.nodes.size() == 1 &&
+         info(graph.nodes[static_cast<size_t>(region.nodes[0])].op).family == Family::pool;
+}
+
 // Where an epilogue is one more pass over the result, a pool, norm or reduction that comes next reads the
 // result anyway, and does it on the way.
 bool leaves_epilogue(const Graph& graph, const Grouping& groups, size_t r, size_t follower) {
@@ -87,7 +93,9 @@ Result<Plan> fuse_epilogues(const Context& context, Plan plan, const Catalogue& 
       std::set<size_t> next = groups.consumers(r);
       if (next.size() != 1 || groups[r].writes.size() != 1 || groups.detour(r, *next.begin())) break;
       size_t follower = *next.begin();
-      if (!element_wise(graph, groups[follower]) || leaves_epilogue(graph, groups, r, follower)) break;
+      if (!is_pool(graph, groups[follower]) &&
+          (!element_wise(graph, groups[follower]) || leaves_epilogue(graph, groups, r, follower)))
+        break;
       Region both = groups.merged(r, follower);
       both.technique = groups[r].technique;
       both.offer = groups[r].offer;

@@ -22,6 +22,18 @@ namespace {
 // Of the tensor cores' rate by mma.sync, and of the copy bandwidth: guesses.
 constexpr double tensor_share = 0.45, memory_share = 0.75;
 
+// Its result is the pool's.
+Result<Convolution> pooled_convolution(const RegionRequest& request, const Parts& parts) {
+  Convolution out = geometry_of(request.graph, *parts.product);
+  auto x = find_view(request, parts.product->operands[0]),
+       weight = find_view(request, parts.product->operands[1]);
+  if (!x || !weight) return not_for(request.region, "can't read its operands where they lie");
+  out.x = *x;
+  out.weight = *weight;
+  out.result = {view_of(request.writes[0]), {}};
+  return out;
+}
+
 class ConvImplicit final : public ProductTechnique {
  public:
   std::string_view name() const override { return "conv.implicit"; }
@@ -40,13 +52,15 @@ class ConvImplicit final : public ProductTechnique {
              const plan::Offer& offer) const override;
   plan::Rate rate(const plan::Context& context, const plan::Region& region) const override {
     const Convolution c = geometry_of(context.graph, *plan::convolution_in(context.graph, region));
-    return {rate_of(context, c, is_exact(region.offer)), memory_share, 1};
+    const double rate = rate_of(context, c, is_exact(region.offer), pooled_of(context.graph, region));
+    return {rate, memory_share, 1};
   }
 
  private:
   // Multiplications and additions of the convolution itself, per second.
-  static double rate_of(const plan::Context& context, const Convolution& c, bool exact) {
-    const auto walked = implicit_of(context.gpu, c, exact);
+  static double rate_of(const plan::Context& context, const Convolution& c, bool exact,
+                        const std::optional<PooledConvolution>& pooled) {
+    const auto walked = implicit_of(context.gpu, c, exact, pooled);
     if (!walked) return 0.01 * context.gpu.tensor_fp16;
     const double share = std::min(1.0, useful_products(c) / walked->products);
     return tensor_share * context.gpu.tensor_fp16 * share / (exact ? 3 : 1);
@@ -64,7 +78,8 @@ class ConvImplicit final : public ProductTechnique {
 
 Result<void> ConvImplicit::accepts_region(const plan::Context& context, const plan::Region& region) const {
   const Graph& graph = context.graph;
-  STITCH_TRY(Parts parts, parts_of(graph, region, convolution_ops));
+  const auto pooled = pooled_of(graph, region);
+  STITCH_TRY(Parts parts, parts_of(graph, pooled ? pooled->without : region, convolution_ops));
   const Node& node = *parts.product;
   const Convolution c = geometry_of(graph, node);
   constexpr int64_t most = int64_t{1} << 31;
@@ -75,7 +90,7 @@ Result<void> ConvImplicit::accepts_region(const plan::Context& context, const pl
   if (graph.type(node.operands[0]).elements() / c.batch >= most ||
       graph.type(node.results[0]).elements() / c.batch >= most)
     return not_for(region, "has no images of 2^31 elements");
-  if (!implicit_of(context.gpu, c, is_exact(region.offer)))
+  if (!implicit_of(context.gpu, c, is_exact(region.offer), pooled))
     return not_for(region, "has no tile for its groups, dilation or size");
   return {};
 }
@@ -87,8 +102,9 @@ bool ConvImplicit::suits(const plan::Context& context, const plan::Region& regio
   const Convolution c = geometry_of(graph, node);
   const GpuSpec& gpu = context.gpu;
   const bool exact = is_exact(offer);
-  const auto walked = implicit_of(gpu, c, exact);
-  if (!walked || walked->blocks < 2 * gpu.sms || c.taps() == 1) return false;
+  const auto pooled = pooled_of(graph, region);
+  const auto walked = implicit_of(gpu, c, exact, pooled);
+  if (!walked || walked->blocks < 2 * gpu.sms) return false;
   if (exact) {
     // Where PyTorch stays in FP32: tensor cores of cuDNN's waste most of their depth on few channels.
     if (offer.arithmetic != plan::Arithmetic::exact &&
@@ -96,11 +112,12 @@ bool ConvImplicit::suits(const plan::Context& context, const plan::Region& regio
       return false;
     return !c.transposed && c.dims >= 2 && c.channels_in < 16;
   }
+  if (c.taps() == 1) return false;
   const auto in = static_cast<double>(graph.type(node.operands[0]).elements()),
              out = static_cast<double>(graph.type(node.results[0]).elements());
   const double flops = 2 * useful_products(c), bandwidth = plan::streaming_share * gpu.bandwidth;
   const double here =
-      std::max(flops / rate_of(context, c, false), 4 * (in + out) / (memory_share * gpu.bandwidth));
+      std::max(flops / rate_of(context, c, false, pooled), 4 * (in + out) / (memory_share * gpu.bandwidth));
   // A library's convolution, and FP32 images made fp16, channels last, and back.
   const double there =
       std::max(flops / gpu.fp16_convolutions, 2 * (in + out) / bandwidth) + 6 * (in + out) / bandwidth;
@@ -108,11 +125,13 @@ bool ConvImplicit::suits(const plan::Context& context, const plan::Region& regio
 }
 
 Result<RegionCode> ConvImplicit::write_region(const RegionRequest& request) const {
-  STITCH_TRY(Parts parts, parts_of(request.graph, request.region, convolution_ops));
-  STITCH_TRY(Convolution c, convolution_of(request, parts));
+  const auto pooled = pooled_of(request.graph, request.region);
+  STITCH_TRY(Parts parts,
+             parts_of(request.graph, pooled ? pooled->without : request.region, convolution_ops));
+  STITCH_TRY(Convolution c, pooled ? pooled_convolution(request, parts) : convolution_of(request, parts));
   STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, 1, 1, nullptr, ElementBy::coordinates));
   const bool exact = is_exact(request.region.offer);
-  const auto walked = implicit_of(request.context.gpu, c, exact);
+  const auto walked = implicit_of(request.context.gpu, c, exact, pooled);
   if (!walked) return not_for(request.region, "has no tile for it");
   const std::string image = type_name(request.name, "Image"), packed = request.name + "_weight_steps";
   const Place &x = *c.x.place, &weight = *c.weight.place, &out = *c.result.view.place;
@@ -131,10 +150,13 @@ Result<RegionCode> ConvImplicit::write_region(const RegionRequest& request) cons
   for (const Place* place : epilogue.places) signature.read(*place);
   signature.write(out);
   code.declaration = pack.declaration() + signature.declaration();
+  std::vector<std::string> then;
+  if (!epilogue.summary.empty()) then.push_back(epilogue.summary);
+  if (pooled) then.emplace_back(info(pooled->pool->op).name);
   code.source =
       format("// {}{}{}\n// An implicit GEMM on fp16 tensor cores{}; kernels/conv_implicit.h has it.\n{}\n",
-             describe(c), epilogue.summary.empty() ? "" : ", then ", epilogue.summary,
-             exact ? ", in pairs of fp16" : "", implicit_struct(c, *walked, image));
+             describe(c), then.empty() ? "" : ", then ", join(then, ", "), exact ? ", in pairs of fp16" : "",
+             implicit_struct(c, *walked, image));
   if (!epilogue.empty()) code.source += epilogue.definition + "\n";
   code.source += format("{} {{\n  return stitch::pack_implicit<{}, {}>({}, packed, stream);\n}}\n\n",
                         pack.head(), image, exact, weight.pointer);

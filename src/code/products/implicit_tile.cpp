@@ -116,11 +116,45 @@ class Sizes {
 
 }  // namespace
 
-std::optional<ImplicitConvolution> implicit_of(const GpuSpec& gpu, const Convolution& c, bool exact) {
+std::optional<PooledConvolution> pooled_of(const Graph& graph, const plan::Region& region) {
+  const Node& pool = graph.nodes[static_cast<size_t>(region.nodes.back())];
+  const bool mean = pool.op == Op::avg_pool;
+  if ((pool.op != Op::max_pool && !mean) || pool.results.size() != 1 || region.nodes.size() < 2 ||
+      region.writes != std::vector{pool.results[0]} || pool.attributes.flag("ceil") ||
+      (mean && pool.attributes.integer("divisor") != 0))
+    return std::nullopt;
+  PooledConvolution out{.without = region, .pool = &pool};
+  out.without.nodes.pop_back();
+  out.without.writes = {pool.operands[0]};
+  const auto& window = pool.attributes.integers("kernel");
+  for (size_t d = 0; d < window.size(); ++d) {
+    const int64_t size = window[d];
+    const bool dense = pool.attributes.integers("stride")[d] == size &&
+                       pool.attributes.integers("padding")[d] == 0 &&
+                       (mean || pool.attributes.integers("dilation")[d] == 1);
+    if (!dense || (size != 1 && size != 2 && size != 4 && size != 8)) return std::nullopt;
+    out.window[3 - window.size() + d] = size;
+  }
+  if (out.window[0] != 1) return std::nullopt;
+  auto parts = parts_of(graph, out.without, convolution_ops);
+  if (!parts || parts->result != pool.operands[0]) return std::nullopt;
+  for (const Node* node : parts->after)
+    if (node->op == Op::permute || node->op == Op::reshape) return std::nullopt;
+  return out;
+}
+
+std::optional<ImplicitConvolution> implicit_of(const GpuSpec& gpu, const Convolution& c, bool exact,
+                                               const std::optional<PooledConvolution>& pooled) {
   constexpr int64_t most = int64_t{1} << 31, own = 1024;  // bytes that the driver takes of a block's
   if (c.groups != 1 || c.channels_in == 0 || c.taps() == 0) return std::nullopt;
   std::optional<ImplicitConvolution> walked = walk(c);
   if (!walked) return std::nullopt;
+  if (pooled) {
+    if (walked->phases != Three{1, 1, 1}) return std::nullopt;
+    walked->pool = pooled->window;
+    walked->pool_max = pooled->pool->op == Op::max_pool;
+  }
+  constexpr int64_t warp_pixels = 64;
   const Sizes sizes(c, exact);
   std::optional<ImplicitConvolution> best;
   const int64_t pixels = sizes.pixels();
@@ -130,6 +164,9 @@ std::optional<ImplicitConvolution> implicit_of(const GpuSpec& gpu, const Convolu
     for (int64_t x = 8; x <= pixels; x *= 2)
       for (int64_t z = 1; z * x <= pixels; z *= 2) {
         walked->tile = {z, pixels / x / z, x};
+        if (x < walked->pool[2] || walked->tile[1] % walked->pool[1] != 0 ||
+            (pooled && x * walked->pool[1] > warp_pixels))
+          continue;
         // No tile is twice as large as what it is for.
         bool empty = false;
         for (size_t d = 0; d < 2; ++d)
@@ -165,6 +202,8 @@ std::string implicit_struct(const Convolution& c, const ImplicitConvolution& w, 
     text += format("  static constexpr int phases_{0} = {1}, before_{0} = {2}, weights_{0} = {3};\n", axes[d],
                    w.phases[d], w.before[d], w.weights[d]);
   }
+  text += format("  static constexpr int pool_y = {}, pool_x = {};\n  static constexpr bool pool_max = {};\n",
+                 w.pool[1], w.pool[2], w.pool_max);
   auto add_strides = [&](const char* of, const View& view, const char* first, const char* second) {
     const auto strides = c.strides(view);
     text += format(

@@ -26,6 +26,8 @@ struct Shape {
   static constexpr int samples = samples_, channels = channels_, filters = filters_;
   static constexpr int octets = channels > 4 ? (channels + 7) / 8 : 1, chunk = octets > 8 ? 8 : octets;
   static constexpr int tile_z = tile_z_, tile_y = tile_y_, tile_x = tile_x_;
+  static constexpr int pool_y = 1, pool_x = 1;
+  static constexpr bool pool_max = false;
   static constexpr bool transposed = up > 1, packs_out = false, scatters = false;
   static constexpr int size_in_z = z, size_in_y = y, size_in_x = x;
   static constexpr int weights_z = kz, weights_y = ky, weights_x = kx, taps = kz * ky * kx;

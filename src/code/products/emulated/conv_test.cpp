@@ -333,6 +333,25 @@ std::vector<Case> conv_cases() {
                    .graph = form.graph,
                    .offer = {plan::Arithmetic::half, plan::Order::row_major},
                    .tolerance = 2e-3});
+  const Form pooled_forms[] = {
+      {"max_pool",
+       "input %x : f32[2,8,19,37]\nparameter %w : f32[50,8,3,3]\nparameter %b : f32[50]\n"
+       "%y = conv(%x, %w, %b) stride=[1,1] padding=[1,0] dilation=[1,1] : f32[2,50,19,35]\n"
+       "%s = silu(%y) : f32[2,50,19,35]\n%z = max_pool(%s) kernel=[4,4] stride=[4,4] padding=[0,0] "
+       "dilation=[1,1] : f32[2,50,4,8]\noutput %z\n"},
+      {"avg_pool",
+       "input %x : f32[1,9,7,70]\nparameter %w : f32[70,9,3,3]\n"
+       "%y = conv(%x, %w) stride=[1,1] padding=[1,1] dilation=[1,1] : f32[1,70,7,70]\n"
+       "%z = avg_pool(%y) kernel=[2,2] stride=[2,2] padding=[0,0] : f32[1,70,3,35]\noutput %z\n"},
+      {"row_pool",
+       "input %x : f32[1,5,3,5,34]\nparameter %w : f32[12,5,1,2,3]\n"
+       "%y = conv(%x, %w) stride=[1,1,1] padding=[0,0,0] dilation=[1,1,1] : f32[1,12,3,4,32]\n"
+       "%z = avg_pool(%y) kernel=[1,1,8] stride=[1,1,8] padding=[0,0,0] : f32[1,12,3,4,4]\noutput %z\n"}};
+  for (const Form& form : pooled_forms)
+    all.push_back({.name = format("implicit_{}", form.name),
+                   .technique = "conv.implicit",
+                   .graph = form.graph,
+                   .tolerance = 2e-6});
   all.push_back({.name = "implicit_half_storage",
                  .technique = "conv.implicit",
                  .graph = strided_forms[0].graph,

@@ -22,6 +22,7 @@
 //   };
 #pragma once
 
+#include "stitch/kernels/loops_math.h"
 #include "stitch/kernels/matmul.h"
 #include "stitch/runtime/async_copy.h"
 #include "stitch/runtime/mma.h"
@@ -216,6 +217,74 @@ __device__ __forceinline__ void load_implicit_halo(const typename L::In* __restr
   }
 }
 
+// 16 filters of 32 of a warp's pixels, so that each lane has a pixel.
+template <int pitch, int tiles>
+__device__ __forceinline__ void stage_sums(float* stage, const float (&sums)[tiles][4], int half) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  __syncwarp();
+#pragma unroll
+  for (int t = 0; t < 4; ++t) {
+    const float(&sum)[4] = sums[half * 4 + t];
+    float* to = stage + lane / 4 * pitch + t * 8 + lane % 4 * 2;
+    *reinterpret_cast<Pack<float, 2>*>(to) = {{sum[0], sum[1]}};
+    *reinterpret_cast<Pack<float, 2>*>(to + 8 * pitch) = {{sum[2], sum[3]}};
+  }
+  __syncwarp();
+}
+
+// A pool behind the epilogue, over windows beside each other of pool_y x pool_x pixels, powers of two that a
+// warp's 64 pixels hold whole: lanes whose pixels differ in those bits alone meet by shuffles.
+template <class L, bool exact, class Sums, class Epilogue>
+__device__ __forceinline__ void pool_implicit(const Sums& sums, float* stage,
+                                              typename L::Out* __restrict__ out, const Epilogue& epilogue,
+                                              int sample, int slice, int3 corner, int first_filter,
+                                              int first_pixel) {
+  using Tile = ImplicitTile<L, exact>;
+  constexpr int joined = (L::pool_x - 1) | (L::pool_y - 1) * L::tile_x;  // bits of a pixel's number
+  static_assert(joined < 64 && Tile::phases == 1);
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  auto meet = [](float a, float b) { return L::pool_max ? maximum(a, b) : a + b; };
+#pragma unroll
+  for (int f = 0; f < Tile::filter_tiles; ++f) {
+    const int first = slice * Tile::slice + first_filter + f * 16;
+    const int there = min(16, min(Tile::slice - first_filter - f * 16, L::filters - first));
+    if (there <= 0) continue;
+    float pooled[16];
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const int pixel = first_pixel + h * 32 + lane;
+      const int x = corner.x + pixel % L::tile_x, y = corner.y + pixel / L::tile_x % L::tile_y,
+                z = corner.z + pixel / (L::tile_x * L::tile_y);
+      const bool inside = x < L::result_x && y < L::result_y && z < L::result_z;
+      // Windows that end outside are not written, and read what lies inside.
+      const int position = inside ? (z * L::result_y + y) * L::result_x + x : 0;
+      stage_sums<Tile::pitch>(stage, sums[f], h);
+#pragma unroll
+      for (int i = 0; i < 16; ++i) {
+        const int filter = min(i, there - 1);
+        float value = epilogue(stage[filter * Tile::pitch + lane] * Tile::result_scale, sample,
+                               first + filter, position);
+#pragma unroll
+        for (int bit = 1; bit < 32; bit *= 2)
+          if (joined & bit) value = meet(value, __shfl_xor_sync(0xffffffffu, value, bit));
+        pooled[i] = h == 1 && (joined & 32) ? meet(pooled[i], value) : value;
+      }
+      const int to_x = x / L::pool_x, to_y = y / L::pool_y;
+      if ((h == 0 && (joined & 32)) || (lane & joined & 31) != 0 || to_x >= L::result_x / L::pool_x ||
+          to_y >= L::result_y / L::pool_y || z >= L::result_z)
+        continue;
+      // The other half's rows belong to the same windows.
+      typename L::Out* own = out + (L::out_offset + sample * L::out_stride_sample + z * L::out_stride_z +
+                                    to_y * L::out_stride_y + to_x * L::out_stride_x);
+      constexpr float scale = L::pool_max ? 1.0f : 1.0f / (L::pool_y * L::pool_x);
+#pragma unroll
+      for (int i = 0; i < 16; ++i)
+        if (i < there)
+          own[(first + i) * L::out_stride_channel] = static_cast<typename L::Out>(pooled[i] * scale);
+    }
+  }
+}
+
 template <class L, bool exact, class Epilogue>
 __global__ void __launch_bounds__(ImplicitTile<L, exact>::threads,
                                   ImplicitTile<L, exact>::filter_tiles <= 2 ? 4 : 2)
@@ -357,6 +426,10 @@ __global__ void __launch_bounds__(ImplicitTile<L, exact>::threads,
         }
       }
 
+      if constexpr (L::pool_y * L::pool_x > 1) {
+        pool_implicit<L, exact>(sums, stage, out, epilogue, sample, slice, corner, first_filter, first_pixel);
+        continue;
+      }
       // Out, 16 filters of 32 pixels at a time; a lane has a pixel.
       const auto phase = Tile::phase_of(p);
       constexpr bool whole = L::filters % 16 == 0 && Tile::slice == Tile::filters;
@@ -382,15 +455,7 @@ __global__ void __launch_bounds__(ImplicitTile<L, exact>::threads,
           const int filters_there =
               whole ? 16 : min(16, min(Tile::slice - first_filter - f * 16, L::filters - first));
           if (!whole && filters_there <= 0) continue;
-          __syncwarp();
-#pragma unroll
-          for (int t = 0; t < 4; ++t) {
-            const float(&sum)[4] = sums[f][h * 4 + t];
-            float* to = stage + group * Tile::pitch + t * 8 + pair * 2;
-            *reinterpret_cast<Pack<float, 2>*>(to) = {{sum[0], sum[1]}};
-            *reinterpret_cast<Pack<float, 2>*>(to + 8 * Tile::pitch) = {{sum[2], sum[3]}};
-          }
-          __syncwarp();
+          stage_sums<Tile::pitch>(stage, sums[f], h);
           if (!there) continue;
 #pragma unroll
           for (int begin = 0; begin < 16; begin += 8) {  // what epilogues read arrives at the same time
