@@ -34,15 +34,19 @@ bool is_faster(const Context& context, const Plan& plan, const Region& region, c
 }  // namespace
 
 // Where an image stays row-major, a technique that takes it so and multiplies in fp16, too, may save the
-// conversions; one that writes any order, those before a result that is channels last.
-void keep_row_major(const Context& context, Plan& plan, const Catalogue& catalogue) {
+// conversions; one that writes any order, those before a result that is channels last. `convolutions` may
+// multiply in fp16; those that don't yet do so where that is faster.
+void keep_row_major(const Context& context, Plan& plan, const Catalogue& catalogue,
+                    const std::set<int32_t>& convolutions) {
   constexpr Offer offer{Arithmetic::half, Order::row_major};
   for (Region& region : plan.regions) {
-    if (region.offer.arithmetic != Arithmetic::half || !region.technique->gives_way(context, region))
-      continue;
     const Node* node = convolution_in(context.graph, region);
-    if (!node || is_channels_last(context.graph, plan, node->operands[0])) continue;
-    const bool moved = is_channels_last(context.graph, plan, region.writes[0]);
+    const bool half = region.offer.arithmetic == Arithmetic::half;
+    if (!node || !(half || convolutions.contains(context.graph.number_of(*node))) ||
+        !region.technique->gives_way(context, region) ||
+        is_channels_last(context.graph, plan, node->operands[0]))
+      continue;
+    const bool moved = !half || is_channels_last(context.graph, plan, region.writes[0]);
     for (const Technique* technique : catalogue.all()) {
       if (technique->kind() != Kind::convolution || (moved && !technique->takes_any_order()) ||
           !technique->accepts(context, region) || !offers(*technique, context, region, offer) ||
@@ -105,7 +109,7 @@ Result<Plan> store_half(const Context& context, Plan plan, const Catalogue& cata
   if (context.torch.errors) return store_all_half(context, std::move(plan), catalogue);
   const LayoutWish wish{Arithmetic::half, context.rounding.ten_bit_convolutions()};
   Plan out = LayoutChooser(context, plan, catalogue, wish).choose();
-  keep_row_major(context, out, catalogue);
+  keep_row_major(context, out, catalogue, wish.convolutions);
   return out;
 }
 
@@ -117,7 +121,7 @@ Result<Plan> store_half_before_last(const Context& context, Plan plan, const Cat
   for (int32_t n : last_of(context.graph, wish.convolutions)) wish.convolutions.erase(n);
   if (wish.convolutions.empty()) return plan;
   Plan out = LayoutChooser(context, plan, catalogue, wish).choose();
-  keep_row_major(context, out, catalogue);
+  keep_row_major(context, out, catalogue, wish.convolutions);
   return out;
 }
 

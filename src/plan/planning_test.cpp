@@ -329,6 +329,33 @@ end
   EXPECT_EQ(ten_bits(graph_of(two_convolutions(3)), Numerics::standard).size(), 2u);
 }
 
+// Nothing is transposed around a convolution whose images are large and the caller's; a pool behind one with
+// few channels is part of it.
+TEST(Planning, LargeImagesAreConvolvedAsTheyLie) {
+  Graph wide = graph_of(R"(graph "wide"
+parameter %w : f32[128,64,3,3]
+input %x : f32[32,64,128,128]
+%y = conv(%x, %w) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[32,128,126,126]
+%z = relu(%y) : f32[32,128,126,126]
+output %z
+end
+)");
+  const plan::Plan plan = stored(wide, Numerics::standard, true);
+  ASSERT_EQ(plan.regions.size(), 1u);
+  EXPECT_EQ(plan.regions[0].technique->name(), "conv.implicit");
+  EXPECT_EQ(plan.regions[0].offer, (plan::Offer{plan::Arithmetic::half, plan::Order::row_major}));
+  EXPECT_EQ(planned(R"(graph "pooled"
+parameter %w : f32[64,8,3,3]
+input %x : f32[32,8,130,130]
+%y = conv(%x, %w) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[32,64,128,128]
+%t = tanh(%y) : f32[32,64,128,128]
+%z = max_pool(%t) kernel=[4,4] stride=[4,4] padding=[0,0] dilation=[1,1] : f32[32,64,32,32]
+output %z
+end
+)"),
+            (Lines{"conv.implicit: conv tanh max_pool"}));
+}
+
 // Unless the variance behind them is a result: there, rounded weights are seen beside PyTorch's exact ones.
 TEST(Planning, WhatStatisticsShowIsExact) {
   std::string text = two_convolutions(3);

@@ -112,7 +112,7 @@ bool ConvImplicit::suits(const plan::Context& context, const plan::Region& regio
       return false;
     return !c.transposed && c.dims >= 2 && c.channels_in < 16;
   }
-  if (c.taps() == 1) return false;
+  if (c.taps() == 1 && c.channels_in < 32) return false;  // at the rate of its bytes in TF32, too
   const auto in = static_cast<double>(graph.type(node.operands[0]).elements()),
              out = static_cast<double>(graph.type(node.results[0]).elements());
   const double flops = 2 * useful_products(c), bandwidth = plan::streaming_share * gpu.bandwidth;

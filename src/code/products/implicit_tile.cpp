@@ -83,9 +83,10 @@ class Sizes {
     walked.packed = slices_ * chunks * stages * stage_steps * step;
     walked.products =
         static_cast<double>(walked.blocks * slices_ * chunks * steps * 16 * filters_ * pixels());
-    const int64_t halo_bytes = parts_ * walked.chunk * halo[0] * halo[1] * halo[2] * 16,
-                  ring_bytes = 3 * stage_steps * step * 2,
+    const int64_t octets = walked.chunk * halo[0] * halo[1] * halo[2], halos = chunks > 1 ? 2 : 1,
+                  halo_bytes = halos * parts_ * octets * 16, ring_bytes = 3 * stage_steps * step * 2,
                   table_bytes = ceil_of(16 + phases * most * 2 * 4, 128) * 128;
+    walked.in_registers = chunks > 1 ? ceil_of(octets, 128) : 0;
     walked.shared_bytes = halo_bytes + ring_bytes + table_bytes + 4 * 16 * 40 * 4;
   }
 
@@ -173,7 +174,9 @@ std::optional<ImplicitConvolution> implicit_of(const GpuSpec& gpu, const Convolu
           empty |= walked->tile[d] > 1 && walked->tile[d] >= 2 * walked->size_out[d];
         if (empty) continue;
         sizes.measure(*walked);
+        constexpr int64_t most_in_registers = 4;  // beside 128 sums
         const bool fits =
+            walked->in_registers <= most_in_registers &&
             walked->shared_bytes <= std::min(gpu.shared_per_sm / 2 - own, gpu.shared_per_block) &&
             walked->blocks < most;
         if (fits && (!best || sizes.clocks(*walked) < sizes.clocks(*best))) best = *walked;

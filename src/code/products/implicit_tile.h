@@ -20,7 +20,8 @@ struct ImplicitConvolution {
 
   // What ImplicitTile computes.
   int64_t blocks = 0, shared_bytes = 0, packed = 0;
-  double products = 0;  // multiplications on tensor cores, with all that only fills tiles up
+  int64_t in_registers = 0;  // octets of the next chunk that a thread holds
+  double products = 0;       // multiplications on tensor cores, with all that only fills tiles up
 };
 
 // A pool behind the convolution and what follows it element by element, and the region without it.

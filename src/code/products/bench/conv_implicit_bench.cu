@@ -186,6 +186,10 @@ void measure(const char* name, const char* only) {
   table.emplace_back(line);
 }
 
+struct L3_6 : Shape<10, 480, 1, 224, 224, 192, 1, 1, 1, 1, 4, 32> {
+  static constexpr int chunk = 4;
+};
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -208,6 +212,7 @@ int main(int count, char** arguments) {
   measure<Shape<4, 16, 1, 1024, 1024, 128, 1, 3, 3, 1, 4, 32>, Kernel::half>("L1-63", only);
   measure<Shape<32, 64, 1, 1, 131072, 128, 1, 1, 3, 1, 1, 128>, Kernel::half>("L1-67", only);
   measure<Shape<16, 64, 1, 1, 524280, 128, 1, 1, 3, 1, 1, 128, 1, 3, 4>, Kernel::half>("L1-76", only);
+  measure<L3_6, Kernel::half>("L3-6", only);
   std::printf("\n");
   for (const std::string& line : table) std::printf("%s\n", line.c_str());
 }

@@ -7,8 +7,9 @@
 // through a ring of three stages (cp.async). Results leave through shared memory, a row of pixels at a time,
 // with the epilogue.
 // `exact`: FP32's accuracy by three products of halves, as in conv_split_halo.h; else one, with the ten bits
-// of TF32. More than a chunk of channels: one chunk after the other. Transposed convolutions with strides:
-// results whose position has the same remainder, a phase, see the same taps; a pass over the tile each.
+// of TF32. More than a chunk of channels: one chunk after the other, the next on its way into registers.
+// Transposed convolutions with strides: results whose position has the same remainder, a phase, see the same
+// taps; a pass over the tile each.
 //   struct ConvReluImage {  // conv_relu (128, 128, 126, 126) = x (128, 64, 128, 128) * weight (128, 64, 3,
 //   3)
 //     using In = float;  …
@@ -93,7 +94,10 @@ struct ImplicitTile {
 
   static constexpr uint32_t none = 0xffffffu;  // an octet that only fills a step up
   static constexpr int pitch = 40;  // of floats on their way out: pairs of four rows in different banks
-  static constexpr int halo_bytes = parts * L::chunk * halo * 16, ring_bytes = ring * stage_elements * 2;
+  // The next chunk of channels is on its way while one is multiplied.
+  static constexpr int halos = chunks > 1 ? 2 : 1, own_units = divided(halo * L::chunk, threads);
+  static constexpr int halo_rows = parts * L::chunk * halo, halo_bytes = halos * halo_rows * 16,
+                       ring_bytes = ring * stage_elements * 2;
   static constexpr int table_bytes =
       round_up(16 + phases * most_steps * 2 * 4, 128);  // behind a row of zeros
   static constexpr int shared_bytes = halo_bytes + ring_bytes + table_bytes + 4 * 16 * pitch * 4;
@@ -168,54 +172,58 @@ __device__ __forceinline__ uint32_t split_two(float first, float second, uint32_
   return half_pair(kept[0], kept[1]);
 }
 
-// Reads the part of x under the tile at `corner` of a sample: (parts, octets, pixels) of 16 bytes.
-template <class L, bool exact>
-__device__ __forceinline__ void load_implicit_halo(const typename L::In* __restrict__ from,
-                                                   Pack<uint32_t, 4>* __restrict__ halo, int3 corner,
-                                                   int first_octet) {
+// The part of x under the tile at `corner` of a sample, as (parts, octets, pixels) of 16 bytes: octets of a
+// pixel `count` threads' turns from the thread's own on its way into registers, and from there into shared
+// memory.
+template <class L, bool exact, int count>
+struct ImplicitHalo {
   using Tile = ImplicitTile<L, exact>;
-  constexpr int units = Tile::halo * L::chunk, under_way = 4;
-  constexpr int stride_z = static_cast<int>(L::x_stride_z), stride_y = static_cast<int>(L::x_stride_y),
-                stride_x = static_cast<int>(L::x_stride_x), stride_c = static_cast<int>(L::x_stride_channel);
-  for (int first = static_cast<int>(threadIdx.x); first < units; first += under_way * Tile::threads) {
-    float values[under_way][8];
+  static constexpr int units = Tile::halo * L::chunk;
+  float values[count][8];
+
+  __device__ __forceinline__ void fetch(const typename L::In* __restrict__ from, int3 corner, int first_octet,
+                                        int first) {
+    constexpr int stride_z = static_cast<int>(L::x_stride_z), stride_y = static_cast<int>(L::x_stride_y),
+                  stride_x = static_cast<int>(L::x_stride_x),
+                  stride_c = static_cast<int>(L::x_stride_channel);
+    constexpr bool whole = L::channels % Tile::together == 0 && Tile::octets % L::chunk == 0;
 #pragma unroll
-    for (int u = 0; u < under_way; ++u) {
+    for (int u = 0; u < count; ++u) {
       const int i = first + u * Tile::threads, octet = i / Tile::halo, pixel = i % Tile::halo;
       const int z = corner.z * L::stride_z - L::padding_z + pixel / (Tile::halo_y * Tile::halo_x),
                 y = corner.y * L::stride_y - L::padding_y + pixel / Tile::halo_x % Tile::halo_y,
                 x = corner.x * L::stride_x - L::padding_x + pixel % Tile::halo_x;
       const bool inside = i < units && z >= 0 && z < L::size_in_z && y >= 0 && y < L::size_in_y;
-      const int at = z * stride_z + y * stride_y + (first_octet + octet) * Tile::together * stride_c;
+      const int first_channel = (first_octet + octet) * Tile::together;
+      const int at = z * stride_z + y * stride_y + first_channel * stride_c;
 #pragma unroll
       for (int e = 0; e < 8; ++e) {
         const int at_x = x + e / Tile::together * L::dilation_x, channel = e % Tile::together;
-        const bool there = inside && at_x >= 0 && at_x < L::size_in_x &&
-                           (L::channels % Tile::together == 0 && Tile::octets % L::chunk == 0
-                                ? true
-                                : (first_octet + octet) * Tile::together + channel < L::channels);
-        values[u][e] =
-            there ? static_cast<float>(from[at + at_x * stride_x + channel * stride_c]) * Tile::x_scale
-                  : 0.0f;
+        const bool there =
+            inside && at_x >= 0 && at_x < L::size_in_x && (whole || first_channel + channel < L::channels);
+        values[u][e] = there ? static_cast<float>(from[at + at_x * stride_x + channel * stride_c]) : 0.0f;
       }
     }
+  }
+  __device__ __forceinline__ void keep(Pack<uint32_t, 4>* __restrict__ halo, int first) const {
 #pragma unroll
-    for (int u = 0; u < under_way; ++u) {
+    for (int u = 0; u < count; ++u) {
       const int i = first + u * Tile::threads;
       if (i >= units) break;
       Pack<uint32_t, 4> high, low;
 #pragma unroll
       for (int p = 0; p < 4; ++p) {
+        const float one = values[u][2 * p] * Tile::x_scale, other = values[u][2 * p + 1] * Tile::x_scale;
         if constexpr (exact)
-          high[p] = split_two(values[u][2 * p], values[u][2 * p + 1], low[p]);
+          high[p] = split_two(one, other, low[p]);
         else
-          high[p] = half_pair(values[u][2 * p], values[u][2 * p + 1]);
+          high[p] = half_pair(one, other);
       }
       halo[i] = high;
       if constexpr (exact) halo[units + i] = low;
     }
   }
-}
+};
 
 // 16 filters of 32 of a warp's pixels, so that each lane has a pixel.
 template <int pitch, int tiles>
@@ -360,17 +368,26 @@ __global__ void __launch_bounds__(ImplicitTile<L, exact>::threads,
   constexpr bool ragged = L::chunk % 2 != 0;
   constexpr bool full_stages = Tile::phases == 1 && Tile::most_steps % Tile::stage_steps == 0;
 
-  int at = 0;  // the stage
+  const typename L::In* own_x = x + (L::x_offset + sample * L::x_stride_sample);
+  using Halo = ImplicitHalo<L, exact, (Tile::chunks > 1 ? Tile::own_units : 4)>;
+  Halo next;
+  constexpr int at_once = (Tile::chunks > 1 ? Tile::own_units : 4) * Tile::threads;
+  for (int first = thread; first < Halo::units; first += at_once) {
+    next.fetch(own_x, corner, 0, first);
+    next.keep(halo, first);
+  }
+
+  int at = 0, turn = 0;  // the stage, the halo
   for (int slice = 0; slice < Tile::slices; ++slice)
     for (int p = 0; p < Tile::phases; ++p) {
       const int steps = Tile::phase_of(p).steps(), stages = Tile::stages_of(p);
       float sums[filter_tiles][2 * quarters][4] = {};
       for (int chunk = 0; chunk < Tile::chunks; ++chunk) {
-        if (Tile::chunks > 1 || (slice == 0 && p == 0)) {
-          if (Tile::chunks > 1 && at > 0) __syncthreads();
-          load_implicit_halo<L, exact>(x + (L::x_offset + sample * L::x_stride_sample), halo, corner,
-                                       chunk * L::chunk);
-        }
+        const Row* here = halo + turn * Tile::halo_rows;
+        const bool last_chunk = chunk + 1 == Tile::chunks;
+        const bool more =
+            Tile::chunks > 1 && !(last_chunk && p + 1 == Tile::phases && slice + 1 == Tile::slices);
+        if (more) next.fetch(own_x, corner, last_chunk ? 0 : (chunk + 1) * L::chunk, thread);
         for (int s = 0; s < stages; ++s, ++at) {
           wait_for_copies<1>();
           __syncthreads();
@@ -382,7 +399,7 @@ __global__ void __launch_bounds__(ImplicitTile<L, exact>::threads,
             if (!full_stages && s * Tile::stage_steps + step >= steps) break;
             const uint32_t entry = entries[step * 2 + beside];
             const bool none = ragged && entry == Tile::none;
-            const Row* octet = halo + (entry & 0xffffffu);
+            const Row* octet = here + (entry & 0xffffffu);
             MmaLeft left[filter_tiles], fine[filter_tiles], rest[filter_tiles];
 #pragma unroll
             for (int f = 0; f < filter_tiles; ++f) {
@@ -424,6 +441,8 @@ __global__ void __launch_bounds__(ImplicitTile<L, exact>::threads,
             }
           }
         }
+        if (more) next.keep(halo + (1 - turn) * Tile::halo_rows, thread);
+        if (Tile::chunks > 1) turn = 1 - turn;
       }
 
       if constexpr (L::pool_y * L::pool_x > 1) {
