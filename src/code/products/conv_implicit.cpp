@@ -110,7 +110,9 @@ bool ConvImplicit::suits(const plan::Context& context, const plan::Region& regio
     if (offer.arithmetic != plan::Arithmetic::exact &&
         (context.numerics == Numerics::strict || context.rounding.may_lose_bits(graph.number_of(node))))
       return false;
-    return !c.transposed && c.dims >= 2 && c.channels_in < 16;
+    // First layers with strides load every pixel twice here.
+    const bool first_layer = c.channels_in <= 4 && c.stride != Convolution::Three{1, 1, 1};
+    return !c.transposed && c.dims >= 2 && c.channels_in < 16 && !first_layer;
   }
   if (c.taps() == 1 && c.channels_in < 32) return false;  // at the rate of its bytes in TF32, too
   const auto in = static_cast<double>(graph.type(node.operands[0]).elements()),
