@@ -18,12 +18,12 @@ constexpr const char* network = R"(graph "net"
 parameter %w1 : f32[32,16,3,3]
 parameter %w2 : f32[16,32,3,3]
 parameter %b : f32[32]
-input %x : f32[64,16,64,64]
-%a = conv(%x, %w1, %b) stride=[1,1] padding=[1,1] dilation=[1,1] : f32[64,32,64,64]
-%r = relu(%a) : f32[64,32,64,64]
-%c = conv(%r, %w2) stride=[1,1] padding=[1,1] dilation=[1,1] : f32[64,16,64,64]
-%s = sigmoid(%c) : f32[64,16,64,64]
-%t = mul(%s, %c) : f32[64,16,64,64]
+input %x : f32[16,16,64,64]
+%a = conv(%x, %w1, %b) stride=[1,1] padding=[1,1] dilation=[1,1] : f32[16,32,64,64]
+%r = relu(%a) : f32[16,32,64,64]
+%c = conv(%r, %w2) stride=[1,1] padding=[1,1] dilation=[1,1] : f32[16,16,64,64]
+%s = sigmoid(%c) : f32[16,16,64,64]
+%t = mul(%s, %c) : f32[16,16,64,64]
 output %t
 end
 )";

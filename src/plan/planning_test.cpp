@@ -336,8 +336,7 @@ TEST(Planning, LargeImagesAreConvolvedAsTheyLie) {
 parameter %w : f32[128,64,3,3]
 input %x : f32[32,64,128,128]
 %y = conv(%x, %w) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[32,128,126,126]
-%z = relu(%y) : f32[32,128,126,126]
-output %z
+output %y
 end
 )");
   const plan::Plan plan = stored(wide, Numerics::standard, true);
@@ -366,7 +365,7 @@ TEST(Planning, WhatStatisticsShowIsExact) {
     EXPECT_EQ(ten_bits(graph, numerics), std::set<int32_t>{3});
   EXPECT_EQ(ten_bits(graph, Numerics::half).size(), 2u);
   plan::Plan plan = stored(graph, Numerics::standard, true);
-  EXPECT_EQ(plan.regions[0].technique->name(), "conv.split_half");
+  EXPECT_EQ(plan.regions[0].technique->name(), "conv.implicit");
   EXPECT_EQ(plan.storage[index_of(graph.find("r"))].dtype, DType::f16)
       << "what TF32 reads is still stored so";
 }
@@ -521,7 +520,7 @@ TEST(Planning, PointwiseConvolutionsAreProducts) {
   EXPECT_EQ(planned(one_convolution(1, 4, 1, 64)), (Lines{"conv.pointwise: conv"}));
   EXPECT_EQ(planned(one_convolution(1, 1, 1, 7)), (Lines{"conv.cudnn: conv"}));
   EXPECT_EQ(planned(one_convolution(1, 1, 2, 64)), (Lines{"conv.cudnn: conv"}));
-  EXPECT_EQ(planned(one_convolution(3, 1, 1, 64)), (Lines{"conv.cudnn: conv"}));
+  EXPECT_EQ(planned(one_convolution(3, 1, 1, 64)), (Lines{"conv.implicit: conv"}));
 }
 
 // cuDNN would pad channels that aren't multiples of eight, and cut them again: a kernel takes them as they
