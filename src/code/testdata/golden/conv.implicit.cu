@@ -17,6 +17,8 @@ struct GoldenImage {
   static constexpr int size_in_x = 32, size_out_x = 32, result_x = 32;
   static constexpr int kernel_x = 3, stride_x = 1, padding_x = 1, dilation_x = 1;
   static constexpr int phases_x = 1, before_x = 0, weights_x = 3;
+  static constexpr int pool_y = 1, pool_x = 1;
+  static constexpr bool pool_max = false;
   static constexpr int64_t x_stride_sample = 8192, x_stride_channel = 1024, x_offset = 0;
   static constexpr int64_t x_stride_z = 0, x_stride_y = 32, x_stride_x = 1;
   static constexpr int64_t out_stride_sample = 40960, out_stride_channel = 1024, out_offset = 0;
