@@ -353,6 +353,17 @@ output %z
 end
 )"),
             (Lines{"conv.implicit: conv tanh max_pool"}));
+  // In fp16, too, where arithmetic doesn't make it longer than a library's convolution and the pool.
+  EXPECT_EQ(planned(R"(graph "pooled"
+parameter %w : f32[64,16,3,3]
+input %x : f32[64,16,130,130]
+%y = conv(%x, %w) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[64,64,128,128]
+%t = tanh(%y) : f32[64,64,128,128]
+%z = avg_pool(%t) kernel=[2,2] stride=[2,2] padding=[0,0] : f32[64,64,64,64]
+output %z
+end
+)"),
+            (Lines{"conv.implicit: conv tanh avg_pool"}));
 }
 
 // Unless the variance behind them is a result: there, rounded weights are seen beside PyTorch's exact ones.
