@@ -18,12 +18,12 @@ constexpr const char* network = R"(graph "net"
 parameter %w1 : f32[32,16,3,3]
 parameter %w2 : f32[16,32,3,3]
 parameter %b : f32[32]
-input %x : f32[16,16,64,64]
-%a = conv(%x, %w1, %b) stride=[1,1] padding=[1,1] dilation=[1,1] : f32[16,32,64,64]
-%r = relu(%a) : f32[16,32,64,64]
-%c = conv(%r, %w2) stride=[1,1] padding=[1,1] dilation=[1,1] : f32[16,16,64,64]
-%s = sigmoid(%c) : f32[16,16,64,64]
-%t = mul(%s, %c) : f32[16,16,64,64]
+input %x : f32[64,16,64,64]
+%a = conv(%x, %w1, %b) stride=[1,1] padding=[1,1] dilation=[1,1] : f32[64,32,64,64]
+%r = relu(%a) : f32[64,32,64,64]
+%c = conv(%r, %w2) stride=[1,1] padding=[1,1] dilation=[1,1] : f32[64,16,64,64]
+%s = sigmoid(%c) : f32[64,16,64,64]
+%t = mul(%s, %c) : f32[64,16,64,64]
 output %t
 end
 )";
@@ -186,14 +186,19 @@ TEST_F(PlanDocument, IsRefusedInWordsThatSayWhatToDo) {
               region_of(json, "a")["technique"] = "matmul.cublaslt";
             }).find("matmul.cublaslt is for other nodes than these"),
             std::string::npos);
-  EXPECT_NE(edited([](Json& json) {
-              region_of(json, "a")["choices"]["speed"] = 9;
+  auto by_cudnn = [](Json& json) -> Json& {
+    Json& region = region_of(json, "a");
+    region["technique"] = "conv.cudnn";
+    region["order"] = "channels_last";
+    return region["choices"];
+  };
+  EXPECT_NE(edited([&](Json& json) {
+              by_cudnn(json)["speed"] = 9;
             }).find("conv.cudnn has no knob 'speed' / one of: algorithm, search"),
             std::string::npos);
-  EXPECT_NE(edited([](Json& json) {
-              region_of(json, "a")["choices"]["search"] = 7;
-            }).find("search can't be 7 here / one of: 0, 1"),
-            std::string::npos);
+  EXPECT_NE(
+      edited([&](Json& json) { by_cudnn(json)["search"] = 7; }).find("search can't be 7 here / one of: 0, 1"),
+      std::string::npos);
   EXPECT_NE(edited([](Json& json) {
               region_of(json, "c")["reads"][0]["dtype"] = "f64";
             }).find("write the same dtype and order on both sides"),

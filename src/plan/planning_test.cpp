@@ -531,7 +531,7 @@ TEST(Planning, PointwiseConvolutionsAreProducts) {
   EXPECT_EQ(planned(one_convolution(1, 4, 1, 64)), (Lines{"conv.pointwise: conv"}));
   EXPECT_EQ(planned(one_convolution(1, 1, 1, 7)), (Lines{"conv.cudnn: conv"}));
   EXPECT_EQ(planned(one_convolution(1, 1, 2, 64)), (Lines{"conv.cudnn: conv"}));
-  EXPECT_EQ(planned(one_convolution(3, 1, 1, 64)), (Lines{"conv.implicit: conv"}));
+  EXPECT_EQ(planned(one_convolution(3, 1, 1, 64)), (Lines{"conv.cudnn: conv"}));
 }
 
 // cuDNN would pad channels that aren't multiples of eight, and cut them again: a kernel takes them as they

@@ -114,6 +114,7 @@ bool ConvImplicit::suits(const plan::Context& context, const plan::Region& regio
     const bool first_layer = c.channels_in <= 4 && c.stride != Convolution::Three{1, 1, 1};
     return !c.transposed && c.dims >= 2 && c.channels_in < 16 && !first_layer;
   }
+  if (walked->blocks < 4 * gpu.sms) return false;         // a tile's load and store are hidden by others'
   if (c.taps() == 1 && c.channels_in < 32) return false;  // at the rate of its bytes in TF32, too
   const auto in = static_cast<double>(graph.type(node.operands[0]).elements()),
              out = static_cast<double>(graph.type(node.results[0]).elements());
