@@ -382,7 +382,8 @@ __global__ void __launch_bounds__(ImplicitTile<L, exact>::threads,
     for (int p = 0; p < Tile::phases; ++p) {
       const int steps = Tile::phase_of(p).steps(), stages = Tile::stages_of(p);
       float sums[filter_tiles][2 * quarters][4] = {};
-      for (int chunk = 0; chunk < Tile::chunks; ++chunk) {
+      // A phase without taps waits for nobody, and leaves the halo as it is.
+      for (int chunk = stages > 0 ? 0 : Tile::chunks; chunk < Tile::chunks; ++chunk) {
         const Row* here = halo + turn * Tile::halo_rows;
         const bool last_chunk = chunk + 1 == Tile::chunks;
         const bool more =
