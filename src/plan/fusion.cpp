@@ -10,6 +10,7 @@
 #include "plan/constants.h"
 #include "plan/estimate.h"
 #include "plan/grouping.h"
+#include "plan/layouts.h"
 #include "plan/views.h"
 
 namespace stitch::plan {
@@ -24,6 +25,12 @@ bool element_wise(const Graph& graph, const Region& region) {
     Op op = graph.nodes[static_cast<size_t>(n)].op;
     return info(op).family == Family::pointwise || info(op).family == Family::view || op == Op::full;
   });
+}
+
+// Techniques may have room for one behind the last element-wise node.
+bool is_pool(const Graph& graph, const Region& region) {
+  return region.nodes.size() == 1 &&
+         info(graph.nodes[static_cast<size_t>(region.nodes[0])].op).family == Family::pool;
 }
 
 // Where an epilogue is one more pass over the result, a pool, norm or reduction that comes next reads the
@@ -87,7 +94,9 @@ Result<Plan> fuse_epilogues(const Context& context, Plan plan, const Catalogue& 
       std::set<size_t> next = groups.consumers(r);
       if (next.size() != 1 || groups[r].writes.size() != 1 || groups.detour(r, *next.begin())) break;
       size_t follower = *next.begin();
-      if (!element_wise(graph, groups[follower]) || leaves_epilogue(graph, groups, r, follower)) break;
+      if (!is_pool(graph, groups[follower]) &&
+          (!element_wise(graph, groups[follower]) || leaves_epilogue(graph, groups, r, follower)))
+        break;
       Region both = groups.merged(r, follower);
       both.technique = groups[r].technique;
       both.offer = groups[r].offer;
@@ -99,6 +108,56 @@ Result<Plan> fuse_epilogues(const Context& context, Plan plan, const Catalogue& 
   fuse_concats(context, groups, catalogue);
   plan.regions = groups.in_order();
   return take_views(context, std::move(plan));
+}
+
+namespace {
+
+bool ends_in_pool(const Graph& graph, const Region& region) {
+  const Region last{.nodes = {region.nodes.back()}};
+  Region before = region;
+  before.nodes.pop_back();
+  return is_pool(graph, last) && element_wise(graph, before);
+}
+
+// Both as one convolution in fp16 of an image that lies row-major, or nothing.
+std::optional<Region> pooled_convolution(const Context& context, const Plan& plan, const Catalogue& catalogue,
+                                         const Region& both) {
+  constexpr Offer offer{Arithmetic::half, Order::row_major};
+  Region out = both;
+  out.offer = offer;
+  for (const Technique* technique : catalogue.all()) {
+    if (technique->kind() != Kind::convolution) continue;
+    out.technique = technique;
+    if (technique->accepts(context, out) && offers(*technique, context, out, offer) &&
+        technique->suits(context, out, offer) && technique->accepts_storage(context, plan, out))
+      return out;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<Plan> fuse_pools(const Context& context, Plan plan, const Catalogue& catalogue) {
+  const Graph& graph = context.graph;
+  Grouping groups(graph, plan.regions);
+  for (size_t r = 0; r < groups.size(); ++r) {
+    if (!groups.alive(r) || kind_of(graph, groups[r]) != Kind::convolution ||
+        groups[r].offer.arithmetic != Arithmetic::half || groups[r].writes.size() != 1)
+      continue;
+    const std::set<size_t> next = groups.consumers(r);
+    if (next.size() != 1 || groups.detour(r, *next.begin()) || !ends_in_pool(graph, groups[*next.begin()]) ||
+        is_channels_last(graph, plan, convolution_in(graph, groups[r])->operands[0]))
+      continue;
+    const Region &convolution = groups[r], &pool = groups[*next.begin()];
+    auto both = pooled_convolution(context, plan, catalogue, groups.merged(r, *next.begin()));
+    if (!both || both->writes.size() != 1 ||
+        estimate(context, plan, *both).seconds() >=
+            estimate(context, plan, convolution).seconds() + estimate(context, plan, pool).seconds())
+      continue;
+    groups.merge(r, *next.begin(), *std::move(both));
+  }
+  plan.regions = groups.in_order();
+  return plan;
 }
 
 Result<Plan> fuse_gates(const Context& context, Plan plan, const Catalogue&) {

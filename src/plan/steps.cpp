@@ -59,6 +59,8 @@ constexpr std::array rules = {
         store_half_within_budget, true},
     StepRule{"half storage within half the budget", "the same with half as much error to spend",
              store_half_within_half_the_budget, true},
+    StepRule{"pools", "a pool that reads a convolution in fp16, and nobody else does, goes into it",
+             fuse_pools},
     StepRule{"channels last",
              "TF32 convolutions read and write what lies between them without transposing it",
              store_channels_last, false, true},
