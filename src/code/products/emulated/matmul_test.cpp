@@ -365,6 +365,39 @@ std::vector<Case> tensor_core_cases() {
   add("folded",
       "input %a : f32[20,600]\ninput %b : f32[600,24]\n%y = matmul(%a, %b) : f32[20,24]\noutput %y\n",
       {{"row_tiles", 2}, {"column_tiles", 3}});
+  // Sums of infinities are infinite or NaN, as IEEE has it.
+  const char* infinite =
+      "input %a : f32[20,60]\ninput %b : f32[60,24]\n%y = matmul(%a, %b) : f32[20,24]\noutput %y\n";
+  add("infinities", infinite);
+  all.back().outlier = INFINITY;
+
+  // fp16 and int8: depth inside and outside, batches, chunks of the depth, numbers that int8 is too coarse
+  // for.
+  const Form int8_forms[] = {
+      {"linear",
+       "input %x : f32[2,16,170]\nparameter %w : f32[48,170]\nparameter %b : f32[48]\n"
+       "%y = linear(%x, %w, %b) : f32[2,16,48]\n%z = relu(%y) : f32[2,16,48]\noutput %z\n"},
+      {"square",
+       "input %a : f32[48,300]\ninput %b : f32[300,32]\n%y = matmul(%a, %b) : f32[48,32]\noutput %y\n"},
+      {"batched",
+       "input %a : f32[3,16,152]\ninput %b : f32[3,152,16]\n%y = matmul(%a, %b) : f32[3,16,16]\n"
+       "output %y\n"},
+      {"transposed",
+       "input %a : f32[160,32]\ninput %b : f32[16,160]\n%t = permute(%a) dims=[1,0] : f32[32,160]\n"
+       "%u = permute(%b) dims=[1,0] : f32[160,16]\n%y = matmul(%t, %u) : f32[32,16]\n"
+       "%z = permute(%y) dims=[1,0] : f32[16,32]\noutput %z\n"}};
+  auto add_int8 = [&](const Form& form, const char* kind, double outlier) {
+    all.push_back({.name = format("int8_{}_{}", form.name, kind),
+                   .technique = "matmul.split_int8",
+                   .graph = form.graph,
+                   .choices = {{"longest_sum", 128}},
+                   .tolerance = 6e-6,
+                   .outlier = outlier});
+  };
+  for (const Form& form : int8_forms) add_int8(form, "even", 0);
+  add_int8(int8_forms[0], "outliers", 100);
+  add_int8(int8_forms[0], "infinities", INFINITY);
+  add_int8(int8_forms[1], "outliers", 100);
   return all;
 }
 
