@@ -176,7 +176,10 @@ std::optional<Truncated> take_approximate(const Context& context, const Plan& pl
 // squares; the noisiest regions then take others.
 void spend_on_noise(const Context& context, const Plan& plan, std::vector<Truncated>& chosen,
                     const Catalogue& catalogue) {
-  constexpr double allowed = 0.33, least_budget = 1e-5;
+  // Where sums are short all the same, nothing is won: every one of them is a pass over the result.
+  constexpr int64_t shortest = 1024;
+  constexpr double least_budget = 1e-5;
+  const double allowed = longest_sums(context.graph, chosen) < shortest ? 0 : 0.33;
   auto noise_of = [&](const Truncated& each) {
     const double part = each.region->technique->added_error(context, *each.region);
     if (part == 0) return 0.0;

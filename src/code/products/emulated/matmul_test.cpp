@@ -223,6 +223,12 @@ std::vector<Case> matmul_cases() {
                    .graph = form.graph,
                    .numerics = Numerics::strict,
                    .tolerance = 2e-6});
+  all.push_back({.name = "thin_infinities",
+                 .technique = "matmul.thin",
+                 .graph =
+                     "input %x : f32[16,128]\nparameter %w : f32[64,128]\n%y = linear(%x, %w) : f32[16,64]\n"
+                     "output %y\n",
+                 .outlier = INFINITY});
   const Form outer_forms[] = {
       {"linear",
        "input %x : f32[33,1]\nparameter %w : f32[70,1]\nparameter %b : f32[70]\n"
@@ -302,6 +308,13 @@ std::vector<Case> matmul_cases() {
                        .choices = {{"form", form}},
                        .tolerance = 2e-6,
                        .scale = scale});
+  all.push_back({.name = "split1_infinities",
+                 .technique = "matmul.split_half",
+                 .graph = "input %a : f32[20,60]\ninput %b : f32[60,24]\n%y = matmul(%a, %b) : f32[20,24]\n"
+                          "output %y\n",
+                 .choices = {{"form", 1}},
+                 .tolerance = 2e-6,
+                 .outlier = INFINITY});
   // Chunks of the depth, one after the other and side by side, the library's epilogue in the last one only.
   for (int64_t split : {1, 2, 3})
     for (int64_t side_by_side : {0, 1})
