@@ -15,6 +15,7 @@ const plan::Catalogue& catalogue() {
       &matmul_vector(),        // a matrix times one to twelve vectors
       &matmul_thin(),          // … times 13 to 64 of them
       &matmul_tensor_core(),   // FP32 products bound by their bytes
+      &matmul_long(),          // few results, long sums
       &matmul_cublaslt(),      // products in general
       &matmul_split_int8(),    // large FP32 products on fp16 and int8 tensor cores, in place of the library's
       &matmul_split_half(),    // FP32 products on fp16 tensor cores, in place of the library's

@@ -26,6 +26,7 @@ plan::Rate streaming_rate(const plan::Context& context);
 
 const Technique& matmul_plain();
 const Technique& matmul_cublaslt();
+const Technique& matmul_long();
 const Technique& matmul_split_half();
 const Technique& matmul_split_int8();
 const Technique& matmul_outer();

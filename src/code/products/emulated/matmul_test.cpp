@@ -384,6 +384,24 @@ std::vector<Case> tensor_core_cases() {
   add("infinities", infinite);
   all.back().outlier = INFINITY;
 
+  // Long sums: segments, the last shorter; sides either way; numbers that outgrow a block's first scale.
+  auto add_long = [&](const char* name, const char* graph, double outlier = 0) {
+    all.push_back({.name = format("long_{}", name),
+                   .technique = "matmul.long",
+                   .graph = graph,
+                   .choices = {{"segments", 3}},
+                   .tolerance = 2e-6,
+                   .outlier = outlier});
+  };
+  const char* by_side =
+      "input %a : f32[20,4100]\ninput %b : f32[4100,12]\n%y = matmul(%a, %b) : f32[20,12]\noutput %y\n";
+  add_long("by_side", by_side);
+  add_long("by_depth",
+           "input %x : f32[9,4099]\ninput %w : f32[10,4099]\nparameter %b : f32[10]\n"
+           "%y = linear(%x, %w, %b) : f32[9,10]\n%z = relu(%y) : f32[9,10]\noutput %z\n");
+  add_long("outliers", by_side, 1e7);
+  add_long("infinities", by_side, INFINITY);
+
   // fp16 and int8: depth inside and outside, batches, chunks of the depth, numbers that int8 is too coarse
   // for.
   const Form int8_forms[] = {
