@@ -16,7 +16,7 @@ namespace stitch::code {
 namespace {
 
 // As the kernel has them.
-constexpr int64_t long_tile = 128, long_depth_tile = 32, least_depth = 4096, most_segments = 1024;
+constexpr int64_t long_tile = 128, long_depth_tile = 32, shortest_long_sum = 4096, most_segments = 1024;
 constexpr int64_t long_shared_bytes = 2 * 2 * 2 * 2 * long_tile * (long_depth_tile + 8);
 
 int64_t tiles_along(int64_t count) { return (count + long_tile - 1) / long_tile; }
@@ -42,7 +42,7 @@ class MatmulLong final : public ProductTechnique {
   Result<void> accepts_storage(const plan::Context& context, const plan::Plan& plan,
                                const plan::Region& region) const override;
   std::vector<plan::Knob> knobs(const plan::Context&, const plan::Region&) const override {
-    return {{"segments", "pieces of the depth, a block each", {8, 16, 33, 66, 132}}};
+    return {{"segments", "pieces of the depth, a block each", {8, 16, 32, 64, 128}}};
   }
   plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
     return {0.4 * context.gpu.tensor_fp16 / 3, 0.7, 2};
@@ -63,8 +63,8 @@ Result<void> MatmulLong::accepts_region(const plan::Context& context, const plan
       if (graph.type(result).dtype != DType::f32) return not_for(region, "multiplies f32");
   const RegionRequest request = loops::plain_request(context, region);
   STITCH_TRY(LibraryProduct made, library_product(request, DType::f32, false));
-  if (made.depth() < least_depth)
-    return not_for(region, format("makes sums of {} products and more", least_depth));
+  if (made.depth() < shortest_long_sum)
+    return not_for(region, format("makes sums of {} products and more", shortest_long_sum));
   if (!lies_by_depth(made.contraction.depth, made.contraction.rows, &Axis::left))
     return not_for(region, "reads the left side along the depth");
   if (long_shared_bytes > context.gpu.shared_per_block)
