@@ -16,7 +16,7 @@ namespace stitch::code {
 namespace {
 
 // As the kernel has them.
-constexpr int64_t long_tile = 128, long_depth_tile = 32, shortest_long_sum = 4096, most_segments = 1024;
+constexpr int64_t long_tile = 128, long_depth_tile = 32, shortest_long_sum = 256, most_segments = 1024;
 constexpr int64_t long_shared_bytes = 2 * 2 * 2 * 2 * long_tile * (long_depth_tile + 8);
 
 int64_t tiles_along(int64_t count) { return (count + long_tile - 1) / long_tile; }
