@@ -154,7 +154,7 @@ input %x : f32[1024,8192]
 output %z
 end
 )"),
-            (Lines{"matmul.split_half: permute matmul full div"}));
+            (Lines{"matmul.split_int8: permute matmul full div"}));
 }
 
 // Its weight is read once whichever way it is multiplied, and splitting it makes it half as large again.
