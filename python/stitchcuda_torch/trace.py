@@ -9,7 +9,7 @@ from torch._subclasses.fake_tensor import (DataDependentOutputException, Dynamic
                                            FakeTensorMode)
 from torch.utils import _pytree as pytree
 
-from . import rnn, structure, where
+from . import rnn, structure, unread, where
 from .errors import TaskError, environment_error, first_line
 
 DATA_DEPENDENT_FIX = ("A CUDA program has one fixed shape and flow. Write the choice as tensor operations: "
@@ -18,7 +18,7 @@ DATA_DEPENDENT_FIX = ("A CUDA program has one fixed shape and flow. Write the ch
 
 # What to write instead of operators whose result has a size that depends on values.
 SIZED_BY_VALUES = {
-    "bincount": "torch.zeros(n, dtype=torch.long).index_add(0, x, torch.ones_like(x)), with n fixed",
+    "bincount": "torch.bincount(x.clamp(0, n - 1), minlength=n), with n fixed",
     "nonzero": "a mask of fixed size, or torch.topk(mask.int(), k).indices with k fixed",
     "masked_select": "x * mask, or torch.where(mask, x, 0)",
     "unique": "torch.sort, and a mask where neighbours differ",
@@ -64,7 +64,7 @@ def export(model, inputs, task_file):
     returned = model.register_forward_hook(lambda module, arguments, result: structure.register(result))
     try:
         # force_eager: what torch.compile wraps is exported as what it wraps.
-        with torch.no_grad(), rnn.opaque(), masks_unread(), quiet_stderr(), torch.compiler.set_stance("force_eager"):
+        with torch.no_grad(), rnn.opaque(), masks_unread(), unread.Unread(), quiet_stderr(), torch.compiler.set_stance("force_eager"):
             return torch.export.export(model, *inputs, strict=False)
     except (TaskError, KeyboardInterrupt):
         raise

@@ -112,6 +112,42 @@ Result<std::shared_ptr<const std::vector<std::vector<oracle::Tensor>>>> alternat
   return trial.across_jumps;
 }
 
+// PyTorch's errors on further draws of the trial's kind, the largest so far.
+Result<Judging> with_another_draw(const Session& session, const Trial& trial, size_t output, uint64_t number,
+                                  Judging judging) {
+  Question question = trial.question;
+  question.seed += number * 0x9e37'79b9'7f4a'7c15;
+  question.once = true;
+  STITCH_TRY(Trial other, session.reference.ask(question));
+  std::optional<Distance> pytorch = pytorch_distance(other, output);
+  if (!pytorch || !other.in_domain || pytorch->not_finite > 0) return judging;
+  pytorch->truth = std::max(pytorch->truth, least_truth(session, other, output));
+  judging.pytorch_elsewhere = std::max(judging.pytorch_elsewhere, pytorch->relative());
+  if (pytorch->rms() > 0)
+    judging.largest_elsewhere = std::max(judging.largest_elsewhere, pytorch->largest / pytorch->rms());
+  return judging;
+}
+
+Result<Comparison> judge_by(const Session& session, const Trial& trial, size_t output,
+                            const TensorBytes& values, const Judging& judging) {
+  std::optional<Distance> known = pytorch_distance(trial, output);
+  const TensorBytes* pytorch = known ? &trial.pytorch[output] : nullptr;
+  Comparison comparison = compare(values, trial.truth[output], pytorch, judging, known ? &*known : nullptr);
+  if (comparison.passed || !has_discontinuity(session.task.graph)) return comparison;
+  STITCH_TRY(auto others, alternatives(session, trial));
+  if (!others) return comparison;
+  std::vector<oracle::Tensor> of_output;
+  for (const std::vector<oracle::Tensor>& variant : *others) of_output.push_back(variant[output]);
+  int64_t count = 0;
+  const std::vector<std::byte> truth =
+      truth_at_jumps(values, trial.truth[output], of_output, comparison.largest_allowed, count);
+  if (count == 0) return comparison;
+  Comparison again =
+      compare(values, {trial.truth[output].type, truth}, pytorch, judging, known ? &*known : nullptr);
+  again.at_jumps = count;
+  return again.passed ? again : comparison;
+}
+
 }  // namespace
 
 std::optional<Distance> pytorch_distance(const Trial& trial, size_t output) {
@@ -130,23 +166,16 @@ Result<Comparison> judge_output(const Session& session, const Trial& trial, size
     STITCH_TRY(Distance own, distance_of_held(session, trial, output, values));
     return judge_distance(session, trial, output, own);
   }
-  std::optional<Distance> known = pytorch_distance(trial, output);
-  const Judging judging = judging_of(session, trial, output);
-  const TensorBytes* pytorch = known ? &trial.pytorch[output] : nullptr;
-  Comparison comparison = compare(values, trial.truth[output], pytorch, judging, known ? &*known : nullptr);
-  if (comparison.passed || !has_discontinuity(session.task.graph)) return comparison;
-  STITCH_TRY(auto others, alternatives(session, trial));
-  if (!others) return comparison;
-  std::vector<oracle::Tensor> of_output;
-  for (const std::vector<oracle::Tensor>& variant : *others) of_output.push_back(variant[output]);
-  int64_t count = 0;
-  const std::vector<std::byte> truth =
-      truth_at_jumps(values, trial.truth[output], of_output, comparison.largest_allowed, count);
-  if (count == 0) return comparison;
-  Comparison again =
-      compare(values, {trial.truth[output].type, truth}, pytorch, judging, known ? &*known : nullptr);
-  again.at_jumps = count;
-  return again.passed ? again : comparison;
+  Judging judging = judging_of(session, trial, output);
+  STITCH_TRY(Comparison comparison, judge_by(session, trial, output, values, judging));
+  // EfficientNet-B2 in training mode on an H200, variances of two samples each: 2.23e-4 in a draw on which
+  // PyTorch's error allowed 2.20e-4.
+  constexpr uint64_t most_draws = 8;
+  for (uint64_t draw = 1; draw <= most_draws && may_be_luck(comparison); ++draw) {
+    STITCH_TRY(judging, with_another_draw(session, trial, output, draw, judging));
+    STITCH_TRY(comparison, judge_by(session, trial, output, values, judging));
+  }
+  return comparison;
 }
 
 Comparison judge_distance(const Session& session, const Trial& trial, size_t output, const Distance& own) {

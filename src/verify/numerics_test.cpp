@@ -50,6 +50,22 @@ TEST(Numerics, LongTensorsAreTheSumOfTheirStretches) {
   EXPECT_EQ(d.worst, 199'999);
 }
 
+TEST(Numerics, PyTorchMayHaveBeenLucky) {
+  const Tensors truth = truths({1, 1}), near = floats({1.00005f, 1.f}), lucky = floats({1.00001f, 1.f}),
+                far = floats({1.01f, 1.f});
+  Comparison one_draw = judged(near, truth, &lucky);
+  EXPECT_FALSE(one_draw.passed);
+  EXPECT_TRUE(may_be_luck(one_draw));
+  EXPECT_FALSE(may_be_luck(judged(far, truth, &lucky))) << "by far more than luck";
+  EXPECT_FALSE(may_be_luck(judged(lucky, truth, &lucky))) << "it passed";
+  EXPECT_FALSE(may_be_luck(judged(near, truth))) << "nobody to be lucky";
+  auto with_others = [&](double elsewhere) {
+    return compare(near[0], truth[0], &lucky[0], {.pytorch_elsewhere = elsewhere}).passed;
+  };
+  EXPECT_TRUE(with_others(6e-5));
+  EXPECT_FALSE(with_others(1e-5));
+}
+
 TEST(Numerics, MeansAreMeasuredByTheDeviationBesideThem) {
   // Means of what was normalised before are nothing but rounding.
   const Tensors means = truths({1e-18, -1e-18, 1e-18, 1e-18}), variances = truths({1, 1, 1, 1});

@@ -114,6 +114,60 @@ ValueId histogram(Call& call) {
                    {{"dim", int64_t{0}}, {"reduce", std::string("sum")}});
 }
 
+// The number that all elements are below, where the graph alone says it; none of them is negative then.
+std::optional<int64_t> known_end(Call& call, ValueId x) {
+  const Node* node = call.lowering().producer(x);
+  if (!node) return std::nullopt;
+  ValueId of = node->operands.empty() ? ValueId::none : node->operands[0];
+  auto along = [&](int64_t dim) {
+    return call.shape(of)[static_cast<size_t>(call.dimension(dim, call.rank(of)))];
+  };
+  switch (node->op) {
+    case Op::reshape:
+    case Op::permute:
+    case Op::expand:
+    case Op::slice:
+    case Op::flip:
+    case Op::gather:
+    case Op::index: return known_end(call, of);
+    case Op::cast: {
+      DType from = call.type(of).dtype;
+      if (from == DType::boolean) return 2;
+      if (from == DType::u8) return 256;
+      return is_floating(from) ? std::nullopt : known_end(call, of);
+    }
+    case Op::argmax:
+    case Op::argmin: {
+      const auto& dims = node->attributes.integers("dims");
+      if (dims.size() != 1) return call.type(of).elements();
+      return along(dims[0]);
+    }
+    case Op::sort:
+    case Op::topk:
+      if (x != node->results[1]) return std::nullopt;
+      return along(node->attributes.integer("dim"));
+    case Op::clamp: {
+      double low = node->attributes.number("low"), high = node->attributes.number("high");
+      if (low < 0 || high > 1e9) return std::nullopt;
+      return static_cast<int64_t>(high) + 1;
+    }
+    default: return std::nullopt;
+  }
+}
+
+// As long as minlength: the exporter knows no other length (python/stitchcuda_torch/unread.py).
+ValueId counts(Call& call) {
+  ValueId x = call.tensor("self");
+  int64_t n = call.type(x).elements(), length = call.integer("minlength");
+  if (known_end(call, x).value_or(length + 1) > length)
+    refuse(format("torch.bincount may need more than {} counts: the length depends on the data", length),
+           format("torch.bincount(x.clamp(0, {}), minlength={})", length - 1, length));
+  DType dtype = call.output().dtype;
+  ValueId each = call.has("weights") ? call.cast(call.tensor("weights"), dtype) : call.full({n}, dtype, 1);
+  return call.emit(Op::scatter, {call.full({length}, dtype, 0), call.cast(x, DType::i64), each},
+                   {{"dim", int64_t{0}}, {"reduce", std::string("sum")}});
+}
+
 // The products of groups: rows, columns or the depth may be cut at the offsets.
 ValueId grouped_product(Call& call, ValueId a, ValueId b, ValueId offsets, DType dtype) {
   auto finished = [&](ValueId y) { return call.cast(y, dtype); };
@@ -249,6 +303,7 @@ void fill(AtenTable& table) {
                            "_embedding_bag_forward_only.default"})
     table.one(format("aten.{}", name), embedding_bag);
   table.one("aten.histc.default", histogram);
+  table.one("aten.bincount.default", counts);
   for (const char* name : {"_grouped_mm", "grouped_mm"})
     table.one(format("aten.{}.default", name), grouped_mm);
   table.one("transformers.grouped_mm_fallback.default", [](Call& call) {
