@@ -132,11 +132,10 @@ void judge(Comparison& out, const TensorType& type, const Judging& judging) {
   double floor = std::max(judging.floor, judging.sensitivity);
   double pytorch = out.pytorch ? out.pytorch->relative() : 0;
   double factor = factor_of(pytorch);
-  out.budget = std::max(relative_budget(pytorch, floor), relative_factor * judging.pytorch_elsewhere);
+  out.budget = relative_budget(pytorch, floor);
   double scale = out.own.elements ? out.own.rms() : 0;
-  out.largest_allowed = std::max(componentwise_factor * std::max(out.pytorch ? out.pytorch->largest : 0,
-                                                                 judging.largest_elsewhere * scale),
-                                 64 * floor * scale);
+  out.largest_allowed =
+      std::max(componentwise_factor * (out.pytorch ? out.pytorch->largest : 0), 64 * floor * scale);
   // Sums that cancel to nothing: PyTorch's own residue is the scale.
   double allowed_error = std::max(out.budget * out.own.truth, out.pytorch ? factor * out.pytorch->error : 0);
   if (out.own.not_finite > 0)
@@ -294,21 +293,9 @@ double least_truth_of_means(const Distance& variances) {
   return std::isfinite(variances.truth) ? std::sqrt(std::sqrt(elements) * variances.truth) : 0;
 }
 
-bool may_be_luck(const Comparison& comparison) {
-  constexpr int64_t many_elements = 10'000;
-  constexpr double little = 4;
-  const Distance& own = comparison.own;
-  return !comparison.passed && comparison.pytorch && own.elements <= many_elements && own.not_finite == 0 &&
-         own.unequal == 0 && (own.relative() > comparison.budget || comparison.by_one_element) &&
-         own.relative() <= little * comparison.budget && own.largest <= little * comparison.largest_allowed;
-}
-
 Comparison conclude(const Distance& own, const std::optional<Distance>& pytorch, const TensorType& type,
                     const Judging& judging) {
-  Comparison out{.own = own,
-                 .pytorch = pytorch,
-                 .pytorch_elsewhere = judging.pytorch_elsewhere,
-                 .sensitivity = judging.sensitivity};
+  Comparison out{.own = own, .pytorch = pytorch, .sensitivity = judging.sensitivity};
   out.own.truth = std::max(out.own.truth, judging.least_truth);
   if (out.pytorch) out.pytorch->truth = std::max(out.pytorch->truth, judging.least_truth);
   // What overflows in PyTorch too, or is NaN there, is not this program's doing.
@@ -359,7 +346,6 @@ Json to_json(const Comparison& comparison) {
                {"largest_error", comparison.own.largest},
                {"largest_allowed", comparison.largest_allowed}};
   if (comparison.pytorch) json["pytorch_relative_error"] = comparison.pytorch->relative();
-  if (comparison.pytorch_elsewhere > 0) json["pytorch_on_other_draws"] = comparison.pytorch_elsewhere;
   if (comparison.sensitivity > 0) json["sensitivity"] = comparison.sensitivity;
   if (comparison.own.nan_lost > 0) json["nan_lost"] = comparison.own.nan_lost;
   if (comparison.at_jumps > 0) json["accepted_at_discontinuities"] = comparison.at_jumps;

@@ -39,9 +39,8 @@ struct Comparison {
   std::string reason;  // why not
   Distance own;
   std::optional<Distance> pytorch;
-  double pytorch_elsewhere = 0;  // its largest relative error on other draws; 0: they weren't asked for
-  double budget = 0;             // on own.relative()
-  double largest_allowed = 0;    // on own.largest
+  double budget = 0;           // on own.relative()
+  double largest_allowed = 0;  // on own.largest
   double sensitivity = 0;  // what an input change within rounding does to the truth, relative; 0: not known
   bool by_one_element = false;  // it is only the largest error that is too large
   int64_t at_jumps = 0;         // elements that float64 gives too, a rounding away (discontinuity.h)
@@ -52,9 +51,6 @@ struct Judging {
   double floor = 1e-5;     // no budget is smaller
   double sensitivity = 0;  // relative; widens the floor where rounding of the inputs already moves the truth
   double least_truth = 0;  // ‖truth‖ counts as no less: of a mean, what lies around it
-  // PyTorch's errors on other draws of the same kind, where those of this one may be luck: the relative one,
-  // and the largest beside the truth's rms.
-  double pytorch_elsewhere = 0, largest_elsewhere = 0;
   // Inputs have NaN and infinities. These count alike, since sums of them depend on their order; and where
   // the truth is NaN, a number is no mistake: CUDA's fmaxf and every comparison lose NaN.
   bool any_not_finite = false;
@@ -62,9 +58,6 @@ struct Judging {
 // Of running means: a user of them divides what is left by the deviation, so that is their unit. ‖variance‖
 // is all that is needed of the variances beside them, if these are of a size.
 double least_truth_of_means(const Distance& variances);
-// Too far off by little, in an output of few elements: of those PyTorch's error varies from draw to draw, and
-// with it what is allowed.
-bool may_be_luck(const Comparison& comparison);
 // What the relative error may be where PyTorch's own is this: what its class allows.
 double relative_budget(double pytorch, double floor);
 // From distances alone; integers that are PyTorch's own don't count as unequal any more.

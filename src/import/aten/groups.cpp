@@ -114,13 +114,19 @@ ValueId histogram(Call& call) {
                    {{"dim", int64_t{0}}, {"reduce", std::string("sum")}});
 }
 
-// The number that all elements are below, where the graph alone says it; none of them is negative then.
-std::optional<int64_t> known_end(Call& call, ValueId x) {
+// Between which integers all elements are, as far as the graph alone says it.
+struct Interval {
+  double low = -INFINITY, high = INFINITY;
+};
+
+Interval known_interval(Call& call, ValueId x) {
   const Node* node = call.lowering().producer(x);
-  if (!node) return std::nullopt;
-  ValueId of = node->operands.empty() ? ValueId::none : node->operands[0];
-  auto along = [&](int64_t dim) {
-    return call.shape(of)[static_cast<size_t>(call.dimension(dim, call.rank(of)))];
+  if (!node) return {};
+  auto of = [&](size_t operand) { return known_interval(call, node->operands[operand]); };
+  auto positions = [&](int64_t dim) {
+    const Shape& shape = call.shape(node->operands[0]);
+    return Interval{
+        0, static_cast<double>(shape[static_cast<size_t>(call.dimension(dim, std::ssize(shape)))] - 1)};
   };
   switch (node->op) {
     case Op::reshape:
@@ -129,29 +135,30 @@ std::optional<int64_t> known_end(Call& call, ValueId x) {
     case Op::slice:
     case Op::flip:
     case Op::gather:
-    case Op::index: return known_end(call, of);
+    case Op::index: return of(0);
+    case Op::full: return {node->attributes.number("value"), node->attributes.number("value")};
     case Op::cast: {
-      DType from = call.type(of).dtype;
-      if (from == DType::boolean) return 2;
-      if (from == DType::u8) return 256;
-      return is_floating(from) ? std::nullopt : known_end(call, of);
+      DType from = call.type(node->operands[0]).dtype;
+      if (from == DType::boolean) return {0, 1};
+      if (from == DType::u8) return {0, 255};
+      return is_floating(from) ? Interval{} : of(0);
     }
     case Op::argmax:
     case Op::argmin: {
       const auto& dims = node->attributes.integers("dims");
-      if (dims.size() != 1) return call.type(of).elements();
-      return along(dims[0]);
+      if (dims.size() == 1) return positions(dims[0]);
+      return {0, static_cast<double>(call.type(node->operands[0]).elements() - 1)};
     }
     case Op::sort:
-    case Op::topk:
-      if (x != node->results[1]) return std::nullopt;
-      return along(node->attributes.integer("dim"));
+    case Op::topk: return x == node->results[1] ? positions(node->attributes.integer("dim")) : Interval{};
     case Op::clamp: {
-      double low = node->attributes.number("low"), high = node->attributes.number("high");
-      if (low < 0 || high > 1e9) return std::nullopt;
-      return static_cast<int64_t>(high) + 1;
+      Interval in = of(0);
+      return {std::max(in.low, node->attributes.number("low")),
+              std::min(in.high, node->attributes.number("high"))};
     }
-    default: return std::nullopt;
+    case Op::maximum: return {std::max(of(0).low, of(1).low), std::max(of(0).high, of(1).high)};
+    case Op::minimum: return {std::min(of(0).low, of(1).low), std::min(of(0).high, of(1).high)};
+    default: return {};
   }
 }
 
@@ -159,7 +166,8 @@ std::optional<int64_t> known_end(Call& call, ValueId x) {
 ValueId counts(Call& call) {
   ValueId x = call.tensor("self");
   int64_t n = call.type(x).elements(), length = call.integer("minlength");
-  if (known_end(call, x).value_or(length + 1) > length)
+  const Interval known = known_interval(call, x);
+  if (known.low < 0 || known.high >= static_cast<double>(length))
     refuse(format("torch.bincount may need more than {} counts: the length depends on the data", length),
            format("torch.bincount(x.clamp(0, {}), minlength={})", length - 1, length));
   DType dtype = call.output().dtype;
