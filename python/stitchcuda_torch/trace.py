@@ -16,6 +16,9 @@ DATA_DEPENDENT_FIX = ("A CUDA program has one fixed shape and flow. Write the ch
                       "torch.where(condition, a, b) instead of if/else, masks (x * mask) instead of x[mask] or nonzero, "
                       "0-d tensors instead of .item(). If only training does this, export with --eval.")
 
+LIBRARY_FIX = (" If the model runs: the library takes another path while it is exported. Pass what it makes up itself then "
+               "(attention_mask, position_ids), or choose that path by its settings (attn_implementation).")
+
 # What to write instead of operators whose result has a size that depends on values.
 SIZED_BY_VALUES = {
     "bincount": "torch.bincount(x.clamp(0, n - 1), minlength=n), with n fixed",
@@ -115,7 +118,7 @@ def explain(error, task_file):
     module = type(error).__module__
     if line and not module.startswith(("torch.export", "torch._export", "torch._dynamo", "torch.fx", "torch._functorch")):
         return TaskError("forward", f"forward fails with these inputs: {type(error).__name__}: {first_line(error)}{library}", line,
-                         "Check the shapes and dtypes that get_inputs() returns against this line.")
+                         "Check the shapes and dtypes that get_inputs() returns against this line." + (LIBRARY_FIX if library else ""))
     return TaskError("export", f"torch.export failed: {type(error).__name__}: {first_line(error)}{library}", line, "")
 
 
