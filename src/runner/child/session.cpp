@@ -1,5 +1,8 @@
 #include "runner/child/session.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <nlohmann/json.hpp>
 
 #include "runner/child/session_parts.h"
@@ -25,6 +28,7 @@ Json Session::answer(const Json& request) {
 Json Session::dispatch(const Json& request) {
   const std::string what = request.at("do").get<std::string>();
   if (what == "hello") return hello(request);
+  if (what == "arena") return take_arena();
   if (!backend_) throw Refusal{STITCH_BAD_ARGUMENT, "hello comes first"};
   if (what == "share") return share(request);
   if (what == "unshare") return unshare();
@@ -62,6 +66,14 @@ Json Session::hello(const Json& request) {
   out["protocol"] = protocol_version;
   out["device"] = backend_->device_name();
   return out;
+}
+
+Json Session::take_arena() {
+  const Descriptor descriptor = std::move(given_);
+  if (library_) throw Refusal{STITCH_BAD_ARGUMENT, "the arena comes before the program"};
+  if (descriptor.get() < 0 || ::dup3(descriptor.get(), arena_descriptor, O_CLOEXEC) < 0)
+    throw Refusal{STITCH_BAD_ARGUMENT, "no descriptor came with the request"};
+  return yes();
 }
 
 Json Session::load(const Json& request) {

@@ -36,6 +36,7 @@ class Session {
 
   Json dispatch(const Json& request);
   Json hello(const Json& request);
+  Json take_arena();
   Json share(const Json& request);
   Json unshare();
   Json load(const Json& request);
