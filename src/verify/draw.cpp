@@ -175,8 +175,8 @@ std::vector<std::byte> draw_input(const Graph& graph, ValueId input, std::string
     if (distribution == harsh::zeros) plant_zeros(planted, type.shape, all);
     if (distribution == harsh::ends) plant_ends(planted, type.shape, all);
     if (distribution == harsh::patches) plant_patches(planted, type.shape, all);
-    if (distribution == harsh::prefix || distribution == harsh::inner_prefix)
-      cut_off(planted, type.shape, all);
+    if (distribution == harsh::prefix) cut_off(planted, type.shape, 0, all);
+    if (distribution == harsh::inner_prefix) cut_off(planted, type.shape, 1, all);
   } else {
     int64_t bound = type.dtype == DType::boolean ? 2 : index_bound(graph, input);
     int64_t* to = tensor.writable<int64_t>();
