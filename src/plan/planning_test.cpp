@@ -98,6 +98,19 @@ end
             (Lines{"row: sigmoid mul softmax neg"}));
 }
 
+TEST(Planning, StackedStepsAreNotWrittenIntoEveryBranch) {
+  auto steps = [](int count) {
+    std::string text = "graph \"path\"\ninput %table : i64[4,16]\ninput %s0 : i64[4,1]\n", parts = "%s0";
+    for (int k = 1; k <= count; ++k) {
+      text += format("%s{} = gather(%table, %s{}) dim=1 : i64[4,1]\n", k, k - 1);
+      parts += format(", %s{}", k);
+    }
+    return text + format("%path = concat({}) dim=1 : i64[4,{}]\noutput %path\nend\n", parts, count + 1);
+  };
+  EXPECT_EQ(planned(steps(10)).size(), 1u);
+  EXPECT_GT(planned(steps(40)).size(), 1u);
+}
+
 TEST(Planning, AttentionReadsHeadsWhereTheyLie) {
   EXPECT_EQ(
       planned(R"(graph "self attention"
