@@ -10,6 +10,7 @@
 #include "device/gpu_lock.h"
 #include "runner/process.h"
 #include "runner/process_usage.h"
+#include "runner/spare.h"
 #include "runner/start.h"
 #include "runner/wire.h"
 
@@ -33,8 +34,7 @@ std::string_view name(FailureKind kind) {
 struct Candidate::State {
   Options options;
   Arena& arena;
-  ScratchFolder scratch;
-  Process process;
+  SpareProcess at;
   std::optional<Failure> dead;
   int64_t shared_bytes = 0;  // of this host's memory, besides the arena's
 
@@ -88,32 +88,32 @@ Reply<T> Candidate::State::ask(Json request, Read read, int descriptor) {
   if (dead) return {dead, {}};
   const std::string doing = request.at("do").get<std::string>(), token = new_token();
   request["token"] = token;
-  process.set_shared_bytes(arena.size() + shared_bytes);
+  at.process.set_shared_bytes(arena.size() + shared_bytes);
   std::optional<Result<device::GpuLock>> beside_others;
   // Starting and loading are the host's work, for seconds: nobody who waits for the clock waits for them.
-  const bool on_gpu = doing != "hello" && doing != "load";
+  const bool on_gpu = doing != "hello" && doing != "load" && doing != "arena";
   if (options.device == Device::cuda && on_gpu) beside_others.emplace(device::GpuLock::share());
   const SpentOn answer_of_candidate("candidate: " + doing);
   // Not where somebody holds a watch.
   if (doing != "series")
-    if (auto failure = process.look()) return bury<T>(std::move(*failure), doing);
+    if (auto failure = at.process.look()) return bury<T>(std::move(*failure), doing);
   const bool loads = (doing == "load" || doing == "create") && options.load_time_limit.count() > 0;
   auto outcome =
-      process.ask(request.dump() + "\n", loads ? options.load_time_limit : options.time_limit, descriptor);
+      at.process.ask(request.dump() + "\n", loads ? options.load_time_limit : options.time_limit, descriptor);
   if (auto* failure = std::get_if<Failure>(&outcome)) return bury<T>(std::move(*failure), doing);
   const Answer& answer = std::get<Answer>(outcome);
   auto broken = [&](std::string_view why) {
-    return bury<T>(process.end(FailureKind::broken_protocol, format("its answer {}", why)), doing);
+    return bury<T>(at.process.end(FailureKind::broken_protocol, format("its answer {}", why)), doing);
   };
   auto json = parse_json(answer.line);
   if (!json || !json->is_object()) return broken("is no JSON object");
   try {
     if (json->at("token").get<std::string>() != token) return broken("has another token: it was made up");
     if (auto fault = json->find("fault"); fault != json->end())
-      return bury<T>(process.end(FailureKind::crashed, words(*fault)), doing);
+      return bury<T>(at.process.end(FailureKind::crashed, words(*fault)), doing);
     if (auto status = json->find("refused"); status != json->end())
       return {Failure{FailureKind::refused, status->template get<int>(), words(json->at("message")),
-                      process.printed()},
+                      at.process.printed()},
               {}};
     if (!json->at("ok").get<bool>()) return broken("is neither a yes nor a no");
     return {std::nullopt, read(*json, answer)};
@@ -124,16 +124,27 @@ Reply<T> Candidate::State::ask(Json request, Read read, int descriptor) {
 
 Candidate::Candidate() = default;
 Candidate::Candidate(Candidate&&) noexcept = default;
-Candidate::~Candidate() = default;
+
+Candidate::~Candidate() {
+  if (!state_ || state_->dead || !can_be_spared(state_->options)) return;
+  if (!belongs_here(state_->at)) return;
+  if (state_->ask({{"do", "unload"}}).ok()) keep_spare(state_->options, std::move(state_->at));
+}
 
 Result<Candidate> Candidate::start(const Options& options, Arena& arena) {
   Options settled = options;
   if (settled.memory_limit <= 0) settled.memory_limit = physical_memory() / 2;
+  while (auto spare = take_spare(settled)) {
+    Candidate candidate;
+    candidate.state_.reset(new State{settled, arena, *std::move(spare), std::nullopt});
+    if (candidate.state_->ask({{"do", "arena"}}, arena.descriptor()).ok()) return candidate;
+    candidate.state_.reset();
+  }
   STITCH_TRY(ScratchFolder scratch, ScratchFolder::create("stitch-candidate"));
   STITCH_TRY(Started started, start_process(settled, scratch.path(), arena));
   Candidate candidate;
   candidate.state_.reset(
-      new State{settled, arena, std::move(scratch), std::move(started.process), std::nullopt});
+      new State{settled, arena, {std::move(scratch), std::move(started.process)}, std::nullopt});
   Json hello = {{"do", "hello"},
                 {"protocol", protocol_version},
                 {"device", settled.device == Device::cuda ? "cuda" : "emulated"},
@@ -164,7 +175,11 @@ Reply<Loaded> Candidate::load(const fs::path& program) {
   }
   if (!readable) {
     // The candidate sees nothing of the folder the program came from.
-    const fs::path copy = state_->scratch.path() / place.filename();
+    // Each has a name of its own: the libraries before it stay mapped.
+    const int before = state_->at.programs++;
+    const fs::path copy =
+        state_->at.scratch.path() /
+        (before == 0 ? place.filename().string() : format("{}-{}", before, place.filename().string()));
     fs::copy_file(place, copy, fs::copy_options::overwrite_existing, failed);
     if (failed)
       return {Failure{FailureKind::refused, 0,
@@ -378,10 +393,11 @@ Reply<std::vector<RegionRun>> Candidate::time_region(int region, std::span<const
   });
 }
 
-std::string Candidate::printed() const { return state_->process.printed(); }
+int Candidate::process_number() const { return state_->at.process.number(); }
+std::string Candidate::printed() const { return state_->at.process.printed(); }
 
 std::string Candidate::finish() {
-  std::string printed = state_->process.finish(state_->options.time_limit);
+  std::string printed = state_->at.process.finish(state_->options.time_limit);
   if (!state_->dead) state_->dead = Failure{FailureKind::left_early, 0, "it was asked to finish", {}};
   return printed;
 }

@@ -81,7 +81,8 @@ runner::Options candidate_options(const Session& session) {
       .time_limit = session.options.time_limit,
       .load_time_limit = cuda ? std::max(for_cuda, session.options.time_limit) : std::chrono::milliseconds(0),
       .memory_limit = session.options.memory_limit,
-      .address_sanitizer = session.options.address_sanitizer};
+      .address_sanitizer = session.options.address_sanitizer,
+      .shared_process = session.options.shared_process};
 }
 
 Result<std::shared_ptr<Attempt>> Attempt::of(Session& session, Weights weights) {

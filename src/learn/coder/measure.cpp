@@ -137,11 +137,23 @@ class AloneRun {
   Result<void> time_some(std::span<Timed> out, std::string& trouble) {
     auto beside_others = turns().beside_others();
     STITCH_TRY(runner::Arena arena, runner::Arena::create(int64_t{1} << 20));
+    // Programs of our own: CUDA starts once a thread.
     STITCH_TRY(runner::Candidate candidate,
                runner::Candidate::start({.device = options_.device,
                                          .time_limit = options_.time_limit,
-                                         .load_time_limit = std::chrono::minutes(1)},
+                                         .load_time_limit = std::chrono::minutes(1),
+                                         .shared_process = true},
                                         arena));
+    Result<void> timed = time_in(candidate, arena, beside_others, out, trouble);
+    // Its process is made ready for the next program, which takes the GPU for a moment.
+    if (!beside_others.owns_lock()) beside_others = turns().beside_others();
+    const runner::Candidate ends_first = std::move(candidate);
+    return timed;
+  }
+
+  Result<void> time_in(runner::Candidate& candidate, runner::Arena& arena,
+                       std::shared_lock<std::shared_mutex>& beside_others, std::span<Timed> out,
+                       std::string& trouble) {
     auto loaded = candidate.load(built_.library);
     if (loaded.failure) return user_error("program", words(*loaded.failure));
     STITCH_TRY(const Manifest manifest, parse_manifest(loaded.value.manifest));

@@ -29,6 +29,8 @@ Json Session::dispatch(const Json& request) {
   if (what == "share") return share(request);
   if (what == "unshare") return unshare();
   if (what == "load") return load(request);
+  if (what == "unload") return unload();
+  if (what == "arena") return take_arena();
   if (what == "place") return place(request);
   if (what == "drop") return drop(request);
   if (what == "fetch_outputs") return fetch_outputs(request);
@@ -74,6 +76,26 @@ Json Session::load(const Json& request) {
   out["has_regions"] = library_->run_region != nullptr;
   out["libraries"] = library_->libraries;
   return out;
+}
+
+// The library stays mapped: the CUDA runtime in it doesn't survive dlclose.
+Json Session::unload() {
+  destroy();
+  outputs_.clear();
+  sets_.clear();
+  next_set_ = 0;
+  series_.reset();
+  unshare();
+  library_.reset();
+  return yes();
+}
+
+Json Session::take_arena() {
+  if (library_) throw Refusal{STITCH_BAD_ARGUMENT, "a program is loaded"};
+  const Descriptor descriptor = std::move(given_);
+  if (descriptor.get() < 0 || !arena_.replace(descriptor.get()))
+    throw Refusal{STITCH_BAD_ARGUMENT, "no arena came with the request"};
+  return yes();
 }
 
 Json Session::create(const Json& request) {

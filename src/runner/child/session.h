@@ -39,6 +39,8 @@ class Session {
   Json share(const Json& request);
   Json unshare();
   Json load(const Json& request);
+  Json unload();
+  Json take_arena();
   Json create(const Json& request);
   void choose(const Json& settings);
   Json place(const Json& request);

@@ -148,6 +148,7 @@ verifier::VerifyOptions VerifyingScorer::verify_options() const {
   out.baselines = judging.baselines;
   out.quick = judging.quick;
   out.timing = judging.timing;
+  out.shared_process = judging.shared_processes;
   // Its times would not be told, and a process that starts CUDA once more is half of what a quick look takes.
   out.profile = !judging.quick || judging.timing;
   out.kernelbench_compatible = judging.kernelbench_compatible;
