@@ -36,6 +36,7 @@ struct Candidate::State {
   Arena& arena;
   SpareProcess at;
   std::optional<Failure> dead;
+  bool held_others = false;
   int64_t shared_bytes = 0;  // of this host's memory, besides the arena's
 
   // Sends the request and reads what came back with `read`, whose exceptions mean: that is no answer.
@@ -136,7 +137,7 @@ Result<Candidate> Candidate::start(const Options& options, Arena& arena) {
   if (settled.memory_limit <= 0) settled.memory_limit = physical_memory() / 2;
   while (auto spare = take_spare(settled)) {
     Candidate candidate;
-    candidate.state_.reset(new State{settled, arena, *std::move(spare), std::nullopt});
+    candidate.state_.reset(new State{settled, arena, *std::move(spare), std::nullopt, true});
     if (candidate.state_->ask({{"do", "arena"}}, arena.descriptor()).ok()) return candidate;
     candidate.state_.reset();
   }
@@ -393,6 +394,7 @@ Reply<std::vector<RegionRun>> Candidate::time_region(int region, std::span<const
   });
 }
 
+bool Candidate::held_others() const { return state_->held_others; }
 int Candidate::process_number() const { return state_->at.process.number(); }
 std::string Candidate::printed() const { return state_->at.process.printed(); }
 
