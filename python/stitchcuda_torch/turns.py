@@ -7,11 +7,15 @@ import sys
 import time
 
 
+SECONDS_OF_A_TURN = 1.0  # before it makes room for others
+
+
 class Turns:
     """Over the folder of the locked files; without one, whoever asks has the GPU already."""
 
     def __init__(self, folder=None):
         self.folder, self.room, self.waited = folder, None, 0.0  # waited: seconds, for those who had it alone
+        self.entered = 0.0
 
     @contextlib.contextmanager
     def beside_others(self):
@@ -26,8 +30,12 @@ class Turns:
             self.leave()
 
     def pause(self):
-        """Between two pieces of a long turn: whoever waits to be alone goes first."""
-        if self.room is not None:
+        """Between two pieces of a long turn: whoever waits to be alone goes first, if anybody does."""
+        if self.room is None or time.monotonic() - self.entered < SECONDS_OF_A_TURN:
+            return
+        try:
+            os.close(self.locked("gpu.door", fcntl.LOCK_EX | fcntl.LOCK_NB))
+        except BlockingIOError:
             self.leave()
             self.enter()
 
@@ -39,7 +47,8 @@ class Turns:
             self.room = self.locked("gpu.lock", fcntl.LOCK_SH)
         finally:
             os.close(door)
-        self.waited += time.monotonic() - start
+        self.entered = time.monotonic()
+        self.waited += self.entered - start
 
     def leave(self):
         room, self.room = self.room, None

@@ -4,7 +4,7 @@ import tempfile
 import threading
 import unittest
 
-from .turns import Turns
+from .turns import SECONDS_OF_A_TURN, Turns
 
 
 class TurnsTest(unittest.TestCase):
@@ -55,12 +55,23 @@ class TurnsTest(unittest.TestCase):
             thread = threading.Thread(target=be_alone)
             thread.start()
             waiting.wait()
-            self.assertFalse(entered.is_set())
+            turns.pause()
+            self.assertFalse(entered.is_set(), "a turn that has just begun goes on")
+            turns.entered -= SECONDS_OF_A_TURN
             turns.pause()
             self.assertTrue(entered.is_set())
             thread.join()
             self.assertFalse(self.is_free("gpu.lock"))
         self.assertTrue(self.is_free("gpu.lock"))
+
+    def test_goes_on_where_nobody_waits(self):
+        turns = Turns(self.folder.name)
+        with turns.beside_others():
+            turns.entered -= SECONDS_OF_A_TURN
+            room = turns.room
+            turns.pause()
+            self.assertEqual(turns.room, room)
+            self.assertTrue(self.is_free("gpu.door"))
 
     def test_without_a_folder_there_is_nothing_to_wait_for(self):
         turns = Turns()

@@ -11,13 +11,22 @@ namespace stitch::device {
 
 namespace {
 
-std::atomic<int> held = 0;  // by this process
+std::atomic<int> held_alone = 0;  // by this process
+
+// What this thread has beside others: its requests hold it, and between them a visit does.
+struct Visit {
+  int depth = 0, requests = 0;
+  std::optional<FileLock> room;
+  std::chrono::steady_clock::time_point since;
+};
+thread_local Visit visit;
+constexpr double seconds_of_a_visit = 1;
 
 std::mutex guard;  // of these two
 std::string introduction;
 std::function<void(std::string_view)> told_of_waiting;
 
-constexpr const char* room_name = "gpu.lock";
+constexpr const char *room_name = "gpu.lock", *door_name = "gpu.door";
 
 // SPACE-PID-START and what it is doing, as the holder noted it; nothing if that one is gone.
 std::string holder() {
@@ -67,36 +76,66 @@ Result<FileLock> GpuLock::wait_for(const std::string& name, FileLock::Kind kind)
   return FileLock::wait(name, kind);
 }
 
-// Through a door that those who want the room alone hold shut together: a stream of sharers can't keep them out
-// for ever, and they follow each other without waiting for sharers in between (of 16 tasks at a time, most
-// waited for that).
-Result<GpuLock> GpuLock::enter(FileLock::Kind kind) {
+// Through a door that those who want the room alone hold shut together: a stream of sharers can't keep them
+// out for ever, and they follow each other without waiting for sharers in between (of 16 tasks at a time,
+// most waited for that).
+Result<FileLock> GpuLock::enter(FileLock::Kind kind) {
   const bool alone = kind == FileLock::Kind::alone;
   const auto asked = std::chrono::steady_clock::now();
   STITCH_TRY(FileLock door,
-             wait_for("gpu.door", alone ? FileLock::Kind::beside_others : FileLock::Kind::alone));
+             wait_for(door_name, alone ? FileLock::Kind::beside_others : FileLock::Kind::alone));
   STITCH_TRY(FileLock room, wait_for(room_name, kind));
   TimeAccount::add(TimeAccount::Kind::waiting, alone ? "to have the GPU alone" : "to use the GPU",
                    seconds_since(asked));
-  if (alone) room.note(own_note());
-  ++held;
-  return GpuLock(std::move(room), alone);
+  return room;
 }
 
-Result<GpuLock> GpuLock::take() { return enter(FileLock::Kind::alone); }
+Result<GpuLock> GpuLock::take() {
+  GpuVisit::step_out();
+  STITCH_TRY(FileLock room, enter(FileLock::Kind::alone));
+  room.note(own_note());
+  ++held_alone;
+  GpuLock out;
+  out.room_.emplace(std::move(room));
+  return out;
+}
+
 Result<GpuLock> GpuLock::share() {
-  return held > 0 ? GpuLock(std::nullopt) : enter(FileLock::Kind::beside_others);
+  GpuLock out;
+  if (held_alone > 0) return out;
+  if (visit.requests == 0 && visit.room && seconds_since(visit.since) > seconds_of_a_visit) {
+    STITCH_TRY(const std::optional<FileLock> nobody_waits, FileLock::if_free(door_name));
+    if (!nobody_waits) visit.room.reset();
+  }
+  if (!visit.room) {
+    STITCH_TRY(FileLock room, enter(FileLock::Kind::beside_others));
+    visit.room.emplace(std::move(room));
+    visit.since = std::chrono::steady_clock::now();
+  }
+  ++visit.requests;
+  out.visiting_ = true;
+  return out;
 }
 
-bool GpuLock::is_held() { return held > 0; }
+bool GpuLock::is_held() { return held_alone > 0 || visit.requests > 0; }
 
 GpuLock::~GpuLock() {
-  if (!room_) return;
-  if (alone_) {
-    room_->note("");
-    TimeAccount::add(TimeAccount::Kind::detail, "GPU held alone", seconds_since(since_));
+  if (visiting_) {
+    --visit.requests;
+    if (visit.depth == 0) GpuVisit::step_out();
   }
-  --held;
+  if (!room_) return;
+  room_->note("");
+  TimeAccount::add(TimeAccount::Kind::detail, "GPU held alone", seconds_since(since_));
+  --held_alone;
+}
+
+GpuVisit::GpuVisit() { ++visit.depth; }
+GpuVisit::~GpuVisit() {
+  if (--visit.depth == 0) step_out();
+}
+void GpuVisit::step_out() {
+  if (visit.requests == 0) visit.room.reset();
 }
 
 }  // namespace stitch::device

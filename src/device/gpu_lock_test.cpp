@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <mutex>
 #include <thread>
@@ -38,6 +39,42 @@ TEST(GpuLock, IsGivenBackAndTakenOnceAProcess) {
   before ? ::setenv("STITCHCUDA_CACHE", kept.c_str(), 1) : ::unsetenv("STITCHCUDA_CACHE");
 }
 
+TEST(GpuLock, StaysSharedBetweenTheRequestsOfAVisit) {
+  auto scratch = ScratchFolder::create("stitchcuda-gpu-lock");
+  ASSERT_TRUE(scratch);
+  const char* before = std::getenv("STITCHCUDA_CACHE");
+  const std::string kept = before ? before : "";
+  ::setenv("STITCHCUDA_CACHE", scratch->path().c_str(), 1);
+  auto is_free = [] { return FileLock::if_free("gpu.lock")->has_value(); };
+  {
+    const GpuVisit visit;
+    EXPECT_TRUE(is_free()) << "nothing was asked for yet";
+    EXPECT_TRUE(GpuLock::share());
+    EXPECT_FALSE(is_free());
+    EXPECT_FALSE(GpuLock::is_held()) << "no request is under way";
+    EXPECT_TRUE(GpuLock::take()) << "this thread makes room for itself";
+    EXPECT_TRUE(is_free());
+    EXPECT_TRUE(GpuLock::share());
+    GpuVisit::step_out();
+    EXPECT_TRUE(is_free());
+    // Whoever wants it alone comes in between two requests of a visit that has lasted.
+    EXPECT_TRUE(GpuLock::share());
+    std::atomic<bool> was_alone = false;
+    std::thread other([&] {
+      EXPECT_TRUE(GpuLock::take());
+      was_alone = true;
+    });
+    const auto begin = std::chrono::steady_clock::now();
+    while (!was_alone) EXPECT_TRUE(GpuLock::share());
+    EXPECT_GT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(500));
+    other.join();
+    EXPECT_TRUE(GpuLock::share());
+    EXPECT_FALSE(is_free());
+  }
+  EXPECT_TRUE(is_free());
+  before ? ::setenv("STITCHCUDA_CACHE", kept.c_str(), 1) : ::unsetenv("STITCHCUDA_CACHE");
+}
+
 TEST(GpuLock, TellsWhoeverWaitsWhoHasIt) {
   auto scratch = ScratchFolder::create("stitchcuda-gpu-lock");
   ASSERT_TRUE(scratch);
@@ -59,7 +96,8 @@ TEST(GpuLock, TellsWhoeverWaitsWhoHasIt) {
   EXPECT_EQ(count(), 0u);
   std::thread second([] { EXPECT_TRUE(GpuLock::take()); });
   while (count() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  EXPECT_TRUE(*FileLock::if_free("gpu.door", FileLock::Kind::beside_others)) << "others who want it alone queue";
+  EXPECT_TRUE(*FileLock::if_free("gpu.door", FileLock::Kind::beside_others))
+      << "others who want it alone queue";
   EXPECT_FALSE(*FileLock::if_free("gpu.door", FileLock::Kind::alone)) << "sharers come after them";
   first.reset();
   second.join();

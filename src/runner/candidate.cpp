@@ -94,6 +94,7 @@ Reply<T> Candidate::State::ask(Json request, Read read, int descriptor) {
   // Starting and loading are the host's work, for seconds: nobody who waits for the clock waits for them.
   const bool on_gpu = doing != "hello" && doing != "load" && doing != "arena";
   if (options.device == Device::cuda && on_gpu) beside_others.emplace(device::GpuLock::share());
+  if (!on_gpu) device::GpuVisit::step_out();
   const SpentOn answer_of_candidate("candidate: " + doing);
   // Not where somebody holds a watch.
   if (doing != "series")

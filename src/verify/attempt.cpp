@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/bulk.h"
+#include "device/gpu_lock.h"
 #include "import/python.h"
 #include "program/include/stitch/program.h"
 #include "verify/torch_reference.h"
@@ -66,6 +67,7 @@ auto Attempt::patiently(const Request& request) {
     if (!reply.failure || reply.failure->kind != runner::FailureKind::refused ||
         reply.failure->code != STITCH_OUT_OF_MEMORY)
       break;
+    device::GpuVisit::step_out();
     std::this_thread::sleep_for(between_tries);
     reply = request();
   }

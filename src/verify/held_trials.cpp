@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "device/gpu_lock.h"
 #include "verify/torch_reference.h"
 
 namespace stitch::verifier {
@@ -56,6 +57,7 @@ Result<Json> TorchReference::ask_patiently(Json request) {
     if (request["do"] == "hold") request["patient"] = !last;
     auto answer = process_.ask(request);
     if (answer || last || (answer.error().code != "busy" && answer.error().code != "memory")) return answer;
+    device::GpuVisit::step_out();
     std::this_thread::sleep_for(between_tries);
   }
 }

@@ -105,6 +105,11 @@ Error lacks(std::string code, std::string_view what, const Error& failure, std::
 
 }  // namespace
 
+bool is_out_of_gpu_memory(const Error& error) {
+  return says(error.message,
+              {"out of memory", "OutOfMemory", "CUBLAS_STATUS_ALLOC_FAILED", "GPU's memory is full"});
+}
+
 bool is_machines(const Error& error) {
   if (error.code == "stopped") return false;
   if (error.blame == Error::Blame::work) return true;
@@ -154,8 +159,7 @@ std::optional<Error> machines_part(const FailedCandidate& candidate, const Machi
   if (says(text, {"No space left on device", "Errno 28", "Disk quota exceeded"}) &&
       senses.free_disk() < little_disk)
     return lacks("disk", "the disk is full", failure, "free some space, or set TMPDIR and STITCHCUDA_CACHE");
-  if (says(text, {"out of memory", "OutOfMemory", "CUBLAS_STATUS_ALLOC_FAILED"}) && senses.has_gpu() &&
-      senses.gpu_memory_in_use() > much_of_a_gpu)
+  if (is_out_of_gpu_memory(failure) && senses.has_gpu() && senses.gpu_memory_in_use() > much_of_a_gpu)
     return lacks("gpu_memory", "others hold the GPU's memory", failure, "judge it when the GPU is free");
   if (says(text, {"CUDA_HOME", "nvcc: not found", "nvcc'", "CUDA_INSTALL_PATH"}) && !senses.has_cuda_home())
     return lacks("no_cuda_home", "there is no CUDA toolkit for PyTorch to compile with", failure,

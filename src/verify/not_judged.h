@@ -15,6 +15,9 @@ namespace stitch::verifier {
 inline constexpr int exit_not_judged = 4;
 inline constexpr std::string_view not_judged = "not judged";
 
+// Whoever it was that took it.
+bool is_out_of_gpu_memory(const Error& error);
+
 // An Error that ended a verification: did this machine, or our own side, lack something? Otherwise the
 // request is wrong, or somebody stopped it.
 bool is_machines(const Error& error);

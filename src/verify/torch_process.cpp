@@ -104,8 +104,10 @@ Result<Json> TorchProcess::ask(Json request, const std::function<void(std::strin
   if (word(request, "device") == "cuda") on_gpu_ = true;
   std::optional<Result<device::GpuLock>> beside_others;
   if (on_gpu_ && !takes_turns(request)) beside_others.emplace(device::GpuLock::share());
-  if (on_gpu_ && takes_turns(request) && !device::GpuLock::is_held())
+  if (on_gpu_ && takes_turns(request) && !device::GpuLock::is_held()) {
+    device::GpuVisit::step_out();
     request["turns"] = cache_folder().string();
+  }
   AskedReference asked(request);
   Deadline deadline(*child_, time_limit_);
   bool sent = static_cast<bool>(child_->send(request.dump(-1, ' ', true, Json::error_handler_t::replace)));

@@ -9,6 +9,7 @@
 #include "base/time_account.h"
 #include "device/floor.h"
 #include "device/gpu_detect.h"
+#include "device/gpu_lock.h"
 #include "graph/cost.h"
 #include "sandbox/sandbox.h"
 #include "verify/baselines_ahead.h"
@@ -62,7 +63,10 @@ Result<GateReport> run_gate(const Gate& gate, Session& session, int64_t killed_b
   const auto begin = Clock::now();
   const double waited = TimeAccount::waited_here();
   Json evidence;
-  auto passed = gate.run(session, evidence);
+  auto passed = [&] {
+    const device::GpuVisit visit;
+    return gate.run(session, evidence);
+  }();
   report.seconds = seconds_since(begin);
   report.waited = TimeAccount::waited_here() - waited;
   TimeAccount::add(TimeAccount::Kind::phase, "gate: " + report.gate, report.seconds);

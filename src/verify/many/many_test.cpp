@@ -255,6 +255,8 @@ TEST(NotJudged, IsWhatTheMachineLacksAndNotWhatTheCandidateSays) {
   EXPECT_EQ(code(killed, a_machine(true, INT64_MAX, 2)), "its own");
   EXPECT_EQ(code(busy, a_machine(true, INT64_MAX, 0, 0.5)), "gpu_memory");
   EXPECT_EQ(code(busy, a_machine(true, INT64_MAX, 0, 0.01)), "its own");
+  const Error ours = user_error("refused", "in series: the GPU's memory is full");
+  EXPECT_EQ(code(ours, a_machine(true, INT64_MAX, 0, 0.5)), "gpu_memory");
   EXPECT_EQ(code(raised, a_machine(false), "load_inline(cuda_sources=source)"), "no_gpu");
   EXPECT_EQ(code(raised, a_machine(true), "load_inline(cuda_sources=source)"), "its own");
   EXPECT_EQ(code(raised, a_machine(false), "return x + 1"), "its own");
