@@ -161,7 +161,7 @@ def learn(run, options):
     # start CUDA once for all answers; whoever is timed afterwards passes every gate, alone.
     untimed = ["--no-timing", "--time-limit", "6"]
     quick = judge.Service(options.tool, folder, os.path.join(options.out, "state"), options.judge, options.jobs,
-                          [*untimed, "--quick", "--share-processes"])
+                          [*untimed, "--quick", *([] if options.own_processes else ["--share-processes"])])
     full = judge.Service(options.tool, folder, os.path.join(options.out, "state_full"), options.judge, max(1, options.jobs // 3),
                          [*untimed, *([] if options.judge == "cuda" else ["--quick"])])
     run.services = [quick, full]
@@ -235,6 +235,7 @@ def parsed(arguments=None):
         command.add_argument("--tool", default="stitchcuda")
         command.add_argument("--judge", default="emulated" if small else "cuda", help="the device that judges: cuda or emulated")
         command.add_argument("--jobs", type=int, default=2 if small else 16, help="answers that are judged at the same time")
+        command.add_argument("--own-processes", action="store_true", help="a process an answer, which starts CUDA itself")
         command.add_argument("--timing-seconds", type=float, default=0 if small else 30, help="kept for speeds of right answers, on a GPU")
         command.add_argument("--small-first", action="store_true", default=small, help="the smallest tasks instead of any")
         command.add_argument("--held-out", type=int, default=1 if small else 12, help="tasks of the evaluation")
