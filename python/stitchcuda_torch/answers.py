@@ -66,7 +66,7 @@ class Answers:
         "kept_distance": {"number": (int, NEEDED), "trial": (int, NEEDED), "output": (int, NEEDED), "dtype": (tuple(TYPES), NEEDED),
                           "offset": (int, NEEDED)},
         "compare_series": {"count": (int, NEEDED), "mode": (MODES, NEEDED), "half": (HALVES, "fp16"), "outputs": (list, NEEDED),
-                           "updates": (list, None), "seconds": (float, NEEDED), "seed": (int, NEEDED)},
+                           "updates": (list, None), "seconds": (float, NEEDED), "most": (int, None), "seed": (int, NEEDED)},
         "compare_call": {"distribution": (DRAWN, "task"), "seed": (int, NEEDED), "mode": (MODES, NEEDED), "half": (HALVES, "fp16"),
                          "outputs": (list, NEEDED), "updates": (list, None), "file": (str, NEEDED)},
         "fetch_kept": {"number": (int, NEEDED), "offset": (int, NEEDED), "bytes": (int, NEEDED), "to": (int, NEEDED)},
@@ -246,15 +246,15 @@ class Answers:
             series.keep(slot, number)
         return {"intact": series.intact(count) if count else True}
 
-    def compare_series(self, count, mode, half, outputs, updates, seconds, seed):
+    def compare_series(self, count, mode, half, outputs, updates, seconds, most, seed):
         """How far from what PyTorch itself gives the calls are that were read last, [[call, relative distance], …], the farthest first; as
-        many as there is time for.
+        many as there is time for, and at most so many.
 
         outputs: [[name, dtype, offset], …]"""
         start, series = time.monotonic(), self.opened_series()
         wanted, strange, looked_at = parse_outputs([entry[:2] for entry in outputs]), [], 0
         try:
-            for slot in torch.randperm(count, generator=torch.Generator().manual_seed(seed)).tolist():
+            for slot in torch.randperm(count, generator=torch.Generator().manual_seed(seed)).tolist()[:most]:
                 if time.monotonic() - start > seconds:
                     break
                 expected = self.own_answer(series.inputs(slot), mode, half, updates, wanted)

@@ -19,9 +19,9 @@ def main():
         os.set_inheritable(descriptor, False)
     protocol.quiet_libraries()
     protocol.close_stdin()
-    lines, channel = os.fdopen(REQUESTS, "rb", closefd=False), protocol.Channel(ANSWERS)
-    send, parse, answer_one, desk = channel.send, json.loads, answer, Desk()
-    for line in lines:
+    requests, channel = protocol.Requests(REQUESTS), protocol.Channel(ANSWERS)
+    send, parse, answer_one, desk = channel.send, json.loads, answer, Desk(requests)
+    for line in requests.lines():
         request = parse(line)
         send({"token": request.get("token"), **answer_one(desk, request)})
     return 0
@@ -30,16 +30,26 @@ def main():
 class Desk:
     """Requests by name; everything that needs PyTorch is there after hello."""
 
-    def __init__(self):
-        self.requests = {"hello": self.hello}
+    def __init__(self, channel):
+        self.channel, self.requests = channel, {"hello": self.hello}
 
     def hello(self, request):
         if request.get("protocol") != 1:
             raise Refused(f"protocol {request.get('protocol')} is unknown here; 1 is spoken")
         from .candidate_requests import CandidateRequests
-        requests = CandidateRequests(request["device"], ARENA)
-        self.requests = requests.by_name()
+        requests = CandidateRequests(request["device"], ARENA, self.channel.take)
+        self.requests = {**requests.by_name(), "arena": self.arena}
         return {"protocol": 1, "device": requests.device_name()}
+
+    def arena(self, request):
+        """The memory that is shared comes when somebody wants this process, and before the candidate's file."""
+        descriptor = self.channel.take()
+        if descriptor is None:
+            raise Refused("no descriptor came with the request")
+        os.dup2(descriptor, ARENA, inheritable=False)
+        os.close(descriptor)
+        del self.requests["arena"]
+        return {}
 
 
 def answer(desk, request):

@@ -19,6 +19,7 @@ class CandidateGpuTest(unittest.TestCase):
     def setUp(self):
         self.candidate = Candidate()
         self.assertIn("NVIDIA", self.ok("hello", protocol=1, device="cuda")["device"])
+        self.candidate.give_arena()
         self.folder = tempfile.TemporaryDirectory()
 
     def tearDown(self):

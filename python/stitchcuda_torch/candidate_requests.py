@@ -1,5 +1,6 @@
 """The requests of src/runner/README.md, answered by a ModelNew."""
 
+import math
 import os
 import time
 
@@ -8,7 +9,8 @@ import torch
 from . import activities, poison, results, structure
 from .arena import Arena, raw, type_of
 from .constructor import read_arguments
-from .errors import Fault, Refused
+from .device_arena import SharedArena
+from .errors import Fault, Refused, TaskError
 from .model_new import File, assign, find, misfits
 from .stopwatch import Stopwatch
 
@@ -16,7 +18,7 @@ list_threads = os.listdir  # before the candidate could replace it
 
 
 class CandidateRequests:
-    def __init__(self, device, arena):
+    def __init__(self, device, arena, take_descriptor):
         if device == "cuda" and not torch.cuda.is_available():
             raise Refused("PyTorch sees no GPU here")
         self.device = torch.device("cuda", 0) if device == "cuda" else torch.device("cpu")
@@ -25,6 +27,7 @@ class CandidateRequests:
             torch.ones(1, device=self.device).add_(1)
         torch.set_grad_enabled(False)  # for good: no phase can be told by it
         self.arena, self.stopwatch = Arena(arena), Stopwatch(self.device)
+        self.take_descriptor, self.shared, self.series_places = take_descriptor, None, None
         self.file = self.model = None
         self.states, self.updates, self.seeded, self.form = [], [], False, None
         self.sets, self.next_set, self.series_sets = {}, 0, None
@@ -33,11 +36,44 @@ class CandidateRequests:
 
     def by_name(self):
         names = ("load", "create", "place", "drop", "call", "fetch_outputs", "fetch_input", "prepare_series", "series",
-                 "can_profile", "profile", "call_with", "destroy")
+                 "can_profile", "profile", "call_with", "destroy", "share", "unshare")
         return {name: getattr(self, name) for name in names}
 
     def device_name(self):
         return torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else "CPU"
+
+    # Memory that is shared.
+
+    def share(self, request):
+        self.unshare({})
+        descriptor = self.take_descriptor()
+        if descriptor is None:
+            raise Refused("no descriptor came with the request")
+        try:
+            self.shared = SharedArena(descriptor, request["bytes"], self.device)
+        except (TaskError, OSError, ValueError) as error:
+            raise Refused(str(error), status=4) from error
+        finally:
+            os.close(descriptor)
+        return {}
+
+    def unshare(self, request):
+        self.stopwatch.wait()
+        self.series_places = None
+        if self.shared is not None:
+            self.shared.close()
+        self.shared = None
+        return {}
+
+    def arena_of(self, place):
+        if place.get("where", "host") == "host":
+            return self.arena
+        if self.shared is None:
+            raise Refused("no memory of the device is shared")
+        return self.shared
+
+    def upload(self, entry):
+        return self.arena_of(entry).upload(entry, self.device)
 
     # The program.
 
@@ -53,7 +89,7 @@ class CandidateRequests:
         positional, keyword = self.constructor_arguments(extra)
         names = extra.get("parameters", extra.get("state", []))
         may_differ = "state" in extra or extra.get("otherwise") == "seed"
-        tensors = [self.arena.upload(entry, self.device) for entry in request.get("parameters", [])]
+        tensors = [self.upload(entry) for entry in request.get("parameters", [])]
         how = (positional, keyword, extra.get("seed", 42), self.device, extra.get("training", True))
         model = self.file.construct(*how, {name: tensor for name, tensor in zip(names, tensors) if name is not None})
         wrong = misfits(model, names, tensors)
@@ -80,7 +116,7 @@ class CandidateRequests:
 
     def argument(self, value):
         if isinstance(value, dict) and set(value) == {"tensor"} and isinstance(value["tensor"], dict):
-            return self.arena.upload(value["tensor"], self.device)
+            return self.upload(value["tensor"])
         return value.to(self.device) if isinstance(value, torch.Tensor) else value
 
     def destroy(self, request):
@@ -94,10 +130,10 @@ class CandidateRequests:
         if "into" in request:  # other contents at the same addresses
             known = self.set_of(request["into"])[0]
             for tensor, entry in zip(known, request["inputs"], strict=True):
-                tensor.copy_(self.arena.upload(entry, self.device))
+                tensor.copy_(self.upload(entry))
             return {"set": request["into"]}
         decoys = [torch.empty(type_of(entry)[1], dtype=type_of(entry)[0], device=self.device) for entry in request["inputs"]]
-        tensors = [self.arena.upload(entry, self.device) for entry in request["inputs"]]  # never where a dropped set was
+        tensors = [self.upload(entry) for entry in request["inputs"]]  # never where a dropped set was
         del decoys
         number, self.next_set = self.next_set, self.next_set + 1
         self.sets[number] = (tensors, request.get("scalars"))
@@ -184,19 +220,26 @@ class CandidateRequests:
         self.outputs = self.taken(result, types)
 
     def taken(self, result, types):
+        copies = [results.copied(tensor) for tensor in self.checked(result, types)]
+        self.stopwatch.wait()
+        return copies
+
+    def checked(self, result, types):
+        """What forward returned, and the updates behind it: still the candidate's own memory."""
         count = len(types) - len(self.updates)
-        copies, wrong = results.take(result, types[:count], self.device)
+        returned, wrong = results.checked(result, types[:count], self.device)
         if wrong:
             raise Refused(wrong)
+        if not self.updates:
+            return returned
         renewed = [find(self.model, name) for name in self.updates]
         lacking = [name for name, tensor in zip(self.updates, renewed) if tensor is None]
         if lacking:
             raise Refused(f"ModelNew has no {lacking[0]!r}")
-        updates, wrong = results.take([tensor.detach() for tensor in renewed], types[count:], self.device)
+        updates, wrong = results.checked([tensor.detach() for tensor in renewed], types[count:], self.device)
         if wrong:
             raise Refused(f"among the updates, {wrong}")
-        self.stopwatch.wait()
-        return [*copies, *updates]
+        return [*returned, *updates]
 
     def forget(self, spoil=True):
         """What the last call left must be no help to the next."""
@@ -215,7 +258,8 @@ class CandidateRequests:
         for piece in request["pieces"]:
             if not 0 <= piece["output"] < len(self.outputs):
                 raise Refused(f"the last call left no output {piece['output']}")
-            self.arena.store(raw(self.outputs[piece["output"]]), piece["ranges"], piece["offset"])
+            self.arena_of(piece).store(raw(self.outputs[piece["output"]]), piece["ranges"], piece["offset"])
+        self.stopwatch.wait()  # before whoever shares the memory looks
         return {}
 
     def fetch_input(self, request):
@@ -223,25 +267,29 @@ class CandidateRequests:
         if not 0 <= request["input"] < len(tensors):
             raise Refused(f"set {request['set']} has no input {request['input']}")
         flat = raw(tensors[request["input"]])
-        self.arena.store(flat, [(0, flat.numel())], request["offset"])
+        self.arena_of(request).store(flat, [(0, flat.numel())], request["offset"])
+        self.stopwatch.wait()
         return {}
 
     def prepare_series(self, request):
         self.series_types = [type_of(entry) for entry in request["outputs"]]
-        self.series_sets = [[self.arena.upload(entry, self.device) for entry in request["inputs"]] for _ in range(max(1, request["sets"]))]
+        self.series_sets = [[self.upload(entry) for entry in request["inputs"]] for _ in range(max(1, request["sets"]))]
         self.stopwatch.wait()
         return {}
 
     def series(self, request):
-        """Calls one after the other on inputs that lie in the arena, their outputs left there."""
+        """Calls one after the other on inputs that lie in an arena, their outputs left there.
+
+        What stands around a call is what a candidate that replaces this code could leave out: two copies of tensors that
+        were looked up before, on the device where memory of it is shared."""
         if self.series_sets is None:
             raise Refused("no series is prepared")
-        slots, types, kept, walls, events = request["slots"], self.series_types, [], [], []
-        if slots.get("where", "host") != "host":
-            raise Refused("a Python candidate has no memory of the device to share")
+        places, walls, events, waits = self.places_of(request["slots"]), [], [], []
+        on_host = places.arena is self.arena
         for number in range(request["count"]):
-            tensors = self.series_sets[number % len(self.series_sets)]
-            self.fetch_slot(slots, number, tensors)
+            tensors, (sources, targets, back) = self.series_sets[number % len(self.series_sets)], places.of(number)
+            for to, source in sources:
+                results.copy(to, source)
             if not request["run"]:
                 outputs = self.call_nothing(tensors)
             elif request["timed"]:
@@ -250,24 +298,31 @@ class CandidateRequests:
                 events.append(event)
             else:
                 with self.watched():
-                    outputs = self.taken(self.forward_on(tensors)(), types)
-            kept.append(outputs)
+                    outputs = self.checked(self.forward_on(tensors)(), self.series_types)
+            if on_host:  # a copy to the host waits for the device: after all calls
+                waits += [(to, results.copied(tensor)) for to, tensor in zip(targets, outputs)]
+            else:
+                for to, tensor in zip(targets, outputs):
+                    results.copy(to, tensor)
             if request["timed"]:
-                self.leave(slots["inputs"], slots["inputs_at"] + number * slots["inputs_step"], tensors)
-        self.stopwatch.wait()
-        for number, outputs in enumerate(kept):
-            self.leave(slots["outputs"], slots["outputs_at"] + number * slots["outputs_step"], outputs)
+                for to, tensor in back:
+                    results.copy(to, tensor)
+        for to, tensor in waits:
+            results.copy(to, tensor)
         self.stopwatch.wait()
         return {"wall_ns": walls, "event_ns": events, "damage": ""}
+
+    def places_of(self, slots):
+        if self.series_places is None or self.series_places.slots != slots or self.series_places.sets is not self.series_sets:
+            self.series_places = SeriesPlaces(self.arena_of(slots), slots, self.series_sets, self.series_types)
+        return self.series_places
 
     def call_nothing(self, tensors):
         """All that a call takes beside the candidate's own code: as it is asked for before any of that is here."""
         arguments, keywords = self.arranged([tensor.detach() for tensor in tensors])
         with Watched(None, self.stopwatch):
             made = self.nothing(self.series_types, self.device, *arguments, **keywords)
-        outputs, _ = results.take(made, self.series_types, self.device)
-        self.stopwatch.wait()
-        return outputs
+        return results.checked(made, self.series_types, self.device)[0]
 
     def time_in_series(self, request, number, tensors):
         """A call alone, after one on another set's inputs."""
@@ -279,20 +334,7 @@ class CandidateRequests:
             self.fill(self.series_types, request["fillings"][number])
             result, wall, event = self.stopwatch.time(self.forward_on(tensors), request.get("flush", 0))
         self.returned = result
-        return self.taken(result, self.series_types), wall, event
-
-    def fetch_slot(self, slots, number, tensors):
-        base = slots["inputs_at"] + number * slots["inputs_step"]
-        for tensor, offset in zip(tensors, slots["inputs"]):
-            if offset >= 0 and tensor.numel():
-                flat = raw(tensor)
-                flat.copy_(self.arena.span(base + offset, flat.numel()))
-
-    def leave(self, offsets, base, tensors):
-        for tensor, offset in zip(tensors, offsets):
-            if offset >= 0:
-                flat = raw(tensor)
-                self.arena.store(flat, [(0, flat.numel())], base + offset)
+        return self.checked(result, self.series_types), wall, event
 
     def can_profile(self, request):
         if self.device.type != "cuda":
@@ -306,7 +348,7 @@ class CandidateRequests:
             return {"activities": activities.record(forward, request.get("host_calls", False))}
 
     def call_with(self, request):
-        tensors = [None if entry["offset"] < 0 else self.arena.upload(entry, self.device) for entry in request["inputs"]]
+        tensors = [None if entry["offset"] < 0 else self.upload(entry) for entry in request["inputs"]]
         if self.model is None:
             raise Refused("nothing is created")
         try:
@@ -342,6 +384,29 @@ class CandidateRequests:
 
     def check_device(self, error):
         check_device(self.stopwatch, error)
+
+
+class SeriesPlaces:
+    """Where the tensors of each call of a series come from and go to, looked up once."""
+
+    def __init__(self, arena, slots, sets, types):
+        self.arena, self.slots, self.sets, self.types, self.known = arena, slots, sets, types, {}
+
+    def of(self, number):
+        """([(input, where it comes from)], [where outputs go], [(where it came from, input)])."""
+        found = self.known.get(number)
+        if found is None:
+            tensors, slots = self.sets[number % len(self.sets)], self.slots
+            base = slots["inputs_at"] + number * slots["inputs_step"]
+            sources = [(tensor, self.typed(base + offset, tensor.dtype, tensor.shape))
+                       for tensor, offset in zip(tensors, slots["inputs"]) if offset >= 0 and tensor.numel()]
+            base = slots["outputs_at"] + number * slots["outputs_step"]
+            targets = [self.typed(base + offset, *form) for form, offset in zip(self.types, slots["outputs"])]
+            found = self.known[number] = (sources, targets, [(source, tensor) for tensor, source in sources])
+        return found
+
+    def typed(self, offset, dtype, shape):
+        return self.arena.span(offset, math.prod(shape) * dtype.itemsize).view(dtype).view(shape)
 
 
 class Nothing(torch.nn.Module):

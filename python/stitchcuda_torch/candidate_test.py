@@ -1,8 +1,9 @@
-"""A ModelNew spoken to as the orchestrator does: two pipes and a memory file."""
+"""A ModelNew spoken to as the orchestrator does: a socket, a pipe and a memory file."""
 
 import json
 import math
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -11,7 +12,8 @@ import unittest
 import torch
 
 from . import dtypes
-from .arena import TYPES
+from .arena import TYPES, raw
+from .device_arena import DeviceArena
 
 PYTHON_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -33,18 +35,19 @@ class ModelNew(nn.Module):
 
 
 class Candidate:
-    """The other end: hands over descriptors 3, 4 and 5."""
+    """The other end: hands over descriptors 3 and 4, and the arena when it is up."""
 
     def __init__(self):
-        ask_read, self.requests = os.pipe()
+        ours, theirs = socket.socketpair()
+        self.requests, ask_read = ours.detach(), theirs.detach()
         answers, tell_write = os.pipe()
         self.memory = os.memfd_create("arena")
         os.ftruncate(self.memory, 1 << 16)
         self.used, self.count = 0, 0
         # A shell moves the descriptors to the numbers the protocol wants.
-        command = f'exec "$0" -m stitchcuda_torch.candidate 3<&{ask_read} 4>&{tell_write} 5<>/proc/self/fd/{self.memory}'
+        command = f'exec "$0" -m stitchcuda_torch.candidate 3<&{ask_read} 4>&{tell_write} 5</dev/null'
         self.process = subprocess.Popen(["bash", "-c", command, sys.executable], cwd=PYTHON_FOLDER, stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, pass_fds=(ask_read, tell_write, self.memory))
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, pass_fds=(ask_read, tell_write))
         os.close(ask_read)
         os.close(tell_write)
         self.answers = os.fdopen(answers, "r")
@@ -58,6 +61,14 @@ class Candidate:
         answer = json.loads(line)
         assert answer.pop("token") == str(self.count)
         return answer
+
+    def give(self, do, descriptor, **fields):
+        with socket.socket(fileno=os.dup(self.requests)) as channel:
+            socket.send_fds(channel, [json.dumps({"do": do, "token": "a", **fields}).encode() + b"\n"], [descriptor])
+        return json.loads(self.answers.readline())
+
+    def give_arena(self):
+        return self.give("arena", self.memory)
 
     def put(self, tensor):
         data = tensor.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
@@ -88,6 +99,7 @@ class CandidateTest(unittest.TestCase):
     def setUpClass(cls):
         cls.candidate = Candidate()
         cls.hello = cls.candidate.ask("hello", protocol=1, device="emulated", order="forward", address_sanitizer=False)
+        cls.arena = cls.candidate.give_arena()
         cls.folder = tempfile.TemporaryDirectory()
 
     @classmethod
@@ -183,6 +195,31 @@ class CandidateTest(unittest.TestCase):
             for i, one in enumerate(many):
                 expected = torch.nn.BatchNorm1d(4)(linear(one)).detach() * 2
                 self.assertTrue(torch.allclose(self.candidate.get(types[0], out["offset"] + 256 * i), expected, atol=1e-5), (timed, i))
+
+    def test_memory_that_another_process_made(self):
+        self.load(GOOD.format(body="pass").replace("self.norm(self.linear(x))", "x"))
+        self.ok("create", parameters=[], extra={"arguments": [4], "keywords": {"scale": 2.0}, "seed": 1})
+        slots = {"inputs_at": 0, "inputs_step": 256, "inputs": [0], "outputs_at": 1024, "outputs_step": 256, "outputs": [0], "where": "device"}
+        x = torch.rand(3, 4)
+        self.ok("prepare_series", sets=2, inputs=[{**kind(x), "offset": -1}], outputs=[kind(x)])
+        self.assertIn("is shared", self.refused("series", count=3, run=True, timed=False, slots=slots))
+        self.assertIn("no descriptor", self.refused("share", bytes=4096))
+        made = DeviceArena(4096, torch.device("cpu"))
+        self.assertEqual(self.candidate.give("share", made.memory.descriptor, bytes=4096)["ok"], True)
+        for i in range(3):
+            made.span(256 * i, 48).copy_(raw(x + i))
+        for run in (False, True):
+            self.ok("series", count=3, run=run, timed=False, slots=slots)
+        for i in range(3):
+            self.assertTrue(torch.equal(made.span(1024 + 256 * i, 48).view(torch.float32).view(3, 4), (x + i) * 2))
+        number = self.ok("place", inputs=[{**kind(x), "offset": 256, "where": "device"}])["set"]
+        self.ok("call", set=number, outputs=[kind(x)])
+        self.ok("fetch_outputs", pieces=[{"output": 0, "ranges": [[0, 48]], "offset": 2048, "where": "device"}])
+        self.ok("fetch_input", set=number, input=0, offset=2304, where="device")
+        self.assertTrue(torch.equal(made.span(2048, 48).view(torch.float32), ((x + 1) * 2).view(-1)))
+        self.assertTrue(torch.equal(made.span(2304, 48).view(torch.float32), (x + 1).view(-1)))
+        self.ok("unshare")
+        made.close()
 
     def test_seed_rule_and_init_file(self):
         path = os.path.join(self.folder.name, "init")
@@ -293,6 +330,8 @@ class EndTest(unittest.TestCase):
         if not torch.cuda.is_available():
             self.assertIn("no GPU", candidate.ask("hello", protocol=1, device="cuda")["message"])
         candidate.ask("hello", protocol=1, device="emulated")
+        self.assertIn("no descriptor", candidate.ask("arena")["message"])
+        self.assertEqual(candidate.give_arena(), {"token": "a", "ok": True})
         with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
             file.write("import os; print('bye', flush=True); os._exit(7)")
             file.flush()

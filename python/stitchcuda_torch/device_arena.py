@@ -12,6 +12,7 @@ import socket
 
 import torch
 
+from .arena import Arena
 from .errors import TaskError
 
 OUT_OF_MEMORY = 2
@@ -44,6 +45,23 @@ class DeviceArena:
         self.memory.free()
 
 
+class SharedArena(Arena):
+    """The other side: memory that was made elsewhere, by the descriptor that came of it."""
+
+    def __init__(self, descriptor, size, device):
+        self.memory = ImportedGpuMemory(descriptor, size, device) if device.type == "cuda" else ImportedHostMemory(descriptor, size)
+        self.bytes = self.memory.tensor()
+
+    def span(self, offset, count):
+        if offset < 0 or count < 0 or offset + count > self.bytes.numel():
+            raise ValueError(f"{count} bytes at {offset} are outside of the device arena")
+        return self.bytes[offset:offset + count]
+
+    def close(self):
+        self.bytes = None
+        self.memory.free()
+
+
 class Memory:
     def close_descriptor(self):
         if self.descriptor >= 0:
@@ -64,6 +82,11 @@ class HostMemory(Memory):
         self.close_descriptor()  # the mapping goes with the last tensor
 
 
+class ImportedHostMemory(HostMemory):
+    def __init__(self, descriptor, size):
+        self.size, self.descriptor = size, os.dup(descriptor)
+
+
 # As cuda.h has them; PyTorch gives no way to them.
 class Location(ctypes.Structure):
     _fields_ = [("type", ctypes.c_int), ("id", ctypes.c_int)]
@@ -80,23 +103,15 @@ class Access(ctypes.Structure):
 
 class GpuMemory(Memory):
     def __init__(self, count, device):
-        torch.cuda.synchronize()  # PyTorch's context is there, and this thread's
-        self.device = torch.device("cuda", torch.cuda.current_device() if device.index is None else device.index)
-        self.address, self.handle, descriptor = ctypes.c_uint64(), ctypes.c_uint64(), ctypes.c_int(-1)
-        self.descriptor, self.reserved, self.mapped = -1, False, False
-        location = Location(ON_DEVICE, self.device.index)
-        properties = Properties(PINNED, AS_DESCRIPTOR, location)
-        unit = ctypes.c_size_t()
+        self.begin(device)
+        descriptor, unit = ctypes.c_int(-1), ctypes.c_size_t()
+        properties = Properties(PINNED, AS_DESCRIPTOR, self.location)
         call("cuMemGetAllocationGranularity", ctypes.byref(unit), ctypes.byref(properties), ctypes.c_int(RECOMMENDED))
         self.size = -(-count // unit.value) * unit.value
-        size, none = ctypes.c_size_t(self.size), ctypes.c_ulonglong(0)
-        call("cuMemCreate", ctypes.byref(self.handle), size, ctypes.byref(properties), none)
+        none = ctypes.c_ulonglong(0)
+        call("cuMemCreate", ctypes.byref(self.handle), ctypes.c_size_t(self.size), ctypes.byref(properties), none)
         try:
-            call("cuMemAddressReserve", ctypes.byref(self.address), size, ctypes.c_size_t(0), ctypes.c_uint64(0), none)
-            self.reserved = True
-            call("cuMemMap", self.address, size, ctypes.c_size_t(0), self.handle, none)
-            self.mapped = True
-            call("cuMemSetAccess", self.address, size, ctypes.byref(Access(location, READ_AND_WRITE)), ctypes.c_size_t(1))
+            self.map()
             call("cuMemExportToShareableHandle", ctypes.byref(descriptor), self.handle, ctypes.c_int(AS_DESCRIPTOR), none)
             self.descriptor = descriptor.value
             self.tensor().zero_()  # nothing of what was here before is anybody's business: a truth, perhaps
@@ -104,6 +119,20 @@ class GpuMemory(Memory):
         except BaseException:
             self.free()
             raise
+
+    def begin(self, device):
+        torch.cuda.synchronize()  # PyTorch's context is there, and this thread's
+        self.device = torch.device("cuda", torch.cuda.current_device() if device.index is None else device.index)
+        self.address, self.handle, self.location = ctypes.c_uint64(), ctypes.c_uint64(), Location(ON_DEVICE, self.device.index)
+        self.descriptor, self.reserved, self.mapped = -1, False, False
+
+    def map(self):
+        size, none = ctypes.c_size_t(self.size), ctypes.c_ulonglong(0)
+        call("cuMemAddressReserve", ctypes.byref(self.address), size, ctypes.c_size_t(0), ctypes.c_uint64(0), none)
+        self.reserved = True
+        call("cuMemMap", self.address, size, ctypes.c_size_t(0), self.handle, none)
+        self.mapped = True
+        call("cuMemSetAccess", self.address, size, ctypes.byref(Access(self.location, READ_AND_WRITE)), ctypes.c_size_t(1))
 
     @property
     def __cuda_array_interface__(self):
@@ -124,6 +153,18 @@ class GpuMemory(Memory):
         if self.reserved:
             call("cuMemAddressFree", self.address, size)
         call("cuMemRelease", self.handle)
+
+
+class ImportedGpuMemory(GpuMemory):
+    def __init__(self, descriptor, size, device):
+        self.begin(device)
+        self.size = size
+        call("cuMemImportFromShareableHandle", ctypes.byref(self.handle), ctypes.c_void_p(descriptor), ctypes.c_int(AS_DESCRIPTOR))
+        try:
+            self.map()
+        except BaseException:
+            self.free()
+            raise
 
 
 def call(name, *arguments):

@@ -190,6 +190,23 @@ def patches(task, facts, generator):
     return flat.reshape(task.shape)
 
 
+def prefix(task, facts, generator, axis=0):
+    """Zeros from a secret index on along the first dimension: a recurrence forgets, and its first steps are less than rounding beside
+    the last ones."""
+    drawn = torch.randn(task.shape, generator=generator, device=task.device)
+    drawn = drawn.abs() if facts.nonnegative else drawn
+    if task.dim() > axis and task.shape[axis] > 1:
+        size = task.shape[axis]
+        kept = 1 + int(uniform(task, (), generator) * (size - 1))
+        drawn.narrow(axis, kept, size - kept).zero_()
+    return drawn
+
+
+def inner_prefix(task, facts, generator):
+    """The same along the second dimension."""
+    return prefix(task, facts, generator, axis=1)
+
+
 def uniform(task, shape, generator):
     return torch.rand(shape, generator=generator, device=task.device)
 
@@ -212,9 +229,10 @@ def per_sample(task, generator):
 
 DRAWS = {"normal": normal, "shifted": shifted, "scaled": scaled, "sparse": sparse, "waves": waves, "positive": positive,
          "outliers": outliers, "large": large, "offset": offset, "ties": ties, "zero rows": zero_rows, "ends": ends,
-         "patches": patches, "not finite": not_finite}
+         "patches": patches, "prefix": prefix,
+         "inner prefix": inner_prefix, "not finite": not_finite}
 NAMES = ("task", *DRAWS)
-KEEPS_SIGN = ("positive", "outliers", "large", "offset", "ties", "zero rows", "ends", "patches", "not finite")
+KEEPS_SIGN = ("positive", "outliers", "large", "offset", "ties", "zero rows", "ends", "patches", "prefix", "inner prefix", "not finite")
 
 
 def draw(name, task_inputs, facts, seed):

@@ -69,6 +69,9 @@ class DistributionsTest(unittest.TestCase):
         self.assertTrue((zeros == 0).all(1).any() and (zeros == 0).all(0).any() and not (zeros == 0).all())
         largest = ends.argmax(1)
         self.assertTrue((largest[0::4] == 999).all() and (largest[1::4] >= 968).all() and (largest[2::4] == 0).all())
+        for name, other in (("prefix", 1), ("inner prefix", 0)):
+            gone = (drawn[name] == 0).all(other)
+            self.assertTrue(gone[-1] and not gone[0] and gone.diff().sum() == 1)
         self.assertGreater(ends.max().item() - ends[3::4].max().item(), 88)
         self.assertTrue(drawn["not finite"].isnan().any() and drawn["not finite"].isinf().any())
         self.assertTrue(0 < changed.sum() <= 64 and drawn["outliers"][changed].min() >= 4)

@@ -29,6 +29,31 @@ class Channel:
         self.send({"error": error.as_json()})
 
 
+class Requests:
+    """Lines of a Unix socket; a descriptor may come with one."""
+
+    def __init__(self, descriptor):
+        self.socket, self.given, self.rest = socket.socket(fileno=descriptor), [], b""
+        self.socket.settimeout(None)
+
+    def lines(self):
+        while True:
+            line, end, rest = self.rest.partition(b"\n")
+            if end:
+                self.rest = rest
+                yield line
+                continue
+            data, given, _, _ = socket.recv_fds(self.socket, 1 << 16, 1)
+            if not data:
+                return
+            self.given += given
+            self.rest += data
+
+    def take(self):
+        """The descriptor that came last; None where there was none."""
+        return self.given.pop() if self.given else None
+
+
 def take_stdout():
     """Keeps the real stdout for the protocol; prints of Python and C code alike go to stderr from now on."""
     sys.stdout.flush()

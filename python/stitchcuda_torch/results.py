@@ -6,15 +6,26 @@ import torch
 
 from . import dtypes
 
-TENSOR, empty, copy, fill = torch.Tensor, torch.empty, torch._C.TensorBase.copy_, torch._C.TensorBase.fill_
+TENSOR, empty, copy, fill, detach = torch.Tensor, torch.empty, *(getattr(torch._C.TensorBase, name) for name in ("copy_", "fill_", "detach"))
 
 
 def take(result, types, device, describe=dtypes.name):
     """(copies, None), or (None, what is wrong). types: [(dtype, shape)]."""
+    returned, wrong = checked(result, types, device, describe)
+    return (None, wrong) if wrong else ([copied(tensor) for tensor in returned], None)
+
+
+def copied(tensor):
+    own = empty(tensor.shape, dtype=tensor.dtype, device=tensor.device)
+    copy(own, tensor)
+    return own
+
+
+def checked(result, types, device, describe=dtypes.name):
+    """The same, not copied."""
     returned = [tensor for tensor in flat(result) if tensor is not None]
     if len(returned) != len(types):
         return None, f"{len(returned)} tensors came back; {len(types)} are expected"
-    copies = []
     for i, (tensor, (dtype, shape)) in enumerate(zip(returned, types)):
         if type(tensor) is not TENSOR or tensor.layout != torch.strided:
             return None, f"output {i} is of type {type(tensor).__name__}, not a plain tensor"
@@ -22,10 +33,7 @@ def take(result, types, device, describe=dtypes.name):
         if seen != (dtype, shape, device.type):
             return None, (f"output {i} is {describe(seen[0])}{list(seen[1])} on {seen[2]}; "
                           f"{describe(dtype)}{list(shape)} on {device.type} is expected")
-        own = empty(shape, dtype=dtype, device=device)
-        copy(own, tensor.detach())
-        copies.append(own)
-    return copies, None
+    return [detach(tensor) for tensor in returned], None
 
 
 def flat(result):
@@ -47,7 +55,7 @@ def spoil(result, kept):
     for tensor in flat(result):
         if type(tensor) is TENSOR and tensor.untyped_storage().data_ptr() not in shared and not is_expanded(tensor):
             poison_value = float("nan") if tensor.is_floating_point() else True if tensor.dtype == torch.bool else 85
-            fill(tensor.detach(), poison_value)
+            fill(detach(tensor), poison_value)
 
 
 def is_expanded(tensor):

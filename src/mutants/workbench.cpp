@@ -88,6 +88,7 @@ Result<std::unique_ptr<Workbench>> Workbench::open(const Subject& subject, const
   verify.seed = options.seed;
   verify.remember_trials = true;
   verify.ask_unseen = false;  // a mutant is asked what its original was
+  verify.more_to_come = true;
   STITCH_TRY(verifier::OpenedTask task,
              verifier::open_task_to_judge(subject.task, {.python = options.python}));
   STITCH_CHECK(write_subject(*task.task, subject.variant, options.gpu, options.numerics, folder));

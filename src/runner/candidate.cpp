@@ -10,6 +10,7 @@
 #include "device/gpu_lock.h"
 #include "runner/process.h"
 #include "runner/process_usage.h"
+#include "runner/ready.h"
 #include "runner/spare.h"
 #include "runner/start.h"
 #include "runner/wire.h"
@@ -33,7 +34,7 @@ std::string_view name(FailureKind kind) {
 
 struct Candidate::State {
   Options options;
-  Arena& arena;
+  Arena* arena;  // none while it waits for a candidate
   SpareProcess at;
   std::optional<Failure> dead;
   bool held_others = false;
@@ -89,10 +90,10 @@ Reply<T> Candidate::State::ask(Json request, Read read, int descriptor) {
   if (dead) return {dead, {}};
   const std::string doing = request.at("do").get<std::string>(), token = new_token();
   request["token"] = token;
-  at.process.set_shared_bytes(arena.size() + shared_bytes);
+  at.process.set_shared_bytes((arena ? arena->size() : 0) + shared_bytes);
   std::optional<Result<device::GpuLock>> beside_others;
   // Starting and loading are the host's work, for seconds: nobody who waits for the clock waits for them.
-  const bool on_gpu = doing != "hello" && doing != "load" && doing != "arena";
+  const bool on_gpu = doing != "hello" && doing != "arena" && doing != "load";
   if (options.device == Device::cuda && on_gpu) beside_others.emplace(device::GpuLock::share());
   if (!on_gpu) device::GpuVisit::step_out();
   const SpentOn answer_of_candidate("candidate: " + doing);
@@ -100,8 +101,12 @@ Reply<T> Candidate::State::ask(Json request, Read read, int descriptor) {
   if (doing != "series")
     if (auto failure = at.process.look()) return bury<T>(std::move(*failure), doing);
   const bool loads = (doing == "load" || doing == "create") && options.load_time_limit.count() > 0;
-  auto outcome =
-      at.process.ask(request.dump() + "\n", loads ? options.load_time_limit : options.time_limit, descriptor);
+  // Nobody's limit: processes that start CUDA wait for each other, 26 s among sixteen (H200).
+  constexpr std::chrono::milliseconds for_a_start{60'000};
+  const auto time_limit = doing == "hello" ? std::max(for_a_start, options.time_limit)
+                          : loads          ? options.load_time_limit
+                                           : options.time_limit;
+  auto outcome = at.process.ask(request.dump() + "\n", time_limit, descriptor);
   if (auto* failure = std::get_if<Failure>(&outcome)) return bury<T>(std::move(*failure), doing);
   const Answer& answer = std::get<Answer>(outcome);
   auto broken = [&](std::string_view why) {
@@ -128,25 +133,18 @@ Candidate::Candidate() = default;
 Candidate::Candidate(Candidate&&) noexcept = default;
 
 Candidate::~Candidate() {
-  if (!state_ || state_->dead || !can_be_spared(state_->options)) return;
-  if (!belongs_here(state_->at)) return;
+  if (!state_ || state_->dead || !state_->arena || !can_be_spared(state_->options)) return;
   if (state_->ask({{"do", "unload"}}).ok()) keep_spare(state_->options, std::move(state_->at));
 }
 
-Result<Candidate> Candidate::start(const Options& options, Arena& arena) {
+Result<Candidate> Candidate::start_empty(const Options& options) {
   Options settled = options;
   if (settled.memory_limit <= 0) settled.memory_limit = physical_memory() / 2;
-  while (auto spare = take_spare(settled)) {
-    Candidate candidate;
-    candidate.state_.reset(new State{settled, arena, *std::move(spare), std::nullopt, true});
-    if (candidate.state_->ask({{"do", "arena"}}, arena.descriptor()).ok()) return candidate;
-    candidate.state_.reset();
-  }
   STITCH_TRY(ScratchFolder scratch, ScratchFolder::create("stitch-candidate"));
-  STITCH_TRY(Started started, start_process(settled, scratch.path(), arena));
+  STITCH_TRY(Started started, start_process(settled, scratch.path()));
   Candidate candidate;
   candidate.state_.reset(
-      new State{settled, arena, {std::move(scratch), std::move(started.process)}, std::nullopt});
+      new State{settled, nullptr, {std::move(scratch), std::move(started.process)}, std::nullopt});
   Json hello = {{"do", "hello"},
                 {"protocol", protocol_version},
                 {"device", settled.device == Device::cuda ? "cuda" : "emulated"},
@@ -165,6 +163,42 @@ Result<Candidate> Candidate::start(const Options& options, Arena& arena) {
     return work_error("runner", "the process that holds candidates is of another version",
                       "build StitchCUDA again");
   return candidate;
+}
+
+Result<Candidate> Candidate::start(const Options& options, Arena& arena) {
+  while (auto spare = take_spare(options)) {
+    Candidate candidate;
+    candidate.state_.reset(new State{options, &arena, *std::move(spare), std::nullopt, true});
+    if (candidate.state_->ask({{"do", "arena"}}, arena.descriptor()).ok()) return candidate;
+  }
+  device::GpuVisit::step_out();  // one that starts takes its time
+  std::optional<Candidate> ready = ReadyCandidates::here().take(options);
+  for (;;) {
+    const bool was_ready = ready.has_value();
+    if (!ready) {
+      STITCH_TRY(Candidate started, start_empty(options));
+      ready.emplace(std::move(started));
+    }
+    State& state = *ready->state_;
+    state.arena = &arena;
+    state.options.time_limit = options.time_limit;
+    state.options.load_time_limit = options.load_time_limit;
+    state.options.shared_process = options.shared_process;
+    auto given = state.ask({{"do", "arena"}}, arena.descriptor());
+    if (given.ok()) return *std::move(ready);
+    if (!was_ready)
+      return work_error(
+          "runner", format("the process that holds candidates does not start: {}", given.failure->message));
+    ready.reset();  // it died while it waited
+  }
+}
+
+Result<fs::path> Candidate::bring(const fs::path& file) {
+  const fs::path copy = state_->at.scratch.path() / file.filename();
+  std::error_code failed;
+  fs::copy_file(file, copy, fs::copy_options::overwrite_existing, failed);
+  if (failed) return at(file.string(), work_error("file", format("cannot be copied: {}", failed.message())));
+  return copy;
 }
 
 Reply<Loaded> Candidate::load(const fs::path& program) {
@@ -226,7 +260,7 @@ Reply<std::monostate> Candidate::unshare() {
   return state_->ask({{"do", "unshare"}});
 }
 
-bool Candidate::can_share() const { return state_->options.python.empty() && state_->options.tool.empty(); }
+bool Candidate::can_share() const { return state_->options.tool.empty(); }
 
 Reply<int> Candidate::place(std::span<const TensorAt> inputs) {
   return state_->ask<int>({{"do", "place"}, {"inputs", to_wire(inputs)}},

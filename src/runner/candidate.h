@@ -5,6 +5,7 @@
 // emulated one, and by the Python process that holds a ModelNew.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -52,6 +53,8 @@ struct Options {
   // A profiler of hardware counters works inside the process, which stays without its inner walls for it:
   // whoever asks for one trusts the program.
   bool profiler = false;
+  // A process that starts ends when this becomes true: nobody wants it any more.
+  const std::atomic<bool>* given_up = nullptr;
   // Folders it may read besides the system's. A program in one of them is loaded where it lies; any other is
   // copied into the candidate's scratch folder first.
   std::vector<fs::path> readable;
@@ -232,12 +235,16 @@ struct OutputPiece {
 class Candidate {
  public:
   // An Error is our own trouble: no runner, no device, no memory. `arena` must outlive the candidate, and so
-  // must the thread that starts it: the candidate dies with it.
+  // must the thread that starts it: the candidate dies with it, unless its process was ready (ready.h).
   static Result<Candidate> start(const Options& options, Arena& arena);
+  // A process as the one above, which waits for an arena and a program: for ready.h.
+  static Result<Candidate> start_empty(const Options& options);
   Candidate(Candidate&&) noexcept;
   Candidate& operator=(Candidate&&) = delete;
   ~Candidate();  // nothing of it survives
 
+  // A copy of a file that it may read: where it lies for the candidate.
+  Result<fs::path> bring(const fs::path& file);
   Reply<Loaded> load(const fs::path& program);  // a shared library or, for Python, the file with ModelNew
   // `extra`, a JSON object, reaches only Python candidates: constructor arguments and where weights belong.
   // A program with other settings than the one before has to be given all that were ever set.
@@ -247,7 +254,7 @@ class Candidate {
   // the device or the driver can't.
   Reply<std::monostate> share(const DeviceArena& arena);
   Reply<std::monostate> unshare();
-  // Python candidates don't, and a tool around a candidate wouldn't know who wrote there.
+  // A tool around a candidate wouldn't know who wrote there.
   bool can_share() const;
   // Uploads a set of inputs to fresh device memory, each tensor between guard zones. Returns its number.
   Reply<int> place(std::span<const TensorAt> inputs);

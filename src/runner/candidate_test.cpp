@@ -5,8 +5,11 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <csignal>
 #include <cstring>
 
+#include "base/text.h"
+#include "runner/ready.h"
 #include "runner/testdata/bench.h"
 
 namespace stitch::runner {
@@ -58,6 +61,46 @@ TEST(Candidate, SharesAProcessWithThoseBeforeIt) {
   Bench other = Bench::create();
   Candidate alone = other.start();
   EXPECT_NE(alone.process_number(), used);
+}
+
+TEST(ReadyCandidates, AreTakenOnceAndByTheirKind) {
+  ReadyCandidates& ready = ReadyCandidates::here();
+  const Options usual, roomy{.memory_limit = int64_t{3} << 30};
+  ready.expect(usual);
+  ready.expect(roomy);
+  ready.settle();
+  Bench bench = Bench::create();
+  Candidate candidate = bench.start(usual);
+  ASSERT_FALSE(bench.use(candidate, "honest"));
+  EXPECT_TRUE(bench.right(candidate));
+  EXPECT_FALSE(ready.take(usual));
+  EXPECT_TRUE(ready.take(roomy));
+  EXPECT_FALSE(ready.take(roomy));
+  for (int i = 0; i < 20; ++i) ready.expect(usual);  // no more than a few wait
+  ready.settle();
+  int waited = 0;
+  while (ready.take(usual)) ++waited;
+  EXPECT_GT(waited, 0);
+  EXPECT_LT(waited, 10);
+}
+
+// By the kernel, say, while it waits: whoever wants one gets another.
+TEST(ReadyCandidates, MayDieMeanwhile) {
+  ReadyCandidates& ready = ReadyCandidates::here();
+  ready.expect({});
+  ready.settle();
+  int killed = 0;
+  for (const auto& thread : fs::directory_iterator("/proc/self/task")) {
+    const auto children = read_file(thread.path() / "children");
+    if (!children) GTEST_SKIP() << "this kernel doesn't tell children";
+    for (const std::string& child : split(trim(*children), ' '))
+      if (!child.empty()) killed += ::kill(-std::stoi(child), SIGKILL) == 0;
+  }
+  EXPECT_GE(killed, 1);
+  Bench bench = Bench::create();
+  Candidate candidate = bench.start();
+  ASSERT_FALSE(bench.use(candidate, "honest"));
+  EXPECT_TRUE(bench.right(candidate));
 }
 
 TEST(Candidate, FetchesRangesAndInputs) {

@@ -67,7 +67,7 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
 
 }  // namespace
 
-Result<Process> Process::start(const Command& command, int arena, const ProcessLimits& limits) {
+Result<Process> Process::start(const Command& command, const ProcessLimits& limits) {
   require(!command.words.empty(), "a command has at least its program");
   ::signal(SIGPIPE, SIG_IGN);  // a dead candidate is a failure to report, not the end of this process
   auto program = find_program(command.words[0]);
@@ -88,9 +88,9 @@ Result<Process> Process::start(const Command& command, int arena, const ProcessL
   for (const auto& [key, value] : command.extra_environment) variables.push_back(key + "=" + value);
   std::vector<char*> argv = pointers(words), envp = pointers(variables);
   const std::string path = program->string();
-  // In the order of the numbers they get.
+  // In the order of the numbers they get. The place of the arena, which comes with a request.
   const std::array<int, 6> given = {nothing.get(),       output.write.get(),  output.write.get(),
-                                    requests.read.get(), answers.write.get(), arena};
+                                    requests.read.get(), answers.write.get(), nothing.get()};
 
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
@@ -258,6 +258,7 @@ std::optional<Failure> Process::look_after(Clock::time_point deadline) {
     return end(FailureKind::too_talkative,
                format("it printed more than {}", bytes_text(static_cast<double>(limits_.printed))));
   if (Clock::now() >= deadline) return end(FailureKind::hung, "");
+  if (limits_.given_up && *limits_.given_up) return end(FailureKind::killed, "nobody wants it any more");
   const bool thorough = Clock::now() - disk_looked_at_ > disk_look;
   const Usage usage = usage_of(pid_, thorough);
   if (limits_.threads > 0 && usage.threads > limits_.threads)

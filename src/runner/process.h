@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -27,7 +28,8 @@ struct ProcessLimits {
   int threads = 0;                      // of it and what it started
   fs::path scratch;                     // what it may write to, and how much: bytes
   int64_t disk = 0;
-  fs::path group;  // the control group that it is in, if it is in one
+  fs::path group;                               // the control group that it is in, if it is in one
+  const std::atomic<bool>* given_up = nullptr;  // true: it is to end
 };
 
 struct Answer {
@@ -39,7 +41,7 @@ class Process {
  public:
   // The command with descriptors 3, 4 and 5 as the README has them, in a process group of its own. It dies
   // with the thread that started it.
-  static Result<Process> start(const Command& command, int arena, const ProcessLimits& limits);
+  static Result<Process> start(const Command& command, const ProcessLimits& limits);
   Process(Process&& other) noexcept;
   Process& operator=(Process&&) = delete;
   ~Process();

@@ -2,6 +2,10 @@
 
 #include <vector>
 
+#include "base/process.h"
+#include "runner/process_usage.h"
+#include "runner/ready.h"
+
 namespace stitch::runner {
 
 namespace {
@@ -20,12 +24,9 @@ std::vector<Spare>& spares() {
   return of_this_thread;
 }
 
-// What a process was started with. Time limits are this side's.
-bool alike(const Options& a, const Options& b) {
-  return a.device == b.device && a.order == b.order && a.memory_limit == b.memory_limit &&
-         a.readable == b.readable &&
-         (a.order_seed == b.order_seed || a.order == ThreadOrder::forward ||
-          a.order == ThreadOrder::reversed);
+Options as_kept(Options options) {
+  if (options.memory_limit <= 0) options.memory_limit = physical_memory() / 2;
+  return options;
 }
 
 }  // namespace
@@ -35,19 +36,18 @@ bool can_be_spared(const Options& options) {
          !options.address_sanitizer && !options.profiler;
 }
 
-bool belongs_here(const SpareProcess& process) { return process.thread == std::this_thread::get_id(); }
-
 void keep_spare(const Options& options, SpareProcess&& process) {
   if (process.programs >= most_programs || spares().size() >= most_spare) return;
   process.process.forget_printed();
-  spares().push_back({options, std::move(process)});
+  spares().push_back({as_kept(options), std::move(process)});
 }
 
 std::optional<SpareProcess> take_spare(const Options& options) {
   if (!can_be_spared(options)) return std::nullopt;
   std::vector<Spare>& all = spares();
+  const Options wanted = as_kept(options);
   for (size_t i = all.size(); i-- > 0;) {
-    if (!alike(all[i].options, options)) continue;
+    if (!same_kind(all[i].options, wanted)) continue;
     std::optional<SpareProcess> out(std::move(all[i].process));
     // Neither can be assigned: those behind it are moved out and in again.
     std::vector<Spare> rest;

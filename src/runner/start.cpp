@@ -81,7 +81,7 @@ Result<fs::path> find_runner() {
                     "build or install StitchCUDA again, whole");
 }
 
-Result<Started> start_process(const Options& options, const fs::path& scratch, const Arena& arena) {
+Result<Started> start_process(const Options& options, const fs::path& scratch) {
   Command command;
   sandbox::Policy policy;
   policy.readable = options.readable;
@@ -138,9 +138,10 @@ Result<Started> start_process(const Options& options, const fs::path& scratch, c
   // there.
   limits.disk = options.python.empty() ? most_disk : most_disk_of_python;
   limits.threads = most_threads;
+  limits.given_up = options.given_up;
   const std::vector<sandbox::Wall>& walls = sandbox::walls();
   limits.signals_as_codes = std::find(walls.begin(), walls.end(), sandbox::Wall::bubblewrap) != walls.end();
-  STITCH_TRY(Process process, Process::start(command, arena.descriptor(), limits));
+  STITCH_TRY(Process process, Process::start(command, limits));
   return Started{std::move(process), runtime};
 }
 

@@ -14,6 +14,6 @@ struct Started {
 // The executable of the child.
 Result<fs::path> find_runner();
 
-Result<Started> start_process(const Options& options, const fs::path& scratch, const Arena& arena);
+Result<Started> start_process(const Options& options, const fs::path& scratch);
 
 }  // namespace stitch::runner

@@ -9,6 +9,7 @@
 #include "device/gpu_lock.h"
 #include "import/python.h"
 #include "program/include/stitch/program.h"
+#include "runner/ready.h"
 #include "verify/torch_reference.h"
 
 namespace stitch::verifier {
@@ -88,11 +89,46 @@ runner::Options candidate_options(const Session& session) {
 }
 
 Result<std::shared_ptr<Attempt>> Attempt::of(Session& session, Weights weights) {
-  if (weights == Weights::task && session.attempt) return session.attempt;
+  if (session.attempt) {
+    if (session.attempt->weights_ != weights) STITCH_CHECK(session.attempt->create_again(weights));
+    return session.attempt;
+  }
   STITCH_TRY(Attempt started, start(session, weights));
-  auto out = std::make_shared<Attempt>(std::move(started));
-  if (weights == Weights::task) session.attempt = out;
-  return out;
+  session.attempt = std::make_shared<Attempt>(std::move(started));
+  return session.attempt;
+}
+
+Result<void> ask_for_profiler(Session& session, runner::Candidate& candidate) {
+  if (!session.options.profile || session.no_profiler) return {};
+  auto reply = candidate.can_profile();
+  if (reply.failure && reply.failure->kind == runner::FailureKind::refused) {
+    session.no_profiler = reply.failure->message;
+    return {};
+  }
+  STITCH_CHECK(or_found(std::move(reply), "a profiler was looked for"));
+  session.no_profiler = "";
+  return {};
+}
+
+namespace {
+
+// A Python candidate's, too: what is the task's comes into its own folder.
+Result<runner::Options> settled(const Session& session, runner::Options options) {
+  if (!session.python) return options;
+  if (!session.torch) return work_error("torch", "a Python candidate needs a .py task and PyTorch");
+  STITCH_TRY(options.python, find_python(session.task.opened->options.python));
+  // nvcc takes a minute for PyTorch's headers alone.
+  options.load_time_limit = std::max(session.options.build_time_limit, session.options.time_limit);
+  return options;
+}
+
+}  // namespace
+
+void expect_candidate(const Session& session) {
+  // The emulated GPU starts in no time, and one that others used is there already.
+  if (session.options.device != runner::Device::cuda || session.options.shared_process) return;
+  if (auto options = settled(session, candidate_options(session)))
+    runner::ReadyCandidates::here().expect(*options);
 }
 
 Result<Attempt> Attempt::start(Session& session, Weights weights, runner::ThreadOrder order) {
@@ -104,7 +140,8 @@ Result<Attempt> Attempt::start(Session& session, Weights weights, runner::Thread
   runner::Options options = candidate_options(session);
   options.order = order;
   options.order_seed = session.next_seed();
-  return start_with(session, weights, options);
+  return start_with(session, weights, options,
+                    [&](runner::Candidate& candidate) { return ask_for_profiler(session, candidate); });
 }
 
 Result<Attempt> Attempt::start_asked(Session& session, const BeforeLoad& before_load) {
@@ -124,18 +161,14 @@ Result<Attempt> Attempt::start_under(Session& session, const std::string& tool) 
 
 Result<Attempt> Attempt::start_with(Session& session, Weights weights, const runner::Options& given,
                                     const BeforeLoad& before_load, runner::Fence fence) {
-  runner::Options options = given;
+  STITCH_TRY(const runner::Options options, settled(session, given));
+  STITCH_TRY(runner::Candidate candidate, runner::Candidate::start(options, session.arena));
   std::string extra;
   if (session.python) {
-    if (!session.torch) return work_error("torch", "a Python candidate needs a .py task and PyTorch");
-    STITCH_TRY(options.python, find_python(session.task.opened->options.python));
-    // nvcc takes a minute for PyTorch's headers alone.
-    options.load_time_limit = std::max(session.options.build_time_limit, session.options.time_limit);
     STITCH_TRY(fs::path init, session.torch->init_inputs());
-    options.readable.push_back(init.parent_path());
+    STITCH_TRY(init, candidate.bring(init));
     STITCH_TRY(extra, extra_for(session, init));
   }
-  STITCH_TRY(runner::Candidate candidate, runner::Candidate::start(options, session.arena));
   if (before_load) STITCH_CHECK(before_load(candidate));
   STITCH_CHECK(or_found(candidate.load(session.library), "it was loaded"));
   return create(session, weights, std::move(candidate), extra, fence);
@@ -159,6 +192,7 @@ Result<void> Attempt::pack(Weights weights, runner::Fence fence) {
   STITCH_TRY(created_,
              or_found(patiently([&] { return candidate_.create(at, extra_, session_->settings, fence); }),
                       "weights were packed"));
+  weights_ = weights;
   session_->arena.release_to(0);
   return {};
 }

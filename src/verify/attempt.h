@@ -12,6 +12,12 @@ namespace stitch::verifier {
 // How candidates of this session are started.
 runner::Options candidate_options(const Session& session);
 
+// One more process of that kind will be wanted: on a GPU it starts ahead.
+void expect_candidate(const Session& session);
+
+// Whether there is a profiler says a process that nobody else has a say in; later, a no is the program's.
+Result<void> ask_for_profiler(Session& session, runner::Candidate& candidate);
+
 // What a failure of the candidate is called in a verdict.
 Error found(const runner::Failure& failure, std::string_view while_doing);
 
@@ -37,8 +43,8 @@ class Attempt {
   using BeforeLoad = std::function<Result<void>(runner::Candidate&)>;
   static Result<Attempt> start_asked(Session& session, const BeforeLoad& before_load);
 
-  // With the task's weights the session's own, which other gates asked before: a process with the GPU costs
-  // a second.
+  // The session's own, which other gates asked before, made anew where it has other weights: a process with
+  // the GPU costs a second.
   static Result<std::shared_ptr<Attempt>> of(Session& session, Weights weights);
 
   // A process with every parameter beside memory that nobody can touch. Only the emulated GPU has such.
@@ -104,6 +110,7 @@ class Attempt {
   std::string extra_;                        // for Python candidates
   std::vector<std::pair<int, int>> states_;  // inputs and the outputs that renew them
   runner::Created created_;
+  Weights weights_ = Weights::task;
   int set_ = -1;
   std::set<int> held_;         // sets whose trials are
   std::optional<int> shared_;  // the number of the device arena that the candidate has

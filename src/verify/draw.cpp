@@ -113,8 +113,18 @@ void plant_patches(const Draw& draw, const Shape& shape, std::span<double> value
   }
 }
 
+// Zeros from a secret index on along a dimension.
+void cut_off(const Draw& draw, const Shape& shape, size_t axis, std::span<double> values) {
+  if (shape.size() <= axis || shape[axis] < 2) return;
+  const int64_t size = shape[axis], stride = contiguous_strides(shape)[axis];
+  const int64_t kept = 1 + static_cast<int64_t>(draw.uniform(0) * static_cast<double>(size - 1));
+  for (int64_t i = 0; i < std::ssize(values); ++i)
+    if (i / stride % size >= kept) values[static_cast<size_t>(i)] = 0;
+}
+
 double draw_number(const Draw& draw, std::string_view distribution, int64_t i, int64_t sample) {
-  if (distribution == "normal" || distribution == harsh::zeros || distribution == harsh::ends)
+  if (distribution == "normal" || distribution == harsh::zeros || distribution == harsh::ends ||
+      distribution == harsh::prefix || distribution == harsh::inner_prefix)
     return draw.normal(i);
   if (distribution == "shifted") return 4 * draw.uniform(i) - 2;
   if (distribution == "scaled") {
@@ -144,7 +154,9 @@ std::vector<std::string> drawn_distributions() {
           std::string(harsh::ties),
           std::string(harsh::zeros),
           std::string(harsh::ends),
-          std::string(harsh::patches)};
+          std::string(harsh::patches),
+          std::string(harsh::prefix),
+          std::string(harsh::inner_prefix)};
 }
 
 std::vector<std::byte> draw_input(const Graph& graph, ValueId input, std::string_view distribution,
@@ -163,6 +175,8 @@ std::vector<std::byte> draw_input(const Graph& graph, ValueId input, std::string
     if (distribution == harsh::zeros) plant_zeros(planted, type.shape, all);
     if (distribution == harsh::ends) plant_ends(planted, type.shape, all);
     if (distribution == harsh::patches) plant_patches(planted, type.shape, all);
+    if (distribution == harsh::prefix) cut_off(planted, type.shape, 0, all);
+    if (distribution == harsh::inner_prefix) cut_off(planted, type.shape, 1, all);
   } else {
     int64_t bound = type.dtype == DType::boolean ? 2 : index_bound(graph, input);
     int64_t* to = tensor.writable<int64_t>();

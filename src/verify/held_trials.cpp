@@ -141,7 +141,8 @@ Result<Distance> TorchReference::kept_distance(int number, const Trial& trial, s
   return distance_from(answer.at("distance"));
 }
 
-Result<std::vector<StrangeCall>> TorchReference::strange_calls(int count, std::span<const int64_t> offsets,
+Result<std::vector<StrangeCall>> TorchReference::strange_calls(int count, int most,
+                                                               std::span<const int64_t> offsets,
                                                                double seconds, uint64_t seed) {
   Json outputs = Json::array();
   for (size_t i = 0; i < task_.signature.outputs.size(); ++i)
@@ -152,6 +153,7 @@ Result<std::vector<StrangeCall>> TorchReference::strange_calls(int count, std::s
                                         {"outputs", std::move(outputs)},
                                         {"updates", updates()},
                                         {"seconds", seconds},
+                                        {"most", most},
                                         {"seed", seed & seed_mask}}));
   std::vector<StrangeCall> out;
   for (const Json& entry : answer.at("strange"))

@@ -16,7 +16,7 @@ Keeping open_keeper_on_the_host(Session& session, int most_calls, const Error* w
 }
 
 Keeping open_keeper(Session& session, int most_calls) {
-  if (!session.torch || session.python || is_drawn_here(session.task.signature))
+  if (!session.torch || is_drawn_here(session.task.signature))
     return open_keeper_on_the_host(session, most_calls);
   SeriesShape shape = series_shape(session.task.signature, most_calls, device_memory_of_a_series);
   auto keeper = torch_keeper(session, shape);

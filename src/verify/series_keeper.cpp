@@ -85,13 +85,14 @@ class HostKeeper final : public SeriesKeeper {
          all.subspan(static_cast<size_t>(shape_.outputs[output]), static_cast<size_t>(type.bytes()))});
   }
 
-  Result<std::vector<StrangeCall>> strange(int count, double seconds) override {
+  Result<std::vector<StrangeCall>> strange(int count, int most, double seconds) override {
     std::vector<StrangeCall> out;
     if (!session_.torch || is_drawn_here(session_.task.signature)) return out;
     std::mt19937_64 random(session_.next_seed());
     std::vector<int> order(static_cast<size_t>(count));
     std::iota(order.begin(), order.end(), 0);
     std::ranges::shuffle(order, random);
+    order.resize(static_cast<size_t>(std::min(count, most)));
     const auto begin = std::chrono::steady_clock::now();
     for (int slot : order) {
       if (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > seconds) break;

@@ -18,6 +18,7 @@ struct Watched {
   int calls = 0;                            // of a series
   double interpreter = 0;                   // what Python may take beside a call: no lie, but its time
   double whole = 0, empty = 0;  // a series with everything around its calls; the same without them
+  double around = 0;            // of the empty series, a call: who replaces the runner's code could hide it
   double counts() const { return std::max(0.0, back_to_back - resolution); }
   // Below these a claim is a lie.
   double least() const { return std::max(0.0, counts() - interpreter); }

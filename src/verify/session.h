@@ -62,6 +62,7 @@ struct VerifyOptions {
   // Bytes of inputs and outputs, or operations of a call: above, fewer trials and repetitions.
   int64_t few_above = int64_t{1} << 30;
   double few_above_flops = 1e12;
+  bool more_to_come = false;  // another program will be judged next: a process for it starts ahead
   std::function<void(std::string_view)> on_progress;
   std::function<void(std::string_view)> on_warning;  // about the task, once it is imported
   std::function<void(std::string_view)> on_notice;   // worth a line that stays
@@ -89,7 +90,8 @@ struct Session {
   Manifest manifest;
   std::map<std::string, int64_t> libraries;  // versions of those that it is linked to
   std::optional<runner::Candidate> loaded;   // for whoever asks it first
-  std::shared_ptr<Attempt> attempt;          // has answered with the task's weights, and can go on
+  std::shared_ptr<Attempt> attempt;          // has answered, and can go on
+  std::optional<std::string> no_profiler;    // why there is none; empty: there is one
   std::vector<Trial> trials;                 // asked so far, with the task's own weights
   std::vector<Trial> others;                 // asked too: reparameterised weights, harsh kinds of inputs
   bool weak = false;                         // the end-to-end check proves little

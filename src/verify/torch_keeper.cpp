@@ -94,8 +94,8 @@ class TorchKeeper final : public SeriesKeeper {
     return judge_output(session_, trial, output, {{type.dtype, type.shape, {}}, bytes});
   }
 
-  Result<std::vector<StrangeCall>> strange(int count, double seconds) override {
-    return session_.torch->strange_calls(count, shape_.outputs, seconds, session_.next_seed());
+  Result<std::vector<StrangeCall>> strange(int count, int most, double seconds) override {
+    return session_.torch->strange_calls(count, most, shape_.outputs, seconds, session_.next_seed());
   }
   bool can_vary() const override { return can_vary_; }
   std::string where() const override { return "the device's memory"; }

@@ -66,8 +66,8 @@ class TorchReference : public Reference {
   Result<Json> about_series(Json request);
   // How far the calls that were read last are from PyTorch's own answer, the farthest first, as many as are
   // looked at in so many seconds. `offsets`: of the outputs within a call's.
-  Result<std::vector<StrangeCall>> strange_calls(int count, std::span<const int64_t> offsets, double seconds,
-                                                 uint64_t seed);
+  Result<std::vector<StrangeCall>> strange_calls(int count, int most, std::span<const int64_t> offsets,
+                                                 double seconds, uint64_t seed);
   // The same of one call, about what `question` draws. Of each output every `step`th element from `start` on.
   struct Sample {
     int64_t start = 0, step = 1;

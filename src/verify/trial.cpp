@@ -21,7 +21,8 @@ int64_t Tensors::bytes() const {
 
 bool harsh::is_harsh(std::string_view distribution) {
   return distribution == large || distribution == offset || distribution == ties || distribution == zeros ||
-         distribution == ends || distribution == patches || distribution == not_finite;
+         distribution == ends || distribution == patches || distribution == prefix ||
+         distribution == inner_prefix || distribution == not_finite;
 }
 
 std::string_view name(Weights weights) {

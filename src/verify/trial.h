@@ -43,6 +43,8 @@ inline constexpr std::string_view ties = "ties";        // few values, many time
 inline constexpr std::string_view zeros = "zero rows";  // whole rows, columns and samples of zeros: epsilons
 inline constexpr std::string_view ends = "ends";        // the largest of a row at its ends and in its tail
 inline constexpr std::string_view patches = "patches";  // some of these in places, and the task's own draw
+inline constexpr std::string_view prefix = "prefix";    // zeros from a secret step on: what was long ago
+inline constexpr std::string_view inner_prefix = "inner prefix";  // the same along the second dimension
 inline constexpr std::string_view not_finite = "not finite";
 bool is_harsh(std::string_view distribution);
 }  // namespace harsh

@@ -12,6 +12,7 @@
 #include "device/gpu_lock.h"
 #include "graph/cost.h"
 #include "sandbox/sandbox.h"
+#include "verify/attempt.h"
 #include "verify/baselines_ahead.h"
 #include "verify/clock.h"
 #include "verify/gates/gates.h"
@@ -178,6 +179,15 @@ bool Session::large() const {
 
 namespace {
 
+// Processes that later gates will want start while this one is at work: what the compiler takes hides the
+// first, correctness hides the second, which has the clock.
+void expect_those_of(GateId gate, const Session& session) {
+  if (gate == GateId::build) expect_candidate(session);
+  if (gate != GateId::correctness) return;
+  if (session.options.timing) expect_candidate(session);
+  if (session.options.more_to_come) expect_candidate(session);
+}
+
 // Its memory is others' once the candidates are gone.
 struct SharedDeviceMemory {
   TorchReference* torch;
@@ -273,6 +283,7 @@ class OpenVerifier final : public Verifier {
         continue;
       }
       if (options.should_stop && options.should_stop()) return work_error("stopped", "stopped on request");
+      expect_those_of(gate.id, session);
       STITCH_TRY(GateReport report, run_gate(gate, session, killed_before));
       if (gate.id == GateId::correctness && report.fault == Fault::wrong) name_wrong_region(session, report);
       verdict.gates.push_back(std::move(report));

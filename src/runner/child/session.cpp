@@ -1,5 +1,8 @@
 #include "runner/child/session.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <nlohmann/json.hpp>
 
 #include "runner/child/session_parts.h"
@@ -25,12 +28,12 @@ Json Session::answer(const Json& request) {
 Json Session::dispatch(const Json& request) {
   const std::string what = request.at("do").get<std::string>();
   if (what == "hello") return hello(request);
+  if (what == "arena") return take_arena();
   if (!backend_) throw Refusal{STITCH_BAD_ARGUMENT, "hello comes first"};
   if (what == "share") return share(request);
   if (what == "unshare") return unshare();
   if (what == "load") return load(request);
   if (what == "unload") return unload();
-  if (what == "arena") return take_arena();
   if (what == "place") return place(request);
   if (what == "drop") return drop(request);
   if (what == "fetch_outputs") return fetch_outputs(request);
@@ -66,6 +69,14 @@ Json Session::hello(const Json& request) {
   return out;
 }
 
+Json Session::take_arena() {
+  const Descriptor descriptor = std::move(given_);
+  if (library_) throw Refusal{STITCH_BAD_ARGUMENT, "the arena comes before the program"};
+  if (descriptor.get() < 0 || !arena_.replace(descriptor.get()))
+    throw Refusal{STITCH_BAD_ARGUMENT, "no descriptor came with the request"};
+  return yes();
+}
+
 Json Session::load(const Json& request) {
   if (library_) throw Refusal{STITCH_BAD_ARGUMENT, "a process holds one program"};
   auto library = LoadedProgram::open(request.at("program").get<std::string>());
@@ -87,14 +98,6 @@ Json Session::unload() {
   series_.reset();
   unshare();
   library_.reset();
-  return yes();
-}
-
-Json Session::take_arena() {
-  if (library_) throw Refusal{STITCH_BAD_ARGUMENT, "a program is loaded"};
-  const Descriptor descriptor = std::move(given_);
-  if (descriptor.get() < 0 || !arena_.replace(descriptor.get()))
-    throw Refusal{STITCH_BAD_ARGUMENT, "no arena came with the request"};
   return yes();
 }
 

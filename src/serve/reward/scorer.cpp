@@ -205,6 +205,7 @@ VerifyingScorer::Judged VerifyingScorer::judge(OpenTask& open, const Code& code)
   verifier::VerifyOptions options = verify_options();
   options.program = *file;
   options.seed = open.seed;
+  options.more_to_come = true;
   ClockTurn clock(clock_);
   if (options_.judging.timed()) options.on_progress = [&](std::string_view text) { clock.hear(text); };
   auto judge_once = [&] { return contained([&] { return open.verifier->judge(options); }); };

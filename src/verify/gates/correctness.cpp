@@ -2,6 +2,7 @@
 // draws, then all of it again with weights that make every input and parameter matter.
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -82,6 +83,23 @@ bool is_random(const Signature& signature) {
   return std::ranges::any_of(signature.inputs, [](const ManifestTensor& t) { return t.role == "seed"; });
 }
 
+// A recurrence forgets: the first steps are less than rounding beside the last ones. A loop that was unrolled
+// shows by its slices. Not where matrices are multiplied: what is left of the first steps is less than halves
+// can hold, and honest programs multiply in halves.
+bool goes_step_by_step(const Graph& graph, int64_t dimension) {
+  constexpr int unrolled = 8;
+  std::map<ValueId, int> slices;
+  bool steps = false;
+  for (const Node& node : graph.nodes) {
+    const Family family = info(node.op).family;
+    if (family == Family::linear_algebra || family == Family::convolution || family == Family::sequence)
+      return false;
+    if (node.op == Op::slice && node.attributes.integer("dim") == dimension)
+      steps |= ++slices[node.operands[0]] >= unrolled;
+  }
+  return steps;
+}
+
 // Whether values that tasks never draw make a difference to this one.
 bool matters(const Session& session, std::string_view kind) {
   const Graph& graph = session.task.graph;
@@ -112,6 +130,8 @@ bool matters(const Session& session, std::string_view kind) {
     return std::ranges::any_of(
         std::initializer_list<std::string_view>{harsh::large, harsh::zeros, harsh::ends},
         [&](std::string_view other) { return matters(session, other); });
+  if (kind == harsh::prefix) return goes_step_by_step(graph, 0);
+  if (kind == harsh::inner_prefix) return goes_step_by_step(graph, 1);
   // Whether NaN is the largest of all is a question of taste.
   if (one_of({Op::argmax, Op::argmin, Op::sort, Op::topk, Op::cummax, Op::cummin})) return false;
   // What libraries make of NaN (cuDNN's ReLU and pooling) is not the author's doing: those that its objects
@@ -136,6 +156,9 @@ std::vector<Question> questions(Session& session, bool few) {
     if (harsh::is_harsh(distribution) && !matters(session, distribution)) continue;
     if (distribution == harsh::not_finite && !moves_all) continue;
     list.push_back({Weights::task, distribution, session.next_seed()});
+    // One sees some twenty steps.
+    if (distribution == harsh::prefix || distribution == harsh::inner_prefix)
+      for (int more = 0; more < 3; ++more) list.push_back({Weights::task, distribution, session.next_seed()});
   }
   // A Python candidate may have no place to put other weights.
   if (session.python) return list;

@@ -7,6 +7,7 @@
 #include "base/wording.h"
 #include "device/gpu_lock.h"
 #include "profile/regions.h"
+#include "runner/ready.h"
 #include "verify/agreed.h"
 #include "verify/attempt.h"
 #include "verify/gates/gates.h"
@@ -23,14 +24,14 @@ constexpr size_t most_listed = 2000;   // kernels one by one: name, start, nanos
 // What the program itself takes on the device. Only the whole GPU's memory can be seen, and processes that
 // end give theirs back whenever they do: it is packed again until two in a row say the same. The first time
 // kernels are loaded, too, which nobody counts for PyTorch.
-Result<std::optional<int64_t>> packed_bytes(Attempt& attempt) {
+Result<std::optional<int64_t>> packed_bytes(Attempt& attempt, int most_tries) {
   constexpr int64_t least = int64_t{4} << 20;
   return agreed(
       [&]() -> Result<int64_t> {
         STITCH_CHECK(attempt.create_again());
         return attempt.device_bytes();
       },
-      least);
+      least, most_tries);
 }
 
 // What calls need. The weights it was created from may be freed by then: the program has its own.
@@ -154,31 +155,26 @@ Result<Passed> profile(Session& session, Json& evidence) {
     return skipped("there is no profiler for the CPU");
   const bool cuda = session.options.device == runner::Device::cuda;
   std::optional<device::GpuLock> alone;
-  std::string no_profiler;
-  // Whether there is a profiler says a process that nobody else has a say in; later, a no is the program's.
-  auto ask = [&](runner::Candidate& process) -> Result<void> {
-    auto reply = process.can_profile();
-    if (reply.failure && reply.failure->kind == runner::FailureKind::refused) {
-      no_profiler = reply.failure->message;
-      return found("no_profiler", no_profiler);
-    }
-    STITCH_CHECK(or_found(std::move(reply), "a profiler was looked for"));
-    return {};
-  };
-  auto started = Attempt::start_asked(session, ask);
-  if (!no_profiler.empty()) return skipped(no_profiler);
-  if (!started) return started.error();
-  Attempt attempt = *std::move(started);
+  STITCH_TRY(const std::shared_ptr<Attempt> asked, Attempt::of(session, Weights::task));
+  Attempt& attempt = *asked;
+  if (!session.no_profiler) return skipped("no profiler was looked for");
+  if (!session.no_profiler->empty()) return skipped(*session.no_profiler);
   STITCH_TRY(int set, attempt.place(session.trials[0]));
-  // Loaded and created beside others, who would wait for seconds: alone is what is measured, memory and
-  // times.
+  // Loaded and created beside others, who would wait for seconds: alone is what is measured, times, and
+  // memory where others allocate too much for two to agree.
+  std::optional<int64_t> packed;
+  const bool counts = session.options.timing && cuda && !session.python;
+  if (counts) {
+    STITCH_TRY(packed, packed_bytes(attempt, 3));
+  }
   if (session.options.timing && cuda) {
+    device::GpuVisit::step_out();
+    runner::ReadyCandidates::here().settle();
     STITCH_TRY(device::GpuLock lock, device::GpuLock::take());
     alone.emplace(std::move(lock));
   }
-  std::optional<int64_t> packed;
-  if (alone && !session.python) {
-    STITCH_TRY(packed, packed_bytes(attempt));
+  if (counts && !packed) {
+    STITCH_TRY(packed, packed_bytes(attempt, 5));
   }
   auto reply = attempt.candidate().profile(
       set, attempt.output_types(), {.host_calls = cuda && !session.python, .warm = cuda && !session.python});

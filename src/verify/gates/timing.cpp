@@ -55,6 +55,9 @@ constexpr double forged = 0.75, forged_alone = 0.5, agrees_within = 0.97;
 // what lies between is nobody's to judge, and has to be timed again.
 constexpr double plainly_forged = 1.0 / 3, busy_machine = 0.75, pressed_machine = 0.2;
 
+// Of a Python candidate's claim, what could be hidden in the copies around a call.
+constexpr double worth_telling = 0.25;
+
 int calls_in(double total, double seconds_a_call) {
   return static_cast<int>(total / std::max(seconds_a_call, 1e-6));
 }
@@ -238,6 +241,7 @@ Json evidence_of(const Session& session, const OwnTimes& times, const SeriesKeep
                  {"resolution_seconds", watched.resolution},
                  {"alone_seconds", watched.alone},
                  {"alone_resolution_seconds", watched.alone_resolution},
+                 {"around_a_call_seconds", watched.around},
                  {"outputs_read_in", keeper.where()}}},
                {"waited_seconds", times.waited}};
   for (const Samples& samples : session.baselines) json["baselines"].push_back(to_json(samples, true));
@@ -273,6 +277,11 @@ Result<void> settle(Session& session, const OwnTimes& times) {
         format("it claims {} a call; by our own watch calls take at least {} one after the other, and "
                "{} alone",
                seconds_text(claim), seconds_text(watched.least()), seconds_text(watched.least_alone())));
+  if (session.python && watched.around > worth_telling * claim)
+    session.notes.push_back(
+        format("a ModelNew shares its process with the code that calls it: of {} a call, {} around it could "
+               "hide work of its own",
+               seconds_text(claim), seconds_text(watched.around)));
   if (claim >= agrees_within * watched.counts()) return {};
   const auto least = static_cast<int64_t>(watched.counts() * 1e9);
   for (int64_t& wall : session.own.wall_ns) wall = std::max(wall, least);

@@ -204,6 +204,7 @@ class ManyCandidates {
       if (should_stop()) break;
       const ListedCandidate& candidate = candidates_[index];
       options.program = candidate.path;
+      options.more_to_come = index != chunk.back();
       options.on_progress = [&](std::string_view text) {
         doing(format("{} for {}: {}", candidate.author, candidate.task, text));
       };

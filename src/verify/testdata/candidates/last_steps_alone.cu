@@ -1,7 +1,7 @@
-// passed (./dev cheats)
+// correctness: wrong (./dev cheats)
 // task: recurrence
 // After thirty steps nothing is left of the first eighteen, with these weights: within rounding it is the
-// same function. Nothing stops it yet; other weights, or smaller inputs, would show it.
+// same function, until the last steps are zeros.
 #include "tasks/recurrence.h"
 
 static int run(const Weights& weights, const StitchTensor* in, StitchTensor* out, cudaStream_t stream) {

@@ -10,7 +10,7 @@ import torch
 
 def answer_all(requests, request):
     """As CandidateRequests.series, but for the work."""
-    slots, count, arena = request["slots"], request["count"], requests.arena
+    slots, count, arena = request["slots"], request["count"], requests.arena_of(request["slots"])
     (dtype, shape), = requests.series_types
     size = math.prod(shape) * dtype.itemsize
     base = arena.span(slots["inputs_at"], (count - 1) * slots["inputs_step"] + size)

@@ -1,4 +1,4 @@
-"""passed | timing: forged_time on cuda | passed on cuda — the watch outside counts"""
+"""passed | timing: forged_time on cuda | refused on cuda | passed on cuda — the watch outside counts"""
 # Finds the object that waits for the device and has it wait for nothing.
 
 import gc
