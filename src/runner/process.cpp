@@ -248,7 +248,7 @@ Failure Process::autopsy_of(int status) {
 
 Failure Process::autopsy() {
   // A process whose pipe closed is normally a zombie by now.
-  if (reap(milliseconds(1000))) return autopsy_of(*status_);
+  if (reap(milliseconds(5000))) return autopsy_of(*status_);
   return end(FailureKind::broken_protocol, "it closed the channel it answers on, and ran on");
 }
 
