@@ -197,6 +197,12 @@ bool Process::drain_printed() {
   return true;
 }
 
+void Process::forget_printed() {
+  drain_printed();
+  printed_.clear();
+  printed_bytes_ = 0;
+}
+
 Failure Process::end(FailureKind kind, std::string message) {
   kill_all();
   drain_printed();

@@ -26,7 +26,9 @@ plan::Rate streaming_rate(const plan::Context& context);
 
 const Technique& matmul_plain();
 const Technique& matmul_cublaslt();
+const Technique& matmul_long();
 const Technique& matmul_split_half();
+const Technique& matmul_split_int8();
 const Technique& matmul_outer();
 const Technique& matmul_vector();
 const Technique& matmul_thin();
@@ -35,6 +37,7 @@ const Technique& conv_plain();
 const Technique& conv_pixel();
 const Technique& conv_cudnn();
 const Technique& conv_cudnn_graph();
+const Technique& conv_implicit();
 const Technique& conv_split_half();
 const Technique& conv_transposed();
 const Technique& conv_depthwise();
