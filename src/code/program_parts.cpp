@@ -215,10 +215,31 @@ class Gatherer {
     RegionRequest request = request_of(r);
     if (sources_may_miss_ && technique.takes_source() && !region.source) return add(r, request, {});
     STITCH_CHECK(technique.accepts(context_, region));
+    auto written = write_as(technique, r, request);
+    if (written || technique.takes_source()) return written;
+    // A step has many regions: one that can't be written takes another technique, not the step.
+    for (const plan::Technique* each : catalogue().all()) {
+      if (each == &technique || each->takes_source() || each->kind() != technique.kind()) continue;
+      plan::Region changed = region;
+      changed.technique = each;
+      changed.choices.clear();
+      if (!each->accepts(context_, changed)) continue;
+      changed.offer = each->offers(context_, changed).front();
+      if (!each->accepts_storage(context_, plan_, changed)) continue;
+      const RegionRequest other{context_,        changed,        request.name,   request.reads,
+                                request.weights, request.writes, request.cublas, request.cudnn};
+      if (!write_as(technique_of(changed), r, other)) continue;
+      parts_.taken_over.emplace(r, each);
+      return {};
+    }
+    return written;
+  }
+
+  Result<void> write_as(const Technique& technique, size_t r, RegionRequest request) {
     STITCH_TRY(RegionCode code, technique.write(request));
     STITCH_CHECK(check_packed(request, code));
     while (!takes_names(code)) {
-      request.name = parts_.region_names[r] = names_.unique(region.name);
+      request.name = parts_.region_names[r] = names_.unique(request.region.name);
       STITCH_TRY(code, technique.write(request));
     }
     return add(r, request, std::move(code));

@@ -36,6 +36,7 @@ struct ProgramParts {
   std::map<ValueId, Resident> residents;
   std::vector<RegionCode> regions;  // in the plan's order
   std::vector<std::string> region_names;
+  std::map<size_t, const plan::Technique*> taken_over;  // regions that the plan's technique couldn't write
   std::vector<size_t> source_of;        // whose source and functions each region uses: mostly its own
   std::vector<std::set<DType>> dtypes;  // that a region's source may name
   std::vector<bool> constant;           // regions that run once, when the program is created
@@ -47,6 +48,10 @@ struct ProgramParts {
   // Outputs that no region writes where the caller wants them: out[index] is copied from a value at the end.
   std::vector<std::pair<ValueId, int>> copies;
 
+  const plan::Technique& technique(size_t region) const {
+    auto found = taken_over.find(region);
+    return found == taken_over.end() ? *plan.regions[region].technique : *found->second;
+  }
   const std::string& source_name(size_t region) const { return region_names[source_of[region]]; }
   bool uses(std::string_view library) const;
   bool has_settings() const;

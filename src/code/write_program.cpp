@@ -33,7 +33,7 @@ Manifest manifest_of(const ProgramParts& parts) {
   for (size_t r = 0; r < parts.regions.size(); ++r) {
     const plan::Region& region = parts.plan.regions[r];
     ManifestRegion one{
-        parts.region_names[r], region_path(parts, r), std::string(region.technique->name()), {}, {}, {}};
+        parts.region_names[r], region_path(parts, r), std::string(parts.technique(r).name()), {}, {}, {}};
     for (int32_t n : region.nodes)
       one.nodes.push_back(parts.graph[parts.graph.nodes[static_cast<size_t>(n)].results[0]].name);
     for (ValueId id : parts.reads_alone(r)) one.reads.push_back(slot_of(parts, id));
@@ -105,9 +105,11 @@ std::string region_file(const ProgramParts& parts, size_t r) {
 
 PlanNotes notes_of(const ProgramParts& parts) {
   PlanNotes notes;
-  for (const plan::Region& region : parts.plan.regions)
-    notes.regions.push_back({std::string(region.technique->idea()), model_words(parts.graph, region),
+  for (size_t r = 0; r < parts.regions.size(); ++r) {
+    const plan::Region& region = parts.plan.regions[r];
+    notes.regions.push_back({std::string(parts.technique(r).idea()), model_words(parts.graph, region),
                              model_line(parts.graph, region)});
+  }
   notes.host = parts.starts_kernels_itself()
                    ? "Every run starts its kernels itself: they are too few for a CUDA graph."
                    : "The whole pass is one CUDA graph, captured at the first run and replayed.";
@@ -116,6 +118,9 @@ PlanNotes notes_of(const ProgramParts& parts) {
   if (const auto constant = std::ranges::count(parts.constant, true))
     notes.host +=
         format(" {} of the regions read weights alone: they run once, in `stitch_create`.", constant);
+  for (const auto& [r, technique] : parts.taken_over)
+    notes.host += format(" {} is by {}, because {} couldn't be written for it.", parts.region_names[r],
+                         technique->name(), parts.plan.regions[r].technique->name());
   return notes;
 }
 

@@ -83,6 +83,25 @@ TEST(WriteProgram, NamesComeFromTheModel) {
       << contents.sources.at("regions/head.cu");
 }
 
+// One region's technique can't be written as values are stored: another one takes the region, and the program
+// says so.
+TEST(WriteProgram, AnotherTechniqueTakesOver) {
+  const Graph graph = graph_of(mlp);
+  const GpuSpec gpu = *find_gpu("H200");
+  const plan::Context context(graph, gpu, Numerics::standard);
+  auto plan = plan::make_plan(context, code::catalogue());
+  ASSERT_TRUE(plan) << plan.error().text();
+  plan::Region& fc1 = plan->regions.at(1);
+  fc1.technique = code::catalogue().find("matmul.split_half");
+  fc1.choices.clear();
+  plan->storage[index_of(fc1.reads.at(0))].dtype = DType::f16;
+  auto contents = code::write_program(context, *plan);
+  ASSERT_TRUE(contents) << contents.error().text();
+  const std::string& technique = contents->manifest.regions.at(1).technique;
+  EXPECT_TRUE(technique.starts_with("matmul.") && technique != "matmul.split_half") << technique;
+  EXPECT_TRUE(has(contents->notes.host, "matmul.split_half couldn't be written")) << contents->notes.host;
+}
+
 // Layers of message passing: what groups the edges by their targets is made once a run; by a region alone,
 // whenever that runs.
 TEST(WriteProgram, ScattersBySameIndexShareTheirLists) {

@@ -71,6 +71,14 @@ double cut_off_error(const MeasuredErrors& errors, const Graph& graph, const Nod
   return cut_off_part(sums, length) * std::sqrt(most);
 }
 
+std::vector<double> noise_squares(const MeasuredErrors& errors, const Graph& graph, const Node& product,
+                                  double part) {
+  constexpr double of_f16 = 2.2e-4;  // what rounding to fp16 changes a value by, root mean square
+  std::vector<double> out(errors.groups.size());
+  add(out, measured_value(errors, graph, product.results[0]), Precision::f16, part * part / of_f16 / of_f16);
+  return out;
+}
+
 std::vector<double> operand_squares(const MeasuredErrors& errors, const Graph& graph, const Node& product,
                                     Precision precision) {
   std::vector<double> out(errors.groups.size());
@@ -103,6 +111,11 @@ std::vector<double> error_squares(const Context& context, const Plan& plan, cons
     }
     if (region.technique->rounds_product(context, plan, region))
       add(out, measured_value(errors, graph, node.results[0]), Precision::f16);
+    if (const double part = region.technique->added_error(context, region); part > 0) {
+      const std::vector<double> squares = noise_squares(errors, graph, node, part);
+      for (size_t g = 0; g < out.size(); ++g)
+        if (std::isfinite(squares[g])) out[g] += squares[g];
+    }
     if (auto sums = region.technique->truncated_sums(context, region)) {
       const double part =
           cut_off_part(*sums, static_cast<double>(region.choice(sums->knob, std::llround(sums->length))));

@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <set>
 
 #include "plan/channels.h"
@@ -297,6 +298,42 @@ bool computes_again(const Graph& graph, const Region& producer, const Region& co
   return false;
 }
 
+// How often nodes are written down if each is where it is read: the parts of a concat stand in branches of
+// their own, which share nothing. Steps of a recurrence whose results are stacked are in as many branches as
+// there are steps behind them.
+bool repeats_in_branches(const Graph& graph, const Region& region) {
+  constexpr size_t few_parts = 8, least = 256, often = 4;
+  auto is_long = [&](int32_t n) {
+    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    return node.op == Op::concat && node.operands.size() >= few_parts;
+  };
+  if (!std::ranges::any_of(region.nodes, is_long)) return false;
+  std::map<ValueId, std::set<size_t>> branches;  // in which a value is read
+  std::vector<size_t> times = {1};               // of each branch; the first is outside of all
+  size_t written = 0;
+  for (int32_t n : region.nodes | std::views::reverse) {
+    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    std::set<size_t> in;
+    for (ValueId result : node.results)
+      if (auto read = branches.find(result); read != branches.end()) in.merge(read->second);
+    if (in.empty()) in = {0};
+    size_t here = 0;
+    for (size_t branch : in) here += times[branch];
+    written += here;
+    if (written > often * region.nodes.size() + least) return true;
+    for (ValueId operand : node.operands) {
+      if (operand == ValueId::none) continue;
+      if (is_long(n)) {
+        branches[operand].insert(times.size());
+        times.push_back(here);
+      } else {
+        branches[operand].insert(in.begin(), in.end());
+      }
+    }
+  }
+  return false;
+}
+
 // A chain that grows node by node is drafted as often as it has nodes: a thousand unrolled steps would take
 // an hour. A long one waits for pieces of its own size instead, until none grows any more.
 bool waits(const Region& small, const Region& large) {
@@ -333,6 +370,10 @@ Result<Plan> fuse_loops(const Context& context, Plan plan, const Catalogue& cata
       if (computes_again(graph, groups[r], groups[consumer])) continue;
       Region both = groups.merged(r, consumer);
       if (refused.contains(both.nodes)) continue;
+      if (repeats_in_branches(graph, both)) {
+        refused.insert(both.nodes);
+        continue;
+      }
       auto technique = catalogue.plain(context, both);
       if (!technique) {
         refused.insert(both.nodes);

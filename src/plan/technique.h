@@ -116,6 +116,10 @@ class Technique {
     return std::nullopt;
   }
 
+  // What it adds to the result of its product besides, as a part of it, where numbers are spread evenly or
+  // normally.
+  virtual double added_error(const Context&, const Region&) const { return 0; }
+
   // Nothing: it holds weights in no more memory than the model does, or can't do otherwise.
   virtual std::optional<Leaner> leaner(const Context&, const Region&) const { return std::nullopt; }
 

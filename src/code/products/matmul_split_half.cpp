@@ -38,7 +38,11 @@ Chunks chunks_of(const LibraryProduct& made, const plan::Region& region, bool on
   int64_t least = (made.depth() + deepest - 1) / deepest;
   // Enough tiles for whole waves, as long as chunks stay deep.
   int64_t wave = std::min(multiprocessors / tiles, made.depth() / 1024);
-  bool thin = made.batches() == 1 && wave > 1;
+  // Short sums of a small result: each by itself would leave most of the GPU idle, and L2 holds all of them.
+  constexpr int64_t held = 32 << 20;
+  const bool small =
+      least > 1 && 2 * tiles <= multiprocessors && 4 * least * made.rows() * made.columns() <= held;
+  bool thin = made.batches() == 1 && (wave > 1 || small);
   thin = !one_by_one && made.batches() == 1 && region.choice("side_by_side", thin) != 0;
   int64_t count = region.choice("chunks", thin && wave > 1 ? round_up(least, wave) : least);
   if (count <= 1) return {1, round_up(made.depth(), 8), false};

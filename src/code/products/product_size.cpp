@@ -78,4 +78,12 @@ double split_seconds(const GpuSpec& gpu, const ProductSize& size) {
          10 * splits / bandwidth(gpu) + kernels * gpu.kernel_overhead;
 }
 
+// One product of fp16, one of int8 of twice the depth at twice the rate; then both results become one.
+double int8_seconds(const GpuSpec& gpu, const ProductSize& size) {
+  const double splits = (size.left_is_weight ? 0 : size.left) + (size.right_is_weight ? 0 : size.right);
+  const double kernels = 3.0 + !size.left_is_weight + !size.right_is_weight;
+  return product_seconds(gpu, size, 4 * size.multiplications, gpu.fp16_long_products, 4) +
+         (12 * splits + 12 * size.result) / bandwidth(gpu) + kernels * gpu.kernel_overhead;
+}
+
 }  // namespace stitch::code

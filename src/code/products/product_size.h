@@ -23,6 +23,7 @@ struct ProductSize {
 std::optional<ProductSize> product_size(const Graph& graph, const plan::Region& region);
 
 double fp32_seconds(const GpuSpec& gpu, const ProductSize& size);
+double int8_seconds(const GpuSpec& gpu, const ProductSize& size);
 double split_seconds(const GpuSpec& gpu, const ProductSize& size);
 
 }  // namespace stitch::code

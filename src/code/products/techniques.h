@@ -26,7 +26,9 @@ plan::Rate streaming_rate(const plan::Context& context);
 
 const Technique& matmul_plain();
 const Technique& matmul_cublaslt();
+const Technique& matmul_long();
 const Technique& matmul_split_half();
+const Technique& matmul_split_int8();
 const Technique& matmul_outer();
 const Technique& matmul_vector();
 const Technique& matmul_thin();

@@ -223,6 +223,12 @@ std::vector<Case> matmul_cases() {
                    .graph = form.graph,
                    .numerics = Numerics::strict,
                    .tolerance = 2e-6});
+  all.push_back({.name = "thin_infinities",
+                 .technique = "matmul.thin",
+                 .graph =
+                     "input %x : f32[16,128]\nparameter %w : f32[64,128]\n%y = linear(%x, %w) : f32[16,64]\n"
+                     "output %y\n",
+                 .outlier = INFINITY});
   const Form outer_forms[] = {
       {"linear",
        "input %x : f32[33,1]\nparameter %w : f32[70,1]\nparameter %b : f32[70]\n"
@@ -302,6 +308,13 @@ std::vector<Case> matmul_cases() {
                        .choices = {{"form", form}},
                        .tolerance = 2e-6,
                        .scale = scale});
+  all.push_back({.name = "split1_infinities",
+                 .technique = "matmul.split_half",
+                 .graph = "input %a : f32[20,60]\ninput %b : f32[60,24]\n%y = matmul(%a, %b) : f32[20,24]\n"
+                          "output %y\n",
+                 .choices = {{"form", 1}},
+                 .tolerance = 2e-6,
+                 .outlier = INFINITY});
   // Chunks of the depth, one after the other and side by side, the library's epilogue in the last one only.
   for (int64_t split : {1, 2, 3})
     for (int64_t side_by_side : {0, 1})
@@ -365,6 +378,57 @@ std::vector<Case> tensor_core_cases() {
   add("folded",
       "input %a : f32[20,600]\ninput %b : f32[600,24]\n%y = matmul(%a, %b) : f32[20,24]\noutput %y\n",
       {{"row_tiles", 2}, {"column_tiles", 3}});
+  // Sums of infinities are infinite or NaN, as IEEE has it.
+  const char* infinite =
+      "input %a : f32[20,60]\ninput %b : f32[60,24]\n%y = matmul(%a, %b) : f32[20,24]\noutput %y\n";
+  add("infinities", infinite);
+  all.back().outlier = INFINITY;
+
+  // Long sums: segments, the last shorter; sides either way; numbers that outgrow a block's first scale.
+  auto add_long = [&](const char* name, const char* graph, double outlier = 0) {
+    all.push_back({.name = format("long_{}", name),
+                   .technique = "matmul.long",
+                   .graph = graph,
+                   .choices = {{"segments", 2}},
+                   .tolerance = 2e-6,
+                   .outlier = outlier});
+  };
+  const char* by_side =
+      "input %a : f32[20,260]\ninput %b : f32[260,12]\n%y = matmul(%a, %b) : f32[20,12]\noutput %y\n";
+  add_long("by_side", by_side);
+  add_long("outliers",
+           "input %x : f32[9,259]\ninput %w : f32[10,259]\nparameter %b : f32[10]\n"
+           "%y = linear(%x, %w, %b) : f32[9,10]\n%z = relu(%y) : f32[9,10]\noutput %z\n",
+           1e7);
+  add_long("infinities", by_side, INFINITY);
+
+  // fp16 and int8: depth inside and outside, batches, chunks of the depth, numbers that int8 is too coarse
+  // for.
+  const Form int8_forms[] = {
+      {"linear",
+       "input %x : f32[2,16,170]\nparameter %w : f32[48,170]\nparameter %b : f32[48]\n"
+       "%y = linear(%x, %w, %b) : f32[2,16,48]\n%z = relu(%y) : f32[2,16,48]\noutput %z\n"},
+      {"square",
+       "input %a : f32[48,300]\ninput %b : f32[300,32]\n%y = matmul(%a, %b) : f32[48,32]\noutput %y\n"},
+      {"batched",
+       "input %a : f32[3,16,152]\ninput %b : f32[3,152,16]\n%y = matmul(%a, %b) : f32[3,16,16]\n"
+       "output %y\n"},
+      {"transposed",
+       "input %a : f32[160,32]\ninput %b : f32[16,160]\n%t = permute(%a) dims=[1,0] : f32[32,160]\n"
+       "%u = permute(%b) dims=[1,0] : f32[160,16]\n%y = matmul(%t, %u) : f32[32,16]\n"
+       "%z = permute(%y) dims=[1,0] : f32[16,32]\noutput %z\n"}};
+  auto add_int8 = [&](const Form& form, const char* kind, double outlier) {
+    all.push_back({.name = format("int8_{}_{}", form.name, kind),
+                   .technique = "matmul.split_int8",
+                   .graph = form.graph,
+                   .choices = {{"longest_sum", 128}},
+                   .tolerance = 6e-6,
+                   .outlier = outlier});
+  };
+  for (const Form& form : int8_forms) add_int8(form, "even", 0);
+  add_int8(int8_forms[0], "outliers", 100);
+  add_int8(int8_forms[0], "infinities", INFINITY);
+  add_int8(int8_forms[1], "outliers", 100);
   return all;
 }
 

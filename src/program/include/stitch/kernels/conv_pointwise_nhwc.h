@@ -417,12 +417,19 @@ __global__ void __launch_bounds__(NhwcTile<G, T, exact>::threads)
   }
 }
 
-// Rows and columns of a product as its position.
-template <class Epilogue, int columns>
+// Rows and columns of a product as its position. Pairs of TF32 mix up infinities (inf - inf): such sums are
+// made again, one product after the other.
+template <class Epilogue, int columns, int depth>
 struct AtPosition {
   Epilogue epilogue;
+  const float *x, *weight;  // (rows, depth), (columns, depth)
+  __device__ __noinline__ float plain_sum(int64_t row, int64_t column) const {
+    float sum = 0.0f;
+    for (int k = 0; k < depth; ++k) sum = fmaf(x[row * depth + k], weight[column * depth + k], sum);
+    return sum;
+  }
   __device__ __forceinline__ float operator()(float value, int row, int column, int) const {
-    return epilogue(value, row * columns + column);
+    return epilogue(isfinite(value) ? value : plain_sum(row, column), row * columns + column);
   }
 };
 
@@ -451,8 +458,8 @@ StitchStatus enqueue_pointwise_nhwc(const char* name, const T* x, const T* packe
 template <class G, class Epilogue>
 StitchStatus enqueue_thin_product(const char* name, const float* x, const float* weight, float* out,
                                   Epilogue epilogue, cudaStream_t stream) {
-  return enqueue_pointwise_nhwc<G, float, true>(name, x, weight, out,
-                                                AtPosition<Epilogue, G::filters>{epilogue}, stream);
+  return enqueue_pointwise_nhwc<G, float, true>(
+      name, x, weight, out, AtPosition<Epilogue, G::filters, G::channels>{epilogue, x, weight}, stream);
 }
 // `gate` (samples, channels)
 template <class G, class T, bool exact, class Gate, class Out, class Epilogue>

@@ -75,7 +75,7 @@ struct TensorCoreProduct {
 };
 
 // Three instructions, where cvt.rna.tf32 is eight (sm_90): tensor cores drop what TF32 hasn't of the low
-// part. NaN may leave the high part; the low one has it.
+// part. NaN may leave the high part, and infinities the sum; the low one has NaN of both.
 struct SplitNumber {
   uint32_t high, low;
 };
@@ -84,6 +84,17 @@ __device__ __forceinline__ SplitNumber split_number(float x) {
   out.high = (__float_as_uint(x) + 0x1000u) & ~0x1fffu;
   out.low = __float_as_uint(x - __uint_as_float(out.high));
   return out;
+}
+
+// Of infinities and NaN, which pairs of TF32 mix up (inf - inf): one product after the other.
+template <class P>
+__device__ __noinline__ float plain_sum(const float* __restrict__ left, const float* __restrict__ right,
+                                        typename P::Index batch, typename P::Index row,
+                                        typename P::Index column) {
+  float sum = 0.0f;
+  for (typename P::Index k = 0; k < P::depth; ++k)
+    sum = fmaf(left[P::left(batch, row, k)], right[P::right(batch, k, column)], sum);
+  return sum;
 }
 
 // Sums of a warp's tiles over one tile of depth.
@@ -209,8 +220,10 @@ __global__ void __launch_bounds__(TensorCoreProduct<P, T>::threads)
     for (int e = 0; e < 2; ++e) {
       float& sum = sums[m][n][2 * h + e];
       if constexpr (S::folds) sum += totals[m][n][2 * h + e];
-      if (e == 0 || T::out_pairs || column + 1 < P::columns)
+      if (e == 0 || T::out_pairs || column + 1 < P::columns) {
+        if (!isfinite(sum)) sum = plain_sum<P>(left, right, batch, row, column + e);
         sum = epilogue(sum, P::position(batch, row, column + e));
+      }
     }
   });
   each_pair([&](int m, int n, int h, Index row, Index column) {

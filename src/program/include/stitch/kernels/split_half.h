@@ -54,7 +54,7 @@ struct SplitOperand {
   static constexpr float usual_least = is_left ? 1.0f / 4096 : 1.0f / 16, usual_most = is_left ? 1000 : 250;
   static __device__ __forceinline__ float scale(float largest) {
     if (!is_weight && largest >= usual_least && largest <= usual_most) return usual_scale;
-    if (largest == 0.0f || !isfinite(largest)) return 1.0f;
+    if (largest == 0.0f) return 1.0f;
     int exponent;
     frexpf(largest, &exponent);
     return ldexpf(1.0f, exponent < -111 ? 126 : 15 - exponent);
@@ -130,7 +130,7 @@ inline const float* weight_scale(const __half* packed, int64_t elements) {
   return reinterpret_cast<const float*>(packed + elements);
 }
 
-// Bits of floats without sign are in the floats' order, and NaN stands above all.
+// Bits of floats without sign are in the floats' order.
 __device__ __forceinline__ float larger_magnitude(float a, float b) {
   return __int_as_float(max(__float_as_int(fabsf(a)), __float_as_int(fabsf(b))));
 }
@@ -138,26 +138,28 @@ __device__ __forceinline__ float larger_magnitude(float a, float b) {
 template <class S>
 __device__ __forceinline__ void split_pack(const Pack<float, 8>& values, float scale,
                                            __half* __restrict__ to) {
-  Pack<__half, 8> high, low;
+  // `once`: high, but for infinities, which stand in one product alone: times the other side's small parts
+  // they would be NaN. Where high stands in memory once, there is no such choice.
+  Pack<__half, 8> high, low, once;
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
     const float x = values[i] * scale;
     high[i] = __float2half_rn(x);
-    low[i] = __float2half_rn((x - __half2float(high[i])) * (S::left || S::parts == 2 ? 2048.0f : 1.0f));
+    const float rounded = __half2float(high[i]);
+    const bool infinite = fabsf(rounded) == INFINITY;
+    low[i] = __float2half_rn(infinite ? 0.0f : (x - rounded) * (S::left || S::parts == 2 ? 2048.0f : 1.0f));
+    once[i] = __float2half_rn(infinite ? 0.0f : S::left ? rounded : rounded * (1.0f / 2048.0f));
   }
   auto put = [&](int part, const Pack<__half, 8>& pack) {
     *reinterpret_cast<Pack<__half, 8>*>(to + part * S::part_stride) = pack;
   };
-  put(0, S::left ? high : low);
   if constexpr (S::parts == 2) {
+    put(0, S::left ? high : low);
     put(1, S::left ? low : high);
   } else {
+    put(0, S::left ? once : low);
+    put(1, S::left ? low : once);
     put(2, high);
-    if constexpr (!S::left) {
-#pragma unroll
-      for (int i = 0; i < 8; ++i) high[i] = __float2half_rn(__half2float(high[i]) * (1.0f / 2048.0f));
-    }
-    put(1, S::left ? low : high);
   }
 }
 
@@ -184,7 +186,8 @@ __global__ void __launch_bounds__(256)
     const typename S::Position at = S::position(pack);
     const Pack<float, 8> values = S::template load_pack<quads>(from, at);
 #pragma unroll
-    for (int i = 0; i < 8; ++i) most = larger_magnitude(most, values[i]);
+    for (int i = 0; i < 8; ++i)
+      if (isfinite(values[i])) most = larger_magnitude(most, values[i]);
     split_pack<S>(values, S::usual_scale, to + S::place(at));
   }
   most = largest_of_block(most);

@@ -58,7 +58,7 @@ struct MatmulSpec {
   int64_t left_row_stride = -1, right_row_stride = -1, result_row_stride = -1;
   cudaDataType type = CUDA_R_32F;  // of left and right
   int result_type = -1;            // of D and the bias; -1: as left and right
-  cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
+  cublasComputeType_t compute = CUBLAS_COMPUTE_32F;         // 32I: of int8, without scale and epilogue
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;  // its GELU is the tanh form
   const void* bias = nullptr;                               // (columns): for the epilogues that add one
   bool accumulate = false;                                  // to the old D, or to a matrix like it
@@ -86,7 +86,8 @@ class Matmul {
     factors_ = spec.factors;
     scale_ = spec.scale;
     accumulate_ = spec.accumulate;
-    STITCH_CUBLAS(cublasLtMatmulDescCreate(&operation_, spec.compute, CUDA_R_32F));
+    integers_ = spec.compute == CUBLAS_COMPUTE_32I;
+    STITCH_CUBLAS(cublasLtMatmulDescCreate(&operation_, spec.compute, integers_ ? CUDA_R_32I : CUDA_R_32F));
     cublasOperation_t first = spec.right_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     cublasOperation_t second = spec.left_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     STITCH_OK_OR_RETURN(set(CUBLASLT_MATMUL_DESC_TRANSA, first));
@@ -111,6 +112,8 @@ class Matmul {
     STITCH_OK_OR_RETURN(stored(&result_, result_type, spec.rows, spec.columns, false, spec.result_row_stride,
                                spec.result_batch_stride));
     STITCH_OK_OR_RETURN(choose(spec, 16, spec.algorithm, CublasLt::most_workspace, &aligned_));
+    unaligned_ = aligned_;
+    if (integers_) return STITCH_OK;  // a program's own
     // Pointers of the caller's alone: no memory for them that others don't need.
     return choose(spec, spec.type == CUDA_R_32F ? 4 : 2, {}, library.workspace.bytes(), &unaligned_);
   }
@@ -120,8 +123,10 @@ class Matmul {
                        const void* added = nullptr) const {
     if (!added) added = result;
     const float one = 1.0f, zero = 0.0f;
-    const float* alpha = factors_ ? factors_ : &scale_;
-    const float* beta = factors_ ? factors_ + 1 : accumulate_ ? &one : &zero;
+    const int whole = 1, nothing = 0;
+    const void* alpha = factors_ ? factors_ : &scale_;
+    const void* beta = factors_ ? factors_ + 1 : accumulate_ ? &one : &zero;
+    if (integers_) alpha = &whole, beta = &nothing;
     bool aligned =
         is_aligned(left, 16) && is_aligned(right, 16) && is_aligned(result, 16) && is_aligned(added, 16);
     STITCH_CUBLAS(cublasLtMatmul(library_->handle(), operation_, alpha, right, right_, left, left_, beta,
@@ -196,6 +201,7 @@ class Matmul {
   const float* factors_ = nullptr;
   float scale_ = 1.0f;
   bool accumulate_ = false;
+  bool integers_ = false;  // of int8, with sums of int32
   cublasLtMatmulDesc_t operation_ = nullptr;
   cublasLtMatrixLayout_t left_ = nullptr, right_ = nullptr, result_ = nullptr;
   cublasLtMatmulAlgo_t aligned_{}, unaligned_{};  // for pointers at 16 bytes, and for any others

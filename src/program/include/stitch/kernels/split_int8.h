@@ -1,0 +1,448 @@
+// FP32 matrices for one product of fp16 and one of int8 instead of three of fp16 (split_half.h): every row of
+// the left side and every column of the right one is brought to magnitudes of at most 127, y = x / scale, and
+//   y = high + low,  high in fp16's eleven bits,  eight = y as int8,  low8 = 4096 low as int8
+//   left · right = high · high' + (eight · low8' + low8 · eight') / 4096
+// The small terms are one int8 product of twice the depth, [eight | low8] · [low8' ; eight'], whose sums are
+// exact and at twice fp16's rate. What int8 leaves out of them is 3 to 5e-6 of the result where a row's
+// largest magnitude is up to eight times its root mean square, as of numbers that are spread evenly or
+// normally. Rows with larger ones, with infinities or NaN are marked by a negative scale and kept as they
+// are, bit by bit in the same memory; the tiles of the result that they touch are multiplied again in pairs
+// of TF32 (matmul_tensor_core.h). Mostly there are none.
+// 4 bytes read and 4 written an element, where depth lies inside; else 8 read.
+#pragma once
+
+#include <cuda_fp16.h>
+
+#include "stitch/kernels/matmul_arrange.h"
+#include "stitch/kernels/matmul_tensor_core.h"
+#include "stitch/runtime/vectors.h"
+
+namespace stitch {
+// One operand of P: its numbers in fp16, (batches, side, depth); as int8, (batches, side, 2, depth); the
+// scales of its rows or columns, (batches, side). All of it stands behind each other in one piece of memory.
+template <class P, bool is_left, bool depth_inside>
+struct Int8Operand {
+  using Index = typename P::Index;
+  static constexpr bool left = is_left, by_depth = depth_inside;
+  static constexpr int width = 8;
+  static constexpr int64_t side = is_left ? P::rows : P::columns;
+  static constexpr int64_t source_depth = P::depth;
+  static constexpr int64_t depth = (source_depth + 15) / 16 * 16;  // filled up with zeros
+  static constexpr int64_t rows = int64_t{P::batches} * side, count = rows * depth;
+  static constexpr int packs = static_cast<int>(depth / width);  // of a row
+
+  static __host__ __device__ __forceinline__ int8_t* small(__half* split) {
+    return reinterpret_cast<int8_t*>(split + count);
+  }
+  static __host__ __device__ __forceinline__ const int8_t* small(const __half* split) {
+    return reinterpret_cast<const int8_t*>(split + count);
+  }
+  static __host__ __device__ __forceinline__ float* scales(__half* split) {
+    return reinterpret_cast<float*>(split + 2 * count);
+  }
+  static __host__ __device__ __forceinline__ const float* scales(const __half* split) {
+    return reinterpret_cast<const float*>(split + 2 * count);
+  }
+
+  static __device__ __forceinline__ Index source(int64_t row, Index k) {
+    const Index batch = static_cast<Index>(row / side), at = static_cast<Index>(row % side);
+    if constexpr (is_left)
+      return P::left(batch, at, k);
+    else
+      return P::right(batch, k, at);
+  }
+  // Eight numbers of a row; zeros behind its end.
+  template <bool quads>
+  static __device__ __forceinline__ Pack<float, width> load_pack(const float* __restrict__ from, int64_t row,
+                                                                 int pack) {
+    Pack<float, width> values = {};
+    const Index k0 = static_cast<Index>(pack) * width;
+#pragma unroll
+    for (int i = 0; i < width; i += quads ? 4 : 1) {
+      if (k0 + i >= P::depth) continue;
+      if constexpr (quads) {
+        const Pack<float, 4> four = stitch::load<4>(from + source(row, k0 + i), 0);
+#pragma unroll
+        for (int j = 0; j < 4; ++j) values[i + j] = four[j];
+      } else {
+        values[i] = from[source(row, k0 + i)];
+      }
+    }
+    return values;
+  }
+  // A marked row's numbers: two bytes where fp16 has them, a byte in each half of int8.
+  static __device__ __forceinline__ void put_pack(__half* split, int64_t row, int pack,
+                                                  const Pack<float, width>& values, float scale) {
+    Pack<__half, width> high;
+    Pack<int8_t, width> eight, low8;
+    const float inverse = 1.0f / scale;
+#pragma unroll
+    for (int i = 0; i < width; ++i) {
+      if (scale > 0.0f) {
+        const float y = values[i] * inverse;
+        high[i] = __float2half_rn(y);
+        const int low = __float2int_rn((y - __half2float(high[i])) * 4096.0f);
+        eight[i] = static_cast<int8_t>(__float2int_rn(y));
+        low8[i] = static_cast<int8_t>(min(max(low, -127), 127));
+      } else {
+        const uint32_t bits = __float_as_uint(values[i]);
+        high[i] = __ushort_as_half(static_cast<unsigned short>(bits >> 16));
+        eight[i] = static_cast<int8_t>(bits >> 8 & 255u);
+        low8[i] = static_cast<int8_t>(bits & 255u);
+      }
+    }
+    reinterpret_cast<Pack<__half, width>*>(split)[row * packs + pack] = high;
+    auto* to = reinterpret_cast<Pack<int8_t, width>*>(small(split)) + row * (2 * packs) + pack;
+    to[0] = is_left ? eight : low8;
+    to[packs] = is_left ? low8 : eight;
+  }
+  // Four numbers of a row as they were, or nearly.
+  static __device__ __forceinline__ Pack<float, 4> restored(const __half* __restrict__ split, int64_t row,
+                                                            int64_t k) {
+    const float scale = scales(split)[row];
+    const auto high = *reinterpret_cast<const Pack<__half, 4>*>(split + row * depth + k);
+    const int8_t* parts = small(split) + row * (2 * depth) + k;
+    const auto first = *reinterpret_cast<const Pack<int8_t, 4>*>(parts),
+               second = *reinterpret_cast<const Pack<int8_t, 4>*>(parts + depth);
+    Pack<float, 4> values;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int8_t eight = is_left ? first[i] : second[i], low8 = is_left ? second[i] : first[i];
+      const uint32_t bits = static_cast<uint32_t>(__half_as_ushort(high[i])) << 16 |
+                            static_cast<uint32_t>(static_cast<uint8_t>(eight)) << 8 |
+                            static_cast<uint8_t>(low8);
+      values[i] = scale > 0.0f ? (__half2float(high[i]) + static_cast<float>(low8) * (1.0f / 4096.0f)) * scale
+                               : __uint_as_float(bits);
+    }
+    return values;
+  }
+};
+
+// What was seen of a row: its largest magnitude, NaN above all, and the sum of its squares.
+struct RowSpread {
+  float largest = 0.0f, squares = 0.0f;
+
+  __device__ __forceinline__ void see(float x) {
+    largest = __int_as_float(max(__float_as_int(fabsf(x)), __float_as_int(largest)));
+    squares += x * x;
+  }
+  __device__ __forceinline__ void join(const RowSpread& other) {
+    largest = __int_as_float(max(__float_as_int(other.largest), __float_as_int(largest)));
+    squares += other.squares;
+  }
+  // Of y = x / scale; negative where int8 is too coarse.
+  __device__ __forceinline__ float scale(float depth) const {
+    constexpr float most = 8.0f;  // times the root mean square
+    if (largest == 0.0f) return 1.0f;
+    // Squares of others leave FP32's range; comparisons with NaN are false.
+    if (!(largest >= 0x1p-40f && largest <= 0x1p40f)) return -1.0f;
+    return largest * largest * depth <= most * most * squares ? largest / 127.0f : -1.0f;
+  }
+};
+
+// Rows with the depth inside, `team` threads each: a warp or a block.
+template <class S, bool quads, int team>
+__global__ void __launch_bounds__(256)
+    split_rows_kernel(const float* __restrict__ from, __half* __restrict__ split) {
+  constexpr int each = (S::packs + team - 1) / team;
+  constexpr bool held = each <= 4;  // else read a second time, from L2
+  const int member = static_cast<int>(threadIdx.x) % team;
+  const int64_t row = static_cast<int64_t>(blockIdx.x) * (256 / team) + threadIdx.x / team;
+  if (row >= S::rows) return;  // whole warps; a block has one row
+  Pack<float, S::width> values[held ? each : 1];
+  RowSpread spread;
+#pragma unroll(held ? each : 2)
+  for (int j = 0; j < each; ++j) {
+    const int pack = member + j * team;
+    Pack<float, S::width>& eight = values[held ? j : 0];
+    if (pack < S::packs) {
+      eight = S::template load_pack<quads>(from, row, pack);
+#pragma unroll
+      for (int i = 0; i < S::width; ++i) spread.see(eight[i]);
+    }
+  }
+#pragma unroll
+  for (int mask = 16; mask > 0; mask /= 2)
+    spread.join({__shfl_xor_sync(0xffffffffu, spread.largest, mask),
+                 __shfl_xor_sync(0xffffffffu, spread.squares, mask)});
+  if constexpr (team > 32) {
+    __shared__ RowSpread of_warps[team / 32];
+    if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = spread;
+    __syncthreads();
+    spread = {};
+#pragma unroll
+    for (int warp = 0; warp < team / 32; ++warp) spread.join(of_warps[warp]);
+  }
+  const float scale = spread.scale(static_cast<float>(S::depth));
+  if (member == 0) S::scales(split)[row] = scale;
+#pragma unroll(held ? each : 2)
+  for (int j = 0; j < each; ++j) {
+    const int pack = member + j * team;
+    if (pack >= S::packs) continue;
+    if constexpr (!held) values[0] = S::template load_pack<quads>(from, row, pack);
+    S::put_pack(split, row, pack, values[held ? j : 0], scale);
+  }
+}
+
+// Columns with their side inside: what was seen of each in every slice of the depth, then their scales, then
+// tiles of 32 columns by 128 deep, transposed.
+constexpr int column_slices = 32, column_tile = 32, column_depth = 128;
+
+template <class S>
+__global__ void __launch_bounds__(256)
+    spread_columns_kernel(const float* __restrict__ from, RowSpread* __restrict__ spreads) {
+  constexpr int64_t slice = (S::depth + column_slices - 1) / column_slices;
+  using Index = typename S::Index;
+  const int64_t row = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
+  if (row >= S::rows) return;
+  const int64_t begin = blockIdx.y * slice, end = min(begin + slice, S::source_depth);
+  RowSpread spread;
+#pragma unroll 8
+  for (int64_t k = begin; k < end; ++k) spread.see(from[S::source(row, static_cast<Index>(k))]);
+  spreads[blockIdx.y * S::rows + row] = spread;
+}
+
+template <class S>
+__global__ void __launch_bounds__(256)
+    scale_columns_kernel(const RowSpread* __restrict__ spreads, float* __restrict__ scales) {
+  const int64_t row = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
+  if (row >= S::rows) return;
+  RowSpread spread;
+#pragma unroll 8
+  for (int slice = 0; slice < column_slices; ++slice) spread.join(spreads[slice * S::rows + row]);
+  scales[row] = spread.scale(static_cast<float>(S::depth));
+}
+
+template <class S>
+__global__ void __launch_bounds__(256)
+    split_columns_kernel(const float* __restrict__ from, __half* __restrict__ split) {
+  using Index = typename S::Index;
+  __shared__ float tile[column_tile][column_depth + 1];
+  constexpr int deep = 256 / column_tile, packs = column_depth / S::width;
+  const int lane = static_cast<int>(threadIdx.x) % column_tile,
+            first = static_cast<int>(threadIdx.x) / column_tile;
+  const int64_t row0 = static_cast<int64_t>(blockIdx.x) * column_tile,
+                k0 = static_cast<int64_t>(blockIdx.y) * column_depth;
+#pragma unroll
+  for (int j = 0; j < column_depth / deep; ++j) {
+    const int64_t k = k0 + first + j * deep;
+    tile[lane][first + j * deep] = row0 + lane < S::rows && k < S::source_depth
+                                       ? from[S::source(row0 + lane, static_cast<Index>(k))]
+                                       : 0.0f;
+  }
+  __syncthreads();
+#pragma unroll
+  for (int j = 0; j < column_tile * packs / 256; ++j) {
+    const int at = static_cast<int>(threadIdx.x) + j * 256, column = at / packs, pack = at % packs;
+    const int64_t row = row0 + column, to = k0 / S::width + pack;
+    if (row >= S::rows || to >= S::packs) continue;
+    const float scale = S::scales(split)[row];
+    Pack<float, S::width> values;
+#pragma unroll
+    for (int i = 0; i < S::width; ++i) values[i] = tile[column][pack * S::width + i];
+    S::put_pack(split, row, static_cast<int>(to), values, scale);
+  }
+}
+
+// `quads`: every four neighbours of a row lie side by side in memory, at 16 bytes if `from` does.
+template <class S, bool quads>
+StitchStatus split_in_int8(const float* from, __half* split, cudaStream_t stream) {
+  if constexpr (S::by_depth) {
+    constexpr int team = S::packs > 128 ? 256 : 32;
+    const Geometry geometry{static_cast<unsigned>(divide_up(S::rows, 256 / team)), 256};
+    if (quads && reinterpret_cast<uintptr_t>(from) % 16 == 0)
+      return launch("split_in_int8", split_rows_kernel<S, quads, team>, geometry, stream, from, split);
+    return launch("split_in_int8", split_rows_kernel<S, false, team>, geometry, stream, from, split);
+  } else {
+    static_assert(column_slices * sizeof(RowSpread) <= S::depth * sizeof(__half), "a deeper operand");
+    // What was seen stands where the numbers of fp16 come afterwards.
+    auto* spreads = reinterpret_cast<RowSpread*>(split);
+    const auto rows = static_cast<unsigned>(divide_up(S::rows, 256)),
+               tiles = static_cast<unsigned>(divide_up(S::rows, column_tile));
+    STITCH_OK_OR_RETURN(launch("spread_of_columns", spread_columns_kernel<S>, {{rows, column_slices}, 256},
+                               stream, from, spreads));
+    STITCH_OK_OR_RETURN(launch("scales_of_columns", scale_columns_kernel<S>, {rows, 256}, stream,
+                               static_cast<const RowSpread*>(spreads), S::scales(split)));
+    return launch("split_in_int8", split_columns_kernel<S>,
+                  {{tiles, static_cast<unsigned>(divide_up(S::depth, column_depth))}, 256}, stream, from,
+                  split);
+  }
+}
+
+// Tiles of 128 x 96 sums a block, as multiply_tiles takes them out of shared memory.
+struct MarkedTiles {
+  static constexpr int warp_rows = 4, warp_columns = 2, row_tiles = 2, column_tiles = 6;
+  static constexpr int depth_tile = 32, stages = 1;
+};
+template <class P>
+struct RestoredProduct : P {
+  static constexpr bool left_by_depth = true, right_by_depth = true;
+};
+
+// As plain_sum.
+template <class L, class R>
+__device__ __noinline__ float restored_sum(const __half* __restrict__ left, const __half* __restrict__ right,
+                                           int64_t row, int64_t column) {
+  float sum = 0.0f;
+  for (int64_t k = 0; k < L::depth; k += 4) {
+    const Pack<float, 4> a = L::restored(left, row, k), b = R::restored(right, column, k);
+    for (int i = 0; i < 4; ++i)
+      if (k + i < L::source_depth) sum = fmaf(a[i], b[i], sum);
+  }
+  return sum;
+}
+
+// The sums that rows and columns of negative scales touch, in dense (batches, rows, pitch). Blocks look at
+// several tiles each, since most have nothing to do.
+template <class P, class L, class R, int64_t pitch>
+__global__ void __launch_bounds__(256)
+    marked_sums_kernel(const __half* __restrict__ left, const __half* __restrict__ right,
+                       float* __restrict__ dense) {
+  using Q = RestoredProduct<P>;
+  using T = MarkedTiles;
+  using S = TensorCoreProduct<Q, T>;
+  static_assert(S::threads == 256);
+  constexpr int high = S::rows, wide = S::columns, quads = T::depth_tile / 4;
+  constexpr int left_each = high * quads / 256, right_each = wide * quads / 256;
+  constexpr int64_t steps = (L::depth + T::depth_tile - 1) / T::depth_tile;
+  __shared__ float tiles[S::stage];
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
+  const int warp_row = warp / T::warp_columns * T::row_tiles * 16,
+            warp_column = warp % T::warp_columns * T::column_tiles * 8;
+  const float *row_scales = L::scales(left), *column_scales = R::scales(right);
+  for (int64_t block = blockIdx.x; block < S::blocks; block += gridDim.x) {
+    const int64_t column0 = block % S::column_blocks * wide,
+                  row0 = block / S::column_blocks % S::row_blocks * high,
+                  batch = block / S::column_blocks / S::row_blocks;
+    bool marked = false;
+    for (int i = thread; i < high + wide; i += 256) {
+      const int64_t row = row0 + i, column = column0 + i - high;
+      if (i < high)
+        marked = row < P::rows && row_scales[batch * P::rows + row] < 0.0f;
+      else
+        marked = column < P::columns && column_scales[batch * P::columns + column] < 0.0f;
+      if (marked) break;
+    }
+    if (!__syncthreads_or(marked)) continue;  // and nobody reads the tile before any more
+
+    Pack<float, 4> next_left[left_each], next_right[right_each];
+    auto fetch = [&](int64_t step) {
+#pragma unroll
+      for (int j = 0; j < left_each; ++j) {
+        const int64_t at = thread + j * 256, row = row0 + at / quads,
+                      k = step * T::depth_tile + at % quads * 4;
+        next_left[j] = {};
+        if (row < P::rows && k < L::depth) next_left[j] = L::restored(left, batch * P::rows + row, k);
+      }
+#pragma unroll
+      for (int j = 0; j < right_each; ++j) {
+        const int64_t at = thread + j * 256, column = column0 + at / quads,
+                      k = step * T::depth_tile + at % quads * 4;
+        next_right[j] = {};
+        if (column < P::columns && k < R::depth)
+          next_right[j] = R::restored(right, batch * P::columns + column, k);
+      }
+    };
+    float sums[T::row_tiles][T::column_tiles][4] = {}, totals[T::row_tiles][T::column_tiles][4] = {};
+    fetch(0);
+    for (int64_t step = 0; step < steps; ++step) {
+#pragma unroll
+      for (int j = 0; j < left_each; ++j) {
+        const int at = thread + j * 256;
+        *reinterpret_cast<Pack<float, 4>*>(tiles + S::Left::at(at / quads, at % quads * 4)) = next_left[j];
+      }
+#pragma unroll
+      for (int j = 0; j < right_each; ++j) {
+        const int at = thread + j * 256;
+        *reinterpret_cast<Pack<float, 4>*>(tiles + S::Left::elements +
+                                           S::Right::at(at / quads, at % quads * 4)) = next_right[j];
+      }
+      __syncthreads();
+      if (step + 1 < steps) fetch(step + 1);
+      multiply_tiles<Q, T>(sums, tiles, tiles + S::Left::elements, warp_row, warp_column);
+      __syncthreads();
+      if (step % S::folded_steps != S::folded_steps - 1 && step + 1 < steps) continue;
+#pragma unroll
+      for (int m = 0; m < T::row_tiles; ++m)
+#pragma unroll
+        for (int n = 0; n < T::column_tiles; ++n)
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            totals[m][n][i] += sums[m][n][i];
+            sums[m][n][i] = 0.0f;
+          }
+    }
+#pragma unroll
+    for (int m = 0; m < T::row_tiles; ++m)
+#pragma unroll
+      for (int n = 0; n < T::column_tiles; ++n)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          const int64_t row = row0 + warp_row + m * 16 + i / 2 * 8 + lane / 4,
+                        column = column0 + warp_column + n * 8 + lane % 4 * 2 + i % 2;
+          if (row >= P::rows || column >= P::columns) continue;
+          if (row_scales[batch * P::rows + row] < 0.0f || column_scales[batch * P::columns + column] < 0.0f)
+            dense[(batch * P::rows + row) * pitch + column] =
+                isfinite(totals[m][n][i])
+                    ? totals[m][n][i]
+                    : restored_sum<L, R>(left, right, batch * P::rows + row, batch * P::columns + column);
+        }
+  }
+}
+
+// (high · high' + small / 4096) · both scales, then the epilogue; sums that were made again are as they are.
+template <class P, int64_t pitch, int width, class Epilogue>
+__global__ void __launch_bounds__(arrange_threads)
+    finish_int8_kernel(const float* __restrict__ large, const int* __restrict__ small,
+                       const float* __restrict__ row_scales, const float* __restrict__ column_scales,
+                       typename P::Out* out, Epilogue epilogue) {
+  using Index = typename P::Index;
+  constexpr int64_t high = int64_t{P::batches} * P::rows, count = high * P::columns;
+  using Flat = flat_index_t<high * pitch>;
+  const int64_t wide = (static_cast<int64_t>(blockIdx.x) * arrange_threads + threadIdx.x) * width;
+  if (wide >= count) return;
+  const Flat element = static_cast<Flat>(wide);
+  const Index column = static_cast<Index>(element % Flat{P::columns}),
+              row = static_cast<Index>(element / Flat{P::columns} % Flat{P::rows}),
+              batch = static_cast<Index>(element / Flat{P::columns} / Flat{P::rows});
+  const Flat at = element / Flat{P::columns} * Flat{pitch} + element % Flat{P::columns};
+  const float of_row = row_scales[batch * P::rows + row];
+  const auto of_columns =
+      *reinterpret_cast<const Pack<float, width>*>(column_scales + batch * P::columns + column);
+  const auto large_sums = *reinterpret_cast<const Pack<float, width>*>(large + at);
+  const auto small_sums = *reinterpret_cast<const Pack<int, width>*>(small + at);
+  Pack<typename P::Out, width> results;
+#pragma unroll
+  for (int i = 0; i < width; ++i) {
+    float sum = large_sums[i];
+    if (of_row > 0.0f && of_columns[i] > 0.0f)
+      sum = (sum + static_cast<float>(small_sums[i]) * (1.0f / 4096.0f)) * of_row * of_columns[i];
+    results[i] = static_cast<typename P::Out>(epilogue(sum, P::position(batch, row, column + i)));
+  }
+  *reinterpret_cast<Pack<typename P::Out, width>*>(out + P::out(batch, row, column)) = results;
+}
+
+// Makes marked sums again, and finishes all. `dense`: large sums, (batches, rows, pitch), and small ones
+// behind them. `quads`: every four neighbours of a row lie side by side in `out`, at 16 bytes if it does.
+template <class P, class L, class R, int64_t pitch, bool quads, class Epilogue>
+StitchStatus finish_int8_product(const char* name, const __half* left, const __half* right, float* dense,
+                                 typename P::Out* out, Epilogue epilogue, cudaStream_t stream) {
+  constexpr int64_t sums = int64_t{P::batches} * P::rows * pitch,
+                    count = int64_t{P::batches} * P::rows * P::columns;
+  constexpr int64_t tiles = TensorCoreProduct<RestoredProduct<P>, MarkedTiles>::blocks;
+  constexpr unsigned most_blocks = 264;
+  const float *row_scales = L::scales(left), *column_scales = R::scales(right), *large = dense;
+  const int* small = reinterpret_cast<const int*>(dense + sums);
+  STITCH_OK_OR_RETURN(launch("marked_sums", marked_sums_kernel<P, L, R, pitch>,
+                             {tiles < most_blocks ? static_cast<unsigned>(tiles) : most_blocks, 256}, stream,
+                             left, right, dense));
+  if constexpr (quads) {
+    if (reinterpret_cast<uintptr_t>(out) % 16 == 0)
+      return launch(name, finish_int8_kernel<P, pitch, 4, Epilogue>, one_thread_each(count / 4), stream,
+                    large, small, row_scales, column_scales, out, epilogue);
+  }
+  return launch(name, finish_int8_kernel<P, pitch, 1, Epilogue>, one_thread_each(count), stream, large, small,
+                row_scales, column_scales, out, epilogue);
+}
+
+}  // namespace stitch
