@@ -309,7 +309,7 @@ __global__ void __launch_bounds__(ImplicitTile<L, exact>::threads,
   auto* zeros = reinterpret_cast<Row*>(implicit_shared + Tile::halo_bytes + Tile::ring_bytes);
   auto* table = reinterpret_cast<uint32_t*>(zeros + 1);
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
-  const int group = lane / 4, pair = lane % 4;
+  const int pair = lane % 4;
   const int first_filter = warp % Tile::filter_warps * filter_tiles * 16,
             first_pixel = warp / Tile::filter_warps * 64;
   auto* stage =
