@@ -59,6 +59,18 @@ bool leaves_epilogue(const Graph& graph, const Grouping& groups, size_t r, size_
 
 namespace {
 
+// Who computes a convolution and the pool behind it as well as the one that computes it alone; null: nobody.
+const Technique* with_pool(const Context& context, const Region& both, const Catalogue& catalogue) {
+  if (kind_of(context.graph, both) != Kind::convolution || !both.technique->is_exact(both.offer))
+    return nullptr;
+  for (const Technique* each : catalogue.all())
+    if (each->kind() == Kind::convolution && each->accepts(context, both) &&
+        offers(*each, context, both, both.offer) && each->is_exact(both.offer) &&
+        each->suits(context, both, both.offer))
+      return each;
+  return nullptr;
+}
+
 // Convolutions whose results go into a concat and nowhere else: where a technique writes all of them.
 void fuse_concats(const Context& context, Grouping& groups, const Catalogue& catalogue) {
   const Graph& graph = context.graph;
@@ -102,7 +114,8 @@ Result<Plan> fuse_epilogues(const Context& context, Plan plan, const Catalogue& 
       both.technique = groups[r].technique;
       both.offer = groups[r].offer;
       both.choices = groups[r].choices;
-      if (both.writes.size() != 1 || !both.technique->accepts(context, both)) break;
+      if (is_pool(graph, groups[follower])) both.technique = with_pool(context, both, catalogue);
+      if (both.writes.size() != 1 || !both.technique || !both.technique->accepts(context, both)) break;
       groups.merge(r, follower, std::move(both));
     }
   }
