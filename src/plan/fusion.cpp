@@ -312,15 +312,16 @@ bool computes_again(const Graph& graph, const Region& producer, const Region& co
 }
 
 // How often nodes are written down if each is where it is read: the parts of a concat stand in branches of
-// their own, which share nothing. Steps of a recurrence whose results are stacked are in as many branches as
-// there are steps behind them.
+// their own, which share nothing, and so do what a slice holds and what lies around it. Steps of a recurrence
+// whose results are stacked are in as many branches as there are steps behind them; rows that are written one
+// after the other, each made of those before, in twice as many a row (the delta rule's triangular inverse).
 bool repeats_in_branches(const Graph& graph, const Region& region) {
   constexpr size_t few_parts = 8, least = 256, often = 4;
-  auto is_long = [&](int32_t n) {
+  auto branches_out = [&](int32_t n) {
     const Node& node = graph.nodes[static_cast<size_t>(n)];
-    return node.op == Op::concat && node.operands.size() >= few_parts;
+    return node.op == Op::update_slice || (node.op == Op::concat && node.operands.size() >= few_parts);
   };
-  if (!std::ranges::any_of(region.nodes, is_long)) return false;
+  if (!std::ranges::any_of(region.nodes, branches_out)) return false;
   std::map<ValueId, std::set<size_t>> branches;  // in which a value is read
   std::vector<size_t> times = {1};               // of each branch; the first is outside of all
   size_t written = 0;
@@ -336,7 +337,7 @@ bool repeats_in_branches(const Graph& graph, const Region& region) {
     if (written > often * region.nodes.size() + least) return true;
     for (ValueId operand : node.operands) {
       if (operand == ValueId::none) continue;
-      if (is_long(n)) {
+      if (branches_out(n)) {
         branches[operand].insert(times.size());
         times.push_back(here);
       } else {
