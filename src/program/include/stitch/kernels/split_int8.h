@@ -314,6 +314,7 @@ __global__ void __launch_bounds__(256)
     const int64_t column0 = block % S::column_blocks * wide,
                   row0 = block / S::column_blocks % S::row_blocks * high,
                   batch = block / S::column_blocks / S::row_blocks;
+    const bool idle = row0 + warp_row >= P::rows || column0 + warp_column >= P::columns;
     bool marked = false;
     for (int i = thread; i < high + wide; i += 256) {
       const int64_t row = row0 + i, column = column0 + i - high;
@@ -359,7 +360,7 @@ __global__ void __launch_bounds__(256)
       }
       __syncthreads();
       if (step + 1 < steps) fetch(step + 1);
-      multiply_tiles<Q, T>(sums, tiles, tiles + S::Left::elements, warp_row, warp_column);
+      if (!idle) multiply_tiles<Q, T>(sums, tiles, tiles + S::Left::elements, warp_row, warp_column);
       __syncthreads();
       if (step % S::folded_steps != S::folded_steps - 1 && step + 1 < steps) continue;
 #pragma unroll
