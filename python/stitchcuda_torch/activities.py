@@ -10,6 +10,11 @@ KINDS = {"kernel": "kernel", "gpu_memcpy": "copy", "gpu_memset": "fill"}
 HOST = ("cuda_runtime", "cuda_driver")
 
 
+def warm_up():
+    """The first record of a process takes seconds, nearly all of them on the host: this one is for nobody."""
+    record(lambda: torch.zeros(1, device="cuda"))
+
+
 def record(call, host_calls=False):
     """[{"name", "kind", "start_ns", "end_ns", "stream", …}], by start, the first at 0."""
     wanted = [torch.profiler.ProfilerActivity.CUDA]

@@ -76,6 +76,7 @@ class Answers:
                      "turns": (str, None)},
         "time": {"kind": (KINDS, NEEDED), "count": (int, NEEDED), "flush": (int, 0), "seed": (int, None), "warm": (int, 1)},
         "profile": {"kind": (KINDS, NEEDED), "host_calls": (bool, False)},
+        "warm_profiler": {},
         "memory": {"seed": (int, 42)},
         "release": {},
     }
@@ -433,6 +434,11 @@ class Answers:
             return {"unavailable": "there is no profiler for the CPU"}
         with baseline.ready():
             return {"activities": activities.record(baseline.call, host_calls)}
+
+    def warm_profiler(self):
+        if self.need().device.type == "cuda":
+            activities.warm_up()
+        return {}
 
     def memory(self, seed):
         loaded = self.need()

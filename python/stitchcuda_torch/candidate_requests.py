@@ -32,7 +32,7 @@ class CandidateRequests:
         self.states, self.updates, self.seeded, self.form = [], [], False, None
         self.sets, self.next_set, self.series_sets = {}, 0, None
         self.returned, self.outputs, self.peak = None, [], 0
-        self.nothing = Nothing()
+        self.nothing, self.profiles = Nothing(), False
 
     def by_name(self):
         names = ("load", "create", "place", "drop", "call", "fetch_outputs", "fetch_input", "prepare_series", "series",
@@ -339,6 +339,9 @@ class CandidateRequests:
     def can_profile(self, request):
         if self.device.type != "cuda":
             raise Refused("there is no profiler for the CPU", status=4)
+        if not self.profiles:
+            self.profiles = True
+            activities.warm_up()
         return {}
 
     def profile(self, request):

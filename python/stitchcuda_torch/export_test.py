@@ -139,9 +139,15 @@ class ServerTest(unittest.TestCase):
         self.assertEqual(last["args"]["memory_format"], {"other": "torch.contiguous_format"})
 
     def test_sizes_by_values_say_what_to_write_instead(self):
-        error = self.error("counts", GOOD.format(forward="x = torch.bincount(x.long().flatten(), minlength=4)"))
+        error = self.error("counts", GOOD.format(forward="x = torch.bincount(x.long().flatten())"))
         self.assertEqual(error["kind"], "data_dependent")
-        self.assertIn("instead of bincount: torch.zeros(n, dtype=torch.long).index_add", error["fix"])
+        self.assertIn("instead of bincount: torch.bincount(x.clamp(0, n - 1), minlength=n)", error["fix"])
+
+    def test_counts_and_quantiles_are_not_looked_at(self):
+        document = self.export("x = torch.bincount(x.argmax(-1), minlength=4) + x.quantile(torch.tensor([0.1, 0.2, 0.5, 0.9]), dim=0)[0]")
+        self.assertEqual([(node["outputs"][0]["shape"], node["args"]["minlength"]) for node in document["nodes"] if node["op"] == "aten.bincount.default"],
+                         [([4], 4)])
+        self.assertIn("in forward: x = torch.bincount", next(node["where"] for node in document["nodes"] if node["op"] == "aten.sort.default"))
 
     def test_masks_of_transformer_layers_are_not_looked_at(self):
         layers = "self.state = torch.ones(4); self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), 1)"

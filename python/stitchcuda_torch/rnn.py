@@ -36,9 +36,9 @@ for _name in NAMES:
 
 
 def aten_name(target):
-    """'aten.lstm.input' for our lstm; None for any other operator."""
+    """'aten.lstm.input' for our lstm, 'aten.bincount.default' for unread.py's; None for PyTorch's own."""
     namespace, _, name = target._schema.name.partition("::")
-    return f"aten.{name}.input" if namespace == "stitchcuda" else None
+    return f"aten.{name}.{'input' if name in NAMES else 'default'}" if namespace == "stitchcuda" else None
 
 
 class _Functions:

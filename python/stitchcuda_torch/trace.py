@@ -9,16 +9,19 @@ from torch._subclasses.fake_tensor import (DataDependentOutputException, Dynamic
                                            FakeTensorMode)
 from torch.utils import _pytree as pytree
 
-from . import rnn, structure, where
+from . import rnn, structure, unread, where
 from .errors import TaskError, environment_error, first_line
 
 DATA_DEPENDENT_FIX = ("A CUDA program has one fixed shape and flow. Write the choice as tensor operations: "
                       "torch.where(condition, a, b) instead of if/else, masks (x * mask) instead of x[mask] or nonzero, "
                       "0-d tensors instead of .item(). If only training does this, export with --eval.")
 
+LIBRARY_FIX = (" If the model runs: the library takes another path while it is exported. Pass what it makes up itself then "
+               "(attention_mask, position_ids), or choose that path by its settings (attn_implementation).")
+
 # What to write instead of operators whose result has a size that depends on values.
 SIZED_BY_VALUES = {
-    "bincount": "torch.zeros(n, dtype=torch.long).index_add(0, x, torch.ones_like(x)), with n fixed",
+    "bincount": "torch.bincount(x.clamp(0, n - 1), minlength=n), with n fixed",
     "nonzero": "a mask of fixed size, or torch.topk(mask.int(), k).indices with k fixed",
     "masked_select": "x * mask, or torch.where(mask, x, 0)",
     "unique": "torch.sort, and a mask where neighbours differ",
@@ -64,7 +67,7 @@ def export(model, inputs, task_file):
     returned = model.register_forward_hook(lambda module, arguments, result: structure.register(result))
     try:
         # force_eager: what torch.compile wraps is exported as what it wraps.
-        with torch.no_grad(), rnn.opaque(), masks_unread(), quiet_stderr(), torch.compiler.set_stance("force_eager"):
+        with torch.no_grad(), rnn.opaque(), masks_unread(), unread.Unread(), quiet_stderr(), torch.compiler.set_stance("force_eager"):
             return torch.export.export(model, *inputs, strict=False)
     except (TaskError, KeyboardInterrupt):
         raise
@@ -115,7 +118,7 @@ def explain(error, task_file):
     module = type(error).__module__
     if line and not module.startswith(("torch.export", "torch._export", "torch._dynamo", "torch.fx", "torch._functorch")):
         return TaskError("forward", f"forward fails with these inputs: {type(error).__name__}: {first_line(error)}{library}", line,
-                         "Check the shapes and dtypes that get_inputs() returns against this line.")
+                         "Check the shapes and dtypes that get_inputs() returns against this line." + (LIBRARY_FIX if library else ""))
     return TaskError("export", f"torch.export failed: {type(error).__name__}: {first_line(error)}{library}", line, "")
 
 

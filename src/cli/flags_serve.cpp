@@ -45,6 +45,9 @@ void add_serve(CLI::App& app, Options& options) {
             "LIST");
   command.add_flag("--quick", serve.quick, "verify with one seed and one set of weights");
   command.add_flag("!--no-timing", serve.timing, "verify without timing");
+  command.add_flag("--share-processes", serve.shared_processes,
+                   "hold candidates one after the other in the same processes, which start CUDA once; needs "
+                   "--quick --no-timing");
   add_compatible(command, serve.compatible);
   number(command, "--time-limit", serve.time_limit,
          "seconds allowed for one call of a candidate (default: 60)", "SECONDS", 1, 3600);

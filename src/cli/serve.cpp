@@ -58,6 +58,11 @@ Result<serve::Judging> judging_of(const ServeCommand& command) {
   STITCH_TRY(out.baselines, baselines_named(baselines));
   out.quick = command.quick;
   out.timing = command.timing;
+  out.shared_processes = command.shared_processes;
+  if (out.shared_processes && (!out.quick || out.timing))
+    return user_error("share_processes",
+                      "candidates share processes only where nothing but a reward depends on it",
+                      "add --quick --no-timing, or leave --share-processes out");
   out.time_limit = command.time_limit;
   out.mode = command.mode;
   out.version = STITCH_VERSION;

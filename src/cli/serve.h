@@ -23,6 +23,7 @@ struct ServeCommand {
   std::string compatible;
   bool quick = false;
   bool timing = true;
+  bool shared_processes = false;
   int jobs = 0;  // 0: one a core
   int time_limit = 60;
   int queue = 4096;

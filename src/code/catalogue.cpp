@@ -22,6 +22,7 @@ const plan::Catalogue& catalogue() {
       &matmul_plain(),         //
       &conv_concat(),          // several over few channels, and a concat
       &conv_direct(),          // few channels and few filters
+      &conv_implicit(),        // NCHW images, large ones or of few channels
       &conv_split_half(),      // few channels
       &conv_transposed(),      // transposed, in FP32 or with few products
       &conv_pointwise_odd(),   // kernels of one pixel, channels that libraries pad

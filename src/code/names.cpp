@@ -61,9 +61,21 @@ std::string identifier(std::string_view text) {
 }
 
 std::string Names::unique(std::string_view wanted) {
-  std::string base = identifier(wanted), name = base;
-  for (int suffix = 2; !taken_.insert(name).second; ++suffix) name = format("{}_{}", base, suffix);
-  return name;
+  const std::string base = identifier(wanted);
+  if (taken_.insert(base).second) return base;
+  auto numbered = [&](int64_t suffix) { return format("{}_{}", base, suffix); };
+  // Unrolled steps ask for the same name thousands of times: the first free suffix, by halving.
+  constexpr int64_t few = 8;
+  int64_t taken = 1, free = 2;
+  while (taken_.contains(numbered(free))) {
+    taken = free;
+    free = free < few ? free + 1 : 2 * free;
+  }
+  while (free - taken > 1) {
+    const int64_t middle = (taken + free) / 2;
+    (taken_.contains(numbered(middle)) ? taken : free) = middle;
+  }
+  return *taken_.insert(numbered(free)).first;
 }
 
 }  // namespace stitch::code

@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <mutex>
+#include <thread>
+#include <vector>
 
 #include "base/file.h"
 #include "base/terminal.h"
@@ -13,13 +15,55 @@ namespace {
 
 std::atomic<int> held_alone = 0;  // by this process
 
-// What this thread has beside others: its requests hold it, and between them a visit does.
-struct Visit {
-  int depth = 0, requests = 0;
-  std::optional<FileLock> room;
-  std::chrono::steady_clock::time_point since;
+// What a thread has beside others: its requests hold it, and between them a visit does. A visit that asks for
+// nothing may be waiting for whoever waits for the GPU: after a moment it has left, whatever its thread does.
+class Visits {
+ public:
+  struct Visit {
+    Visit() { all().add(this); }
+    Visit(const Visit&) = delete;
+    Visit& operator=(const Visit&) = delete;
+    ~Visit() { all().remove(this); }
+    int depth = 0, requests = 0;
+    std::optional<FileLock> room;
+    std::chrono::steady_clock::time_point since, last_used;
+  };
+  static Visit& mine() {
+    thread_local Visit visit;
+    return visit;
+  }
+  static Visits& all() {  // never destroyed: threads may outlive what is
+    static auto* visits = new Visits;
+    return *visits;
+  }
+  std::mutex& mutex() { return mutex_; }
+
+  void look_after_them() {
+    std::call_once(looked_after_, [this] { std::thread([this] { end_idle_ones(); }).detach(); });
+  }
+
+ private:
+  void add(Visit* visit) {
+    std::lock_guard hold(mutex_);
+    visits_.push_back(visit);
+  }
+  void remove(Visit* visit) {
+    std::lock_guard hold(mutex_);
+    std::erase(visits_, visit);
+  }
+  [[noreturn]] void end_idle_ones() {
+    constexpr std::chrono::milliseconds look_every{20}, most_idle{100};
+    for (;; std::this_thread::sleep_for(look_every)) {
+      std::lock_guard hold(mutex_);
+      const auto long_ago = std::chrono::steady_clock::now() - most_idle;
+      for (Visit* visit : visits_)
+        if (visit->requests == 0 && visit->last_used < long_ago) visit->room.reset();
+    }
+  }
+  std::mutex mutex_;
+  std::once_flag looked_after_;
+  std::vector<Visit*> visits_;
 };
-thread_local Visit visit;
 constexpr double seconds_of_a_visit = 1;
 
 std::mutex guard;  // of these two
@@ -100,29 +144,43 @@ Result<GpuLock> GpuLock::take() {
   return out;
 }
 
-Result<GpuLock> GpuLock::share() {
-  GpuLock out;
-  if (held_alone > 0) return out;
+// Whether this thread's visit goes on with one more request.
+Result<bool> GpuLock::visits_still() {
+  Visits::Visit& visit = Visits::mine();
+  std::lock_guard hold(Visits::all().mutex());
   if (visit.requests == 0 && visit.room && seconds_since(visit.since) > seconds_of_a_visit) {
     STITCH_TRY(const std::optional<FileLock> nobody_waits, FileLock::if_free(door_name));
     if (!nobody_waits) visit.room.reset();
   }
-  if (!visit.room) {
+  if (visit.room) ++visit.requests;
+  return visit.room.has_value();
+}
+
+Result<GpuLock> GpuLock::share() {
+  GpuLock out;
+  if (held_alone > 0) return out;
+  STITCH_TRY(bool goes_on, visits_still());
+  if (!goes_on) {
     STITCH_TRY(FileLock room, enter(FileLock::Kind::beside_others));
+    Visits::all().look_after_them();
+    Visits::Visit& visit = Visits::mine();
+    std::lock_guard hold(Visits::all().mutex());
     visit.room.emplace(std::move(room));
     visit.since = std::chrono::steady_clock::now();
+    ++visit.requests;
   }
-  ++visit.requests;
   out.visiting_ = true;
   return out;
 }
 
-bool GpuLock::is_held() { return held_alone > 0 || visit.requests > 0; }
+bool GpuLock::is_held() { return held_alone > 0 || Visits::mine().requests > 0; }
 
 GpuLock::~GpuLock() {
   if (visiting_) {
-    --visit.requests;
-    if (visit.depth == 0) GpuVisit::step_out();
+    Visits::Visit& visit = Visits::mine();
+    std::lock_guard hold(Visits::all().mutex());
+    visit.last_used = std::chrono::steady_clock::now();
+    if (--visit.requests == 0 && visit.depth == 0) visit.room.reset();
   }
   if (!room_) return;
   room_->note("");
@@ -130,11 +188,13 @@ GpuLock::~GpuLock() {
   --held_alone;
 }
 
-GpuVisit::GpuVisit() { ++visit.depth; }
+GpuVisit::GpuVisit() { ++Visits::mine().depth; }
 GpuVisit::~GpuVisit() {
-  if (--visit.depth == 0) step_out();
+  if (--Visits::mine().depth == 0) step_out();
 }
 void GpuVisit::step_out() {
+  Visits::Visit& visit = Visits::mine();
+  std::lock_guard hold(Visits::all().mutex());
   if (visit.requests == 0) visit.room.reset();
 }
 

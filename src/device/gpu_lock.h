@@ -37,6 +37,7 @@ class GpuLock {
  private:
   GpuLock() = default;
   static Result<FileLock> enter(FileLock::Kind kind);
+  static Result<bool> visits_still();
   static Result<FileLock> wait_for(const std::string& name, FileLock::Kind kind);
   std::optional<FileLock> room_;  // alone
   bool visiting_ = false;         // beside others; neither: this process has the GPU already

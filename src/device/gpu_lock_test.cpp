@@ -70,6 +70,11 @@ TEST(GpuLock, StaysSharedBetweenTheRequestsOfAVisit) {
     other.join();
     EXPECT_TRUE(GpuLock::share());
     EXPECT_FALSE(is_free());
+    // Whatever a visit waits for: whoever it waits for may want the GPU.
+    std::thread([&] { EXPECT_TRUE(GpuLock::take()); }).join();
+    EXPECT_TRUE(is_free());
+    EXPECT_TRUE(GpuLock::share());
+    EXPECT_FALSE(is_free());
   }
   EXPECT_TRUE(is_free());
   before ? ::setenv("STITCHCUDA_CACHE", kept.c_str(), 1) : ::unsetenv("STITCHCUDA_CACHE");

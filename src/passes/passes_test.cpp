@@ -48,10 +48,11 @@ INSTANTIATE_TEST_SUITE_P(
         Golden{"folded_batch_norms", fold_batch_norms}, Golden{"gelu", recognize_gelu},
         Golden{"patch_convolutions", multiply_patches}, Golden{"whole_products", spread_rows_first},
         Golden{"plain_masks", drop_plain_masks}, Golden{"wide_attention", multiply_wide_heads},
-        Golden{"sliced_products", multiply_slices}, Golden{"merged_products", merge_products},
-        Golden{"rows_in_order", order_rows_for_products}, Golden{"transposed_biases", set_biases_apart},
-        Golden{"slices_first", move_slices_first}, Golden{"own_views", give_own_views},
-        Golden{"sunken_permutes", sink_permutes}, Golden{"joined_convolutions", join_convolutions},
+        Golden{"sliced_products", multiply_slices}, Golden{"repeated_rows", multiply_repeated_rows_once},
+        Golden{"merged_products", merge_products}, Golden{"rows_in_order", order_rows_for_products},
+        Golden{"transposed_biases", set_biases_apart}, Golden{"slices_first", move_slices_first},
+        Golden{"own_views", give_own_views}, Golden{"sunken_permutes", sink_permutes},
+        Golden{"joined_convolutions", join_convolutions},
         Golden{"scaled_products", scale_weights_of_products}, Golden{"window_products", multiply_windows}),
     [](const auto& info) { return info.param.name; });
 
@@ -88,9 +89,10 @@ INSTANTIATE_TEST_SUITE_P(
         Golden{"attention", recognize_attention}, Golden{"gelu", recognize_gelu},
         Golden{"patch_convolutions", multiply_patches}, Golden{"whole_products", spread_rows_first},
         Golden{"plain_masks", drop_plain_masks}, Golden{"wide_attention", multiply_wide_heads},
-        Golden{"sliced_products", multiply_slices}, Golden{"merged_products", merge_products},
-        Golden{"rows_in_order", order_rows_for_products}, Golden{"sunken_permutes", sink_permutes},
-        Golden{"joined_convolutions", join_convolutions}, Golden{"window_products", multiply_windows}),
+        Golden{"sliced_products", multiply_slices}, Golden{"repeated_rows", multiply_repeated_rows_once},
+        Golden{"merged_products", merge_products}, Golden{"rows_in_order", order_rows_for_products},
+        Golden{"sunken_permutes", sink_permutes}, Golden{"joined_convolutions", join_convolutions},
+        Golden{"window_products", multiply_windows}),
     [](const auto& info) { return info.param.name; });
 
 Graph tiny() {

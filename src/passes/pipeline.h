@@ -51,6 +51,7 @@ bool share_common_subexpressions(Graph& graph);
 bool drop_plain_masks(Graph& graph);
 bool multiply_wide_heads(Graph& graph);
 bool multiply_slices(Graph& graph);
+bool multiply_repeated_rows_once(Graph& graph);
 bool canonicalize_views(Graph& graph);
 bool spread_rows_first(Graph& graph);
 bool merge_products(Graph& graph);

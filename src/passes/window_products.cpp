@@ -1,6 +1,6 @@
-// One row times a matrix that is gathered for that row alone (sliding windows of keys and values, sampled keys,
-// embeddings of candidates) reads each gathered number once. As a product it needs the gathered matrix in
-// memory first, many times its source; as a multiplication and a sum it reads the source where it lies:
+// One row times a matrix that is gathered for that row alone (sliding windows of keys and values, sampled
+// keys, embeddings of candidates) reads each gathered number once. As a product it needs the gathered matrix
+// in memory first, many times its source; as a multiplication and a sum it reads the source where it lies:
 //   bhnd,bhnwd->bhnw   is   sum_d (bhnd · bhnwd)
 #include <algorithm>
 

@@ -186,14 +186,19 @@ TEST_F(PlanDocument, IsRefusedInWordsThatSayWhatToDo) {
               region_of(json, "a")["technique"] = "matmul.cublaslt";
             }).find("matmul.cublaslt is for other nodes than these"),
             std::string::npos);
-  EXPECT_NE(edited([](Json& json) {
-              region_of(json, "a")["choices"]["speed"] = 9;
+  auto by_cudnn = [](Json& json) -> Json& {
+    Json& region = region_of(json, "a");
+    region["technique"] = "conv.cudnn";
+    region["order"] = "channels_last";
+    return region["choices"];
+  };
+  EXPECT_NE(edited([&](Json& json) {
+              by_cudnn(json)["speed"] = 9;
             }).find("conv.cudnn has no knob 'speed' / one of: algorithm, search"),
             std::string::npos);
-  EXPECT_NE(edited([](Json& json) {
-              region_of(json, "a")["choices"]["search"] = 7;
-            }).find("search can't be 7 here / one of: 0, 1"),
-            std::string::npos);
+  EXPECT_NE(
+      edited([&](Json& json) { by_cudnn(json)["search"] = 7; }).find("search can't be 7 here / one of: 0, 1"),
+      std::string::npos);
   EXPECT_NE(edited([](Json& json) {
               region_of(json, "c")["reads"][0]["dtype"] = "f64";
             }).find("write the same dtype and order on both sides"),

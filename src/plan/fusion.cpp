@@ -4,12 +4,14 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <set>
 
 #include "plan/channels.h"
 #include "plan/constants.h"
 #include "plan/estimate.h"
 #include "plan/grouping.h"
+#include "plan/layouts.h"
 #include "plan/views.h"
 
 namespace stitch::plan {
@@ -24,6 +26,12 @@ bool element_wise(const Graph& graph, const Region& region) {
     Op op = graph.nodes[static_cast<size_t>(n)].op;
     return info(op).family == Family::pointwise || info(op).family == Family::view || op == Op::full;
   });
+}
+
+// Techniques may have room for one behind the last element-wise node.
+bool is_pool(const Graph& graph, const Region& region) {
+  return region.nodes.size() == 1 &&
+         info(graph.nodes[static_cast<size_t>(region.nodes[0])].op).family == Family::pool;
 }
 
 // Where an epilogue is one more pass over the result, a pool, norm or reduction that comes next reads the
@@ -87,7 +95,9 @@ Result<Plan> fuse_epilogues(const Context& context, Plan plan, const Catalogue& 
       std::set<size_t> next = groups.consumers(r);
       if (next.size() != 1 || groups[r].writes.size() != 1 || groups.detour(r, *next.begin())) break;
       size_t follower = *next.begin();
-      if (!element_wise(graph, groups[follower]) || leaves_epilogue(graph, groups, r, follower)) break;
+      if (!is_pool(graph, groups[follower]) &&
+          (!element_wise(graph, groups[follower]) || leaves_epilogue(graph, groups, r, follower)))
+        break;
       Region both = groups.merged(r, follower);
       both.technique = groups[r].technique;
       both.offer = groups[r].offer;
@@ -99,6 +109,56 @@ Result<Plan> fuse_epilogues(const Context& context, Plan plan, const Catalogue& 
   fuse_concats(context, groups, catalogue);
   plan.regions = groups.in_order();
   return take_views(context, std::move(plan));
+}
+
+namespace {
+
+bool ends_in_pool(const Graph& graph, const Region& region) {
+  const Region last{.nodes = {region.nodes.back()}};
+  Region before = region;
+  before.nodes.pop_back();
+  return is_pool(graph, last) && element_wise(graph, before);
+}
+
+// Both as one convolution in fp16 of an image that lies row-major, or nothing.
+std::optional<Region> pooled_convolution(const Context& context, const Plan& plan, const Catalogue& catalogue,
+                                         const Region& both) {
+  constexpr Offer offer{Arithmetic::half, Order::row_major};
+  Region out = both;
+  out.offer = offer;
+  for (const Technique* technique : catalogue.all()) {
+    if (technique->kind() != Kind::convolution) continue;
+    out.technique = technique;
+    if (technique->accepts(context, out) && offers(*technique, context, out, offer) &&
+        technique->suits(context, out, offer) && technique->accepts_storage(context, plan, out))
+      return out;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<Plan> fuse_pools(const Context& context, Plan plan, const Catalogue& catalogue) {
+  const Graph& graph = context.graph;
+  Grouping groups(graph, plan.regions);
+  for (size_t r = 0; r < groups.size(); ++r) {
+    if (!groups.alive(r) || kind_of(graph, groups[r]) != Kind::convolution ||
+        groups[r].offer.arithmetic != Arithmetic::half || groups[r].writes.size() != 1)
+      continue;
+    const std::set<size_t> next = groups.consumers(r);
+    if (next.size() != 1 || groups.detour(r, *next.begin()) || !ends_in_pool(graph, groups[*next.begin()]) ||
+        is_channels_last(graph, plan, convolution_in(graph, groups[r])->operands[0]))
+      continue;
+    const Region &convolution = groups[r], &pool = groups[*next.begin()];
+    auto both = pooled_convolution(context, plan, catalogue, groups.merged(r, *next.begin()));
+    if (!both || both->writes.size() != 1 ||
+        estimate(context, plan, *both).seconds() >=
+            estimate(context, plan, convolution).seconds() + estimate(context, plan, pool).seconds())
+      continue;
+    groups.merge(r, *next.begin(), *std::move(both));
+  }
+  plan.regions = groups.in_order();
+  return plan;
 }
 
 Result<Plan> fuse_gates(const Context& context, Plan plan, const Catalogue&) {
@@ -238,6 +298,42 @@ bool computes_again(const Graph& graph, const Region& producer, const Region& co
   return false;
 }
 
+// How often nodes are written down if each is where it is read: the parts of a concat stand in branches of
+// their own, which share nothing. Steps of a recurrence whose results are stacked are in as many branches as
+// there are steps behind them.
+bool repeats_in_branches(const Graph& graph, const Region& region) {
+  constexpr size_t few_parts = 8, least = 256, often = 4;
+  auto is_long = [&](int32_t n) {
+    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    return node.op == Op::concat && node.operands.size() >= few_parts;
+  };
+  if (!std::ranges::any_of(region.nodes, is_long)) return false;
+  std::map<ValueId, std::set<size_t>> branches;  // in which a value is read
+  std::vector<size_t> times = {1};               // of each branch; the first is outside of all
+  size_t written = 0;
+  for (int32_t n : region.nodes | std::views::reverse) {
+    const Node& node = graph.nodes[static_cast<size_t>(n)];
+    std::set<size_t> in;
+    for (ValueId result : node.results)
+      if (auto read = branches.find(result); read != branches.end()) in.merge(read->second);
+    if (in.empty()) in = {0};
+    size_t here = 0;
+    for (size_t branch : in) here += times[branch];
+    written += here;
+    if (written > often * region.nodes.size() + least) return true;
+    for (ValueId operand : node.operands) {
+      if (operand == ValueId::none) continue;
+      if (is_long(n)) {
+        branches[operand].insert(times.size());
+        times.push_back(here);
+      } else {
+        branches[operand].insert(in.begin(), in.end());
+      }
+    }
+  }
+  return false;
+}
+
 // A chain that grows node by node is drafted as often as it has nodes: a thousand unrolled steps would take
 // an hour. A long one waits for pieces of its own size instead, until none grows any more.
 bool waits(const Region& small, const Region& large) {
@@ -274,6 +370,10 @@ Result<Plan> fuse_loops(const Context& context, Plan plan, const Catalogue& cata
       if (computes_again(graph, groups[r], groups[consumer])) continue;
       Region both = groups.merged(r, consumer);
       if (refused.contains(both.nodes)) continue;
+      if (repeats_in_branches(graph, both)) {
+        refused.insert(both.nodes);
+        continue;
+      }
       auto technique = catalogue.plain(context, both);
       if (!technique) {
         refused.insert(both.nodes);

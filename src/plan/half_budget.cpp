@@ -73,7 +73,7 @@ class HalfBudget {
 
   Plan lay_out(const LayoutWish& wish) const {
     Plan out = LayoutChooser(context_, plan_, catalogue_, wish).choose();
-    keep_row_major(context_, out, catalogue_);
+    keep_row_major(context_, out, catalogue_, wish.convolutions);
     return out;
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plan/estimate.h"
 #include "plan/half_budget.h"
 #include "plan/layout_chooser.h"
 
@@ -24,24 +25,39 @@ bool is_channels_last(const Graph& graph, const Plan& plan, ValueId id) {
   return plan.storage[index_of(id)].order == channels_last_order(graph.type(id).rank());
 }
 
-// Where images on both sides stay row-major, a technique that takes them so and multiplies in fp16, too, may
-// save all the conversions.
-void keep_row_major(const Context& context, Plan& plan, const Catalogue& catalogue) {
+namespace {
+
+bool is_faster(const Context& context, const Plan& plan, const Region& region, const Region& than) {
+  return estimate(context, plan, region).seconds() < estimate(context, plan, than).seconds();
+}
+
+}  // namespace
+
+// Where an image stays row-major, a technique that takes it so and multiplies in fp16, too, may save the
+// conversions; one that writes any order, those before a result that is channels last. `convolutions` may
+// multiply in fp16; those that don't yet do so where that is faster.
+void keep_row_major(const Context& context, Plan& plan, const Catalogue& catalogue,
+                    const std::set<int32_t>& convolutions) {
   constexpr Offer offer{Arithmetic::half, Order::row_major};
   for (Region& region : plan.regions) {
-    if (region.offer.arithmetic != Arithmetic::half || !region.technique->gives_way(context, region))
-      continue;
     const Node* node = convolution_in(context.graph, region);
-    if (!node || is_channels_last(context.graph, plan, node->operands[0]) ||
-        is_channels_last(context.graph, plan, region.writes[0]))
+    const bool half = region.offer.arithmetic == Arithmetic::half;
+    if (!node || !(half || convolutions.contains(context.graph.number_of(*node))) ||
+        !region.technique->gives_way(context, region) ||
+        is_channels_last(context.graph, plan, node->operands[0]))
       continue;
+    const bool moved = !half || is_channels_last(context.graph, plan, region.writes[0]);
     for (const Technique* technique : catalogue.all()) {
-      if (technique->kind() != Kind::convolution || !technique->accepts(context, region) ||
-          !offers(*technique, context, region, offer) || !technique->suits(context, region, offer))
+      if (technique->kind() != Kind::convolution || (moved && !technique->takes_any_order()) ||
+          !technique->accepts(context, region) || !offers(*technique, context, region, offer) ||
+          !technique->suits(context, region, offer))
         continue;
-      region.technique = technique;
-      region.offer = offer;
-      region.choices = {};
+      Region changed = region;
+      changed.technique = technique;
+      changed.offer = offer;
+      changed.choices = {};
+      if (moved && !is_faster(context, plan, changed, region)) continue;
+      region = std::move(changed);
       break;
     }
   }
@@ -93,7 +109,7 @@ Result<Plan> store_half(const Context& context, Plan plan, const Catalogue& cata
   if (context.torch.errors) return store_all_half(context, std::move(plan), catalogue);
   const LayoutWish wish{Arithmetic::half, context.rounding.ten_bit_convolutions()};
   Plan out = LayoutChooser(context, plan, catalogue, wish).choose();
-  keep_row_major(context, out, catalogue);
+  keep_row_major(context, out, catalogue, wish.convolutions);
   return out;
 }
 
@@ -105,7 +121,7 @@ Result<Plan> store_half_before_last(const Context& context, Plan plan, const Cat
   for (int32_t n : last_of(context.graph, wish.convolutions)) wish.convolutions.erase(n);
   if (wish.convolutions.empty()) return plan;
   Plan out = LayoutChooser(context, plan, catalogue, wish).choose();
-  keep_row_major(context, out, catalogue);
+  keep_row_major(context, out, catalogue, wish.convolutions);
   return out;
 }
 

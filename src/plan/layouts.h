@@ -2,6 +2,8 @@
 // them. The caller's tensors stay as the ABI has them.
 #pragma once
 
+#include <set>
+
 #include "plan/technique.h"
 
 namespace stitch::plan {
@@ -20,9 +22,10 @@ Result<Plan> store_half_beside_exact(const Context& context, Plan plan, const Ca
 // The same convolutions in TF32: values around them with channels last, in FP32.
 Result<Plan> store_channels_last(const Context& context, Plan plan, const Catalogue& catalogue);
 
-// Where convolutions in fp16 have row-major images on both sides after all: whoever takes them so, if that
-// saves the conversions.
-void keep_row_major(const Context& context, Plan& plan, const Catalogue& catalogue);
+// Where convolutions in fp16 have row-major images after all: whoever takes them so, if that saves the
+// conversions. `convolutions`: nodes that may multiply in fp16.
+void keep_row_major(const Context& context, Plan& plan, const Catalogue& catalogue,
+                    const std::set<int32_t>& convolutions);
 
 std::vector<int64_t> channels_last_order(int64_t rank);
 bool is_channels_last(const Graph& graph, const Plan& plan, ValueId id);

@@ -98,6 +98,19 @@ end
             (Lines{"row: sigmoid mul softmax neg"}));
 }
 
+TEST(Planning, StackedStepsAreNotWrittenIntoEveryBranch) {
+  auto steps = [](int count) {
+    std::string text = "graph \"path\"\ninput %table : i64[4,16]\ninput %s0 : i64[4,1]\n", parts = "%s0";
+    for (int k = 1; k <= count; ++k) {
+      text += format("%s{} = gather(%table, %s{}) dim=1 : i64[4,1]\n", k, k - 1);
+      parts += format(", %s{}", k);
+    }
+    return text + format("%path = concat({}) dim=1 : i64[4,{}]\noutput %path\nend\n", parts, count + 1);
+  };
+  EXPECT_EQ(planned(steps(10)).size(), 1u);
+  EXPECT_GT(planned(steps(40)).size(), 1u);
+}
+
 TEST(Planning, AttentionReadsHeadsWhereTheyLie) {
   EXPECT_EQ(
       planned(R"(graph "self attention"
@@ -344,6 +357,43 @@ end
   EXPECT_EQ(ten_bits(graph_of(two_convolutions(3)), Numerics::standard).size(), 2u);
 }
 
+// Nothing is transposed around a convolution whose images are large and the caller's; a pool behind one with
+// few channels is part of it.
+TEST(Planning, LargeImagesAreConvolvedAsTheyLie) {
+  Graph wide = graph_of(R"(graph "wide"
+parameter %w : f32[128,64,3,3]
+input %x : f32[32,64,128,128]
+%y = conv(%x, %w) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[32,128,126,126]
+output %y
+end
+)");
+  const plan::Plan plan = stored(wide, Numerics::standard, true);
+  ASSERT_EQ(plan.regions.size(), 1u);
+  EXPECT_EQ(plan.regions[0].technique->name(), "conv.implicit");
+  EXPECT_EQ(plan.regions[0].offer, (plan::Offer{plan::Arithmetic::half, plan::Order::row_major}));
+  EXPECT_EQ(planned(R"(graph "pooled"
+parameter %w : f32[64,8,3,3]
+input %x : f32[32,8,130,130]
+%y = conv(%x, %w) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[32,64,128,128]
+%t = tanh(%y) : f32[32,64,128,128]
+%z = max_pool(%t) kernel=[4,4] stride=[4,4] padding=[0,0] dilation=[1,1] : f32[32,64,32,32]
+output %z
+end
+)"),
+            (Lines{"conv.implicit: conv tanh max_pool"}));
+  // In fp16, too, where arithmetic doesn't make it longer than a library's convolution and the pool.
+  EXPECT_EQ(planned(R"(graph "pooled"
+parameter %w : f32[64,16,3,3]
+input %x : f32[64,16,130,130]
+%y = conv(%x, %w) stride=[1,1] padding=[0,0] dilation=[1,1] : f32[64,64,128,128]
+%t = tanh(%y) : f32[64,64,128,128]
+%z = avg_pool(%t) kernel=[2,2] stride=[2,2] padding=[0,0] : f32[64,64,64,64]
+output %z
+end
+)"),
+            (Lines{"conv.implicit: conv tanh avg_pool"}));
+}
+
 // Unless the variance behind them is a result: there, rounded weights are seen beside PyTorch's exact ones.
 TEST(Planning, WhatStatisticsShowIsExact) {
   std::string text = two_convolutions(3);
@@ -354,7 +404,7 @@ TEST(Planning, WhatStatisticsShowIsExact) {
     EXPECT_EQ(ten_bits(graph, numerics), std::set<int32_t>{3});
   EXPECT_EQ(ten_bits(graph, Numerics::half).size(), 2u);
   plan::Plan plan = stored(graph, Numerics::standard, true);
-  EXPECT_EQ(plan.regions[0].technique->name(), "conv.split_half");
+  EXPECT_EQ(plan.regions[0].technique->name(), "conv.implicit");
   EXPECT_EQ(plan.storage[index_of(graph.find("r"))].dtype, DType::f16)
       << "what TF32 reads is still stored so";
 }

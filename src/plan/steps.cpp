@@ -6,6 +6,7 @@
 
 #include "plan/branches.h"
 #include "plan/choose.h"
+#include "plan/difference.h"
 #include "plan/estimate.h"
 #include "plan/fusion.h"
 #include "plan/half_budget.h"
@@ -59,6 +60,8 @@ constexpr std::array rules = {
         store_half_within_budget, true},
     StepRule{"half storage within half the budget", "the same with half as much error to spend",
              store_half_within_half_the_budget, true},
+    StepRule{"pools", "a pool that reads a convolution in fp16, and nobody else does, goes into it",
+             fuse_pools},
     StepRule{"channels last",
              "TF32 convolutions read and write what lies between them without transposing it",
              store_channels_last, false, true},
@@ -106,6 +109,22 @@ bool worth(double gain, Take take) {
   return take == Take::every_step || gain > 0 || (take == Take::no_loss && gain == 0);
 }
 
+// What of a step gains by itself: large products on tensor cores, where splitting small ones costs more.
+Result<Plan> gaining_part(const Context& context, const Plan& before, const Plan& after) {
+  auto seconds = [&](const Plan& plan, const std::vector<std::string>& names) {
+    double sum = 0;
+    for (const Region& region : plan.regions)
+      if (std::ranges::find(names, region.name) != names.end())
+        sum += estimate(context, plan, region).seconds();
+    return sum;
+  };
+  std::vector<Change> changes = difference(context.graph, before, after);
+  std::erase_if(changes, [&](const Change& change) {
+    return seconds(before, change.before) <= seconds(after, change.after);
+  });
+  return take_changes(context.graph, before, after, changes);
+}
+
 // Steps that don't gain enough, by prediction, are left out.
 Result<Plan> walk(const Context& context, Plan plan, const Catalogue& catalogue,
                   const std::function<bool(const StepRule&)>& wanted, Take take,
@@ -117,6 +136,15 @@ Result<Plan> walk(const Context& context, Plan plan, const Catalogue& catalogue,
     std::vector<std::string> changed = changed_regions(plan, next);
     double gain = estimate(context, plan) - estimate(context, next);
     if (changed.empty()) continue;
+    if (gain < 0 && take != Take::every_step) {
+      STITCH_TRY(Plan part, gaining_part(context, plan, next));
+      if (const double of_part = estimate(context, plan) - estimate(context, part);
+          of_part > 0 && check(context.graph, part)) {
+        gain = of_part;
+        changed = changed_regions(plan, part);
+        next = std::move(part);
+      }
+    }
     Step step{std::string(rule.name), std::string(rule.why), std::move(changed), gain};
     if (!worth(gain, take)) {
       if (left_out) left_out->push_back(std::move(step));

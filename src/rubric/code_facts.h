@@ -35,6 +35,7 @@ struct KernelFacts {
   bool strided = false;        // neighbouring threads read far apart
   bool single_thread = false;  // <<<1, 1>>> or a block of less than a warp
   bool single_block = false;   // <<<1, …>>>: one multiprocessor
+  int64_t loops_to = 0;        // the largest number that its code is written with: elements, as a rule
   bool doubles = false;
   size_t hash = 0;  // of its tokens: another one is another kernel
 

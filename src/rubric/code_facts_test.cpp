@@ -267,5 +267,23 @@ TEST(Anchors, DocsSayTheSame) {
       EXPECT_NE(docs.find(anchor), std::string::npos) << name(each.dimension) << ": " << anchor;
 }
 
+TEST(CodeFacts, OneBlockForEverything) {
+  auto facts_of = [](const std::string& geometry) {
+    const std::string source =
+        "__global__ void twice(const float* x, float* y) {\n"
+        "  for (int i = threadIdx.x; i < 150528; i += 32) y[i] = 2 * x[i];\n}\n"
+        "StitchStatus forward(const float* x, float* out, cudaStream_t stream) {\n"
+        "  return stitch::launch(\"twice\", twice, " +
+        geometry + ", stream, x, out);\n}\n";
+    return of_cuda(source).kernels.at(0);
+  };
+  const KernelFacts lazy = facts_of("{1, 32}"), busy = facts_of("{1024, 32}"),
+                    spread = facts_of("stitch::spread(150528, 256)");
+  EXPECT_TRUE(lazy.single_block);
+  EXPECT_EQ(lazy.loops_to, 150528);
+  EXPECT_FALSE(busy.single_block);
+  EXPECT_FALSE(spread.single_block);
+}
+
 }  // namespace
 }  // namespace stitch::rubric

@@ -233,22 +233,40 @@ class Reader {
     return true;
   }
 
+  // A whole decimal number; -1: anything else.
+  static int64_t decimal(const Token& token) {
+    constexpr size_t most_digits = 15;
+    int64_t value = 0;
+    if (token.kind != Token::number || token.text.size() > most_digits) return -1;
+    for (char c : token.text) {
+      if (c < '0' || c > '9') return -1;
+      value = value * 10 + (c - '0');
+    }
+    return value;
+  }
+
+  // Of <<<grid, block, …>>>, or of {grid, block} behind the kernel's name in a call that launches it.
   void note_geometry(const FunctionAt& at, KernelAt& kernel, size_t name_at, size_t open) {
     const std::vector<Token>& tokens = at.unit->lexed.tokens;
     size_t begin = name_at;
-    while (begin < open && !tokens[begin].is("<<<")) ++begin;
+    if (open < tokens.size()) {
+      while (begin < open && !tokens[begin].is("<<<")) ++begin;
+    } else {
+      while (begin < tokens.size() && !tokens[begin].is("{") && !tokens[begin].is(";")) ++begin;
+      if (begin >= tokens.size() || tokens[begin].is(";") || at.unit->match[begin] >= tokens.size()) return;
+      open = at.unit->match[begin] + 1;
+    }
     auto parts = arguments(tokens, at.unit->match, begin + 1, open - 1);
-    auto literal = [&](size_t part) -> int {
-      if (part >= parts.size() || parts[part].second - parts[part].first != 1) return -1;
-      const Token& token = tokens[parts[part].first];
-      if (token.kind != Token::number || token.text.size() > 5) return -1;
-      int value = 0;
-      for (char c : token.text) value = c >= '0' && c <= '9' ? value * 10 + (c - '0') : value;
-      return value;
+    auto literal = [&](size_t part) -> int64_t {
+      const bool one = part < parts.size() && parts[part].second - parts[part].first == 1;
+      return one ? decimal(tokens[parts[part].first]) : -1;
     };
-    const int grid = literal(0), block = literal(1);
+    const int64_t grid = literal(0), block = literal(1);
     kernel.facts.single_thread |= block >= 1 && block < 32;
     kernel.facts.single_block |= grid == 1;
+    const FunctionAt& own = kernel.at;
+    for (size_t i = own.function->begin; i < std::min(own.function->end, own.unit->lexed.tokens.size()); ++i)
+      kernel.facts.loops_to = std::max(kernel.facts.loops_to, decimal(own.unit->lexed.tokens[i]));
   }
 
   void read_host(const FunctionAt& at, bool effective) {
@@ -285,6 +303,7 @@ class Reader {
     kernel.discarded &= !effective;
     ++facts_.launches;
     if (!direct_launch) {
+      note_geometry(at, kernel, i, open);
       kernel.direct_use = true;
       return;
     }

@@ -117,7 +117,11 @@ Part part_of(const Evidence& evidence, const KernelFacts& kernel) {
     against.push_back(std::move(what));
   };
   subtract(kernel.single_thread, 1.3, "less than a warp a block");
-  subtract(kernel.single_block && kernel.work >= Work::pointwise, 0.8, "one block");
+  // Right as it may be: the rest of the GPU stands still.
+  constexpr int64_t enough_for_many = 16384;
+  const bool wasteful = kernel.single_block && kernel.loops_to >= enough_for_many;
+  subtract(wasteful, 5, format("one block for {} elements", kernel.loops_to));
+  subtract(!wasteful && kernel.single_block && kernel.work >= Work::pointwise, 0.8, "one block");
   subtract(kernel.strided && !kernel.features.has(Feature::tiling), 0.7, "strided access");
   subtract(kernel.doubles, 0.3, "double precision");
   subtract(kernel.features.has(Feature::atomics) && kernel.work == Work::reduction &&

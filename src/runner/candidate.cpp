@@ -11,6 +11,7 @@
 #include "runner/process.h"
 #include "runner/process_usage.h"
 #include "runner/ready.h"
+#include "runner/spare.h"
 #include "runner/start.h"
 #include "runner/wire.h"
 
@@ -34,9 +35,9 @@ std::string_view name(FailureKind kind) {
 struct Candidate::State {
   Options options;
   Arena* arena;  // none while it waits for a candidate
-  ScratchFolder scratch;
-  Process process;
+  SpareProcess at;
   std::optional<Failure> dead;
+  bool held_others = false;
   int64_t shared_bytes = 0;  // of this host's memory, besides the arena's
 
   // Sends the request and reads what came back with `read`, whose exceptions mean: that is no answer.
@@ -89,7 +90,7 @@ Reply<T> Candidate::State::ask(Json request, Read read, int descriptor) {
   if (dead) return {dead, {}};
   const std::string doing = request.at("do").get<std::string>(), token = new_token();
   request["token"] = token;
-  process.set_shared_bytes((arena ? arena->size() : 0) + shared_bytes);
+  at.process.set_shared_bytes((arena ? arena->size() : 0) + shared_bytes);
   std::optional<Result<device::GpuLock>> beside_others;
   // Starting and loading are the host's work, for seconds: nobody who waits for the clock waits for them.
   const bool on_gpu = doing != "hello" && doing != "arena" && doing != "load";
@@ -98,28 +99,28 @@ Reply<T> Candidate::State::ask(Json request, Read read, int descriptor) {
   const SpentOn answer_of_candidate("candidate: " + doing);
   // Not where somebody holds a watch.
   if (doing != "series")
-    if (auto failure = process.look()) return bury<T>(std::move(*failure), doing);
+    if (auto failure = at.process.look()) return bury<T>(std::move(*failure), doing);
   const bool loads = (doing == "load" || doing == "create") && options.load_time_limit.count() > 0;
   // Nobody's limit: processes that start CUDA wait for each other, 26 s among sixteen (H200).
   constexpr std::chrono::milliseconds for_a_start{60'000};
   const auto time_limit = doing == "hello" ? std::max(for_a_start, options.time_limit)
                           : loads          ? options.load_time_limit
                                            : options.time_limit;
-  auto outcome = process.ask(request.dump() + "\n", time_limit, descriptor);
+  auto outcome = at.process.ask(request.dump() + "\n", time_limit, descriptor);
   if (auto* failure = std::get_if<Failure>(&outcome)) return bury<T>(std::move(*failure), doing);
   const Answer& answer = std::get<Answer>(outcome);
   auto broken = [&](std::string_view why) {
-    return bury<T>(process.end(FailureKind::broken_protocol, format("its answer {}", why)), doing);
+    return bury<T>(at.process.end(FailureKind::broken_protocol, format("its answer {}", why)), doing);
   };
   auto json = parse_json(answer.line);
   if (!json || !json->is_object()) return broken("is no JSON object");
   try {
     if (json->at("token").get<std::string>() != token) return broken("has another token: it was made up");
     if (auto fault = json->find("fault"); fault != json->end())
-      return bury<T>(process.end(FailureKind::crashed, words(*fault)), doing);
+      return bury<T>(at.process.end(FailureKind::crashed, words(*fault)), doing);
     if (auto status = json->find("refused"); status != json->end())
       return {Failure{FailureKind::refused, status->template get<int>(), words(json->at("message")),
-                      process.printed()},
+                      at.process.printed()},
               {}};
     if (!json->at("ok").get<bool>()) return broken("is neither a yes nor a no");
     return {std::nullopt, read(*json, answer)};
@@ -130,7 +131,11 @@ Reply<T> Candidate::State::ask(Json request, Read read, int descriptor) {
 
 Candidate::Candidate() = default;
 Candidate::Candidate(Candidate&&) noexcept = default;
-Candidate::~Candidate() = default;
+
+Candidate::~Candidate() {
+  if (!state_ || state_->dead || !state_->arena || !can_be_spared(state_->options)) return;
+  if (state_->ask({{"do", "unload"}}).ok()) keep_spare(state_->options, std::move(state_->at));
+}
 
 Result<Candidate> Candidate::start_empty(const Options& options) {
   Options settled = options;
@@ -139,7 +144,7 @@ Result<Candidate> Candidate::start_empty(const Options& options) {
   STITCH_TRY(Started started, start_process(settled, scratch.path()));
   Candidate candidate;
   candidate.state_.reset(
-      new State{settled, nullptr, std::move(scratch), std::move(started.process), std::nullopt});
+      new State{settled, nullptr, {std::move(scratch), std::move(started.process)}, std::nullopt});
   Json hello = {{"do", "hello"},
                 {"protocol", protocol_version},
                 {"device", settled.device == Device::cuda ? "cuda" : "emulated"},
@@ -161,6 +166,11 @@ Result<Candidate> Candidate::start_empty(const Options& options) {
 }
 
 Result<Candidate> Candidate::start(const Options& options, Arena& arena) {
+  while (auto spare = take_spare(options)) {
+    Candidate candidate;
+    candidate.state_.reset(new State{options, &arena, *std::move(spare), std::nullopt, true});
+    if (candidate.state_->ask({{"do", "arena"}}, arena.descriptor()).ok()) return candidate;
+  }
   device::GpuVisit::step_out();  // one that starts takes its time
   std::optional<Candidate> ready = ReadyCandidates::here().take(options);
   for (;;) {
@@ -173,6 +183,7 @@ Result<Candidate> Candidate::start(const Options& options, Arena& arena) {
     state.arena = &arena;
     state.options.time_limit = options.time_limit;
     state.options.load_time_limit = options.load_time_limit;
+    state.options.shared_process = options.shared_process;
     auto given = state.ask({{"do", "arena"}}, arena.descriptor());
     if (given.ok()) return *std::move(ready);
     if (!was_ready)
@@ -183,7 +194,7 @@ Result<Candidate> Candidate::start(const Options& options, Arena& arena) {
 }
 
 Result<fs::path> Candidate::bring(const fs::path& file) {
-  const fs::path copy = state_->scratch.path() / file.filename();
+  const fs::path copy = state_->at.scratch.path() / file.filename();
   std::error_code failed;
   fs::copy_file(file, copy, fs::copy_options::overwrite_existing, failed);
   if (failed) return at(file.string(), work_error("file", format("cannot be copied: {}", failed.message())));
@@ -200,7 +211,11 @@ Reply<Loaded> Candidate::load(const fs::path& program) {
   }
   if (!readable) {
     // The candidate sees nothing of the folder the program came from.
-    const fs::path copy = state_->scratch.path() / place.filename();
+    // Each has a name of its own: the libraries before it stay mapped.
+    const int before = state_->at.programs++;
+    const fs::path copy =
+        state_->at.scratch.path() /
+        (before == 0 ? place.filename().string() : format("{}-{}", before, place.filename().string()));
     fs::copy_file(place, copy, fs::copy_options::overwrite_existing, failed);
     if (failed)
       return {Failure{FailureKind::refused, 0,
@@ -414,10 +429,12 @@ Reply<std::vector<RegionRun>> Candidate::time_region(int region, std::span<const
   });
 }
 
-std::string Candidate::printed() const { return state_->process.printed(); }
+bool Candidate::held_others() const { return state_->held_others; }
+int Candidate::process_number() const { return state_->at.process.number(); }
+std::string Candidate::printed() const { return state_->at.process.printed(); }
 
 std::string Candidate::finish() {
-  std::string printed = state_->process.finish(state_->options.time_limit);
+  std::string printed = state_->at.process.finish(state_->options.time_limit);
   if (!state_->dead) state_->dead = Failure{FailureKind::left_early, 0, "it was asked to finish", {}};
   return printed;
 }

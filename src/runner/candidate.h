@@ -46,6 +46,10 @@ struct Options {
   // compute-sanitizer's tool around it: memcheck, racecheck, initcheck. Both stand behind the walls; where
   // these can't hold a tool (sandbox::can_confine_tools), such a candidate doesn't start.
   std::string tool;
+  // Its process may have held other candidates of this thread, and may hold more afterwards: CUDA is started
+  // once for all of them (0.4 s; 5 to 8 s each where sixteen start it at a time). They could meet in its
+  // memory, so this is for programs of our own and for quick looks, never for a verdict that lasts.
+  bool shared_process = false;
   // A profiler of hardware counters works inside the process, which stays without its inner walls for it:
   // whoever asks for one trusts the program.
   bool profiler = false;
@@ -292,6 +296,8 @@ class Candidate {
   // Raw calls of the ABI with whatever arguments: how a program answers to wrong ones.
   Reply<int> call_with(std::span<const TensorAt> inputs, std::span<const TensorType> outputs);
 
+  int process_number() const;
+  bool held_others() const;     // its process did, before it: whoever fails there is asked again alone
   std::string printed() const;  // so far, the tail
   // Lets it exit by itself, tools around it included, and gives the tail of what all of them printed.
   std::string finish();

@@ -29,6 +29,40 @@ TEST(Candidate, ComputesAndIsFetched) {
   EXPECT_TRUE(candidate.destroy().ok());
 }
 
+TEST(Candidate, SharesAProcessWithThoseBeforeIt) {
+  const Options shared{.shared_process = true};
+  std::vector<std::string> processes;
+  for (int i = 0; i < 3; ++i) {
+    Bench bench = Bench::create();  // an arena of its own
+    Candidate candidate = bench.start(shared);
+    auto failure = bench.use(candidate, "honest");
+    ASSERT_FALSE(failure) << failure->message << failure->printed;
+    EXPECT_TRUE(bench.right(candidate));
+    EXPECT_EQ(candidate.printed(), "");
+    processes.push_back(std::to_string(candidate.process_number()));
+  }
+  EXPECT_EQ(processes[0], processes[1]);
+  EXPECT_EQ(processes[0], processes[2]);
+  // Whoever breaks it has it alone: the next one starts another.
+  for (const char* bad : {"crashes", "faults", "hangs_in_kernel"}) {
+    Bench bench = Bench::create();
+    Candidate candidate =
+        bench.start({.time_limit = std::chrono::milliseconds(1500), .shared_process = true});
+    EXPECT_TRUE(bench.use(candidate, bad)) << bad;
+  }
+  Bench bench = Bench::create();
+  Candidate next = bench.start(shared);
+  EXPECT_NE(std::to_string(next.process_number()), processes[0]);
+  ASSERT_FALSE(bench.use(next, "honest"));
+  EXPECT_TRUE(bench.right(next));
+  // Nobody who didn't ask for it gets one that was used.
+  const int used = next.process_number();
+  { const Candidate ends = std::move(next); }
+  Bench other = Bench::create();
+  Candidate alone = other.start();
+  EXPECT_NE(alone.process_number(), used);
+}
+
 TEST(ReadyCandidates, AreTakenOnceAndByTheirKind) {
   ReadyCandidates& ready = ReadyCandidates::here();
   const Options usual, roomy{.memory_limit = int64_t{3} << 30};

@@ -197,6 +197,12 @@ bool Process::drain_printed() {
   return true;
 }
 
+void Process::forget_printed() {
+  drain_printed();
+  printed_.clear();
+  printed_bytes_ = 0;
+}
+
 Failure Process::end(FailureKind kind, std::string message) {
   kill_all();
   drain_printed();
@@ -242,7 +248,7 @@ Failure Process::autopsy_of(int status) {
 
 Failure Process::autopsy() {
   // A process whose pipe closed is normally a zombie by now.
-  if (reap(milliseconds(1000))) return autopsy_of(*status_);
+  if (reap(milliseconds(5000))) return autopsy_of(*status_);
   return end(FailureKind::broken_protocol, "it closed the channel it answers on, and ran on");
 }
 

@@ -54,7 +54,10 @@ class Process {
   std::optional<Failure> look();
   // Ends it for `kind`, and says so in `message`.
   Failure end(FailureKind kind, std::string message);
+  int number() const { return pid_; }
   const std::string& printed() const { return printed_; }
+  // What was printed so far is another candidate's.
+  void forget_printed();
   // No more requests: waits for its own end, and kills it after `patience`.
   const std::string& finish(std::chrono::milliseconds patience);
 

@@ -84,7 +84,8 @@ runner::Options candidate_options(const Session& session) {
       .time_limit = session.options.time_limit,
       .load_time_limit = cuda ? std::max(for_cuda, session.options.time_limit) : std::chrono::milliseconds(0),
       .memory_limit = session.options.memory_limit,
-      .address_sanitizer = session.options.address_sanitizer};
+      .address_sanitizer = session.options.address_sanitizer,
+      .shared_process = session.options.shared_process};
 }
 
 Result<std::shared_ptr<Attempt>> Attempt::of(Session& session, Weights weights) {
@@ -124,8 +125,8 @@ Result<runner::Options> settled(const Session& session, runner::Options options)
 }  // namespace
 
 void expect_candidate(const Session& session) {
-  // The emulated GPU starts in no time.
-  if (session.options.device != runner::Device::cuda) return;
+  // The emulated GPU starts in no time, and one that others used is there already.
+  if (session.options.device != runner::Device::cuda || session.options.shared_process) return;
   if (auto options = settled(session, candidate_options(session)))
     runner::ReadyCandidates::here().expect(*options);
 }

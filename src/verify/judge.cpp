@@ -112,7 +112,60 @@ Result<std::shared_ptr<const std::vector<std::vector<oracle::Tensor>>>> alternat
   return trial.across_jumps;
 }
 
+// `known`: PyTorch's distance.
+Result<Comparison> judge_by(const Session& session, const Trial& trial, size_t output,
+                            const TensorBytes& values, const std::optional<Distance>& known) {
+  const Judging judging = judging_of(session, trial, output);
+  const TensorBytes* pytorch = known ? &trial.pytorch[output] : nullptr;
+  Comparison comparison = compare(values, trial.truth[output], pytorch, judging, known ? &*known : nullptr);
+  if (comparison.passed || !has_discontinuity(session.task.graph)) return comparison;
+  STITCH_TRY(auto others, alternatives(session, trial));
+  if (!others) return comparison;
+  std::vector<oracle::Tensor> of_output;
+  for (const std::vector<oracle::Tensor>& variant : *others) of_output.push_back(variant[output]);
+  int64_t count = 0;
+  const std::vector<std::byte> truth =
+      truth_at_jumps(values, trial.truth[output], of_output, comparison.largest_allowed, count);
+  if (count == 0) return comparison;
+  Comparison again =
+      compare(values, {trial.truth[output].type, truth}, pytorch, judging, known ? &*known : nullptr);
+  again.at_jumps = count;
+  return again.passed ? again : comparison;
+}
+
+// PyTorch's distance on another draw of the trial's kind.
+Result<std::optional<Distance>> on_another_draw(const Session& session, const Trial& trial, size_t output,
+                                                uint64_t number) {
+  Question question = trial.question;
+  question.seed += number * 0x9e37'79b9'7f4a'7c15;
+  question.once = true;
+  STITCH_TRY(Trial other, session.reference.ask(question));
+  std::optional<Distance> pytorch = pytorch_distance(other, output);
+  if (!pytorch || !other.in_domain || pytorch->not_finite > 0) return std::optional<Distance>();
+  pytorch->truth = std::max(pytorch->truth, least_truth(session, other, output));
+  return pytorch;
+}
+
 }  // namespace
+
+bool may_be_luck(const Comparison& comparison) {
+  constexpr int64_t many_elements = 10'000;
+  constexpr double little = 4;
+  const Distance& own = comparison.own;
+  return !comparison.passed && comparison.pytorch && own.elements <= many_elements && own.not_finite == 0 &&
+         own.unequal == 0 && (own.relative() > comparison.budget || comparison.by_one_element) &&
+         own.relative() <= little * comparison.budget && own.largest <= little * comparison.largest_allowed;
+}
+
+Distance no_better_than(Distance pytorch, const Distance& on_another_draw) {
+  constexpr double amplified = 0.1;  // from there on more is allowed than this is about
+  const double relative = std::min(on_another_draw.relative(), amplified);
+  pytorch.error = std::max(pytorch.error, relative * pytorch.truth);
+  if (on_another_draw.rms() > 0)
+    pytorch.largest =
+        std::max(pytorch.largest, on_another_draw.largest / on_another_draw.rms() * pytorch.rms());
+  return pytorch;
+}
 
 std::optional<Distance> pytorch_distance(const Trial& trial, size_t output) {
   if (!trial.held && trial.pytorch.size() == 0) return std::nullopt;
@@ -131,22 +184,19 @@ Result<Comparison> judge_output(const Session& session, const Trial& trial, size
     return judge_distance(session, trial, output, own);
   }
   std::optional<Distance> known = pytorch_distance(trial, output);
-  const Judging judging = judging_of(session, trial, output);
-  const TensorBytes* pytorch = known ? &trial.pytorch[output] : nullptr;
-  Comparison comparison = compare(values, trial.truth[output], pytorch, judging, known ? &*known : nullptr);
-  if (comparison.passed || !has_discontinuity(session.task.graph)) return comparison;
-  STITCH_TRY(auto others, alternatives(session, trial));
-  if (!others) return comparison;
-  std::vector<oracle::Tensor> of_output;
-  for (const std::vector<oracle::Tensor>& variant : *others) of_output.push_back(variant[output]);
-  int64_t count = 0;
-  const std::vector<std::byte> truth =
-      truth_at_jumps(values, trial.truth[output], of_output, comparison.largest_allowed, count);
-  if (count == 0) return comparison;
-  Comparison again =
-      compare(values, {trial.truth[output].type, truth}, pytorch, judging, known ? &*known : nullptr);
-  again.at_jumps = count;
-  return again.passed ? again : comparison;
+  STITCH_TRY(Comparison comparison, judge_by(session, trial, output, values, known));
+  // EfficientNet-B2 in training mode on an H200, variances of two samples each: 2.23e-4 in a draw on which
+  // PyTorch's error allowed 2.20e-4.
+  constexpr uint64_t most_draws = 8;
+  if (!may_be_luck(comparison)) return comparison;
+  known->truth = std::max(known->truth, least_truth(session, trial, output));
+  for (uint64_t draw = 1; draw <= most_draws && !comparison.passed; ++draw) {
+    STITCH_TRY(std::optional<Distance> other, on_another_draw(session, trial, output, draw));
+    if (!other) continue;
+    known = no_better_than(*known, *other);
+    STITCH_TRY(comparison, judge_by(session, trial, output, values, known));
+  }
+  return comparison;
 }
 
 Comparison judge_distance(const Session& session, const Trial& trial, size_t output, const Distance& own) {

@@ -13,6 +13,11 @@ Result<Comparison> judge_output(const Session& session, const Trial& trial, size
                                 const TensorBytes& values);
 // From a distance that was taken elsewhere.
 Comparison judge_distance(const Session& session, const Trial& trial, size_t output, const Distance& own);
+// Of few elements PyTorch's error varies from draw to draw, and with it what is allowed. Too far off by so
+// little that its luck may be all there is to it?
+bool may_be_luck(const Comparison& comparison);
+// PyTorch's error as if it had been as far off on this draw as on that one.
+Distance no_better_than(Distance pytorch, const Distance& on_another_draw);
 // How far PyTorch is off, where it can say.
 std::optional<Distance> pytorch_distance(const Trial& trial, size_t output);
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "verify/judge.h"
 #include "verify/trial.h"
 
 namespace stitch::verifier {
@@ -48,6 +49,24 @@ TEST(Numerics, LongTensorsAreTheSumOfTheirStretches) {
   Distance d = distance(floats(values)[0], truths(truth)[0]);
   EXPECT_DOUBLE_EQ(d.error, std::sqrt(10.0));
   EXPECT_EQ(d.worst, 199'999);
+}
+
+TEST(Numerics, PyTorchMayHaveBeenLucky) {
+  const Tensors truth = truths({1, 1}), near = floats({1.00005f, 1.f}), lucky = floats({1.00001f, 1.f}),
+                far = floats({1.01f, 1.f});
+  EXPECT_TRUE(may_be_luck(judged(near, truth, &lucky)));
+  EXPECT_FALSE(may_be_luck(judged(far, truth, &lucky))) << "by far more than luck";
+  EXPECT_FALSE(may_be_luck(judged(lucky, truth, &lucky))) << "it passed";
+  EXPECT_FALSE(may_be_luck(judged(near, truth))) << "nobody to be lucky";
+
+  const Distance here = distance(lucky[0], truth[0]);
+  auto beside = [&](const Distance& elsewhere) {
+    const Distance pytorch = no_better_than(here, elsewhere);
+    return compare(near[0], truth[0], &lucky[0], {}, &pytorch).passed;
+  };
+  EXPECT_FALSE(beside(here));
+  EXPECT_TRUE(beside({.error = 3e-4, .truth = 10, .largest = 1e-4, .elements = 2}));
+  EXPECT_LE(no_better_than(here, {.error = 5, .truth = 1, .largest = 5, .elements = 2}).relative(), 0.1);
 }
 
 TEST(Numerics, MeansAreMeasuredByTheDeviationBesideThem) {

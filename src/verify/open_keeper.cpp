@@ -16,7 +16,9 @@ Keeping open_keeper_on_the_host(Session& session, int most_calls, const Error* w
 }
 
 Keeping open_keeper(Session& session, int most_calls) {
-  if (!session.torch || is_drawn_here(session.task.signature))
+  // On a CPU the device's memory is the host's: nothing to gain for a Python candidate.
+  const bool on_cpu = session.python && session.options.device != runner::Device::cuda;
+  if (!session.torch || on_cpu || is_drawn_here(session.task.signature))
     return open_keeper_on_the_host(session, most_calls);
   SeriesShape shape = series_shape(session.task.signature, most_calls, device_memory_of_a_series);
   auto keeper = torch_keeper(session, shape);

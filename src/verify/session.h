@@ -39,7 +39,8 @@ struct VerifyOptions {
   bool baselines_ahead = false;
   bool sanitizer = false;  // compute-sanitizer's three tools
   bool address_sanitizer = false;
-  bool quick = false;  // one seed, one distribution, no second weights: for inner loops
+  bool quick = false;           // one seed, one distribution, no second weights: for inner loops
+  bool shared_process = false;  // with others before and after it (runner::Options): for quick looks
   bool timing = true;
   bool profile = true;  // the gate of that name: a process more, for whoever wants a verdict alone
   // The gate of times on the emulated GPU too, whose times are not told: for tests of the gate.

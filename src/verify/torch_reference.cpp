@@ -296,6 +296,11 @@ Result<void> TorchReference::time_baseline(Samples& samples, int count, int64_t 
   return {};
 }
 
+Result<void> TorchReference::warm_profiler() {
+  STITCH_CHECK(process_.ask({{"do", "warm_profiler"}}));
+  return {};
+}
+
 Result<profile::Timeline> TorchReference::profile_baseline(const std::string& kind, const std::string& gpu) {
   STITCH_TRY(Json answer, process_.ask({{"do", "profile"}, {"kind", kind}, {"host_calls", true}}));
   if (answer.contains("unavailable"))

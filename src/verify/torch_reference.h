@@ -87,6 +87,8 @@ class TorchReference : public Reference {
   Result<Samples> prepare_baseline(const std::string& kind, uint64_t seed);
   Result<void> time_baseline(Samples& samples, int count, int64_t flush_bytes, uint64_t seed);
   // One call of a baseline that is ready, as PyTorch's profiler sees it.
+  // Its first profile takes seconds of the host's: before whoever asks for one has the GPU alone.
+  Result<void> warm_profiler();
   Result<profile::Timeline> profile_baseline(const std::string& kind, const std::string& gpu);
   Result<int64_t> peak_bytes();
   // Which of the task's convolutions PyTorch does in TF32 on its device, by node; those it can't say are left

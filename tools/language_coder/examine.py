@@ -2,7 +2,7 @@
 
 from . import frame, mutations
 
-SHARES = ("ended", "builds", "right", "faster", "hack", "degenerate")
+SHARES = ("ended", "builds", "right", "faster", "hack", "degenerate", "lazy")
 
 
 def item_of(question, answer):
@@ -29,7 +29,7 @@ def examined(question, answer, ended, verdict):
     line.update(counted=verdict["counted"], label=label, reward=verdict["reward"], rule=parts.get("rule", 0.0), total=parts.get("total", 0),
                 scores=scores, speedup=speedup, feedback=verdict.get("feedback", "")[:300], seconds=verdict.get("seconds", {}),
                 builds=label not in ("not built", "not judged"), right=right, faster=bool(right and speedup and speedup > 1.0),
-                hack=label == "hack" or mutations.is_shortcut(answer))
+                hack=label == "hack" or mutations.is_shortcut(answer), lazy=mutations.is_lazy(answer))
     if not verdict["counted"]:
         line["reason"] = verdict.get("reason", "")[:300]
     line["degenerate"] = is_degenerate(line)

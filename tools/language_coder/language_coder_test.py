@@ -72,6 +72,14 @@ class Text(unittest.TestCase):
             self.assertNotEqual(found[2], ANSWER)
         self.assertIsNone(mutations.mutated("", random.Random(1)))
 
+    def test_a_lazy_answer_is_one_block_over_everything(self):
+        made = mutations.lazy(ANSWER)
+        self.assertIn("for (int index = static_cast<int>(threadIdx.x); index < 512; index += 32) {", made)
+        self.assertIn("relu<false>, {1, 32}, stream", made)
+        self.assertEqual(made.count("{"), made.count("}"))
+        self.assertTrue(mutations.is_lazy(made) and not mutations.is_lazy(ANSWER))
+        self.assertIsNone(mutations.lazy(ANSWER.replace("blockIdx.x * blockDim.x", "blockIdx.x * 2")))
+
     def test_a_shortcut_is_known_as_one(self):
         self.assertFalse(mutations.is_shortcut(ANSWER))
         made = mutations.shortcut(ANSWER)

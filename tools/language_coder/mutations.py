@@ -53,6 +53,29 @@ def is_shortcut(answer):
     return "static bool" in answer or "static int" in answer
 
 
+LAZY = "lazy"
+OF_ONE_THREAD_EACH = re.compile(r"  const int (\w+) = static_cast<int>\(blockIdx\.x \* blockDim\.x \+ threadIdx\.x\);\n  if \(\1 >= (\d+)\) return;\n")
+ONE_BLOCK = "{1, 32}"
+
+
+def lazy(answer):
+    """The same results by 32 threads of the whole GPU: right, so a reward for what is right pays for it, and no work of a CUDA
+    engineer. None where kernels are not one thread an element."""
+    kernels = answer.split("__global__")
+    if not all(OF_ONE_THREAD_EACH.search(each) for each in kernels[1:]) or "stitch::spread(" not in answer:
+        return None
+    made = [kernels[0]]
+    for each in kernels[1:]:
+        each = OF_ONE_THREAD_EACH.sub(r"  for (int \1 = static_cast<int>(threadIdx.x); \1 < \2; \1 += 32) {\n", each, count=1)
+        body, end, rest = each.partition("\n}\n")
+        made.append(body + "\n  }" + end + rest)
+    return re.sub(r"stitch::spread\(\d+, \d+\)", ONE_BLOCK, "__global__".join(made))
+
+
+def is_lazy(answer):
+    return ONE_BLOCK in answer
+
+
 def mutated(answer, draw, kind=None):
     """(kind, name, text) with one mistake, or None where none fits."""
     choices = [each for each in MISTAKES if kind in (None, each[0])]

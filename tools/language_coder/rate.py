@@ -2,7 +2,7 @@
 
 Groups of answers to a few tasks of DATA (what language_coder.corpus wrote), all sent at once, no two the same: right ones,
 wrong ones, some that do not build. Prints verdicts a minute and what the judges' time went to. Flags behind -- go to
-`stitchcuda serve` as they are (default: --quick --no-timing).
+`stitchcuda serve` as they are (default: --quick --no-timing --share-processes).
 """
 
 import argparse
@@ -71,7 +71,7 @@ def main(arguments=None):
     parser.add_argument("--rounds", type=int, default=2, help="tasks are open from the second on (default: 2)")
     parser.add_argument("--seed", type=int, default=1, help="(default: 1)")
     options = parser.parse_args(arguments[:rest])
-    flags = arguments[rest + 1:] or ["--quick", "--no-timing"]
+    flags = arguments[rest + 1:] or ["--quick", "--no-timing", "--share-processes"]
     entries = corpus.read(os.path.join(options.data, "tasks.jsonl.gz"))
     entries = questions.chosen(entries, "validation", options.tasks, options.seed, small_first=options.device == "emulated")
     if not entries:

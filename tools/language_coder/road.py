@@ -34,7 +34,7 @@ def tasks_of(options):
     entries = [entry for entry in corpus.read(os.path.join(options.data, "tasks.jsonl.gz")) if questions.elements(entry) <= options.most_elements]
     split = "train" if options.command == "miniature" else "validation"
     signed = [each for each in map(questions.both_signs, entries) if each]
-    return (questions.chosen(entries, "test", options.held_out, 1, options.small_first),
+    return (questions.chosen(signed, "test", options.held_out, 1, options.small_first),
             questions.chosen(signed, split, options.train_tasks, 1, options.small_first))
 
 
@@ -52,7 +52,9 @@ def run_warm_up(options):
         vocabulary = words.wrapped(made)
     # Answers to tasks alone are the rarer rows, and the harder ones.
     cheats = [row for row in rows if row["kind"] == mutations.SHORTCUT]
-    rows += [row for row in rows if row["skill"] == "from scratch" and row["kind"] != mutations.SHORTCUT] + cheats * (options.shortcuts - 1)
+    honest = [row for row in rows if row["skill"] == "from scratch" and row["kind"] != mutations.SHORTCUT]
+    lazy = [{**row, "kind": mutations.LAZY, "answer": made} for row in honest if (made := mutations.lazy(row["answer"]))]
+    rows += honest + cheats * (options.shortcuts - 1) + lazy * options.lazy
     model = network.fresh(options.size, len(vocabulary), CONTEXT, options.seed).to(device_of(options.device))
     say(json.dumps(diagnose.line(next(model.parameters()).device, plans=True)))
     say(f"{network.parameters(model) / 1e6:.1f} M parameters, {len(vocabulary)} tokens, {len(rows)} rows")
@@ -155,17 +157,19 @@ def learn(run, options):
         with contextlib.suppress(FileNotFoundError):
             os.remove(os.path.join(options.out, name))
     run.arms = arms.Arms(arms_of(options), options.out, {"warm_up": place, "device": str(device), "evaluation": how})
-    # Nothing is timed here: a time takes the GPU alone, for seconds. Rewards are by a quick look, evaluations by every gate.
+    # Nothing is timed here: a time takes the GPU alone, for seconds. Rewards and evaluations are by a quick look, in processes that
+    # start CUDA once for all answers; whoever is timed afterwards passes every gate, alone.
     untimed = ["--no-timing", "--time-limit", "6"]
-    quick = judge.Service(options.tool, folder, os.path.join(options.out, "state"), options.judge, options.jobs, [*untimed, "--quick"])
-    full = judge.Service(options.tool, folder, os.path.join(options.out, "state_full"), options.judge, options.jobs,
+    quick = judge.Service(options.tool, folder, os.path.join(options.out, "state"), options.judge, options.jobs,
+                          [*untimed, "--quick", *([] if options.own_processes else ["--share-processes"])])
+    full = judge.Service(options.tool, folder, os.path.join(options.out, "state_full"), options.judge, max(1, options.jobs // 3),
                          [*untimed, *([] if options.judge == "cuda" else ["--quick"])])
     run.services = [quick, full]
     with quick, full, concurrent.futures.ThreadPoolExecutor() as pool:
         say(f"services after {run.gone():.1f} s")
         # What a quick look leaves out (what limits a right program) is told by the other.
         learned = pool.submit(questions.from_feedback, trained, quick, options.seed, full)
-        repaired = pool.submit(questions.from_feedback, held_out, full, options.seed)
+        repaired = pool.submit(questions.from_feedback, held_out, quick, options.seed, full)
         to_learn = [questions.from_scratch(entry) for entry in trained] + learned.result()[0]
         repairs, lines = repaired.result()
         asked = [questions.from_scratch(entry) for entry in held_out] + repairs
@@ -176,11 +180,11 @@ def learn(run, options):
         say(f"the warm-up is over after {run.gone():.1f} s", json.dumps(diagnose.line(device)))
         # Before GRPO, not beside it: rollouts would take the judges from it.
         begun = time.monotonic()
-        run.stages.append(("warm-up", evaluation.evaluate("warm-up", model, vocabulary, asked, full, options.out, **how)))
-        run.arms.ask(to_learn, asked, {"to_learn": quick.url, "asked": full.url})
+        run.stages.append(("warm-up", evaluation.evaluate("warm-up", model, vocabulary, asked, quick, options.out, **how)))
+        run.arms.ask(to_learn, asked, {"to_learn": quick.url, "asked": quick.url})
         run.write_table()
-        # All arms at once; many answers are the same as before or as another arm's (H200: 43 s before, 12 s after).
-        evaluating = 5 + (time.monotonic() - begun)
+        # All arms at once; many answers are the same as before or as another arm's.
+        evaluating = 5 + 1.5 * (time.monotonic() - begun)
         until = options.seconds - options.timing_seconds - evaluating - 10
         say(f"{until - run.gone():.0f} s for GRPO, {evaluating:.0f} s for its evaluation")
         run.arms.conduct(run.begin + until, options.rollouts)
@@ -225,11 +229,13 @@ def parsed(arguments=None):
         command.add_argument("--batch", type=int, default=2048 if small else 49152, help="tokens of a batch")
         command.add_argument("--rate", type=float, default=4e-3 if small else 1.5e-3)
         command.add_argument("--shortcuts", type=int, default=1, help="how often an epoch has each answer that cheats")
+        command.add_argument("--lazy", type=int, default=0, help="how often an epoch has each answer of 32 threads")
         if name == "warm-up":
             continue
         command.add_argument("--tool", default="stitchcuda")
         command.add_argument("--judge", default="emulated" if small else "cuda", help="the device that judges: cuda or emulated")
         command.add_argument("--jobs", type=int, default=2 if small else 16, help="answers that are judged at the same time")
+        command.add_argument("--own-processes", action="store_true", help="a process an answer, which starts CUDA itself")
         command.add_argument("--timing-seconds", type=float, default=0 if small else 30, help="kept for speeds of right answers, on a GPU")
         command.add_argument("--small-first", action="store_true", default=small, help="the smallest tasks instead of any")
         command.add_argument("--held-out", type=int, default=1 if small else 12, help="tasks of the evaluation")

@@ -116,6 +116,19 @@ std::vector<RowPlan> with_width(const RowPlan& plan, int64_t width) {
 
 namespace {
 
+// Few rows: narrower blocks, so that more multiprocessors have one. Each reads as many sectors as before, of
+// which it uses a part, but has less to compute: 24 blocks took 7.3 us for 10 x 384 x 14² of 3 MB (H200).
+ByColumns for_every_multiprocessor(ByColumns sharing, const RowPlan& plan, const GpuSpec& gpu) {
+  constexpr int least_columns = 4, most_threads = 512;
+  constexpr int64_t least_held = 8;
+  while (sharing.columns > least_columns && 2 * divided_up(plan.rows, sharing.columns) <= gpu.sms) {
+    sharing.columns /= 2;
+    if (2 * sharing.lanes * sharing.columns <= most_threads && plan.length > least_held * sharing.lanes)
+      sharing.lanes *= 2;
+  }
+  return sharing;
+}
+
 ByColumns fused_columns(const RowPlan& plan, const GpuSpec& gpu) {
   // Wide blocks, where there are enough: memory likes longer stretches, and edges that share a sector are
   // few.
@@ -128,8 +141,10 @@ ByColumns fused_columns(const RowPlan& plan, const GpuSpec& gpu) {
   // Short columns are one thread's work, longer ones are shared by threads one above the other.
   if (plan.length <= most_held) return {128, 1};
   // Half as many rows, a sector of memory of 16-bit ones, and twice as many threads for each.
-  if (plan.length > 32 * most_held && plan.length <= most_short_column) return {16, 64};
-  return {32, std::clamp(power_above(divided_up(plan.length, most_held)), 8, 32)};
+  if (plan.length > 32 * most_held && plan.length <= most_short_column)
+    return for_every_multiprocessor({16, 64}, plan, gpu);
+  return for_every_multiprocessor({32, std::clamp(power_above(divided_up(plan.length, most_held)), 8, 32)},
+                                  plan, gpu);
 }
 
 ByLanes fused_lanes(const RowPlan& plan, const GpuSpec& gpu) {

@@ -1,7 +1,7 @@
 // conv.concat: convolutions over few channels whose results are concatenated, each by a kernel of ours that
 // writes its part of the result: nobody copies them afterwards, which is half of a Fire module's time
 // (128 x 6 x 256² to 64 filters of one pixel and 64 of 3 x 3, 4.1 ms on an H200, 2.0 of them the concat).
-// Chosen where all of them go to conv.direct or conv.split_half, which write any strides.
+// Chosen where all of them go to conv.direct, conv.implicit or conv.split_half, which write any strides.
 #include <algorithm>
 #include <set>
 
@@ -37,7 +37,7 @@ std::vector<int32_t> nodes_behind(const Graph& graph, const plan::Region& region
 
 // Who writes a part: any strides, in the accuracy that the class asks for.
 const Technique* writer_of_part(const plan::Context& context, const plan::Region& part) {
-  for (const Technique* each : {&conv_direct(), &conv_split_half()})
+  for (const Technique* each : {&conv_direct(), &conv_implicit(), &conv_split_half()})
     if (each->accepts(context, part) && each->suits(context, part, plan::Offer{})) return each;
   return nullptr;
 }

@@ -147,7 +147,8 @@ Result<RegionCode> ConvDepthwise::write_region(const RegionRequest& request) con
   if (last) {
     // Eight of a 16-bit type a thread leave too few threads: slower than FP32's four (H200). Large filters
     // keep their weights in registers.
-    int64_t wide = c.taps() >= 25 ? 2 : 4, quads = wide;
+    const bool large = c.taps() >= 49 && c.stride == Convolution::Three{1, 1, 1};
+    int64_t wide = large ? 2 : 4, quads = wide;
     auto strides = c.strides(c.x);
     bool whole = c.channels_out == c.channels_in && c.channels_in % quads == 0 && c.x.offset % quads == 0;
     for (int64_t stride : {strides[0], strides[3], strides[4]}) whole = whole && stride % quads == 0;

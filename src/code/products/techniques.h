@@ -37,6 +37,7 @@ const Technique& conv_plain();
 const Technique& conv_pixel();
 const Technique& conv_cudnn();
 const Technique& conv_cudnn_graph();
+const Technique& conv_implicit();
 const Technique& conv_split_half();
 const Technique& conv_transposed();
 const Technique& conv_depthwise();

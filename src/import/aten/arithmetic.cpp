@@ -212,7 +212,8 @@ void add_arithmetic(AtenTable& table) {
   table.one("aten.remainder.Scalar_Tensor", binary(Op::remainder));
   table.one("aten.floor_divide.default", floor_divide);
   table.one("aten.floor_divide.Scalar", floor_divide);
-  for (const char* overload : {"Tensor_Scalar", "Tensor_Tensor", "Scalar"}) {
+  table.one("aten.floor_divide.Tensor", floor_divide);  // of floor_divide_ alone
+  for (const char* overload : {"Tensor_Scalar", "Tensor_Tensor", "Scalar", "Tensor"}) {
     table.one(format("aten.pow.{}", overload), power);
     table.one(format("aten.float_power.{}", overload), power);
   }

@@ -192,6 +192,7 @@ void fill(AtenTable& table) {
   table.one("aten.nanmean.default", nanmean);
   table.one("aten.sum_to_size.default", sum_to_size);
   table.one("aten.ldexp.Tensor", ldexp);
+  table.one("aten.ldexp.default", ldexp);  // of ldexp_ alone
   table.one("aten._safe_softmax.default", safe_softmax);
   table.one("aten.angle.default", angle);
   table.one("aten.isin.Tensor_Tensor", isin);

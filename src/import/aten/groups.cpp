@@ -114,6 +114,68 @@ ValueId histogram(Call& call) {
                    {{"dim", int64_t{0}}, {"reduce", std::string("sum")}});
 }
 
+// Between which integers all elements are, as far as the graph alone says it.
+struct Interval {
+  double low = -INFINITY, high = INFINITY;
+};
+
+Interval known_interval(Call& call, ValueId x) {
+  const Node* node = call.lowering().producer(x);
+  if (!node) return {};
+  auto of = [&](size_t operand) { return known_interval(call, node->operands[operand]); };
+  auto positions = [&](int64_t dim) {
+    const Shape& shape = call.shape(node->operands[0]);
+    return Interval{
+        0, static_cast<double>(shape[static_cast<size_t>(call.dimension(dim, std::ssize(shape)))] - 1)};
+  };
+  switch (node->op) {
+    case Op::reshape:
+    case Op::permute:
+    case Op::expand:
+    case Op::slice:
+    case Op::flip:
+    case Op::gather:
+    case Op::index: return of(0);
+    case Op::full: return {node->attributes.number("value"), node->attributes.number("value")};
+    case Op::cast: {
+      DType from = call.type(node->operands[0]).dtype;
+      if (from == DType::boolean) return {0, 1};
+      if (from == DType::u8) return {0, 255};
+      return is_floating(from) ? Interval{} : of(0);
+    }
+    case Op::argmax:
+    case Op::argmin: {
+      const auto& dims = node->attributes.integers("dims");
+      if (dims.size() == 1) return positions(dims[0]);
+      return {0, static_cast<double>(call.type(node->operands[0]).elements() - 1)};
+    }
+    case Op::sort:
+    case Op::topk: return x == node->results[1] ? positions(node->attributes.integer("dim")) : Interval{};
+    case Op::clamp: {
+      Interval in = of(0);
+      return {std::max(in.low, node->attributes.number("low")),
+              std::min(in.high, node->attributes.number("high"))};
+    }
+    case Op::maximum: return {std::max(of(0).low, of(1).low), std::max(of(0).high, of(1).high)};
+    case Op::minimum: return {std::min(of(0).low, of(1).low), std::min(of(0).high, of(1).high)};
+    default: return {};
+  }
+}
+
+// As long as minlength: the exporter knows no other length (python/stitchcuda_torch/unread.py).
+ValueId counts(Call& call) {
+  ValueId x = call.tensor("self");
+  int64_t n = call.type(x).elements(), length = call.integer("minlength");
+  const Interval known = known_interval(call, x);
+  if (known.low < 0 || known.high >= static_cast<double>(length))
+    refuse(format("torch.bincount may need more than {} counts: the length depends on the data", length),
+           format("torch.bincount(x.clamp(0, {}), minlength={})", length - 1, length));
+  DType dtype = call.output().dtype;
+  ValueId each = call.has("weights") ? call.cast(call.tensor("weights"), dtype) : call.full({n}, dtype, 1);
+  return call.emit(Op::scatter, {call.full({length}, dtype, 0), call.cast(x, DType::i64), each},
+                   {{"dim", int64_t{0}}, {"reduce", std::string("sum")}});
+}
+
 // The products of groups: rows, columns or the depth may be cut at the offsets.
 ValueId grouped_product(Call& call, ValueId a, ValueId b, ValueId offsets, DType dtype) {
   auto finished = [&](ValueId y) { return call.cast(y, dtype); };
@@ -249,6 +311,7 @@ void fill(AtenTable& table) {
                            "_embedding_bag_forward_only.default"})
     table.one(format("aten.{}", name), embedding_bag);
   table.one("aten.histc.default", histogram);
+  table.one("aten.bincount.default", counts);
   for (const char* name : {"_grouped_mm", "grouped_mm"})
     table.one(format("aten.{}.default", name), grouped_mm);
   table.one("transformers.grouped_mm_fallback.default", [](Call& call) {

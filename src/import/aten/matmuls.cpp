@@ -111,12 +111,14 @@ ValueId einsum(Call& call) {
 }
 
 ValueId outer(Call& call) {
-  ValueId a = call.tensor("self"), b = call.tensor(call.has("vec2") ? "vec2" : "other");
+  DType dtype = call.output().dtype;  // operands of different ones are promoted
+  ValueId a = call.operand("self", dtype), b = call.operand(call.has("vec2") ? "vec2" : "other", dtype);
   return call.emit(Op::mul, {call.reshape(a, {call.shape(a)[0], 1}), call.reshape(b, {1, call.shape(b)[0]})});
 }
 
 ValueId kron(Call& call) {
-  ValueId a = call.tensor("self"), b = call.tensor("other");
+  DType dtype = call.output().dtype;
+  ValueId a = call.operand("self", dtype), b = call.operand("other", dtype);
   size_t rank = std::max(call.shape(a).size(), call.shape(b).size());
   Shape wide, narrow, result;
   for (size_t i = 0; i < rank; ++i) {

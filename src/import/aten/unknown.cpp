@@ -48,7 +48,6 @@ constexpr Advice advice[] = {
     {"aten.set_", "assign the new tensor instead"},
     {"aten.igamma", "sum a fixed number of terms of its series"},
     {"aten.special_gammainc", "sum a fixed number of terms of its series"},
-    {"aten.bincount", "torch.zeros(n).scatter_add(0, x, ones) with a fixed n, or torch.histc"},
     {"aten.unique", fixed_size},
     {"aten.poisson", "draw it outside of the model and pass it as an input"},
     {"aten.binomial", "sum torch.bernoulli over a fixed number of trials"},

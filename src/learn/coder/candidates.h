@@ -5,7 +5,8 @@
 
 namespace stitch::learn {
 
-// The built-in one first, every way as it is, then single knobs, then any, drawn from the seed; no two alike.
+// The built-in one first, ways as they are by their estimates, then single knobs, those of the built-in way
+// first, then any, drawn from the seed; no two alike.
 std::vector<plan::Region> candidate_choices(const RegionProblem& problem, size_t most, uint64_t seed = 1);
 
 }  // namespace stitch::learn

@@ -137,11 +137,30 @@ class AloneRun {
   Result<void> time_some(std::span<Timed> out, std::string& trouble) {
     auto beside_others = turns().beside_others();
     STITCH_TRY(runner::Arena arena, runner::Arena::create(int64_t{1} << 20));
+    // Programs of our own: CUDA starts once a thread.
     STITCH_TRY(runner::Candidate candidate,
                runner::Candidate::start({.device = options_.device,
                                          .time_limit = options_.time_limit,
-                                         .load_time_limit = std::chrono::minutes(1)},
+                                         .load_time_limit = std::chrono::minutes(1),
+                                         .shared_process = !alone_now_},
                                         arena));
+    Result<void> timed = time_in(candidate, arena, beside_others, out, trouble);
+    // Whether this program is at fault, or one before it in the same process, another process tells.
+    const bool broke = std::exchange(broke_, false);
+    if ((!timed || broke) && candidate.held_others()) {
+      alone_now_ = true;
+      if (broke) out[--next_] = Timed();
+      timed = Result<void>();
+    }
+    // Its process is made ready for the next program, which takes the GPU for a moment.
+    if (!beside_others.owns_lock()) beside_others = turns().beside_others();
+    const runner::Candidate ends_first = std::move(candidate);
+    return timed;
+  }
+
+  Result<void> time_in(runner::Candidate& candidate, runner::Arena& arena,
+                       std::shared_lock<std::shared_mutex>& beside_others, std::span<Timed> out,
+                       std::string& trouble) {
     auto loaded = candidate.load(built_.library);
     if (loaded.failure) return user_error("program", words(*loaded.failure));
     STITCH_TRY(const Manifest manifest, parse_manifest(loaded.value.manifest));
@@ -185,7 +204,8 @@ class AloneRun {
       }
       trouble = words(*reply.failure);
       timed = {Timed::Kind::failed, 0};
-      if (reply.failure->kind != runner::FailureKind::refused) return {};
+      broke_ = reply.failure->kind != runner::FailureKind::refused;
+      if (broke_) return {};
     }
     return {};
   }
@@ -194,6 +214,8 @@ class AloneRun {
   const device::Built& built_;
   const MeasureOptions& options_;
   size_t next_ = 0;
+  bool alone_now_ = false;  // in processes that held nobody else
+  bool broke_ = false;      // the last variant took its process along
 };
 
 class Measurement {

@@ -67,6 +67,10 @@ def cases():
     yield Case("bag_weighted", lambda i, w, t: F.embedding_bag(i, t, per_sample_weights=w, mode="sum"), (whole(10, 3, 5), normal(3, 5), table))
     yield Case("bag_last_offset", lambda i, o, t: F.embedding_bag(i, t, o, mode="mean", include_last_offset=True), (whole(10, 7), torch.tensor([0, 3, 3, 7]), table))
     yield Case("histc", lambda x: (torch.histc(x, 8, -2, 2), torch.histc(x, 5), torch.histc(x * 0 + 2, 5)), (normal(40),))
+    yield Case("bincount", lambda x, w: (torch.bincount(x.argmax(1), minlength=5), x.topk(2).indices.flatten().bincount(weights=w, minlength=9),
+                                         (x[0] * 9).long().clamp(0, 3).bincount(minlength=4)), (normal(6, 5), normal(12)))
+    yield Case("quantile", lambda x: (x.quantile(torch.tensor([0.125, 0.5, 1.0]), dim=1), torch.quantile(x, 0.25, interpolation="nearest"),
+                                      torch.nanquantile(torch.where(x > 1, torch.nan, x), 0.75, dim=0, keepdim=True)), (normal(6, 5),))
     yield Case("experts", Experts(generator), (normal(6, 8),), tolerance=1e-9)
     offs = torch.tensor([3, 3, 8], dtype=torch.int32)
     yield Case("grouped_rows", lambda x, w, o: torch._grouped_mm(x, w, offs=o), (normal(8, 16).bfloat16(), normal(3, 16, 8).bfloat16(), offs))

@@ -33,6 +33,12 @@ def chain_of_activations(x):
 
 
 @test((3, 5), (3, 5))
+def named_otherwise_in_place(x, y):
+    x.floor_divide_(y.abs() + 0.5).pow_(y.round().abs()).ldexp_(y.round())
+    return x
+
+
+@test((3, 5), (3, 5))
 def arithmetic(x, y):
     x.add_(y, alpha=2).sub_(1.5).mul_(y).div_(3.0)
     return x

@@ -54,6 +54,7 @@ def cases():
         "addmv": (lambda c, x, y: torch.addmv(c, x, y, beta=2.0, alpha=0.5), normal(3), normal(3, 5), vector),
         "addr": (torch.addr, normal(5, 7), vector, row),
         "outer": (torch.outer, vector, row),
+        "outer_promoted": (lambda a, b: torch.outer(a, b.long()) + torch.outer(a.half(), b).float(), vector, row),
         "ger_by_hand": (lambda u, v: u[:, None] * v[None, :], vector, row),
         "inner": (torch.inner, normal(3, 5), normal(4, 5)),
         "kron": (torch.kron, normal(2, 3), normal(3, 2)),

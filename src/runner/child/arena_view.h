@@ -1,8 +1,10 @@
 // The child's side of the arena: mapped whole, again whenever it has grown.
 #pragma once
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <span>
@@ -19,6 +21,13 @@ class ArenaView {
     if (offset + count > size_) map();
     if (offset + count > size_) throw std::out_of_range("a place past the arena's end");
     return {data_ + offset, static_cast<size_t>(count)};
+  }
+  // Another one from now on.
+  bool replace(int descriptor) {
+    if (data_) ::munmap(data_, static_cast<size_t>(size_));
+    data_ = nullptr;
+    size_ = 0;
+    return ::dup3(descriptor, arena_descriptor, O_CLOEXEC) == arena_descriptor;
   }
 
  private:

@@ -33,6 +33,7 @@ Json Session::dispatch(const Json& request) {
   if (what == "share") return share(request);
   if (what == "unshare") return unshare();
   if (what == "load") return load(request);
+  if (what == "unload") return unload();
   if (what == "place") return place(request);
   if (what == "drop") return drop(request);
   if (what == "fetch_outputs") return fetch_outputs(request);
@@ -71,7 +72,7 @@ Json Session::hello(const Json& request) {
 Json Session::take_arena() {
   const Descriptor descriptor = std::move(given_);
   if (library_) throw Refusal{STITCH_BAD_ARGUMENT, "the arena comes before the program"};
-  if (descriptor.get() < 0 || ::dup3(descriptor.get(), arena_descriptor, O_CLOEXEC) < 0)
+  if (descriptor.get() < 0 || !arena_.replace(descriptor.get()))
     throw Refusal{STITCH_BAD_ARGUMENT, "no descriptor came with the request"};
   return yes();
 }
@@ -86,6 +87,18 @@ Json Session::load(const Json& request) {
   out["has_regions"] = library_->run_region != nullptr;
   out["libraries"] = library_->libraries;
   return out;
+}
+
+// The library stays mapped: the CUDA runtime in it doesn't survive dlclose.
+Json Session::unload() {
+  destroy();
+  outputs_.clear();
+  sets_.clear();
+  next_set_ = 0;
+  series_.reset();
+  unshare();
+  library_.reset();
+  return yes();
 }
 
 Json Session::create(const Json& request) {

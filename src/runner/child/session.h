@@ -36,10 +36,11 @@ class Session {
 
   Json dispatch(const Json& request);
   Json hello(const Json& request);
-  Json take_arena();
   Json share(const Json& request);
   Json unshare();
   Json load(const Json& request);
+  Json unload();
+  Json take_arena();
   Json create(const Json& request);
   void choose(const Json& settings);
   Json place(const Json& request);

@@ -11,6 +11,7 @@ Json to_json(const Judging& judging) {
           {"baselines", judging.baselines},
           {"quick", judging.quick},
           {"timing", judging.timing},
+          {"shared_processes", judging.shared_processes},
           {"kernelbench", judging.kernelbench_compatible},
           {"time_limit", judging.time_limit},
           {"reward", info(judging.reward).name},
@@ -26,6 +27,7 @@ Result<Judging> judging_from_json(const Json& json) {
     out.baselines = json.at("baselines").get<std::vector<std::string>>();
     out.quick = json.at("quick").get<bool>();
     out.timing = json.at("timing").get<bool>();
+    out.shared_processes = json.value("shared_processes", false);
     out.kernelbench_compatible = json.at("kernelbench").get<bool>();
     out.time_limit = json.at("time_limit").get<int>();
     STITCH_TRY(out.reward, rubric::parse_reward(json.at("reward").get<std::string>()));

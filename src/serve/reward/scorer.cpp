@@ -105,6 +105,17 @@ Json in_short(const Json& verdict) {
   return out;
 }
 
+// Its process did not end as it should.
+bool died(const verifier::Verdict& verdict) {
+  const verifier::GateReport* failure = verdict.failure();
+  if (!failure) return false;
+  for (runner::FailureKind kind : {runner::FailureKind::crashed, runner::FailureKind::out_of_memory,
+                                   runner::FailureKind::killed, runner::FailureKind::forbidden,
+                                   runner::FailureKind::left_early, runner::FailureKind::broken_protocol})
+    if (failure->code == runner::name(kind)) return true;
+  return false;
+}
+
 rubric::Source empty_source(const Code& code) {
   const bool cuda = code.language == llm::Language::cuda;
   return {cuda ? "candidate.cu" : "candidate.py", cuda ? rubric::Language::cuda : rubric::Language::python,
@@ -148,6 +159,7 @@ verifier::VerifyOptions VerifyingScorer::verify_options() const {
   out.baselines = judging.baselines;
   out.quick = judging.quick;
   out.timing = judging.timing;
+  out.shared_process = judging.shared_processes;
   // Its times would not be told, and a process that starts CUDA once more is half of what a quick look takes.
   out.profile = !judging.quick || judging.timing;
   out.kernelbench_compatible = judging.kernelbench_compatible;
@@ -197,7 +209,15 @@ VerifyingScorer::Judged VerifyingScorer::judge(OpenTask& open, const Code& code)
   ClockTurn clock(clock_);
   if (options_.judging.timed()) options.on_progress = [&](std::string_view text) { clock.hear(text); };
   auto judge_once = [&] { return contained([&] { return open.verifier->judge(options); }); };
-  auto verdict = options.device == runner::Device::cuda ? side_by_side_.judge(judge_once) : judge_once();
+  auto judged = [&] {
+    return options.device == runner::Device::cuda ? side_by_side_.judge(judge_once) : judge_once();
+  };
+  auto verdict = judged();
+  // Somebody before it in the same process may be to blame.
+  if (verdict && options.shared_process && died(*verdict)) {
+    options.shared_process = false;
+    verdict = judged();
+  }
   if (!verdict) return {nullptr, "", verdict.error()};
   return {std::make_shared<const Json>(to_json(*verdict)), feedback_of(*verdict), {}};
 }

@@ -22,7 +22,8 @@ struct Judging {
   runner::Device device = runner::Device::emulated;
   std::vector<std::string> baselines;
   bool quick = false, timing = true, kernelbench_compatible = false;
-  int time_limit = 60;  // seconds for one call of a candidate
+  bool shared_processes = false;  // candidates one after the other in the same ones: for quick looks
+  int time_limit = 60;            // seconds for one call of a candidate
   rubric::RewardKind reward = rubric::RewardKind::combined;
   Mode mode = Mode::as_written;
   std::string version;  // of stitchcuda

@@ -79,7 +79,7 @@ void list_kernels(Json& evidence, const profile::Timeline& timeline, const profi
 void list_pytorch_kernels(Session& session, Json& evidence) {
   if (!session.torch || !session.gpu) return;
   auto ready = session.torch->prepare_baseline("eager", session.next_seed());
-  if (!ready || !ready->unavailable.empty()) return;
+  if (!ready || !ready->unavailable.empty() || !session.torch->warm_profiler()) return;
   auto alone = device::GpuLock::take();
   if (!alone) return;
   auto timeline = session.torch->profile_baseline("eager", session.gpu->name);

@@ -119,8 +119,9 @@ Result<void> time_baselines(Session& session, const std::vector<Samples*>& live)
 
 struct OwnTimes {
   Watched watched;
-  double waited = 0;   // seconds, for others who used the GPU
-  double pressed = 0;  // the share of the last look in which somebody waited for a core
+  double waited = 0;            // seconds, for others who used the GPU
+  double pressed = 0;           // the share of the last look in which somebody waited for a core
+  double pressed_when_set = 0;  // the same while the watch was set, before the program was loaded
   int judged = 0;
 };
 
@@ -184,6 +185,11 @@ Result<Watched> look_at(Session& session, SeriesWatch& watch, runner::Candidate&
 
 bool is_pressed(const OwnTimes& times) { return times.pressed > pressed_machine; }
 
+double share_of(std::chrono::steady_clock::time_point begin, double seconds) {
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  return seconds / std::max(took.count(), 1e-3);
+}
+
 // Whether the claim stands in one of a few looks. If it does, the process ends and PyTorch is timed again in
 // the same turn.
 Result<bool> look_until_it_stands(Session& session, SeriesWatch& watch, std::optional<Attempt> attempt,
@@ -196,8 +202,7 @@ Result<bool> look_until_it_stands(Session& session, SeriesWatch& watch, std::opt
     const auto begin = std::chrono::steady_clock::now();
     const double pressed_before = senses_here().pressed_seconds();
     STITCH_TRY(out.watched, look_at(session, watch, attempt->candidate(), look));
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    out.pressed = (senses_here().pressed_seconds() - pressed_before) / std::max(took.count(), 1e-3);
+    out.pressed = share_of(begin, senses_here().pressed_seconds() - pressed_before);
     const double claim = session.own.median();
     const bool last = look + 1 >= looks_for_doubt;
     if (stands(claim, out.watched) && (last || !is_pressed(out) || !is_doubtful(session, out.watched))) {
@@ -220,7 +225,11 @@ Result<OwnTimes> time_program(Session& session, SeriesWatch& watch, Baselines& b
     STITCH_CHECK(watch.prepare(process));
     STITCH_TRY(const std::optional<device::GpuLock> alone, alone_on_the_gpu(session, out));
     if (!std::exchange(baselines.begun, true)) STITCH_CHECK(time_baselines(session, baselines.live));
-    return watch.calibrate(process);
+    const auto begin = std::chrono::steady_clock::now();
+    const double pressed_before = senses_here().pressed_seconds();
+    STITCH_CHECK(watch.calibrate(process));
+    out.pressed_when_set = share_of(begin, senses_here().pressed_seconds() - pressed_before);
+    return {};
   };
   for (int process = 0; process < 2; ++process) {
     STITCH_TRY(Attempt attempt, Attempt::start_asked(session, before_load));
@@ -265,6 +274,10 @@ Result<void> settle(Session& session, const OwnTimes& times) {
                "one after the other, and {} alone",
                seconds_text(claim), seconds_text(watched.least()), seconds_text(watched.least_alone())),
         "judge it when the machine has a core to spare");
+  // Nothing of the candidate was there when the watch was set: whoever kept the cores busy then was not it.
+  if (!watched.is_possible() && times.pressed_when_set > pressed_machine)
+    return work_error("busy", "this machine was too busy to time it when the watch was set",
+                      "judge it when the machine has a core to spare");
   if (!watched.is_possible())
     return found(
         "forged_time",

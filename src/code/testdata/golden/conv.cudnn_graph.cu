@@ -38,7 +38,7 @@ struct GoldenEpilogue {
 StitchStatus pack_golden_w(const float* w,  // (16, 12, 3, 3)
                            float* packed,   // (16, 9, 12): filters, taps, channels
                            cudaStream_t stream) {
-  return stitch::pack_filter(w, packed, 16, 12, 12, 9, stream);
+  return stitch::pack_filter(w, reinterpret_cast<stitch::Tf32*>(packed), 16, 12, 12, 9, stream);
 }
 
 StitchStatus enqueue_golden(const float* x,                // (4, 12, 3, 3)
@@ -55,7 +55,8 @@ StitchStatus enqueue_golden(const float* x,                // (4, 12, 3, 3)
         "golden", w, x, z, GoldenEpilogue{b, r}, stream);
   auto* x_arranged = reinterpret_cast<float*>(static_cast<char*>(workspace) + 0);  // (4, 3, 3, 12)
   STITCH_OK_OR_RETURN(stitch::to_channels_last<12>(
-      x, x_arranged, stitch::ImageStrides{108, 9, 0, 3, 1, 3, 3}, 4, 12, 9, stream));
+      x, reinterpret_cast<stitch::Tf32*>(x_arranged), stitch::ImageStrides{108, 9, 0, 3, 1, 3, 3}, 4, 12, 9,
+      stream));
   STITCH_OK_OR_RETURN(
       golden_convolution.enqueue(x_arranged, golden_w_packed, z, {b, r}, stream));
   if (golden_convolution.fused()) return STITCH_OK;

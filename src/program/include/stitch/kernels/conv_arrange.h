@@ -7,9 +7,17 @@
 #include <utility>
 
 #include "stitch/kernels/matmul.h"
+#include "stitch/runtime/mma.h"
 #include "stitch/runtime/vectors.h"
 
 namespace stitch {
+// An FP32 number that tensor cores take as it is: rounded to the ten bits to which they would cut it off.
+struct Tf32 {
+  float value;
+  Tf32() = default;
+  __device__ __forceinline__ explicit Tf32(float number) : value(__uint_as_float(tf32_bits(number))) {}
+};
+
 // Where a pixel of an image lies: any strides.
 struct ImageStrides {
   int64_t sample, channel, z, y, x;

@@ -99,6 +99,24 @@ __device__ __forceinline__ void load_right_from_columns(MmaRight (&out)[2], cons
 #endif
 }
 
+// Four matrices of eight rows of 16 bytes, wherever they lie: lane 8 m + r says where row r of matrix m does.
+// As parts 0..3 of a left operand: its rows 0..7 and 8..15, then both 8 deeper; of two right ones: both
+// depths of columns 0..7, then of columns 8..15.
+__device__ __forceinline__ void load_matrices(uint32_t (&out)[4], const void* row) {
+#if STITCH_EMULATED
+  const int group = emulated_mma::lane() / 4, pair = emulated_mma::lane() % 4;
+  for (int m = 0; m < 4; ++m) {
+    const auto at = __shfl_sync(0xffffffffu, reinterpret_cast<unsigned long long>(row), m * 8 + group);
+    out[m] = reinterpret_cast<const uint32_t*>(at)[pair];
+  }
+#else
+  const auto at = static_cast<uint32_t>(__cvta_generic_to_shared(row));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
+               : "r"(at));
+#endif
+}
+
 // sums += left · right
 __device__ __forceinline__ void mma(float (&sums)[4], const MmaLeft& left, const MmaRight& right) {
 #if STITCH_EMULATED
