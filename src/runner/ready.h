@@ -25,8 +25,8 @@ class ReadyCandidates {
   ReadyCandidates(const ReadyCandidates&) = delete;
   ~ReadyCandidates();
 
-  // A process of this kind will be wanted soon. Returns at once. One waits at a time: where it is of this kind,
-  // nothing happens, and one of another kind ends. So does one that nobody wants for a minute.
+  // A process of this kind will be wanted soon. Returns at once. One waits at a time: where it is of this
+  // kind, nothing happens, and one of another kind ends. So does one that nobody wants for a minute.
   void expect(const Options& options);
   // One that is ready, or will be as soon as it has started; nothing where none is under way.
   std::optional<Candidate> take(const Options& options);
