@@ -200,7 +200,9 @@ Result<void> Attempt::pack(Weights weights, runner::Fence fence) {
 Result<void> Attempt::create_again(Weights weights, runner::Fence fence) { return pack(weights, fence); }
 
 runner::DeviceArena* Attempt::device_arena() {
-  if (!session_->torch || !candidate_.can_share() || cannot_share_) return nullptr;
+  // On a CPU the device's memory is the host's: nothing to gain for a Python candidate.
+  const bool on_cpu = session_->python && session_->options.device != runner::Device::cuda;
+  if (!session_->torch || on_cpu || !candidate_.can_share() || cannot_share_) return nullptr;
   auto arena = session_->torch->device_arena();
   if (arena && (!*arena || (*arena)->number() == shared_)) return *arena;
   std::string trouble;
