@@ -1,9 +1,9 @@
 // conv.implicit: convolutions over NCHW images as implicit GEMMs on fp16 tensor cores
-// (kernels/conv_implicit.h), transposed ones, too, epilogue included: images are read and written once, as
-// they lie. Libraries want channels last, and for 128 x 64 x 128² to 128 filters of 3 x 3 the passes that
-// transpose image and result took 650 us beside 455 us of cuDNN's convolution (H200). Offer half: one
-// product, with TF32's ten bits; else three, with FP32's accuracy, for few channels, where PyTorch stays in
-// FP32.
+// (kernels/conv_implicit.h), transposed ones, too, with the epilogue and a pool behind it: images are read
+// and written once, as they lie, and what a pool takes together is never written. Offer half: one product,
+// with TF32's ten bits; else three, with FP32's accuracy. Chosen where a pool follows few channels that
+// PyTorch convolves in FP32, and in fp16 where the copies that a library wants take longer than its
+// convolution.
 #include <algorithm>
 
 #include "base/text.h"
