@@ -100,7 +100,7 @@ void fuse_concats(const Context& context, Grouping& groups, const Catalogue& cat
 
 Result<Plan> fuse_epilogues(const Context& context, Plan plan, const Catalogue& catalogue) {
   const Graph& graph = context.graph;
-  Grouping groups(graph, std::move(plan.regions));
+  Grouping groups(graph, plan.regions);
   for (size_t r = 0; r < groups.size(); ++r) {
     if (!groups.alive(r) || !multiplies(graph, groups[r])) continue;
     for (;;) {
@@ -116,6 +116,11 @@ Result<Plan> fuse_epilogues(const Context& context, Plan plan, const Catalogue& 
       both.choices = groups[r].choices;
       if (is_pool(graph, groups[follower])) both.technique = with_pool(context, both, catalogue);
       if (both.writes.size() != 1 || !both.technique || !both.technique->accepts(context, both)) break;
+      // Another technique's convolution may cost more than the pool's reading does.
+      if (both.technique != groups[r].technique &&
+          estimate(context, plan, both).seconds() >= estimate(context, plan, groups[r]).seconds() +
+                                                         estimate(context, plan, groups[follower]).seconds())
+        break;
       groups.merge(r, follower, std::move(both));
     }
   }
