@@ -25,8 +25,8 @@ class ReadyCandidates {
   ReadyCandidates(const ReadyCandidates&) = delete;
   ~ReadyCandidates();
 
-  // One more process of this kind will be wanted soon. Returns at once. Where enough of them wait, nothing
-  // happens; those that nobody wants for a minute end.
+  // A process of this kind will be wanted soon. Returns at once. One waits at a time: where it is of this
+  // kind, nothing happens, and one of another kind ends. So does one that nobody wants for a minute.
   void expect(const Options& options);
   // One that is ready, or will be as soon as it has started; nothing where none is under way.
   std::optional<Candidate> take(const Options& options);
@@ -39,7 +39,7 @@ class ReadyCandidates {
     Candidate candidate;
   };
   void start_them();
-  size_t under_way(const Options& options) const;
+  bool is_under_way(const Options& options) const;
 
   std::mutex mutex_;
   std::condition_variable changed_;

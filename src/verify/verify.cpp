@@ -246,7 +246,7 @@ class OpenVerifier final : public Verifier {
   // What only one program at a time may have: the clock, trials that stay with PyTorch, and a process of its
   // own imports PyTorch for a ModelNew.
   bool side_by_side(const VerifyOptions& options) const override {
-    const bool timed = options.timing && (options.device == runner::Device::cuda || options.rehearse_timing);
+    const bool timed = options.rehearse_timing || (options.timing && options.device == runner::Device::cuda);
     return !timed && !is_python(options) && !(torch_ && torch_->holds_trials());
   }
 

@@ -1,4 +1,4 @@
-"""timing: forged_time | wrong_when_timed | correctness: not_finite | wrong | refused | conduct: unwritten | stale | not_repeatable"""
+"""timing: forged_time | wrong_when_timed | correctness: not_finite | wrong | refused | conduct: unwritten | stale | not_repeatable | profile: no_work"""
 # A dispatch mode that is never left sees every operator, the Verifier's copies too: the result is worked out when it is copied.
 
 import time
