@@ -32,7 +32,7 @@ class CandidateRequests:
         self.states, self.updates, self.seeded, self.form = [], [], False, None
         self.sets, self.next_set, self.series_sets = {}, 0, None
         self.returned, self.outputs, self.peak = None, [], 0
-        self.nothing, self.profiles = Nothing(), False
+        self.profiles = False
 
     def by_name(self):
         names = ("load", "create", "place", "drop", "call", "fetch_outputs", "fetch_input", "prepare_series", "series",
@@ -273,6 +273,7 @@ class CandidateRequests:
 
     def prepare_series(self, request):
         self.series_types = [type_of(entry) for entry in request["outputs"]]
+        self.series_nothing = [torch.zeros(shape, dtype=dtype, device=self.device) for dtype, shape in self.series_types]
         self.series_sets = [[self.upload(entry) for entry in request["inputs"]] for _ in range(max(1, request["sets"]))]
         self.stopwatch.wait()
         return {}
@@ -319,10 +320,9 @@ class CandidateRequests:
 
     def call_nothing(self, tensors):
         """All that a call takes beside the candidate's own code: as it is asked for before any of that is here."""
-        arguments, keywords = self.arranged([tensor.detach() for tensor in tensors])
+        self.arranged([tensor.detach() for tensor in tensors])
         with Watched(None, self.stopwatch):
-            made = self.nothing(self.series_types, self.device, *arguments, **keywords)
-        return results.checked(made, self.series_types, self.device)[0]
+            return results.checked(self.series_nothing, self.series_types, self.device)[0]
 
     def time_in_series(self, request, number, tensors):
         """A call alone, after one on another set's inputs."""
@@ -410,13 +410,6 @@ class SeriesPlaces:
 
     def typed(self, offset, dtype, shape):
         return self.arena.span(offset, math.prod(shape) * dtype.itemsize).view(dtype).view(shape)
-
-
-class Nothing(torch.nn.Module):
-    """A module that computes nothing."""
-
-    def forward(self, types, device, *arguments, **keywords):
-        return [torch.empty(shape, dtype=dtype, device=device) for dtype, shape in types]
 
 
 class Watched:

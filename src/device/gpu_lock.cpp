@@ -173,7 +173,8 @@ Result<GpuLock> GpuLock::share() {
   return out;
 }
 
-bool GpuLock::is_held() { return held_alone > 0 || Visits::mine().requests > 0; }
+bool GpuLock::is_alone() { return held_alone > 0; }
+bool GpuLock::is_held() { return is_alone() || Visits::mine().requests > 0; }
 
 GpuLock::~GpuLock() {
   if (visiting_) {

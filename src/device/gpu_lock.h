@@ -20,7 +20,8 @@ class GpuLock {
   // Beside others who share it, for as long as one request takes: whoever waits for the clock waits for all
   // of them. Nothing to wait for if this process has the GPU alone already.
   static Result<GpuLock> share();
-  static bool is_held();  // by this process alone, or by this thread beside others
+  static bool is_held();   // by this process alone, or by this thread beside others
+  static bool is_alone();  // by this process
 
   // For others who wait meanwhile: what this process is doing, such as "run 1116-kmtz".
   static void introduce(std::string who);

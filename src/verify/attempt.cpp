@@ -60,13 +60,13 @@ Error found(const runner::Failure& failure, std::string_view while_doing) {
   return error;
 }
 
-// Others may fill the GPU for a while.
+// Others may fill the GPU for a while; not while they wait for this one to be done with it.
 template <class Request>
 auto Attempt::patiently(const Request& request) {
   auto reply = request();
   for (int tries = 1; tries < most_tries && session_->options.device == runner::Device::cuda; ++tries) {
     if (!reply.failure || reply.failure->kind != runner::FailureKind::refused ||
-        reply.failure->code != STITCH_OUT_OF_MEMORY)
+        reply.failure->code != STITCH_OUT_OF_MEMORY || device::GpuLock::is_alone())
       break;
     device::GpuVisit::step_out();
     std::this_thread::sleep_for(between_tries);

@@ -122,7 +122,8 @@ void cut_off(const Draw& draw, const Shape& shape, size_t axis, std::span<double
     if (i / stride % size >= kept) values[static_cast<size_t>(i)] = 0;
 }
 
-double draw_number(const Draw& draw, std::string_view distribution, int64_t i, int64_t sample) {
+double draw_number(const Draw& draw, std::string_view distribution, int64_t i, int64_t sample,
+                   int64_t elements) {
   if (distribution == "normal" || distribution == harsh::zeros || distribution == harsh::ends ||
       distribution == harsh::prefix || distribution == harsh::inner_prefix)
     return draw.normal(i);
@@ -136,8 +137,12 @@ double draw_number(const Draw& draw, std::string_view distribution, int64_t i, i
   if (distribution == harsh::offset) return 1 + 1e-3 * draw.normal(i);
   if (distribution == harsh::ties) return std::floor(5 * draw.uniform(i)) / 2 - 1;
   if (distribution == "outliers") {
+    // Some at least, each far outside, and none whose exponential overflows.
     Draw planted{draw.seed + 2, draw.stream};
-    return planted.uniform(i) < 1e-3 ? 50 * draw.normal(i) : draw.uniform(i);
+    const double share = std::max(1e-3, 8 / static_cast<double>(std::max<int64_t>(elements, 8)));
+    if (planted.uniform(i) >= share) return draw.uniform(i);
+    const double normal = draw.normal(i);
+    return std::copysign(34 + 12 * std::fabs(normal), normal);
   }
   return draw.uniform(i);
 }
@@ -169,7 +174,7 @@ std::vector<std::byte> draw_input(const Graph& graph, ValueId input, std::string
   if (tensor.floating()) {
     double* to = tensor.writable<double>();
     for (int64_t i = 0; i < elements; ++i)
-      to[i] = draw_number(draw, distribution, i, i / std::max<int64_t>(per_sample, 1));
+      to[i] = draw_number(draw, distribution, i, i / std::max<int64_t>(per_sample, 1), elements);
     const Draw planted{seed + 3, draw.stream};
     const std::span<double> all(to, static_cast<size_t>(elements));
     if (distribution == harsh::zeros) plant_zeros(planted, type.shape, all);

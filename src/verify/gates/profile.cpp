@@ -12,6 +12,7 @@
 #include "verify/attempt.h"
 #include "verify/gates/gates.h"
 #include "verify/layout.h"
+#include "verify/not_judged.h"
 #include "verify/torch_reference.h"
 
 namespace stitch::verifier {
@@ -167,14 +168,26 @@ Result<Passed> profile(Session& session, Json& evidence) {
   if (counts) {
     STITCH_TRY(packed, packed_bytes(attempt, 3));
   }
+  auto be_alone = [&]() -> Result<void> {
+    STITCH_TRY(device::GpuLock lock, device::GpuLock::take());
+    alone.emplace(std::move(lock));
+    return {};
+  };
   if (session.options.timing && cuda) {
     device::GpuVisit::step_out();
     runner::ReadyCandidates::here().settle();
-    STITCH_TRY(device::GpuLock lock, device::GpuLock::take());
-    alone.emplace(std::move(lock));
+    STITCH_CHECK(be_alone());
   }
   if (counts && !packed) {
-    STITCH_TRY(packed, packed_bytes(attempt, 5));
+    auto bytes = packed_bytes(attempt, 5);
+    if (bytes || !is_out_of_gpu_memory(bytes.error())) {
+      STITCH_TRY(packed, std::move(bytes));
+    } else {
+      // Others filled the GPU and wait for it: it is created again beside them, and its memory is not told.
+      alone.reset();
+      STITCH_CHECK(attempt.create_again());
+      STITCH_CHECK(be_alone());
+    }
   }
   auto reply = attempt.candidate().profile(
       set, attempt.output_types(), {.host_calls = cuda && !session.python, .warm = cuda && !session.python});

@@ -290,16 +290,20 @@ Result<void> settle(Session& session, const OwnTimes& times) {
         format("it claims {} a call; by our own watch calls take at least {} one after the other, and "
                "{} alone",
                seconds_text(claim), seconds_text(watched.least()), seconds_text(watched.least_alone())));
-  if (session.python && watched.around > worth_telling * claim)
+  // A ModelNew shares its process with the code that calls it: what it takes can't be told from what that
+  // code takes around a call.
+  const double around = session.python ? watched.around : 0;
+  if (around > worth_telling * claim)
     session.notes.push_back(
-        format("a ModelNew shares its process with the code that calls it: of {} a call, {} around it could "
-               "hide work of its own",
-               seconds_text(claim), seconds_text(watched.around)));
-  if (claim >= agrees_within * watched.counts()) return {};
-  const auto least = static_cast<int64_t>(watched.counts() * 1e9);
+        format("a ModelNew shares its process with the code that calls it: beside {} a call, {} around it "
+               "could hide work of its own",
+               seconds_text(claim), seconds_text(around)));
+  const double counts = std::max(watched.counts(), around);
+  if (claim >= agrees_within * counts) return {};
+  const auto least = static_cast<int64_t>(counts * 1e9);
   for (int64_t& wall : session.own.wall_ns) wall = std::max(wall, least);
   session.notes.push_back(format("its process says {} a call; the watch outside says {}, which counts",
-                                 seconds_text(claim), seconds_text(watched.counts())));
+                                 seconds_text(claim), seconds_text(counts)));
   return {};
 }
 

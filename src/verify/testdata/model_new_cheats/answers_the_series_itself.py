@@ -1,4 +1,4 @@
-"""timing: forged_time"""
+"""timing: forged_time | passed — what stands around a call counts"""
 # Puts itself in the place of the code that calls it: all calls of a series are worked off in one, without the copies around them, and
 # none of them is said to take any time. The results are right.
 

@@ -15,7 +15,8 @@ namespace stitch {
 struct Tf32 {
   float value;
   Tf32() = default;
-  __device__ __forceinline__ explicit Tf32(float number) : value(__uint_as_float(tf32_bits(number))) {}
+  // In the body: nvcc leaves initialisers of members to the host's compiler, which knows no such function.
+  __device__ __forceinline__ explicit Tf32(float number) { value = __uint_as_float(tf32_bits(number)); }
 };
 
 // Where a pixel of an image lies: any strides.
