@@ -69,6 +69,20 @@ end
 
 }  // namespace
 
+TEST(WriteProgram, ListsAreMadeOfInputsOfAnyName) {
+  // A kernel can't call its pointer e, which math.h has; the program's own name for it stays.
+  const std::string program = program_of(graph_of(R"(graph "edges"
+input %e : i64[64,8]
+input %x : f32[64,8]
+%zeros = full() shape=[10,8] dtype=f32 value=0.0 : f32[10,8]
+%y = scatter(%zeros, %e, %x) dim=0 reduce="mean" include_self=false : f32[10,8]
+output %y
+end
+)"))
+                                  .sources.at("program.cu");
+  EXPECT_FALSE(has(program, "e_data")) << program;
+}
+
 TEST(WriteProgram, NamesComeFromTheModel) {
   const PackageContents contents = program_of(graph_of(mlp));
   std::vector<std::string> names;

@@ -16,7 +16,9 @@ double matrix_rate(const GpuSpec& gpu, Op op, DType dtype) {
   if (dtype == DType::f64) return gpu.fp64;
   if (dtype == DType::f16 || dtype == DType::bf16) return gpu.tensor_fp16;
   bool tf32_by_default = info(op).family == Family::convolution || op == Op::rnn;
-  return tf32_by_default ? gpu.tensor_fp16 : gpu.tensor_fp16 / 3;
+  if (tf32_by_default) return gpu.tensor_fp16;
+  const bool plain_product = op == Op::linear || op == Op::matmul || op == Op::einsum;
+  return gpu.tensor_fp16 / (plain_product ? 2 : 3);
 }
 
 Floor floor_of(const Graph& graph, const GraphCost& cost, const GpuSpec& gpu) {

@@ -3,8 +3,9 @@
 // of small shapes: a compass needle, not a promise.
 //
 // Numerics class `default`: convolutions and recurrences may run at the fp16 tensor rate (its 10 mantissa
-// bits are those of the TF32 that PyTorch's cuDNN calls use by default); matrix products at a third of it
-// (fp16 split in three products keeps FP32 accuracy).
+// bits are those of the TF32 that PyTorch's cuDNN calls use by default); matrix products at half of it
+// (one product of fp16 and one of int8 of twice the depth at twice the rate keep FP32's accuracy), attention
+// at a third (three products of fp16).
 #pragma once
 
 #include <vector>

@@ -14,7 +14,7 @@ TensorType f32(Shape shape) { return {DType::f32, std::move(shape), {}}; }
 
 Floor floor_on_h200(const Graph& graph) { return floor_of(graph, cost(graph), *find_gpu("H200")); }
 
-// KernelBench level 1, task 1 (4096 cubed): the floor of 0.549 ms in facts/h200-levels-1-2-and-headroom.md.
+// KernelBench level 1, task 1 (4096 cubed): 137 Gflop at half of 757 TFLOP/s, and a launch.
 TEST(Floor, SquareMatmulOfKernelBench) {
   Graph graph;
   ValueId a = graph.add_leaf(Role::input, "A", f32({4096, 4096}));
@@ -22,7 +22,7 @@ TEST(Floor, SquareMatmulOfKernelBench) {
   graph.outputs = {one(graph.add_node(Op::matmul, {a, b}))};
   Floor floor = floor_on_h200(graph);
   EXPECT_TRUE(floor.compute_bound());
-  EXPECT_NEAR(floor.seconds() * 1e3, 0.549, 0.0005);
+  EXPECT_NEAR(floor.seconds() * 1e3, 0.367, 0.001);
   EXPECT_TRUE(floor.nodes[0].compute_bound());
   EXPECT_DOUBLE_EQ(floor.share(0), 1);
 }
@@ -42,7 +42,7 @@ TEST(Floor, RatesFollowTheDefaultClass) {
   EXPECT_DOUBLE_EQ(matrix_rate(gpu, Op::conv, DType::f32), 757e12);
   EXPECT_DOUBLE_EQ(matrix_rate(gpu, Op::conv_transpose, DType::f32), 757e12);
   EXPECT_DOUBLE_EQ(matrix_rate(gpu, Op::rnn, DType::f32), 757e12);
-  EXPECT_DOUBLE_EQ(matrix_rate(gpu, Op::linear, DType::f32), 757e12 / 3);
+  EXPECT_DOUBLE_EQ(matrix_rate(gpu, Op::linear, DType::f32), 757e12 / 2);
   EXPECT_DOUBLE_EQ(matrix_rate(gpu, Op::attention, DType::f32), 757e12 / 3);
   EXPECT_DOUBLE_EQ(matrix_rate(gpu, Op::matmul, DType::bf16), 757e12);
   EXPECT_DOUBLE_EQ(matrix_rate(gpu, Op::matmul, DType::f64), 33.5e12);

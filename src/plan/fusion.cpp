@@ -59,6 +59,18 @@ bool leaves_epilogue(const Graph& graph, const Grouping& groups, size_t r, size_
 
 namespace {
 
+// Who computes a convolution and the pool behind it as well as the one that computes it alone; null: nobody.
+const Technique* with_pool(const Context& context, const Region& both, const Catalogue& catalogue) {
+  if (kind_of(context.graph, both) != Kind::convolution || !both.technique->is_exact(both.offer))
+    return nullptr;
+  for (const Technique* each : catalogue.all())
+    if (each->kind() == Kind::convolution && each->accepts(context, both) &&
+        offers(*each, context, both, both.offer) && each->is_exact(both.offer) &&
+        each->suits(context, both, both.offer))
+      return each;
+  return nullptr;
+}
+
 // Convolutions whose results go into a concat and nowhere else: where a technique writes all of them.
 void fuse_concats(const Context& context, Grouping& groups, const Catalogue& catalogue) {
   const Graph& graph = context.graph;
@@ -88,7 +100,7 @@ void fuse_concats(const Context& context, Grouping& groups, const Catalogue& cat
 
 Result<Plan> fuse_epilogues(const Context& context, Plan plan, const Catalogue& catalogue) {
   const Graph& graph = context.graph;
-  Grouping groups(graph, std::move(plan.regions));
+  Grouping groups(graph, plan.regions);
   for (size_t r = 0; r < groups.size(); ++r) {
     if (!groups.alive(r) || !multiplies(graph, groups[r])) continue;
     for (;;) {
@@ -102,7 +114,13 @@ Result<Plan> fuse_epilogues(const Context& context, Plan plan, const Catalogue& 
       both.technique = groups[r].technique;
       both.offer = groups[r].offer;
       both.choices = groups[r].choices;
-      if (both.writes.size() != 1 || !both.technique->accepts(context, both)) break;
+      if (is_pool(graph, groups[follower])) both.technique = with_pool(context, both, catalogue);
+      if (both.writes.size() != 1 || !both.technique || !both.technique->accepts(context, both)) break;
+      // Another technique's convolution may cost more than the pool's reading does.
+      if (both.technique != groups[r].technique &&
+          estimate(context, plan, both).seconds() >= estimate(context, plan, groups[r]).seconds() +
+                                                         estimate(context, plan, groups[follower]).seconds())
+        break;
       groups.merge(r, follower, std::move(both));
     }
   }
@@ -299,15 +317,16 @@ bool computes_again(const Graph& graph, const Region& producer, const Region& co
 }
 
 // How often nodes are written down if each is where it is read: the parts of a concat stand in branches of
-// their own, which share nothing. Steps of a recurrence whose results are stacked are in as many branches as
-// there are steps behind them.
+// their own, which share nothing, and so do what a slice holds and what lies around it. Steps of a recurrence
+// whose results are stacked are in as many branches as there are steps behind them; rows that are written one
+// after the other, each made of those before, in twice as many a row (the delta rule's triangular inverse).
 bool repeats_in_branches(const Graph& graph, const Region& region) {
   constexpr size_t few_parts = 8, least = 256, often = 4;
-  auto is_long = [&](int32_t n) {
+  auto branches_out = [&](int32_t n) {
     const Node& node = graph.nodes[static_cast<size_t>(n)];
-    return node.op == Op::concat && node.operands.size() >= few_parts;
+    return node.op == Op::update_slice || (node.op == Op::concat && node.operands.size() >= few_parts);
   };
-  if (!std::ranges::any_of(region.nodes, is_long)) return false;
+  if (!std::ranges::any_of(region.nodes, branches_out)) return false;
   std::map<ValueId, std::set<size_t>> branches;  // in which a value is read
   std::vector<size_t> times = {1};               // of each branch; the first is outside of all
   size_t written = 0;
@@ -323,7 +342,7 @@ bool repeats_in_branches(const Graph& graph, const Region& region) {
     if (written > often * region.nodes.size() + least) return true;
     for (ValueId operand : node.operands) {
       if (operand == ValueId::none) continue;
-      if (is_long(n)) {
+      if (branches_out(n)) {
         branches[operand].insert(times.size());
         times.push_back(here);
       } else {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Puts rows of `stitchcuda bench` into docs/results/models-h200.jsonl: results.py BENCH.jsonl… [--commit NAME]
 
-A model that is there already gets its new row. docs/figures.py then writes the page docs/models-on-h200.md.
+A model that is there already gets its new row; PyTorch's times that this run didn't take stay. docs/figures.py then writes the page docs/models-on-h200.md.
 """
 
 import argparse
@@ -31,6 +31,7 @@ def main():
     for file in arguments.files:
         for line in file.read_text(encoding="utf-8").splitlines():
             row = row_of(json.loads(line), arguments.commit)
+            row["baselines_us"] = {**rows.get(row["model"], {}).get("baselines_us", {}), **row["baselines_us"]}
             rows[row["model"]] = row
     draft = RESULTS.with_suffix(".draft")
     draft.write_text("".join(json.dumps(rows[name]) + "\n" for name in sorted(rows)), encoding="utf-8")

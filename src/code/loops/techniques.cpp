@@ -60,8 +60,14 @@ class LoopTechnique : public Technique {
         given[name] = std::exchange(place.pointer, name);
       }
     STITCH_TRY(RegionCode code, write_(inner));
-    for (std::string& argument : code.arguments)
-      if (auto found = given.find(argument); found != given.end()) argument = found->second;
+    auto as_given = [&](std::vector<std::string>& arguments) {
+      for (std::string& argument : arguments)
+        if (auto found = given.find(argument); found != given.end()) argument = found->second;
+    };
+    as_given(code.arguments);
+    for (Prepared& prepared : code.prepared) as_given(prepared.make.arguments);
+    for (Packed& packed : code.packed)
+      if (packed.fill) as_given(packed.fill->arguments);
     return code;
   }
 
@@ -149,7 +155,8 @@ class Grouped : public LoopTechnique {
       return LoopTechnique::rate(context, region);
     const Node& node = context.graph.nodes[static_cast<size_t>(region.nodes[0])];
     const bool single = context.graph.type(node.operands[0]).dtype == DType::f32;
-    return {reached * (single ? context.gpu.tensor_tf32 / 3 : context.gpu.tensor_fp16), plan::streaming_share, 1};
+    return {reached * (single ? context.gpu.tensor_tf32 / 3 : context.gpu.tensor_fp16), plan::streaming_share,
+            1};
   }
 };
 

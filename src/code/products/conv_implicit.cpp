@@ -19,8 +19,11 @@ namespace stitch::code {
 
 namespace {
 
-// Of the tensor cores' rate by mma.sync, and of the copy bandwidth: guesses.
-constexpr double tensor_share = 0.45, memory_share = 0.75;
+// Of the tensor cores' rate and of the copy bandwidth, as seen on an H200: 1.37 ms for 128 x 64 x 128² to 128
+// filters of 3 x 3 in fp16 (cuDNN with its transposed copies 1.11), 5.6 ms for 16 x 16 x 1024² to 128 (6.2),
+// 1.78 ms for 128 x 64 x 64² to 128 transposed of 4 x 4, stride 2 (1.23). Results are written in rows of 32
+// pixels that begin anywhere in a sector, 1.7 TB/s; phases write every second pixel.
+constexpr double tensor_share = 0.3, memory_share = 0.43, phases_share = 0.5;
 
 // Its result is the pool's.
 Result<Convolution> pooled_convolution(const RegionRequest& request, const Parts& parts) {
@@ -53,7 +56,7 @@ class ConvImplicit final : public ProductTechnique {
   plan::Rate rate(const plan::Context& context, const plan::Region& region) const override {
     const Convolution c = geometry_of(context.graph, *plan::convolution_in(context.graph, region));
     const double rate = rate_of(context, c, is_exact(region.offer), pooled_of(context.graph, region));
-    return {rate, memory_share, 1};
+    return {rate, bandwidth_of(c), 1};
   }
 
  private:
@@ -64,6 +67,10 @@ class ConvImplicit final : public ProductTechnique {
     if (!walked) return 0.01 * context.gpu.tensor_fp16;
     const double share = std::min(1.0, useful_products(c) / walked->products);
     return tensor_share * context.gpu.tensor_fp16 * share / (exact ? 3 : 1);
+  }
+  static double bandwidth_of(const Convolution& c) {
+    return c.transposed && c.stride != Convolution::Three{1, 1, 1} ? phases_share * memory_share
+                                                                   : memory_share;
   }
   static double useful_products(const Convolution& c) {
     const Convolution::Three& over = c.transposed ? c.size_in : c.size_out;
@@ -106,21 +113,23 @@ bool ConvImplicit::suits(const plan::Context& context, const plan::Region& regio
   const auto walked = implicit_of(gpu, c, exact, pooled);
   if (!walked || walked->blocks < 2 * gpu.sms) return false;
   if (exact) {
-    // Where PyTorch stays in FP32: tensor cores of cuDNN's waste most of their depth on few channels.
+    // Where PyTorch stays in FP32 over few channels, and a pool leaves little to write: 2.6 ms for 128 x 8 x
+    // 384² to 64 filters of 3 x 3 and a mean of 4 x 4 (conv.split_half 3.2, and 1.3 of the pool), but 1.9 for
+    // 256² and a GELU (1.5) on an H200.
     if (offer.arithmetic != plan::Arithmetic::exact &&
         (context.numerics == Numerics::strict || context.rounding.may_lose_bits(graph.number_of(node))))
       return false;
-    // First layers with strides load every pixel twice here.
     const bool first_layer = c.channels_in <= 4 && c.stride != Convolution::Three{1, 1, 1};
-    return !c.transposed && c.dims >= 2 && c.channels_in < 16 && !first_layer;
+    return pooled && !c.transposed && c.dims >= 2 && c.channels_in < 16 && !first_layer;
   }
-  if (walked->blocks < 4 * gpu.sms) return false;         // a tile's load and store are hidden by others'
-  if (c.taps() == 1 && c.channels_in < 32) return false;  // at the rate of its bytes in TF32, too
+  if (walked->blocks < 4 * gpu.sms) return false;  // a tile's load and store are hidden by others'
+  if (c.taps() == 1) return false;                 // a product: others do that better
   const auto in = static_cast<double>(graph.type(node.operands[0]).elements()),
              out = static_cast<double>(graph.type(node.results[0]).elements());
   const double flops = 2 * useful_products(c), bandwidth = plan::streaming_share * gpu.bandwidth;
-  const double here =
-      std::max(flops / rate_of(context, c, false, pooled), 4 * (in + out) / (memory_share * gpu.bandwidth));
+  const double written = pooled ? static_cast<double>(graph.type(pooled->pool->results[0]).elements()) : out;
+  const double here = std::max(flops / rate_of(context, c, false, pooled),
+                               4 * (in + written) / (bandwidth_of(c) * gpu.bandwidth));
   // A library's convolution, and FP32 images made fp16, channels last, and back.
   const double there =
       std::max(flops / gpu.fp16_convolutions, 2 * (in + out) / bandwidth) + 6 * (in + out) / bandwidth;

@@ -218,8 +218,8 @@ std::string implicit_struct(const Convolution& c, const ImplicitConvolution& w, 
   add_strides("out", result, "sample", "channel");
   add_strides("weight", c.weight, c.transposed ? "channel" : "filter", c.transposed ? "filter" : "channel");
   // Eight filters of NHWC results at a time.
-  bool packs = !c.result.scatter && result.offset % 8 == 0;
   const auto strides = c.strides(result);
+  bool packs = !c.result.scatter && result.offset % 8 == 0 && strides[1] == 1 && strides[4] != 1;
   for (size_t d : {0, 2, 3, 4}) packs &= strides[d] % 8 == 0;
   text += format("  static constexpr bool transposed = {}, packs_out = {}, scatters = {};\n", c.transposed,
                  packs, static_cast<bool>(c.result.scatter));

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "code/expression/pointwise.h"
+#include "code/products/contraction.h"
 
 namespace stitch::code {
 
@@ -41,6 +42,9 @@ Result<Parts> parts_of(const Graph& graph, const plan::Region& region, std::span
     return not_for(region, format("can't make {} of a product of {}", name(last), name(product)));
   if (!parts.after.empty() && (region.writes.size() != 1 || region.writes[0] != parts.result))
     return not_for(region, "writes only what its last node makes");
+  // Products look at their views themselves: they may read some that convolutions can't.
+  if (info(parts.product->op).family == Family::convolution)
+    STITCH_CHECK(accepts_views(graph, region, parts));
   return parts;
 }
 

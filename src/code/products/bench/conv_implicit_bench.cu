@@ -163,7 +163,7 @@ void measure(const char* name, const char* only) {
   if constexpr (kernel == Kernel::halo)
     look(conv_split_halo_kernel<P, G, true, Epilogue>, HaloTile<G>::threads, HaloTile<G>::shared_bytes);
   else
-    look(conv_implicit_kernel<G, exact, Epilogue>, Tile::threads, Tile::shared_bytes);
+    look(conv_implicit_kernel<G, exact, false, Epilogue>, Tile::threads, Tile::shared_bytes);
   CUDA(cudaMemset(sums.data, 0, 2 * sizeof(double)));
   compare<G><<<256, 256>>>(x.data, weight.data, bias.data, result.data, sums.data);
   double host[2];

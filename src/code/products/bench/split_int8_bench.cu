@@ -57,7 +57,7 @@ void time_product(CublasLt& library, bool normal_right) {
   constexpr int64_t results = int64_t{P::rows} * P::columns;
   Buffer<float> left(int64_t{P::rows} * P::depth), right(int64_t{P::columns} * P::depth), out(results),
       dense(2 * results);
-  Buffer<__half> left_split(2 * L::count + 2 * L::rows), right_split(2 * R::count + 2 * R::rows);
+  Buffer<__half> left_split(L::elements), right_split(R::elements);
   Buffer<double> sums(2);
   draw<<<1024, 256>>>(left.data, int64_t{P::rows} * P::depth, 1, true, 1.0f);
   draw<<<1024, 256>>>(right.data, int64_t{P::columns} * P::depth, 7777, normal_right, 0.03f);

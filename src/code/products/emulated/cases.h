@@ -32,6 +32,7 @@ struct Case {
   std::map<std::string, plan::Storage> storage = {};  // by a value's name; else as the graph has it
   double tolerance = 1e-5;
   double scale = 1;    // of the drawn inputs
+  double shift = 0;    // added to them
   double outlier = 0;  // above 0: every 97th number is this one, or its negative
 };
 
@@ -200,12 +201,13 @@ class Memory {
 };
 
 // Numbers that the storage type holds, so that storing them is no error.
-inline oracle::Tensor draw(const Place& place, DType dtype, double scale, uint64_t seed, double outlier = 0) {
+inline oracle::Tensor draw(const Place& place, DType dtype, double scale, uint64_t seed, double outlier = 0,
+                           double shift = 0) {
   std::mt19937_64 generator(seed);
   std::normal_distribution<double> normal;
   std::vector<double> values(static_cast<size_t>(element_count(place.shape)));
   for (double& value : values) {
-    value = normal(generator) * scale;
+    value = normal(generator) * scale + shift;
     if (outlier > 0 && (&value - values.data()) % 97 == 5) value = std::copysign(outlier, value);
     if (dtype == DType::boolean)
       value = value > -0.5;
@@ -239,8 +241,8 @@ class Cases {
     uint64_t seed = 1;
     for (const auto* places : {&prepared->reads, &prepared->weights})
       for (const Place& place : *places)
-        known.emplace(place.value,
-                      draw(place, prepared->graph.type(place.value).dtype, test.scale, seed++, test.outlier));
+        known.emplace(place.value, draw(place, prepared->graph.type(place.value).dtype, test.scale, seed++,
+                                        test.outlier, test.shift));
     auto expected = oracle::evaluate(prepared->graph, known, prepared->graph.outputs);
     ASSERT_TRUE(expected) << expected.error().text();
 

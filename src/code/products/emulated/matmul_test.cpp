@@ -426,6 +426,10 @@ std::vector<Case> tensor_core_cases() {
                    .outlier = outlier});
   };
   for (const Form& form : int8_forms) add_int8(form, "even", 0);
+  for (double shift : {1.0, 300.0}) {
+    add_int8(int8_forms[shift > 1], shift > 1 ? "far" : "shifted", 0);
+    all.back().shift = shift;
+  }
   add_int8(int8_forms[0], "outliers", 100);
   add_int8(int8_forms[0], "infinities", INFINITY);
   add_int8(int8_forms[1], "outliers", 100);

@@ -30,23 +30,24 @@ struct GoldenEpilogue {
 using GoldenLeft = stitch::Int8Operand<GoldenProduct, true, true>;  // of x
 using GoldenRight = stitch::Int8Operand<GoldenProduct, false, true>;  // of fc_weight
 
-StitchStatus pack_golden_fc_weight(const float* fc_weight,  // (256, 512)
-                                   __half* packed,          // fp16 and int8 of (256, 512), scales of 256
-                                   cudaStream_t stream) {
+StitchStatus pack_golden_fc_weight(
+    const float* fc_weight,  // (256, 512)
+    __half* packed,          // fp16 and int8 of (256, 512), scales and means of 256
+    cudaStream_t stream) {
   return stitch::split_in_int8<GoldenRight, true>(fc_weight, packed, stream);
 }
 
 StitchStatus enqueue_golden(
     const float* x,                        // (256, 512)
     const float* fc_bias,                  // (256)
-    const __half* golden_fc_weight_split,  // fp16 and int8 of (256, 512), scales of 256
+    const __half* golden_fc_weight_split,  // fp16 and int8 of (256, 512), scales and means of 256
     const stitch::Matmul& golden_small,
     const stitch::Matmul& golden_large,
     float* y,                              // (256, 256)
     void* workspace,
     cudaStream_t stream) {
   auto* dense_result = reinterpret_cast<float*>(static_cast<char*>(workspace) + 0);  // (2, 256, 256)
-  // fp16 and int8 of (256, 512), scales of 256
+  // fp16 and int8 of (256, 512), scales and means of 256
   auto* left_split = reinterpret_cast<__half*>(static_cast<char*>(workspace) + 524288);
   STITCH_OK_OR_RETURN((stitch::split_in_int8<GoldenLeft, true>(x, left_split, stream)));
   STITCH_OK_OR_RETURN(golden_small.enqueue(GoldenLeft::small(left_split),

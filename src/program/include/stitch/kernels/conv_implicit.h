@@ -27,6 +27,7 @@
 #include "stitch/kernels/matmul.h"
 #include "stitch/runtime/async_copy.h"
 #include "stitch/runtime/mma.h"
+#include "stitch/runtime/tensors.h"
 #include "stitch/runtime/vectors.h"
 
 namespace stitch {
@@ -293,7 +294,8 @@ __device__ __forceinline__ void pool_implicit(const Sums& sums, float* stage,
   }
 }
 
-template <class L, bool exact, class Epilogue>
+// `packs`: eight filters of an NHWC result at a time, which lies at so many bytes.
+template <class L, bool exact, bool packs, class Epilogue>
 __global__ void __launch_bounds__(ImplicitTile<L, exact>::threads,
                                   ImplicitTile<L, exact>::filter_tiles <= 2 ? 4 : 2)
     conv_implicit_kernel(const typename L::In* __restrict__ x, const __half* __restrict__ packed,
@@ -307,7 +309,7 @@ __global__ void __launch_bounds__(ImplicitTile<L, exact>::threads,
   auto* zeros = reinterpret_cast<Row*>(implicit_shared + Tile::halo_bytes + Tile::ring_bytes);
   auto* table = reinterpret_cast<uint32_t*>(zeros + 1);
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
-  const int group = lane / 4, pair = lane % 4;
+  const int pair = lane % 4;
   const int first_filter = warp % Tile::filter_warps * filter_tiles * 16,
             first_pixel = warp / Tile::filter_warps * 64;
   auto* stage =
@@ -453,7 +455,6 @@ __global__ void __launch_bounds__(ImplicitTile<L, exact>::threads,
       // Out, 16 filters of 32 pixels at a time; a lane has a pixel.
       const auto phase = Tile::phase_of(p);
       constexpr bool whole = L::filters % 16 == 0 && Tile::slice == Tile::filters;
-      constexpr bool last = L::out_stride_channel == 1 && L::out_stride_x != 1;
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
         const int pixel = first_pixel + h * 32 + lane;
@@ -486,7 +487,7 @@ __global__ void __launch_bounds__(ImplicitTile<L, exact>::threads,
               results[i] = static_cast<typename L::Out>(epilogue(
                   stage[filter * Tile::pitch + lane] * Tile::result_scale, sample, first + filter, position));
             }
-            if constexpr (last && whole && L::packs_out) {
+            if constexpr (packs && whole) {
               store<8>(own + (first + begin), 0, results);
             } else if constexpr (L::scatters) {
               constexpr int64_t plane = int64_t{L::result_z} * L::result_y * L::result_x;
@@ -510,9 +511,13 @@ template <class L, bool exact, class Epilogue>
 StitchStatus enqueue_conv_implicit(const char* name, const typename L::In* x, const __half* packed,
                                    typename L::Out* out, Epilogue epilogue, cudaStream_t stream) {
   using Tile = ImplicitTile<L, exact>;
-  return launch(name, conv_implicit_kernel<L, exact, Epilogue>,
-                {static_cast<unsigned>(Tile::blocks), Tile::threads, Tile::shared_bytes}, stream, x, packed,
-                out, epilogue);
+  const Geometry geometry{static_cast<unsigned>(Tile::blocks), Tile::threads, Tile::shared_bytes};
+  if constexpr (L::packs_out)
+    if (is_aligned(out, 8 * sizeof(typename L::Out)))
+      return launch(name, conv_implicit_kernel<L, exact, true, Epilogue>, geometry, stream, x, packed, out,
+                    epilogue);
+  return launch(name, conv_implicit_kernel<L, exact, false, Epilogue>, geometry, stream, x, packed, out,
+                epilogue);
 }
 
 }  // namespace stitch

@@ -101,6 +101,7 @@ __global__ void __launch_bounds__(256)
   const Index column0 = static_cast<Index>(tile % S::column_blocks) * S::columns,
               row0 = static_cast<Index>(tile / S::column_blocks % S::row_blocks) * S::rows,
               batch = static_cast<Index>(tile / S::column_blocks / S::row_blocks);
+  const bool idle = row0 + warp_row >= P::rows || column0 + warp_column >= P::columns;
   const int64_t begin = static_cast<int64_t>(blockIdx.y) * T::segment,
                 end = begin + T::segment < P::depth ? begin + T::segment : int64_t{P::depth};
 
@@ -177,8 +178,9 @@ __global__ void __launch_bounds__(256)
     for (int64_t k0 = begin; k0 < end; k0 += S::deep) {
       const bool more = k0 + S::deep < end;
       if (more) fetch(k0 + S::deep);  // on its way while this tile is multiplied
-      multiply_long<P, T>(sums, tiles + stage * S::stage, tiles + stage * S::stage + 2 * S::left_part,
-                          warp_row, warp_column);
+      if (!idle)
+        multiply_long<P, T>(sums, tiles + stage * S::stage, tiles + stage * S::stage + 2 * S::left_part,
+                            warp_row, warp_column);
       if (more) put(1 - stage);
       stage = 1 - stage;
       if (++step % S::folded_steps == 0) fold();

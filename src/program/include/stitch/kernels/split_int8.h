@@ -2,13 +2,14 @@
 // the left side and every column of the right one is brought to magnitudes of at most 127, y = x / scale, and
 //   y = high + low,  high in fp16's eleven bits,  eight = y as int8,  low8 = 4096 low as int8
 //   left · right = high · high' + (eight · low8' + low8 · eight') / 4096
-// The small terms are one int8 product of twice the depth, [eight | low8] · [low8' ; eight'], whose sums are
-// exact and at twice fp16's rate. What int8 leaves out of them is 3 to 5e-6 of the result where a row's
-// largest magnitude is up to eight times its root mean square, as of numbers that are spread evenly or
-// normally. Rows with larger ones, with infinities or NaN are marked by a negative scale and kept as they
-// are, bit by bit in the same memory; the tiles of the result that they touch are multiplied again in pairs
-// of TF32 (matmul_tensor_core.h). Mostly there are none.
-// 4 bytes read and 4 written an element, where depth lies inside; else 8 read.
+// A left row's mean is taken off it before, and comes back times the sum of each right column: tensor cores
+// cut sums off towards zero, which shows most where all terms have one sign. The small terms are one int8
+// product of twice the depth, [eight | low8] · [low8' ; eight'], whose sums are exact and at twice fp16's
+// rate. What int8 leaves out of them is 3 to 5e-6 of the result where a row's largest magnitude is up to
+// eight times its root mean square, as of numbers that are spread evenly or normally. Rows with larger ones,
+// with infinities or NaN are marked by a negative scale and kept as they are, bit by bit in the same memory;
+// the tiles of the result that they touch are multiplied again in pairs of TF32 (matmul_tensor_core.h).
+// Mostly there are none. 4 bytes read and 4 written an element, where depth lies inside; else 8 read.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -19,7 +20,8 @@
 
 namespace stitch {
 // One operand of P: its numbers in fp16, (batches, side, depth); as int8, (batches, side, 2, depth); the
-// scales of its rows or columns, (batches, side). All of it stands behind each other in one piece of memory.
+// scales of its rows or columns, (batches, side); means of its rows, or sums of its columns. All of it stands
+// behind each other in one piece of memory.
 template <class P, bool is_left, bool depth_inside>
 struct Int8Operand {
   using Index = typename P::Index;
@@ -30,6 +32,7 @@ struct Int8Operand {
   static constexpr int64_t depth = (source_depth + 15) / 16 * 16;  // filled up with zeros
   static constexpr int64_t rows = int64_t{P::batches} * side, count = rows * depth;
   static constexpr int packs = static_cast<int>(depth / width);  // of a row
+  static constexpr int64_t elements = 2 * count + 4 * rows;      // of fp16, all in all
 
   static __host__ __device__ __forceinline__ int8_t* small(__half* split) {
     return reinterpret_cast<int8_t*>(split + count);
@@ -42,6 +45,15 @@ struct Int8Operand {
   }
   static __host__ __device__ __forceinline__ const float* scales(const __half* split) {
     return reinterpret_cast<const float*>(split + 2 * count);
+  }
+
+  // Means of a left side, sums of a right one.
+  static __host__ __device__ __forceinline__ float* centres(__half* split) { return scales(split) + rows; }
+  static __host__ __device__ __forceinline__ const float* centres(const __half* split) {
+    return scales(split) + rows;
+  }
+  static __device__ __forceinline__ bool inside(int64_t k) {
+    return source_depth == depth || k < source_depth;
   }
 
   static __device__ __forceinline__ Index source(int64_t row, Index k) {
@@ -72,14 +84,16 @@ struct Int8Operand {
   }
   // A marked row's numbers: two bytes where fp16 has them, a byte in each half of int8.
   static __device__ __forceinline__ void put_pack(__half* split, int64_t row, int pack,
-                                                  const Pack<float, width>& values, float scale) {
+                                                  const Pack<float, width>& values, float scale,
+                                                  float centre) {
     Pack<__half, width> high;
     Pack<int8_t, width> eight, low8;
     const float inverse = 1.0f / scale;
 #pragma unroll
     for (int i = 0; i < width; ++i) {
       if (scale > 0.0f) {
-        const float y = values[i] * inverse;
+        const float y =
+            inside(static_cast<int64_t>(pack) * width + i) ? (values[i] - centre) * inverse : 0.0f;
         high[i] = __float2half_rn(y);
         const int low = __float2int_rn((y - __half2float(high[i])) * 4096.0f);
         eight[i] = static_cast<int8_t>(__float2int_rn(y));
@@ -99,7 +113,7 @@ struct Int8Operand {
   // Four numbers of a row as they were, or nearly.
   static __device__ __forceinline__ Pack<float, 4> restored(const __half* __restrict__ split, int64_t row,
                                                             int64_t k) {
-    const float scale = scales(split)[row];
+    const float scale = scales(split)[row], centre = is_left ? centres(split)[row] : 0.0f;
     const auto high = *reinterpret_cast<const Pack<__half, 4>*>(split + row * depth + k);
     const int8_t* parts = small(split) + row * (2 * depth) + k;
     const auto first = *reinterpret_cast<const Pack<int8_t, 4>*>(parts),
@@ -111,32 +125,45 @@ struct Int8Operand {
       const uint32_t bits = static_cast<uint32_t>(__half_as_ushort(high[i])) << 16 |
                             static_cast<uint32_t>(static_cast<uint8_t>(eight)) << 8 |
                             static_cast<uint8_t>(low8);
-      values[i] = scale > 0.0f ? (__half2float(high[i]) + static_cast<float>(low8) * (1.0f / 4096.0f)) * scale
-                               : __uint_as_float(bits);
+      const float y = __half2float(high[i]) + static_cast<float>(low8) * (1.0f / 4096.0f);
+      values[i] = scale > 0.0f ? fmaf(y, scale, centre) : __uint_as_float(bits);
     }
     return values;
   }
 };
 
-// What was seen of a row: its largest magnitude, NaN above all, and the sum of its squares.
+// What was seen of a row. Least and most leave NaN out; the sum has it.
 struct RowSpread {
-  float largest = 0.0f, squares = 0.0f;
+  float least, most, sum, squares;
 
+  static __device__ __forceinline__ RowSpread nothing() { return {INFINITY, -INFINITY, 0.0f, 0.0f}; }
   __device__ __forceinline__ void see(float x) {
-    largest = __int_as_float(max(__float_as_int(fabsf(x)), __float_as_int(largest)));
-    squares += x * x;
+    least = fminf(least, x), most = fmaxf(most, x);
+    sum += x, squares = fmaf(x, x, squares);
   }
   __device__ __forceinline__ void join(const RowSpread& other) {
-    largest = __int_as_float(max(__float_as_int(other.largest), __float_as_int(largest)));
-    squares += other.squares;
+    least = fminf(least, other.least), most = fmaxf(most, other.most);
+    sum += other.sum, squares += other.squares;
   }
-  // Of y = x / scale; negative where int8 is too coarse.
-  __device__ __forceinline__ float scale(float depth) const {
-    constexpr float most = 8.0f;  // times the root mean square
+  // What is taken off each number of a left row.
+  template <class S>
+  __device__ __forceinline__ float centre() const {
+    return S::left && isfinite(sum) ? sum / static_cast<float>(S::source_depth) : 0.0f;
+  }
+  // Of y = (x - centre) / scale; negative where int8 is too coarse.
+  template <class S>
+  __device__ __forceinline__ float scale() const {
+    constexpr float ratio = 8.0f;  // of the largest to the root mean square
+    if (!isfinite(sum) || !isfinite(squares)) return -1.0f;
+    const float middle = centre<S>(), largest = fmaxf(most - middle, middle - least);
     if (largest == 0.0f) return 1.0f;
-    // Squares of others leave FP32's range; comparisons with NaN are false.
     if (!(largest >= 0x1p-40f && largest <= 0x1p40f)) return -1.0f;
-    return largest * largest * depth <= most * most * squares ? largest / 127.0f : -1.0f;
+    const float around = squares - middle * sum;
+    // Below, little but rounding is left of the difference, and of what int8 leaves out in the result.
+    if (around < 1e-3f * squares) return largest / 127.0f;
+    return largest * largest * static_cast<float>(S::source_depth) <= ratio * ratio * around
+               ? largest / 127.0f
+               : -1.0f;
   }
 };
 
@@ -150,7 +177,7 @@ __global__ void __launch_bounds__(256)
   const int64_t row = static_cast<int64_t>(blockIdx.x) * (256 / team) + threadIdx.x / team;
   if (row >= S::rows) return;  // whole warps; a block has one row
   Pack<float, S::width> values[held ? each : 1];
-  RowSpread spread;
+  RowSpread spread = RowSpread::nothing();
 #pragma unroll(held ? each : 2)
   for (int j = 0; j < each; ++j) {
     const int pack = member + j * team;
@@ -158,29 +185,34 @@ __global__ void __launch_bounds__(256)
     if (pack < S::packs) {
       eight = S::template load_pack<quads>(from, row, pack);
 #pragma unroll
-      for (int i = 0; i < S::width; ++i) spread.see(eight[i]);
+      for (int i = 0; i < S::width; ++i)
+        if (S::inside(static_cast<int64_t>(pack) * S::width + i)) spread.see(eight[i]);
     }
   }
 #pragma unroll
   for (int mask = 16; mask > 0; mask /= 2)
-    spread.join({__shfl_xor_sync(0xffffffffu, spread.largest, mask),
-                 __shfl_xor_sync(0xffffffffu, spread.squares, mask)});
+    spread.join(
+        {__shfl_xor_sync(0xffffffffu, spread.least, mask), __shfl_xor_sync(0xffffffffu, spread.most, mask),
+         __shfl_xor_sync(0xffffffffu, spread.sum, mask), __shfl_xor_sync(0xffffffffu, spread.squares, mask)});
   if constexpr (team > 32) {
     __shared__ RowSpread of_warps[team / 32];
     if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = spread;
     __syncthreads();
-    spread = {};
+    spread = RowSpread::nothing();
 #pragma unroll
     for (int warp = 0; warp < team / 32; ++warp) spread.join(of_warps[warp]);
   }
-  const float scale = spread.scale(static_cast<float>(S::depth));
-  if (member == 0) S::scales(split)[row] = scale;
+  const float scale = spread.scale<S>(), centre = spread.centre<S>();
+  if (member == 0) {
+    S::scales(split)[row] = scale;
+    S::centres(split)[row] = S::left ? centre : spread.sum;
+  }
 #pragma unroll(held ? each : 2)
   for (int j = 0; j < each; ++j) {
     const int pack = member + j * team;
     if (pack >= S::packs) continue;
     if constexpr (!held) values[0] = S::template load_pack<quads>(from, row, pack);
-    S::put_pack(split, row, pack, values[held ? j : 0], scale);
+    S::put_pack(split, row, pack, values[held ? j : 0], scale, centre);
   }
 }
 
@@ -196,7 +228,7 @@ __global__ void __launch_bounds__(256)
   const int64_t row = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
   if (row >= S::rows) return;
   const int64_t begin = blockIdx.y * slice, end = min(begin + slice, S::source_depth);
-  RowSpread spread;
+  RowSpread spread = RowSpread::nothing();
 #pragma unroll 8
   for (int64_t k = begin; k < end; ++k) spread.see(from[S::source(row, static_cast<Index>(k))]);
   spreads[blockIdx.y * S::rows + row] = spread;
@@ -204,13 +236,15 @@ __global__ void __launch_bounds__(256)
 
 template <class S>
 __global__ void __launch_bounds__(256)
-    scale_columns_kernel(const RowSpread* __restrict__ spreads, float* __restrict__ scales) {
+    scale_columns_kernel(const RowSpread* __restrict__ spreads, float* __restrict__ scales,
+                         float* __restrict__ centres) {
   const int64_t row = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
   if (row >= S::rows) return;
-  RowSpread spread;
+  RowSpread spread = RowSpread::nothing();
 #pragma unroll 8
   for (int slice = 0; slice < column_slices; ++slice) spread.join(spreads[slice * S::rows + row]);
-  scales[row] = spread.scale(static_cast<float>(S::depth));
+  scales[row] = spread.scale<S>();
+  centres[row] = S::left ? spread.centre<S>() : spread.sum;
 }
 
 template <class S>
@@ -236,11 +270,11 @@ __global__ void __launch_bounds__(256)
     const int at = static_cast<int>(threadIdx.x) + j * 256, column = at / packs, pack = at % packs;
     const int64_t row = row0 + column, to = k0 / S::width + pack;
     if (row >= S::rows || to >= S::packs) continue;
-    const float scale = S::scales(split)[row];
+    const float scale = S::scales(split)[row], centre = S::left ? S::centres(split)[row] : 0.0f;
     Pack<float, S::width> values;
 #pragma unroll
     for (int i = 0; i < S::width; ++i) values[i] = tile[column][pack * S::width + i];
-    S::put_pack(split, row, static_cast<int>(to), values, scale);
+    S::put_pack(split, row, static_cast<int>(to), values, scale, centre);
   }
 }
 
@@ -254,15 +288,15 @@ StitchStatus split_in_int8(const float* from, __half* split, cudaStream_t stream
       return launch("split_in_int8", split_rows_kernel<S, quads, team>, geometry, stream, from, split);
     return launch("split_in_int8", split_rows_kernel<S, false, team>, geometry, stream, from, split);
   } else {
-    static_assert(column_slices * sizeof(RowSpread) <= S::depth * sizeof(__half), "a deeper operand");
-    // What was seen stands where the numbers of fp16 come afterwards.
+    static_assert(column_slices * sizeof(RowSpread) <= 2 * S::depth * sizeof(__half), "a deeper operand");
+    // What was seen stands where the numbers of fp16 and int8 come afterwards.
     auto* spreads = reinterpret_cast<RowSpread*>(split);
     const auto rows = static_cast<unsigned>(divide_up(S::rows, 256)),
                tiles = static_cast<unsigned>(divide_up(S::rows, column_tile));
     STITCH_OK_OR_RETURN(launch("spread_of_columns", spread_columns_kernel<S>, {{rows, column_slices}, 256},
                                stream, from, spreads));
     STITCH_OK_OR_RETURN(launch("scales_of_columns", scale_columns_kernel<S>, {rows, 256}, stream,
-                               static_cast<const RowSpread*>(spreads), S::scales(split)));
+                               static_cast<const RowSpread*>(spreads), S::scales(split), S::centres(split)));
     return launch("split_in_int8", split_columns_kernel<S>,
                   {{tiles, static_cast<unsigned>(divide_up(S::depth, column_depth))}, 256}, stream, from,
                   split);
@@ -314,6 +348,7 @@ __global__ void __launch_bounds__(256)
     const int64_t column0 = block % S::column_blocks * wide,
                   row0 = block / S::column_blocks % S::row_blocks * high,
                   batch = block / S::column_blocks / S::row_blocks;
+    const bool idle = row0 + warp_row >= P::rows || column0 + warp_column >= P::columns;
     bool marked = false;
     for (int i = thread; i < high + wide; i += 256) {
       const int64_t row = row0 + i, column = column0 + i - high;
@@ -359,7 +394,7 @@ __global__ void __launch_bounds__(256)
       }
       __syncthreads();
       if (step + 1 < steps) fetch(step + 1);
-      multiply_tiles<Q, T>(sums, tiles, tiles + S::Left::elements, warp_row, warp_column);
+      if (!idle) multiply_tiles<Q, T>(sums, tiles, tiles + S::Left::elements, warp_row, warp_column);
       __syncthreads();
       if (step % S::folded_steps != S::folded_steps - 1 && step + 1 < steps) continue;
 #pragma unroll
@@ -390,11 +425,13 @@ __global__ void __launch_bounds__(256)
   }
 }
 
-// (high · high' + small / 4096) · both scales, then the epilogue; sums that were made again are as they are.
+// (high · high' + small / 4096) · both scales + the row's mean · the column's sum, then the epilogue; sums
+// that were made again are as they are.
 template <class P, int64_t pitch, int width, class Epilogue>
 __global__ void __launch_bounds__(arrange_threads)
     finish_int8_kernel(const float* __restrict__ large, const int* __restrict__ small,
                        const float* __restrict__ row_scales, const float* __restrict__ column_scales,
+                       const float* __restrict__ means, const float* __restrict__ totals,
                        typename P::Out* out, Epilogue epilogue) {
   using Index = typename P::Index;
   constexpr int64_t high = int64_t{P::batches} * P::rows, count = high * P::columns;
@@ -406,9 +443,11 @@ __global__ void __launch_bounds__(arrange_threads)
               row = static_cast<Index>(element / Flat{P::columns} % Flat{P::rows}),
               batch = static_cast<Index>(element / Flat{P::columns} / Flat{P::rows});
   const Flat at = element / Flat{P::columns} * Flat{pitch} + element % Flat{P::columns};
-  const float of_row = row_scales[batch * P::rows + row];
+  const float of_row = row_scales[batch * P::rows + row], mean = means[batch * P::rows + row];
   const auto of_columns =
       *reinterpret_cast<const Pack<float, width>*>(column_scales + batch * P::columns + column);
+  const auto column_totals =
+      *reinterpret_cast<const Pack<float, width>*>(totals + batch * P::columns + column);
   const auto large_sums = *reinterpret_cast<const Pack<float, width>*>(large + at);
   const auto small_sums = *reinterpret_cast<const Pack<int, width>*>(small + at);
   Pack<typename P::Out, width> results;
@@ -416,7 +455,8 @@ __global__ void __launch_bounds__(arrange_threads)
   for (int i = 0; i < width; ++i) {
     float sum = large_sums[i];
     if (of_row > 0.0f && of_columns[i] > 0.0f)
-      sum = (sum + static_cast<float>(small_sums[i]) * (1.0f / 4096.0f)) * of_row * of_columns[i];
+      sum = fmaf(mean, column_totals[i],
+                 (sum + static_cast<float>(small_sums[i]) * (1.0f / 4096.0f)) * of_row * of_columns[i]);
     results[i] = static_cast<typename P::Out>(epilogue(sum, P::position(batch, row, column + i)));
   }
   *reinterpret_cast<Pack<typename P::Out, width>*>(out + P::out(batch, row, column)) = results;
@@ -432,6 +472,7 @@ StitchStatus finish_int8_product(const char* name, const __half* left, const __h
   constexpr int64_t tiles = TensorCoreProduct<RestoredProduct<P>, MarkedTiles>::blocks;
   constexpr unsigned most_blocks = 264;
   const float *row_scales = L::scales(left), *column_scales = R::scales(right), *large = dense;
+  const float *means = L::centres(left), *totals = R::centres(right);
   const int* small = reinterpret_cast<const int*>(dense + sums);
   STITCH_OK_OR_RETURN(launch("marked_sums", marked_sums_kernel<P, L, R, pitch>,
                              {tiles < most_blocks ? static_cast<unsigned>(tiles) : most_blocks, 256}, stream,
@@ -439,10 +480,10 @@ StitchStatus finish_int8_product(const char* name, const __half* left, const __h
   if constexpr (quads) {
     if (reinterpret_cast<uintptr_t>(out) % 16 == 0)
       return launch(name, finish_int8_kernel<P, pitch, 4, Epilogue>, one_thread_each(count / 4), stream,
-                    large, small, row_scales, column_scales, out, epilogue);
+                    large, small, row_scales, column_scales, means, totals, out, epilogue);
   }
   return launch(name, finish_int8_kernel<P, pitch, 1, Epilogue>, one_thread_each(count), stream, large, small,
-                row_scales, column_scales, out, epilogue);
+                row_scales, column_scales, means, totals, out, epilogue);
 }
 
 }  // namespace stitch
