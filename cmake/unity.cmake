@@ -2,7 +2,7 @@
 # templates they leave behind, which are then paid for once. Two files with an equal name at file scope can't share a
 # batch, so each file goes into the first one that has none of its names.
 
-set(unity_files_a_batch 16)
+set(unity_files_a_batch 32)
 
 # Names that a file declares at the beginning of a line: functions, types, aliases and constants, those of anonymous
 # namespaces among them.

@@ -21,7 +21,7 @@ std::string mark(ViewState::Step::Fate fate, bool utf8) {
   return utf8 ? "▸" : ">";
 }
 
-Style style_of(ViewState::Step::Fate fate) {
+Style style_of_fate(ViewState::Step::Fate fate) {
   return fate == ViewState::Step::Fate::kept      ? Style::good
          : fate == ViewState::Step::Fate::dropped ? Style::warning
                                                   : Style::bold;
@@ -77,7 +77,7 @@ std::vector<std::string> view_lines(const ViewState& state, const Terminal& term
     name_width = std::max(name_width, display_width(printable(state.steps[i].name)));
   for (size_t i = first; i < state.steps.size(); ++i) {
     const ViewState::Step& step = state.steps[i];
-    add(step_text(step, name_width), style_of(step.fate), "  " + mark(step.fate, terminal.utf8) + " ");
+    add(step_text(step, name_width), style_of_fate(step.fate), "  " + mark(step.fate, terminal.utf8) + " ");
   }
   std::string sum = format("budget {} of {}, {} attempt{}", clock_text(state.elapsed),
                            clock_text(state.budget), state.attempts, state.attempts == 1 ? "" : "s");

@@ -316,17 +316,31 @@ bool computes_again(const Graph& graph, const Region& producer, const Region& co
   return false;
 }
 
-// How often nodes are written down if each is where it is read: the parts of a concat stand in branches of
-// their own, which share nothing, and so do what a slice holds and what lies around it. Steps of a recurrence
-// whose results are stacked are in as many branches as there are steps behind them; rows that are written one
-// after the other, each made of those before, in twice as many a row (the delta rule's triangular inverse).
-bool repeats_in_branches(const Graph& graph, const Region& region) {
-  constexpr size_t few_parts = 8, least = 256, often = 4;
+// How often nodes are written down if each is where it is read. Parts of a concat stand in branches of their
+// own, which share nothing; so do what a slice holds and what lies around it; and what is read through two
+// slices is computed at two places. Steps of a recurrence whose results are stacked are in as many branches
+// as there are steps behind them; rows that are written one after the other, each made of those before (the
+// delta rule's triangular inverse), in twice as many a row; a stencil's steps in four times as many a step.
+// Reductions are made once, so what is read through slices counts only where there is none.
+bool repeats_in_branches(const Graph& graph, const Region& region, bool elementwise) {
+  constexpr size_t few_parts = 8;
+  const size_t least = elementwise ? 1024 : 256, often = elementwise ? 16 : 4;
   auto branches_out = [&](int32_t n) {
     const Node& node = graph.nodes[static_cast<size_t>(n)];
-    return node.op == Op::update_slice || (node.op == Op::concat && node.operands.size() >= few_parts);
+    switch (node.op) {
+      case Op::concat: return node.operands.size() >= few_parts;
+      case Op::update_slice: return true;
+      case Op::slice:
+      case Op::strided_view:
+      case Op::flip:
+      case Op::roll:
+      case Op::pad:
+      case Op::gather:
+      case Op::index: return elementwise;
+      default: return false;
+    }
   };
-  if (!std::ranges::any_of(region.nodes, branches_out)) return false;
+  if (std::ranges::count_if(region.nodes, branches_out) == 0) return false;
   std::map<ValueId, std::set<size_t>> branches;  // in which a value is read
   std::vector<size_t> times = {1};               // of each branch; the first is outside of all
   size_t written = 0;
@@ -335,7 +349,8 @@ bool repeats_in_branches(const Graph& graph, const Region& region) {
     std::set<size_t> in;
     for (ValueId result : node.results)
       if (auto read = branches.find(result); read != branches.end()) in.merge(read->second);
-    if (in.empty()) in = {0};
+    const Family family = info(node.op).family;
+    if (in.empty() || family == Family::reduce || family == Family::normalize) in = {0};  // made once
     size_t here = 0;
     for (size_t branch : in) here += times[branch];
     written += here;
@@ -389,12 +404,12 @@ Result<Plan> fuse_loops(const Context& context, Plan plan, const Catalogue& cata
       if (computes_again(graph, groups[r], groups[consumer])) continue;
       Region both = groups.merged(r, consumer);
       if (refused.contains(both.nodes)) continue;
-      if (repeats_in_branches(graph, both)) {
+      if (repeats_in_branches(graph, both, false)) {
         refused.insert(both.nodes);
         continue;
       }
       auto technique = catalogue.plain(context, both);
-      if (!technique) {
+      if (!technique || ((*technique)->is_elementwise() && repeats_in_branches(graph, both, true))) {
         refused.insert(both.nodes);
         continue;
       }

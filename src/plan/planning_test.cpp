@@ -111,6 +111,22 @@ TEST(Planning, StackedStepsAreNotWrittenIntoEveryBranch) {
   EXPECT_GT(planned(steps(40)).size(), 1u);
 }
 
+TEST(Planning, StencilsAreNotComputedAgainForEveryNeighbour) {
+  auto stencil = [](int count) {
+    std::string text = "graph \"heat\"\ninput %u0 : f32[4,66]\n";
+    for (int k = 1; k <= count; ++k)
+      text += format(
+          "%l{0} = slice(%u{1}) dim=1 start=0 end=64 : f32[4,64]\n"
+          "%r{0} = slice(%u{1}) dim=1 start=2 end=66 : f32[4,64]\n"
+          "%s{0} = add(%l{0}, %r{0}) : f32[4,64]\n"
+          "%u{0} = pad(%s{0}) pads=[0,0,1,1] : f32[4,66]\n",
+          k, k - 1);
+    return text + format("output %u{}\nend\n", count);
+  };
+  EXPECT_EQ(planned(stencil(3)).size(), 1u);
+  EXPECT_GT(planned(stencil(12)).size(), 1u);
+}
+
 TEST(Planning, AttentionReadsHeadsWhereTheyLie) {
   EXPECT_EQ(
       planned(R"(graph "self attention"

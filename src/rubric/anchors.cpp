@@ -23,9 +23,9 @@ constexpr std::array<std::string_view, 5> honest = {
 };
 
 constexpr std::array<std::string_view, 5> engineering = {
-    "No CUDA engineering: PyTorch's calls wrapped, one thread does the work, or threads read far apart from "
-    "each "
-    "other with nothing to make up for it.",
+    "No CUDA engineering: PyTorch's calls wrapped, one thread or one block does the work of a whole tensor, "
+    "or "
+    "threads read far apart from each other with nothing to make up for it.",
     "Naive: one thread a result or a row, operands from global memory each time, a launch an operator.",
     "Sound: coalesced access; tiles in shared memory or reductions by blocks; or plain library calls where "
     "they fit.",

@@ -68,11 +68,12 @@ def main(arguments=None):
     parser.add_argument("--tasks", type=int, default=4, help="(default: 4)")
     parser.add_argument("--group", type=int, default=8, help="answers to a task (default: 8)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="answers that are judged at the same time (default: cores)")
+    parser.add_argument("--most-elements", type=int, default=1 << 22, help="of a task's inputs and output (default: 4194304, as in GRPO)")
     parser.add_argument("--rounds", type=int, default=2, help="tasks are open from the second on (default: 2)")
     parser.add_argument("--seed", type=int, default=1, help="(default: 1)")
     options = parser.parse_args(arguments[:rest])
     flags = arguments[rest + 1:] or ["--quick", "--no-timing", "--share-processes"]
-    entries = corpus.read(os.path.join(options.data, "tasks.jsonl.gz"))
+    entries = [entry for entry in corpus.read(os.path.join(options.data, "tasks.jsonl.gz")) if questions.elements(entry) <= options.most_elements]
     entries = questions.chosen(entries, "validation", options.tasks, options.seed, small_first=options.device == "emulated")
     if not entries:
         raise SystemExit(f"{options.data} has no tasks of the validation split")

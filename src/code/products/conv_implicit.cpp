@@ -1,9 +1,9 @@
 // conv.implicit: convolutions over NCHW images as implicit GEMMs on fp16 tensor cores
-// (kernels/conv_implicit.h), transposed ones, too, epilogue included: images are read and written once, as
-// they lie. Libraries want channels last, and for 128 x 64 x 128² to 128 filters of 3 x 3 the passes that
-// transpose image and result took 650 us beside 455 us of cuDNN's convolution (H200). Offer half: one
-// product, with TF32's ten bits; else three, with FP32's accuracy, for few channels, where PyTorch stays in
-// FP32.
+// (kernels/conv_implicit.h), transposed ones, too, with the epilogue and a pool behind it: images are read
+// and written once, as they lie, and what a pool takes together is never written. Offer half: one product,
+// with TF32's ten bits; else three, with FP32's accuracy. Chosen where a pool follows few channels that
+// PyTorch convolves in FP32, and in fp16 where the copies that a library wants take longer than its
+// convolution.
 #include <algorithm>
 
 #include "base/text.h"
@@ -22,7 +22,7 @@ namespace {
 // Of the tensor cores' rate and of the copy bandwidth, as seen on an H200: 1.37 ms for 128 x 64 x 128² to 128
 // filters of 3 x 3 in fp16 (cuDNN with its transposed copies 1.11), 5.6 ms for 16 x 16 x 1024² to 128 (6.2),
 // 1.78 ms for 128 x 64 x 64² to 128 transposed of 4 x 4, stride 2 (1.23). Results are written in rows of 32
-// pixels that begin anywhere in a sector, 1.7 TB/s; phases write every second pixel.
+// pixels that begin anywhere in a sector; phases write every second pixel (docs/kernelbench-on-h200.md).
 constexpr double tensor_share = 0.3, memory_share = 0.43, phases_share = 0.5;
 
 // Its result is the pool's.
@@ -130,9 +130,10 @@ bool ConvImplicit::suits(const plan::Context& context, const plan::Region& regio
   const double written = pooled ? static_cast<double>(graph.type(pooled->pool->results[0]).elements()) : out;
   const double here = std::max(flops / rate_of(context, c, false, pooled),
                                4 * (in + written) / (bandwidth_of(c) * gpu.bandwidth));
-  // A library's convolution, and FP32 images made fp16, channels last, and back.
-  const double there =
-      std::max(flops / gpu.fp16_convolutions, 2 * (in + out) / bandwidth) + 6 * (in + out) / bandwidth;
+  // A library's convolution, and FP32 images made fp16, channels last, and back. Transposed ones of few
+  // channels cuDNN does at 172 TFLOP/s (Level 2's 13, H200).
+  const double library = (c.transposed && c.channels_in <= 16 ? 0.3 : 1) * gpu.fp16_convolutions;
+  const double there = std::max(flops / library, 2 * (in + out) / bandwidth) + 6 * (in + out) / bandwidth;
   return here < there;
 }
 

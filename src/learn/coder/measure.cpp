@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
@@ -180,15 +181,9 @@ class AloneRun {
       STITCH_TRY(device::GpuLock taken, device::GpuLock::take());
       lock.emplace(std::move(taken));
     }
-    const auto flush = static_cast<int64_t>(2 * alone_.task->gpu.l2) / 256 * 256;
+    const size_t first = next_;
     while (next_ < out.size()) {
-      const size_t region = alone_.regions[next_];
-      const ManifestRegion& here = manifest.regions.at(region);
-      std::vector<TensorType> inputs, outputs;
-      for (const Slot& slot : here.reads) inputs.push_back(verifier::stored_type(slot));
-      for (const Slot& slot : here.writes) outputs.push_back(verifier::stored_type(slot));
-      auto reply = candidate.time_region(static_cast<int>(region), inputs, outputs,
-                                         {options_.repeats, flush, profiler != Profiler::avoided});
+      auto reply = runs_of(candidate, manifest, next_, options_.repeats);
       if (reply.failure && reply.failure->kind != runner::FailureKind::refused &&
           profiler == Profiler::untried) {
         profiler = Profiler::avoided;
@@ -207,7 +202,40 @@ class AloneRun {
       broke_ = reply.failure->kind != runner::FailureKind::refused;
       if (broke_) return {};
     }
+    look_again(candidate, manifest, out.subspan(first), first);
     return {};
+  }
+
+  runner::Reply<std::vector<runner::RegionRun>> runs_of(runner::Candidate& candidate,
+                                                        const Manifest& manifest, size_t variant,
+                                                        int repeats) {
+    const size_t region = alone_.regions[variant];
+    const ManifestRegion& here = manifest.regions.at(region);
+    std::vector<TensorType> inputs, outputs;
+    for (const Slot& slot : here.reads) inputs.push_back(verifier::stored_type(slot));
+    for (const Slot& slot : here.writes) outputs.push_back(verifier::stored_type(slot));
+    const auto flush = static_cast<int64_t>(2 * alone_.task->gpu.l2) / 256 * 256;
+    return candidate.time_region(static_cast<int>(region), inputs, outputs,
+                                 {repeats, flush, profiler != Profiler::avoided});
+  }
+
+  // The first of a program finds the GPU's clock low: on an H200 the built-in choice took 1.1 % longer than
+  // the very same choice further behind (twelve regions). What is near the best is timed again, last first,
+  // with more runs: choices are made between these.
+  void look_again(runner::Candidate& candidate, const Manifest& manifest, std::span<Timed> out,
+                  size_t first) {
+    constexpr double near_the_best = 1.15;
+    constexpr int times_the_repeats = 3;
+    double best = std::numeric_limits<double>::infinity();
+    for (const Timed& each : out)
+      if (each.kind == Timed::Kind::timed) best = std::min(best, each.seconds);
+    for (size_t i = out.size(); i-- > 0;) {
+      if (out[i].kind != Timed::Kind::timed || out[i].seconds > near_the_best * best) continue;
+      auto reply = runs_of(candidate, manifest, first + i, times_the_repeats * options_.repeats);
+      if (reply.failure) return;  // it was timed before
+      if (const double seconds = device_seconds(reply.value, alone_.task->gpu); seconds > 0)
+        out[i].seconds = seconds;
+    }
   }
 
   const Alone& alone_;

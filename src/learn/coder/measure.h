@@ -15,7 +15,7 @@ namespace stitch::learn {
 struct MeasureOptions {
   runner::Device device = runner::Device::cuda;  // emulated: for tests, its times mean nothing
   std::chrono::milliseconds time_limit{8'000};   // for one variant; the GPU is held meanwhile
-  int repeats = 5;                               // of each; the median counts
+  int repeats = 5;  // of each, three times as many of what is near the best; the median counts
   std::function<void(std::string_view)> on_progress;
 };
 
