@@ -3,6 +3,8 @@
 // bias and epilogue included. Libraries pad such images, filters and results in kernels of their own: cuDNN
 // takes 31 us for 16 x 58 x 28² to 58 filters on an H200, whose bytes take 1. Chosen by the steps that lay
 // images out channels last, for products so small that padding shows.
+#include <algorithm>
+
 #include "code/names.h"
 #include "code/products/convolution.h"
 #include "code/products/epilogue.h"
@@ -69,6 +71,8 @@ Result<void> ConvPointwiseOdd::accepts_region(const plan::Context& context,
   if (context.numerics == Numerics::strict && dtype == DType::f32) return not_for(region, "rounds to fp16");
   if (c.transposed || c.groups > 1) return not_for(region, "takes convolutions of one group, not transposed");
   if (!plan::is_constant(graph, node.operands[1])) return not_for(region, "packs its weight once");
+  if (std::ranges::find(region.reads, node.operands[0]) == region.reads.end())
+    return not_for(region, "reads whole images, not slices of their channels");
   for (size_t d = 0; d < 3; ++d)
     if (c.kernel[d] != 1 || c.stride[d] != 1 || c.padding[d] != 0)
       return not_for(region, "has kernels of one pixel only, without strides or padding");
