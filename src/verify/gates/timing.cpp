@@ -34,7 +34,11 @@ constexpr double seconds_of_short_calls = 0.02;
 // The more calls, the more turns: a side that has all of its calls in one place has that moment's machine.
 constexpr int few_rounds = 5, many_rounds = 25;
 constexpr double most_seconds = 2, most_python_seconds = 1;  // of what isn't calls: draws, copies, flushes
-constexpr int baseline_rounds = 5;                           // before the program, and as many after it
+// A machine that is slow for a while doesn't spare a program its calls: what it does after dozens of them is
+// seen.
+constexpr int calls_before_haste = 64;
+constexpr double much_later = 4;
+constexpr int baseline_rounds = 5;  // before the program, and as many after it
 
 // Of a series. Those of Python candidates are drawn one by one while others wait for the GPU.
 constexpr int most_slots = 128, most_python_slots = 32;
@@ -160,7 +164,9 @@ Result<void> take_claims(Session& session, SeriesWatch& watch, runner::Candidate
     const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - begin;
     const double claimed = session.own.median() * static_cast<double>(session.own.wall_ns.size());
     const double most = session.python ? most_python_seconds : most_seconds;
-    if (round >= 2 && gone.count() > most + 3 * claimed) break;
+    const bool enough =
+        std::ssize(session.own.wall_ns) >= calls_before_haste || gone.count() > much_later * most;
+    if (round >= 2 && enough && gone.count() > most + 3 * claimed) break;
   }
   return {};
 }
