@@ -2,7 +2,7 @@
 # templates they leave behind, which are then paid for once. Two files with an equal name at file scope can't share a
 # batch, so each file goes into the first one that has none of its names.
 
-set(unity_files_a_batch 32)
+set(STITCHCUDA_UNITY_FILES 32 CACHE STRING "With STITCHCUDA_UNITY: so many files are compiled as one (fewer where there are many cores)")
 
 # Names that a file declares at the beginning of a line: functions, types, aliases and constants, those of anonymous
 # namespaces among them.
@@ -36,7 +36,7 @@ function(compile_in_batches target)
     while(batch LESS batches)
       set(free TRUE)
       list(LENGTH files_${batch} files)
-      if(files GREATER_EQUAL unity_files_a_batch)
+      if(files GREATER_EQUAL STITCHCUDA_UNITY_FILES)
         set(free FALSE)
       else()
         foreach(name IN LISTS names)

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# build.sh [TARGET…]: stitchcuda for measuring on a GPU machine where nothing can be installed (build/release), as fast as it compiles,
+# and PyTorch imported once for everybody (the socket's path is in build/lender). Beside stitchcuda its TARGETs, stitchcuda-mutants say.
+set -eu
+cd "$(dirname "$0")/../.."
+begin=$SECONDS
+mkdir -p build
+socket=$(mktemp -d)/socket
+PYTHONPATH=python setsid python3 -m stitchcuda_torch.lend "$socket" >build/lender.log 2>&1 &
+echo "$socket" >build/lender
+cmake --preset release -DSTITCHCUDA_UNITY_FILES=8 -DSTITCHCUDA_BENCHMARKS=OFF >build/cmake.log 2>&1 || { tail -20 build/cmake.log; exit 1; }
+ninja -C build/release stitchcuda stitch-runner "$@" >build/ninja.log 2>&1 || { grep -E -A8 'error|FAILED' build/ninja.log | head -40; exit 1; }
+for _ in $(seq 40); do grep -q ready build/lender.log && break; sleep 0.5; done
+echo "built in $((SECONDS - begin)) s"
