@@ -69,6 +69,16 @@ void add_verify(CLI::App& app, Options& options) {
       ->type_name("SECONDS")
       ->check(CLI::Range(1, 3600));
   command
+      .add_option("--build-time-limit", verify.build_time_limit,
+                  "seconds allowed for the compiler (default: 300)")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1, 3600));
+  command
+      .add_option("--memory-limit", verify.memory_limit,
+                  "GB of the host's memory that the program may take (default: half of the machine's)")
+      ->type_name("GB")
+      ->check(CLI::Range(0.1, 1e6));
+  command
       .add_option("--reference-time-limit", verify.reference_time_limit,
                   "seconds allowed for one answer of PyTorch's; then nothing is judged (default: 1800)")
       ->type_name("SECONDS")

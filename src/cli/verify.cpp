@@ -3,9 +3,11 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "agents/time_spent.h"
 #include "base/json.h"
 #include "base/progress.h"
 #include "base/text.h"
+#include "base/time_account.h"
 #include "cli/baselines.h"
 #include "cli/choose_device.h"
 #include "cli/model_options.h"
@@ -74,6 +76,8 @@ Result<verifier::VerifyOptions> verify_options(const VerifyCommand& command) {
   options.timing = command.timing;
   options.receipt = command.receipt;
   options.time_limit = std::chrono::seconds(command.time_limit);
+  options.build_time_limit = std::chrono::seconds(command.build_time_limit);
+  options.memory_limit = static_cast<int64_t>(command.memory_limit * 1e9);
   options.reference_time_limit = std::chrono::seconds(command.reference_time_limit);
   return options;
 }
@@ -89,6 +93,8 @@ Result<int> run_verify(const VerifyCommand& command, Console& console) {
   const Overwrite overwrite = overwrite_if(command.force);
   for (const std::string& file : {command.out, command.receipt})
     if (!file.empty()) STITCH_CHECK(check_output_file(file, overwrite));
+  const TimeAccount::Entries spent_before = TimeAccount::all();
+  const SpentOn spent("verify");
   Result<verifier::Verdict> verdict = work_error("", "");
   {
     Progress progress(console.err, console.err_terminal, console.json, "verifying");
@@ -105,6 +111,7 @@ Result<int> run_verify(const VerifyCommand& command, Console& console) {
     return say_not_judged(command, verdict.error(), console);
   if (!verdict) return std::move(verdict).error();
   Json document = to_json(*verdict);
+  document["time"] = agents::time_spent(TimeAccount::since(spent_before), spent.seconds());
   warnings.add_to(document);
   if (!command.receipt.empty() && verdict->passed()) remember_output_file(command.receipt);
   if (!command.out.empty()) STITCH_CHECK(write_output_file(command.out, document_text(document), overwrite));

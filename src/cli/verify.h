@@ -26,6 +26,8 @@ struct VerifyCommand {
   std::string out;     // the verdict as a JSON file
   bool force = false;  // over what is in the way of the output
   int time_limit = 60;
+  int build_time_limit = 300;
+  double memory_limit = 0;  // GB of the host's; 0: half of the machine's
   int reference_time_limit = 1800;
   std::string all;    // a folder of candidates, or a manifest: then there is no program
   std::string tasks;  // where their tasks are
