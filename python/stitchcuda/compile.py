@@ -13,6 +13,7 @@ from torch import nn
 
 from .errors import StitchError
 from .exporting import identifier
+from .fast_paths import opened
 from .module import form_of
 from .optimizing import optimize
 
@@ -63,7 +64,7 @@ class Compiled:
             return PYTORCH
         if not any(node.op not in ("placeholder", "output") for node in self.graph.graph.nodes):
             return PYTORCH  # nothing is computed
-        module = Lifted(self.graph, self.static, self.weights_of(arguments), [self.placeholders[i] for i in self.static])
+        module = Lifted(opened(self.graph), self.static, self.weights_of(arguments), [self.placeholders[i] for i in self.static])
         try:
             with torch.no_grad():
                 return module, optimize(module, tuple(given), **{"progress": False, "name": "compiled_" + self.tag(), **self.options})
