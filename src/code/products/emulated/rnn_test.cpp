@@ -92,6 +92,13 @@ const Kind persistent_kinds[] = {
     {.name = "gru_many_samples", .kind = "gru", .batch_first = true, .sizes = {3, 31, 5, 12}},
 };
 
+// Layers that run at once, each in clusters of its own: a warp without units, several samples and clusters.
+const Kind wavefronts[] = {
+    {.name = "lstm_26_at_once", .kind = "lstm", .layers = 3, .sizes = {5, 5, 9, 26}},
+    {.name = "gru_32_at_once", .kind = "gru", .layers = 2, .batch_first = true, .sizes = {4, 9, 8, 32}},
+    {.name = "tanh_24_at_once", .kind = "tanh", .layers = 2, .biases = false, .sizes = {3, 2, 5, 24}},
+};
+
 std::vector<Case> rnn_cases() {
   std::vector<Case> all;
   for (const Kind& kind : kinds) {
@@ -115,6 +122,23 @@ std::vector<Case> rnn_cases() {
                    .technique = "rnn.persistent",
                    .graph = graph_of(kind, kind.kind == std::string("lstm") ? "y hn cn" : "y hn"),
                    .multiprocessors = 12});
+  // Clusters of several sizes: units of the last block missing, samples of the last cluster too.
+  auto clustered = [&](const Kind& kind, const std::string& wanted, const std::string& name, int multiprocessors) {
+    all.push_back({.name = "cluster_" + name,
+                   .technique = "rnn.cluster",
+                   .graph = graph_of(kind, wanted),
+                   .multiprocessors = multiprocessors});
+  };
+  for (const Kind& kind : kinds)
+    if (kind.kind != std::string("relu") && !kind.projection)
+      clustered(kind, kind.kind == std::string("lstm") ? "y hn cn" : "y hn", kind.name, 4);
+  for (const Kind& kind : persistent_kinds)
+    if (kind.kind != std::string("relu"))
+      clustered(kind, kind.kind == std::string("lstm") ? "y hn cn" : "y hn", kind.name, 16);
+  for (const Kind& kind : wavefronts)
+    clustered(kind, kind.kind == std::string("lstm") ? "y hn cn" : "y hn", kind.name, 16);
+  clustered(kinds[5], "y", "only_y", 2);
+  clustered(kinds[4], "cn", "only_cn", 2);
   all.push_back({.name = "persistent_only_y",
                  .technique = "rnn.persistent",
                  .graph = graph_of(kinds[5], "y"),
