@@ -78,7 +78,7 @@ float* weights;  // (layers, 6, 2048)
 template <class Stored, int channels, int pixels, int columns, int threads, int blocks, bool early = true>
 void measure() {
   constexpr int depth = threads / columns, held = (pixels + depth * blocks - 1) / (depth * blocks);
-  if constexpr (held <= 40 && channels % columns == 0) {
+  if constexpr (held <= 64 && channels % columns == 0) {
     auto kernel = norm<Stored, channels, pixels, columns, threads, blocks, early>;
     cudaStream_t stream;
     CUDA(cudaStreamCreate(&stream));
@@ -123,6 +123,11 @@ void all() {
     measure<Stored, channels, pixels, 16, 512, 8>();
     measure<Stored, channels, pixels, 32, 512, 8>();
   }
+  if constexpr (pixels >= 10000) {
+    measure<Stored, channels, pixels, 4, 512, 8>();
+    measure<Stored, channels, pixels, 8, 512, 8>();
+    measure<Stored, channels, pixels, 8, 512, 4>();
+  }
   measure<Stored, channels, pixels, 8, 1024, 8>();
   measure<Stored, channels, pixels, 16, 1024, 8>();
 }
@@ -142,6 +147,7 @@ int main() {
   all<__half, 192, 7840>();
   all<__half, 144, 31360>();
   all<__half, 24, 31360>();
+  all<__half, 256, 31360>();
   all<float, 144, 1960>();
   return 0;
 }
