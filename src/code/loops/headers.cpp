@@ -15,6 +15,7 @@ struct Row {
 
 // What kernels use of namespace stitch, and who has it. The rest is loops_math.h's: functions of numbers.
 constexpr std::string_view reduce = "stitch/kernels/loops_reduce.h", random = "stitch/kernels/loops_random.h",
+                           cluster = "stitch/kernels/loops_cluster.h",
                            scan = "stitch/kernels/loops_scan.h", sort = "stitch/kernels/loops_sort.h",
                            scatter = "stitch/kernels/loops_scatter.h", team = "stitch/kernels/loops_team.h",
                            vector = "stitch/kernels/loops_vector.h", window = "stitch/kernels/loops_window.h",
@@ -35,10 +36,12 @@ constexpr auto table = std::to_array<Row>({
     {"Pack", vector},
     {"SortItem", sort},
     {"SortsBefore", sort},
+    {"arrive_at_cluster", cluster},
     {"cholesky_block", factor},
     {"group_sources", scatter},
     {"is_aligned", tensors},
     {"launch", launching},
+    {"launch_cluster", cluster},
     {"launch_team", team},
     {"load_vector", vector},
     {"lu_block", factor},
@@ -50,6 +53,7 @@ constexpr auto table = std::to_array<Row>({
     {"random_normal", random},
     {"random_uniform", random},
     {"reduce_block", reduce},
+    {"reduce_cluster", cluster},
     {"reduce_columns", reduce},
     {"reduce_columns_of", reduce},
     {"reduce_lanes", reduce},

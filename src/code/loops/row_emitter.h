@@ -63,6 +63,7 @@ class RowEmitter : public LoopEmitter {
   RowPlan plan_;
   std::map<Key, Held> held_;   // what a value at an element is called: the array that keeps it
   size_t elements_depth_ = 0;  // of the scope in which the loop's elements are
+  int reductions_ = 0;         // of a cluster, so far
   bool holding_ = false;       // the loop that is open is over the plan's own rows, unrolled
 };
 
