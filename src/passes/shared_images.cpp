@@ -18,8 +18,7 @@ constexpr size_t several = 3;
 bool reads_channels(const Graph& graph, const Node& node, ValueId image) {
   if (node.operands[0] != image || std::ranges::count(node.operands, image) != 1) return false;
   if (node.op == Op::max_pool) return node.results.size() == 1;
-  return node.op == Op::conv && node.attributes.integer("groups") == 1 &&
-         graph.type(image).shape[1] % 8 == 0;
+  return node.op == Op::conv && node.attributes.integer("groups") == 1 && graph.type(image).shape[1] % 8 == 0;
 }
 
 }  // namespace

@@ -15,17 +15,18 @@ struct Row {
 
 // What kernels use of namespace stitch, and who has it. The rest is loops_math.h's: functions of numbers.
 constexpr std::string_view reduce = "stitch/kernels/loops_reduce.h", random = "stitch/kernels/loops_random.h",
-                           cluster = "stitch/kernels/loops_cluster.h",
-                           scan = "stitch/kernels/loops_scan.h", sort = "stitch/kernels/loops_sort.h",
-                           scatter = "stitch/kernels/loops_scatter.h", team = "stitch/kernels/loops_team.h",
-                           vector = "stitch/kernels/loops_vector.h", window = "stitch/kernels/loops_window.h",
-                           math = "stitch/kernels/loops_math.h", launching = "stitch/runtime/launch.h",
-                           factor = "stitch/kernels/loops_factor.h", tensors = "stitch/runtime/tensors.h";
+                           cluster = "stitch/kernels/loops_cluster.h", scan = "stitch/kernels/loops_scan.h",
+                           sort = "stitch/kernels/loops_sort.h", scatter = "stitch/kernels/loops_scatter.h",
+                           team = "stitch/kernels/loops_team.h", vector = "stitch/kernels/loops_vector.h",
+                           window = "stitch/kernels/loops_window.h", math = "stitch/kernels/loops_math.h",
+                           launching = "stitch/runtime/launch.h", factor = "stitch/kernels/loops_factor.h",
+                           tensors = "stitch/runtime/tensors.h";
 constexpr auto table = std::to_array<Row>({
     {"Add", reduce},
     {"Awaited", team},
     {"ExpSum", reduce},
     {"Extreme", reduce},
+    {"FewMoments", reduce},
     {"Latest", scan},
     {"LogAddExp", scan},
     {"Maximum", reduce},

@@ -308,8 +308,7 @@ std::optional<RegionCode> write_by_cluster(const RegionRequest& request, const R
   Workspace none;
   std::optional<Draft> made = fused(request, plan, none);
   if (!made) return std::nullopt;
-  std::string idea =
-      format("{}: {}. {} moved.", ops_text(request), shared_by(plan), traffic_text(request));
+  std::string idea = format("{}: {}. {} moved.", ops_text(request), shared_by(plan), traffic_text(request));
   return assemble(request, idea, {std::move(made->kernel)}, none);
 }
 

@@ -145,6 +145,33 @@ Indices RowEmitter::open_elements(const Reduction& reduction) {
   return restored(in_order, plan_.reduced_order);
 }
 
+void RowEmitter::open_pieces(int64_t elements) {
+  const Type type = index_type();
+  const int64_t all = plan_.length;
+  const int64_t piece = elements * plan_.lanes();
+  const int64_t each = divided_up(divided_up(all, plan_.parts()), piece) * piece;
+  const Expression begin = named("part_begin"), wanted = begin + each;
+  add(define_constant(type, "part_begin", plan_.parts() > 1 ? launch_index(type, "blockIdx.y") * each : 0));
+  add(define_constant(type, "part_end", select(wanted < all, wanted, all)));
+  scopes_.open(
+      {For{type, "piece", plan_.lanes() > 1 ? begin + named("lane") : begin, named("part_end"), piece}},
+      {"piece"}, false);
+}
+
+Indices RowEmitter::open_piece(const Reduction& reduction, int64_t elements) {
+  const Type type = index_type();
+  const Expression wanted = named("wanted_index"), within = named("within"), end = named("part_end");
+  scopes_.open({For{int_type, "e", 0, elements, 1, For::whole}}, {"e"}, false);
+  add(define_constant(type, "wanted_index", named("piece") + named("e") * plan_.lanes()));
+  add(define_constant(bool_type, "within", wanted < end));
+  add(define_constant(type, "index", select(within, wanted, end - 1)));
+  scopes_.introduce("index");
+  store_condition_ = within;
+  elements_depth_ = scopes_.depth();
+  Shape walked = ordered(reduction.reduced_shape(), plan_.reduced_order);
+  return restored(unflatten(Index::variable("index", plan_.length), walked), plan_.reduced_order);
+}
+
 // Past the end of a row, a thread looks at its last vector once more, and `within` says so: a guard around
 // all that is done with a vector would keep the next ones' loads waiting.
 void RowEmitter::declare_vector(const Expression& number, int64_t reach, int64_t vectors) {

@@ -25,6 +25,10 @@ class RowEmitter : public LoopEmitter {
   // A loop over this thread's share of `reduction`'s row; returns the reduced indices of an element.
   Indices open_elements(const Reduction& reduction);
   void close_elements();
+  // The same in two loops: over pieces of so many elements, and over a piece's elements, all of them, of
+  // which `within` says whether they are there.
+  void open_pieces(int64_t elements);
+  Indices open_piece(const Reduction& reduction, int64_t elements);
   // The accumulators of all threads of a row become one, which each of them gets.
   Expression joined(const Pass& pass, const Expression& accumulator);
   // Statistics that reductions of the kernel are asked for are worked out by all threads of the row together.

@@ -178,8 +178,9 @@ bool plan_transposed(RowPlan& plan) {
 }
 
 // As bench/batch_norm_bench.cu found it on an H200: 16 channels a block, whose pixels are whole sectors, and
-// two blocks a multiprocessor. Of 10 x 64 x 14² numbers in fp16 3.2 us instead of 6.4 by blocks of 4 channels,
-// of 10 x 192 x 28² 5.8 instead of 10 by stages. 10 x 144 x 56² take 25 by blocks of 8 channels and 18 by stages.
+// two blocks a multiprocessor. Of 10 x 64 x 14² numbers in fp16 3.2 us instead of 6.4 by blocks of 4
+// channels, of 10 x 192 x 28² 5.8 instead of 10 by stages. 10 x 144 x 56² take 25 by blocks of 8 channels and
+// 18 by stages.
 bool plan_cluster(RowPlan& plan, int64_t values, const GpuSpec& gpu) {
   constexpr int columns = 16, most_cluster = 8;
   constexpr int64_t least_length = 256, most_held_by_cluster = 32;
@@ -271,9 +272,16 @@ bool plan_parts_across(RowPlan& plan, int64_t across, const GpuSpec& gpu) {
   if (plan.reduction.kept_shape()[plan.kept_order.back()] % across != 0) return false;
   constexpr int threads = 256;
   plan.held = 0;
-  const int columns = std::clamp(power_above(plan.rows / across), 1, 32);
-  plan.sharing = ByColumns{columns, threads / columns, across};
-  std::get<ByColumns>(plan.sharing).parts = parts_of(plan, gpu);
+  // No thread without a row, where that can be had: 12 vectors of channels are 12 columns of 16 lanes.
+  const int64_t vectors = plan.rows / across, slices = divided_up(vectors, 32);
+  const int columns = static_cast<int>(divided_up(vectors, slices));
+  plan.sharing =
+      ByColumns{columns, static_cast<int>(std::bit_floor(static_cast<unsigned>(threads / columns))), across};
+  // A few blocks a multiprocessor, with eight loads a thread on the way: each joins what its lanes found
+  // once.
+  const int64_t pieces = divided_up(plan.length, few_at_once * plan.lanes()),
+                parts = std::max<int64_t>(4 * gpu.sms / plan.blocks(), 1);
+  std::get<ByColumns>(plan.sharing).parts = divided_up(pieces, divided_up(pieces, parts));
   return true;
 }
 

@@ -14,6 +14,8 @@ constexpr int transposed_rows = 32;
 constexpr int64_t most_transposed_length = 256;
 // Rows side by side of up to so many elements are held by a block's threads.
 constexpr int64_t most_short_column = 2048;
+// Elements of a row that a thread takes at once, where that costs less than one by one.
+constexpr int64_t few_at_once = 8;
 // Shared memory that each block of a team takes besides what it holds.
 constexpr int64_t team_extra = 1536;
 

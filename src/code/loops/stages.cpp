@@ -99,6 +99,38 @@ Draft partial(const RegionRequest& request, Stages& stages, const RowPlan& plan,
   return drafted(emitter, plan, name, plan.width);
 }
 
+// Accumulators that take a few elements at a time: first those of a vector of rows, then into what is found.
+void take_by_few(RowEmitter& emitter, const RowPlan& plan, const std::vector<Staged>& group,
+                 const std::vector<Scheme>& schemes, const Expressions& found) {
+  const int64_t elements = group.size() > 1 ? 4 : few_at_once;
+  const Expression v = named("v");
+  auto of_rows = [&](Block body) {
+    emitter.add({For{int_type, "v", 0, plan.across(), 1, For::whole, std::move(body), false}});
+  };
+  emitter.open_pieces(elements);
+  Expressions few;
+  for (const Scheme& scheme : schemes) {
+    const Pass& pass = scheme.passes[0];
+    few.push_back(named(emitter.names().unique("few")));
+    emitter.add(define_variable(pass.few, few.back()->name, {}, {plan.across()}));
+    of_rows({assign(element(few.back(), v), pass.no_few)});
+  }
+  const Indices reduced = emitter.open_piece(plan.reduction, elements);
+  const Expression within = named("within");
+  const Indices kept = emitter.kept_at(emitter.open_vector(plan.across()));
+  for (size_t i = 0; i < group.size(); ++i) {
+    const Reduction& reduction = group[i].reduction;
+    const Expression x =
+        emitter.value(reduction.operand, reduction.operand_at(reduction.space_at(kept, reduced)));
+    emitter.add(
+        evaluate(method(element(few[i], v), "add", {select(within, x, schemes[i].passes[0].neutral)})));
+  }
+  emitter.close_elements();
+  for (size_t i = 0; i < group.size(); ++i)
+    of_rows({evaluate(method(element(found[i], v), "add", {element(few[i], v)}))});
+  emitter.close();
+}
+
 // The same where rows stand side by side in memory: each thread over its share of a vector of them.
 Draft partial_across(const RegionRequest& request, Stages& stages, const RowPlan& plan,
                      const std::string& name, const std::vector<Staged>& group) {
@@ -119,15 +151,21 @@ Draft partial_across(const RegionRequest& request, Stages& stages, const RowPlan
     Block clear = {assign(element(found.back(), v), pass.identity)};
     emitter.add({For{int_type, "v", 0, plan.across(), 1, For::whole, std::move(clear), false}});
   }
-  Indices reduced = emitter.open_elements(plan.reduction);
-  Indices kept = emitter.kept_at(emitter.open_vector(plan.across()));
-  Index place = flatten(reduced, plan.reduction.reduced_shape());
-  for (size_t i = 0; i < group.size(); ++i) {
-    const Reduction& reduction = group[i].reduction;
-    Expression x = emitter.value(reduction.operand, reduction.operand_at(reduction.space_at(kept, reduced)));
-    emitter.add(schemes[i].passes[0].step(element(found[i], v), x, place));
+  Indices kept;
+  if (std::ranges::all_of(schemes, [](const Scheme& each) { return !each.passes[0].no_few.empty(); })) {
+    take_by_few(emitter, plan, group, schemes, found);
+  } else {
+    Indices reduced = emitter.open_elements(plan.reduction);
+    kept = emitter.kept_at(emitter.open_vector(plan.across()));
+    Index place = flatten(reduced, plan.reduction.reduced_shape());
+    for (size_t i = 0; i < group.size(); ++i) {
+      const Reduction& reduction = group[i].reduction;
+      Expression x =
+          emitter.value(reduction.operand, reduction.operand_at(reduction.space_at(kept, reduced)));
+      emitter.add(schemes[i].passes[0].step(element(found[i], v), x, place));
+    }
+    emitter.close_elements();
   }
-  emitter.close_elements();
   for (size_t i = 0; i < group.size() && plan.lanes() > 1; ++i)
     emitter.add(evaluate(
         collective(format("stitch::reduce_columns_of<{}, {}>", plan.columns()->columns, plan.lanes()),

@@ -37,9 +37,11 @@ __global__ void __launch_bounds__(threads)
   if constexpr (blocks > 1) arrive_at_cluster();
   const int part = blocks > 1 ? block_of_cluster() : 0;
   const int lane = static_cast<int>(threadIdx.x) / columns + part * depth;
-  const int channel = static_cast<int>(blockIdx.x) / blocks * columns + static_cast<int>(threadIdx.x) % columns;
+  const int channel =
+      static_cast<int>(blockIdx.x) / blocks * columns + static_cast<int>(threadIdx.x) % columns;
   float w, b, m, v;
-  if constexpr (early) w = weight[channel], b = bias[channel], m = mean_before[channel], v = variance_before[channel];
+  if constexpr (early)
+    w = weight[channel], b = bias[channel], m = mean_before[channel], v = variance_before[channel];
   float values[held], sum = 0;
 #pragma unroll
   for (int e = 0; e < held; ++e) {
@@ -100,9 +102,11 @@ void measure() {
     CUDA(cudaStreamEndCapture(stream, &graph));
     CUDA(cudaGraphInstantiate(&runnable, graph, 0));
     const double time = time_of([&] { CUDA(cudaGraphLaunch(runnable, nullptr)); });
-    std::printf("%zu-byte %5d x %5d: %2d channels, %4d threads, %2d blocks a cluster, %4d blocks, %2d held%s: %6.2f us\n",
-                sizeof(Stored), channels, pixels, columns, threads, blocks, channels / columns * blocks, held,
-                early ? "" : ", weights late", time * 1e3 / layers);
+    std::printf(
+        "%zu-byte %5d x %5d: %2d channels, %4d threads, %2d blocks a cluster, %4d blocks, %2d held%s: %6.2f "
+        "us\n",
+        sizeof(Stored), channels, pixels, columns, threads, blocks, channels / columns * blocks, held,
+        early ? "" : ", weights late", time * 1e3 / layers);
     CUDA(cudaGraphExecDestroy(runnable));
     CUDA(cudaGraphDestroy(graph));
     CUDA(cudaStreamDestroy(stream));

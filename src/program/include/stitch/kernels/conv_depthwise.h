@@ -266,8 +266,8 @@ __global__ void __launch_bounds__(DepthwiseLastTile<S, vector>::threads,
 #pragma unroll
           for (int v = 0; v < vector; ++v) {
             const int step = i * S::stride_x + tap_x * S::dilation_x;
-            const float value = Tile::large ? static_cast<float>(values[step][v])
-                                            : widened[Tile::large ? 0 : step][v];
+            const float value =
+                Tile::large ? static_cast<float>(values[step][v]) : widened[Tile::large ? 0 : step][v];
             sums[d][i][v] += value * weights[v];
           }
       }

@@ -32,9 +32,9 @@ template <class T>
 __device__ __forceinline__ void store_in_cluster(T* to, int block, const T& value) {
 #if STITCH_EMULATED
   // `to` counts from what the blocks said their memory is.
-  *reinterpret_cast<T*>(static_cast<char*>(cluster_memory[block]) +
-                        (reinterpret_cast<char*>(to) -
-                         static_cast<char*>(cluster_memory[block_of_cluster()]))) = value;
+  *reinterpret_cast<T*>(
+      static_cast<char*>(cluster_memory[block]) +
+      (reinterpret_cast<char*>(to) - static_cast<char*>(cluster_memory[block_of_cluster()]))) = value;
 #else
   constexpr int words = sizeof(T) / 4;
   static_assert(sizeof(T) % 4 == 0, "whole words");
