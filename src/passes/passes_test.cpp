@@ -51,8 +51,8 @@ INSTANTIATE_TEST_SUITE_P(
         Golden{"sliced_products", multiply_slices}, Golden{"repeated_rows", multiply_repeated_rows_once},
         Golden{"merged_products", merge_products}, Golden{"rows_in_order", order_rows_for_products},
         Golden{"transposed_biases", set_biases_apart}, Golden{"slices_first", move_slices_first},
-        Golden{"own_views", give_own_views}, Golden{"sunken_permutes", sink_permutes},
-        Golden{"joined_convolutions", join_convolutions},
+        Golden{"own_views", give_own_views}, Golden{"shared_images", copy_shared_images},
+        Golden{"sunken_permutes", sink_permutes}, Golden{"joined_convolutions", join_convolutions},
         Golden{"scaled_products", scale_weights_of_products}, Golden{"window_products", multiply_windows}),
     [](const auto& info) { return info.param.name; });
 

@@ -63,6 +63,7 @@ std::span<const Pass> cleanup_pipeline() {
       {"algebra-scaled-products", "behind sunken-permutes: a scale then stands right behind its product",
        scale_weights_of_products},
       {"own-views", "behind sharing, which would undo it", give_own_views},
+      {"shared-images", "behind the views, which would undo it: a copy computes nothing", copy_shared_images},
       {"dead-code", "last: everything above leaves what nobody uses any more", remove_dead_code},
   };
   return pipeline;

@@ -70,6 +70,7 @@ bool move_slices_first(Graph& graph);
 bool sink_permutes(Graph& graph);
 bool scale_weights_of_products(Graph& graph);
 bool give_own_views(Graph& graph);
+bool copy_shared_images(Graph& graph);
 
 // Every use of a value becomes a use of another; used by the passes.
 void replace_uses(Graph& graph, std::span<const ValueId> replacement);

@@ -261,6 +261,18 @@ end
   EXPECT_EQ(*measured_value(errors, graph, graph.find("y_product")), place(1));
 }
 
+TEST(MeasuredErrors, OfACopyAreThoseOfWhatItCopies) {
+  auto graph = parse_graph(
+      "graph \"g\"\ninput %x : f32[2,8]\n\n%c = cast(%x) dtype=f32 : f32[2,8]\n%y = relu(%c) : "
+      "f32[2,8]\n\noutput %y\nend\n");
+  ASSERT_TRUE(graph) << graph.error().text();
+  MeasuredErrors errors{.groups = {"output_0"}, .pytorch = {0.25}, .values = {}, .products = {}};
+  EXPECT_EQ(measured_value(errors, *graph, graph->find("c")), nullptr);
+  errors.values["x"] = {.groups = {{.f16 = 0.5}}, .largest = 1};
+  ASSERT_NE(measured_value(errors, *graph, graph->find("c")), nullptr);
+  EXPECT_EQ(measured_value(errors, *graph, graph->find("c"))->groups[0].f16, 0.5);
+}
+
 TEST(MeasuredErrors, OfRoundingsThatPyTorchDoesTooAreNoMoreThanItsOwn) {
   const std::map<int32_t, bool> seen = {{0, true}, {2, true}, {4, false}};
   MeasuredErrors errors = even_errors(parsed(), 0.25);  // four operands: four times PyTorch's error of 0.25

@@ -49,6 +49,9 @@ const MeasuredErrors::Place* measured_value(const MeasuredErrors& errors, const 
     return found == errors.values.end() ? nullptr : &found->second;
   };
   if (const auto* found = measured(id)) return found;
+  // A copy is as far from the outputs as what it copies.
+  for (const Node& node : graph.nodes)
+    if (node.op == Op::cast && node.results[0] == id) return measured(node.operands[0]);
   auto is_along_channels = [&](ValueId other) {
     return other != id && graph.type(other).elements() < graph.type(id).elements();
   };

@@ -123,10 +123,14 @@ Expression launch(const RegionRequest& request, const Kernel& kernel) {
     function = select(named("aligned"), named(kernel.name + "<true>"), named(kernel.name + "<false>"));
   Expressions arguments = {quoted(kernel.name), function, geometry(kernel)};
   if (kernel.team > 1) arguments.emplace_back(kernel.team);
+  if (kernel.cluster > 1) arguments.emplace_back(kernel.cluster);
   arguments.push_back(named("stream"));
   for (const Place* place : in_order(request, kernel.used)) arguments.push_back(named(place->pointer));
   for (const std::string& scratch : kernel.scratch) arguments.push_back(named(scratch));
-  return call(kernel.team > 1 ? "stitch::launch_team" : "stitch::launch", arguments);
+  return call(kernel.team > 1      ? "stitch::launch_team"
+              : kernel.cluster > 1 ? "stitch::launch_cluster"
+                                   : "stitch::launch",
+              arguments);
 }
 
 // Pointers to those pieces of a memory that statements name.

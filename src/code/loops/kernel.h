@@ -32,6 +32,7 @@ struct Kernel {
   int resident = 0;                   // blocks that a multiprocessor should hold; 0: as it comes
   int64_t shared_bytes = 0;           // dynamic
   int64_t team = 1;                   // blocks that wait for each other
+  int64_t cluster = 1;                // blocks that start together
   int64_t passes = 1;                 // how often it reads what it reads
   std::vector<int64_t> blocks;        // along one dimension or two
   std::set<const Place*> used;        // its parameters,

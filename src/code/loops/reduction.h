@@ -51,6 +51,10 @@ struct Pass {
   };
   std::function<std::vector<Statistic>(const Expression& accumulator)> finish;
 
+  // Takes a few elements at less cost, then goes into the accumulator by its `add`; none: no such.
+  Type few = {};
+  Expression no_few;
+
   Expression functor() const { return call(combine, {}); }
   Expression combined(const Expression& a, const Expression& b) const { return call(combine + "()", {a, b}); }
 };

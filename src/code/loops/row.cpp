@@ -61,6 +61,17 @@ void add_team(Kernel& kernel, Workspace& workspace, const RowEmitter& emitter) {
       "STITCH_CUDA", {call("cudaMemsetAsync", {named("workspace"), 0, workspace.bytes(), named("stream")})});
 }
 
+// What batch norms know of a channel, before anybody waits for anybody: it comes from far away, and would
+// make the last step wait.
+void load_parameters(RowEmitter& emitter, const RegionRequest& request, const Indices& kept) {
+  for (int32_t n : request.region.nodes) {
+    const Node& node = request.graph.nodes[static_cast<size_t>(n)];
+    if (node.op != Op::batch_norm) continue;
+    for (size_t i = 1; i < node.operands.size(); ++i)
+      if (node.operands[i] != ValueId::none) (void)emitter.value(node.operands[i], kept);
+  }
+}
+
 // Everything in one kernel. Statements are written twice: the first time says which statistics are needed and
 // in which order, so that the second time each pass can use what those before it hold in registers. A team's
 // memory is scarcer: a third time holds only what the second one read again.
@@ -73,6 +84,7 @@ std::optional<Draft> fused(const RegionRequest& request, const RowPlan& plan, Wo
     emitter.collective = true;
     emitter.keep = keep;
     Indices kept = emitter.open_row();
+    if (plan.cluster() > 1) load_parameters(emitter, request, kept);
     for (const auto& [reduction, row] : asked) (void)emitter.statistics(reduction, row);
     Index row_number = flatten(kept, plan.reduction.kept_shape());
     const Expression guard = plan.overhangs() ? named("inside") : Expression();
@@ -106,7 +118,7 @@ std::optional<Draft> fused(const RegionRequest& request, const RowPlan& plan, Wo
         values.emplace_back(there, emitter.value(write.value, there));
       }
       Expression writer = plan.lanes() > 1 ? named("lane") == 0 : Expression();
-      if (plan.team()) writer = both(writer, named("part") == 0);
+      if (plan.team() || plan.cluster() > 1) writer = both(writer, named("part") == 0);
       writer = both(writer, guard);
       if (!writer.empty()) emitter.guard(writer);
       size_t next = 0;
@@ -129,6 +141,7 @@ std::optional<Draft> fused(const RegionRequest& request, const RowPlan& plan, Wo
     Draft out{kernel_of(emitter, request.name, plan.threads(), {plan.blocks()}), emitter.loads};
     out.kernel.free_threads = free_threads(plan);
     out.kernel.width = plan.width;
+    out.kernel.cluster = plan.cluster();
     // Rows that nobody holds are read again by every loop over them.
     if (plan.held == 0)
       out.kernel.passes = std::ssize(asked) + std::ranges::any_of(request.writes, is(Size::whole));
@@ -152,6 +165,9 @@ std::string shared_by(const RowPlan& plan) {
     return format(
         "{} rows of {} elements a block, {} lane{} a row, written across rows through shared memory",
         transposed_rows, plan.length, plan.lanes(), plan.lanes() > 1 ? "s" : "");
+  if (plan.cluster() > 1)
+    return format("{} rows of {} elements side by side in a cluster of {} blocks, {} threads of each a row",
+                  plan.columns()->columns, plan.length, plan.cluster(), plan.lanes());
   if (plan.columns())
     return format("{} rows of {} elements side by side in a block, {} thread{} a row",
                   plan.columns()->columns, plan.length, plan.lanes(), plan.lanes() > 1 ? "s" : "");
@@ -187,6 +203,17 @@ bool is_short_batch_norm(const RegionRequest& request, const RowPlan& plan) {
          request.graph.nodes[static_cast<size_t>(plan.reduction.node)].op == Op::batch_norm;
 }
 
+// Does what is written lie as what is reduced does?
+bool keeps_order(const RegionRequest& request, const RowPlan& plan) {
+  const std::vector<int64_t> strides = storage_strides(request, plan.reduction.operand);
+  const Shape& shape = request.graph.type(plan.reduction.operand).shape;
+  return std::ranges::none_of(request.writes, [&](const Place& write) {
+    for (size_t d = 0; d < shape.size() && write.shape == shape; ++d)
+      if (shape[d] > 1 && strides[d] == 1 && write.strides[d] != 1) return true;
+    return false;
+  });
+}
+
 // Long rows side by side, in fp16 or written in another order: stages take vectors of rows, and transpose
 // what they write. Rows that are written across have every line of the result in eight of them or more, which
 // a block a row writes at eight times (1.35 GB took 18 ms on an H200).
@@ -197,12 +224,7 @@ bool better_by_stages(const RegionRequest& request, const RowPlan& plan) {
   for (const Place& read : request.reads)
     if (!is_short && size_of(read.dtype) == 2 && element_count(read.shape) * 2 > plan.rows * plan.length)
       return true;
-  std::vector<int64_t> strides = storage_strides(request, plan.reduction.operand);
-  const Shape& shape = request.graph.type(plan.reduction.operand).shape;
-  for (const Place& write : request.writes)
-    for (size_t d = 0; d < shape.size() && write.shape == shape; ++d)
-      if (shape[d] > 1 && strides[d] == 1 && write.strides[d] != 1) return true;
-  return false;
+  return !keeps_order(request, plan);
 }
 
 // Where nobody says otherwise (the knob team), what pays.
@@ -270,6 +292,26 @@ std::optional<RegionCode> write_fused(const RegionRequest& request) {
   return assemble(request, idea, {std::move(best->kernel)}, workspace);
 }
 
+// A batch norm of channels side by side, held in the registers of a cluster of blocks: one kernel that reads
+// once, where a block's registers would take a few channels of the smallest images, and stages take three.
+std::optional<RegionCode> write_by_cluster(const RegionRequest& request, const Reduction& reduction) {
+  const Graph& graph = request.graph;
+  RowPlan plan = plan_rows(request, reduction);
+  if (graph.nodes[static_cast<size_t>(reduction.node)].op != Op::batch_norm || !plan.column ||
+      !keeps_order(request, plan))
+    return std::nullopt;
+  int64_t values = 0;
+  for (int32_t n : request.region.nodes) values += graph.nodes[static_cast<size_t>(n)].op == Op::batch_norm;
+  if (std::ranges::any_of(request.writes, [&](const Place& write) { return !size_of_write(write, plan); }) ||
+      !plan_cluster(plan, values, request.context.gpu))
+    return std::nullopt;
+  Workspace none;
+  std::optional<Draft> made = fused(request, plan, none);
+  if (!made) return std::nullopt;
+  std::string idea = format("{}: {}. {} moved.", ops_text(request), shared_by(plan), traffic_text(request));
+  return assemble(request, idea, {std::move(made->kernel)}, none);
+}
+
 }  // namespace
 
 Result<void> accepts_row(const plan::Context& context, const plan::Region& region) {
@@ -305,6 +347,8 @@ Result<void> accepts_batch_norm(const plan::Context& context, const plan::Region
 Result<RegionCode> write_batch_norm(const RegionRequest& request) {
   STITCH_CHECK(accepts_batch_norm(request.context, request.region));
   std::optional<Reduction> reduction = main_reduction(request.graph, request.region);
+  if (reduction)
+    if (std::optional<RegionCode> code = write_by_cluster(request, *reduction)) return *code;
   if (reduction && better_by_stages(request, plan_rows(request, *reduction))) return write_staged(request);
   // Channels that fit into registers are read once.
   if (reduction)

@@ -37,7 +37,13 @@ Indices RowEmitter::open_row() {
     mine = block;
     declare("lane", thread);
   } else if (plan_.columns()) {
-    mine = block * plan_.columns()->columns + thread % plan_.columns()->columns;
+    const int64_t cluster = plan_.cluster();
+    if (cluster > 1) {
+      add(evaluate(code::collective("stitch::arrive_at_cluster", {})));
+      declare("part", block % cluster);
+    }
+    mine = (cluster > 1 ? block / cluster : block) * plan_.columns()->columns +
+           thread % plan_.columns()->columns;
     if (plan_.lanes() > 1) declare("lane", thread / plan_.columns()->columns);
   } else {
     mine = thread_number(type, named("blockIdx.x")) / plan_.lanes();
@@ -107,12 +113,16 @@ Indices RowEmitter::open_elements(const Reduction& reduction) {
     scopes_.open({std::move(loop)}, {variable}, false);
   };
   holding_ = own && plan_.held > 0;
-  failed |= plan_.team() && !own;
+  failed |= (plan_.team() || plan_.cluster() > 1) && !own;
   if (holding_ && plan_.team()) {
     const int64_t together = std::min<int64_t>(plan_.held, width > 1 ? 8 : 16);
     open({int_type, "e", 0, plan_.held, 1, static_cast<int>(together)});
     declare_vector(part * (plan_.held * plan_.threads()) + e * plan_.threads() + lane,
                    plan_.held * plan_.threads() * plan_.team()->blocks, vectors);
+  } else if (holding_ && plan_.cluster() > 1) {
+    open({int_type, "e", 0, plan_.held, 1, For::whole});
+    const int64_t together = int64_t{plan_.lanes()} * plan_.cluster();
+    declare_vector(e * together + part * plan_.lanes() + lane, plan_.held * together, vectors);
   } else if (holding_) {
     open({int_type, "e", 0, plan_.held, 1, For::whole});
     declare_vector(plan_.lanes() > 1 ? e * plan_.lanes() + lane : e, plan_.held * plan_.lanes(), vectors);
@@ -133,6 +143,33 @@ Indices RowEmitter::open_elements(const Reduction& reduction) {
   Shape walked = ordered(shape, plan_.reduced_order);
   Indices in_order = vector_element(vector, inner, width, walked, plan_.joined);
   return restored(in_order, plan_.reduced_order);
+}
+
+void RowEmitter::open_pieces(int64_t elements) {
+  const Type type = index_type();
+  const int64_t all = plan_.length;
+  const int64_t piece = elements * plan_.lanes();
+  const int64_t each = divided_up(divided_up(all, plan_.parts()), piece) * piece;
+  const Expression begin = named("part_begin"), wanted = begin + each;
+  add(define_constant(type, "part_begin", plan_.parts() > 1 ? launch_index(type, "blockIdx.y") * each : 0));
+  add(define_constant(type, "part_end", select(wanted < all, wanted, all)));
+  scopes_.open(
+      {For{type, "piece", plan_.lanes() > 1 ? begin + named("lane") : begin, named("part_end"), piece}},
+      {"piece"}, false);
+}
+
+Indices RowEmitter::open_piece(const Reduction& reduction, int64_t elements) {
+  const Type type = index_type();
+  const Expression wanted = named("wanted_index"), within = named("within"), end = named("part_end");
+  scopes_.open({For{int_type, "e", 0, elements, 1, For::whole}}, {"e"}, false);
+  add(define_constant(type, "wanted_index", named("piece") + named("e") * plan_.lanes()));
+  add(define_constant(bool_type, "within", wanted < end));
+  add(define_constant(type, "index", select(within, wanted, end - 1)));
+  scopes_.introduce("index");
+  store_condition_ = within;
+  elements_depth_ = scopes_.depth();
+  Shape walked = ordered(reduction.reduced_shape(), plan_.reduced_order);
+  return restored(unflatten(Index::variable("index", plan_.length), walked), plan_.reduced_order);
 }
 
 // Past the end of a row, a thread looks at its last vector once more, and `within` says so: a guard around
@@ -204,6 +241,10 @@ Expression RowEmitter::joined(const Pass& pass, const Expression& accumulator) {
                             {accumulator, pass.functor(), pass.identity, named("part"),
                              named(parts) + named("row") * plan_.team()->blocks});
   }
+  if (plan_.cluster() > 1)
+    return code::collective(format("stitch::reduce_cluster<{}, {}, {}, {}>", plan_.columns()->columns,
+                                   plan_.lanes(), plan_.cluster(), reductions_++),
+                            {accumulator, pass.functor()});
   const std::string how = plan_.block() ? format("reduce_block<{}>", plan_.threads())
                           : plan_.columns()
                               ? format("reduce_columns<{}, {}>", plan_.columns()->columns, plan_.lanes())

@@ -25,6 +25,10 @@ class RowEmitter : public LoopEmitter {
   // A loop over this thread's share of `reduction`'s row; returns the reduced indices of an element.
   Indices open_elements(const Reduction& reduction);
   void close_elements();
+  // The same in two loops: over pieces of so many elements, and over a piece's elements, all of them, of
+  // which `within` says whether they are there.
+  void open_pieces(int64_t elements);
+  Indices open_piece(const Reduction& reduction, int64_t elements);
   // The accumulators of all threads of a row become one, which each of them gets.
   Expression joined(const Pass& pass, const Expression& accumulator);
   // Statistics that reductions of the kernel are asked for are worked out by all threads of the row together.
@@ -63,6 +67,7 @@ class RowEmitter : public LoopEmitter {
   RowPlan plan_;
   std::map<Key, Held> held_;   // what a value at an element is called: the array that keeps it
   size_t elements_depth_ = 0;  // of the scope in which the loop's elements are
+  int reductions_ = 0;         // of a cluster, so far
   bool holding_ = false;       // the loop that is open is over the plan's own rows, unrolled
 };
 

@@ -14,6 +14,8 @@ constexpr int transposed_rows = 32;
 constexpr int64_t most_transposed_length = 256;
 // Rows side by side of up to so many elements are held by a block's threads.
 constexpr int64_t most_short_column = 2048;
+// Elements of a row that a thread takes at once, where that costs less than one by one.
+constexpr int64_t few_at_once = 8;
 // Shared memory that each block of a team takes besides what it holds.
 constexpr int64_t team_extra = 1536;
 
@@ -32,6 +34,7 @@ struct ByColumns {
   int columns = 32, lanes = 1;
   int64_t across = 1;  // neighbouring rows that a thread reads as a vector
   int64_t parts = 1;   // blocks that share rows
+  int cluster = 1;     // neighbouring blocks that hold a row together
 };
 // Blocks hold a row in their shared memory together, and wait for each other.
 struct ByTeam {
@@ -59,6 +62,7 @@ struct RowPlan {
   bool transposed() const { return lanes_of_warp() && lanes_of_warp()->transposed; }
   int lanes() const;    // threads of a block that share a row
   int threads() const;  // of a block
+  int cluster() const { return columns() ? columns()->cluster : 1; }
   int64_t across() const { return columns() ? columns()->across : 1; }
   int64_t parts() const;  // of a row, each with statistics of its own
   int64_t blocks() const;
@@ -76,6 +80,9 @@ std::vector<RowPlan> with_width(const RowPlan& plan, int64_t width);
 void plan_fused(RowPlan& plan, const GpuSpec& gpu);
 // The same for short rows whose results lie side by side; false where they are too long for that.
 bool plan_transposed(RowPlan& plan);
+// The same with rows side by side held in the registers of a cluster of blocks, so many values an element;
+// false where that is slower, or can't be.
+bool plan_cluster(RowPlan& plan, int64_t values, const GpuSpec& gpu);
 // The same with a row held by a team of blocks, so many bytes an element; false where none can.
 bool plan_team(RowPlan& plan, int64_t element_bytes, const GpuSpec& gpu);
 // Is such a team faster than reading rows again? `op` reduces them.

@@ -221,6 +221,10 @@ void SchemeWriter::moments() {
           if (norm) out.insert(out.begin(), {mean, type, static_cast_to(type, member(acc, "sum") / total)});
           return out;
         });
+    if (dtype_ != DType::f64) {
+      scheme_.passes.back().few = {"stitch::FewMoments", 8};
+      scheme_.passes.back().no_few = braced("stitch::FewMoments", {real(0), real(0)});
+    }
   } else {
     const Expression middle = named(mean);
     sum(itself, mean, [n = count()](const Expression& acc) { return acc / n; });

@@ -77,6 +77,21 @@ TEST(Techniques, SayWhatTheyCannotDo) {
 }
 
 // One table: what a loop computes, an epilogue does.
+// Of an image of bytes more than arithmetic; a GELU behind it is not hidden.
+TEST(Techniques, LeaveGelusOfLargeImagesToLibraries) {
+  auto suits = [](const std::string& activation) {
+    const Asked asked = ask("conv.implicit",
+                            "input %x : f32[64,64,256,256]\nparameter %w : f32[64,64,3,3]\n"
+                            "%y = conv(%x, %w) stride=[1,1] padding=[1,1] dilation=[1,1] : "
+                            "f32[64,64,256,256]\n%z = " +
+                                activation + "(%y) : f32[64,64,256,256]\noutput %z\n");
+    return asked.region.technique->suits({asked.graph, h200(), Numerics::standard}, asked.region,
+                                         {plan::Arithmetic::half, plan::Order::row_major});
+  };
+  EXPECT_TRUE(suits("relu"));
+  EXPECT_FALSE(suits("gelu"));
+}
+
 TEST(Techniques, TakeEveryPointwiseOp) {
   for (const char* op : {"elu(%y) alpha=0.5", "softplus(%y)", "hardsigmoid(%y)", "log1p(%y)", "erf(%y)",
                          "round(%y)", "rsqrt(%y)", "pow(%y, %x)", "atan2(%y, %x)", "remainder(%y, %x)"}) {

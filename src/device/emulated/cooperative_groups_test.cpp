@@ -150,6 +150,34 @@ TEST_F(Groups, ABlockThatLeavesTheGridIsReported) {
   EXPECT_NE(got.report.find("1 of 4 blocks ended while the others wait at grid.sync"), std::string::npos)
       << got.report;
 }
+__global__ void swap_in_cluster(int* a) {
+  const unsigned own = blockIdx.x, other = own ^ 1;
+  const int taken = a[other];
+  stitch_emulated::cluster_barrier(__LINE__);
+  if (threadIdx.x == 0) a[own] = taken + 100 * static_cast<int>(stitch_emulated::block_of_cluster());
+}
+cudaError_t launch_clusters(int* a, unsigned blocks, unsigned cluster) {
+  void* arguments[] = {&a};
+  return stitch_emulated::submit(stitch_emulated::Signature<int*>::kernel(swap_in_cluster, "swap_in_cluster"),
+                                 {blocks, 32, 0, nullptr, false, cluster}, arguments);
+}
+TEST_F(Groups, BlocksOfAClusterWaitForEachOther) {
+  for (const char* order : {"forward", "reverse"}) {
+    stitch_emulated_set_order(order);
+    constexpr unsigned blocks = 400;  // more than run at once: clusters don't wait for each other
+    Buffer<int> a(blocks);
+    for (unsigned i = 0; i < blocks; ++i) a[i] = static_cast<int>(i);
+    ASSERT_EQ(launch_clusters(a.get(), blocks, 2), cudaSuccess);
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess) << stitch_emulated_last_report();
+    for (unsigned i = 0; i < blocks; ++i) ASSERT_EQ(a[i], static_cast<int>((i ^ 1) + 100 * (i % 2)));
+  }
+}
+TEST_F(Groups, AGridIsWholeClusters) {
+  Buffer<int> a(6);
+  EXPECT_EQ(launch_clusters(a.get(), 6, 4), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(launch_clusters(a.get(), 32, 16), cudaErrorInvalidConfiguration);
+  (void)cudaGetLastError();
+}
 TEST_F(Groups, ACooperativeLaunchMustFitTheDevice) {
   EXPECT_EQ(cudaLaunchCooperativeKernel(one_block_leaves, 132 * 2 + 1, 1024, nullptr),
             cudaErrorCooperativeLaunchTooLarge);

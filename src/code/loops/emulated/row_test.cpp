@@ -202,7 +202,7 @@ TEST(RowDevice, ChannelsLast) {
 TEST(RowDevice, BatchNorm) {
   Suite suite("batch_norm");
   for (const char* shape :
-       {"4,6,5,8", "2,3,70,70", "300,9", "8,33,31", "2,12,21,19", "2,16,30,31", "3,16,30,31"})
+       {"4,6,5,8", "2,3,70,70", "300,9", "8,33,31", "2,12,21,19", "2,16,30,31", "3,16,30,31", "2,40,64,61"})
     for (bool nhwc : {false, true})
       for (bool training : {true, false}) {
         std::string channels = split(shape, ',')[1], y = training ? "%y, %m, %v" : "%y";
@@ -221,10 +221,16 @@ TEST(RowDevice, BatchNorm) {
         order.push_back(1);
         Layouts layouts;
         std::optional<DType> held;
-        if (channels == "16") held = DType::f16;
+        if (channels == "16" || channels == "40") held = DType::f16;
         if (nhwc) layouts = {{"x", {held, order}}, {"z", {DType::f16, order}}};
         suite.add(format("{} {} {}", shape, nhwc ? "NHWC" : "NCHW", training ? "training" : "evaluation"),
                   text, layouts, training ? "batch_norm" : "loop");
+        // Channels side by side, of more pixels than a block holds of them.
+        const bool by_cluster =
+            training && (rank == 2 || (nhwc && (channels == "12" || channels == "16" || channels == "40")));
+        EXPECT_EQ(suite.bench.last().code.source.find("stitch::reduce_cluster") != std::string::npos,
+                  by_cluster)
+            << shape;
       }
   suite.bench.run();
 }

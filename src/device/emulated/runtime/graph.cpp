@@ -139,6 +139,7 @@ cudaError_t set_kernel(CUgraphNode_st* node, const cudaKernelNodeParams* paramet
   KernelOperation fresh;
   if (cudaError_t error = kernel_operation(*parameters, &kernel->kernel, fresh)) return remember(error);
   fresh.config.cooperative = kernel->config.cooperative;
+  fresh.config.cluster = kernel->config.cluster;
   *kernel = std::move(fresh);
   return cudaSuccess;
 }

@@ -59,17 +59,18 @@ void take_blocks(LaunchState& launch) {
   }
 }
 
-// Every block of a cooperative launch is resident: each has an OS thread of its own, which may sleep in
-// grid.sync().
-void run_cooperative(LaunchState& launch) {
+// Blocks that may wait for each other are resident: each has an OS thread of its own, which may sleep in
+// grid.sync() or a barrier of the cluster.
+void run_together(LaunchState& launch, uint64_t first) {
   std::vector<std::thread> threads;
-  for (uint64_t i = 0; i < launch.blocks; ++i) {
+  launch.grid_finished = 0;
+  for (uint64_t i = first; i < first + launch.together; ++i) {
     threads.emplace_back([&launch, i] {
-      this_worker().run_block(launch, block_at(launch, i));
+      this_worker().run_block(launch, launch.config.cluster > 1 ? i : block_at(launch, i));
       std::unique_lock lock(launch.mutex);
       ++launch.grid_finished;
       const bool stranded =
-          launch.grid_waiting && launch.grid_waiting + launch.grid_finished == launch.blocks;
+          launch.grid_waiting && launch.grid_waiting + launch.grid_finished == launch.together;
       lock.unlock();
       if (stranded) launch.fail_ended_blocks();
     });
@@ -105,6 +106,8 @@ cudaError_t check_launch(const Kernel& kernel, const LaunchConfig& config) {
     return cudaErrorInvalidConfiguration;
   if (uint64_t{block.x} * block.y * block.z > 1024) return cudaErrorInvalidConfiguration;
   if (config.shared_bytes > shared_limit(kernel)) return cudaErrorInvalidValue;
+  if (config.cluster > 1 && (config.cluster > 8 || grid.x % config.cluster || config.cooperative))
+    return cudaErrorInvalidConfiguration;
   if (config.cooperative) {
     int per_multiprocessor = 0;
     cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, kernel.function,
@@ -128,8 +131,11 @@ cudaError_t run_launch(const Kernel& kernel, const LaunchConfig& config, void* c
   launch.turn = ++turns[kernel.function];
   launch.blocks = uint64_t{config.grid.x} * config.grid.y * config.grid.z;
   launch.threads = config.block.x * config.block.y * config.block.z;
-  if (config.cooperative) {
-    run_cooperative(launch);
+  if (config.cooperative || config.cluster > 1) {
+    launch.together = config.cooperative ? launch.blocks : config.cluster;
+    const uint64_t groups = launch.blocks / launch.together;
+    for (uint64_t i = 0; i < groups && !launch.stop; ++i)
+      run_together(launch, launch.together * (launch.order.kind == Order::reverse ? groups - 1 - i : i));
   } else {
     // One block to spare per OS thread, or waking it costs more than it gives.
     const auto helpers = std::min<uint64_t>(settings().workers - 1, launch.blocks - 1);

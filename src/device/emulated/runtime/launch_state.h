@@ -30,7 +30,9 @@ struct LaunchState {
   int error = 0;     // a cudaError_t
   std::string report;
 
-  // For cooperative launches, where each block has an OS thread of its own.
+  // For cooperative launches and clusters, where each block has an OS thread of its own: how many of them
+  // wait for each other.
+  uint64_t together = 0;
   std::condition_variable grid_changed;
   uint64_t grid_waiting = 0, grid_generation = 0, grid_finished = 0;
   unsigned grid_line = 0;

@@ -109,7 +109,7 @@ void Worker::choose_laggards(uint64_t block_number) {
     const bool drawn = (random.next() & 1) != 0;
     laggards_.push_back(launch_->turn % 2 ? i == one : drawn);
   }
-  block_lags_ = launch_->config.cooperative && (Random{random.next() + block_number}.next() & 1) != 0;
+  block_lags_ = launch_->together > 1 && (Random{random.next() + block_number}.next() & 1) != 0;
   std::stable_partition(start_order_.begin(), start_order_.end(),
                         [&](uint32_t rank) { return !laggards_[rank / 32]; });
 }
@@ -337,11 +337,11 @@ void Worker::grid_barrier(unsigned line) {
       std::unique_lock lock(launch.mutex);
       const uint64_t generation = launch.grid_generation;
       launch.grid_line = line;
-      if (++launch.grid_waiting == launch.blocks) {
+      if (++launch.grid_waiting == launch.together) {
         launch.grid_waiting = 0;
         ++launch.grid_generation;
         launch.grid_changed.notify_all();
-      } else if (launch.grid_waiting + launch.grid_finished == launch.blocks) {
+      } else if (launch.grid_waiting + launch.grid_finished == launch.together) {
         lock.unlock();
         launch.fail_ended_blocks();
         stopped = true;
@@ -381,6 +381,11 @@ void named_barrier_arrive(unsigned id, unsigned threads, unsigned line) {
 }
 unsigned active_mask(const char* what, unsigned line) { return worker_of(current).active_mask(what, line); }
 void yield_thread() { current ? worker_of(current).yield_thread() : void(sched_yield()); }
+unsigned block_of_cluster() { return blockIdx.x % worker_of(current).launch().config.cluster; }
+// Every block of a cluster; clusters run one after the other.
+void cluster_barrier(unsigned line) {
+  if (worker_of(current).launch().config.cluster > 1) worker_of(current).grid_barrier(line);
+}
 bool grid_is_cooperative() { return worker_of(current).launch().config.cooperative; }
 void grid_barrier(unsigned line) {
   Worker& worker = worker_of(current);

@@ -66,6 +66,8 @@ void named_barrier_sync(unsigned id, unsigned threads, unsigned line);
 void named_barrier_arrive(unsigned id, unsigned threads, unsigned line);
 void grid_barrier(unsigned line);
 bool grid_is_cooperative();
+unsigned block_of_cluster();
+void cluster_barrier(unsigned line);
 // Sleeps until `ready(context)`; others of the block run meanwhile.
 void wait_until(bool (*ready)(void*), void* context, const char* what, unsigned line);
 // Lets others of the block run; for loops that spin on memory.

@@ -23,6 +23,7 @@ struct LaunchConfig {
   size_t shared_bytes = 0;
   cudaStream_t stream = nullptr;
   bool cooperative = false;
+  unsigned cluster = 1;  // neighbouring blocks that run together and see each other's shared memory
 };
 
 }  // namespace stitch_emulated

@@ -240,6 +240,14 @@ __global__ void __launch_bounds__(DepthwiseLastTile<S, vector>::threads,
       else
         values[step] = {};
     }
+    // Numbers of 16 bits are widened once, not for every tap that looks at them.
+    float widened[Tile::large ? 1 : columns][vector];
+    if constexpr (!Tile::large) {
+#pragma unroll
+      for (int step = 0; step < columns; ++step)
+#pragma unroll
+        for (int v = 0; v < vector; ++v) widened[step][v] = static_cast<float>(values[step][v]);
+    }
 #pragma unroll
     for (int d = 0; d < down; ++d) {
       const int past = below - d * S::stride_y, tap_y = past / S::dilation_y;
@@ -256,9 +264,12 @@ __global__ void __launch_bounds__(DepthwiseLastTile<S, vector>::threads,
 #pragma unroll
         for (int i = 0; i < each; ++i)
 #pragma unroll
-          for (int v = 0; v < vector; ++v)
-            sums[d][i][v] +=
-                static_cast<float>(values[i * S::stride_x + tap_x * S::dilation_x][v]) * weights[v];
+          for (int v = 0; v < vector; ++v) {
+            const int step = i * S::stride_x + tap_x * S::dilation_x;
+            const float value =
+                Tile::large ? static_cast<float>(values[step][v]) : widened[Tile::large ? 0 : step][v];
+            sums[d][i][v] += value * weights[v];
+          }
       }
     }
   };

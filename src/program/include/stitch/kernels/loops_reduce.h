@@ -85,6 +85,16 @@ struct ExpSum {
   }
 };
 
+// The same of a few numbers, in float: their sums lose no more than the numbers themselves.
+struct FewMoments {
+  float sum, squares;
+
+  __device__ __forceinline__ void add(float x) {
+    sum += x;
+    squares += x * x;
+  }
+};
+
 // Mean and variance in one pass: in double, where the difference of squares loses nothing that float has.
 struct Moments {
   double sum, squares;
@@ -92,6 +102,11 @@ struct Moments {
   __device__ __forceinline__ void add(double x) {
     sum += x;
     squares += x * x;
+  }
+  // A conversion to double takes as long as eight multiplications.
+  __device__ __forceinline__ void add(const FewMoments& few) {
+    sum += static_cast<double>(few.sum);
+    squares += static_cast<double>(few.squares);
   }
   __device__ __forceinline__ Moments merged(const Moments& other) const {
     return {sum + other.sum, squares + other.squares};
