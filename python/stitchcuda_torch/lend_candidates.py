@@ -20,6 +20,9 @@ import struct
 import sys
 import tempfile
 
+from . import protocol
+from .lend import may_borrow
+
 DESCRIPTORS = 6  # 0 to 5 of src/runner/README.md
 LENGTH = struct.Struct("=I")
 NUMBER = struct.Struct("=i")
@@ -30,7 +33,6 @@ def main(path, library):
     walls = ctypes.CDLL(library)
     walls.stitch_put_up_walls.restype = ctypes.c_char_p
     sys.path.pop(0)  # this process's folder is none of theirs
-    from . import protocol
     protocol.quiet_libraries()
     from . import candidate_requests  # noqa: F401  PyTorch, and what stands around a ModelNew
     gc.collect()
@@ -47,16 +49,6 @@ def main(path, library):
                 if may_borrow(borrower) and os.fork() == 0:
                     listener.close()
                     lend(borrower, walls)
-
-
-def may_borrow(borrower):
-    """Whoever is confined itself gets nothing here: it could name walls that hold nobody."""
-    try:
-        pid, user, _ = struct.unpack("3i", borrower.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
-            return user == os.getuid() and "NoNewPrivs:\t0" in file.read().splitlines()
-    except OSError:
-        return False
 
 
 def lend(borrower, walls):
@@ -120,7 +112,6 @@ def become(descriptors, asked, walls, parent):
     environment = json.loads(asked["confinement"])["environment"]
     os.environ.clear()
     os.environ.update(environment)
-    from . import protocol
     protocol.quiet_libraries()
     tempfile.tempdir = None
     sys.path.insert(0, os.getcwd())
