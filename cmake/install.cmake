@@ -3,7 +3,7 @@
 
 install(TARGETS stitchcuda RUNTIME DESTINATION bin)
 install(TARGETS stitch-confine stitch-compile-emulated stitch-runner RUNTIME DESTINATION libexec/stitchcuda)
-install(TARGETS stitch_emulated_runtime LIBRARY DESTINATION lib)
+install(TARGETS stitch_emulated_runtime stitch-walls LIBRARY DESTINATION lib)
 install(DIRECTORY src/device/emulated/include DESTINATION share/stitchcuda/emulated)
 install(DIRECTORY src/program/include src/program/templates DESTINATION share/stitchcuda/program)
 install(DIRECTORY python/stitchcuda_torch DESTINATION share/stitchcuda/python

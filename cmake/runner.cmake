@@ -7,6 +7,15 @@ target_link_libraries(stitch-confine PRIVATE stitch_sandbox)
 target_precompile_headers(stitch-confine REUSE_FROM stitch_headers)
 define_path_for(src/sandbox/sandbox.cpp STITCH_CONFINE="$<TARGET_FILE:stitch-confine>")
 
+# The same walls for a process that forks instead of becoming another program. One source that includes the others, since
+# they are compiled once more, position-independent.
+add_library(stitch-walls SHARED ${CMAKE_SOURCE_DIR}/src/sandbox/launcher/walls.cpp)
+target_include_directories(stitch-walls PRIVATE ${CMAKE_SOURCE_DIR}/src)
+target_link_libraries(stitch-walls PRIVATE nlohmann_json::nlohmann_json Threads::Threads)
+target_compile_definitions(stitch-walls PRIVATE FMT_HEADER_ONLY)
+set_target_properties(stitch-walls PROPERTIES CXX_VISIBILITY_PRESET hidden UNITY_BUILD OFF)
+target_link_options(stitch-walls PRIVATE -Wl,-z,relro,-z,now -Wl,--no-undefined)
+
 add_executable(stitch-compile-emulated ${CMAKE_SOURCE_DIR}/src/device/compile_emulated/main.cpp ${sanitizer_options})
 target_link_libraries(stitch-compile-emulated PRIVATE stitch_device)
 target_precompile_headers(stitch-compile-emulated REUSE_FROM stitch_headers)
@@ -29,9 +38,10 @@ endif()
 # Every symbol is bound before a candidate is loaded, and the table of them can't be written to any more.
 target_link_options(stitch-runner PRIVATE -Wl,-z,relro,-z,now)
 
+define_path_for(src/runner/borrow.cpp STITCH_WALLS="$<TARGET_FILE:stitch-walls>")
 define_path_for(src/runner/start.cpp
   STITCH_RUNNER="$<TARGET_FILE:stitch-runner>" STITCH_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
-add_dependencies(stitch_runner stitch-confine stitch-runner stitch-compile-emulated stitch_emulated_runtime)
+add_dependencies(stitch_runner stitch-confine stitch-walls stitch-runner stitch-compile-emulated stitch_emulated_runtime)
 if(STITCHCUDA_TESTS)
   # The tests of rooms before this one, which are defined later.
   cmake_language(DEFER CALL add_dependencies sandbox_test stitch-confine)

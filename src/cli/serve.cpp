@@ -116,6 +116,8 @@ Result<int> run_serve(const ServeCommand& command, Console& console) {
     // Before there are threads: it sets a variable. Without it every task imports its own.
     if (auto lent = verifier::TorchLender::start(command.python)) lender.emplace(*std::move(lent));
   }
+  const std::optional<runner::CandidateLender> to_candidates =
+      options.judge_here ? verifier::lend_to_candidates(command.python) : std::nullopt;
   const fs::path state = options.state;
   STITCH_TRY(std::unique_ptr<serve::RewardService> service, serve::RewardService::start(std::move(options)));
   const Json status = service->status();

@@ -36,6 +36,7 @@ Result<int> run_worker(const WorkerCommand& command, Console& console) {
   options.should_stop = stop_requested;
   std::optional<verifier::TorchLender> lender;
   if (auto lent = verifier::TorchLender::start(command.python)) lender.emplace(*std::move(lent));
+  const std::optional<runner::CandidateLender> to_candidates = verifier::lend_to_candidates(command.python);
   serve::RemoteScorer remote(scorer);
   const serve::Doer doer = [&](const std::string& key, const Json& payload) {
     if (word(payload, "kind") == "optimize") return serve::optimize_leased(payload, command.python);

@@ -92,8 +92,10 @@ Reply<T> Candidate::State::ask(Json request, Read read, int descriptor) {
   request["token"] = token;
   at.process.set_shared_bytes((arena ? arena->size() : 0) + shared_bytes);
   std::optional<Result<device::GpuLock>> beside_others;
-  // Starting and loading are the host's work, for seconds: nobody who waits for the clock waits for them.
-  const bool on_gpu = doing != "hello" && doing != "arena" && doing != "load";
+  // Starting and loading are the host's work, for seconds: nobody who waits for the clock waits for them. Nor
+  // for a profiler that starts: PyTorch's took 6 s among fourteen, and all others stood still (H200).
+  const bool on_gpu =
+      doing != "hello" && doing != "arena" && doing != "load" && doing != "can_profile";
   if (options.device == Device::cuda && on_gpu) beside_others.emplace(device::GpuLock::share());
   if (!on_gpu) device::GpuVisit::step_out();
   const SpentOn answer_of_candidate("candidate: " + doing);
@@ -162,6 +164,7 @@ Result<Candidate> Candidate::start_empty(const Options& options) {
   if (ready.value != protocol_version)
     return work_error("runner", "the process that holds candidates is of another version",
                       "build StitchCUDA again");
+  candidate.state_->at.process.forgive_memory();
   return candidate;
 }
 

@@ -67,16 +67,38 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
 
 }  // namespace
 
+struct Process::Channels {
+  Pipe requests, answers, output;
+  Descriptor nothing;
+  bool open() {
+    nothing = Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    return requests.open_socket() && answers.open() && output.open() && nothing.get() >= 0;
+  }
+  // In the order of the numbers they get. The last is the place of the arena, which comes with a request.
+  std::array<int, 6> given() const {
+    return {nothing.get(),       output.write.get(),  output.write.get(),
+            requests.read.get(), answers.write.get(), nothing.get()};
+  }
+};
+
+Process Process::over(Channels& channels, pid_t pid, const ProcessLimits& limits) {
+  ::signal(SIGPIPE, SIG_IGN);  // a dead candidate is a failure to report, not the end of this process
+  Process process;
+  process.pid_ = pid;
+  process.limits_ = limits;
+  process.requests_ = channels.requests.write.release();
+  process.answers_ = channels.answers.read.release();
+  process.output_ = channels.output.read.release();
+  for (int fd : {process.requests_, process.answers_, process.output_}) ::fcntl(fd, F_SETFL, O_NONBLOCK);
+  return process;
+}
+
 Result<Process> Process::start(const Command& command, const ProcessLimits& limits) {
   require(!command.words.empty(), "a command has at least its program");
-  ::signal(SIGPIPE, SIG_IGN);  // a dead candidate is a failure to report, not the end of this process
   auto program = find_program(command.words[0]);
   if (!program) return work_error("program", format("there is no program '{}'", command.words[0]));
-
-  Pipe requests, answers, output;
-  Descriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  if (!requests.open_socket() || !answers.open() || !output.open() || nothing.get() < 0)
-    return work_error("process", format("cannot make a pipe: {}", std::strerror(errno)));
+  Channels channels;
+  if (!channels.open()) return work_error("process", format("cannot make a pipe: {}", std::strerror(errno)));
 
   std::vector<std::string> words = command.words;
   std::vector<std::string> variables;
@@ -88,9 +110,7 @@ Result<Process> Process::start(const Command& command, const ProcessLimits& limi
   for (const auto& [key, value] : command.extra_environment) variables.push_back(key + "=" + value);
   std::vector<char*> argv = pointers(words), envp = pointers(variables);
   const std::string path = program->string();
-  // In the order of the numbers they get. The place of the arena, which comes with a request.
-  const std::array<int, 6> given = {nothing.get(),       output.write.get(),  output.write.get(),
-                                    requests.read.get(), answers.write.get(), nothing.get()};
+  const std::array<int, 6> given = channels.given();
 
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
@@ -113,18 +133,27 @@ Result<Process> Process::start(const Command& command, const ProcessLimits& limi
   }
   if (pid < 0) return work_error("process", format("cannot start {}: {}", path, std::strerror(errno)));
   ::setpgid(pid, pid);
-  Process process;
-  process.pid_ = pid;
-  process.limits_ = limits;
-  process.requests_ = requests.write.release();
-  process.answers_ = answers.read.release();
-  process.output_ = output.read.release();
-  for (int fd : {process.requests_, process.answers_, process.output_}) ::fcntl(fd, F_SETFL, O_NONBLOCK);
+  return over(channels, pid, limits);
+}
+
+std::optional<Process> Process::start_lent(const fs::path& python,
+                                           const sandbox::ForkConfinement& confinement,
+                                           const ProcessLimits& limits) {
+  Channels channels;
+  if (!channels.open()) return std::nullopt;
+  std::optional<Borrowed> lent = borrow(python, confinement, channels.given());
+  if (!lent) return std::nullopt;
+  Process process = over(channels, lent->pid, limits);
+  process.lent_ = std::move(lent);
   return process;
 }
 
+void Process::forgive_memory() { forgiven_ = lent_ ? usage_of(pid_, true).memory - limits_.shared : 0; }
+
 Process::Process(Process&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)),
+      lent_(std::exchange(other.lent_, std::nullopt)),
+      forgiven_(other.forgiven_),
       status_(other.status_),
       requests_(std::exchange(other.requests_, -1)),
       answers_(std::exchange(other.answers_, -1)),
@@ -146,6 +175,11 @@ void Process::close_pipes() {
 void Process::kill_all() {
   if (pid_ <= 0) return;
   ::kill(-pid_, SIGKILL);
+  if (lent_) {
+    lent_->wait_until_gone();
+    lent_.reset();
+    if (!status_) status_ = SIGKILL;
+  }
   if (!status_) {
     int status = 0;
     while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
@@ -158,6 +192,8 @@ void Process::kill_all() {
 }
 
 bool Process::reap(milliseconds patience) {
+  if (lent_ && !status_) status_ = lent_->status(patience);
+  if (lent_) return status_.has_value();
   const Clock::time_point until = Clock::now() + patience;
   while (!status_) {
     int status = 0;
@@ -271,7 +307,7 @@ std::optional<Failure> Process::look_after(Clock::time_point deadline) {
                                                 bytes_text(static_cast<double>(disk)),
                                                 bytes_text(static_cast<double>(limits_.disk))));
   }
-  const int64_t resident = usage.memory - limits_.shared;
+  const int64_t resident = usage.memory - limits_.shared - forgiven_;
   if (limits_.memory > 0 && resident > limits_.memory)
     return end(FailureKind::out_of_memory,
                format("it took {} of memory; its limit is {}", bytes_text(static_cast<double>(resident)),

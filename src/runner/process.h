@@ -14,6 +14,7 @@
 
 #include "base/file.h"
 #include "base/process.h"
+#include "runner/borrow.h"
 #include "runner/candidate.h"
 
 namespace stitch::runner {
@@ -42,6 +43,10 @@ class Process {
   // The command with descriptors 3, 4 and 5 as the README has them, in a process group of its own. It dies
   // with the thread that started it.
   static Result<Process> start(const Command& command, const ProcessLimits& limits);
+  // The same, lent by somebody who has imported PyTorch; nothing where nobody lends it.
+  static std::optional<Process> start_lent(const fs::path& python,
+                                           const sandbox::ForkConfinement& confinement,
+                                           const ProcessLimits& limits);
   Process(Process&& other) noexcept;
   Process& operator=(Process&&) = delete;
   ~Process();
@@ -55,6 +60,8 @@ class Process {
   // Ends it for `kind`, and says so in `message`.
   Failure end(FailureKind kind, std::string message);
   int number() const { return pid_; }
+  // What it holds now is none of the candidate's: pages of the process that it is a fork of.
+  void forgive_memory();
   const std::string& printed() const { return printed_; }
   // What was printed so far is another candidate's.
   void forget_printed();
@@ -63,6 +70,8 @@ class Process {
 
  private:
   Process() = default;
+  struct Channels;
+  static Process over(Channels& channels, pid_t pid, const ProcessLimits& limits);
   std::optional<Failure> look_after(std::chrono::steady_clock::time_point deadline);
   bool drain_printed();  // false: too much of it
   Failure autopsy();
@@ -72,6 +81,8 @@ class Process {
   void close_pipes();
 
   pid_t pid_ = -1;
+  std::optional<Borrowed> lent_;  // no child of ours
+  int64_t forgiven_ = 0;          // bytes
   std::optional<int> status_;  // waitpid's, once it is gone
   int requests_ = -1, answers_ = -1, output_ = -1;
   ProcessLimits limits_;

@@ -1,6 +1,5 @@
 #include "runner/start.h"
 
-#include <algorithm>
 #include <cstdlib>
 
 #include "device/build.h"
@@ -68,6 +67,11 @@ Result<std::string> sanitizer_library() {
 
 }  // namespace
 
+Command python_candidate_command(const fs::path& python) {
+  return {{python.string(), "-m", "stitchcuda_torch.candidate"},
+          {{"PYTHONPATH", python_package().string()}, {"PYTHONDONTWRITEBYTECODE", "1"}}};
+}
+
 Result<fs::path> find_runner() {
   std::vector<fs::path> places = {executable_folder() / "stitch-runner",
                                   executable_folder().parent_path() / "libexec/stitchcuda/stitch-runner"};
@@ -90,10 +94,8 @@ Result<Started> start_process(const Options& options, const fs::path& scratch) {
   policy.gpu = options.device == Device::cuda;
   fs::path runtime;
   if (!options.python.empty()) {
-    const fs::path package = python_package();
-    command.words = {options.python.string(), "-m", "stitchcuda_torch.candidate"};
-    command.extra_environment = {{"PYTHONPATH", package.string()}, {"PYTHONDONTWRITEBYTECODE", "1"}};
-    policy.readable.push_back(package);
+    command = python_candidate_command(options.python);
+    policy.readable.push_back(python_package());
     add_build_tools(options, command, policy);
     // A virtual environment: bin/python in it is a link out of it.
     std::error_code ignored;
@@ -129,9 +131,7 @@ Result<Started> start_process(const Options& options, const fs::path& scratch) {
   // Behind the watch over both, where the kernel caps them.
   policy.group_memory = 2 * options.memory_limit + (int64_t{1} << 30);
   policy.group_threads = 2 * most_threads;
-  STITCH_TRY(command, sandbox::confine(std::move(command), policy));
   ProcessLimits limits;
-  limits.group = sandbox::group_of(command);
   limits.memory = options.memory_limit;
   limits.scratch = scratch;
   // A compiled program has no business on disk: drivers keep what they compiled. Python builds its kernels
@@ -139,8 +139,19 @@ Result<Started> start_process(const Options& options, const fs::path& scratch) {
   limits.disk = options.python.empty() ? most_disk : most_disk_of_python;
   limits.threads = most_threads;
   limits.given_up = options.given_up;
-  const std::vector<sandbox::Wall>& walls = sandbox::walls();
-  limits.signals_as_codes = std::find(walls.begin(), walls.end(), sandbox::Wall::bubblewrap) != walls.end();
+  // The first process of a world of their own can't end by a signal.
+  limits.signals_as_codes =
+      sandbox::has(sandbox::Wall::bubblewrap) ||
+      (sandbox::has(sandbox::Wall::network_namespace) && policy.may_start_processes && !policy.gpu);
+  if (!options.python.empty() && options.tool.empty() && !options.address_sanitizer &&
+      sandbox::can_confine_forks()) {
+    STITCH_TRY(const sandbox::ForkConfinement confinement, sandbox::confine_fork(command, policy));
+    limits.group = confinement.group;
+    if (auto lent = Process::start_lent(options.python, confinement, limits))
+      return Started{*std::move(lent), runtime};
+  }
+  STITCH_TRY(command, sandbox::confine(std::move(command), policy));
+  limits.group = sandbox::group_of(command);
   STITCH_TRY(Process process, Process::start(command, limits));
   return Started{std::move(process), runtime};
 }

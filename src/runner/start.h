@@ -14,6 +14,9 @@ struct Started {
 // The executable of the child.
 Result<fs::path> find_runner();
 
+// What a Python candidate's process is, before any wall.
+Command python_candidate_command(const fs::path& python);
+
 Result<Started> start_process(const Options& options, const fs::path& scratch);
 
 }  // namespace stitch::runner

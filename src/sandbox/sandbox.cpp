@@ -152,6 +152,43 @@ std::vector<std::string> unbounded() {
   return out;
 }
 
+namespace {
+
+// `program`: the command's, found.
+Confinement confinement_of(const Command& command, const Policy& policy, const fs::path& program) {
+  Confinement out{policy, walls(), clean_environment(command, policy), 0};
+  out.policy.readable.push_back(program);
+  // Where libraries were told to be found, they may be read.
+  for (const std::string& folder : split(out.environment["LD_LIBRARY_PATH"], ':'))
+    if (!folder.empty()) out.policy.readable.emplace_back(folder);
+  if (out.environment["LD_LIBRARY_PATH"].empty()) out.environment.erase("LD_LIBRARY_PATH");
+  if (command.time_limit.count() > 0)
+    out.processor_seconds = (command.time_limit.count() / 1000 + 1) * core_count() + 60;
+  return out;
+}
+
+Result<fs::path> group_for(const Policy& policy) {
+  if (!has(Wall::control_group) || (policy.group_memory <= 0 && policy.group_threads <= 0)) return fs::path();
+  return make_group(place_for_groups(), {policy.group_memory, policy.group_threads});
+}
+
+}  // namespace
+
+bool can_confine_forks() { return !has(Wall::bubblewrap); }
+
+Result<ForkConfinement> confine_fork(const Command& command, const Policy& policy) {
+  require(can_confine_forks() && !policy.own_network, "a fork is confined by walls that need no program");
+  STITCH_TRY(fs::path group, group_for(policy));
+  return ForkConfinement{to_text(confinement_of(command, policy, command.words.at(0))), std::move(group)};
+}
+
+Command with_clean_environment(Command command) {
+  std::vector<std::string> words = {"/usr/bin/env", "-i"};
+  for (const auto& [key, value] : clean_environment(command, {})) words.push_back(key + "=" + value);
+  words.insert(words.end(), command.words.begin(), command.words.end());
+  return Command{std::move(words), {}, command.time_limit};
+}
+
 Result<Command> confine(Command command, const Policy& policy) {
   require(!command.words.empty(), "a command has at least its program");
   auto program = find_program(command.words[0]);
@@ -161,15 +198,7 @@ Result<Command> confine(Command command, const Policy& policy) {
     return work_error("sandbox", format("{} can't be confined: {}", program->filename().string(),
                                         why_tools_are_not_confined()));
   STITCH_TRY(fs::path launcher, find_launcher());
-  Confinement confinement{policy, walls(), clean_environment(command, policy), 0};
-  confinement.policy.readable.push_back(*program);
-  // Where libraries were told to be found, they may be read.
-  for (const std::string& folder : split(confinement.environment["LD_LIBRARY_PATH"], ':'))
-    if (!folder.empty()) confinement.policy.readable.emplace_back(folder);
-  if (confinement.environment["LD_LIBRARY_PATH"].empty()) confinement.environment.erase("LD_LIBRARY_PATH");
-  if (command.time_limit.count() > 0)
-    confinement.processor_seconds = (command.time_limit.count() / 1000 + 1) * core_count() + 60;
-
+  const Confinement confinement = confinement_of(command, policy, *program);
   // Whoever stands between this process and the program is seen by the program, its environment too.
   std::vector<std::string> words = {"/usr/bin/env", "-i"};
   if (confinement.has(Wall::bubblewrap))
@@ -177,8 +206,8 @@ Result<Command> confine(Command command, const Policy& policy) {
       words.push_back(std::move(word));
   words.insert(words.end(), {launcher.string(), to_text(confinement), "--", fs::absolute(*program).string()});
   words.insert(words.end(), command.words.begin() + 1, command.words.end());
-  if (confinement.has(Wall::control_group) && (policy.group_memory > 0 || policy.group_threads > 0)) {
-    STITCH_TRY(fs::path group, make_group(place_for_groups(), {policy.group_memory, policy.group_threads}));
+  STITCH_TRY(const fs::path group, group_for(policy));
+  if (!group.empty()) {
     const std::vector<std::string> join = {launcher.string(), std::string(join_word), group.string(), "--"};
     words.insert(words.begin(), join.begin(), join.end());
   }

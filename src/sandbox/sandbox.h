@@ -39,6 +39,7 @@ std::string_view name(Wall wall);
 const std::vector<Wall>& walls();
 // Whether one of them keeps files apart: without, a confined process can read what its user can.
 bool keeps_files_apart();
+bool has(Wall wall);
 // One line for `doctor`: which they are, and what that means.
 std::string describe_walls();
 // What a candidate could still use without end on this machine, in words; empty: nothing.
@@ -53,6 +54,17 @@ std::string why_tools_are_not_confined();
 // The command, behind the walls: its environment cleared but for what is needed, its processes gone with it.
 // Under bubblewrap a command that a signal killed ends with exit code 128 + signal.
 Result<Command> confine(Command command, const Policy& policy);
+
+// What a fork of a process that runs already is told, to put up the same walls around itself (put_up_walls.h).
+// Bubblewrap holds only what is started behind it: where it stands, nobody forks.
+struct ForkConfinement {
+  std::string text;
+  fs::path group;  // empty: none
+};
+bool can_confine_forks();
+Result<ForkConfinement> confine_fork(const Command& command, const Policy& policy);
+// For a process that will fork: its environment is all that its forks may see of this one's.
+Command with_clean_environment(Command command);
 
 // The folder of the control group that a confined command will be in; empty: none.
 fs::path group_of(const Command& command);

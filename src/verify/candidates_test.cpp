@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "base/text.h"
+#include "base/time_account.h"
 #include "verify/verify.h"
 
 namespace stitch::verifier {
@@ -134,6 +135,22 @@ TEST(RememberedTrials, HaveOneThatNobodyKnows) {
   int fresh = 0;
   for (size_t i = 0; i < seeds[0].size(); ++i) fresh += seeds[0][i] != seeds[1][i];
   EXPECT_EQ(fresh, 1);
+}
+
+// Starting one costs seconds where CUDA has to start: the process that was judged is the one that is profiled.
+TEST(Processes, AreNotStartedForTheProfile) {
+  int64_t started[2] = {};
+  for (bool profile : {false, true}) {
+    VerifyOptions options = options_for(testdata / "candidates/honest.cu");
+    options.timing = options.rehearse_timing = false;
+    options.profile = profile;
+    const TimeAccount::Entries before = TimeAccount::all();
+    auto verdict = verify(testdata / "row_center/graph", options);
+    ASSERT_TRUE(verdict && verdict->passed());
+    started[profile] =
+        TimeAccount::since(before).at({TimeAccount::Kind::detail, "candidate: hello"}).times;
+  }
+  EXPECT_EQ(started[0], started[1]);
 }
 
 // "# NAME: value" among a Python candidate's first lines.

@@ -39,6 +39,12 @@ Result<TorchLender> TorchLender::start(const std::string& python, const std::vec
   return out;
 }
 
+std::optional<runner::CandidateLender> lend_to_candidates(const std::string& python) {
+  auto program = find_python(python);
+  auto lender = program ? runner::CandidateLender::start(*program) : program.error();
+  return lender ? std::optional(*std::move(lender)) : std::nullopt;
+}
+
 TorchLender::TorchLender(TorchLender&& other) noexcept {
   if (other.folder_) folder_.emplace(std::move(*other.folder_));
   if (other.child_) child_.emplace(std::move(*other.child_));

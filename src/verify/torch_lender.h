@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/process.h"
+#include "runner/borrow.h"
 
 namespace stitch::verifier {
 
@@ -25,5 +26,8 @@ class TorchLender {
   std::optional<ScratchFolder> folder_;
   std::optional<Child> child_;
 };
+
+// The same for Python candidates, behind their walls (runner/borrow.h). Nothing: everyone imports their own.
+std::optional<runner::CandidateLender> lend_to_candidates(const std::string& python);
 
 }  // namespace stitch::verifier

@@ -40,6 +40,9 @@ bool takes_turns(const Json& request) {
          doing == "baseline";
 }
 
+// Seconds of the host's, and next to nothing on the GPU.
+bool is_the_hosts(const Json& request) { return word(request, "do") == "warm_profiler"; }
+
 // "reference: baseline compile-graph": what the answer took, without what it waited.
 class AskedReference {
  public:
@@ -103,7 +106,8 @@ class Deadline {
 Result<Json> TorchProcess::ask(Json request, const std::function<void(std::string_view)>& on_progress) {
   if (word(request, "device") == "cuda") on_gpu_ = true;
   std::optional<Result<device::GpuLock>> beside_others;
-  if (on_gpu_ && !takes_turns(request)) beside_others.emplace(device::GpuLock::share());
+  if (on_gpu_ && is_the_hosts(request)) device::GpuVisit::step_out();
+  if (on_gpu_ && !takes_turns(request) && !is_the_hosts(request)) beside_others.emplace(device::GpuLock::share());
   if (on_gpu_ && takes_turns(request) && !device::GpuLock::is_held()) {
     device::GpuVisit::step_out();
     request["turns"] = cache_folder().string();

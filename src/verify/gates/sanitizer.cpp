@@ -99,8 +99,8 @@ Result<Passed> with_address_sanitizer(Session& session, Json& evidence) {
 }  // namespace
 
 Result<Passed> sanitizer(Session& session, Json& evidence) {
-  session.attempt.reset();  // its memory is others' from here on
   if (!session.options.sanitizer) return skipped("not asked for");
+  session.attempt.reset();  // its memory is others' from here on
   if (session.python) return skipped("PyTorch's own kernels would be checked too");
   if (session.trials.empty()) return skipped("no trial to repeat");
   if (session.options.device == runner::Device::emulated) return with_address_sanitizer(session, evidence);

@@ -78,6 +78,8 @@ class ManyCandidates {
       doing("importing PyTorch, once for all");
       if (auto lent = TorchLender::start(options_.task.python)) lender.emplace(*std::move(lent));
     }
+    const std::optional<runner::CandidateLender> to_candidates =
+        has_python(chunks) ? lend_to_candidates(options_.task.python) : std::nullopt;
     work_on(chunks);
     copy_records();
     if (trouble_) return *trouble_;
@@ -89,6 +91,13 @@ class ManyCandidates {
 
  private:
   using Chunk = std::vector<size_t>;  // candidates of one task
+
+  bool has_python(const std::vector<Chunk>& chunks) const {
+    return std::ranges::any_of(chunks, [&](const Chunk& chunk) {
+      return std::ranges::any_of(
+          chunk, [&](size_t index) { return candidates_[index].path.extension() == ".py"; });
+    });
+  }
 
   // Keys, and verdicts that still hold. Of equal candidates the first is judged, the others are its copies.
   Result<void> find_earlier() {
