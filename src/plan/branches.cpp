@@ -8,6 +8,7 @@
 #include <set>
 
 #include "plan/estimate.h"
+#include "plan/live_memory.h"
 
 namespace stitch::plan {
 
@@ -165,8 +166,20 @@ class Brancher {
 }  // namespace
 
 Result<Plan> run_side_by_side(const Context& context, Plan plan, const Catalogue&) {
-  if (auto branched = Brancher(context, plan).run()) return *std::move(branched);
-  return plan;
+  auto branched = Brancher(context, plan).run();
+  if (!branched) return plan;
+  // What runs at once has its memory at once: sections that hold more than the model run one by one would
+  // are dissolved.
+  const int64_t allowed = std::max(memory_allowed(context.graph), live_memory(context, plan).peak);
+  const LiveMemory live = live_memory(context, *branched);
+  if (live.peak <= allowed) return *std::move(branched);
+  bool left = false;
+  for (size_t r = 0; r < branched->regions.size(); ++r) {
+    Region& region = branched->regions[r];
+    if (live.at[r] > allowed) region.section = region.branch = 0;
+    left |= region.section != 0;
+  }
+  return left ? *std::move(branched) : plan;
 }
 
 }  // namespace stitch::plan
