@@ -1,9 +1,9 @@
 // Attention that a model writes out, matmul(softmax(matmul(q, kᵀ) · scale + mask), v), becomes one node, so
 // that its scores need never reach memory. On the way from the first product to the second: factors (numbers,
 // or one a head; also of q and of k), a soft cap (cap · tanh(score / cap)), masks that are added or filled
-// with -inf or with a number that leaves no weight, reshapes of the batch (windows), casts to a wider type and
-// back, then softmax or ReLU. Scores that are not finite may come out as another NaN or infinity; everything
-// else is the same computation.
+// with -inf or with a number that leaves no weight, reshapes of the batch (windows), casts to a wider type
+// and back, then softmax or ReLU. Scores that are not finite may come out as another NaN or infinity;
+// everything else is the same computation.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -20,7 +20,8 @@ namespace {
 constexpr int64_t widest_head = 128, widest_head_of_halves = 256, widest_head_of_few = 512, few_queries = 8;
 
 // A fill that no score comes near: 65504 is the largest number of fp16. Added to a score, `absorbing` is what
-// comes out, in FP32 too: a query that keeps nothing weighs all keys the same, as it does when they are filled.
+// comes out, in FP32 too: a query that keeps nothing weighs all keys the same, as it does when they are
+// filled.
 constexpr double largest_fill = -6e4, absorbing = -1e30;
 
 struct Mask {

@@ -58,10 +58,10 @@ LiveMemory live_memory(const Context& context, const Plan& plan) {
     for (ValueId id : region.reads)
       if (auto life = lives.find(id); life != lives.end())
         life->second.second = std::max(life->second.second, end[r]);
-    for (ValueId id : region.writes)
-      lives[id] = {begin[r], kept[index_of(id)] ? count - 1 : end[r]};
-    timeline.add(begin[r], end[r],
-                 static_cast<int64_t>(region.technique ? region.technique->scratch_bytes(context, region) : 0));
+    for (ValueId id : region.writes) lives[id] = {begin[r], kept[index_of(id)] ? count - 1 : end[r]};
+    timeline.add(
+        begin[r], end[r],
+        static_cast<int64_t>(region.technique ? region.technique->scratch_bytes(context, region) : 0));
   }
   for (const auto& [id, life] : lives) timeline.add(life.first, life.second, stored_bytes(graph, plan, id));
   LiveMemory out{timeline.bytes()};
@@ -82,7 +82,8 @@ int64_t memory_allowed(const Graph& graph) {
   const size_t count = graph.nodes.size();
   for (size_t n = 0; n < count; ++n) {
     const Node& node = graph.nodes[n];
-    if (info(node.op).family == Family::view) owner[index_of(node.results[0])] = owner[index_of(node.operands[0])];
+    if (info(node.op).family == Family::view)
+      owner[index_of(node.results[0])] = owner[index_of(node.operands[0])];
     for (ValueId id : node.results)
       if (owner[index_of(id)] == id && !constants.contains(id)) lives[id] = {n, n};
     for (const auto* side : {&node.operands, &node.results})

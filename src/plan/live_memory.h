@@ -6,7 +6,8 @@
 namespace stitch::plan {
 
 struct LiveMemory {
-  std::vector<int64_t> at;  // by region: values and scratch while it runs; the regions of a section are at once
+  std::vector<int64_t>
+      at;  // by region: values and scratch while it runs; the regions of a section are at once
   int64_t peak = 0;
 };
 // What is made of weights alone is not counted, nor are weights, inputs and what libraries ask for.

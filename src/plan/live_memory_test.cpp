@@ -30,7 +30,8 @@ Graph sum_of_products(int terms, int64_t rows) {
   for (int t = 0; t < terms; ++t) {
     text += format("%p{0} = linear(%x{0}, %w{0}) : f32[{1},1024]\n", t, rows);
     if (t > 0)
-      text += format("%s{0} = add(%{1}, %p{0}) : f32[{2},1024]\n", t, t > 1 ? format("s{}", t - 1) : "p0", rows);
+      text +=
+          format("%s{0} = add(%{1}, %p{0}) : f32[{2},1024]\n", t, t > 1 ? format("s{}", t - 1) : "p0", rows);
     text += format("%x{1} = tanh(%x{0}) : f32[{2},64]\n", t, t + 1, rows);
   }
   return graph_of(text + format("output %s{}\nend\n", terms - 1));
@@ -73,6 +74,27 @@ TEST(LiveMemory, ASumOfSmallProductsIsMadeAsBefore) {
   const Graph graph = sum_of_products(8, 64);
   const plan::Context context{graph, gpu_of_test(), Numerics::standard};
   EXPECT_LE(plan::live_memory(context, planned(context)).peak, plan::memory_allowed(graph));
+}
+
+TEST(LiveMemory, BranchesThatHoldTooMuchAreFewerAtATime) {
+  // Sixteen ways from one value to a sum; each alone is small for this GPU.
+  std::string text = "graph \"ways\"\ninput %x : f32[1024,1024]\n", sum = "x";
+  for (int w = 0; w < 16; ++w) {
+    text +=
+        format("%a{0} = cumsum(%x) dim=1 : f32[1024,1024]\n%b{0} = softmax(%a{0}) dim={1} : f32[1024,1024]\n",
+               w, w % 2);
+    text += format("%s{0} = sum(%b{0}) dims=[1] : f32[1024]\n", w);
+  }
+  text += "%c = concat(";
+  for (int w = 0; w < 16; ++w) text += format("{}%s{}", w ? ", " : "", w);
+  const Graph graph = graph_of(text + ") dim=0 : f32[16384]\noutput %c\nend\n");
+  const plan::Context context{graph, gpu_of_test(), Numerics::standard};
+  auto first = plan::first_plan(context, code::catalogue());
+  ASSERT_TRUE(first);
+  auto plan = plan::run_side_by_side(context, *first, code::catalogue());
+  ASSERT_TRUE(plan && plan::check(graph, *plan));
+  EXPECT_FALSE(plan::sections_of(*plan).empty());
+  EXPECT_LE(plan::live_memory(context, *plan).peak, plan::memory_allowed(graph));
 }
 
 TEST(LiveMemory, WhatRunsAtOnceIsHeldAtOnce) {

@@ -133,7 +133,8 @@ std::vector<OpInfo> sequences() {
        "attention",
        Family::sequence,
        "weights(q k^T * scale + mask) v; scores may be capped before they are masked, soft_cap * "
-       "tanh(score / soft_cap); a bool mask keeps where true, others weigh as -inf does, one in f32 goes with any q; causal keeps "
+       "tanh(score / soft_cap); a bool mask keeps where true, others weigh as -inf does, one in f32 goes "
+       "with any q; causal keeps "
        "key <= query; weights are softmax (a row that keeps nothing is NaN), safe_softmax (it is zero) or "
        "relu; "
        "query heads may share key heads",
