@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Programs before KernelBench's own evaluator, as a table.
 
-    tools/kernelbench_evaluator.py CHECKOUT PROGRAMS -o results.jsonl [--levels 3] [--jobs 2]
+    tools/kernelbench_evaluator.py CHECKOUT PROGRAMS -o results.jsonl [--levels 3] [--jobs 2] [--follow PID]
 
 CHECKOUT is an unpacked KernelBench repository; PROGRAMS a folder that `stitchcuda bench` wrote (its programs/levelN/TASK with
 model_new.py). Each is judged by KernelBench's own code: its seeds, five trials, its allclose. What it rejects is followed by
 PyTorch itself, computed in other ways (python/stitchcuda_torch/kernelbench_ways.py): does the evaluator reject those, too?
-A line a task goes into results.jsonl, so that an interrupted run goes on there. Needs a GPU; nothing else should use it.
+A line a task goes into results.jsonl, so that an interrupted run goes on there. Needs a GPU. With --follow, programs are judged
+as a `bench` that still runs finishes them; what found no memory beside others is judged again at the end, alone.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import re
 import select
 import subprocess
 import sys
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "python"))
@@ -34,6 +36,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=2, help="evaluators side by side (default: 2)")
     parser.add_argument("--time-limit", type=int, default=120, help="seconds for one evaluation (default: 120)")
     parser.add_argument("--ways", default=",".join(WAYS), help="of PyTorch, for what is rejected; 'none' for none")
+    parser.add_argument("--follow", type=int, metavar="PID", help="of a bench that still writes PROGRAMS: judge until it has ended")
     parser.add_argument("--table", action="store_true", help="judge nothing: print the table of what results.jsonl has")
     options = parser.parse_args()
     ways = [] if options.ways == "none" else options.ways.split(",")
@@ -41,12 +44,28 @@ def main():
     if unknown:
         parser.error(f"unknown way '{unknown[0]}'; there are: {', '.join(WAYS)}")
     done = read_results(options.out)
-    tasks = [task for level in options.levels.split(",") for task in tasks_of(options.checkout, options.programs, int(level))]
+    if not options.table:
+        judge_all(options, ways, done)
+    tasks = all_tasks(options)
     if not tasks:
         sys.exit(f"{options.programs} has no programs of the tasks in {options.checkout}")
-    if not options.table:
-        judge_all([task for task in tasks if task["name"] not in done], options, ways, done)
-    print(table([done[task["name"]] for task in tasks if task["name"] in done]))
+    print(table([done[task["name"]] for task in tasks if task["name"] in done], without_program(options)))
+
+
+def all_tasks(options):
+    return [task for level in options.levels.split(",") for task in tasks_of(options.checkout, options.programs, int(level))]
+
+
+def bench_records(programs):
+    """What `bench` wrote of the tasks that it has finished."""
+    return read_results(os.path.join(programs, "tasks.jsonl"), "task")
+
+
+def without_program(options):
+    """Tasks that `bench` has no program of which its own gates think well, with what it says."""
+    levels = {f"level{level}" for level in options.levels.split(",")}
+    return {name: record.get("reason", record.get("code", "")) for name, record in bench_records(options.programs).items()
+            if not record.get("passed") and name.split("/")[0] in levels}
 
 
 def tasks_of(checkout, programs, level):
@@ -61,12 +80,36 @@ def tasks_of(checkout, programs, level):
     return [task for task in found if task["program"]]
 
 
-def read_results(path):
+def read_results(path, key="name"):
     if not os.path.exists(path):
         return {}
     with open(path) as file:
         lines = [line for line in file if line.endswith("\n")]  # half a line at the end is nobody's
-    return {record["name"]: record for record in map(json.loads, lines)}
+    return {record[key]: record for record in map(json.loads, lines)}
+
+
+def is_running(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    with open(f"/proc/{pid}/stat") as file:  # one that nobody has waited for is over as well
+        return file.read().rpartition(")")[2].split()[0] != "Z"
+
+
+def coming(options, done):
+    """Tasks to judge, each once, as their programs come."""
+    given = set(done)
+    while True:
+        going_on = options.follow is not None and is_running(options.follow)
+        finished = bench_records(options.programs) if options.follow is not None else None
+        for task in all_tasks(options):
+            if task["name"] not in given and (finished is None or task["name"] in finished):
+                given.add(task["name"])
+                yield task
+        if not going_on:
+            return
+        yield None
 
 
 class Evaluator:
@@ -76,7 +119,7 @@ class Evaluator:
         self.checkout, self.seconds, self.process = checkout, seconds, None
 
     def start(self):
-        environment = {**os.environ, "PYTHONPATH": os.path.join(ROOT, "python")}
+        environment = {"OMP_NUM_THREADS": "2", **os.environ, "PYTHONPATH": os.path.join(ROOT, "python")}
         self.process = subprocess.Popen([sys.executable, "-m", "stitchcuda_torch.kernelbench_eval", self.checkout, "--serve", "--no-timing"],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, text=True, bufsize=1)
 
@@ -102,7 +145,7 @@ class Evaluator:
         self.process = None
 
 
-def judge_all(tasks, options, ways, done):
+def judge_all(options, ways, done):
     evaluators = queue.SimpleQueue()
     for _ in range(options.jobs):
         evaluators.put(Evaluator(options.checkout, options.time_limit))
@@ -110,36 +153,62 @@ def judge_all(tasks, options, ways, done):
     def judge(task):
         evaluator = evaluators.get()
         try:
+            begin = time.monotonic()
             verdict = evaluator.judge(task["task"], task["program"])
-            record = {"name": task["name"], "level": task["level"], **{key: verdict.get(key) for key in ("correct", "largest", "metadata")}}
-            if not verdict["correct"]:
+            record = {"name": task["name"], "level": task["level"], **{key: verdict.get(key) for key in ("correct", "largest", "metadata")},
+                      "seconds": round(time.monotonic() - begin, 1)}
+            if not verdict["correct"] and not lacked_memory(record):
                 others = {way: evaluator.judge(task["task"], f"pytorch:{way}") for way in ways}
                 record["pytorch"] = {way: {key: other.get(key) for key in ("correct", "largest")} for way, other in others.items()}
             return record
         finally:
             evaluators.put(evaluator)
 
+    def keep(record, file):
+        done[record["name"]] = record
+        file.write(json.dumps(record) + "\n")
+        file.flush()
+        print(f"{record['name']}: {'accepted' if record['correct'] else 'rejected'} in {record['seconds']} s, {len(done)} judged", file=sys.stderr, flush=True)
+
+    tasks, judging, alone, more = {}, set(), [], coming(options, done)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool, open(options.out, "a") as file:
-        for judged in concurrent.futures.as_completed([pool.submit(judge, task) for task in tasks]):  # a slow one holds up no other
-            record = judged.result()
-            done[record["name"]] = record
-            file.write(json.dumps(record) + "\n")
-            file.flush()
-            print(f"{record['name']}: {'accepted' if record['correct'] else 'rejected'}", file=sys.stderr, flush=True)
-    while not evaluators.empty():
+        while more or judging:
+            for task in more or ():
+                if task is None:
+                    break
+                judging.add(pool.submit(judge, task))
+                tasks[task["name"]] = task
+            else:
+                more = None
+            finished, judging = concurrent.futures.wait(judging, timeout=0.5, return_when=concurrent.futures.FIRST_COMPLETED)
+            if not finished:
+                time.sleep(0 if judging else 0.5)
+            for record in (each.result() for each in finished):  # a slow one holds up no other
+                alone.append(tasks[record["name"]]) if lacked_memory(record) and options.jobs > 1 else keep(record, file)
+        while not evaluators.empty():
+            evaluators.get().close()
+        evaluators.put(Evaluator(options.checkout, options.time_limit))
+        for task in alone:
+            keep(judge(task), file)
         evaluators.get().close()
 
 
-def table(records):
-    lines = ["| level | accepted | rejected | of these, PyTorch computed in another way is rejected too |", "|---|---|---|---|"]
+def lacked_memory(record):
+    return "out of memory" in json.dumps(record["metadata"] or {}).lower()
+
+
+def table(records, without):
+    lines = ["| level | accepted | rejected | of these, PyTorch computed in another way is rejected too | no program passed our gates |", "|---|---|---|---|---|"]
     for level in sorted({record["level"] for record in records}):
         own = [record for record in records if record["level"] == level]
         rejected = [record for record in own if not record["correct"]]
-        lines.append(f"| {level} | {len(own) - len(rejected)} of {len(own)} | {len(rejected)} | {sum(map(is_pytorch_rejected, rejected))} |")
+        lines.append(f"| {level} | {len(own) - len(rejected)} of {len(own)} | {len(rejected)} | {sum(map(is_pytorch_rejected, rejected))} "
+                     f"| {sum(name.startswith(f'level{level}/') for name in without)} |")
     rejected = [record for record in records if not record["correct"]]
     if rejected:
         lines += ["", "| rejected | largest difference | PyTorch in other ways: largest difference, or accepted |", "|---|---|---|"]
         lines += [f"| {record['name']} | {difference(record)} | {ways_text(record)} |" for record in rejected]
+    lines += [""] + [f"no program: {name}: {str(why).splitlines()[0][:120] if why else ''}" for name, why in sorted(without.items())] if without else []
     return "\n".join(lines)
 
 

@@ -1,8 +1,9 @@
 // Attention that a model writes out, matmul(softmax(matmul(q, kᵀ) · scale + mask), v), becomes one node, so
 // that its scores need never reach memory. On the way from the first product to the second: factors (numbers,
 // or one a head; also of q and of k), a soft cap (cap · tanh(score / cap)), masks that are added or filled
-// with -inf, reshapes of the batch (windows), casts to a wider type and back, then softmax or ReLU. Scores
-// that are not finite may come out as another NaN or infinity; everything else is the same computation.
+// with -inf or with a number that leaves no weight, reshapes of the batch (windows), casts to a wider type
+// and back, then softmax or ReLU. Scores that are not finite may come out as another NaN or infinity;
+// everything else is the same computation.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -18,10 +19,16 @@ namespace {
 // bits reaches further, and so does a few queries' reading of their keys.
 constexpr int64_t widest_head = 128, widest_head_of_halves = 256, widest_head_of_few = 512, few_queries = 8;
 
+// A fill that no score comes near: 65504 is the largest number of fp16. Added to a score, `absorbing` is what
+// comes out, in FP32 too: a query that keeps nothing weighs all keys the same, as it does when they are
+// filled.
+constexpr double largest_fill = -6e4, absorbing = -1e30;
+
 struct Mask {
   ValueId value;
   Shape frame;                                       // the scores' shape where it is applied
-  enum Kind : uint8_t { added, keeps, drops } kind;  // bool masks say what stays, or what becomes -inf
+  enum Kind : uint8_t { added, keeps, drops } kind;  // bool masks say what stays, or what is filled
+  bool finite = false;                               // filled with a number, not with -inf
 };
 
 // What stands between the first product and the weights.
@@ -65,10 +72,12 @@ class Recognizer {
     if (!node || node->op != Op::full || graph_.type(id).elements() != 1) return std::nullopt;
     return node->attributes.number("value");
   }
-  bool is_minus_infinity(ValueId id) const {
+  // What hides a score that it takes the place of; -inf does.
+  std::optional<double> fill(ValueId id) const {
     const Node* node = maker(id);
-    return node && node->op == Op::full &&
-           node->attributes.number("value") == -std::numeric_limits<double>::infinity();
+    if (!node || node->op != Op::full || !is_floating(graph_.type(id).dtype)) return std::nullopt;
+    const double value = node->attributes.number("value");
+    return value <= largest_fill ? std::optional(value) : std::nullopt;
   }
 
   // One value for every query and key.
@@ -133,11 +142,15 @@ class Recognizer {
       }
       case Op::where: {
         if (scaled) return false;
-        bool first = is_minus_infinity(node->operands[1]);
-        if (!first && !is_minus_infinity(node->operands[2])) return false;
+        const auto first = fill(node->operands[1]), second = fill(node->operands[2]);
+        if (!first && !second) return false;
+        const bool finite = !std::isinf(first ? *first : *second);
+        // What is added behind a number tells keys apart in queries that keep none.
+        const auto is_added = [](const Mask& mask) { return mask.kind == Mask::added; };
+        if (finite && std::ranges::any_of(scores.masks, is_added)) return false;
         ValueId rest = node->operands[first ? 2 : 1];
         if (shape(rest) != here) return false;
-        scores.masks.push_back({node->operands[0], here, first ? Mask::drops : Mask::keeps});
+        scores.masks.push_back({node->operands[0], here, first ? Mask::drops : Mask::keeps, finite});
         return follow(rest, scores);
       }
       case Op::reshape: {
@@ -221,9 +234,13 @@ class Recognizer {
     return add(Op::logical_not, {id}, {}, name);
   }
 
+  ValueId number_of(double value, DType dtype, const std::string& name) {
+    return add(Op::full, {}, {{"shape", Shape{}}, {"dtype", dtype}, {"value", value}}, name);
+  }
+
   // All masks as one operand, or none.
   ValueId mask_of(const Scores& scores, const Shape& fine, DType dtype) {
-    ValueId keep = ValueId::none, added = ValueId::none;
+    ValueId keep = ValueId::none, unfilled = ValueId::none, added = ValueId::none;
     auto join = [&](ValueId a, ValueId b, Op op) {
       return a == ValueId::none ? b : add(op, {a, b}, {}, graph_[a].name + ".both");
     };
@@ -232,16 +249,26 @@ class Recognizer {
       ValueId value = mask->value;
       if (mask->kind == Mask::drops) value = inverted(value);
       value = reshaped(value, *refined(shape(value), mask->frame, fine));
-      if (mask->kind != Mask::added)
-        keep = join(keep, value, Op::logical_and);
-      else
+      if (mask->kind == Mask::added)
         added = join(added, value, Op::add);
+      else if (mask->finite)
+        unfilled = join(unfilled, value, Op::logical_and);
+      else
+        keep = join(keep, value, Op::logical_and);
+    }
+    if (unfilled != ValueId::none) {
+      const std::string name = graph_[unfilled].name;
+      if (added == ValueId::none)
+        added = number_of(0, DType::f32, name + ".zero");
+      else if (dtype != DType::f32)
+        added = add(Op::cast, {added}, {{"dtype", DType::f32}}, name + ".added");
+      dtype = DType::f32;  // fp16 has no number that absorbs
+      added = add(Op::where, {unfilled, added, number_of(absorbing, dtype, name + ".absorbing")}, {},
+                  name + ".filled");
     }
     if (keep == ValueId::none || added == ValueId::none) return keep == ValueId::none ? added : keep;
-    ValueId nothing =
-        add(Op::full, {},
-            {{"shape", Shape{}}, {"dtype", dtype}, {"value", -std::numeric_limits<double>::infinity()}},
-            graph_[keep].name + ".fill");
+    const ValueId nothing =
+        number_of(-std::numeric_limits<double>::infinity(), dtype, graph_[keep].name + ".fill");
     return add(Op::where, {keep, added, nothing}, {}, graph_[keep].name + ".mask");
   }
 

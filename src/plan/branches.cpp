@@ -8,6 +8,7 @@
 #include <set>
 
 #include "plan/estimate.h"
+#include "plan/live_memory.h"
 
 namespace stitch::plan {
 
@@ -164,9 +165,44 @@ class Brancher {
 
 }  // namespace
 
-Result<Plan> run_side_by_side(const Context& context, Plan plan, const Catalogue&) {
-  if (auto branched = Brancher(context, plan).run()) return *std::move(branched);
+namespace {
+
+// Regions [first, end) as a section of its own, if there is more than one way through it.
+void make_section(Plan& plan, size_t first, size_t end, int number) {
+  std::map<int, int> branches;
+  for (size_t r = first; r < end; ++r)
+    branches.try_emplace(plan.regions[r].branch, static_cast<int>(branches.size()));
+  for (size_t r = first; r < end; ++r) {
+    plan.regions[r].section = branches.size() > 1 ? number : 0;
+    plan.regions[r].branch = branches.size() > 1 ? branches[plan.regions[r].branch] : 0;
+  }
+}
+
+// What runs at once has its memory at once: sections that hold too much are halved until they don't.
+Plan within_memory(const Context& context, Plan plan, int64_t allowed) {
+  int sections = 0;
+  for (const Region& region : plan.regions) sections = std::max(sections, region.section);
+  for (bool changed = true; changed;) {
+    changed = false;
+    const LiveMemory live = live_memory(context, plan);
+    for (const Section& section : sections_of(plan)) {
+      if (live.at[section.first] <= allowed) continue;
+      const size_t middle = section.first + (section.end - section.first) / 2;
+      make_section(plan, section.first, middle, ++sections);
+      make_section(plan, middle, section.end, ++sections);
+      changed = true;
+    }
+  }
   return plan;
+}
+
+}  // namespace
+
+Result<Plan> run_side_by_side(const Context& context, Plan plan, const Catalogue&) {
+  auto branched = Brancher(context, plan).run();
+  if (!branched) return plan;
+  const int64_t allowed = std::max(memory_allowed(context.graph), live_memory(context, plan).peak);
+  return within_memory(context, *std::move(branched), allowed);
 }
 
 }  // namespace stitch::plan

@@ -9,6 +9,7 @@
 
 #include "plan/error_budget.h"
 #include "plan/layouts.h"
+#include "plan/live_memory.h"
 #include "plan/views.h"
 
 namespace stitch::plan {
@@ -153,6 +154,17 @@ void save_memory(const Context& context, const std::vector<Truncated>& chosen) {
   }
 }
 
+// The same for what is split on every run, where a region would hold more than the model run node by node.
+void save_scratch(const Context& context, const Plan& plan, const std::vector<Truncated>& chosen) {
+  const LiveMemory live = live_memory(context, plan);
+  const int64_t allowed = memory_allowed(context.graph);
+  if (live.peak <= allowed) return;
+  for (const Truncated& each : chosen)
+    if (live.at[static_cast<size_t>(each.region - plan.regions.data())] > allowed)
+      if (auto leaner = each.region->technique->leaner(context, *each.region))
+        each.region->choices[leaner->knob] = leaner->value;
+}
+
 // In place of what the region has: the first technique that suits it.
 std::optional<Truncated> take_approximate(const Context& context, const Plan& plan, Region& region,
                                           const Catalogue& catalogue, bool exact) {
@@ -218,6 +230,7 @@ Result<Plan> approximate(const Context& context, Plan plan, const Catalogue& cat
         each.sums.balanced ? longest : std::min<int64_t>(longest, 1024 / finer);
   spend_on_sums(context, chosen, for_sums / static_cast<double>(finer));
   save_memory(context, chosen);
+  save_scratch(context, plan, chosen);
   return plan;
 }
 

@@ -1,6 +1,7 @@
 #include "plan/fusion.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "plan/estimate.h"
 #include "plan/grouping.h"
 #include "plan/layouts.h"
+#include "plan/live_memory.h"
 #include "plan/views.h"
 
 namespace stitch::plan {
@@ -98,7 +100,44 @@ void fuse_concats(const Context& context, Grouping& groups, const Catalogue& cat
 
 }  // namespace
 
-Result<Plan> fuse_epilogues(const Context& context, Plan plan, const Catalogue& catalogue) {
+namespace {
+
+// Does `earlier`, if it waits for `later`, hold more than the result that it needn't have until then? A sum
+// of many products holds all of them where it is made at its end, and two where it grows with each.
+bool hoards(const Graph& graph, const Grouping& groups, const std::set<ValueId>& constants, size_t earlier,
+            size_t later) {
+  const int32_t from = groups[earlier].nodes.back(), to = groups[later].nodes.back();
+  bool between = false;
+  for (size_t r = 0; r < groups.size() && !between; ++r)
+    between = r != earlier && r != later && groups.alive(r) && groups[r].nodes.back() > from &&
+              groups[r].nodes.back() < to;
+  if (!between) return false;
+  auto bytes = [&](ValueId id) { return graph.type(id).bytes(); };
+  int64_t held = 0, saved = 0;
+  for (ValueId id : groups[earlier].writes) saved += bytes(id);
+  for (ValueId id : groups[earlier].reads)
+    if (!constants.contains(id) && groups.is_made(id) && groups.last_reader(id) < to) held += bytes(id);
+  return held > saved;
+}
+
+// How a fusion goes on with a group and the one behind it: as it likes, or only where no memory is hoarded.
+using Waits = std::function<bool(const Grouping& groups, size_t earlier, size_t later)>;
+
+// Without regard for memory, unless that holds more than the model run node by node.
+Result<Plan> with_thrift(const Context& context, const Plan& plan,
+                         const std::function<Result<Plan>(const Waits&)>& fuse) {
+  STITCH_TRY(Plan lavish, fuse([](const Grouping&, size_t, size_t) { return true; }));
+  const int64_t live = live_memory(context, lavish).peak;
+  if (live <= std::max(memory_allowed(context.graph), live_memory(context, plan).peak)) return lavish;
+  const std::set<ValueId> constants = constant_values(context.graph);
+  STITCH_TRY(Plan thrifty, fuse([&](const Grouping& groups, size_t earlier, size_t later) {
+               return !hoards(context.graph, groups, constants, earlier, later);
+             }));
+  return live_memory(context, thrifty).peak < live ? thrifty : lavish;
+}
+
+Result<Plan> fuse_epilogues_where(const Context& context, Plan plan, const Catalogue& catalogue,
+                                  const Waits& may_wait) {
   const Graph& graph = context.graph;
   Grouping groups(graph, plan.regions);
   for (size_t r = 0; r < groups.size(); ++r) {
@@ -110,6 +149,7 @@ Result<Plan> fuse_epilogues(const Context& context, Plan plan, const Catalogue& 
       if (!is_pool(graph, groups[follower]) &&
           (!element_wise(graph, groups[follower]) || leaves_epilogue(graph, groups, r, follower)))
         break;
+      if (!may_wait(groups, r, follower)) break;
       Region both = groups.merged(r, follower);
       both.technique = groups[r].technique;
       both.offer = groups[r].offer;
@@ -127,6 +167,14 @@ Result<Plan> fuse_epilogues(const Context& context, Plan plan, const Catalogue& 
   fuse_concats(context, groups, catalogue);
   plan.regions = groups.in_order();
   return take_views(context, std::move(plan));
+}
+
+}  // namespace
+
+Result<Plan> fuse_epilogues(const Context& context, Plan plan, const Catalogue& catalogue) {
+  return with_thrift(context, plan, [&](const Waits& may_wait) {
+    return fuse_epilogues_where(context, plan, catalogue, may_wait);
+  });
 }
 
 namespace {
@@ -378,9 +426,8 @@ bool waits(const Region& small, const Region& large) {
 // Past this nvcc takes minutes, and what one kernel saves in starts is small beside what it computes.
 constexpr size_t most_fused_nodes = 384;
 
-}  // namespace
-
-Result<Plan> fuse_loops(const Context& context, Plan plan, const Catalogue& catalogue) {
+Result<Plan> fuse_loops_where(const Context& context, Plan plan, const Catalogue& catalogue,
+                              const Waits& may_wait) {
   const Graph& graph = context.graph;
   Grouping groups(graph, std::move(plan.regions));
   std::vector<double> seconds(groups.size(), -1);
@@ -401,7 +448,7 @@ Result<Plan> fuse_loops(const Context& context, Plan plan, const Catalogue& cata
       if (multiplies(graph, groups[consumer]) || groups.detour(r, consumer)) continue;
       if (groups[r].nodes.size() + groups[consumer].nodes.size() > most_fused_nodes) continue;
       if (patient && waits(groups[r], groups[consumer])) continue;
-      if (computes_again(graph, groups[r], groups[consumer])) continue;
+      if (computes_again(graph, groups[r], groups[consumer]) || !may_wait(groups, r, consumer)) continue;
       Region both = groups.merged(r, consumer);
       if (refused.contains(both.nodes)) continue;
       if (repeats_in_branches(graph, both, false)) {
@@ -433,6 +480,14 @@ Result<Plan> fuse_loops(const Context& context, Plan plan, const Catalogue& cata
   for (bool constant : {true, false}) gather_tiny(context, groups, catalogue, constants, constant);
   plan.regions = groups.in_order();
   return plan;
+}
+
+}  // namespace
+
+Result<Plan> fuse_loops(const Context& context, Plan plan, const Catalogue& catalogue) {
+  return with_thrift(context, plan, [&](const Waits& may_wait) {
+    return fuse_loops_where(context, plan, catalogue, may_wait);
+  });
 }
 
 Result<Plan> fuse_constants(const Context& context, Plan plan, const Catalogue& catalogue) {

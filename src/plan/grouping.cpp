@@ -36,6 +36,17 @@ bool Grouping::detour(size_t from, size_t into) const {
   return false;
 }
 
+bool Grouping::is_made(ValueId id) const { return !graph_[id].has_data() && graph_[id].role == Role::result; }
+
+int32_t Grouping::last_reader(ValueId id) const {
+  const bool handed_out = std::ranges::find(graph_.outputs, id) != graph_.outputs.end() ||
+                          std::ranges::find(graph_.updates, id, &Update::value) != graph_.updates.end();
+  int32_t last = handed_out ? static_cast<int32_t>(graph_.nodes.size()) : -1;
+  for (int32_t user : users_[index_of(id)])
+    last = std::max(last, regions_[group_of_[static_cast<size_t>(user)]].nodes.back());
+  return last;
+}
+
 Region Grouping::merged(size_t a, size_t b) const {
   Region out{.nodes = regions_[a].nodes};
   out.nodes.insert(out.nodes.end(), regions_[b].nodes.begin(), regions_[b].nodes.end());

@@ -19,6 +19,10 @@ class Grouping {
 
   // The groups that read what this one makes.
   std::set<size_t> consumers(size_t r) const;
+  // By a node, not handed in.
+  bool is_made(ValueId id) const;
+  // The last node of the groups that read it; the end, if it is handed out.
+  int32_t last_reader(ValueId id) const;
   // Leaving `from`, can one come back into `into` through a third group? Then they can't be one region.
   bool detour(size_t from, size_t into) const;
   // The nodes of both, named, with nobody to implement them yet.

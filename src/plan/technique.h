@@ -123,6 +123,9 @@ class Technique {
   // Nothing: it holds weights in no more memory than the model does, or can't do otherwise.
   virtual std::optional<Leaner> leaner(const Context&, const Region&) const { return std::nullopt; }
 
+  // Memory that a run needs besides what the region reads and writes.
+  virtual double scratch_bytes(const Context&, const Region&) const { return 0; }
+
   virtual Rate rate(const Context& context, const Region& region) const = 0;
   // Bytes that its main kernel moves; nothing: what the region reads and writes, as it is stored.
   virtual std::optional<double> kernel_bytes(const Context&, const Region&) const { return std::nullopt; }

@@ -256,6 +256,7 @@ class MatmulSplitHalf final : public ProductTechnique {
   std::optional<plan::TruncatedSums> truncated_sums(const plan::Context& context,
                                                     const plan::Region& region) const override;
   std::optional<plan::Leaner> leaner(const plan::Context& context, const plan::Region& region) const override;
+  double scratch_bytes(const plan::Context& context, const plan::Region& region) const override;
   // Measured on an H200: 0.81 of the bandwidth where operands count, 0.70 where the result does.
   plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
     return {0.75 * context.gpu.tensor_fp16 / 3, 0.75, 4};
@@ -330,6 +331,15 @@ std::optional<plan::Leaner> MatmulSplitHalf::leaner(const plan::Context& context
   return plan::Leaner{"form", static_cast<int64_t>(Form::large_on_small),
                       2 * (size->left_is_weight ? size->left : size->right),
                       size->left_is_weight ? size->left_weight : size->right_weight};
+}
+
+// Activations in parts, and a result that is finished by another pass.
+double MatmulSplitHalf::scratch_bytes(const plan::Context& context, const plan::Region& region) const {
+  const std::optional<ProductSize> size = product_size(context.graph, region);
+  if (!size) return 0;
+  const double parts = region.choice("form", 0) == static_cast<int64_t>(Form::large_on_small) ? 2 : 3;
+  const double split = (size->left_is_weight ? 0 : size->left) + (size->right_is_weight ? 0 : size->right);
+  return 2 * parts * split + 4 * size->result;
 }
 
 Result<RegionCode> MatmulSplitHalf::write_region(const RegionRequest& request) const {

@@ -30,7 +30,8 @@ Result<ResultTypes> infer_attention(OperandTypes in, const Attributes& attribute
       return wrong();
   }
   if (in[3]) {
-    if (in[3]->dtype != DType::boolean) STITCH_CHECK(need_same_dtype(q, *in[3], "the mask"));
+    if (in[3]->dtype != DType::boolean && in[3]->dtype != DType::f32)
+      STITCH_CHECK(need_same_dtype(q, *in[3], "the mask"));
     Shape scores(q.shape.begin(), q.shape.end() - 1);
     scores.push_back(k.shape[batch]);
     auto together = broadcast(in[3]->shape, scores);
@@ -132,7 +133,8 @@ std::vector<OpInfo> sequences() {
        "attention",
        Family::sequence,
        "weights(q k^T * scale + mask) v; scores may be capped before they are masked, soft_cap * "
-       "tanh(score / soft_cap); a bool mask keeps where true, others weigh as -inf does; causal keeps "
+       "tanh(score / soft_cap); a bool mask keeps where true, others weigh as -inf does, one in f32 goes "
+       "with any q; causal keeps "
        "key <= query; weights are softmax (a row that keeps nothing is NaN), safe_softmax (it is zero) or "
        "relu; "
        "query heads may share key heads",

@@ -269,6 +269,13 @@ std::vector<Case> half_attention_cases() {
       "input %q : f32[2,2,40,16]\ninput %k : f32[2,2,48,16]\ninput %v : f32[2,2,48,16]\ninput %m : "
       "bool[2,1,1,48]\n%o = attention(%q, %k, %v, %m) scale=0.3 : f32[2,2,40,16]\noutput %o\n",
       "f16", {{"key_tile", 16}, {"stages", 3}});
+  // A mask of numbers that fp16 hasn't.
+  all.push_back({.name = "half_mask_in_f32",
+                 .technique = "attention.half",
+                 .graph = "input %q : f16[2,2,20,16]\ninput %k : f16[2,2,40,16]\ninput %v : f16[2,2,40,16]\n"
+                          "input %m : f32[2,1,20,40]\n%o = attention(%q, %k, %v, %m) scale=0.3 "
+                          "weights=\"softmax\" : f16[2,2,20,16]\noutput %o\n",
+                 .tolerance = 1.5e-3});
   // A step of decoding: heads that share k and v, by the node or by a view, and blocks that share the keys.
   add("bfloat_decode",
       "input %q : f32[2,6,1,32]\ninput %k : f32[2,2,100,32]\ninput %v : f32[2,2,100,32]\ninput %m : "

@@ -1,0 +1,83 @@
+"""python3 tools/kernelbench_evaluator_test.py: which programs are judged, and when, with an evaluator that is made up."""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+import kernelbench_evaluator as tool
+
+
+class MadeUp:
+    """Rejects what is called wrong; finds no memory for what is called large until it is alone."""
+
+    alive = 0
+
+    def __init__(self, checkout, seconds):
+        MadeUp.alive += 1
+
+    def judge(self, task, package):
+        if "large" in task and MadeUp.alive > 1:
+            return {"correct": False, "largest": None, "metadata": {"runtime_error": "CUDA out of memory"}}
+        return {"correct": "wrong" not in task, "largest": 0.5 if "wrong" in task else None, "metadata": {}}
+
+    def close(self):
+        MadeUp.alive -= 1
+
+
+class Judging(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.own, tool.Evaluator, MadeUp.alive = tool.Evaluator, MadeUp, 0
+
+    def tearDown(self):
+        tool.Evaluator = self.own
+
+    def write(self, name, passed=True):
+        tasks = self.folder / "KernelBench/level1"
+        tasks.mkdir(parents=True, exist_ok=True)
+        (tasks / f"{name}.py").touch()
+        if passed:
+            program = self.folder / "out/programs/level1" / name
+            program.mkdir(parents=True)
+            (program / "model_new.py").touch()
+
+    def finish(self, name, passed=True):
+        with open(self.folder / "out/tasks.jsonl", "a") as file:
+            file.write(json.dumps({"task": f"level1/{name}", "passed": passed, "reason": "refused by a gate"}) + "\n")
+
+    def judge(self, follow=None, done=None):
+        self.options = argparse.Namespace(checkout=str(self.folder), programs=str(self.folder / "out"), out=str(self.folder / "results.jsonl"),
+                                          levels="1", jobs=2, time_limit=5, follow=follow)
+        done = done if done is not None else {}
+        tool.judge_all(self.options, [], done)
+        return done
+
+    def test_judges_each_once_and_the_large_alone(self):
+        for name in ("1_right", "2_wrong", "3_large", "4_known"):
+            self.write(name)
+        done = self.judge(done={"level1/4_known": {"name": "level1/4_known", "level": 1, "correct": True}})
+        self.assertEqual({name: record["correct"] for name, record in done.items()},
+                         {"level1/1_right": True, "level1/2_wrong": False, "level1/3_large": True, "level1/4_known": True})
+        self.assertEqual(sorted(tool.read_results(self.options.out)), ["level1/1_right", "level1/2_wrong", "level1/3_large"])
+        self.assertEqual(MadeUp.alive, 0)
+
+    def test_follows_a_bench_that_still_runs(self):
+        self.write("1_right")
+        self.write("2_later")
+        self.write("3_refused", passed=False)
+        self.finish("1_right")
+        self.finish("3_refused", passed=False)
+        bench = subprocess.Popen(["bash", "-c", f"sleep 1; echo '{{\"task\": \"level1/2_later\", \"passed\": true}}' >>{self.folder}/out/tasks.jsonl"])
+        done = self.judge(follow=bench.pid)
+        bench.wait()
+        self.assertEqual(sorted(done), ["level1/1_right", "level1/2_later"])
+        text = tool.table(list(done.values()), tool.without_program(self.options))
+        self.assertIn("| 1 | 2 of 2 | 0 | 0 | 1 |", text)
+        self.assertIn("no program: level1/3_refused: refused by a gate", text)
+
+
+if __name__ == "__main__":
+    unittest.main()
