@@ -95,7 +95,8 @@ Comparison compare(const Committee& committee, const std::vector<RegionProblem>&
         .choices = static_cast<int>(known.size()),
         .built_in = seconds[0],
         .time_over_built_in = {},
-        .trials = {}};
+        .trials = {},
+        .chosen = {}};
     const auto count = static_cast<double>(known.size());
     auto note = [&](const std::string& name, double log) {
       logs[name].push_back(log);
@@ -127,7 +128,16 @@ Comparison compare(const Committee& committee, const std::vector<RegionProblem>&
       in_order.push_back(static_cast<double>(i));
     }
     searched(orders[0], order_by(keys));
-    note("least estimate", over(order_by(estimates)[0]));
+    const size_t least = order_by(estimates)[0];
+    note("least estimate", over(least));
+    auto say = [&](const std::string& name, size_t i) {
+      region.chosen.emplace_back(name, choice_text(question.choices()[known[i]]));
+    };
+    const auto taken = std::ranges::find(known, first);
+    say(coder, taken == known.end() ? 0 : static_cast<size_t>(taken - known.begin()));
+    say("built-in Planner", 0);
+    say("least estimate", least);
+    say("best", order_by(seconds)[0]);
     for (const NamedCalibration& each : calibrations) {
       std::vector<double> calibrated;
       for (size_t i : known) {
@@ -172,9 +182,11 @@ Json to_json(const Comparison& comparison) {
   for (const ComparedRegion& each : comparison.regions) {
     Json row = {
         {"task", each.task},       {"region", each.region},     {"kind", each.kind}, {"key", each.key},
-        {"choices", each.choices}, {"built_in", each.built_in}, {"time", {}},        {"trials", {}}};
+        {"choices", each.choices}, {"built_in", each.built_in}, {"time", {}},        {"trials", {}},
+        {"chosen", {}}};
     for (const auto& [who, ratio] : each.time_over_built_in) row["time"][who] = ratio;
     for (const auto& [who, tried] : each.trials) row["trials"][who] = tried;
+    for (const auto& [who, choice] : each.chosen) row["chosen"][who] = choice;
     out["regions"].push_back(std::move(row));
   }
   return out;

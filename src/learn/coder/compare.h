@@ -22,6 +22,7 @@ struct ComparedRegion {
   int choices = 0;
   double built_in = 0;  // seconds
   std::vector<std::pair<std::string, double>> time_over_built_in, trials;
+  std::vector<std::pair<std::string, std::string>> chosen;  // as choice_text has it
 };
 // A cost model to choose by, besides the one without a calibration.
 struct NamedCalibration {
