@@ -233,6 +233,15 @@ TEST(CompactCoder, TrainingFindsWhatIsFasterAndGoesOnWhereItWasKilled) {
   EXPECT_EQ(empty.error().code, "empty");
   const Comparison comparison = compare(whole->committee, some, times, 1);
   EXPECT_EQ(comparison.problems, 6);
+  for (const ComparedRegion& region : comparison.regions) {
+    ASSERT_EQ(region.after_a_quarter.size(), region.trials.size());
+    for (size_t i = 0; i < region.trials.size(); ++i) {
+      EXPECT_GE(region.after_a_quarter[i].second, 1);
+      EXPECT_EQ(region.after_a_quarter[i].second <= 1.05,
+                region.trials[i].second <= std::max(1, region.choices / 4));
+    }
+    EXPECT_NE(region.chosen[3].second, region.chosen[1].second);  // the built-in choice is never the best
+  }
   EXPECT_EQ(comparison.standings[1].mean, 1);
   EXPECT_LT(comparison.standings[0].mean, comparison.standings[3].mean);
 }
