@@ -55,6 +55,10 @@ def run_warm_up(options):
     honest = [row for row in rows if row["skill"] == "from scratch" and row["kind"] != mutations.SHORTCUT]
     lazy = [{**row, "kind": mutations.LAZY, "answer": made} for row in honest if (made := mutations.lazy(row["answer"]))]
     rows += honest + cheats * (options.shortcuts - 1) + lazy * options.lazy
+    if options.command == "miniature":
+        # Threads that wait for each other on busy cores: 25 steps took 31 s with two, 5 with one.
+        import torch
+        torch.set_num_threads(1)
     model = network.fresh(options.size, len(vocabulary), CONTEXT, options.seed).to(device_of(options.device))
     say(json.dumps(diagnose.line(next(model.parameters()).device, plans=True)))
     say(f"{network.parameters(model) / 1e6:.1f} M parameters, {len(vocabulary)} tokens, {len(rows)} rows")
