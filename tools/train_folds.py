@@ -53,11 +53,18 @@ def train(options, name, seed, fold):
     return json.loads(known.read_text())
 
 
+def with_interval(logs):
+    """A geometric mean and its 95 % interval, by resampling."""
+    draw = random.Random(1)
+    drawn = sorted(sum(draw.choices(logs, k=len(logs))) / len(logs) for _ in range(2000))
+    return f"{math.exp(sum(logs) / len(logs)):.3f} ({math.exp(drawn[50]):.3f} to {math.exp(drawn[1949]):.3f})"
+
+
 class Collected:
     """Logarithms and trials of one set of regions: by chooser, then by region, one a policy."""
 
     def __init__(self):
-        self.logs, self.trials, self.choices = {}, {}, {}
+        self.logs, self.trials, self.quarters, self.choices = {}, {}, {}, {}
 
     def add(self, regions):
         for region in regions:
@@ -67,6 +74,8 @@ class Collected:
                 self.logs.setdefault(who, {}).setdefault(key, []).append(math.log(ratio))
             for who, tried in region["trials"].items():
                 self.trials.setdefault(who, {}).setdefault(key, []).append(tried)
+            for who, ratio in region.get("after_a_quarter", {}).items():
+                self.quarters.setdefault(who, {}).setdefault(key, []).append(math.log(ratio))
 
     def text(self, who, over=None):
         """A geometric mean over regions with its interval; `over`: of the ratio to another chooser, region by region."""
@@ -75,11 +84,11 @@ class Collected:
         means = {key: sum(each) / len(each) for key, each in self.logs[who].items()}
         if over:
             means = {key: mean - sum(self.logs[over][key]) / len(self.logs[over][key]) for key, mean in means.items()}
-        means = list(means.values())
-        draw = random.Random(1)
-        drawn = sorted(sum(draw.choices(means, k=len(means))) / len(means) for _ in range(2000))
-        low, high = math.exp(drawn[50]), math.exp(drawn[1949])
-        return f"{math.exp(sum(means) / len(means)):.3f} ({low:.3f} to {high:.3f})"
+        return with_interval(list(means.values()))
+
+    def quarter_text(self, who):
+        """The best of the first quarter of the trials over the best of all, a geometric mean with its interval."""
+        return with_interval([sum(each) / len(each) for each in self.quarters[who].values()]) if who in self.quarters else ""
 
     def as_good(self, who, near=0.02):
         """Regions of which this chooser's time is near the best, with every policy."""
@@ -142,6 +151,9 @@ def report(options):
     text += "\n\n" + table(["in whose order: choices tried until one is within 5 % of the best, median (share of all); "
                             "regions where a quarter is enough", *which],
                            trials)
+    text += "\n\n" + table(["in whose order: the best of the first quarter of the choices, over the best of all", *which], [
+        [f"compact Coder, {name}"] + [results[name][each].quarter_text("compact Coder") for each in which] for name in names
+    ] + [[who] + [sets[each].quarter_text(who) for each in which] for who in orders])
     return text + f"\n\n{len(options.seeds)} seeds, {FOLDS} folds.\n"
 
 

@@ -98,7 +98,10 @@ Result<Json> measure_all(const TrainCommand& command, const TrainProblems& probl
   if (device != runner::Device::cuda)
     return user_error("device", "--reward run measures on a GPU, and there is none here",
                       "use --reward model, or --reward measured with --timings from a machine with a GPU");
-  const std::vector<learn::RegionProblem> all = learn::in_fair_order(problems.all());
+  std::vector<learn::RegionProblem> all = problems.all();
+  if (command.disputed)
+    all = learn::disputed(std::move(all), static_cast<size_t>(command.choices), command.seed);
+  all = learn::in_fair_order(std::move(all));
   Progress progress(console.err, console.err_terminal, console.json, "measuring", std::ssize(all));
   STITCH_TRY(const learn::Collected collected,
              learn::collect(all, timings,

@@ -90,7 +90,7 @@ def task_entry(tool, synth, line, options):
     """A line of tasks.jsonl, or (None, why not)."""
     with open(os.path.join(synth, line["task"]), encoding="utf-8") as file:
         python = file.read()
-    if LEFT_OUT.search(python):
+    if LEFT_OUT.search(python) or options.recipes and not set(line["recipes"]) <= set(options.recipes):
         return None, "other recipes"
     graph = os.path.join(synth, line["graph"])
     with open(os.path.join(graph, "graph.txt"), encoding="utf-8") as file:
@@ -213,6 +213,7 @@ def parsed(arguments=None):
     parser.add_argument("--tool", default="stitchcuda")
     parser.add_argument("--of", nargs="*", default=[], metavar="FOLDER", help="compose nothing: the tasks of these folders together")
     parser.add_argument("--compose", type=int, default=2000, help="tasks that synth composes; about a fifth has short programs (2000)")
+    parser.add_argument("--recipes", nargs="+", default=[], help="tasks of these recipes of synth alone, such as activation clamp (any)")
     parser.add_argument("--most-tasks", type=int, default=10**9)
     parser.add_argument("--minutes", type=float, default=1e6, help="end then, with the tasks that there are")
     parser.add_argument("--seed", type=int, default=1)

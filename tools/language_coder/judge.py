@@ -48,9 +48,9 @@ class Judge:
 class Service(Judge):
     """The same, started here, answering in the block, ended with it."""
 
-    def __init__(self, tool, tasks, state, device, jobs, more=()):
+    def __init__(self, tool, tasks, state, device, jobs, more=(), nice=15):
         os.makedirs(state, exist_ok=True)
-        command = ["nice", "-n", "15", tool, "serve", "--tasks", tasks, "--device", device, "--port", "0", "--state", state, "--jobs", str(jobs),
+        command = ["nice", "-n", str(nice), tool, "serve", "--tasks", tasks, "--device", device, "--port", "0", "--state", state, "--jobs", str(jobs),
                    "--json", *more]
         self.log = os.path.join(state, "service.log")
         with open(self.log, "a", encoding="utf-8") as log:

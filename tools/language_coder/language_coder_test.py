@@ -99,6 +99,18 @@ class Text(unittest.TestCase):
         self.assertIn("build: candidate.cu(3): error", again)
         self.assertLess(len(again), len(told) + len(ANSWER) + 500)
 
+    def test_tasks_of_other_recipes_are_left_out(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "task.py"), "w", encoding="utf-8") as file:
+                file.write("v1 = F.relu(x)")
+            os.mkdir(os.path.join(folder, "graph"))
+            with open(os.path.join(folder, "graph", "graph.txt"), "w", encoding="utf-8") as file:
+                file.write("input %x : f32[64]")
+            line = {"task": "task.py", "graph": "graph", "hash": "0", "recipes": ["activation", "softmax"]}
+            for recipes, said in ((["activation"], "other recipes"), (["activation", "softmax"], "too large"), ([], "too large")):
+                options = corpus.parsed(["out", "--most-elements", "1", *(["--recipes", *recipes] if recipes else [])])
+                self.assertEqual(corpus.task_entry("no tool", folder, line, options), (None, said))
+
     def test_split_is_by_the_hash_alone(self):
         splits = [corpus.split_of(f"{i * 2654435761 % 2**32:08x}ff") for i in range(1000)]
         self.assertTrue(60 < splits.count("test") < 140, splits.count("test"))

@@ -55,12 +55,16 @@ def run_warm_up(options):
     honest = [row for row in rows if row["skill"] == "from scratch" and row["kind"] != mutations.SHORTCUT]
     lazy = [{**row, "kind": mutations.LAZY, "answer": made} for row in honest if (made := mutations.lazy(row["answer"]))]
     rows += honest + cheats * (options.shortcuts - 1) + lazy * options.lazy
+    if options.command == "miniature":
+        # Threads that wait for each other on busy cores: 25 steps took 31 s with two, 5 with one.
+        import torch
+        torch.set_num_threads(1)
     model = network.fresh(options.size, len(vocabulary), CONTEXT, options.seed).to(device_of(options.device))
     say(json.dumps(diagnose.line(next(model.parameters()).device, plans=True)))
     say(f"{network.parameters(model) / 1e6:.1f} M parameters, {len(vocabulary)} tokens, {len(rows)} rows")
     out = os.path.join(options.out, "warm_up")
     steps = warm_up.train(model, vocabulary, rows, out, options.seconds, CONTEXT, options.batch, rate=options.rate, seed=options.seed,
-                           good_enough=0.03 if options.command == "miniature" else 0.0)
+                           good_enough=options.good_enough)
     say(f"{steps} steps of warm-up")
     return model, vocabulary
 
@@ -161,9 +165,9 @@ def learn(run, options):
     # start CUDA once for all answers; whoever is timed afterwards passes every gate, alone.
     untimed = ["--no-timing", "--time-limit", "6"]
     quick = judge.Service(options.tool, folder, os.path.join(options.out, "state"), options.judge, options.jobs,
-                          [*untimed, "--quick", *([] if options.own_processes else ["--share-processes"])])
+                          [*untimed, "--quick", *([] if options.own_processes else ["--share-processes"])], options.nice)
     full = judge.Service(options.tool, folder, os.path.join(options.out, "state_full"), options.judge, max(1, options.jobs // 3),
-                         [*untimed, *([] if options.judge == "cuda" else ["--quick"])])
+                         [*untimed, *([] if options.judge == "cuda" else ["--quick"])], options.nice)
     run.services = [quick, full]
     with quick, full, concurrent.futures.ThreadPoolExecutor() as pool:
         say(f"services after {run.gone():.1f} s")
@@ -230,11 +234,14 @@ def parsed(arguments=None):
         command.add_argument("--rate", type=float, default=4e-3 if small else 1.5e-3)
         command.add_argument("--shortcuts", type=int, default=1, help="how often an epoch has each answer that cheats")
         command.add_argument("--lazy", type=int, default=0, help="how often an epoch has each answer of 32 threads")
+        command.add_argument("--good-enough", type=float, default=0.03 if small else 0.0, help="end at this loss of an answer's token: a network that is "
+                             "too sure of itself leaves GRPO nothing to choose from")
         if name == "warm-up":
             continue
         command.add_argument("--tool", default="stitchcuda")
         command.add_argument("--judge", default="emulated" if small else "cuda", help="the device that judges: cuda or emulated")
         command.add_argument("--jobs", type=int, default=2 if small else 16, help="answers that are judged at the same time")
+        command.add_argument("--nice", type=int, default=15, help="of the judges: behind whoever trains (15)")
         command.add_argument("--own-processes", action="store_true", help="a process an answer, which starts CUDA itself")
         command.add_argument("--timing-seconds", type=float, default=0 if small else 30, help="kept for speeds of right answers, on a GPU")
         command.add_argument("--small-first", action="store_true", default=small, help="the smallest tasks instead of any")

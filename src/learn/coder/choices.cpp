@@ -60,6 +60,11 @@ std::vector<Way> ways_of(const plan::Context& context, const plan::Plan& plan, c
       const plan::Region changed = with_way(context, region, {technique, offer});
       const bool same = technique == region.technique && offer == region.offer;
       if (!same && coarseness(technique->operand_precision(context, changed)) > now) continue;
+      // Times of such a way depend on the values (outliers are multiplied again), and those of a measurement
+      // are drawn: it is an option only where its own judgement has it.
+      if (!same && technique->entry() == plan::Entry::approximate &&
+          !technique->suits(context, changed, offer))
+        continue;
       if (!technique->accepts_storage(context, plan, changed)) continue;
       out.push_back({technique, offer});
     }

@@ -60,6 +60,28 @@ TEST(CompactCoder, EveryChoiceIsLegalReadBackAndARowOfNumbers) {
   EXPECT_GE(kinds.size(), 3U);
 }
 
+// What an approximate technique takes depends on the values, and measured ones are drawn.
+TEST(CompactCoder, ApproximateTechniquesAreOptionsOnlyWhereTheySuit) {
+  int left_out = 0;
+  for (const RegionProblem& problem : problems()) {
+    const plan::Region& now = problem.now();
+    const std::vector<Way> ways = ways_of(problem.context(), problem.plan(), now, code::catalogue());
+    for (const plan::Technique* technique : code::catalogue().all()) {
+      if (technique->entry() != plan::Entry::approximate || technique == now.technique ||
+          technique->kind() != plan::kind_of(problem.context().graph, now) ||
+          !technique->accepts(problem.context(), now))
+        continue;
+      for (const plan::Offer& offer : technique->offers(problem.context(), now)) {
+        if (technique->suits(problem.context(), with_way(problem.context(), now, {technique, offer}), offer))
+          continue;
+        ++left_out;
+        for (const Way& way : ways) EXPECT_FALSE(way.technique == technique && way.offer == offer);
+      }
+    }
+  }
+  EXPECT_GT(left_out, 0);
+}
+
 // One program with all variants of a region can be written, or its halves can.
 TEST(CompactCoder, VariantsOfARegionMakeOneProgram) {
   int written = 0, refused = 0;
@@ -107,6 +129,23 @@ TEST(CompactCoder, VariantsAreMeasuredAndABadOneCostsTheOthersNothing) {
     }
   }
   FAIL() << "no region to try";
+}
+
+TEST(CompactCoder, DisputedRegionsAreThoseTheCostModelWouldChooseOtherwiseFor) {
+  constexpr size_t choices = 8;
+  std::set<std::string> found;
+  for (const RegionProblem& problem : disputed(problems(), choices, 1)) found.insert(problem.key);
+  std::set<std::string> wanted;
+  EstimatedTimes times;
+  for (const RegionProblem& problem : problems()) {
+    double least = INFINITY;
+    for (const plan::Region& each : candidate_choices(problem, choices, 1))
+      least = std::min(least, times.of(problem, each).seconds);
+    if (least < times.of(problem, problem.now()).seconds) wanted.insert(problem.key);
+  }
+  EXPECT_EQ(found, wanted);
+  EXPECT_FALSE(found.empty());
+  EXPECT_LT(found.size(), problems().size());
 }
 
 TEST(CompactCoder, EverySetAndKindHasItsShareOfTheMeasuring) {
@@ -194,6 +233,15 @@ TEST(CompactCoder, TrainingFindsWhatIsFasterAndGoesOnWhereItWasKilled) {
   EXPECT_EQ(empty.error().code, "empty");
   const Comparison comparison = compare(whole->committee, some, times, 1);
   EXPECT_EQ(comparison.problems, 6);
+  for (const ComparedRegion& region : comparison.regions) {
+    ASSERT_EQ(region.after_a_quarter.size(), region.trials.size());
+    for (size_t i = 0; i < region.trials.size(); ++i) {
+      EXPECT_GE(region.after_a_quarter[i].second, 1);
+      EXPECT_EQ(region.after_a_quarter[i].second <= 1.05,
+                region.trials[i].second <= std::max(1, region.choices / 4));
+    }
+    EXPECT_NE(region.chosen[3].second, region.chosen[1].second);  // the built-in choice is never the best
+  }
   EXPECT_EQ(comparison.standings[1].mean, 1);
   EXPECT_LT(comparison.standings[0].mean, comparison.standings[3].mean);
 }

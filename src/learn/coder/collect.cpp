@@ -9,6 +9,7 @@
 
 #include "base/contained.h"
 #include "learn/coder/candidates.h"
+#include "plan/estimate.h"
 
 namespace stitch::learn {
 
@@ -56,6 +57,18 @@ std::vector<RegionProblem> in_fair_order(std::vector<RegionProblem> problems) {
     for (auto& half : halves) queues.push_back(std::move(half));
   }
   return in_turn(std::move(queues));
+}
+
+std::vector<RegionProblem> disputed(std::vector<RegionProblem> problems, size_t choices, uint64_t seed) {
+  std::erase_if(problems, [&](const RegionProblem& problem) {
+    auto seconds = [&](const plan::Region& region) {
+      return plan::estimate(problem.context(), problem.plan(), region).seconds();
+    };
+    const double built_in = seconds(problem.now());
+    return std::ranges::none_of(candidate_choices(problem, choices, seed),
+                                [&](const plan::Region& each) { return seconds(each) < built_in; });
+  });
+  return problems;
 }
 
 Result<Collected> collect(const std::vector<RegionProblem>& problems, Timings& timings,

@@ -25,6 +25,9 @@ struct Collected {
 // So that whenever time is up, every kind of region and every set of tasks has had its share; tasks to train
 // on have two shares.
 std::vector<RegionProblem> in_fair_order(std::vector<RegionProblem> problems);
+// Those of which the cost model would choose another of these choices than the built-in Planner has chosen.
+// Where the two agree, measuring says nothing about which of them chooses better.
+std::vector<RegionProblem> disputed(std::vector<RegionProblem> problems, size_t choices, uint64_t seed);
 Result<Collected> collect(const std::vector<RegionProblem>& problems, Timings& timings,
                           const CollectOptions& options);
 

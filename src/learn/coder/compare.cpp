@@ -31,6 +31,14 @@ double trials_until_near(const std::vector<double>& seconds, const std::vector<s
   return static_cast<double>(order.size());
 }
 
+// The best of the first quarter of the trials over the best of all.
+double after_a_quarter(const std::vector<double>& seconds, const std::vector<size_t>& order) {
+  const size_t tried = std::max<size_t>(1, order.size() / 4);
+  double best = seconds[order[0]];
+  for (size_t i = 1; i < tried; ++i) best = std::min(best, seconds[order[i]]);
+  return best / std::ranges::min(seconds);
+}
+
 Standing standing_of(std::string name, const std::vector<double>& logs, Draw& draw) {
   Standing out{.name = std::move(name)};
   auto mean_of = [](const std::vector<double>& values) {
@@ -95,7 +103,9 @@ Comparison compare(const Committee& committee, const std::vector<RegionProblem>&
         .choices = static_cast<int>(known.size()),
         .built_in = seconds[0],
         .time_over_built_in = {},
-        .trials = {}};
+        .trials = {},
+        .after_a_quarter = {},
+        .chosen = {}};
     const auto count = static_cast<double>(known.size());
     auto note = [&](const std::string& name, double log) {
       logs[name].push_back(log);
@@ -105,6 +115,7 @@ Comparison compare(const Committee& committee, const std::vector<RegionProblem>&
       const double tried = trials_until_near(seconds, order);
       trials[name].push_back(tried);
       region.trials.emplace_back(name, tried);
+      region.after_a_quarter.emplace_back(name, after_a_quarter(seconds, order));
       shares[name].push_back(tried / count);
     };
     auto over = [&](size_t i) { return std::log(seconds[i] / seconds[0]); };
@@ -127,7 +138,16 @@ Comparison compare(const Committee& committee, const std::vector<RegionProblem>&
       in_order.push_back(static_cast<double>(i));
     }
     searched(orders[0], order_by(keys));
-    note("least estimate", over(order_by(estimates)[0]));
+    const size_t least = order_by(estimates)[0];
+    note("least estimate", over(least));
+    auto say = [&](const std::string& name, size_t i) {
+      region.chosen.emplace_back(name, choice_text(question.choices()[known[i]]));
+    };
+    const auto taken = std::ranges::find(known, first);
+    say(coder, taken == known.end() ? 0 : static_cast<size_t>(taken - known.begin()));
+    say("built-in Planner", 0);
+    say("least estimate", least);
+    say("best", order_by(seconds)[0]);
     for (const NamedCalibration& each : calibrations) {
       std::vector<double> calibrated;
       for (size_t i : known) {
@@ -172,9 +192,12 @@ Json to_json(const Comparison& comparison) {
   for (const ComparedRegion& each : comparison.regions) {
     Json row = {
         {"task", each.task},       {"region", each.region},     {"kind", each.kind}, {"key", each.key},
-        {"choices", each.choices}, {"built_in", each.built_in}, {"time", {}},        {"trials", {}}};
+        {"choices", each.choices}, {"built_in", each.built_in}, {"time", {}},        {"trials", {}},
+        {"after_a_quarter", {}},   {"chosen", {}}};
     for (const auto& [who, ratio] : each.time_over_built_in) row["time"][who] = ratio;
     for (const auto& [who, tried] : each.trials) row["trials"][who] = tried;
+    for (const auto& [who, ratio] : each.after_a_quarter) row["after_a_quarter"][who] = ratio;
+    for (const auto& [who, choice] : each.chosen) row["chosen"][who] = choice;
     out["regions"].push_back(std::move(row));
   }
   return out;

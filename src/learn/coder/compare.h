@@ -22,6 +22,9 @@ struct ComparedRegion {
   int choices = 0;
   double built_in = 0;  // seconds
   std::vector<std::pair<std::string, double>> time_over_built_in, trials;
+  // By order of trials: the best of the first quarter over the best of all.
+  std::vector<std::pair<std::string, double>> after_a_quarter;
+  std::vector<std::pair<std::string, std::string>> chosen;  // as choice_text has it
 };
 // A cost model to choose by, besides the one without a calibration.
 struct NamedCalibration {
