@@ -3,13 +3,18 @@
 //   y = high + low,  high in fp16's eleven bits,  eight = y as int8,  low8 = 4096 low as int8
 //   left · right = high · high' + (eight · low8' + low8 · eight') / 4096
 // A left row's mean is taken off it before, and comes back times the sum of each right column: tensor cores
-// cut sums off towards zero, which shows most where all terms have one sign. The small terms are one int8
-// product of twice the depth, [eight | low8] · [low8' ; eight'], whose sums are exact and at twice fp16's
-// rate. What int8 leaves out of them is 3 to 5e-6 of the result where a row's largest magnitude is up to
-// eight times its root mean square, as of numbers that are spread evenly or normally. Rows with larger ones,
-// with infinities or NaN are marked by a negative scale and kept as they are, bit by bit in the same memory;
-// the tiles of the result that they touch are multiplied again in pairs of TF32 (matmul_tensor_core.h).
-// Mostly there are none. 4 bytes read and 4 written an element, where depth lies inside; else 8 read.
+// cut sums off towards zero, which shows most where all terms have one sign. It is taken off in whole steps
+// of the scale, so that zeros become whole numbers, of which int8 leaves nothing out. The small terms are one
+// int8 product of twice the depth, [eight | low8] · [low8' ; eight'], whose sums are exact and at twice
+// fp16's rate.
+// What is left out: eight is off by 0.29 where a number isn't zero (root mean square), which meets lows of
+// 2e-4 of the other side, and low8 by 0.29 / 4096, which meets all of it. Of a row's result that is
+// 9e-5 sqrt(numbers that aren't zero) / |y|, so 6e-6 at most while its largest magnitude is up to nine times
+// the root mean square of what isn't zero: 1e-6 where that is spread evenly, 3e-6 where it is normal,
+// however many zeros there are (triangular matrices, behind a ReLU). Rows with larger ones, with infinities
+// or NaN are marked by a negative scale and kept as they are, bit by bit in the same memory; the tiles of the
+// result that they touch are multiplied again in pairs of TF32 (matmul_tensor_core.h). Mostly there are none.
+// 4 bytes read and 4 written an element, where depth lies inside; else 8 read.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -135,35 +140,47 @@ struct Int8Operand {
 // What was seen of a row. Least and most leave NaN out; the sum has it.
 struct RowSpread {
   float least, most, sum, squares;
+  int nonzeros;
 
-  static __device__ __forceinline__ RowSpread nothing() { return {INFINITY, -INFINITY, 0.0f, 0.0f}; }
+  static __device__ __forceinline__ RowSpread nothing() { return {INFINITY, -INFINITY, 0.0f, 0.0f, 0}; }
   __device__ __forceinline__ void see(float x) {
     least = fminf(least, x), most = fmaxf(most, x);
     sum += x, squares = fmaf(x, x, squares);
+    nonzeros += x != 0.0f;
   }
   __device__ __forceinline__ void join(const RowSpread& other) {
     least = fminf(least, other.least), most = fmaxf(most, other.most);
     sum += other.sum, squares += other.squares;
+    nonzeros += other.nonzeros;
   }
-  // What is taken off each number of a left row.
+  __device__ __forceinline__ RowSpread of_lane(int mask) const {
+    return {__shfl_xor_sync(0xffffffffu, least, mask), __shfl_xor_sync(0xffffffffu, most, mask),
+            __shfl_xor_sync(0xffffffffu, sum, mask), __shfl_xor_sync(0xffffffffu, squares, mask),
+            __shfl_xor_sync(0xffffffffu, nonzeros, mask)};
+  }
   template <class S>
-  __device__ __forceinline__ float centre() const {
+  __device__ __forceinline__ float mean() const {
     return S::left && isfinite(sum) ? sum / static_cast<float>(S::source_depth) : 0.0f;
   }
   // Of y = (x - centre) / scale; negative where int8 is too coarse.
   template <class S>
   __device__ __forceinline__ float scale() const {
-    constexpr float ratio = 8.0f;  // of the largest to the root mean square
+    constexpr float ratio = 9.0f;                       // of the largest to the root mean square
+    constexpr float steps = S::left ? 126.5f : 127.0f;  // the centre is up to half a step off the mean
     if (!isfinite(sum) || !isfinite(squares)) return -1.0f;
-    const float middle = centre<S>(), largest = fmaxf(most - middle, middle - least);
+    const float middle = mean<S>(), largest = fmaxf(most - middle, middle - least);
     if (largest == 0.0f) return 1.0f;
     if (!(largest >= 0x1p-40f && largest <= 0x1p40f)) return -1.0f;
     const float around = squares - middle * sum;
     // Below, little but rounding is left of the difference, and of what int8 leaves out in the result.
-    if (around < 1e-3f * squares) return largest / 127.0f;
-    return largest * largest * static_cast<float>(S::source_depth) <= ratio * ratio * around
-               ? largest / 127.0f
-               : -1.0f;
+    const bool fine = around < 1e-3f * squares ||
+                      largest * largest * static_cast<float>(nonzeros) <= ratio * ratio * around;
+    return fine ? largest / steps : -1.0f;
+  }
+  // What is taken off each number of a left row: its mean in whole steps.
+  template <class S>
+  __device__ __forceinline__ float centre(float scale) const {
+    return scale > 0.0f ? rintf(mean<S>() / scale) * scale : 0.0f;
   }
 };
 
@@ -190,10 +207,7 @@ __global__ void __launch_bounds__(256)
     }
   }
 #pragma unroll
-  for (int mask = 16; mask > 0; mask /= 2)
-    spread.join(
-        {__shfl_xor_sync(0xffffffffu, spread.least, mask), __shfl_xor_sync(0xffffffffu, spread.most, mask),
-         __shfl_xor_sync(0xffffffffu, spread.sum, mask), __shfl_xor_sync(0xffffffffu, spread.squares, mask)});
+  for (int mask = 16; mask > 0; mask /= 2) spread.join(spread.of_lane(mask));
   if constexpr (team > 32) {
     __shared__ RowSpread of_warps[team / 32];
     if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = spread;
@@ -202,7 +216,7 @@ __global__ void __launch_bounds__(256)
 #pragma unroll
     for (int warp = 0; warp < team / 32; ++warp) spread.join(of_warps[warp]);
   }
-  const float scale = spread.scale<S>(), centre = spread.centre<S>();
+  const float scale = spread.scale<S>(), centre = spread.centre<S>(scale);
   if (member == 0) {
     S::scales(split)[row] = scale;
     S::centres(split)[row] = S::left ? centre : spread.sum;
@@ -218,12 +232,15 @@ __global__ void __launch_bounds__(256)
 
 // Columns with their side inside: what was seen of each in every slice of the depth, then their scales, then
 // tiles of 32 columns by 128 deep, transposed.
-constexpr int column_slices = 32, column_tile = 32, column_depth = 128;
+constexpr int column_tile = 32, column_depth = 128;
+// As many slices as have room where the numbers of fp16 and int8 come afterwards.
+template <class S>
+constexpr int column_slices = S::depth >= 256 ? 32 : 16;
 
 template <class S>
 __global__ void __launch_bounds__(256)
     spread_columns_kernel(const float* __restrict__ from, RowSpread* __restrict__ spreads) {
-  constexpr int64_t slice = (S::depth + column_slices - 1) / column_slices;
+  constexpr int64_t slice = (S::depth + column_slices<S> - 1) / column_slices<S>;
   using Index = typename S::Index;
   const int64_t row = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
   if (row >= S::rows) return;
@@ -242,9 +259,10 @@ __global__ void __launch_bounds__(256)
   if (row >= S::rows) return;
   RowSpread spread = RowSpread::nothing();
 #pragma unroll 8
-  for (int slice = 0; slice < column_slices; ++slice) spread.join(spreads[slice * S::rows + row]);
-  scales[row] = spread.scale<S>();
-  centres[row] = S::left ? spread.centre<S>() : spread.sum;
+  for (int slice = 0; slice < column_slices<S>; ++slice) spread.join(spreads[slice * S::rows + row]);
+  const float scale = spread.scale<S>();
+  scales[row] = scale;
+  centres[row] = S::left ? spread.centre<S>(scale) : spread.sum;
 }
 
 template <class S>
@@ -288,12 +306,12 @@ StitchStatus split_in_int8(const float* from, __half* split, cudaStream_t stream
       return launch("split_in_int8", split_rows_kernel<S, quads, team>, geometry, stream, from, split);
     return launch("split_in_int8", split_rows_kernel<S, false, team>, geometry, stream, from, split);
   } else {
-    static_assert(column_slices * sizeof(RowSpread) <= 2 * S::depth * sizeof(__half), "a deeper operand");
+    static_assert(column_slices<S> * sizeof(RowSpread) <= 2 * S::depth * sizeof(__half), "a deeper operand");
     // What was seen stands where the numbers of fp16 and int8 come afterwards.
     auto* spreads = reinterpret_cast<RowSpread*>(split);
     const auto rows = static_cast<unsigned>(divide_up(S::rows, 256)),
                tiles = static_cast<unsigned>(divide_up(S::rows, column_tile));
-    STITCH_OK_OR_RETURN(launch("spread_of_columns", spread_columns_kernel<S>, {{rows, column_slices}, 256},
+    STITCH_OK_OR_RETURN(launch("spread_of_columns", spread_columns_kernel<S>, {{rows, column_slices<S>}, 256},
                                stream, from, spreads));
     STITCH_OK_OR_RETURN(launch("scales_of_columns", scale_columns_kernel<S>, {rows, 256}, stream,
                                static_cast<const RowSpread*>(spreads), S::scales(split), S::centres(split)));
