@@ -57,6 +57,16 @@ std::string what_int8_has(const Contraction& c, const Int8Side& side) {
   return out;
 }
 
+// Rows with outliers are multiplied twice: a softmax's, gated values, features of a trained model's norms.
+// What comes from outside, zeros behind a ReLU and bounded values seldom have any.
+bool is_tame(const Graph& graph, ValueId side) {
+  if (graph[side].role != Role::result) return true;
+  return std::ranges::any_of(graph.nodes, [&](const Node& node) {
+    return node.results[0] == side && (node.op == Op::relu || node.op == Op::sigmoid || node.op == Op::tanh ||
+                                       node.op == Op::hardsigmoid || node.op == Op::clamp);
+  });
+}
+
 class MatmulSplitInt8 final : public ProductTechnique {
  public:
   std::string_view name() const override { return "matmul.split_int8"; }
@@ -114,12 +124,9 @@ bool MatmulSplitInt8::suits(const plan::Context& context, const plan::Region& re
   if (context.numerics != Numerics::strict && context.numerics != Numerics::standard) return false;
   const std::optional<ProductSize> size = product_size(context.graph, region);
   if (!size || (size->left_is_weight && size->right_is_weight)) return false;
-  // Activations have outliers: behind a GELU of DistilBERT nearly all rows were multiplied twice, and its six
-  // products took 1.8 ms instead of 0.2.
   for (ValueId side : {size->left_weight, size->right_weight})
-    if (context.graph[side].role == Role::result) return false;
-  // Fewer rows wait for their weights' bytes, of which both forms have as many.
-  constexpr double fewest = 256, worth_it = 4e-5;
+    if (!is_tame(context.graph, side)) return false;
+  constexpr double fewest = 64, worth_it = 4e-5;
   if (std::min(size->rows(), size->columns()) < fewest) return false;
   const double own = int8_seconds(context.gpu, *size);
   return own >= worth_it && own <= 0.9 * split_seconds(context.gpu, *size) &&
