@@ -2,7 +2,8 @@
 // ones (kernels/split_int8.h has the idea): two thirds of what matmul.split_half multiplies, as many bytes.
 // Weights are split once, activations on every run (8 bytes an element, 12 where depth doesn't lie inside). A
 // pass adds the two results up, with the scale of each row and column, and applies the epilogue. Rows whose
-// largest magnitude is more than eight times their root mean square are multiplied again in pairs of TF32.
+// largest magnitude is more than nine times the root mean square of what isn't zero in them are multiplied
+// again in pairs of TF32.
 // Left rows have their means taken off, so that sums may be long whatever the signs. Knobs:
 //   longest_sum  the most of the depth that fp16's tensor cores sum without rounding in between (4096)
 // Chosen for large products of f32 in classes strict and default that are bound by arithmetic.

@@ -12,15 +12,15 @@
 // 9e-5 sqrt(numbers that aren't zero) / |y|, so 6e-6 at most while its largest magnitude is up to nine times
 // the root mean square of what isn't zero: 1e-6 where that is spread evenly, 3e-6 where it is normal,
 // however many zeros there are (triangular matrices, behind a ReLU). Rows with larger ones, with infinities
-// or NaN are marked by a negative scale and kept as they are, bit by bit in the same memory; the tiles of the
-// result that they touch are multiplied again in pairs of TF32 (matmul_tensor_core.h). Mostly there are none.
+// or NaN are marked by a negative scale and kept as they are, bit by bit in the same memory; their sums are
+// made again in pairs of TF32 (split_int8_marked.h). Mostly there are none.
 // 4 bytes read and 4 written an element, where depth lies inside; else 8 read.
 #pragma once
 
 #include <cuda_fp16.h>
 
 #include "stitch/kernels/matmul_arrange.h"
-#include "stitch/kernels/matmul_tensor_core.h"
+#include "stitch/kernels/split_int8_marked.h"
 #include "stitch/runtime/vectors.h"
 
 namespace stitch {
@@ -321,128 +321,6 @@ StitchStatus split_in_int8(const float* from, __half* split, cudaStream_t stream
   }
 }
 
-// Tiles of 128 x 96 sums a block, as multiply_tiles takes them out of shared memory.
-struct MarkedTiles {
-  static constexpr int warp_rows = 4, warp_columns = 2, row_tiles = 2, column_tiles = 6;
-  static constexpr int depth_tile = 32, stages = 1;
-};
-template <class P>
-struct RestoredProduct : P {
-  static constexpr bool left_by_depth = true, right_by_depth = true;
-};
-
-// As plain_sum.
-template <class L, class R>
-__device__ __noinline__ float restored_sum(const __half* __restrict__ left, const __half* __restrict__ right,
-                                           int64_t row, int64_t column) {
-  float sum = 0.0f;
-  for (int64_t k = 0; k < L::depth; k += 4) {
-    const Pack<float, 4> a = L::restored(left, row, k), b = R::restored(right, column, k);
-    for (int i = 0; i < 4; ++i)
-      if (k + i < L::source_depth) sum = fmaf(a[i], b[i], sum);
-  }
-  return sum;
-}
-
-// The sums that rows and columns of negative scales touch, in dense (batches, rows, pitch). Blocks look at
-// several tiles each, since most have nothing to do.
-template <class P, class L, class R, int64_t pitch>
-__global__ void __launch_bounds__(256)
-    marked_sums_kernel(const __half* __restrict__ left, const __half* __restrict__ right,
-                       float* __restrict__ dense) {
-  using Q = RestoredProduct<P>;
-  using T = MarkedTiles;
-  using S = TensorCoreProduct<Q, T>;
-  static_assert(S::threads == 256);
-  constexpr int high = S::rows, wide = S::columns, quads = T::depth_tile / 4;
-  constexpr int left_each = high * quads / 256, right_each = wide * quads / 256;
-  constexpr int64_t steps = (L::depth + T::depth_tile - 1) / T::depth_tile;
-  __shared__ float tiles[S::stage];
-  const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
-  const int warp_row = warp / T::warp_columns * T::row_tiles * 16,
-            warp_column = warp % T::warp_columns * T::column_tiles * 8;
-  const float *row_scales = L::scales(left), *column_scales = R::scales(right);
-  for (int64_t block = blockIdx.x; block < S::blocks; block += gridDim.x) {
-    const int64_t column0 = block % S::column_blocks * wide,
-                  row0 = block / S::column_blocks % S::row_blocks * high,
-                  batch = block / S::column_blocks / S::row_blocks;
-    const bool idle = row0 + warp_row >= P::rows || column0 + warp_column >= P::columns;
-    bool marked = false;
-    for (int i = thread; i < high + wide; i += 256) {
-      const int64_t row = row0 + i, column = column0 + i - high;
-      if (i < high)
-        marked = row < P::rows && row_scales[batch * P::rows + row] < 0.0f;
-      else
-        marked = column < P::columns && column_scales[batch * P::columns + column] < 0.0f;
-      if (marked) break;
-    }
-    if (!__syncthreads_or(marked)) continue;  // and nobody reads the tile before any more
-
-    Pack<float, 4> next_left[left_each], next_right[right_each];
-    auto fetch = [&](int64_t step) {
-#pragma unroll
-      for (int j = 0; j < left_each; ++j) {
-        const int64_t at = thread + j * 256, row = row0 + at / quads,
-                      k = step * T::depth_tile + at % quads * 4;
-        next_left[j] = {};
-        if (row < P::rows && k < L::depth) next_left[j] = L::restored(left, batch * P::rows + row, k);
-      }
-#pragma unroll
-      for (int j = 0; j < right_each; ++j) {
-        const int64_t at = thread + j * 256, column = column0 + at / quads,
-                      k = step * T::depth_tile + at % quads * 4;
-        next_right[j] = {};
-        if (column < P::columns && k < R::depth)
-          next_right[j] = R::restored(right, batch * P::columns + column, k);
-      }
-    };
-    float sums[T::row_tiles][T::column_tiles][4] = {}, totals[T::row_tiles][T::column_tiles][4] = {};
-    fetch(0);
-    for (int64_t step = 0; step < steps; ++step) {
-#pragma unroll
-      for (int j = 0; j < left_each; ++j) {
-        const int at = thread + j * 256;
-        *reinterpret_cast<Pack<float, 4>*>(tiles + S::Left::at(at / quads, at % quads * 4)) = next_left[j];
-      }
-#pragma unroll
-      for (int j = 0; j < right_each; ++j) {
-        const int at = thread + j * 256;
-        *reinterpret_cast<Pack<float, 4>*>(tiles + S::Left::elements +
-                                           S::Right::at(at / quads, at % quads * 4)) = next_right[j];
-      }
-      __syncthreads();
-      if (step + 1 < steps) fetch(step + 1);
-      if (!idle) multiply_tiles<Q, T>(sums, tiles, tiles + S::Left::elements, warp_row, warp_column);
-      __syncthreads();
-      if (step % S::folded_steps != S::folded_steps - 1 && step + 1 < steps) continue;
-#pragma unroll
-      for (int m = 0; m < T::row_tiles; ++m)
-#pragma unroll
-        for (int n = 0; n < T::column_tiles; ++n)
-#pragma unroll
-          for (int i = 0; i < 4; ++i) {
-            totals[m][n][i] += sums[m][n][i];
-            sums[m][n][i] = 0.0f;
-          }
-    }
-#pragma unroll
-    for (int m = 0; m < T::row_tiles; ++m)
-#pragma unroll
-      for (int n = 0; n < T::column_tiles; ++n)
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const int64_t row = row0 + warp_row + m * 16 + i / 2 * 8 + lane / 4,
-                        column = column0 + warp_column + n * 8 + lane % 4 * 2 + i % 2;
-          if (row >= P::rows || column >= P::columns) continue;
-          if (row_scales[batch * P::rows + row] < 0.0f || column_scales[batch * P::columns + column] < 0.0f)
-            dense[(batch * P::rows + row) * pitch + column] =
-                isfinite(totals[m][n][i])
-                    ? totals[m][n][i]
-                    : restored_sum<L, R>(left, right, batch * P::rows + row, batch * P::columns + column);
-        }
-  }
-}
-
 // (high · high' + small / 4096) · both scales + the row's mean · the column's sum, then the epilogue; sums
 // that were made again are as they are.
 template <class P, int64_t pitch, int width, class Epilogue>
@@ -487,14 +365,12 @@ StitchStatus finish_int8_product(const char* name, const __half* left, const __h
                                  typename P::Out* out, Epilogue epilogue, cudaStream_t stream) {
   constexpr int64_t sums = int64_t{P::batches} * P::rows * pitch,
                     count = int64_t{P::batches} * P::rows * P::columns;
-  constexpr int64_t tiles = TensorCoreProduct<RestoredProduct<P>, MarkedTiles>::blocks;
-  constexpr unsigned most_blocks = 264;
   const float *row_scales = L::scales(left), *column_scales = R::scales(right), *large = dense;
   const float *means = L::centres(left), *totals = R::centres(right);
   const int* small = reinterpret_cast<const int*>(dense + sums);
   STITCH_OK_OR_RETURN(launch("marked_sums", marked_sums_kernel<P, L, R, pitch>,
-                             {tiles < most_blocks ? static_cast<unsigned>(tiles) : most_blocks, 256}, stream,
-                             left, right, dense));
+                             {static_cast<unsigned>(P::batches * MarkedBlocks<P>::each), 256}, stream, left,
+                             right, dense));
   if constexpr (quads) {
     if (reinterpret_cast<uintptr_t>(out) % 16 == 0)
       return launch(name, finish_int8_kernel<P, pitch, 4, Epilogue>, one_thread_each(count / 4), stream,
