@@ -64,9 +64,10 @@ struct Truncated {
 // Tensor cores cut sums off towards zero. Measured on an H200: sums of 1024 products of positive numbers are
 // off by 5.5e-6, of numbers that balance, as weights do, by a quarter of that, and in proportion to their
 // length. Errors add up from layer to layer, all the way where nothing normalises or is added in between
-// (seventeen layers of 1024 were off by 1.9e-5).
+// (seventeen layers of 1024 were off by 1.9e-5). Of centred rows it is less: 2.4e-6 for 4096 inputs from 0 to
+// 1, where 4.4e-6 would have been expected.
 int64_t longest_sums(const Graph& graph, const std::vector<Truncated>& chosen) {
-  constexpr double most_in_a_row = 5120;
+  constexpr double most_in_a_row = 5120, of_centred = 0.75;
   bool damped = std::ranges::any_of(graph.nodes, [](const Node& node) {
     return node.op == Op::add || node.op == Op::layer_norm || node.op == Op::batch_norm ||
            node.op == Op::group_norm || node.op == Op::attention || node.op == Op::softmax;
@@ -78,7 +79,9 @@ int64_t longest_sums(const Graph& graph, const std::vector<Truncated>& chosen) {
   auto in_a_row = [&] {
     double sum = 0;
     for (const Truncated& each : chosen)
-      if (!damped || each.sums.length > 2048) sum += std::min(each.sums.length, static_cast<double>(longest));
+      if (!damped || each.sums.length > 2048)
+        sum +=
+            (each.sums.centred ? of_centred : 1) * std::min(each.sums.length, static_cast<double>(longest));
     return sum;
   };
   const int64_t least = damped ? 2048 : 128;

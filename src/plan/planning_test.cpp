@@ -248,6 +248,11 @@ TEST(Planning, DeepChainsAreSummedInSmallerPieces) {
   std::string many = "graph \"deep\"\nparameter %w : f32[1024,1024]\ninput %x0 : f32[1024,1024]\n";
   for (int i = 0; i < 16; ++i) many += format("%x{} = linear(%x{}, %w) : f32[1024,1024]\n", i + 1, i);
   EXPECT_EQ(deepest(many + "output %x16\nend\n"), std::vector<int64_t>(16, 256));
+  EXPECT_EQ(deepest(start + "%b = relu(%a) : f32[1024,8192]\n%c = linear(%b, %w) : f32[1024,8192]\n"
+                            "%d = relu(%c) : f32[1024,8192]\n%e = linear(%d, %w) : f32[1024,8192]\n"
+                            "output %e\nend\n"),
+            (std::vector<int64_t>{2048, 2048, 2048}))
+      << "rows that are centred have smaller sums";
 }
 
 // Where sums of that length were refused: shorter ones before none at all.

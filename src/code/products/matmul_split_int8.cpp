@@ -146,7 +146,8 @@ std::optional<plan::TruncatedSums> MatmulSplitInt8::truncated_sums(const plan::C
                                                                    const plan::Region& region) const {
   const std::optional<ProductSize> size = product_size(context.graph, region);
   if (!size) return std::nullopt;
-  return plan::TruncatedSums{size->depth(), true, "longest_sum"};  // rows are centred
+  return plan::TruncatedSums{
+      .length = size->depth(), .balanced = true, .knob = "longest_sum", .centred = true};
 }
 
 Result<RegionCode> MatmulSplitInt8::write_region(const RegionRequest& request) const {
