@@ -38,7 +38,8 @@ bool is_stored_so(const Plan& plan, const Region& region, ValueId operand, Preci
 // Measured on an H200: 5.5e-6 for 1024 products of positive numbers, a quarter of that where they balance.
 double cut_off_part(const TruncatedSums& sums, double length) {
   constexpr double cut_off = 5.5e-6 / 1024, balanced_part = 0.25;
-  return cut_off * std::min(sums.length, length) * (sums.balanced ? balanced_part : 1);
+  return cut_off * std::min(sums.length, length) * (sums.balanced ? balanced_part : 1) *
+         (sums.centred ? centred_part : 1);
 }
 
 }  // namespace

@@ -9,6 +9,9 @@
 
 namespace stitch::plan {
 
+// What centred rows leave of the error of sums that are cut off.
+constexpr double centred_part = 0.75;
+
 struct PlanErrors {
   std::vector<std::vector<double>> regions;  // as the plan has them; squares of errors, by group
   std::vector<double> groups;                // the sums

@@ -255,6 +255,26 @@ TEST(Planning, DeepChainsAreSummedInSmallerPieces) {
       << "rows that are centred have smaller sums";
 }
 
+// What was measured by several kinds of inputs needs no guess: the last layer is most of the output.
+TEST(Planning, MeasuredSumsAreAsLongAsTheirErrorAllows) {
+  std::string text = "graph \"deep\"\nparameter %w : f32[1024,1024]\ninput %x0 : f32[1024,1024]\n";
+  plan::MeasuredErrors errors{.groups = {"output_0"}, .pytorch = {0.25}, .values = {}, .products = {}};
+  double scale = 1e10;  // a relative change of 1e-5 is all that is allowed
+  for (int i = 16; i > 0; --i, scale /= 4) errors.values[format("x{}", i)].groups = {{.scale = scale}};
+  for (int i = 0; i < 16; ++i) text += format("%x{} = linear(%x{}, %w) : f32[1024,1024]\n", i + 1, i);
+  Graph graph = graph_of(text + "output %x16\nend\n");
+  auto longest = [&](int kinds) {
+    errors.kinds = kinds;
+    plan::Context context = context_of(graph);
+    context.torch.errors = std::make_shared<const plan::MeasuredErrors>(errors);
+    auto plan = plan::make_plan(context, code::catalogue());
+    if (!plan) throw Bug(plan.error().text());
+    return plan->regions[0].choice("longest_sum", 0);
+  };
+  EXPECT_EQ(longest(1), 256);
+  EXPECT_EQ(longest(2), 4096);
+}
+
 // Where sums of that length were refused: shorter ones before none at all.
 TEST(Planning, TensorCoresHaveASecondChance) {
   Graph graph = graph_of(
