@@ -115,25 +115,37 @@ struct Int8Operand {
     to[0] = is_left ? eight : low8;
     to[packs] = is_left ? low8 : eight;
   }
-  // Four numbers of a row as they were, or nearly.
-  static __device__ __forceinline__ Pack<float, 4> restored(const __half* __restrict__ split, int64_t row,
-                                                            int64_t k) {
-    const float scale = scales(split)[row], centre = is_left ? centres(split)[row] : 0.0f;
-    const auto high = *reinterpret_cast<const Pack<__half, 4>*>(split + row * depth + k);
+  // Four numbers of a row as they lie, and as they were, or nearly.
+  struct Four {
+    Pack<__half, 4> high;
+    Pack<int8_t, 4> first, second;
+  };
+  static __device__ __forceinline__ Four four(const __half* __restrict__ split, int64_t row, int64_t k) {
     const int8_t* parts = small(split) + row * (2 * depth) + k;
-    const auto first = *reinterpret_cast<const Pack<int8_t, 4>*>(parts),
-               second = *reinterpret_cast<const Pack<int8_t, 4>*>(parts + depth);
+    return {*reinterpret_cast<const Pack<__half, 4>*>(split + row * depth + k),
+            *reinterpret_cast<const Pack<int8_t, 4>*>(parts),
+            *reinterpret_cast<const Pack<int8_t, 4>*>(parts + depth)};
+  }
+  static __device__ __forceinline__ float centre(const __half* split, int64_t row) {
+    return is_left ? centres(split)[row] : 0.0f;
+  }
+  static __device__ __forceinline__ Pack<float, 4> restored(const Four& four, float scale, float centre) {
     Pack<float, 4> values;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const int8_t eight = is_left ? first[i] : second[i], low8 = is_left ? second[i] : first[i];
-      const uint32_t bits = static_cast<uint32_t>(__half_as_ushort(high[i])) << 16 |
+      const int8_t eight = is_left ? four.first[i] : four.second[i],
+                   low8 = is_left ? four.second[i] : four.first[i];
+      const uint32_t bits = static_cast<uint32_t>(__half_as_ushort(four.high[i])) << 16 |
                             static_cast<uint32_t>(static_cast<uint8_t>(eight)) << 8 |
                             static_cast<uint8_t>(low8);
-      const float y = __half2float(high[i]) + static_cast<float>(low8) * (1.0f / 4096.0f);
+      const float y = __half2float(four.high[i]) + static_cast<float>(low8) * (1.0f / 4096.0f);
       values[i] = scale > 0.0f ? fmaf(y, scale, centre) : __uint_as_float(bits);
     }
     return values;
+  }
+  static __device__ __forceinline__ Pack<float, 4> restored(const __half* __restrict__ split, int64_t row,
+                                                            int64_t k) {
+    return restored(four(split, row, k), scales(split)[row], centre(split, row));
   }
 };
 

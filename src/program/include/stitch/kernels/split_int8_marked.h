@@ -63,6 +63,39 @@ __device__ inline int list_marked(const float* __restrict__ scales, int count, i
   return seen;
 }
 
+// A thread's numbers of one side's tile, four from the same place of several rows: on their way while the
+// step before is multiplied, so nothing may wait for them.
+template <class S, class Tile, int quads>
+struct RestoredRows {
+  static constexpr int each = Tile::side * quads / 256, apart = 256 / quads;
+  int row[each];  // -1: none
+  float scale[each], centre[each];
+  typename S::Four next[each];
+
+  __device__ __forceinline__ RestoredRows(const __half* __restrict__ split, const int* places) {
+#pragma unroll
+    for (int j = 0; j < each; ++j) {
+      row[j] = places[threadIdx.x / quads + j * apart];
+      scale[j] = row[j] < 0 ? 1.0f : S::scales(split)[row[j]];
+      centre[j] = row[j] < 0 ? 0.0f : S::centre(split, row[j]);
+    }
+  }
+  __device__ __forceinline__ void fetch(const __half* __restrict__ split, int64_t k) {
+    const int64_t there = k < S::depth ? k : 0;
+#pragma unroll
+    for (int j = 0; j < each; ++j) next[j] = S::four(split, row[j] < 0 ? 0 : row[j], there);
+  }
+  __device__ __forceinline__ void store(float* tile, int64_t k, int of_tile) const {
+#pragma unroll
+    for (int j = 0; j < each; ++j) {
+      Pack<float, 4> values = {};
+      if (row[j] >= 0 && k < S::depth) values = S::restored(next[j], scale[j], centre[j]);
+      *reinterpret_cast<Pack<float, 4>*>(
+          tile + Tile::at(static_cast<int>(threadIdx.x) / quads + j * apart, of_tile)) = values;
+    }
+  }
+};
+
 // Sums of rows by columns that are there, in dense (batches · rows, pitch).
 template <class P, class L, class R, class T, int64_t pitch>
 __device__ __forceinline__ void sums_again(const __half* __restrict__ left, const __half* __restrict__ right,
@@ -71,43 +104,25 @@ __device__ __forceinline__ void sums_again(const __half* __restrict__ left, cons
   using Q = RestoredProduct<P>;
   using S = TensorCoreProduct<Q, T>;
   static_assert(S::threads == 256 && S::rows <= 128 && S::columns == 96);
-  constexpr int quads = T::depth_tile / 4, left_each = S::rows * quads / 256,
-                right_each = S::columns * quads / 256, apart = 256 / quads;  // rows of a thread
+  constexpr int quads = T::depth_tile / 4;
   constexpr int64_t steps = (L::depth + T::depth_tile - 1) / T::depth_tile;
   const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
   const int warp_row = warp / T::warp_columns * T::row_tiles * 16,
             warp_column = warp % T::warp_columns * T::column_tiles * 8;
-  const int of_thread = thread / quads, k_of_thread = thread % quads * 4;
+  const int of_tile = thread % quads * 4;  // this thread's place in the depth
 
-  Pack<float, 4> next_left[left_each], next_right[right_each];
-  auto fetch = [&](int64_t step) {
-    const int64_t k = step * T::depth_tile + k_of_thread;
-#pragma unroll
-    for (int j = 0; j < left_each; ++j) {
-      const int row = places.rows[of_thread + j * apart];
-      next_left[j] = {};
-      if (row >= 0 && k < L::depth) next_left[j] = L::restored(left, row, k);
-    }
-#pragma unroll
-    for (int j = 0; j < right_each; ++j) {
-      const int column = places.columns[of_thread + j * apart];
-      next_right[j] = {};
-      if (column >= 0 && k < R::depth) next_right[j] = R::restored(right, column, k);
-    }
-  };
+  RestoredRows<L, typename S::Left, quads> rows(left, places.rows);
+  RestoredRows<R, typename S::Right, quads> columns(right, places.columns);
   float sums[T::row_tiles][T::column_tiles][4] = {}, totals[T::row_tiles][T::column_tiles][4] = {};
-  fetch(0);
+  rows.fetch(left, of_tile);
+  columns.fetch(right, of_tile);
   for (int64_t step = 0; step < steps; ++step) {
-#pragma unroll
-    for (int j = 0; j < left_each; ++j)
-      *reinterpret_cast<Pack<float, 4>*>(tiles + S::Left::at(of_thread + j * apart, k_of_thread)) =
-          next_left[j];
-#pragma unroll
-    for (int j = 0; j < right_each; ++j)
-      *reinterpret_cast<Pack<float, 4>*>(tiles + S::Left::elements +
-                                         S::Right::at(of_thread + j * apart, k_of_thread)) = next_right[j];
+    const int64_t k = step * T::depth_tile + of_tile;
+    rows.store(tiles, k, of_tile);
+    columns.store(tiles + S::Left::elements, k, of_tile);
     __syncthreads();
-    if (step + 1 < steps) fetch(step + 1);
+    rows.fetch(left, k + T::depth_tile);
+    columns.fetch(right, k + T::depth_tile);
     multiply_tiles<Q, T>(sums, tiles, tiles + S::Left::elements, warp_row, warp_column);
     __syncthreads();
     if (step % S::folded_steps != S::folded_steps - 1 && step + 1 < steps) continue;
