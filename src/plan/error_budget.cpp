@@ -38,7 +38,8 @@ bool is_stored_so(const Plan& plan, const Region& region, ValueId operand, Preci
 // Measured on an H200: 5.5e-6 for 1024 products of positive numbers, a quarter of that where they balance.
 double cut_off_part(const TruncatedSums& sums, double length) {
   constexpr double cut_off = 5.5e-6 / 1024, balanced_part = 0.25;
-  return cut_off * std::min(sums.length, length) * (sums.balanced ? balanced_part : 1);
+  return cut_off * std::min(sums.length, length) * (sums.balanced ? balanced_part : 1) *
+         (sums.centred ? centred_part : 1);
 }
 
 }  // namespace
@@ -77,8 +78,16 @@ double cut_off_error(const MeasuredErrors& errors, const Graph& graph, const Nod
 std::vector<double> noise_squares(const MeasuredErrors& errors, const Graph& graph, const Node& product,
                                   double part) {
   constexpr double of_f16 = 2.2e-4;  // what rounding to fp16 changes a value by, root mean square
+  const double times = part * part / of_f16 / of_f16;
   std::vector<double> out(errors.groups.size());
-  add(out, measured_value(errors, graph, product.results[0]), Precision::f16, part * part / of_f16 / of_f16);
+  // What rounded operands do is as large for small elements of the result as for large ones, which a softmax
+  // tells apart, and a part of it is taken off again with a mean.
+  const auto* found = errors.product(graph[product.results[0]].name, product.module);
+  if (found && found->operands.size() >= 2) {
+    for (size_t i = 0; i < 2; ++i) add(out, &found->operands[i], Precision::f16, times / 2);
+    return out;
+  }
+  add(out, measured_value(errors, graph, product.results[0]), Precision::f16, times);
   return out;
 }
 

@@ -9,6 +9,9 @@
 
 namespace stitch::plan {
 
+// What centred rows leave of the error of sums that are cut off.
+constexpr double centred_part = 0.75;
+
 struct PlanErrors {
   std::vector<std::vector<double>> regions;  // as the plan has them; squares of errors, by group
   std::vector<double> groups;                // the sums
@@ -37,7 +40,8 @@ std::vector<double> operand_squares(const MeasuredErrors& errors, const Graph& g
 // measured.
 double cut_off_error(const MeasuredErrors& errors, const Graph& graph, const Node& product,
                      const TruncatedSums& sums, double length);
-// What noise of this part of a product's result does, by group; NaN where nobody measured.
+// What noise of its operands that changes a product's result by this part does, by group; NaN where nobody
+// measured.
 std::vector<double> noise_squares(const MeasuredErrors& errors, const Graph& graph, const Node& product,
                                   double part);
 // "layer4_0_conv1 (31 %), fc (12 %)": the regions with the largest shares; empty where nobody measured.

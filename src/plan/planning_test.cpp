@@ -248,6 +248,31 @@ TEST(Planning, DeepChainsAreSummedInSmallerPieces) {
   std::string many = "graph \"deep\"\nparameter %w : f32[1024,1024]\ninput %x0 : f32[1024,1024]\n";
   for (int i = 0; i < 16; ++i) many += format("%x{} = linear(%x{}, %w) : f32[1024,1024]\n", i + 1, i);
   EXPECT_EQ(deepest(many + "output %x16\nend\n"), std::vector<int64_t>(16, 256));
+  EXPECT_EQ(deepest(start + "%b = relu(%a) : f32[1024,8192]\n%c = linear(%b, %w) : f32[1024,8192]\n"
+                            "%d = relu(%c) : f32[1024,8192]\n%e = linear(%d, %w) : f32[1024,8192]\n"
+                            "output %e\nend\n"),
+            (std::vector<int64_t>{2048, 2048, 2048}))
+      << "rows that are centred have smaller sums";
+}
+
+// What was measured by several kinds of inputs needs no guess: the last layer is most of the output.
+TEST(Planning, MeasuredSumsAreAsLongAsTheirErrorAllows) {
+  std::string text = "graph \"deep\"\nparameter %w : f32[1024,1024]\ninput %x0 : f32[1024,1024]\n";
+  plan::MeasuredErrors errors{.groups = {"output_0"}, .pytorch = {0.25}, .values = {}, .products = {}};
+  double scale = 1e10;  // a relative change of 1e-5 is all that is allowed
+  for (int i = 16; i > 0; --i, scale /= 4) errors.values[format("x{}", i)].groups = {{.scale = scale}};
+  for (int i = 0; i < 16; ++i) text += format("%x{} = linear(%x{}, %w) : f32[1024,1024]\n", i + 1, i);
+  Graph graph = graph_of(text + "output %x16\nend\n");
+  auto longest = [&](int kinds) {
+    errors.kinds = kinds;
+    plan::Context context = context_of(graph);
+    context.torch.errors = std::make_shared<const plan::MeasuredErrors>(errors);
+    auto plan = plan::make_plan(context, code::catalogue());
+    if (!plan) throw Bug(plan.error().text());
+    return plan->regions[0].choice("longest_sum", 0);
+  };
+  EXPECT_EQ(longest(1), 256);
+  EXPECT_EQ(longest(2), 4096);
 }
 
 // Where sums of that length were refused: shorter ones before none at all.
@@ -269,16 +294,61 @@ TEST(Planning, TensorCoresHaveASecondChance) {
             (std::pair{std::string("matmul.cublaslt"), int64_t{0}}));
 }
 
-// Activations have outliers, which it would multiply twice.
-TEST(Planning, Int8IsForWhatComesFromOutside) {
+// Behind a ReLU rows are zeros and what a layer's sums have; other values may have outliers, which are
+// multiplied twice.
+TEST(Planning, Int8IsForInputsAndBoundedValues) {
+  auto second = [](const std::string& between) {
+    Graph graph = graph_of(
+        "graph \"g\"\nparameter %w : f32[4096,4096]\ninput %x : f32[4096,4096]\n"
+        "%a = linear(%x, %w) : f32[4096,4096]\n" +
+        between + "%b = linear(%h, %w) : f32[4096,4096]\noutput %b\nend\n");
+    auto plan = plan::make_plan(context_of(graph), code::catalogue());
+    if (!plan) throw Bug(plan.error().text());
+    EXPECT_EQ(plan->regions.front().technique->name(), "matmul.split_int8");
+    return std::string(plan->regions.back().technique->name());
+  };
+  EXPECT_EQ(second("%h = relu(%a) : f32[4096,4096]\n"), "matmul.split_int8");
+  EXPECT_EQ(second("%h = sigmoid(%a) : f32[4096,4096]\n"), "matmul.split_int8");
+  EXPECT_EQ(second("%h = softmax(%a) dim=1 : f32[4096,4096]\n"), "matmul.split_half");
+  EXPECT_EQ(second("%e = exp(%a) : f32[4096,4096]\n%h = mul(%e, %x) : f32[4096,4096]\n"),
+            "matmul.split_half");
+}
+
+// Few rows: a weight's bytes, which sums in pieces read half as often again by products of fp16 alone.
+TEST(Planning, Int8IsForFewRowsOfLargeWeights) {
+  auto technique = [](int rows, const std::string& after) {
+    Graph graph =
+        graph_of(format("graph \"g\"\nparameter %w : f32[16384,16384]\nparameter %c : f32[]\n"
+                        "input %x : f32[{0},16384]\n%a = linear(%x, %w) : f32[{0},16384]\n{1}end\n",
+                        rows, after));
+    auto plan = plan::make_plan(context_of(graph), code::catalogue());
+    if (!plan) throw Bug(plan.error().text());
+    return std::string(plan->regions.front().technique->name());
+  };
+  EXPECT_EQ(technique(128, "output %a\n"), "matmul.split_int8");
+  EXPECT_EQ(technique(128, "%y = sub(%a, %c) : f32[128,16384]\noutput %y\n"), "matmul.split_int8");
+  EXPECT_NE(technique(16, "output %a\n"), "matmul.split_int8");
+}
+
+// Noise of the operands is as large for small results as for large ones, unlike that of a rounded result.
+TEST(Planning, NoiseOfOperandsIsNotThatOfTheResult) {
   Graph graph = graph_of(
-      "graph \"g\"\nparameter %w : f32[4096,4096]\ninput %x : f32[4096,4096]\n"
-      "%a = linear(%x, %w) : f32[4096,4096]\n%b = linear(%a, %w) : f32[4096,4096]\noutput %b\nend\n");
-  auto plan = plan::make_plan(context_of(graph), code::catalogue());
-  ASSERT_TRUE(plan) << plan.error().text();
-  ASSERT_EQ(plan->regions.size(), 2u);
-  EXPECT_EQ(plan->regions[0].technique->name(), "matmul.split_int8");
-  EXPECT_EQ(plan->regions[1].technique->name(), "matmul.split_half");
+      "graph \"g\"\nparameter %w : f32[8192,8192]\ninput %x : f32[1024,8192]\n"
+      "%a = linear(%x, %w) : f32[1024,8192]\n%y = softmax(%a) dim=1 : f32[1024,8192]\noutput %y\nend\n");
+  constexpr double noise = 3e-6 * 3e-6 / (2.2e-4 * 2.2e-4);
+  auto technique = [&](double of_result, double of_operand) {
+    plan::MeasuredErrors errors{.groups = {"output_0"}, .pytorch = {0.25}, .values = {}, .products = {}};
+    errors.values["a"].groups = {{.f16 = of_result / noise}};
+    if (of_operand > 0) errors.products["a"].operands.assign(2, {.groups = {{.f16 = of_operand / noise}}});
+    plan::Context context = context_of(graph);
+    context.torch.errors = std::make_shared<const plan::MeasuredErrors>(std::move(errors));
+    auto plan = plan::make_plan(context, code::catalogue());
+    if (!plan) throw Bug(plan.error().text());
+    return std::string(plan->regions.front().technique->name());
+  };
+  EXPECT_EQ(technique(0.6, 0), "matmul.split_half");
+  EXPECT_EQ(technique(0.6, 0.2), "matmul.split_int8");
+  EXPECT_EQ(technique(0.1, 0.6), "matmul.split_half");
 }
 
 TEST(Planning, InvalidPlansAreNamed) {

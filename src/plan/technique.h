@@ -46,6 +46,7 @@ struct TruncatedSums {
   double length = 0;
   bool balanced = false;  // a weight is in them: as many negative terms as positive ones
   std::string knob;
+  bool centred = false;  // means are taken off one side: what is summed is smaller
 };
 
 // Another value of a knob, by which a program takes fewer bytes of memory, and more time.

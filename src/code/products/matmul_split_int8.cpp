@@ -2,7 +2,8 @@
 // ones (kernels/split_int8.h has the idea): two thirds of what matmul.split_half multiplies, as many bytes.
 // Weights are split once, activations on every run (8 bytes an element, 12 where depth doesn't lie inside). A
 // pass adds the two results up, with the scale of each row and column, and applies the epilogue. Rows whose
-// largest magnitude is more than eight times their root mean square are multiplied again in pairs of TF32.
+// largest magnitude is more than nine times the root mean square of what isn't zero in them are multiplied
+// again in pairs of TF32.
 // Left rows have their means taken off, so that sums may be long whatever the signs. Knobs:
 //   longest_sum  the most of the depth that fp16's tensor cores sum without rounding in between (4096)
 // Chosen for large products of f32 in classes strict and default that are bound by arithmetic.
@@ -55,6 +56,16 @@ std::string what_int8_has(const Contraction& c, const Int8Side& side) {
     for (const Axis& axis : *axes) out += format(" {} by {}", axis.extent, axis.*tensor);
   }
   return out;
+}
+
+// Rows with outliers are multiplied twice: a softmax's, gated values, features of a trained model's norms.
+// What comes from outside, zeros behind a ReLU and bounded values seldom have any.
+bool is_tame(const Graph& graph, ValueId side) {
+  if (graph[side].role != Role::result) return true;
+  return std::ranges::any_of(graph.nodes, [&](const Node& node) {
+    return node.results[0] == side && (node.op == Op::relu || node.op == Op::sigmoid || node.op == Op::tanh ||
+                                       node.op == Op::hardsigmoid || node.op == Op::clamp);
+  });
 }
 
 class MatmulSplitInt8 final : public ProductTechnique {
@@ -114,12 +125,9 @@ bool MatmulSplitInt8::suits(const plan::Context& context, const plan::Region& re
   if (context.numerics != Numerics::strict && context.numerics != Numerics::standard) return false;
   const std::optional<ProductSize> size = product_size(context.graph, region);
   if (!size || (size->left_is_weight && size->right_is_weight)) return false;
-  // Activations have outliers: behind a GELU of DistilBERT nearly all rows were multiplied twice, and its six
-  // products took 1.8 ms instead of 0.2.
   for (ValueId side : {size->left_weight, size->right_weight})
-    if (context.graph[side].role == Role::result) return false;
-  // Fewer rows wait for their weights' bytes, of which both forms have as many.
-  constexpr double fewest = 256, worth_it = 4e-5;
+    if (!is_tame(context.graph, side)) return false;
+  constexpr double fewest = 64, worth_it = 4e-5;
   if (std::min(size->rows(), size->columns()) < fewest) return false;
   const double own = int8_seconds(context.gpu, *size);
   return own >= worth_it && own <= 0.9 * split_seconds(context.gpu, *size) &&
@@ -138,7 +146,8 @@ std::optional<plan::TruncatedSums> MatmulSplitInt8::truncated_sums(const plan::C
                                                                    const plan::Region& region) const {
   const std::optional<ProductSize> size = product_size(context.graph, region);
   if (!size) return std::nullopt;
-  return plan::TruncatedSums{size->depth(), true, "longest_sum"};  // rows are centred
+  return plan::TruncatedSums{
+      .length = size->depth(), .balanced = true, .knob = "longest_sum", .centred = true};
 }
 
 Result<RegionCode> MatmulSplitInt8::write_region(const RegionRequest& request) const {

@@ -1,5 +1,5 @@
 // Times matmul.split_int8 piece by piece beside matmul.split_half's deep form, and holds elements against
-// float64; then with rows that int8 is too coarse for. From the repository's root:
+// float64; then with rows that int8 is too coarse for, and of triangular matrices. From the repository's root:
 //   nvcc -std=c++20 -O3 -gencode=arch=compute_90a,code=sm_90a -I src/program/include
 //     src/code/products/bench/split_int8_bench.cu -lcublasLt -o split_int8_bench
 //   ./split_int8_bench
@@ -31,6 +31,11 @@ struct Product {
 __global__ void plant(float* x, int64_t count, int64_t every, float value) {
   const int64_t i = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * every;
   if (i < count) x[i] = value;
+}
+// What lies below the diagonal of (rows, depth).
+__global__ void clear_below(float* x, int64_t count, int depth) {
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < count && i % depth < i / depth) x[i] = 0.0f;
 }
 // One element a block, in float64.
 template <class P>
@@ -68,8 +73,8 @@ void time_product(CublasLt& library, bool normal_right) {
     CUDA(cudaMemcpy(found, sums.data, 16, cudaMemcpyDefault));
     return std::sqrt(found[0] / found[1]);
   };
-  Matmul small, first, next;
-  constexpr int64_t chunk = L::depth > 4096 ? 4096 : L::depth;
+  Matmul small, first, next, short_first, short_next;
+  constexpr int64_t chunk = L::depth > 4096 ? 4096 : L::depth, shorter = L::depth > 1024 ? 1024 : L::depth;
   MatmulSpec spec{P::rows, P::columns, 2 * L::depth};
   spec.right_transposed = true;
   spec.left_row_stride = spec.right_row_stride = 2 * L::depth;
@@ -82,6 +87,10 @@ void time_product(CublasLt& library, bool normal_right) {
   OK(first.create(library, spec));
   spec.accumulate = true;
   OK(next.create(library, spec));
+  spec.depth = shorter, spec.accumulate = false;
+  OK(short_first.create(library, spec));
+  spec.accumulate = true;
+  OK(short_next.create(library, spec));
   const auto split_left = [&] { OK((split_in_int8<L, true>(left.data, left_split.data, nullptr))); };
   const auto split_right = [&] { OK((split_in_int8<R, true>(right.data, right_split.data, nullptr))); };
   const auto small_terms = [&] {
@@ -90,6 +99,11 @@ void time_product(CublasLt& library, bool normal_right) {
   const auto large_terms = [&] {
     for (int64_t at = 0; at < L::depth; at += chunk)
       OK((at ? next : first).enqueue(left_split.data + at, right_split.data + at, dense.data, nullptr));
+  };
+  const auto short_sums = [&] {
+    for (int64_t at = 0; at < L::depth; at += shorter)
+      OK((at ? short_next : short_first)
+             .enqueue(left_split.data + at, right_split.data + at, dense.data, nullptr));
   };
   const auto finish = [&] {
     OK((finish_int8_product<P, L, R, P::columns, true>("finish", left_split.data, right_split.data,
@@ -100,9 +114,10 @@ void time_product(CublasLt& library, bool normal_right) {
   const double whole = time_of(all);
   std::printf("%5d x %5d x %5d right %s: all but the right split %7.1f us  error %.1e\n", P::rows, P::columns,
               P::depth, P::right_by_depth ? "by depth" : "by side", whole * 1e3, error());
-  std::printf("   split left %6.1f  right %6.1f  small terms %7.1f  large terms %7.1f  finish %6.1f\n",
+  std::printf("   split left %6.1f  right %6.1f  small terms %7.1f  large terms %7.1f (sums of 1024 %7.1f)  "
+              "finish %6.1f\n",
               time_of(split_left) * 1e3, time_of(split_right) * 1e3, time_of(small_terms) * 1e3,
-              time_of(large_terms) * 1e3, time_of(finish) * 1e3);
+              time_of(large_terms) * 1e3, time_of(short_sums) * 1e3, time_of(finish) * 1e3);
   plant<<<1, 8>>>(left.data, int64_t{P::rows} * P::depth, int64_t{P::depth} * (P::rows / 8), 300.0f);
   const double some = time_of(all), some_error = error();
   plant<<<64, 256>>>(left.data, int64_t{P::rows} * P::depth, P::depth, 300.0f);
@@ -110,6 +125,13 @@ void time_product(CublasLt& library, bool normal_right) {
   std::printf("   outliers in 8 rows %7.1f us  error %.1e, in all %7.1f us  error %.1e\n", some * 1e3,
               some_error, every * 1e3, every_error);
 
+  const int64_t lefts = int64_t{P::rows} * P::depth, rights = int64_t{P::columns} * P::depth;
+  draw<<<1024, 256>>>(left.data, lefts, 1, true, 1.0f);
+  clear_below<<<static_cast<unsigned>((lefts + 255) / 256), 256>>>(left.data, lefts, P::depth);
+  const double triangular = time_of(all), triangular_error = error();
+  std::printf("   left triangular %7.1f us  error %.1e\n", triangular * 1e3, triangular_error);
+
+  if (rights > int64_t{1} << 28) return std::fflush(stdout), void();
   // matmul.split_half: one deep product of three parts.
   using DeepLeft = SplitOperand<P, true, true, 3, (P::depth > 2048 ? P::depth / 2 : P::depth), false>;
   Buffer<__half> deep_left(int64_t{3} * P::rows * P::depth), deep_right(int64_t{3} * P::columns * P::depth);
@@ -137,6 +159,8 @@ int main() {
   CublasLt library;
   OK(library.create());
   time_product<Product<1024, 8192, 8192, true>>(library, false);
+  time_product<Product<128, 16384, 16384, true>>(library, false);
+  time_product<Product<128, 32768, 32768, true>>(library, false);
   time_product<Product<4096, 4096, 4096, false>>(library, true);
   time_product<Product<2048, 4096, 8192, false>>(library, true);
   time_product<Product<1024, 1024, 1024, true>>(library, true);

@@ -34,6 +34,7 @@ struct Case {
   double scale = 1;    // of the drawn inputs
   double shift = 0;    // added to them
   double outlier = 0;  // above 0: every 97th number is this one, or its negative
+  double kept = 1;     // of what is read: the part that isn't zero
 };
 
 // What a case needs to run: everything derived from it.
@@ -202,12 +203,14 @@ class Memory {
 
 // Numbers that the storage type holds, so that storing them is no error.
 inline oracle::Tensor draw(const Place& place, DType dtype, double scale, uint64_t seed, double outlier = 0,
-                           double shift = 0) {
+                           double shift = 0, double kept = 1) {
   std::mt19937_64 generator(seed);
   std::normal_distribution<double> normal;
+  std::uniform_real_distribution<double> chance;
   std::vector<double> values(static_cast<size_t>(element_count(place.shape)));
   for (double& value : values) {
     value = normal(generator) * scale + shift;
+    if (kept < 1 && chance(generator) >= kept) value = 0;
     if (outlier > 0 && (&value - values.data()) % 97 == 5) value = std::copysign(outlier, value);
     if (dtype == DType::boolean)
       value = value > -0.5;
@@ -241,8 +244,9 @@ class Cases {
     uint64_t seed = 1;
     for (const auto* places : {&prepared->reads, &prepared->weights})
       for (const Place& place : *places)
-        known.emplace(place.value, draw(place, prepared->graph.type(place.value).dtype, test.scale, seed++,
-                                        test.outlier, test.shift));
+        known.emplace(place.value,
+                      draw(place, prepared->graph.type(place.value).dtype, test.scale, seed++, test.outlier,
+                           test.shift, places == &prepared->reads ? test.kept : 1.0));
     auto expected = oracle::evaluate(prepared->graph, known, prepared->graph.outputs);
     ASSERT_TRUE(expected) << expected.error().text();
 

@@ -3,19 +3,24 @@
 //   y = high + low,  high in fp16's eleven bits,  eight = y as int8,  low8 = 4096 low as int8
 //   left · right = high · high' + (eight · low8' + low8 · eight') / 4096
 // A left row's mean is taken off it before, and comes back times the sum of each right column: tensor cores
-// cut sums off towards zero, which shows most where all terms have one sign. The small terms are one int8
-// product of twice the depth, [eight | low8] · [low8' ; eight'], whose sums are exact and at twice fp16's
-// rate. What int8 leaves out of them is 3 to 5e-6 of the result where a row's largest magnitude is up to
-// eight times its root mean square, as of numbers that are spread evenly or normally. Rows with larger ones,
-// with infinities or NaN are marked by a negative scale and kept as they are, bit by bit in the same memory;
-// the tiles of the result that they touch are multiplied again in pairs of TF32 (matmul_tensor_core.h).
-// Mostly there are none. 4 bytes read and 4 written an element, where depth lies inside; else 8 read.
+// cut sums off towards zero, which shows most where all terms have one sign. It is taken off in whole steps
+// of the scale, so that zeros become whole numbers, of which int8 leaves nothing out. The small terms are one
+// int8 product of twice the depth, [eight | low8] · [low8' ; eight'], whose sums are exact and at twice
+// fp16's rate.
+// What is left out: eight is off by 0.29 where a number isn't zero (root mean square), which meets lows of
+// 2e-4 of the other side, and low8 by 0.29 / 4096, which meets all of it. Of a row's result that is
+// 9e-5 sqrt(numbers that aren't zero) / |y|, so 6e-6 at most while its largest magnitude is up to nine times
+// the root mean square of what isn't zero: 1e-6 where that is spread evenly, 3e-6 where it is normal,
+// however many zeros there are (triangular matrices, behind a ReLU). Rows with larger ones, with infinities
+// or NaN are marked by a negative scale and kept as they are, bit by bit in the same memory; their sums are
+// made again in pairs of TF32 (split_int8_marked.h). Mostly there are none.
+// 4 bytes read and 4 written an element, where depth lies inside; else 8 read.
 #pragma once
 
 #include <cuda_fp16.h>
 
 #include "stitch/kernels/matmul_arrange.h"
-#include "stitch/kernels/matmul_tensor_core.h"
+#include "stitch/kernels/split_int8_marked.h"
 #include "stitch/runtime/vectors.h"
 
 namespace stitch {
@@ -110,60 +115,84 @@ struct Int8Operand {
     to[0] = is_left ? eight : low8;
     to[packs] = is_left ? low8 : eight;
   }
-  // Four numbers of a row as they were, or nearly.
-  static __device__ __forceinline__ Pack<float, 4> restored(const __half* __restrict__ split, int64_t row,
-                                                            int64_t k) {
-    const float scale = scales(split)[row], centre = is_left ? centres(split)[row] : 0.0f;
-    const auto high = *reinterpret_cast<const Pack<__half, 4>*>(split + row * depth + k);
+  // Four numbers of a row as they lie, and as they were, or nearly.
+  struct Four {
+    Pack<__half, 4> high;
+    Pack<int8_t, 4> first, second;
+  };
+  static __device__ __forceinline__ Four four(const __half* __restrict__ split, int64_t row, int64_t k) {
     const int8_t* parts = small(split) + row * (2 * depth) + k;
-    const auto first = *reinterpret_cast<const Pack<int8_t, 4>*>(parts),
-               second = *reinterpret_cast<const Pack<int8_t, 4>*>(parts + depth);
+    return {*reinterpret_cast<const Pack<__half, 4>*>(split + row * depth + k),
+            *reinterpret_cast<const Pack<int8_t, 4>*>(parts),
+            *reinterpret_cast<const Pack<int8_t, 4>*>(parts + depth)};
+  }
+  static __device__ __forceinline__ float centre(const __half* split, int64_t row) {
+    return is_left ? centres(split)[row] : 0.0f;
+  }
+  static __device__ __forceinline__ Pack<float, 4> restored(const Four& four, float scale, float centre) {
     Pack<float, 4> values;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const int8_t eight = is_left ? first[i] : second[i], low8 = is_left ? second[i] : first[i];
-      const uint32_t bits = static_cast<uint32_t>(__half_as_ushort(high[i])) << 16 |
+      const int8_t eight = is_left ? four.first[i] : four.second[i],
+                   low8 = is_left ? four.second[i] : four.first[i];
+      const uint32_t bits = static_cast<uint32_t>(__half_as_ushort(four.high[i])) << 16 |
                             static_cast<uint32_t>(static_cast<uint8_t>(eight)) << 8 |
                             static_cast<uint8_t>(low8);
-      const float y = __half2float(high[i]) + static_cast<float>(low8) * (1.0f / 4096.0f);
+      const float y = __half2float(four.high[i]) + static_cast<float>(low8) * (1.0f / 4096.0f);
       values[i] = scale > 0.0f ? fmaf(y, scale, centre) : __uint_as_float(bits);
     }
     return values;
+  }
+  static __device__ __forceinline__ Pack<float, 4> restored(const __half* __restrict__ split, int64_t row,
+                                                            int64_t k) {
+    return restored(four(split, row, k), scales(split)[row], centre(split, row));
   }
 };
 
 // What was seen of a row. Least and most leave NaN out; the sum has it.
 struct RowSpread {
   float least, most, sum, squares;
+  int nonzeros;
 
-  static __device__ __forceinline__ RowSpread nothing() { return {INFINITY, -INFINITY, 0.0f, 0.0f}; }
+  static __device__ __forceinline__ RowSpread nothing() { return {INFINITY, -INFINITY, 0.0f, 0.0f, 0}; }
   __device__ __forceinline__ void see(float x) {
     least = fminf(least, x), most = fmaxf(most, x);
     sum += x, squares = fmaf(x, x, squares);
+    nonzeros += x != 0.0f;
   }
   __device__ __forceinline__ void join(const RowSpread& other) {
     least = fminf(least, other.least), most = fmaxf(most, other.most);
     sum += other.sum, squares += other.squares;
+    nonzeros += other.nonzeros;
   }
-  // What is taken off each number of a left row.
+  __device__ __forceinline__ RowSpread of_lane(int mask) const {
+    return {__shfl_xor_sync(0xffffffffu, least, mask), __shfl_xor_sync(0xffffffffu, most, mask),
+            __shfl_xor_sync(0xffffffffu, sum, mask), __shfl_xor_sync(0xffffffffu, squares, mask),
+            __shfl_xor_sync(0xffffffffu, nonzeros, mask)};
+  }
   template <class S>
-  __device__ __forceinline__ float centre() const {
+  __device__ __forceinline__ float mean() const {
     return S::left && isfinite(sum) ? sum / static_cast<float>(S::source_depth) : 0.0f;
   }
   // Of y = (x - centre) / scale; negative where int8 is too coarse.
   template <class S>
   __device__ __forceinline__ float scale() const {
-    constexpr float ratio = 8.0f;  // of the largest to the root mean square
+    constexpr float ratio = 9.0f;                       // of the largest to the root mean square
+    constexpr float steps = S::left ? 126.5f : 127.0f;  // the centre is up to half a step off the mean
     if (!isfinite(sum) || !isfinite(squares)) return -1.0f;
-    const float middle = centre<S>(), largest = fmaxf(most - middle, middle - least);
+    const float middle = mean<S>(), largest = fmaxf(most - middle, middle - least);
     if (largest == 0.0f) return 1.0f;
     if (!(largest >= 0x1p-40f && largest <= 0x1p40f)) return -1.0f;
     const float around = squares - middle * sum;
     // Below, little but rounding is left of the difference, and of what int8 leaves out in the result.
-    if (around < 1e-3f * squares) return largest / 127.0f;
-    return largest * largest * static_cast<float>(S::source_depth) <= ratio * ratio * around
-               ? largest / 127.0f
-               : -1.0f;
+    const bool fine = around < 1e-3f * squares ||
+                      largest * largest * static_cast<float>(nonzeros) <= ratio * ratio * around;
+    return fine ? largest / steps : -1.0f;
+  }
+  // What is taken off each number of a left row: its mean in whole steps.
+  template <class S>
+  __device__ __forceinline__ float centre(float scale) const {
+    return scale > 0.0f ? rintf(mean<S>() / scale) * scale : 0.0f;
   }
 };
 
@@ -190,10 +219,7 @@ __global__ void __launch_bounds__(256)
     }
   }
 #pragma unroll
-  for (int mask = 16; mask > 0; mask /= 2)
-    spread.join(
-        {__shfl_xor_sync(0xffffffffu, spread.least, mask), __shfl_xor_sync(0xffffffffu, spread.most, mask),
-         __shfl_xor_sync(0xffffffffu, spread.sum, mask), __shfl_xor_sync(0xffffffffu, spread.squares, mask)});
+  for (int mask = 16; mask > 0; mask /= 2) spread.join(spread.of_lane(mask));
   if constexpr (team > 32) {
     __shared__ RowSpread of_warps[team / 32];
     if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = spread;
@@ -202,7 +228,7 @@ __global__ void __launch_bounds__(256)
 #pragma unroll
     for (int warp = 0; warp < team / 32; ++warp) spread.join(of_warps[warp]);
   }
-  const float scale = spread.scale<S>(), centre = spread.centre<S>();
+  const float scale = spread.scale<S>(), centre = spread.centre<S>(scale);
   if (member == 0) {
     S::scales(split)[row] = scale;
     S::centres(split)[row] = S::left ? centre : spread.sum;
@@ -218,12 +244,15 @@ __global__ void __launch_bounds__(256)
 
 // Columns with their side inside: what was seen of each in every slice of the depth, then their scales, then
 // tiles of 32 columns by 128 deep, transposed.
-constexpr int column_slices = 32, column_tile = 32, column_depth = 128;
+constexpr int column_tile = 32, column_depth = 128;
+// As many slices as have room where the numbers of fp16 and int8 come afterwards.
+template <class S>
+constexpr int column_slices = S::depth >= 256 ? 32 : 16;
 
 template <class S>
 __global__ void __launch_bounds__(256)
     spread_columns_kernel(const float* __restrict__ from, RowSpread* __restrict__ spreads) {
-  constexpr int64_t slice = (S::depth + column_slices - 1) / column_slices;
+  constexpr int64_t slice = (S::depth + column_slices<S> - 1) / column_slices<S>;
   using Index = typename S::Index;
   const int64_t row = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
   if (row >= S::rows) return;
@@ -242,9 +271,10 @@ __global__ void __launch_bounds__(256)
   if (row >= S::rows) return;
   RowSpread spread = RowSpread::nothing();
 #pragma unroll 8
-  for (int slice = 0; slice < column_slices; ++slice) spread.join(spreads[slice * S::rows + row]);
-  scales[row] = spread.scale<S>();
-  centres[row] = S::left ? spread.centre<S>() : spread.sum;
+  for (int slice = 0; slice < column_slices<S>; ++slice) spread.join(spreads[slice * S::rows + row]);
+  const float scale = spread.scale<S>();
+  scales[row] = scale;
+  centres[row] = S::left ? spread.centre<S>(scale) : spread.sum;
 }
 
 template <class S>
@@ -288,140 +318,18 @@ StitchStatus split_in_int8(const float* from, __half* split, cudaStream_t stream
       return launch("split_in_int8", split_rows_kernel<S, quads, team>, geometry, stream, from, split);
     return launch("split_in_int8", split_rows_kernel<S, false, team>, geometry, stream, from, split);
   } else {
-    static_assert(column_slices * sizeof(RowSpread) <= 2 * S::depth * sizeof(__half), "a deeper operand");
+    static_assert(column_slices<S> * sizeof(RowSpread) <= 2 * S::depth * sizeof(__half), "a deeper operand");
     // What was seen stands where the numbers of fp16 and int8 come afterwards.
     auto* spreads = reinterpret_cast<RowSpread*>(split);
     const auto rows = static_cast<unsigned>(divide_up(S::rows, 256)),
                tiles = static_cast<unsigned>(divide_up(S::rows, column_tile));
-    STITCH_OK_OR_RETURN(launch("spread_of_columns", spread_columns_kernel<S>, {{rows, column_slices}, 256},
+    STITCH_OK_OR_RETURN(launch("spread_of_columns", spread_columns_kernel<S>, {{rows, column_slices<S>}, 256},
                                stream, from, spreads));
     STITCH_OK_OR_RETURN(launch("scales_of_columns", scale_columns_kernel<S>, {rows, 256}, stream,
                                static_cast<const RowSpread*>(spreads), S::scales(split), S::centres(split)));
     return launch("split_in_int8", split_columns_kernel<S>,
                   {{tiles, static_cast<unsigned>(divide_up(S::depth, column_depth))}, 256}, stream, from,
                   split);
-  }
-}
-
-// Tiles of 128 x 96 sums a block, as multiply_tiles takes them out of shared memory.
-struct MarkedTiles {
-  static constexpr int warp_rows = 4, warp_columns = 2, row_tiles = 2, column_tiles = 6;
-  static constexpr int depth_tile = 32, stages = 1;
-};
-template <class P>
-struct RestoredProduct : P {
-  static constexpr bool left_by_depth = true, right_by_depth = true;
-};
-
-// As plain_sum.
-template <class L, class R>
-__device__ __noinline__ float restored_sum(const __half* __restrict__ left, const __half* __restrict__ right,
-                                           int64_t row, int64_t column) {
-  float sum = 0.0f;
-  for (int64_t k = 0; k < L::depth; k += 4) {
-    const Pack<float, 4> a = L::restored(left, row, k), b = R::restored(right, column, k);
-    for (int i = 0; i < 4; ++i)
-      if (k + i < L::source_depth) sum = fmaf(a[i], b[i], sum);
-  }
-  return sum;
-}
-
-// The sums that rows and columns of negative scales touch, in dense (batches, rows, pitch). Blocks look at
-// several tiles each, since most have nothing to do.
-template <class P, class L, class R, int64_t pitch>
-__global__ void __launch_bounds__(256)
-    marked_sums_kernel(const __half* __restrict__ left, const __half* __restrict__ right,
-                       float* __restrict__ dense) {
-  using Q = RestoredProduct<P>;
-  using T = MarkedTiles;
-  using S = TensorCoreProduct<Q, T>;
-  static_assert(S::threads == 256);
-  constexpr int high = S::rows, wide = S::columns, quads = T::depth_tile / 4;
-  constexpr int left_each = high * quads / 256, right_each = wide * quads / 256;
-  constexpr int64_t steps = (L::depth + T::depth_tile - 1) / T::depth_tile;
-  __shared__ float tiles[S::stage];
-  const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
-  const int warp_row = warp / T::warp_columns * T::row_tiles * 16,
-            warp_column = warp % T::warp_columns * T::column_tiles * 8;
-  const float *row_scales = L::scales(left), *column_scales = R::scales(right);
-  for (int64_t block = blockIdx.x; block < S::blocks; block += gridDim.x) {
-    const int64_t column0 = block % S::column_blocks * wide,
-                  row0 = block / S::column_blocks % S::row_blocks * high,
-                  batch = block / S::column_blocks / S::row_blocks;
-    const bool idle = row0 + warp_row >= P::rows || column0 + warp_column >= P::columns;
-    bool marked = false;
-    for (int i = thread; i < high + wide; i += 256) {
-      const int64_t row = row0 + i, column = column0 + i - high;
-      if (i < high)
-        marked = row < P::rows && row_scales[batch * P::rows + row] < 0.0f;
-      else
-        marked = column < P::columns && column_scales[batch * P::columns + column] < 0.0f;
-      if (marked) break;
-    }
-    if (!__syncthreads_or(marked)) continue;  // and nobody reads the tile before any more
-
-    Pack<float, 4> next_left[left_each], next_right[right_each];
-    auto fetch = [&](int64_t step) {
-#pragma unroll
-      for (int j = 0; j < left_each; ++j) {
-        const int64_t at = thread + j * 256, row = row0 + at / quads,
-                      k = step * T::depth_tile + at % quads * 4;
-        next_left[j] = {};
-        if (row < P::rows && k < L::depth) next_left[j] = L::restored(left, batch * P::rows + row, k);
-      }
-#pragma unroll
-      for (int j = 0; j < right_each; ++j) {
-        const int64_t at = thread + j * 256, column = column0 + at / quads,
-                      k = step * T::depth_tile + at % quads * 4;
-        next_right[j] = {};
-        if (column < P::columns && k < R::depth)
-          next_right[j] = R::restored(right, batch * P::columns + column, k);
-      }
-    };
-    float sums[T::row_tiles][T::column_tiles][4] = {}, totals[T::row_tiles][T::column_tiles][4] = {};
-    fetch(0);
-    for (int64_t step = 0; step < steps; ++step) {
-#pragma unroll
-      for (int j = 0; j < left_each; ++j) {
-        const int at = thread + j * 256;
-        *reinterpret_cast<Pack<float, 4>*>(tiles + S::Left::at(at / quads, at % quads * 4)) = next_left[j];
-      }
-#pragma unroll
-      for (int j = 0; j < right_each; ++j) {
-        const int at = thread + j * 256;
-        *reinterpret_cast<Pack<float, 4>*>(tiles + S::Left::elements +
-                                           S::Right::at(at / quads, at % quads * 4)) = next_right[j];
-      }
-      __syncthreads();
-      if (step + 1 < steps) fetch(step + 1);
-      if (!idle) multiply_tiles<Q, T>(sums, tiles, tiles + S::Left::elements, warp_row, warp_column);
-      __syncthreads();
-      if (step % S::folded_steps != S::folded_steps - 1 && step + 1 < steps) continue;
-#pragma unroll
-      for (int m = 0; m < T::row_tiles; ++m)
-#pragma unroll
-        for (int n = 0; n < T::column_tiles; ++n)
-#pragma unroll
-          for (int i = 0; i < 4; ++i) {
-            totals[m][n][i] += sums[m][n][i];
-            sums[m][n][i] = 0.0f;
-          }
-    }
-#pragma unroll
-    for (int m = 0; m < T::row_tiles; ++m)
-#pragma unroll
-      for (int n = 0; n < T::column_tiles; ++n)
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const int64_t row = row0 + warp_row + m * 16 + i / 2 * 8 + lane / 4,
-                        column = column0 + warp_column + n * 8 + lane % 4 * 2 + i % 2;
-          if (row >= P::rows || column >= P::columns) continue;
-          if (row_scales[batch * P::rows + row] < 0.0f || column_scales[batch * P::columns + column] < 0.0f)
-            dense[(batch * P::rows + row) * pitch + column] =
-                isfinite(totals[m][n][i])
-                    ? totals[m][n][i]
-                    : restored_sum<L, R>(left, right, batch * P::rows + row, batch * P::columns + column);
-        }
   }
 }
 
@@ -469,14 +377,12 @@ StitchStatus finish_int8_product(const char* name, const __half* left, const __h
                                  typename P::Out* out, Epilogue epilogue, cudaStream_t stream) {
   constexpr int64_t sums = int64_t{P::batches} * P::rows * pitch,
                     count = int64_t{P::batches} * P::rows * P::columns;
-  constexpr int64_t tiles = TensorCoreProduct<RestoredProduct<P>, MarkedTiles>::blocks;
-  constexpr unsigned most_blocks = 264;
   const float *row_scales = L::scales(left), *column_scales = R::scales(right), *large = dense;
   const float *means = L::centres(left), *totals = R::centres(right);
   const int* small = reinterpret_cast<const int*>(dense + sums);
   STITCH_OK_OR_RETURN(launch("marked_sums", marked_sums_kernel<P, L, R, pitch>,
-                             {tiles < most_blocks ? static_cast<unsigned>(tiles) : most_blocks, 256}, stream,
-                             left, right, dense));
+                             {static_cast<unsigned>(P::batches * MarkedBlocks<P>::each), 256}, stream, left,
+                             right, dense));
   if constexpr (quads) {
     if (reinterpret_cast<uintptr_t>(out) % 16 == 0)
       return launch(name, finish_int8_kernel<P, pitch, 4, Epilogue>, one_thread_each(count / 4), stream,

@@ -1,0 +1,211 @@
+// Sums of split_int8.h that int8 is too coarse for, made again in pairs of TF32: rows and columns of negative
+// scales are listed, and every block takes tiles of the list by all of the other side. Up to 256 rows in
+// tiles of 32 x 96, whose steps of depth are long, since few blocks wait for memory; more of them, and
+// columns, in tiles of 128 x 96. Mostly nothing is listed: then it is one look at all scales.
+#pragma once
+
+#include "stitch/kernels/matmul_tensor_core.h"
+#include "stitch/runtime/vectors.h"
+
+namespace stitch {
+
+struct FewMarkedTiles {
+  static constexpr int warp_rows = 2, warp_columns = 4, row_tiles = 1, column_tiles = 3;
+  static constexpr int depth_tile = 64, stages = 1;
+};
+struct MarkedTiles {
+  static constexpr int warp_rows = 4, warp_columns = 2, row_tiles = 2, column_tiles = 6;
+  static constexpr int depth_tile = 32, stages = 1;
+};
+template <class P>
+struct RestoredProduct : P {
+  static constexpr bool left_by_depth = true, right_by_depth = true;
+};
+
+// As plain_sum.
+template <class L, class R>
+__device__ __noinline__ float restored_sum(const __half* __restrict__ left, const __half* __restrict__ right,
+                                           int64_t row, int64_t column) {
+  float sum = 0.0f;
+  for (int64_t k = 0; k < L::depth; k += 4) {
+    const Pack<float, 4> a = L::restored(left, row, k), b = R::restored(right, column, k);
+    for (int i = 0; i < 4; ++i)
+      if (k + i < L::source_depth) sum = fmaf(a[i], b[i], sum);
+  }
+  return sum;
+}
+
+// Where a block's tile of sums lies: rows and columns of all batches, -1 where there is none.
+struct MarkedPlaces {
+  int rows[128], columns[96];
+  int counts[8];  // of warps
+};
+
+// The marked ones from the first-th to the most-th behind it; how many there are in all.
+__device__ inline int list_marked(const float* __restrict__ scales, int count, int offset, int first,
+                                  int most, int* listed, int* counts) {
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
+  if (thread < most) listed[thread] = -1;
+  int seen = 0;
+  for (int base = 0; base < count; base += 256) {
+    const bool marked = base + thread < count && scales[offset + base + thread] < 0.0f;
+    const unsigned all = __ballot_sync(0xffffffffu, marked);
+    if (lane == 0) counts[warp] = __popc(all);
+    __syncthreads();
+    int rank = seen + __popc(all & ((1u << lane) - 1u)) - first;
+    for (int i = 0; i < 8; ++i) {
+      if (i < warp) rank += counts[i];
+      seen += counts[i];
+    }
+    if (marked && rank >= 0 && rank < most) listed[rank] = offset + base + thread;
+    __syncthreads();
+  }
+  return seen;
+}
+
+// A thread's numbers of one side's tile, four from the same place of several rows: on their way while the
+// step before is multiplied, so nothing may wait for them.
+template <class S, class Tile, int quads>
+struct RestoredRows {
+  static constexpr int each = Tile::side * quads / 256, apart = 256 / quads;
+  int row[each];  // -1: none
+  float scale[each], centre[each];
+  typename S::Four next[each];
+
+  __device__ __forceinline__ RestoredRows(const __half* __restrict__ split, const int* places) {
+#pragma unroll
+    for (int j = 0; j < each; ++j) {
+      row[j] = places[threadIdx.x / quads + j * apart];
+      scale[j] = row[j] < 0 ? 1.0f : S::scales(split)[row[j]];
+      centre[j] = row[j] < 0 ? 0.0f : S::centre(split, row[j]);
+    }
+  }
+  __device__ __forceinline__ void fetch(const __half* __restrict__ split, int64_t k) {
+    const int64_t there = k < S::depth ? k : 0;
+#pragma unroll
+    for (int j = 0; j < each; ++j) next[j] = S::four(split, row[j] < 0 ? 0 : row[j], there);
+  }
+  __device__ __forceinline__ void store(float* tile, int64_t k, int of_tile) const {
+#pragma unroll
+    for (int j = 0; j < each; ++j) {
+      Pack<float, 4> values = {};
+      if (row[j] >= 0 && k < S::depth) values = S::restored(next[j], scale[j], centre[j]);
+      *reinterpret_cast<Pack<float, 4>*>(
+          tile + Tile::at(static_cast<int>(threadIdx.x) / quads + j * apart, of_tile)) = values;
+    }
+  }
+};
+
+// Sums of rows by columns that are there, in dense (batches · rows, pitch).
+template <class P, class L, class R, class T, int64_t pitch>
+__device__ __forceinline__ void sums_again(const __half* __restrict__ left, const __half* __restrict__ right,
+                                           float* __restrict__ dense, float* tiles,
+                                           const MarkedPlaces& places) {
+  using Q = RestoredProduct<P>;
+  using S = TensorCoreProduct<Q, T>;
+  static_assert(S::threads == 256 && S::rows <= 128 && S::columns == 96);
+  constexpr int quads = T::depth_tile / 4;
+  constexpr int64_t steps = (L::depth + T::depth_tile - 1) / T::depth_tile;
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
+  const int warp_row = warp / T::warp_columns * T::row_tiles * 16,
+            warp_column = warp % T::warp_columns * T::column_tiles * 8;
+  const int of_tile = thread % quads * 4;  // this thread's place in the depth
+
+  RestoredRows<L, typename S::Left, quads> rows(left, places.rows);
+  RestoredRows<R, typename S::Right, quads> columns(right, places.columns);
+  float sums[T::row_tiles][T::column_tiles][4] = {}, totals[T::row_tiles][T::column_tiles][4] = {};
+  rows.fetch(left, of_tile);
+  columns.fetch(right, of_tile);
+  for (int64_t step = 0; step < steps; ++step) {
+    const int64_t k = step * T::depth_tile + of_tile;
+    rows.store(tiles, k, of_tile);
+    columns.store(tiles + S::Left::elements, k, of_tile);
+    __syncthreads();
+    rows.fetch(left, k + T::depth_tile);
+    columns.fetch(right, k + T::depth_tile);
+    multiply_tiles<Q, T>(sums, tiles, tiles + S::Left::elements, warp_row, warp_column);
+    __syncthreads();
+    if (step % S::folded_steps != S::folded_steps - 1 && step + 1 < steps) continue;
+#pragma unroll
+    for (int m = 0; m < T::row_tiles; ++m)
+#pragma unroll
+      for (int n = 0; n < T::column_tiles; ++n)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          totals[m][n][i] += sums[m][n][i];
+          sums[m][n][i] = 0.0f;
+        }
+  }
+#pragma unroll
+  for (int m = 0; m < T::row_tiles; ++m)
+#pragma unroll
+    for (int n = 0; n < T::column_tiles; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int64_t row = places.rows[warp_row + m * 16 + i / 2 * 8 + lane / 4],
+                      column = places.columns[warp_column + n * 8 + lane % 4 * 2 + i % 2];
+        if (row < 0 || column < 0) continue;
+        dense[row * pitch + column % P::columns] =
+            isfinite(totals[m][n][i]) ? totals[m][n][i] : restored_sum<L, R>(left, right, row, column);
+      }
+}
+
+template <class P>
+struct MarkedBlocks {
+  static constexpr int64_t tiles = TensorCoreProduct<RestoredProduct<P>, FewMarkedTiles>::blocks / P::batches,
+                           most = P::batches < 264 ? 264 / P::batches : 1;
+  static constexpr int each = static_cast<int>(tiles < most ? tiles : most);  // of a batch
+};
+
+template <class P, class L, class R, int64_t pitch>
+__global__ void __launch_bounds__(256)
+    marked_sums_kernel(const __half* __restrict__ left, const __half* __restrict__ right,
+                       float* __restrict__ dense) {
+  using Few = TensorCoreProduct<RestoredProduct<P>, FewMarkedTiles>;
+  using Many = TensorCoreProduct<RestoredProduct<P>, MarkedTiles>;
+  constexpr int rows = static_cast<int>(P::rows), columns = static_cast<int>(P::columns),
+                wide = Many::columns;
+  constexpr int few = 256, column_blocks = (columns + wide - 1) / wide,
+                row_blocks = (rows + Many::rows - 1) / Many::rows;
+  __shared__ float tiles[Few::stage > Many::stage ? Few::stage : Many::stage];
+  __shared__ MarkedPlaces places;
+  constexpr int blocks = MarkedBlocks<P>::each;
+  const int thread = static_cast<int>(threadIdx.x), batch = static_cast<int>(blockIdx.x) / blocks;
+  const int first_row = batch * rows, first_column = batch * columns;
+  const float *row_scales = L::scales(left), *column_scales = R::scales(right);
+  bool marked = false;
+#pragma unroll 8
+  for (int i = thread; i < rows; i += 256) marked |= row_scales[first_row + i] < 0.0f;
+#pragma unroll 8
+  for (int i = thread; i < columns; i += 256) marked |= column_scales[first_column + i] < 0.0f;
+  if (!__syncthreads_or(marked)) return;
+
+  const int marked_rows = list_marked(row_scales, rows, first_row, 0, 0, places.rows, places.counts),
+            marked_columns =
+                list_marked(column_scales, columns, first_column, 0, 0, places.columns, places.counts);
+  const int high = marked_rows <= few ? Few::rows : Many::rows;
+  const int of_rows = (marked_rows + high - 1) / high * column_blocks,
+            of_columns = (marked_columns + wide - 1) / wide * row_blocks;
+  for (int job = static_cast<int>(blockIdx.x) % blocks; job < of_rows + of_columns; job += blocks) {
+    if (job < of_rows) {
+      list_marked(row_scales, rows, first_row, job / column_blocks * high, high, places.rows, places.counts);
+      const int column = job % column_blocks * wide + thread;
+      if (thread < wide) places.columns[thread] = column < columns ? first_column + column : -1;
+    } else {
+      list_marked(column_scales, columns, first_column, (job - of_rows) / row_blocks * wide, wide,
+                  places.columns, places.counts);
+      // Marked rows have had their turn.
+      const int row = (job - of_rows) % row_blocks * Many::rows + thread;
+      if (thread < Many::rows)
+        places.rows[thread] = row < rows && row_scales[first_row + row] >= 0.0f ? first_row + row : -1;
+    }
+    __syncthreads();
+    if (job < of_rows && high == Few::rows)
+      sums_again<P, L, R, FewMarkedTiles, pitch>(left, right, dense, tiles, places);
+    else
+      sums_again<P, L, R, MarkedTiles, pitch>(left, right, dense, tiles, places);
+    __syncthreads();
+  }
+}
+
+}  // namespace stitch
