@@ -15,6 +15,35 @@ __host__ __device__ constexpr int gates_of(RecurrenceKind kind) {
   return kind == RecurrenceKind::lstm ? 4 : kind == RecurrenceKind::gru ? 3 : 1;
 }
 
+struct RecurrenceWeights {
+  const float* input;        // (gates, hidden, features)
+  const float* hidden;       // (gates, hidden, hidden)
+  const float* input_bias;   // (gates, hidden), or null
+  const float* hidden_bias;  // (gates, hidden), or null
+};
+
+// What a thread keeps of one unit and sample between two steps. Sums: of each gate; a gru's last one is the
+// share of the input, then that of the state.
+template <RecurrenceKind kind>
+struct RecurrenceCell {
+  float before;  // an lstm's cell, a gru's state
+
+  template <int count>
+  __device__ __forceinline__ float next(const float (&sums)[count]) {
+    if constexpr (kind == RecurrenceKind::lstm) {
+      before = sigmoid(sums[1]) * before + sigmoid(sums[0]) * tanhf(sums[2]);
+      return sigmoid(sums[3]) * tanhf(before);
+    } else if constexpr (kind == RecurrenceKind::gru) {
+      const float reset = sigmoid(sums[0]), update = sigmoid(sums[1]);
+      const float fresh = tanhf(sums[2] + reset * sums[3]);
+      before = (1.0f - update) * fresh + update * before;
+      return before;
+    } else {
+      return kind == RecurrenceKind::relu ? (sums[0] < 0.0f ? 0.0f : sums[0]) : tanhf(sums[0]);
+    }
+  }
+};
+
 template <class T>
 struct RecurrenceStep {
   int batch = 0, hidden = 0,

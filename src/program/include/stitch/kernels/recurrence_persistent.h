@@ -12,13 +12,6 @@
 #include "stitch/kernels/shared_memory.h"
 
 namespace stitch {
-struct RecurrenceWeights {
-  const float* input;        // (gates, hidden, features)
-  const float* hidden;       // (gates, hidden, hidden)
-  const float* input_bias;   // (gates, hidden), or null
-  const float* hidden_bias;  // (gates, hidden), or null
-};
-
 // What generated code says of a recurrence: `Of` has its sizes, and how it is spread over the machine.
 template <class Of>
 struct PersistentSizes : Of {
@@ -314,26 +307,6 @@ __device__ __forceinline__ int sample_of(int slice, int kept) {
   return at;
 }
 
-// What a lane keeps of one unit and sample between two steps.
-template <class S>
-struct Cell {
-  float before;  // an lstm's cell, a gru's state
-
-  __device__ __forceinline__ float next(const float (&sums)[S::sums]) {
-    if constexpr (S::kind == RecurrenceKind::lstm) {
-      before = sigmoid(sums[1]) * before + sigmoid(sums[0]) * tanhf(sums[2]);
-      return sigmoid(sums[3]) * tanhf(before);
-    } else if constexpr (S::kind == RecurrenceKind::gru) {
-      const float reset = sigmoid(sums[0]), update = sigmoid(sums[1]);
-      const float fresh = tanhf(sums[2] + reset * sums[3]);
-      before = (1.0f - update) * fresh + update * before;
-      return before;
-    } else {
-      return S::kind == RecurrenceKind::relu ? (sums[0] < 0.0f ? 0.0f : sums[0]) : tanhf(sums[0]);
-    }
-  }
-};
-
 // Where a block stands: its layer, direction, samples and units.
 struct Role {
   int slot, layer, direction, chunk, first_unit;
@@ -355,7 +328,7 @@ __device__ __forceinline__ void compute(const Arguments& a, const Role& role, co
 
   constexpr int kept = S::kept();
   float bias[S::units_each][S::sums] = {};
-  Cell<S> cells[S::units_each][kept] = {};
+  RecurrenceCell<S::kind> cells[S::units_each][kept] = {};
   int samples[kept];
 #pragma unroll
   for (int k = 0; k < kept; ++k) samples[k] = sample_of<S::samples, S::slices>(slice, k);

@@ -1,0 +1,243 @@
+// rnn.cluster on a GPU: what the exchange alone takes inside clusters of 8 and 16 blocks, the time of a layer
+// for several numbers of samples a cluster, checked against one kernel a step, the input's product with
+// several tiles, and rnn.persistent beside it. From the repository's root:
+//   nvcc -std=c++20 -O3 -arch=sm_90a -I src/program/include
+//   src/code/products/bench/recurrence_cluster_bench.cu -o /tmp/cluster_bench && /tmp/cluster_bench
+// Times are medians.
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "measure.h"
+#include "stitch/kernels/matmul_tensor_core.h"
+#include "stitch/kernels/recurrence_cluster.h"
+#include "stitch/kernels/recurrence_persistent.h"
+
+// The exchange of recurrence_cluster.h with nothing to compute: 256 units.
+template <int cluster, int samples>
+__global__ void exchange(int steps, uint4* out) {
+  constexpr int row = 68, tiles = (samples + 7) / 8, state = 8 * tiles * row;
+  extern __shared__ uint4 memory[];
+  ArrivalBarrier* barriers = reinterpret_cast<ArrivalBarrier*>(memory + 2 * state);
+  const int thread = threadIdx.x, lane = thread % 32, quad = blockIdx.x % cluster * (64 / cluster) + thread / 32;
+  for (int i = thread; i < 2 * state; i += blockDim.x) memory[i] = uint4{};
+  if (thread == 0)
+    for (int b = 0; b < 2; ++b) barriers[b].begin(), barriers[b].expect(samples * 64 * 16);
+  __syncthreads();
+  enter_cluster(memory);
+  PeerAddress peers[cluster / 4];
+  for (int p = 0; p < cluster / 4; ++p) peers[p] = peer_memory<cluster>(memory, lane / 8 + 4 * p);
+  uint4 value{};
+  for (int i = 0; i < steps; ++i) {
+    if (i > 0) {
+      barriers[i & 1].wait((i - 1) / 2 & 1);
+      if (thread == 0 && i + 2 < steps) barriers[i & 1].expect(samples * 64 * 16);
+    }
+    value.x += memory[(i & 1) * state + lane % samples * row + i % 64].x + 1;
+    if (i + 1 < steps)
+      for (int t = 0; t < tiles; ++t) {
+        const int sample = 8 * t + lane % 8, buffer = i + 1 & 1;
+        for (int p = 0; p < cluster / 4; ++p)
+          if (sample < samples)
+            send_16_bytes(peers[p] + (buffer * state + sample * row + quad) * 16, value,
+                          peers[p] + 2 * state * 16 + buffer * 8);
+      }
+  }
+  out[blockIdx.x * blockDim.x + thread] = value;
+  leave_cluster();
+}
+
+template <int cluster, int samples>
+void time_exchange(int clusters) {
+  constexpr int tiles = (samples + 7) / 8, bytes = 2 * 8 * tiles * 68 * 16 + 16, steps = 2000;
+  Buffer<uint4> out(132 * 512);
+  const double time = time_of([&] {
+    OK(launch_clusters("exchange", exchange<cluster, samples>,
+                       {static_cast<unsigned>(clusters * cluster), 64 / cluster * 32, bytes}, cluster, nullptr,
+                       steps, out.data));
+  });
+  std::printf("exchange: %d clusters of %2d blocks, %2d samples: %6.3f us a step\n", clusters, cluster, samples,
+              time * 1e3 / steps);
+  std::fflush(stdout);
+}
+
+template <RecurrenceKind the_kind, int the_directions, int the_cluster, int the_samples, int the_batch = 10>
+struct Sizes {
+  static constexpr RecurrenceKind kind = the_kind;
+  static constexpr int steps = 512, batch = the_batch, hidden = 256, directions = the_directions,
+                       cluster = the_cluster, samples = the_samples;
+};
+
+double relative_error(const Buffer<float>& expected, const Buffer<float>& got, size_t count) {
+  std::vector<float> a(count), b(count);
+  CUDA(cudaMemcpy(a.data(), expected.data, count * 4, cudaMemcpyDeviceToHost));
+  CUDA(cudaMemcpy(b.data(), got.data, count * 4, cudaMemcpyDeviceToHost));
+  double error = 0, norm = 0;
+  for (size_t i = 0; i < count; ++i) error += std::pow(double{a[i]} - b[i], 2), norm += std::pow(double{a[i]}, 2);
+  return std::sqrt(error / norm);
+}
+// (rows, hidden, gates) as (rows, gates, hidden)
+__global__ void reorder(const float* from, float* to, int64_t count, int hidden, int gates) {
+  for (int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; i < count; i += int64_t{gridDim.x} * blockDim.x) {
+    const int64_t line = int64_t{hidden} * gates, at = i % line;
+    to[i / line * line + at % gates * hidden + at / gates] = from[i];
+  }
+}
+__global__ void centre(float* x, int64_t count) {
+  for (int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; i < count; i += int64_t{gridDim.x} * blockDim.x)
+    x[i] = (x[i] - 0.5f) * 0.125f;
+}
+
+__global__ void add_bias(float* x, const float* bias, int64_t count, int64_t columns) {
+  for (int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; i < count; i += int64_t{gridDim.x} * blockDim.x)
+    x[i] += bias[i % columns];
+}
+
+template <class Of>
+void time_layer(const char* name) {
+  using S = ClusterSizes<Of>;
+  const int64_t state = int64_t{S::directions} * S::batch * S::hidden, width = S::directions * S::hidden,
+                gates = int64_t{S::gates} * S::hidden, cells = int64_t{S::steps} * S::batch;
+  Buffer<float> given(S::directions * cells * gates), plain(cells * gates), weights(S::directions * gates * S::hidden),
+      biases(2 * S::directions * gates), h0(state), c0(state), y(cells * width), hn(state), cn(state),
+      y2(cells * width), hn2(state), cn2(state);
+  draw<<<256, 256>>>(given.data, S::directions * cells * gates, 1, true, 0.7f);
+  draw<<<256, 256>>>(weights.data, S::directions * gates * S::hidden, 99999999, false, 1.0f);
+  centre<<<256, 256>>>(weights.data, S::directions * gates * S::hidden);
+  draw<<<256, 256>>>(biases.data, 2 * S::directions * gates, 777, true, 0.1f);
+  draw<<<256, 256>>>(h0.data, state, 5, true, 1.0f);
+  draw<<<256, 256>>>(c0.data, state, 6, true, 1.0f);
+  ClusterLayer<Of> layer{};
+  for (int d = 0; d < S::directions; ++d)
+    layer.of[d] = {given.data + d * cells * gates, weights.data + d * gates * S::hidden, biases.data + 2 * d * gates,
+                   biases.data + (2 * d + 1) * gates};
+  layer.h0 = h0.data, layer.c0 = c0.data, layer.y = y.data, layer.y_step = S::batch * width, layer.y_sample = width;
+  layer.hn = hn.data, layer.cn = S::kind == RecurrenceKind::lstm ? cn.data : nullptr;
+  CUDA(cudaFuncSetAttribute(cluster_steps::kernel<Of>, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim.x = S::cluster, attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = S::blocks, config.blockDim = S::threads, config.dynamicSmemBytes = S::shared_bytes;
+  config.attrs = &attribute, config.numAttrs = 1;
+  int active = 0;
+  CUDA(cudaOccupancyMaxActiveClusters(&active, cluster_steps::kernel<Of>, &config));
+  const double time = time_of([&] { OK(enqueue_cluster_layer(layer, nullptr)); });
+  for (int d = 0; d < S::directions; ++d) {
+    // RecurrenceStep adds the state's bias alone.
+    reorder<<<256, 256>>>(layer.of[d].given, plain.data, cells * gates, S::hidden, S::gates);
+    add_bias<<<256, 256>>>(plain.data, layer.of[d].input_bias, cells * gates, gates);
+    for (int i = 0; i < S::steps; ++i) {
+      const int step = d ? S::steps - 1 - i : i, before = d ? step + 1 : step - 1;
+      const int64_t slot = int64_t{d} * S::batch * S::hidden;
+      RecurrenceStep<float> s{S::batch, S::hidden, S::hidden};
+      s.from_input = plain.data + step * S::batch * gates;
+      s.weight = layer.of[d].hidden, s.bias = layer.of[d].hidden_bias;
+      s.state = i == 0 ? h0.data + slot : y2.data + d * S::hidden + before * S::batch * width;
+      s.state_stride = i == 0 ? S::hidden : width;
+      s.cell_before = i == 0 ? c0.data + slot : cn2.data + slot;
+      s.cell = cn2.data + slot;
+      s.result = y2.data + d * S::hidden + step * S::batch * width, s.result_stride = width;
+      s.last = i == S::steps - 1 ? hn2.data + slot : nullptr;
+      OK(enqueue_recurrence_step<S::kind>(s, nullptr));
+    }
+  }
+  double error = std::max(relative_error(y2, y, cells * width), relative_error(hn2, hn, state));
+  if (layer.cn) error = std::max(error, relative_error(cn2, cn, state));
+  cudaFuncAttributes attributes;
+  CUDA(cudaFuncGetAttributes(&attributes, cluster_steps::kernel<Of>));
+  std::printf("%-18s cluster %2d, %2d samples: %3d blocks of %3d threads, %3d registers, %zu local, %2d clusters fit: "
+              "%7.3f ms, %6.3f us a step, error %.1e %s\n",
+              name, S::cluster, S::samples, S::blocks, S::threads, attributes.numRegs, attributes.localSizeBytes,
+              active, time, time * 1e3 / S::steps, error, error < 1e-5 ? "" : "WRONG");
+  std::fflush(stdout);
+}
+
+// The input's share of one direction: (5120, features) · (1024, features)ᵀ
+template <int features>
+struct InputProduct {
+  using Left = float;
+  using Right = float;
+  using Out = float;
+  using Sum = float;
+  using Index = int;
+  static constexpr Index batches = 1, rows = 5120, columns = 1024, depth = features;
+  static constexpr bool left_by_depth = true, right_by_depth = true, has_right = true, padded = false;
+  __device__ static Index left(Index, Index row, Index k) { return row * features + k; }
+  __device__ static Index right(Index, Index k, Index column) { return (column % 4 * 256 + column / 4) * features + k; }
+  __device__ static Index out(Index, Index row, Index column) { return row * 1024 + column; }
+  __device__ static Index position(Index, Index row, Index column) { return row * 1024 + column; }
+};
+template <int of_rows, int of_columns, int tiles_of_rows, int tiles_of_columns, int depth, int stage_count>
+struct Tiles {
+  static constexpr int warp_rows = of_rows, warp_columns = of_columns, row_tiles = tiles_of_rows,
+                       column_tiles = tiles_of_columns, depth_tile = depth, stages = stage_count;
+  static constexpr bool left_quads = true, right_quads = true, out_pairs = true;
+};
+template <int features, class T>
+void time_product(const char* how) {
+  using P = InputProduct<features>;
+  Buffer<float> x(5120 * features), w(1024 * features), out(5120 * 1024);
+  draw<<<256, 256>>>(x.data, 5120 * features, 1, true, 1.0f);
+  draw<<<256, 256>>>(w.data, 1024 * features, 2, true, 1.0f);
+  const double time = time_of([&] {
+    OK((enqueue_tensor_core_product<P, T>("product", x.data, w.data, out.data, NoEpilogue{}, nullptr)));
+  });
+  std::printf("input's product, %d features, tiles %-16s %7.1f us, %6.1f TFLOP/s\n", features, how, time * 1e3,
+              2.0 * 5120 * 1024 * features / time / 1e9);
+  std::fflush(stdout);
+}
+
+template <RecurrenceKind the_kind, int the_directions, int at_once, int the_samples, int the_units, int the_slices,
+          int state, int inputs>
+struct Persistent {
+  static constexpr RecurrenceKind kind = the_kind;
+  static constexpr int steps = 512, batch = 10, input = 128, hidden = 256, layers = 6, directions = the_directions;
+  static constexpr int layers_at_once = at_once, samples = the_samples, units = the_units, units_each = 1,
+                       slices = the_slices, state_warps = state, input_warps = inputs;
+};
+template <class Of>
+void time_persistent(const char* name) {
+  using S = PersistentSizes<Of>;
+  constexpr int slots = S::layers * S::directions;
+  const int64_t state = int64_t{slots} * S::batch * S::hidden;
+  Buffer<float> weights(2 * 1024 * 512), x(S::steps * S::batch * S::input), h0(state),
+      exchange(S::exchanged_bytes / 4), y(S::steps * S::batch * S::width);
+  draw<<<256, 256>>>(weights.data, 2 * 1024 * 512, 99999999, false, 1.0f);
+  centre<<<256, 256>>>(weights.data, 2 * 1024 * 512);
+  draw<<<256, 256>>>(x.data, S::steps * S::batch * S::input, 5, true, 1.0f);
+  draw<<<256, 256>>>(h0.data, state, 5, true, 1.0f);
+  PersistentRecurrence<Of, slots> r{};
+  for (auto& w : r.weights) w = {weights.data, weights.data + 1024 * 512, weights.data, weights.data};
+  r.x = x.data, r.x_step = S::batch * S::input, r.x_sample = S::input, r.x_feature = 1;
+  r.h0 = r.c0 = h0.data, r.exchange = exchange.data, r.y = y.data, r.y_step = S::batch * S::width,
+  r.y_sample = S::width;
+  const double time = time_of([&] { OK(enqueue_persistent_recurrence(r, nullptr)); });
+  std::printf("persistent %-18s all 6 layers: %7.3f ms\n", name, time);
+  std::fflush(stdout);
+}
+
+int main() {
+  time_exchange<16, 1>(8), time_exchange<16, 3>(8), time_exchange<16, 5>(4), time_exchange<16, 10>(6);
+  time_exchange<8, 3>(16), time_exchange<8, 5>(12), time_exchange<8, 10>(6);
+  constexpr auto lstm = RecurrenceKind::lstm, gru = RecurrenceKind::gru, tanh = RecurrenceKind::tanh;
+  time_layer<Sizes<lstm, 2, 16, 2>>("lstm both ways");
+  time_layer<Sizes<lstm, 2, 16, 3>>("lstm both ways");
+  time_layer<Sizes<lstm, 2, 16, 4>>("lstm both ways");
+  time_layer<Sizes<lstm, 2, 16, 5>>("lstm both ways");
+  time_layer<Sizes<lstm, 2, 16, 10>>("lstm both ways");
+  time_layer<Sizes<lstm, 2, 8, 3>>("lstm both ways");
+  time_layer<Sizes<lstm, 2, 8, 5>>("lstm both ways");
+  time_layer<Sizes<gru, 2, 16, 3>>("gru both ways");
+  time_layer<Sizes<gru, 2, 16, 5>>("gru both ways");
+  time_layer<Sizes<gru, 2, 8, 5>>("gru both ways");
+  time_layer<Sizes<tanh, 1, 16, 4, 8>>("tanh");
+  time_layer<Sizes<tanh, 1, 16, 8, 8>>("tanh");
+  time_product<512, Tiles<2, 2, 4, 8, 32, 2>>("2x2 4x8 32x2");
+  time_product<512, Tiles<2, 4, 4, 4, 32, 3>>("2x4 4x4 32x3");
+  time_product<512, Tiles<2, 2, 4, 4, 32, 3>>("2x2 4x4 32x3");
+  time_product<128, Tiles<2, 2, 4, 8, 32, 2>>("2x2 4x8 32x2");
+  time_persistent<Persistent<lstm, 2, 1, 10, 4, 32, 2, 2>>("lstm both ways");
+  time_persistent<Persistent<gru, 2, 1, 5, 8, 32, 2, 2>>("gru both ways");
+  time_persistent<Persistent<lstm, 1, 6, 10, 12, 32, 2, 2>>("lstm");
+}

@@ -1,0 +1,151 @@
+// Blocks of a cluster that send each other 16 bytes at a time, straight into the other's shared memory. A
+// receiver's barrier counts the bytes that have come (st.async, mbarrier), so nobody waits for more than what
+// it needs. Clusters are neighbours in a grid of one dimension.
+//
+// The emulated GPU has no clusters: there all blocks run at once, and a barrier waits for the whole grid.
+#pragma once
+
+#include "stitch/runtime/launch.h"
+
+namespace stitch {
+#if STITCH_EMULATED
+namespace emulated_cluster {
+inline char* shared_of_block[4096];
+}
+using PeerAddress = char*;
+#else
+using PeerAddress = uint32_t;  // of shared::cluster
+#endif
+
+// Counts bytes that arrive, phase by phase. In shared memory.
+struct ArrivalBarrier {
+  unsigned long long state;
+
+  __device__ __forceinline__ void begin() {
+#if !STITCH_EMULATED
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address()) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+#endif
+  }
+  // So many bytes end the phase; by one thread.
+  __device__ __forceinline__ void expect(int bytes) {
+#if STITCH_EMULATED
+    (void)bytes;
+#else
+    asm volatile("mbarrier.arrive.expect_tx.relaxed.cta.shared::cta.b64 _, [%0], %1;" ::"r"(address()),
+                 "r"(bytes)
+                 : "memory");
+#endif
+  }
+  // Until the phase of this parity is over, and what arrived can be read. All threads.
+  __device__ __forceinline__ void wait(unsigned parity) {
+#if STITCH_EMULATED
+    (void)parity;
+    stitch_emulated::grid_barrier(__LINE__);
+#else
+    asm volatile(
+        "{\n  .reg .pred done;\nagain:\n"
+        "  mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
+        "  @!done bra again;\n}" ::"r"(address()),
+        "r"(parity)
+        : "memory");
+#endif
+  }
+#if !STITCH_EMULATED
+  __device__ __forceinline__ uint32_t address() const {
+    return static_cast<uint32_t>(__cvta_generic_to_shared(&state));
+  }
+#endif
+};
+
+// All threads, before anything is sent. `shared`: where the block's dynamic shared memory begins.
+__device__ __forceinline__ void enter_cluster(void* shared) {
+#if STITCH_EMULATED
+  emulated_cluster::shared_of_block[blockIdx.x] = static_cast<char*>(shared);
+  stitch_emulated::grid_barrier(__LINE__);
+#else
+  (void)shared;
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
+                   : "memory");
+#endif
+}
+// All threads, at the end: a block that leaves takes its shared memory with it.
+__device__ __forceinline__ void leave_cluster() {
+#if STITCH_EMULATED
+  stitch_emulated::grid_barrier(__LINE__);
+#else
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
+                   : "memory");
+#endif
+}
+
+// Where a peer's shared memory begins.
+template <int blocks>
+__device__ __forceinline__ PeerAddress peer_memory(void* shared, int peer) {
+#if STITCH_EMULATED
+  (void)shared;
+  return emulated_cluster::shared_of_block[static_cast<int>(blockIdx.x) / blocks * blocks + peer];
+#else
+  PeerAddress out;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;"
+      : "=r"(out)
+      : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(shared))), "r"(peer));
+  return out;
+#endif
+}
+// 16 bytes, which count at the peer's barrier.
+__device__ __forceinline__ void send_16_bytes(PeerAddress to, const uint4& value, PeerAddress barrier) {
+#if STITCH_EMULATED
+  (void)barrier;
+  *reinterpret_cast<uint4*>(to) = value;
+#else
+  asm volatile(
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(
+          to),
+      "r"(value.x), "r"(value.y), "r"(value.z), "r"(value.w), "r"(barrier)
+      : "memory");
+#endif
+}
+
+// `geometry`: whole clusters of `cluster` blocks, which run at the same time; clusters need not.
+template <class... Parameters, class... Arguments>
+StitchStatus launch_clusters(const char* name, void (*kernel)(Parameters...), Geometry geometry, int cluster,
+                             cudaStream_t stream, Arguments&&... arguments) {
+#if STITCH_EMULATED
+  (void)cluster;
+  geometry.resident = true;
+  return launch(name, kernel, geometry, stream, std::forward<Arguments>(arguments)...);
+#else
+  static_assert(sizeof...(Parameters) == sizeof...(Arguments),
+                "as many arguments as the kernel has parameters");
+  STITCH_OK_OR_RETURN(ask_for_shared(kernel, geometry.shared_bytes));
+  constexpr int portable = 8;
+  if (cluster > portable)
+    STITCH_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim.x = static_cast<unsigned>(cluster);
+  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = geometry.grid;
+  config.blockDim = geometry.block;
+  config.dynamicSmemBytes = geometry.shared_bytes;
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  std::tuple<Parameters...> converted(std::forward<Arguments>(arguments)...);
+  const cudaError_t error = std::apply(
+      [&](auto&... values) {
+        void* pointers[] = {const_cast<void*>(static_cast<const void*>(&values))..., nullptr};
+        return cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel), pointers);
+      },
+      converted);
+  if (error == cudaSuccess) return STITCH_OK;
+  (void)cudaGetLastError();
+  return fail(status_of(error), "kernel %s <<<%u in clusters of %d, %u, %zu>>>: %s (%s)", name,
+              geometry.grid.x, cluster, geometry.block.x, geometry.shared_bytes, cudaGetErrorString(error),
+              cudaGetErrorName(error));
+#endif
+}
+
+}  // namespace stitch
