@@ -39,6 +39,7 @@ const plan::Catalogue& catalogue() {
       &attention_tensor_core(),  //
       &attention_flash(),        // on the CUDA cores
       &attention_plain(),        //
+      &rnn_cluster(),            // steps that should not wait for L2
       &rnn_persistent(),         // weights that fit into registers
       &rnn_cudnn(),              //
       &rnn_plain(),              //

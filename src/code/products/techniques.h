@@ -53,6 +53,7 @@ const Technique& attention_few();
 const Technique& attention_half();
 const Technique& attention_tensor_core();
 const Technique& rnn_plain();
+const Technique& rnn_cluster();
 const Technique& rnn_persistent();
 const Technique& rnn_cudnn();
 

@@ -115,6 +115,21 @@ std::vector<Case> rnn_cases() {
                    .technique = "rnn.persistent",
                    .graph = graph_of(kind, kind.kind == std::string("lstm") ? "y hn cn" : "y hn"),
                    .multiprocessors = 12});
+  // Clusters of several sizes: units of the last block missing, samples of the last cluster too.
+  auto clustered = [&](const Kind& kind, const std::string& wanted, const std::string& name, int multiprocessors) {
+    all.push_back({.name = "cluster_" + name,
+                   .technique = "rnn.cluster",
+                   .graph = graph_of(kind, wanted),
+                   .multiprocessors = multiprocessors});
+  };
+  for (const Kind& kind : kinds)
+    if (kind.kind != std::string("relu") && !kind.projection)
+      clustered(kind, kind.kind == std::string("lstm") ? "y hn cn" : "y hn", kind.name, 4);
+  for (const Kind& kind : persistent_kinds)
+    if (kind.kind != std::string("relu"))
+      clustered(kind, kind.kind == std::string("lstm") ? "y hn cn" : "y hn", kind.name, 16);
+  clustered(kinds[5], "y", "only_y", 2);
+  clustered(kinds[4], "cn", "only_cn", 2);
   all.push_back({.name = "persistent_only_y",
                  .technique = "rnn.persistent",
                  .graph = graph_of(kinds[5], "y"),

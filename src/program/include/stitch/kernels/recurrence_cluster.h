@@ -9,8 +9,8 @@
 // shuffles a lane bring all gates of a unit and sample together, and four make 16 bytes of the new state.
 #pragma once
 
+#include "stitch/kernels/matmul_tensor_core.h"
 #include "stitch/kernels/recurrence.h"
-#include "stitch/kernels/shared_memory.h"
 #include "stitch/kernels/split_tile.h"
 #include "stitch/runtime/async_copy.h"
 #include "stitch/runtime/cluster.h"
@@ -349,5 +349,98 @@ StitchStatus enqueue_cluster_layer(const ClusterLayer<Of>& layer, cudaStream_t s
   return launch_clusters("cluster_recurrence", cluster_steps::kernel<Of>,
                          {S::blocks, S::threads, S::shared_bytes}, S::cluster, stream, layer);
 }
+
+// The input's share of the gates in one direction: (steps · batch, features) times (gates, hidden,
+// features)ᵀ, a unit's gates side by side.
+template <class Of, int feature_count, int64_t step, int64_t sample, int64_t feature>
+struct GatesFromInput {
+  using Left = float;
+  using Right = float;
+  using Out = float;
+  using Sum = float;
+  using Index = int;
+  static constexpr int gates = gates_of(Of::kind);
+  static constexpr Index batches = 1, rows = Of::steps * Of::batch, columns = gates * Of::hidden,
+                         depth = feature_count;
+  static constexpr bool left_by_depth = feature == 1, right_by_depth = true, has_right = true, padded = false;
+  __device__ static Index left(Index, Index row, Index k) {
+    return static_cast<Index>(row / Of::batch * step + row % Of::batch * sample + k * feature);
+  }
+  __device__ static Index right(Index, Index k, Index column) {
+    return (column % gates * Of::hidden + column / gates) * feature_count + k;
+  }
+  __device__ static Index out(Index, Index row, Index column) { return row * columns + column; }
+  __device__ static Index position(Index, Index row, Index column) { return row * columns + column; }
+  struct Tiles {
+    static constexpr int warp_rows = 2, warp_columns = 2, row_tiles = 4, column_tiles = 4;
+    static constexpr int depth_tile = depth < 32 ? (depth + 7) / 8 * 8 : 32, stages = depth > 32 ? 3 : 1;
+    static constexpr bool left_quads =
+        feature == 1 && step % 4 == 0 && sample % 4 == 0 && feature_count % 4 == 0;
+    static constexpr bool right_quads = feature_count % 4 == 0, out_pairs = columns % 2 == 0;
+  };
+};
+
+// All layers. `Of` also has the first one's features and how its input lies: input, layers, x_step, x_sample,
+// x_feature.
+template <class Of, int slots>
+struct ClusterRecurrence {
+  RecurrenceWeights weights[slots];  // by layer, then direction
+  const float* x;                    // (steps, batch, input)
+  const float *h0, *c0;              // (layers · directions, batch, hidden)
+  float* workspace;                  // the gates' shares of all directions, then a layer's states
+  float* y;                          // (steps, batch, directions · hidden) or null, strides:
+  int64_t y_step, y_sample;
+  float *hn, *cn;  // (layers · directions, batch, hidden) or null
+};
+
+template <class Of, int slots>
+StitchStatus enqueue_cluster_recurrence(const ClusterRecurrence<Of, slots>& r, cudaStream_t stream) {
+  using S = ClusterSizes<Of>;
+  static_assert(slots == Of::layers * S::directions);
+  constexpr int width = S::directions * S::hidden;
+  constexpr int64_t share = int64_t{S::steps} * S::batch * S::gates * S::hidden,
+                    state = int64_t{S::directions} * S::batch * S::hidden;
+  using First = GatesFromInput<Of, Of::input, Of::x_step, Of::x_sample, Of::x_feature>;
+  using Other = GatesFromInput<Of, width, int64_t{S::batch} * width, width, 1>;
+  float* below = r.workspace + S::directions * share;  // (steps, batch, width)
+  for (int l = 0; l < Of::layers; ++l) {
+    const bool last = l == Of::layers - 1;
+    ClusterLayer<Of> layer{};
+    for (int d = 0; d < S::directions; ++d) {
+      const RecurrenceWeights& own = r.weights[l * S::directions + d];
+      float* given = r.workspace + d * share;
+      if (l == 0)
+        STITCH_OK_OR_RETURN((enqueue_tensor_core_product<First, typename First::Tiles>(
+            "gates_from_input", r.x, own.input, given, NoEpilogue{}, stream)));
+      else
+        STITCH_OK_OR_RETURN((enqueue_tensor_core_product<Other, typename Other::Tiles>(
+            "gates_from_below", below, own.input, given, NoEpilogue{}, stream)));
+      layer.of[d] = {given, own.hidden, own.input_bias, own.hidden_bias};
+    }
+    layer.h0 = r.h0 + l * state;
+    layer.c0 = r.c0 ? r.c0 + l * state : nullptr;
+    layer.y = last ? r.y : below;
+    layer.y_step = last ? r.y_step : int64_t{S::batch} * width;
+    layer.y_sample = last ? r.y_sample : width;
+    layer.hn = r.hn ? r.hn + l * state : nullptr;
+    layer.cn = r.cn ? r.cn + l * state : nullptr;
+    STITCH_OK_OR_RETURN(enqueue_cluster_layer(layer, stream));
+  }
+  return STITCH_OK;
+}
+
+// What a program keeps of such a recurrence: that the GPU has clusters.
+struct ClusterBlocks {
+  static StitchStatus create() {
+    int device = 0, clusters = 1;
+    STITCH_CUDA(cudaGetDevice(&device));
+#if !STITCH_EMULATED
+    STITCH_CUDA(cudaDeviceGetAttribute(&clusters, cudaDevAttrClusterLaunch, device));
+#endif
+    if (clusters) return STITCH_OK;
+    return fail(STITCH_UNSUPPORTED,
+                "recurrence: this GPU has no clusters of blocks; plan the program for this GPU");
+  }
+};
 
 }  // namespace stitch

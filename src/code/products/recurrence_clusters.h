@@ -1,0 +1,21 @@
+// How a layer of a recurrence is spread over clusters of blocks, by a model of its clocks.
+#pragma once
+
+#include <optional>
+
+#include "code/products/recurrence.h"
+#include "device/gpu_spec.h"
+
+namespace stitch::code {
+
+struct Clusters {
+  int64_t blocks = 1;   // of a cluster: they share a layer's units
+  int64_t samples = 1;  // of the batch, that a cluster computes
+
+  double clocks = 0;  // expected, for everything
+};
+
+// The fastest; nothing, if the weights don't fit into registers or the GPU has no clusters.
+std::optional<Clusters> clusters_of(const Recurrence& recurrence, const GpuSpec& gpu);
+
+}  // namespace stitch::code

@@ -1,0 +1,143 @@
+// rnn.cluster: a layer after the other, each a product of all steps' inputs (pairs of TF32) and a kernel whose
+// clusters of blocks pass the state on through each other's shared memory (kernels/recurrence_cluster.h).
+// FP32's accuracy, so for every class. Chosen where its steps, which don't wait for L2, outweigh that layers
+// don't overlap: one layer, or both directions. Knobs: blocks and samples of a cluster.
+#include "base/text.h"
+#include "code/names.h"
+#include "code/products/recurrence.h"
+#include "code/products/recurrence_clusters.h"
+#include "code/products/recurrence_spread.h"
+#include "code/products/signature.h"
+#include "code/products/techniques.h"
+
+namespace stitch::code {
+
+namespace {
+
+std::string cluster_struct(const Recurrence& r, const Clusters& c, const std::string& name) {
+  return format(
+      "struct {} {{\n  static constexpr auto kind = stitch::RecurrenceKind::{};\n"
+      "  static constexpr int steps = {}, batch = {}, input = {}, hidden = {}, layers = {}, directions = "
+      "{};\n"
+      "  static constexpr int64_t x_step = {}, x_sample = {}, x_feature = {};  // strides\n"
+      "  static constexpr int cluster = {}, samples = {};  // blocks of a cluster, and what they compute\n}};\n",
+      name, r.kind, r.steps, r.batch, r.input, r.hidden, r.layers, r.directions, r.x.strides[0], r.x.strides[1],
+      r.x.strides[2], c.blocks, c.samples);
+}
+
+// The gates' shares of all directions, and a layer's states.
+int64_t workspace_of(const Recurrence& r) {
+  return 4 * r.steps * r.batch * r.directions * r.hidden * (r.gates + (r.layers > 1 ? 1 : 0));
+}
+
+class RnnCluster final : public ProductTechnique {
+ public:
+  std::string_view name() const override { return "rnn.cluster"; }
+  std::string_view idea() const override {
+    return "weights stay in registers, clusters of blocks pass the state on through shared memory";
+  }
+  plan::Kind kind() const override { return plan::Kind::recurrence; }
+  bool suits(const plan::Context& context, const plan::Region& region, const plan::Offer&) const override;
+  plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
+    return {0.15 * context.gpu.tensor_tf32, 0.7, 2};
+  }
+  double latency(const plan::Context& context, const plan::Region& region) const override {
+    return step_latency(context.graph, region,
+                        [](double steps, double layers, bool) { return steps * layers * 0.7e-6; });
+  }
+
+ private:
+  Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
+  Result<RegionCode> write_region(const RegionRequest& request) const override;
+};
+
+}  // namespace
+
+Result<void> RnnCluster::accepts_region(const plan::Context& context, const plan::Region& region) const {
+  const Graph& graph = context.graph;
+  STITCH_CHECK(accepts_recurrence(graph, region));
+  for (int32_t index : region.nodes) {
+    const Node& node = graph.nodes[static_cast<size_t>(index)];
+    if (node.op != Op::rnn) continue;
+    Recurrence r = sizes_of(graph, node);
+    if (r.dtype != DType::f32) return not_for(region, "has recurrences of f32 only");
+    if (r.projected) return not_for(region, "has no projections");
+    if (r.kind == "relu") return not_for(region, "is for states that can't grow");
+    if (r.steps * r.batch * r.input * r.hidden == 0) return not_for(region, "has no recurrence over nothing");
+    if (r.steps * r.batch * std::max(r.input, r.gates * r.hidden) >= int64_t{1} << 30)
+      return not_for(region, "counts elements with 32 bits");
+    if (!context.gpu.architecture.clusters()) return not_for(region, "needs a GPU with clusters of blocks");
+    if (!clusters_of(r, context.gpu)) return not_for(region, "has no room for these weights in registers");
+  }
+  return {};
+}
+
+bool RnnCluster::suits(const plan::Context& context, const plan::Region& region, const plan::Offer&) const {
+  for (int32_t index : region.nodes) {
+    const Node& node = context.graph.nodes[static_cast<size_t>(index)];
+    if (node.op != Op::rnn) continue;
+    const Recurrence r = sizes_of(context.graph, node);
+    const auto clusters = clusters_of(r, context.gpu);
+    const auto spread = spread_of(r, context.gpu);
+    return clusters && (!spread || clusters->clocks < spread->clocks);
+  }
+  return false;
+}
+
+Result<RegionCode> RnnCluster::write_region(const RegionRequest& request) const {
+  STITCH_TRY(Recurrence r, recurrence_of(request));
+  if (r.x.place->dtype != DType::f32) return not_for(request.region, "reads its input in f32");
+  int64_t last = 0;
+  for (size_t d = 0; d < r.x.shape.size(); ++d) last += (r.x.shape[d] - 1) * r.x.strides[d];
+  if (last >= int64_t{1} << 31) return not_for(request.region, "counts elements with 32 bits");
+  const Clusters clusters = *clusters_of(r, request.context.gpu);
+
+  Signature signature("enqueue_" + request.name);
+  signature.read(*r.x.place);
+  for (const Place* place : {r.h0, r.c0})
+    if (place) signature.read(*place);
+  std::string sizes = type_name(request.name, "Sizes");
+  std::string body = format("  stitch::ClusterRecurrence<{}, {}> r{{}};\n", sizes, r.weights.size());
+  for (size_t slot = 0; slot < r.weights.size(); ++slot) {
+    std::vector<std::string> pointers;
+    const Recurrence::Weights& w = r.weights[slot];
+    for (const Place* place : {w.input, w.hidden, w.input_bias, w.hidden_bias}) {
+      if (place) signature.read(*place);
+      pointers.push_back(place ? place->pointer : "nullptr");
+    }
+    body += format("  r.weights[{}] = {{{}}};\n", slot, join(pointers, ", "));
+  }
+  for (const Place* place : {r.y, r.hn, r.cn})
+    if (place) signature.write(*place);
+  signature.workspace();
+  body += format("  r.x = {}{};\n", r.x.place->pointer, r.x.offset ? format(" + {}", r.x.offset) : "");
+  body += format("  r.h0 = {};\n", r.h0->pointer);
+  if (r.c0) body += format("  r.c0 = {};\n", r.c0->pointer);
+  body += "  r.workspace = static_cast<float*>(workspace);\n";
+  if (r.y)
+    body += format("  r.y = {};\n  r.y_step = {}, r.y_sample = {};\n", r.y->pointer, r.y_step, r.y_row);
+  if (r.hn) body += format("  r.hn = {};\n", r.hn->pointer);
+  if (r.cn) body += format("  r.cn = {};\n", r.cn->pointer);
+
+  RegionCode code;
+  std::string member = request.name + "_clusters";
+  code.members.push_back(
+      {"stitch::ClusterBlocks", member, format("STITCH_OK_OR_RETURN({}.create());", member), {}});
+  code.includes = "#include \"stitch/kernels/recurrence_cluster.h\"\n";
+  code.declaration = signature.declaration();
+  code.source = format(
+      "// {}\n// Weights stay in registers for all steps of a layer; blocks of a cluster pass the state on "
+      "through\n// each other's shared memory.\n{}\n{} {{\n{}"
+      "  return stitch::enqueue_cluster_recurrence(r, stream);\n}}\n",
+      describe(r), cluster_struct(r, clusters, sizes), signature.head(), body);
+  code.arguments = signature.arguments();
+  code.workspace_bytes = workspace_of(r);
+  return code;
+}
+
+const Technique& rnn_cluster() {
+  static const RnnCluster technique;
+  return technique;
+}
+
+}  // namespace stitch::code
