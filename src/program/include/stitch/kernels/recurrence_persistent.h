@@ -9,6 +9,7 @@
 #pragma once
 
 #include "stitch/kernels/recurrence.h"
+#include "stitch/kernels/recurrence_exchange.h"
 #include "stitch/kernels/shared_memory.h"
 
 namespace stitch {
@@ -86,43 +87,9 @@ struct ResidentBlocks {
 
 namespace persistent {
 
-// All bits set: a NaN that arithmetic on a GPU never gives.
-constexpr uint32_t unpublished = 0xffffffffu;
 // Two each, of even and odd steps, but the last.
 enum Barrier : int { state_full = 1, input_full = 3, input_empty = 5, published = 7 };
 
-__device__ __forceinline__ void wait_at(int barrier, int threads) {
-#if STITCH_EMULATED
-  stitch_named_barrier_sync(barrier, threads);
-#else
-  asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
-#endif
-}
-__device__ __forceinline__ void arrive_at(int barrier, int threads) {
-#if STITCH_EMULATED
-  stitch_named_barrier_arrive(barrier, threads);
-#else
-  asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
-#endif
-}
-
-__device__ __forceinline__ bool is_missing(const uint4& value) {
-  return value.x == unpublished || value.y == unpublished || value.z == unpublished || value.w == unpublished;
-}
-// Reads again where something was missing. Each word is its own flag, so no order between them is needed; and
-// no branch, so that a lane's reads are all under way at once.
-__device__ __forceinline__ void read_exchange(const uint4* at, bool wanted, uint4& value) {
-#if STITCH_EMULATED
-  const volatile uint32_t* words = reinterpret_cast<const volatile uint32_t*>(at);
-  if (wanted) value = {words[0], words[1], words[2], words[3]};
-#else
-  asm volatile(
-      "{\n  .reg .pred wanted;\n  setp.ne.u32 wanted, %5, 0;\n"
-      "  @wanted ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];\n}"
-      : "+r"(value.x), "+r"(value.y), "+r"(value.z), "+r"(value.w)
-      : "l"(at), "r"(static_cast<uint32_t>(wanted)));
-#endif
-}
 __device__ __forceinline__ void publish(float* at, float value) {
   uint32_t bits = __float_as_uint(value);
   if (bits == unpublished) bits = 0x7fffffffu;  // another NaN

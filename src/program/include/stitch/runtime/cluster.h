@@ -2,7 +2,7 @@
 // receiver's barrier counts the bytes that have come (st.async, mbarrier), so nobody waits for more than what
 // it needs. Clusters are neighbours in a grid of one dimension.
 //
-// The emulated GPU has no clusters: there all blocks run at once, and a barrier waits for the whole grid.
+// The emulated GPU has no clusters: there all blocks run at once, and know each other's shared memory.
 #pragma once
 
 #include "stitch/runtime/launch.h"
@@ -17,43 +17,40 @@ using PeerAddress = char*;
 using PeerAddress = uint32_t;  // of shared::cluster
 #endif
 
-// Counts bytes that arrive, phase by phase. In shared memory.
+// Counts bytes that arrive, phase by phase; as many in each. In shared memory.
 struct ArrivalBarrier {
+#if STITCH_EMULATED
+  unsigned arrived, expected;
+
+  void begin() { arrived = 0; }
+  void expect(int bytes) { expected = static_cast<unsigned>(bytes); }
+  void wait(unsigned parity) {
+    while ((__atomic_load_n(&arrived, __ATOMIC_ACQUIRE) / expected & 1) == parity) __nanosleep(0);
+  }
+#else
   unsigned long long state;
 
+  __device__ __forceinline__ uint32_t address() const {
+    return static_cast<uint32_t>(__cvta_generic_to_shared(&state));
+  }
   __device__ __forceinline__ void begin() {
-#if !STITCH_EMULATED
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address()) : "memory");
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-#endif
   }
   // So many bytes end the phase; by one thread.
   __device__ __forceinline__ void expect(int bytes) {
-#if STITCH_EMULATED
-    (void)bytes;
-#else
     asm volatile("mbarrier.arrive.expect_tx.relaxed.cta.shared::cta.b64 _, [%0], %1;" ::"r"(address()),
                  "r"(bytes)
                  : "memory");
-#endif
   }
-  // Until the phase of this parity is over, and what arrived can be read. All threads.
+  // Until the phase of this parity is over, and what arrived can be read.
   __device__ __forceinline__ void wait(unsigned parity) {
-#if STITCH_EMULATED
-    (void)parity;
-    stitch_emulated::grid_barrier(__LINE__);
-#else
     asm volatile(
         "{\n  .reg .pred done;\nagain:\n"
         "  mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
         "  @!done bra again;\n}" ::"r"(address()),
         "r"(parity)
         : "memory");
-#endif
-  }
-#if !STITCH_EMULATED
-  __device__ __forceinline__ uint32_t address() const {
-    return static_cast<uint32_t>(__cvta_generic_to_shared(&state));
   }
 #endif
 };
@@ -96,8 +93,8 @@ __device__ __forceinline__ PeerAddress peer_memory(void* shared, int peer) {
 // 16 bytes, which count at the peer's barrier.
 __device__ __forceinline__ void send_16_bytes(PeerAddress to, const uint4& value, PeerAddress barrier) {
 #if STITCH_EMULATED
-  (void)barrier;
   *reinterpret_cast<uint4*>(to) = value;
+  __atomic_fetch_add(&reinterpret_cast<ArrivalBarrier*>(barrier)->arrived, 16u, __ATOMIC_RELEASE);
 #else
   asm volatile(
       "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(
@@ -107,7 +104,8 @@ __device__ __forceinline__ void send_16_bytes(PeerAddress to, const uint4& value
 #endif
 }
 
-// `geometry`: whole clusters of `cluster` blocks, which run at the same time; clusters need not.
+// `geometry`: whole clusters of `cluster` blocks, which run at the same time; clusters need not, unless
+// `geometry.resident`.
 template <class... Parameters, class... Arguments>
 StitchStatus launch_clusters(const char* name, void (*kernel)(Parameters...), Geometry geometry, int cluster,
                              cudaStream_t stream, Arguments&&... arguments) {
@@ -122,17 +120,19 @@ StitchStatus launch_clusters(const char* name, void (*kernel)(Parameters...), Ge
   constexpr int portable = 8;
   if (cluster > portable)
     STITCH_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim.x = static_cast<unsigned>(cluster);
-  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+  cudaLaunchAttribute attributes[2] = {};
+  attributes[0].id = cudaLaunchAttributeClusterDimension;
+  attributes[0].val.clusterDim.x = static_cast<unsigned>(cluster);
+  attributes[0].val.clusterDim.y = attributes[0].val.clusterDim.z = 1;
+  attributes[1].id = cudaLaunchAttributeCooperative;
+  attributes[1].val.cooperative = 1;
   cudaLaunchConfig_t config{};
   config.gridDim = geometry.grid;
   config.blockDim = geometry.block;
   config.dynamicSmemBytes = geometry.shared_bytes;
   config.stream = stream;
-  config.attrs = &attribute;
-  config.numAttrs = 1;
+  config.attrs = attributes;
+  config.numAttrs = geometry.resident ? 2 : 1;
   std::tuple<Parameters...> converted(std::forward<Arguments>(arguments)...);
   const cudaError_t error = std::apply(
       [&](auto&... values) {
