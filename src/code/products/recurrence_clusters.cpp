@@ -8,31 +8,41 @@ namespace {
 
 int64_t divided_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
 
-// Guesses for an H200: clocks from sending a state until everybody has it, for the cell and shuffles, for
-// each byte that arrives, and of a quarter of a multiprocessor for each product of tensor cores.
-constexpr double exchange_clocks = 500, cell_clocks = 350, clocks_a_byte = 0.08, clocks_a_product = 7;
-// Of the input's share, at FP32's accuracy on tensor cores; and of launches, a layer.
-constexpr double products_a_clock = 180, clocks_a_layer = 12000;
-// A lane holds this many registers of weights, and needs some besides.
+// Measured on an H200 as a whole, not one by one. Clocks from sending a state until everybody has it, for the
+// cell and shuffles of four samples, for each sample that arrives, and of a quarter of a multiprocessor for
+// each product of tensor cores.
+constexpr double exchange_clocks = 600, cell_clocks = 300, clocks_a_sample = 100, clocks_a_product = 9;
+// Products of the input's share, of a multiprocessor; and what a layer takes besides.
+constexpr double products_a_clock = 200, clocks_a_layer = 15000;
+// A lane holds eight registers of weights for each of these, and needs some besides.
 constexpr int64_t most_depth_tiles = 20;
+
+// Of this many blocks, one a multiprocessor. Not every part of the GPU has multiprocessors for a whole
+// number of clusters: an H200 with 132 runs 7 of 16 blocks, and 15 of 8.
+int64_t clusters_at_once(const GpuSpec& gpu, int64_t blocks) {
+  return std::max<int64_t>((gpu.sms - gpu.sms / 16) / blocks, blocks <= gpu.sms ? 1 : 0);
+}
 
 double clocks_of(const Recurrence& r, const GpuSpec& gpu, const Clusters& c) {
   const int64_t quads = divided_up(r.hidden, 4), warps = divided_up(quads, c.blocks);
-  const int64_t depth_tiles = divided_up(r.hidden, 16), sample_tiles = divided_up(c.samples, 8);
-  const int64_t clusters = r.directions * divided_up(r.batch, c.samples);
-  const int64_t waves = divided_up(clusters, std::max<int64_t>(gpu.sms / c.blocks, 1));
+  const int64_t depth_tiles = divided_up(r.hidden, 16), sample_tiles = divided_up(c.samples, 4);
+  const int64_t clusters = c.layers_at_once * r.directions * divided_up(r.batch, c.samples);
+  const int64_t waves = divided_up(clusters, clusters_at_once(gpu, c.blocks));
   const double multiply =
-      clocks_a_product * static_cast<double>(divided_up(warps, 4) * 3 * depth_tiles * sample_tiles);
-  const double step = exchange_clocks + multiply + cell_clocks * static_cast<double>(sample_tiles) +
-                      clocks_a_byte * static_cast<double>(16 * quads * c.samples);
+      clocks_a_product * static_cast<double>(divided_up(warps, 4) * 2 * depth_tiles * sample_tiles);
+  // In a wavefront the layer below is multiplied while the state is on its way.
+  const double exchange = exchange_clocks + clocks_a_sample * static_cast<double>(c.samples),
+               step = multiply + (c.layers_at_once > 1 ? std::max(multiply, exchange) : exchange) +
+                      cell_clocks * static_cast<double>(sample_tiles);
   double input = 0;
-  for (int64_t layer = 0; layer < r.layers; ++layer) {
+  for (int64_t layer = 0; layer < (c.layers_at_once > 1 ? 1 : r.layers); ++layer) {
     const int64_t features = layer == 0 ? r.input : r.directions * r.hidden;
     input += static_cast<double>(r.steps * r.batch * features * r.directions * r.gates * r.hidden) /
              (products_a_clock * static_cast<double>(gpu.sms));
   }
-  return input + static_cast<double>(r.layers) *
-                     (clocks_a_layer + step * static_cast<double>(waves * r.steps));
+  if (c.layers_at_once > 1) return input + clocks_a_layer + step * static_cast<double>(r.steps + 3 * r.layers);
+  return input +
+         static_cast<double>(r.layers) * (clocks_a_layer + step * static_cast<double>(waves * r.steps));
 }
 
 }  // namespace
@@ -40,16 +50,19 @@ double clocks_of(const Recurrence& r, const GpuSpec& gpu, const Clusters& c) {
 std::optional<Clusters> clusters_of(const Recurrence& r, const GpuSpec& gpu) {
   if (!gpu.architecture.clusters() || divided_up(r.hidden, 16) > most_depth_tiles) return std::nullopt;
   std::optional<Clusters> best;
-  for (int64_t blocks : {16, 8, 4, 2, 1}) {
-    // A warp a quad of units, each with the most registers that a thread may have.
-    if (divided_up(divided_up(r.hidden, 4), blocks) > 8 || blocks > gpu.sms) continue;
-    for (int64_t chunks = 1; chunks <= r.batch; ++chunks) {
-      Clusters clusters{blocks, divided_up(r.batch, chunks)};
-      if (clusters.samples > 16) continue;
-      clusters.clocks = clocks_of(r, gpu, clusters);
-      if (!best || clusters.clocks < best->clocks) best = clusters;
+  for (int64_t layers : {r.layers, int64_t{1}})
+    for (int64_t blocks : {16, 8, 4, 2, 1}) {
+      // A warp for four units, or two; each thread may have the most registers there are.
+      const int64_t warps = divided_up(divided_up(r.hidden, 4), blocks) * (layers > 1 ? 2 : 1);
+      if (warps > 8 || blocks > gpu.sms || (layers > 1 && r.directions > 1)) continue;
+      for (int64_t chunks = 1; chunks <= r.batch; ++chunks) {
+        Clusters clusters{layers, blocks, divided_up(r.batch, chunks)};
+        if (clusters.samples > 12) continue;
+        if (layers > 1 && layers * divided_up(r.batch, clusters.samples) > clusters_at_once(gpu, blocks)) continue;
+        clusters.clocks = clocks_of(r, gpu, clusters);
+        if (!best || clusters.clocks < best->clocks) best = clusters;
+      }
     }
-  }
   return best;
 }
 

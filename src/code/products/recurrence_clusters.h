@@ -9,8 +9,9 @@
 namespace stitch::code {
 
 struct Clusters {
-  int64_t blocks = 1;   // of a cluster: they share a layer's units
-  int64_t samples = 1;  // of the batch, that a cluster computes
+  int64_t layers_at_once = 1;  // the others wait for a launch of their own
+  int64_t blocks = 1;          // of a cluster: they share a layer's units
+  int64_t samples = 1;         // of the batch, that a cluster computes
 
   double clocks = 0;  // expected, for everything
 };

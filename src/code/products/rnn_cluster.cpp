@@ -1,7 +1,8 @@
-// rnn.cluster: a layer after the other, each a product of all steps' inputs (pairs of TF32) and a kernel whose
-// clusters of blocks pass the state on through each other's shared memory (kernels/recurrence_cluster.h).
-// FP32's accuracy, so for every class. Chosen where its steps, which don't wait for L2, outweigh that layers
-// don't overlap: one layer, or both directions. Knobs: blocks and samples of a cluster.
+// rnn.cluster: clusters of blocks pass a layer's state on through each other's shared memory
+// (kernels/recurrence_cluster.h). Layers of one direction run at once, as a wavefront, where all their clusters
+// fit; else one after the other, each behind a product of all its inputs. FP32's accuracy on tensor cores, so
+// for every class. Chosen where weights fit into registers and its steps are expected to be shorter than those
+// of rnn.persistent, which wait for L2.
 #include "base/text.h"
 #include "code/names.h"
 #include "code/products/recurrence.h"
@@ -20,14 +21,22 @@ std::string cluster_struct(const Recurrence& r, const Clusters& c, const std::st
       "  static constexpr int steps = {}, batch = {}, input = {}, hidden = {}, layers = {}, directions = "
       "{};\n"
       "  static constexpr int64_t x_step = {}, x_sample = {}, x_feature = {};  // strides\n"
-      "  static constexpr int cluster = {}, samples = {};  // blocks of a cluster, and what they compute\n}};\n",
+      "  // Clusters of {} blocks, each for {} sample{} of a layer.\n"
+      "  static constexpr int layers_at_once = {}, cluster = {}, samples = {};\n}};\n",
       name, r.kind, r.steps, r.batch, r.input, r.hidden, r.layers, r.directions, r.x.strides[0], r.x.strides[1],
-      r.x.strides[2], c.blocks, c.samples);
+      r.x.strides[2], c.blocks, c.samples, c.samples > 1 ? "s" : "", c.layers_at_once, c.blocks, c.samples);
 }
 
-// The gates' shares of all directions, and a layer's states.
-int64_t workspace_of(const Recurrence& r) {
-  return 4 * r.steps * r.batch * r.directions * r.hidden * (r.gates + (r.layers > 1 ? 1 : 0));
+// The gates' shares of all directions, a layer's states, and what numbers are scaled by.
+int64_t workspace_of(const Recurrence& r, const Clusters& c) {
+  if (c.layers_at_once > 1) {
+    const int64_t share = (r.steps * r.batch * r.gates * r.hidden + 3) / 4 * 4,
+                  chunks = (r.batch + c.samples - 1) / c.samples,
+                  state = (c.samples + 3) / 4 * ((r.hidden + 15) / 16) * 16;  // as ClusterSizes has it
+    return 4 * share + 16 * (r.layers - 1) * chunks * r.steps * state;
+  }
+  const int64_t magnitudes = r.layers * (r.directions + 1);
+  return 4 * (r.steps * r.batch * r.directions * r.hidden * (r.gates + (r.layers > 1 ? 1 : 0)) + magnitudes);
 }
 
 class RnnCluster final : public ProductTechnique {
@@ -131,7 +140,7 @@ Result<RegionCode> RnnCluster::write_region(const RegionRequest& request) const 
       "  return stitch::enqueue_cluster_recurrence(r, stream);\n}}\n",
       describe(r), cluster_struct(r, clusters, sizes), signature.head(), body);
   code.arguments = signature.arguments();
-  code.workspace_bytes = workspace_of(r);
+  code.workspace_bytes = workspace_of(r, clusters);
   return code;
 }
 

@@ -1,6 +1,6 @@
-// rnn.cluster on a GPU: what the exchange alone takes inside clusters of 8 and 16 blocks, the time of a layer
-// for several numbers of samples a cluster, checked against one kernel a step, the input's product with
-// several tiles, and rnn.persistent beside it. From the repository's root:
+// rnn.cluster on a GPU: the time of a layer for several numbers of blocks and samples a cluster, checked against
+// one kernel a step, the products of inputs, six layers in all, and rnn.persistent beside it. What the exchange
+// alone takes: cluster_exchange_bench.cu. From the repository's root:
 //   nvcc -std=c++20 -O3 -arch=sm_90a -I src/program/include
 //   src/code/products/bench/recurrence_cluster_bench.cu -o /tmp/cluster_bench && /tmp/cluster_bench
 // Times are medians.
@@ -13,59 +13,12 @@
 #include "stitch/kernels/recurrence_cluster.h"
 #include "stitch/kernels/recurrence_persistent.h"
 
-// The exchange of recurrence_cluster.h with nothing to compute: 256 units.
-template <int cluster, int samples>
-__global__ void exchange(int steps, uint4* out) {
-  constexpr int row = 68, tiles = (samples + 7) / 8, state = 8 * tiles * row;
-  extern __shared__ uint4 memory[];
-  ArrivalBarrier* barriers = reinterpret_cast<ArrivalBarrier*>(memory + 2 * state);
-  const int thread = threadIdx.x, lane = thread % 32, quad = blockIdx.x % cluster * (64 / cluster) + thread / 32;
-  for (int i = thread; i < 2 * state; i += blockDim.x) memory[i] = uint4{};
-  if (thread == 0)
-    for (int b = 0; b < 2; ++b) barriers[b].begin(), barriers[b].expect(samples * 64 * 16);
-  __syncthreads();
-  enter_cluster(memory);
-  PeerAddress peers[cluster / 4];
-  for (int p = 0; p < cluster / 4; ++p) peers[p] = peer_memory<cluster>(memory, lane / 8 + 4 * p);
-  uint4 value{};
-  for (int i = 0; i < steps; ++i) {
-    if (i > 0) {
-      barriers[i & 1].wait((i - 1) / 2 & 1);
-      if (thread == 0 && i + 2 < steps) barriers[i & 1].expect(samples * 64 * 16);
-    }
-    value.x += memory[(i & 1) * state + lane % samples * row + i % 64].x + 1;
-    if (i + 1 < steps)
-      for (int t = 0; t < tiles; ++t) {
-        const int sample = 8 * t + lane % 8, buffer = i + 1 & 1;
-        for (int p = 0; p < cluster / 4; ++p)
-          if (sample < samples)
-            send_16_bytes(peers[p] + (buffer * state + sample * row + quad) * 16, value,
-                          peers[p] + 2 * state * 16 + buffer * 8);
-      }
-  }
-  out[blockIdx.x * blockDim.x + thread] = value;
-  leave_cluster();
-}
-
-template <int cluster, int samples>
-void time_exchange(int clusters) {
-  constexpr int tiles = (samples + 7) / 8, bytes = 2 * 8 * tiles * 68 * 16 + 16, steps = 2000;
-  Buffer<uint4> out(132 * 512);
-  const double time = time_of([&] {
-    OK(launch_clusters("exchange", exchange<cluster, samples>,
-                       {static_cast<unsigned>(clusters * cluster), 64 / cluster * 32, bytes}, cluster, nullptr,
-                       steps, out.data));
-  });
-  std::printf("exchange: %d clusters of %2d blocks, %2d samples: %6.3f us a step\n", clusters, cluster, samples,
-              time * 1e3 / steps);
-  std::fflush(stdout);
-}
-
-template <RecurrenceKind the_kind, int the_directions, int the_cluster, int the_samples, int the_batch = 10>
+template <RecurrenceKind the_kind, int the_directions, int the_cluster, int the_samples, int the_batch = 10,
+          int at_once = 1>
 struct Sizes {
   static constexpr RecurrenceKind kind = the_kind;
   static constexpr int steps = 512, batch = the_batch, hidden = 256, directions = the_directions,
-                       cluster = the_cluster, samples = the_samples;
+                       cluster = the_cluster, samples = the_samples, layers_at_once = at_once;
 };
 
 double relative_error(const Buffer<float>& expected, const Buffer<float>& got, size_t count) {
@@ -107,9 +60,9 @@ void time_layer(const char* name) {
   draw<<<256, 256>>>(biases.data, 2 * S::directions * gates, 777, true, 0.1f);
   draw<<<256, 256>>>(h0.data, state, 5, true, 1.0f);
   draw<<<256, 256>>>(c0.data, state, 6, true, 1.0f);
-  ClusterLayer<Of> layer{};
+  ClusterLayers<Of> layer{};
   for (int d = 0; d < S::directions; ++d)
-    layer.of[d] = {given.data + d * cells * gates, weights.data + d * gates * S::hidden, biases.data + 2 * d * gates,
+    layer.of[d] = {given.data + d * cells * gates, nullptr, weights.data + d * gates * S::hidden, biases.data + 2 * d * gates,
                    biases.data + (2 * d + 1) * gates};
   layer.h0 = h0.data, layer.c0 = c0.data, layer.y = y.data, layer.y_step = S::batch * width, layer.y_sample = width;
   layer.hn = hn.data, layer.cn = S::kind == RecurrenceKind::lstm ? cn.data : nullptr;
@@ -122,7 +75,7 @@ void time_layer(const char* name) {
   config.attrs = &attribute, config.numAttrs = 1;
   int active = 0;
   CUDA(cudaOccupancyMaxActiveClusters(&active, cluster_steps::kernel<Of>, &config));
-  const double time = time_of([&] { OK(enqueue_cluster_layer(layer, nullptr)); });
+  const double time = time_of([&] { OK(enqueue_cluster_layers(layer, nullptr)); });
   for (int d = 0; d < S::directions; ++d) {
     // RecurrenceStep adds the state's bias alone.
     reorder<<<256, 256>>>(layer.of[d].given, plain.data, cells * gates, S::hidden, S::gates);
@@ -188,6 +141,75 @@ void time_product(const char* how) {
   std::fflush(stdout);
 }
 
+void time_gates_product() {
+  Buffer<float> x(5120 * 512), w(2 * 1024 * 512), out(2 * 5120 * 1024);
+  Buffer<unsigned> largest(2);
+  draw<<<256, 256>>>(x.data, 5120 * 512, 1, false, 1.0f);
+  draw<<<256, 256>>>(w.data, 2 * 1024 * 512, 2, true, 0.06f);
+  CUDA(cudaMemset(largest.data, 0, 8));
+  Arrays<2> arrays{{w.data, w.data + 1024 * 512}, {1024 * 512, 1024 * 512}};
+  GatesProduct<2> product{x.data, {w.data, w.data + 1024 * 512}, {out.data, out.data + 5120 * 1024}, largest.data, nullptr};
+  const double looked = time_of([&] {
+    OK(launch("largest", largest_magnitudes<2>, {dim3(32, 2), 256}, nullptr, arrays, largest.data));
+  });
+  const double time = time_of([&] { OK((enqueue_gates_product<5120, 256, 4, 512>(product, nullptr))); });
+  double wrong = 0, norm = 0;
+  for (int sample = 0; sample < 32; ++sample) {
+    const int row = sample * 157 % 5120, column = sample * 211 % 1024, d = sample % 2;
+    std::vector<float> a(512), b(512);
+    CUDA(cudaMemcpy(a.data(), x.data + row * 512, 2048, cudaMemcpyDefault));
+    CUDA(cudaMemcpy(b.data(), w.data + (d * 1024 + column % 4 * 256 + column / 4) * 512, 2048, cudaMemcpyDefault));
+    double sum = 0;
+    for (int k = 0; k < 512; ++k) sum += double{a[k]} * b[k];
+    float made;
+    CUDA(cudaMemcpy(&made, out.data + (int64_t{d} * 5120 + row) * 1024 + column, 4, cudaMemcpyDefault));
+    wrong += (made - sum) * (made - sum), norm += sum * sum;
+  }
+  std::printf("gates of both directions, 512 features: %7.1f us, %6.1f TFLOP/s, error %.1e; largest weights: %.1f us\n",
+              time * 1e3, 2.0 * 2 * 5120 * 1024 * 512 / time / 1e9, std::sqrt(wrong / norm), looked * 1e3);
+  std::fflush(stdout);
+}
+
+template <class Of>
+struct Whole : Of {
+  static constexpr int input = 128, layers = 6;
+  static constexpr int64_t x_step = 1280, x_sample = 128, x_feature = 1;
+};
+// What the last run left, to hold the next one against.
+std::vector<float> before;
+double error_of(const Buffer<float>& y, size_t count, bool compare) {
+  std::vector<float> now(count);
+  CUDA(cudaMemcpy(now.data(), y.data, count * 4, cudaMemcpyDeviceToHost));
+  double error = 0, norm = 0;
+  for (size_t i = 0; compare && i < count; ++i)
+    error += std::pow(double{now[i]} - before[i], 2), norm += std::pow(double{before[i]}, 2);
+  before = now;
+  return compare ? std::sqrt(error / norm) : 0;
+}
+template <class Of>
+void time_whole(const char* name) {
+  using S = ClusterSizes<Of>;
+  constexpr int slots = 6 * S::directions;
+  const int64_t state = int64_t{slots} * S::batch * S::hidden, width = S::directions * S::hidden,
+                published = S::wavefront ? int64_t{4} * 5 * S::chunks * S::steps * S::state : 0;
+  Buffer<float> weights(2 * 1024 * 512), x(S::steps * S::batch * 128), h0(state), y(S::steps * S::batch * width),
+      workspace(S::steps * S::batch * width * (S::gates + 1) + 1024 + published);
+  draw<<<256, 256>>>(weights.data, 2 * 1024 * 512, 99999999, false, 1.0f);
+  centre<<<256, 256>>>(weights.data, 2 * 1024 * 512);
+  draw<<<256, 256>>>(x.data, S::steps * S::batch * 128, 5, true, 1.0f);
+  draw<<<256, 256>>>(h0.data, state, 5, true, 1.0f);
+  ClusterRecurrence<Whole<Of>, slots> r{};
+  for (auto& w : r.weights) w = {weights.data, weights.data + 1024 * 512, weights.data, weights.data};
+  r.x = x.data, r.h0 = r.c0 = h0.data, r.workspace = workspace.data, r.y = y.data, r.y_step = S::batch * width,
+  r.y_sample = width;
+  const double time = time_of([&] { OK(enqueue_cluster_recurrence(r, nullptr)); });
+  CUDA(cudaDeviceSynchronize());
+  const double error = error_of(y, S::steps * S::batch * width, true);
+  std::printf("%-18s cluster %2d, %2d samples, %d layers at once, all 6 layers: %7.3f ms, error %.1e %s\n", name, S::cluster,
+              S::samples, S::layers_at_once, time, error, error < 1e-5 ? "" : "WRONG");
+  std::fflush(stdout);
+}
+
 template <RecurrenceKind the_kind, int the_directions, int at_once, int the_samples, int the_units, int the_slices,
           int state, int inputs>
 struct Persistent {
@@ -213,31 +235,34 @@ void time_persistent(const char* name) {
   r.h0 = r.c0 = h0.data, r.exchange = exchange.data, r.y = y.data, r.y_step = S::batch * S::width,
   r.y_sample = S::width;
   const double time = time_of([&] { OK(enqueue_persistent_recurrence(r, nullptr)); });
+  error_of(y, S::steps * S::batch * S::width, false);
   std::printf("persistent %-18s all 6 layers: %7.3f ms\n", name, time);
   std::fflush(stdout);
 }
 
 int main() {
-  time_exchange<16, 1>(8), time_exchange<16, 3>(8), time_exchange<16, 5>(4), time_exchange<16, 10>(6);
-  time_exchange<8, 3>(16), time_exchange<8, 5>(12), time_exchange<8, 10>(6);
   constexpr auto lstm = RecurrenceKind::lstm, gru = RecurrenceKind::gru, tanh = RecurrenceKind::tanh;
   time_layer<Sizes<lstm, 2, 16, 2>>("lstm both ways");
   time_layer<Sizes<lstm, 2, 16, 3>>("lstm both ways");
   time_layer<Sizes<lstm, 2, 16, 4>>("lstm both ways");
   time_layer<Sizes<lstm, 2, 16, 5>>("lstm both ways");
-  time_layer<Sizes<lstm, 2, 16, 10>>("lstm both ways");
-  time_layer<Sizes<lstm, 2, 8, 3>>("lstm both ways");
-  time_layer<Sizes<lstm, 2, 8, 5>>("lstm both ways");
-  time_layer<Sizes<gru, 2, 16, 3>>("gru both ways");
-  time_layer<Sizes<gru, 2, 16, 5>>("gru both ways");
-  time_layer<Sizes<gru, 2, 8, 5>>("gru both ways");
+  time_layer<Sizes<lstm, 2, 8, 2>>("lstm both ways");
+  time_layer<Sizes<lstm, 2, 8, 4>>("lstm both ways");
+  time_layer<Sizes<gru, 2, 16, 4>>("gru both ways");
+  time_layer<Sizes<gru, 2, 8, 2>>("gru both ways");
+  time_layer<Sizes<lstm, 1, 16, 2>>("lstm");
   time_layer<Sizes<tanh, 1, 16, 4, 8>>("tanh");
-  time_layer<Sizes<tanh, 1, 16, 8, 8>>("tanh");
-  time_product<512, Tiles<2, 2, 4, 8, 32, 2>>("2x2 4x8 32x2");
-  time_product<512, Tiles<2, 4, 4, 4, 32, 3>>("2x4 4x4 32x3");
-  time_product<512, Tiles<2, 2, 4, 4, 32, 3>>("2x2 4x4 32x3");
-  time_product<128, Tiles<2, 2, 4, 8, 32, 2>>("2x2 4x8 32x2");
+  time_layer<Sizes<tanh, 1, 16, 2, 8>>("tanh");
+  time_gates_product();
+  time_product<128, Tiles<2, 2, 4, 4, 32, 3>>("2x2 4x4 32x3");
   time_persistent<Persistent<lstm, 2, 1, 10, 4, 32, 2, 2>>("lstm both ways");
+  time_whole<Sizes<lstm, 2, 16, 4>>("lstm both ways");
+  time_whole<Sizes<lstm, 2, 8, 2>>("lstm both ways");
   time_persistent<Persistent<gru, 2, 1, 5, 8, 32, 2, 2>>("gru both ways");
+  time_whole<Sizes<gru, 2, 16, 4>>("gru both ways");
   time_persistent<Persistent<lstm, 1, 6, 10, 12, 32, 2, 2>>("lstm");
+  time_whole<Sizes<lstm, 1, 16, 2>>("lstm");
+  time_whole<Sizes<lstm, 1, 16, 10, 10, 6>>("lstm");
+  time_persistent<Persistent<gru, 1, 6, 10, 12, 16, 2, 1>>("gru");
+  time_whole<Sizes<gru, 1, 16, 10, 10, 6>>("gru");
 }

@@ -1,16 +1,23 @@
-// The steps of one layer of a recurrence, its state never leaving a cluster of blocks. A cluster owns a few
-// samples of one direction; a block of it owns hidden units, whose weights lie in registers for all steps.
+// The steps of a recurrence, a layer's state never leaving a cluster of blocks. A cluster owns a few samples of
+// one layer and direction; a block of it owns hidden units, whose weights lie in registers for all steps.
 // Every step multiplies them with the state on tensor cores at FP32's accuracy, each number as two of fp16
 // (split_half.h has the idea), and sends the new state to all blocks of the cluster, straight into their
-// shared memory. Nothing waits for L2, and clusters don't wait for each other. The input's share of the
-// gates, of all steps, was a product before.
+// shared memory: nothing waits for L2.
 //
-// A warp owns four units, 16 rows of weights: the gates of one unit in lanes that are neighbours. So two
-// shuffles a lane bring all gates of a unit and sample together, and four make 16 bytes of the new state.
+// The first layer's share of the gates from its input, of all steps, was a product before. Layers of one
+// direction run as a wavefront: as many warps again multiply the states of the layer below, which come
+// through L2 some steps ahead. All clusters must be resident then. Otherwise a launch is a layer, and every
+// layer's share a product.
+//
+// A warp owns four units, 16 rows of weights. The eight columns of a product are four samples, their large
+// parts and then their small ones, so that two products do what takes three otherwise. Shuffles bring the
+// parts of a sum together, then the gates of a unit and sample, then 16 bytes of the new state.
 #pragma once
 
 #include "stitch/kernels/matmul_tensor_core.h"
 #include "stitch/kernels/recurrence.h"
+#include "stitch/kernels/recurrence_exchange.h"
+#include "stitch/kernels/recurrence_product.h"
 #include "stitch/kernels/split_tile.h"
 #include "stitch/runtime/async_copy.h"
 #include "stitch/runtime/cluster.h"
@@ -20,24 +27,27 @@ namespace stitch {
 // What generated code says of a layer: `Of` has its sizes, and how many blocks and samples a cluster has.
 template <class Of>
 struct ClusterSizes : Of {
-  using Of::batch, Of::cluster, Of::directions, Of::hidden, Of::kind, Of::samples, Of::steps;
+  using Of::batch, Of::cluster, Of::directions, Of::hidden, Of::kind, Of::layers_at_once, Of::samples,
+      Of::steps;
   __host__ __device__ static constexpr int up(int count, int by) { return (count + by - 1) / by; }
 
   static constexpr int gates = gates_of(kind);
   static constexpr int quads = up(hidden, 4);             // of units, 16 bytes of the state each
   static constexpr int units = up(quads, cluster) * 4;    // of a block
-  static constexpr int warps = units / 4, threads = warps * 32;
-  static constexpr int depth_tiles = up(hidden, 16), sample_tiles = up(samples, 8);
+  static constexpr bool wavefront = layers_at_once > 1;
+  static constexpr int warps = units / 4, step_threads = warps * 32;
+  static constexpr int threads = wavefront ? 2 * step_threads : step_threads;
+  static constexpr int depth_tiles = up(hidden, 16), sample_tiles = up(samples, 4);
   static constexpr int chunks = up(batch, samples);
-  static constexpr int blocks = directions * chunks * cluster;
-  // Shared memory: the state of two steps, a row of quads a sample. Four quads beyond a multiple of eight:
-  // lanes of two samples meet all banks.
-  static constexpr int row = 4 * depth_tiles + (depth_tiles % 2 ? 0 : 4);
-  static constexpr int state = 8 * sample_tiles * row;
-  // Then the input's share of so many steps, where each lane has its own 16 bytes a tile of samples.
-  static constexpr int stages = 4, given = warps * sample_tiles * 32;
-  static constexpr int scales_at = (2 * state + stages * given) * 16;
-  static constexpr int barriers_at = scales_at + 8 * sample_tiles * 4;
+  static constexpr int slots = layers_at_once * directions, blocks = slots * chunks * cluster;
+  // Shared memory: the state of two steps, 16 bytes for four units of a sample, samples of a tile side by
+  // side.
+  static constexpr int state = sample_tiles * 4 * depth_tiles * 4;
+  static constexpr int states = wavefront ? 4 : 2;  // two of the layer below
+  // Then the input's share of so many steps, where each lane has its own 8 bytes a tile of samples.
+  static constexpr int stages = wavefront ? 2 : 4, given = warps * sample_tiles * 32;
+  static constexpr int scales_at = states * state * 16 + stages * given * 8;
+  static constexpr int barriers_at = scales_at + 2 * 4 * sample_tiles * 4;  // scales of the layer below, too
   static constexpr int shared_bytes = barriers_at + 2 * 8;
   static constexpr int arriving_bytes = samples * quads * 16;
 
@@ -47,24 +57,64 @@ struct ClusterSizes : Of {
     return kind == RecurrenceKind::gru ? (slot == 3 ? 2 : slot == 2 ? -1 : slot) : slot < gates ? slot : -1;
   }
   __host__ __device__ static constexpr int input_gate(int slot) { return slot < gates ? slot : -1; }
+  // Where four units of a sample lie.
+  __host__ __device__ static constexpr int place(int quad, int sample) {
+    return (sample / 4 * (4 * depth_tiles) + quad) * 4 + sample % 4;
+  }
 };
 
-// One layer in all directions.
+// One launch: all directions of a layer, or all layers.
 template <class Of>
-struct ClusterLayer {
-  struct Direction {
-    const float* given;        // (steps, batch, hidden, gates): the input's share of the gates
+struct ClusterLayers {
+  struct Slot {
+    const float* given;        // (steps, batch, hidden, gates): the input's share of the gates, or null:
+    const float* input;        // (gates, hidden, hidden): of a layer above another
     const float* hidden;       // (gates, hidden, hidden)
     const float* input_bias;   // (gates, hidden), or null
     const float* hidden_bias;  // (gates, hidden), or null
-  } of[Of::directions];
-  const float *h0, *c0;  // (directions, batch, hidden)
-  float* y;              // (steps, batch, directions · hidden) or null, strides:
+  } of[Of::layers_at_once * Of::directions];  // by layer, then direction
+  const float *h0, *c0;                       // (slots, batch, hidden)
+  uint4* published;                           // (layers - 1, chunks, steps, state), all bits set
+  float* y;                                   // (steps, batch, directions · hidden) or null, strides:
   int64_t y_step, y_sample;
-  float *hn, *cn;  // (directions, batch, hidden) or null
+  float *hn, *cn;  // (slots, batch, hidden) or null
 };
 
 namespace cluster_steps {
+
+constexpr float usual_scale = 16384.0f;  // of states that are at most 1
+// Two each, of even and odd steps, and one of those that multiply the layer below.
+enum Barrier : int { given_full = 1, given_empty = 3, received = 5 };
+
+// Where a block stands.
+struct Role {
+  int layer, slot, direction, chunk, first_sample, first_quad;
+};
+template <class S>
+__device__ __forceinline__ Role role_of_block() {
+  const int rank = static_cast<int>(blockIdx.x) % S::cluster, team = static_cast<int>(blockIdx.x) / S::cluster;
+  Role role{};
+  role.chunk = team % S::chunks;
+  role.slot = team / S::chunks;
+  role.layer = role.slot / S::directions;
+  role.direction = role.slot % S::directions;
+  role.first_sample = role.chunk * S::samples;
+  role.first_quad = rank * (S::units / 4);
+  return role;
+}
+// What a lane is left with of a product's rows and columns.
+struct Lane {
+  int lane, warp, group, pair, odd, quad, unit, in_tile;
+  __device__ __forceinline__ Lane(const Role& role, int thread)
+      : lane(thread % 32),
+        warp(thread / 32),
+        group(lane / 4),
+        pair(lane % 4),
+        odd(group % 2),
+        quad(role.first_quad + warp),
+        unit(4 * quad + group / 2),
+        in_tile(pair % 2 * 2 + pair / 2) {}  // its sample of each tile
+};
 
 // Small parts are kept 2048 times as large, away from fp16's denormals.
 constexpr float small_scale = 2048.0f;
@@ -75,6 +125,14 @@ __device__ __forceinline__ uint32_t split_word(float x) {
   return half_pair(large, (x - large) * small_scale);
 }
 
+// Four units of a sample: large parts, small parts; every other two quads the other way round, which lets
+// lanes that read 8 bytes each meet all banks.
+__device__ __forceinline__ uint4 quad_of(const uint32_t (&words)[4], int quad) {
+  const uint2 large = {__byte_perm(words[0], words[1], 0x5410), __byte_perm(words[2], words[3], 0x5410)},
+              small = {__byte_perm(words[0], words[1], 0x7632), __byte_perm(words[2], words[3], 0x7632)};
+  return quad & 2 ? uint4{small.x, small.y, large.x, large.y} : uint4{large.x, large.y, small.x, small.y};
+}
+
 // 16 rows of weights: of lane's row group, gate group % 2 of unit group / 2; eight rows further two gates
 // further. A row has a scale of its own. Depths are in the order in which lanes have them in a quad.
 template <class S>
@@ -82,12 +140,14 @@ struct Rows {
   MmaLeft large[S::depth_tiles], small[S::depth_tiles];
   float undo[2];
 
+  // `of_input`: weights of the layer below, else of the state.
+  template <bool of_input>
   __device__ __forceinline__ void load(const float* weights, int unit, int group, int pair) {
     constexpr bool vectors = S::hidden % 4 == 0;
     float values[2][S::depth_tiles][4];
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      const int gate = S::hidden_gate(group % 2 + 2 * r);
+      const int slot = group % 2 + 2 * r, gate = of_input ? S::input_gate(slot) : S::hidden_gate(slot);
       const bool there = gate >= 0 && unit < S::hidden;
       const float* from = weights + (static_cast<int64_t>(there ? gate : 0) * S::hidden + (there ? unit : 0)) *
                                         S::hidden;
@@ -130,107 +190,211 @@ struct Rows {
     }
   }
 
-  // Of a tile of samples, `there` of them; `state` at this lane's first quad.
-  __device__ __forceinline__ void multiply(const uint4* state, bool there, float (&sums)[4]) const {
+  // `state`: where it begins. Lanes with pair < 2 are left with the sums of a tile's sample 2 · pair, the
+  // others with those of sample 2 · pair - 3: of rows group and group + 8.
+  __device__ __forceinline__ void multiply(const uint4* state, int group, int pair,
+                                           float (&sums)[S::sample_tiles][2]) const {
+    // Column `group` of a product, at four units for each pair.
+    const uint2* at =
+        reinterpret_cast<const uint2*>(state) + pair * 8 + group % 4 * 2 + (group / 4 ^ pair / 2);
     // Several sums side by side: each waits for the one before it.
-    float main[2][4] = {}, mixed[2][2][4] = {};
+    constexpr int chains = S::sample_tiles > 2 ? 1 : 4 / S::sample_tiles;
+    float by_large[S::sample_tiles][chains][4] = {}, by_small[S::sample_tiles][chains][4] = {};
 #pragma unroll
-    for (int j = 0; j < S::depth_tiles; ++j) {
-      const uint4 quad = there ? state[4 * j] : uint4{};
-      const MmaRight state_large{{quad.x, quad.y}}, state_small{{quad.z, quad.w}};
-      mma(mixed[0][j % 2], large[j], state_small);
-      mma(mixed[1][j % 2], small[j], state_large);
-      mma(main[j % 2], large[j], state_large);
+    for (int j = 0; j < S::depth_tiles; ++j)
+#pragma unroll
+      for (int t = 0; t < S::sample_tiles; ++t) {
+        const uint2 parts = at[(t * S::depth_tiles + j) * 32];
+        const MmaRight both{{parts.x, parts.y}};
+        mma(by_large[t][j % chains], large[j], both);
+        mma(by_small[t][j % chains], small[j], both);
+      }
+    const bool of_small = pair >= 2;  // columns of small parts
+#pragma unroll
+    for (int t = 0; t < S::sample_tiles; ++t) {
+      float all[4];
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        float first = by_large[t][0][e], second = by_small[t][0][e];
+#pragma unroll
+        for (int c = 1; c < chains; ++c) first += by_large[t][c][e], second += by_small[t][c][e];
+        all[e] = of_small ? first * (1.0f / small_scale) : fmaf(second, 1.0f / small_scale, first);
+      }
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        const float theirs = __shfl_xor_sync(0xffffffffu, of_small ? all[2 * r] : all[2 * r + 1], 2);
+        sums[t][r] = ((of_small ? all[2 * r + 1] : all[2 * r]) + theirs) * undo[r];
+      }
     }
-#pragma unroll
-    for (int e = 0; e < 4; ++e)
-      sums[e] = main[0][e] + main[1][e] +
-                ((mixed[0][0][e] + mixed[0][1][e]) + (mixed[1][0][e] + mixed[1][1][e])) * (1.0f / small_scale);
   }
 };
 
-// The first state into shared memory, and each sample's scale: a state is at most 1, or as large as the first
-// one in a gru. Whole warps.
+// The scale of a sample's states: they are at most 1, or as large as the first one. A whole warp.
 template <class S>
-__device__ __forceinline__ void begin_state(const float* h0, int first_sample, uint4* state, float* scales,
-                                            int warp, int lane) {
-  for (int sample = warp; sample < S::samples; sample += S::warps) {
-    const bool there = first_sample + sample < S::batch;
-    const float* from = h0 + static_cast<int64_t>(there ? first_sample + sample : 0) * S::hidden;
-    unsigned most = __float_as_uint(1.0f);
-    for (int k = lane; there && k < S::hidden; k += 32) most = max(most, __float_as_uint(fabsf(from[k])));
-    const float scale = half_range_scale(__reduce_max_sync(0xffffffffu, most));
+__device__ __forceinline__ float state_scale(const float* h0, int lane) {
+  unsigned most = __float_as_uint(1.0f);
+  for (int k = lane; k < S::hidden; k += 32) most = max(most, __float_as_uint(fabsf(h0[k])));
+  return half_range_scale(__reduce_max_sync(0xffffffffu, most));
+}
+
+// The first state into shared memory, and each sample's scale, then those of the layer below.
+template <class S>
+__device__ __forceinline__ void begin_states(const float* h0, const Role& role, uint4* state, float* scales,
+                                             int warp, int lane) {
+  const float* own = h0 + static_cast<int64_t>(role.slot) * S::batch * S::hidden;
+  for (int sample = warp; sample < S::samples; sample += S::threads / 32) {
+    if (role.first_sample + sample >= S::batch) continue;
+    const float* from = own + static_cast<int64_t>(role.first_sample + sample) * S::hidden;
+    const float scale = state_scale<S>(from, lane);
     if (lane == 0) scales[sample] = scale;
     for (int quad = lane; quad < S::quads; quad += 32) {
       uint32_t words[4];
 #pragma unroll
       for (int e = 0; e < 4; ++e)
-        words[e] = split_word(there && 4 * quad + e < S::hidden ? from[4 * quad + e] * scale : 0.0f);
-      state[sample * S::row + quad] = {__byte_perm(words[0], words[1], 0x5410),
-                                       __byte_perm(words[2], words[3], 0x5410),
-                                       __byte_perm(words[0], words[1], 0x7632),
-                                       __byte_perm(words[2], words[3], 0x7632)};
+        words[e] = split_word(4 * quad + e < S::hidden ? from[4 * quad + e] * scale : 0.0f);
+      state[S::place(quad, sample)] = quad_of(words, quad);
+    }
+    if (S::wavefront && S::kind == RecurrenceKind::gru && role.layer > 0) {
+      const float below =
+          state_scale<S>(from - static_cast<int64_t>(S::directions) * S::batch * S::hidden, lane);
+      if (lane == 0) scales[4 * S::sample_tiles + sample] = below;
     }
   }
 }
 
-template <class Of>
-__global__ void __launch_bounds__(ClusterSizes<Of>::threads, 1)
-    kernel(const __grid_constant__ ClusterLayer<Of> a) {
-  using S = ClusterSizes<Of>;
+// Where the input's share lies that a lane has sums of. Null: there is none.
+template <class S, class Slot>
+__device__ __forceinline__ const float* given_to(const Slot& own, const Role& role, const Lane& l, int tile) {
+  const int sample = 4 * tile + l.in_tile;
+  if (!own.given || l.unit >= S::hidden || sample >= S::samples || role.first_sample + sample >= S::batch)
+    return nullptr;
+  const int64_t step = role.direction ? S::steps - 1 : 0;
+  return own.given + ((step * S::batch + role.first_sample + sample) * S::hidden + l.unit) * S::gates;
+}
+template <class S>
+__device__ __forceinline__ int64_t from_step_to_step(const Role& role) {
+  return static_cast<int64_t>(role.direction ? -1 : 1) * S::batch * S::hidden * S::gates;
+}
+
+// In a wavefront: the first layer's share of the gates comes from memory.
+template <class S, class Arguments>
+__device__ __forceinline__ void copy_given(const Arguments& a, const Role& role, const Lane& l, float2* given) {
+  const float* from[S::sample_tiles];
+  float2 next[S::sample_tiles] = {};
+  const int64_t stride = from_step_to_step<S>(role);
+  const int first = S::input_gate(l.odd), second = S::input_gate(l.odd + 2);
+  auto ask = [&](int i) {
+#pragma unroll
+    for (int t = 0; t < S::sample_tiles; ++t) {
+      if (!from[t]) continue;
+      if (first >= 0) next[t].x = __ldg(from[t] + i * stride + first);
+      if (second >= 0) next[t].y = __ldg(from[t] + i * stride + second);
+    }
+  };
+#pragma unroll
+  for (int t = 0; t < S::sample_tiles; ++t) from[t] = given_to<S>(a.of[role.slot], role, l, t);
+  ask(0);
+#pragma unroll 1
+  for (int i = 0; i < S::steps; ++i) {
+    const int odd = i & 1;
+    if (i >= 2) wait_at(given_empty + odd, S::threads);
+#pragma unroll
+    for (int t = 0; t < S::sample_tiles; ++t)
+      given[((odd * S::warps + l.warp) * S::sample_tiles + t) * 32 + l.lane] = next[t];
+    __syncwarp();
+    arrive_at(given_full + odd, S::threads);
+    if (i + 1 < S::steps) ask(i + 1);
+  }
+}
+
+// In a wavefront: the other layers' share, from the states of the layer below as soon as they are there.
+template <class S, class Arguments>
+__device__ __forceinline__ void multiply_below(const Arguments& a, const Role& role, const Lane& l, uint4* below,
+                                               const float* scales, float2* given) {
+  constexpr int count = S::sample_tiles * S::quads * 4, each = S::up(count, S::step_threads);
+  const uint4* published =
+      a.published + (static_cast<int64_t>(role.layer - 1) * S::chunks + role.chunk) * S::steps * S::state;
+  const int thread = l.warp * 32 + l.lane;
+  int places[each];  // -1: none
+  uint4 next[each];
+#pragma unroll
+  for (int j = 0; j < each; ++j) {
+    const int at = thread + j * S::step_threads, sample = at / (4 * S::quads) * 4 + at % 4;
+    places[j] = at < count && sample < S::samples ? S::place(at / 4 % S::quads, sample) : -1;
+    next[j] = uint4{};
+  }
+  auto ask = [&](int i) {
+#pragma unroll
+    for (int j = 0; j < each; ++j)
+      read_exchange(published + static_cast<int64_t>(i) * S::state + (places[j] < 0 ? 0 : places[j]),
+                    places[j] >= 0, next[j]);
+  };
+  ask(0);
+  Rows<S> rows;
+  rows.template load<true>(a.of[role.slot].input, l.unit, l.group, l.pair);
+  float undo_state[S::sample_tiles];
+#pragma unroll
+  for (int t = 0; t < S::sample_tiles; ++t)
+    undo_state[t] = 1.0f / (S::kind == RecurrenceKind::gru ? scales[4 * (S::sample_tiles + t) + l.in_tile]
+                                                           : usual_scale);
+#pragma unroll 1
+  for (int i = 0; i < S::steps; ++i) {
+    const int odd = i & 1;
+    uint4* state = below + odd * S::state;
+    for (bool waiting = true; waiting;) {
+      waiting = false;
+#pragma unroll
+      for (int j = 0; j < each; ++j) {
+        const bool missing = is_missing(next[j]);
+        read_exchange(published + static_cast<int64_t>(i) * S::state + (places[j] < 0 ? 0 : places[j]), missing,
+                      next[j]);
+        waiting |= missing;
+      }
+#if STITCH_EMULATED
+      if (waiting) __nanosleep(0);  // lets other blocks run
+#endif
+    }
+#pragma unroll
+    for (int j = 0; j < each; ++j)
+      if (places[j] >= 0) state[places[j]] = next[j];
+    wait_at(received, S::step_threads);
+    if (i + 1 < S::steps) ask(i + 1);
+    float sums[S::sample_tiles][2];
+    rows.multiply(state, l.group, l.pair, sums);
+    if (i >= 2) wait_at(given_empty + odd, S::threads);
+#pragma unroll
+    for (int t = 0; t < S::sample_tiles; ++t)
+      given[((odd * S::warps + l.warp) * S::sample_tiles + t) * 32 + l.lane] = {sums[t][0] * undo_state[t],
+                                                                               sums[t][1] * undo_state[t]};
+    __syncwarp();
+    arrive_at(given_full + odd, S::threads);
+  }
+}
+
+template <class S, class Arguments>
+__device__ __forceinline__ void take_steps(const Arguments& a, const Role& role, const Lane& l, uint4* memory,
+                                           const float* scales, float2* given, ArrivalBarrier* barriers) {
   constexpr int tiles = S::sample_tiles;
-  constexpr float usual_scale = 16384.0f;  // of states that are at most 1
-  extern __shared__ uint4 cluster_memory[];
-  uint4* states = cluster_memory;                                            // (2, samples, row)
-  float4* given = reinterpret_cast<float4*>(cluster_memory + 2 * S::state);  // (stages, warps, tiles, lanes)
-  char* bytes = reinterpret_cast<char*>(cluster_memory);
-  float* scales = reinterpret_cast<float*>(bytes + S::scales_at);
-  ArrivalBarrier* barriers = reinterpret_cast<ArrivalBarrier*>(bytes + S::barriers_at);
-  const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
-  const int group = lane / 4, pair = lane % 4, odd = group % 2;
-  const int rank = static_cast<int>(blockIdx.x) % S::cluster, team = static_cast<int>(blockIdx.x) / S::cluster;
-  const int direction = team / S::chunks, first_sample = team % S::chunks * S::samples;
-  const int quad = rank * (S::units / 4) + warp, unit = 4 * quad + group / 2;
-  const auto& own = a.of[direction];
-
-  for (int i = thread; i < S::scales_at / 16; i += S::threads) cluster_memory[i] = uint4{};
-  for (int i = thread; i < 8 * tiles; i += S::threads) scales[i] = 1.0f;
-  if (thread == 0)
-    for (int b = 0; b < 2; ++b) {
-      barriers[b].begin();
-      barriers[b].expect(S::arriving_bytes);
-    }
-  __syncthreads();
-  begin_state<S>(a.h0 + static_cast<int64_t>(direction) * S::batch * S::hidden, first_sample, states, scales, warp,
-                 lane);
-
-  // The input's share of a step, for the gates and samples that this lane has sums of.
-  const float* from[tiles][2] = {};  // by sample
+  const auto& own = a.of[role.slot];
+  // Outside a wavefront a lane fetches its share of the gates itself, some steps ahead.
+  const float* from[tiles];
 #pragma unroll
-  for (int t = 0; t < tiles; ++t)
-#pragma unroll
-    for (int c = 0; c < 2; ++c) {
-      const int sample = 8 * t + 2 * pair + c;
-      if (unit < S::hidden && sample < S::samples && first_sample + sample < S::batch)
-        from[t][c] = own.given + ((static_cast<int64_t>(direction ? S::steps - 1 : 0) * S::batch + first_sample +
-                                   sample) *
-                                      S::hidden +
-                                  unit) *
-                                     S::gates;
-    }
-  const int64_t given_step =
-      static_cast<int64_t>(direction ? -1 : 1) * S::batch * S::hidden * S::gates;
+  for (int t = 0; t < tiles; ++t) from[t] = given_to<S>(own, role, l, t);
+  const int64_t stride = from_step_to_step<S>(role);
+  auto given_at = [&](int i, int t) {
+    return given + ((i % S::stages * S::warps + l.warp) * tiles + t) * 32 + l.lane;
+  };
   auto fetch_given = [&](int i) {
+    if (S::wavefront) return;
     if (i < S::steps) {
 #pragma unroll
-      for (int t = 0; t < tiles; ++t) {
-        float* to = reinterpret_cast<float*>(given + ((i % S::stages * S::warps + warp) * tiles + t) * 32 + lane);
+      for (int t = 0; t < tiles; ++t)
 #pragma unroll
-        for (int e = 0; e < 4; ++e) {
-          const int gate = S::input_gate(odd + e / 2 * 2);
-          if (gate >= 0 && from[t][e % 2]) copy_4_bytes(to + e, from[t][e % 2] + i * given_step + gate, true);
+        for (int r = 0; r < 2; ++r) {
+          const int gate = S::input_gate(l.odd + 2 * r);
+          if (gate >= 0 && from[t])
+            copy_4_bytes(reinterpret_cast<float*>(given_at(i, t)) + r, from[t] + i * stride + gate, true);
         }
-      }
     }
     close_copies();
   };
@@ -238,116 +402,153 @@ __global__ void __launch_bounds__(ClusterSizes<Of>::threads, 1)
   for (int i = 0; i < S::stages; ++i) fetch_given(i);
 
   Rows<S> rows;
-  rows.load(own.hidden, unit, group, pair);
+  rows.template load<false>(own.hidden, l.unit, l.group, l.pair);
   float bias[2] = {};
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    const int slot = odd + 2 * r, from_input = S::input_gate(slot), from_hidden = S::hidden_gate(slot);
-    if (unit >= S::hidden) continue;
-    if (own.input_bias && from_input >= 0) bias[r] += own.input_bias[from_input * S::hidden + unit];
-    if (own.hidden_bias && from_hidden >= 0) bias[r] += own.hidden_bias[from_hidden * S::hidden + unit];
+    const int slot = l.odd + 2 * r, from_input = S::input_gate(slot), from_hidden = S::hidden_gate(slot);
+    if (l.unit >= S::hidden) continue;
+    if (own.input_bias && from_input >= 0) bias[r] += own.input_bias[from_input * S::hidden + l.unit];
+    if (own.hidden_bias && from_hidden >= 0) bias[r] += own.hidden_bias[from_hidden * S::hidden + l.unit];
   }
-  __syncthreads();
-
-  // After the gates have come together a lane has one sample of its unit a tile.
   RecurrenceCell<S::kind> cells[tiles] = {};
-  float undo_state[tiles][2], scale[tiles];
+  float undo_state[tiles], scale[tiles];
+  bool there[tiles];
 #pragma unroll
   for (int t = 0; t < tiles; ++t) {
-    const int own_sample = 8 * t + 2 * pair + odd, sample = first_sample + own_sample;
-#pragma unroll
-    for (int c = 0; c < 2; ++c) undo_state[t][c] = 1.0f / scales[8 * t + 2 * pair + c];
+    const int own_sample = 4 * t + l.in_tile, sample = role.first_sample + own_sample;
+    there[t] = l.unit < S::hidden && own_sample < S::samples && sample < S::batch;
+    undo_state[t] = 1.0f / scales[own_sample];
     scale[t] = S::kind == RecurrenceKind::gru ? scales[own_sample] : usual_scale;
     const float* before = S::kind == RecurrenceKind::lstm ? a.c0 : a.h0;
-    if (unit < S::hidden && own_sample < S::samples && sample < S::batch)
-      cells[t].before = before[(static_cast<int64_t>(direction) * S::batch + sample) * S::hidden + unit];
+    if (there[t])
+      cells[t].before = before[(static_cast<int64_t>(role.slot) * S::batch + sample) * S::hidden + l.unit];
   }
-  constexpr int peers_each = S::up(S::cluster, 4);
+  // A lane sends to every eighth block.
+  constexpr int peers_each = S::up(S::cluster, 8);
   PeerAddress peers[peers_each];
-  enter_cluster(cluster_memory);
 #pragma unroll
-  for (int p = 0; p < peers_each; ++p) {
-    const int peer = lane / 8 + 4 * p;
-    peers[p] = peer_memory<S::cluster>(cluster_memory, peer < S::cluster ? peer : 0);
-  }
+  for (int p = 0; p < peers_each; ++p)
+    peers[p] = peer_memory<S::cluster>(memory, l.group + 8 * p < S::cluster ? l.group + 8 * p : 0);
+  const bool is_last_layer = role.layer + 1 == S::layers_at_once;
+  uint4* published =
+      a.published + (static_cast<int64_t>(role.layer) * S::chunks + role.chunk) * S::steps * S::state;
 
 #pragma unroll 1
   for (int i = 0; i < S::steps; ++i) {
-    wait_for_copies<S::stages - 1>();
-    float4 input[tiles];
+    if constexpr (S::wavefront)
+      wait_at(given_full + (i & 1), S::threads);
+    else
+      wait_for_copies<S::stages - 1>();
+    float2 input[tiles];
 #pragma unroll
     for (int t = 0; t < tiles; ++t) {
-      input[t] = given[((i % S::stages * S::warps + warp) * tiles + t) * 32 + lane];
-      input[t].x += bias[0], input[t].y += bias[0], input[t].z += bias[1], input[t].w += bias[1];
+      input[t] = *given_at(i, t);
+      input[t].x += bias[0], input[t].y += bias[1];
+    }
+    if constexpr (S::wavefront) {
+      __syncwarp();
+      if (i + 2 < S::steps) arrive_at(given_empty + (i & 1), S::threads);
     }
     if (i > 0) {
       ArrivalBarrier& barrier = barriers[i & 1];
       barrier.wait(static_cast<unsigned>((i - 1) / 2 & 1));
-      if (thread == 0 && i + 2 < S::steps) barrier.expect(S::arriving_bytes);
+      if (l.warp == 0 && l.lane == 0 && i + 2 < S::steps) barrier.expect(S::arriving_bytes);
     }
-    const uint4* state = states + (i & 1) * S::state + group * S::row + pair;
-    float values[tiles];
+    float sums[tiles][2], values[tiles];
+    rows.multiply(memory + (i & 1) * S::state, l.group, l.pair, sums);
+    const int buffer = (i + 1) & 1;
 #pragma unroll
     for (int t = 0; t < tiles; ++t) {
-      float sums[4];
-      rows.multiply(state + 8 * t * S::row, 8 * t + group < S::samples, sums);
-      const float first = fmaf(sums[0] * rows.undo[0], undo_state[t][0], input[t].x),
-                  second = fmaf(sums[1] * rows.undo[0], undo_state[t][1], input[t].y),
-                  third = fmaf(sums[2] * rows.undo[1], undo_state[t][0], input[t].z),
-                  fourth = fmaf(sums[3] * rows.undo[1], undo_state[t][1], input[t].w);
-      // Even groups have gates 0 and 2 of two samples, odd ones gates 1 and 3.
-      const float low = __shfl_xor_sync(0xffffffffu, odd ? first : second, 4),
-                  high = __shfl_xor_sync(0xffffffffu, odd ? third : fourth, 4);
-      const float all[4] = {odd ? low : first, odd ? second : low, odd ? high : third, odd ? fourth : high};
+      const float first = fmaf(sums[t][0], undo_state[t], input[t].x),
+                  second = fmaf(sums[t][1], undo_state[t], input[t].y);
+      // Even groups have gates 0 and 2, odd ones gates 1 and 3.
+      const float other_first = __shfl_xor_sync(0xffffffffu, first, 4),
+                  other_second = __shfl_xor_sync(0xffffffffu, second, 4);
+      const float all[4] = {l.odd ? other_first : first, l.odd ? first : other_first,
+                            l.odd ? other_second : second, l.odd ? second : other_second};
       values[t] = cells[t].next(all);
-    }
-
-    if (i + 1 < S::steps) {
-      const int buffer = i + 1 & 1;
+      const uint32_t word = split_word(values[t] * scale[t]);
+      uint32_t words[4];
 #pragma unroll
-      for (int t = 0; t < tiles; ++t) {
-        const uint32_t word = split_word(values[t] * scale[t]);
-        uint32_t words[4];
-#pragma unroll
-        for (int u = 0; u < 4; ++u) words[u] = __shfl_sync(0xffffffffu, word, 8 * u + lane % 8);
-        const uint4 four = {__byte_perm(words[0], words[1], 0x5410), __byte_perm(words[2], words[3], 0x5410),
-                            __byte_perm(words[0], words[1], 0x7632), __byte_perm(words[2], words[3], 0x7632)};
-        const int sample = 8 * t + 2 * pair + odd;
-        const int at = (buffer * S::state + sample * S::row + quad) * 16;
+      for (int u = 0; u < 4; ++u) words[u] = __shfl_sync(0xffffffffu, word, 8 * u + l.lane % 8);
+      const uint4 four = quad_of(words, l.quad);
+      const int sample = 4 * t + l.in_tile, at = S::place(l.quad, sample);
+      const bool sends = sample < S::samples && l.quad < S::quads;
+      if (i + 1 < S::steps)
 #pragma unroll
         for (int p = 0; p < peers_each; ++p)
-          if (sample < S::samples && quad < S::quads && lane / 8 + 4 * p < S::cluster)
-            send_16_bytes(peers[p] + at, four, peers[p] + S::barriers_at + buffer * 8);
-      }
-      if (S::kind != RecurrenceKind::gru && i == 0)
-#pragma unroll
-        for (int t = 0; t < tiles; ++t) undo_state[t][0] = undo_state[t][1] = 1.0f / usual_scale;
+          if (sends && l.group + 8 * p < S::cluster)
+            send_16_bytes(peers[p] + (buffer * S::state + at) * 16, four,
+                          peers[p] + S::barriers_at + buffer * 8);
+      if constexpr (S::wavefront)
+        if (sends && l.group == 0 && !is_last_layer)
+          publish_16_bytes(published + static_cast<int64_t>(i) * S::state + at, four);
     }
+    if (S::kind != RecurrenceKind::gru && i == 0)
+#pragma unroll
+      for (int t = 0; t < tiles; ++t) undo_state[t] = 1.0f / usual_scale;
 
     // Nobody waits for the rest.
     fetch_given(i + S::stages);
-    const int step = direction ? S::steps - 1 - i : i;
+    const int step = role.direction ? S::steps - 1 - i : i;
 #pragma unroll
     for (int t = 0; t < tiles; ++t) {
-      const int own_sample = 8 * t + 2 * pair + odd, sample = first_sample + own_sample;
-      if (unit >= S::hidden || own_sample >= S::samples || sample >= S::batch) continue;
-      if (a.y) a.y[step * a.y_step + sample * a.y_sample + direction * S::hidden + unit] = values[t];
+      if (!there[t] || l.odd) continue;
+      const int sample = role.first_sample + 4 * t + l.in_tile;
+      if (a.y && is_last_layer)
+        a.y[step * a.y_step + sample * a.y_sample + role.direction * S::hidden + l.unit] = values[t];
       if (i + 1 < S::steps) continue;
-      const int64_t at = (static_cast<int64_t>(direction) * S::batch + sample) * S::hidden + unit;
+      const int64_t at = (static_cast<int64_t>(role.slot) * S::batch + sample) * S::hidden + l.unit;
       if (a.hn) a.hn[at] = values[t];
       if (a.cn) a.cn[at] = cells[t].before;
     }
   }
+}
+
+template <class Of>
+__global__ void __launch_bounds__(ClusterSizes<Of>::threads, 1)
+    kernel(const __grid_constant__ ClusterLayers<Of> a) {
+  using S = ClusterSizes<Of>;
+  extern __shared__ uint4 cluster_memory[];  // (states, state)
+  char* bytes = reinterpret_cast<char*>(cluster_memory);
+  float2* given = reinterpret_cast<float2*>(cluster_memory + S::states * S::state);  // (stages, warps, tiles, lanes)
+  float* scales = reinterpret_cast<float*>(bytes + S::scales_at);
+  ArrivalBarrier* barriers = reinterpret_cast<ArrivalBarrier*>(bytes + S::barriers_at);
+  const int thread = static_cast<int>(threadIdx.x);
+  const Role role = role_of_block<S>();
+
+  for (int i = thread; i < S::scales_at / 16; i += S::threads) cluster_memory[i] = uint4{};
+  for (int i = thread; i < 2 * 4 * S::sample_tiles; i += S::threads) scales[i] = 1.0f;
+  if (thread == 0)
+    for (int b = 0; b < 2; ++b) {
+      barriers[b].begin();
+      barriers[b].expect(S::arriving_bytes);
+    }
+  __syncthreads();
+  begin_states<S>(a.h0, role, cluster_memory, scales, thread / 32, thread % 32);
+  __syncthreads();
+  enter_cluster(cluster_memory);
+  const Lane lane(role, thread % S::step_threads);
+  if (thread < S::step_threads) {
+    take_steps<S>(a, role, lane, cluster_memory, scales, given, barriers);
+  } else if constexpr (S::wavefront) {
+    if (role.layer == 0)
+      copy_given<S>(a, role, lane, given);
+    else
+      multiply_below<S>(a, role, lane, cluster_memory + 2 * S::state, scales, given);
+  }
+  __syncwarp();
   leave_cluster();
 }
 
 }  // namespace cluster_steps
 
 template <class Of>
-StitchStatus enqueue_cluster_layer(const ClusterLayer<Of>& layer, cudaStream_t stream) {
+StitchStatus enqueue_cluster_layers(const ClusterLayers<Of>& layers, cudaStream_t stream) {
   using S = ClusterSizes<Of>;
   return launch_clusters("cluster_recurrence", cluster_steps::kernel<Of>,
-                         {S::blocks, S::threads, S::shared_bytes}, S::cluster, stream, layer);
+                         {S::blocks, S::threads, S::shared_bytes, S::wavefront}, S::cluster, stream, layers);
 }
 
 // The input's share of the gates in one direction: (steps · batch, features) times (gates, hidden,
@@ -394,7 +595,7 @@ struct ClusterRecurrence {
 };
 
 template <class Of, int slots>
-StitchStatus enqueue_cluster_recurrence(const ClusterRecurrence<Of, slots>& r, cudaStream_t stream) {
+StitchStatus enqueue_layer_by_layer(const ClusterRecurrence<Of, slots>& r, cudaStream_t stream) {
   using S = ClusterSizes<Of>;
   static_assert(slots == Of::layers * S::directions);
   constexpr int width = S::directions * S::hidden;
@@ -403,20 +604,43 @@ StitchStatus enqueue_cluster_recurrence(const ClusterRecurrence<Of, slots>& r, c
   using First = GatesFromInput<Of, Of::input, Of::x_step, Of::x_sample, Of::x_feature>;
   using Other = GatesFromInput<Of, width, int64_t{S::batch} * width, width, 1>;
   float* below = r.workspace + S::directions * share;  // (steps, batch, width)
+  // What weights, and first states, are scaled with.
+  constexpr bool splits = Of::layers > 1 && width % 4 == 0;
+  auto* largest = reinterpret_cast<unsigned*>(below + (splits ? int64_t{S::steps} * S::batch * width : 0));
+  if constexpr (splits) {
+    Arrays<slots + Of::layers> arrays{};
+    for (int slot = 0; slot < slots; ++slot) {
+      arrays.from[slot] = r.weights[slot].input;
+      arrays.elements[slot] = slot < S::directions ? 0 : int64_t{S::gates} * S::hidden * width;
+    }
+    for (int l = 0; l < Of::layers; ++l) arrays.from[slots + l] = r.h0 + l * state, arrays.elements[slots + l] = state;
+    STITCH_CUDA(cudaMemsetAsync(largest, 0, (slots + Of::layers) * sizeof(unsigned), stream));
+    STITCH_OK_OR_RETURN(launch("largest_magnitudes", largest_magnitudes<slots + Of::layers>,
+                               {dim3(32, slots + Of::layers), 256}, stream, arrays, largest));
+  }
   for (int l = 0; l < Of::layers; ++l) {
     const bool last = l == Of::layers - 1;
-    ClusterLayer<Of> layer{};
+    ClusterLayers<Of> layer{};
+    GatesProduct<S::directions> product{below};
     for (int d = 0; d < S::directions; ++d) {
       const RecurrenceWeights& own = r.weights[l * S::directions + d];
       float* given = r.workspace + d * share;
       if (l == 0)
         STITCH_OK_OR_RETURN((enqueue_tensor_core_product<First, typename First::Tiles>(
             "gates_from_input", r.x, own.input, given, NoEpilogue{}, stream)));
-      else
+      else if constexpr (!splits)
         STITCH_OK_OR_RETURN((enqueue_tensor_core_product<Other, typename Other::Tiles>(
             "gates_from_below", below, own.input, given, NoEpilogue{}, stream)));
-      layer.of[d] = {given, own.hidden, own.input_bias, own.hidden_bias};
+      product.weights[d] = own.input, product.to[d] = given;
+      layer.of[d] = {given, nullptr, own.hidden, own.input_bias, own.hidden_bias};
     }
+    if constexpr (splits)
+      if (l > 0) {
+        product.largest_weight = largest + l * S::directions;
+        product.largest_state = S::kind == RecurrenceKind::gru ? largest + slots + l - 1 : nullptr;
+        STITCH_OK_OR_RETURN(
+            (enqueue_gates_product<S::steps * S::batch, S::hidden, S::gates, width>(product, stream)));
+      }
     layer.h0 = r.h0 + l * state;
     layer.c0 = r.c0 ? r.c0 + l * state : nullptr;
     layer.y = last ? r.y : below;
@@ -424,9 +648,40 @@ StitchStatus enqueue_cluster_recurrence(const ClusterRecurrence<Of, slots>& r, c
     layer.y_sample = last ? r.y_sample : width;
     layer.hn = r.hn ? r.hn + l * state : nullptr;
     layer.cn = r.cn ? r.cn + l * state : nullptr;
-    STITCH_OK_OR_RETURN(enqueue_cluster_layer(layer, stream));
+    STITCH_OK_OR_RETURN(enqueue_cluster_layers(layer, stream));
   }
   return STITCH_OK;
+}
+
+// Layers of one direction at once.
+template <class Of, int slots>
+StitchStatus enqueue_wavefront(const ClusterRecurrence<Of, slots>& r, cudaStream_t stream) {
+  using S = ClusterSizes<Of>;
+  static_assert(slots == S::layers_at_once && S::directions == 1);
+  constexpr int64_t share = (int64_t{S::steps} * S::batch * S::gates * S::hidden + 3) / 4 * 4;
+  using First = GatesFromInput<Of, Of::input, Of::x_step, Of::x_sample, Of::x_feature>;
+  ClusterLayers<Of> layers{};
+  layers.published = reinterpret_cast<uint4*>(r.workspace + share);
+  STITCH_CUDA(cudaMemsetAsync(layers.published, 0xff,
+                              sizeof(uint4) * (slots - 1) * S::chunks * S::steps * S::state, stream));
+  STITCH_OK_OR_RETURN((enqueue_tensor_core_product<First, typename First::Tiles>(
+      "gates_from_input", r.x, r.weights[0].input, r.workspace, NoEpilogue{}, stream)));
+  for (int l = 0; l < slots; ++l) {
+    const RecurrenceWeights& own = r.weights[l];
+    layers.of[l] = {l == 0 ? r.workspace : nullptr, own.input, own.hidden, own.input_bias, own.hidden_bias};
+  }
+  layers.h0 = r.h0, layers.c0 = r.c0;
+  layers.y = r.y, layers.y_step = r.y_step, layers.y_sample = r.y_sample;
+  layers.hn = r.hn, layers.cn = r.cn;
+  return enqueue_cluster_layers(layers, stream);
+}
+
+template <class Of, int slots>
+StitchStatus enqueue_cluster_recurrence(const ClusterRecurrence<Of, slots>& r, cudaStream_t stream) {
+  if constexpr (Of::layers_at_once > 1)
+    return enqueue_wavefront(r, stream);
+  else
+    return enqueue_layer_by_layer(r, stream);
 }
 
 // What a program keeps of such a recurrence: that the GPU has clusters.

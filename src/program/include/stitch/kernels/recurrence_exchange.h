@@ -44,4 +44,15 @@ __device__ __forceinline__ void read_exchange(const uint4* at, bool wanted, uint
 #endif
 }
 
+__device__ __forceinline__ void publish_16_bytes(uint4* at, const uint4& value) {
+#if STITCH_EMULATED
+  volatile uint32_t* words = reinterpret_cast<volatile uint32_t*>(at);
+  words[0] = value.x, words[1] = value.y, words[2] = value.z, words[3] = value.w;
+#else
+  asm volatile("st.relaxed.gpu.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(at), "r"(value.x), "r"(value.y),
+               "r"(value.z), "r"(value.w)
+               : "memory");
+#endif
+}
+
 }  // namespace stitch

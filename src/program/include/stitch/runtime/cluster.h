@@ -5,6 +5,10 @@
 // The emulated GPU has no clusters: there all blocks run at once, and know each other's shared memory.
 #pragma once
 
+#if STITCH_EMULATED
+#include <thread>
+#endif
+
 #include "stitch/runtime/launch.h"
 
 namespace stitch {
@@ -25,7 +29,10 @@ struct ArrivalBarrier {
   void begin() { arrived = 0; }
   void expect(int bytes) { expected = static_cast<unsigned>(bytes); }
   void wait(unsigned parity) {
-    while ((__atomic_load_n(&arrived, __ATOMIC_ACQUIRE) / expected & 1) == parity) __nanosleep(0);
+    while ((__atomic_load_n(&arrived, __ATOMIC_ACQUIRE) / expected & 1) == parity) {
+      __nanosleep(0);               // lets other threads of the block run,
+      std::this_thread::yield();  // and other blocks
+    }
   }
 #else
   unsigned long long state;
