@@ -48,13 +48,17 @@ double clocks_of(const Recurrence& r, const GpuSpec& gpu, const Clusters& c) {
 }  // namespace
 
 std::optional<Clusters> clusters_of(const Recurrence& r, const GpuSpec& gpu) {
-  if (!gpu.architecture.clusters() || divided_up(r.hidden, 16) > most_depth_tiles) return std::nullopt;
+  // Clusters of 16 blocks are a data center's.
+  const bool has_large = gpu.architecture.wgmma() || gpu.architecture.tcgen05();
+  if (!has_large || divided_up(r.hidden, 16) > most_depth_tiles) return std::nullopt;
   std::optional<Clusters> best;
   for (int64_t layers : {r.layers, int64_t{1}})
     for (int64_t blocks : {16, 8, 4, 2, 1}) {
-      // A warp for four units, or two; each thread may have the most registers there are.
-      const int64_t warps = divided_up(divided_up(r.hidden, 4), blocks) * (layers > 1 ? 2 : 1);
-      if (warps > 8 || blocks > gpu.sms || (layers > 1 && r.directions > 1)) continue;
+      // A warp for four units, or two; each thread may have the most registers there are, and each block has
+      // units.
+      const int64_t quads = divided_up(r.hidden, 4), each = divided_up(quads, blocks);
+      if (each * (layers > 1 ? 2 : 1) > 8 || blocks > gpu.sms || (layers > 1 && r.directions > 1)) continue;
+      if (divided_up(quads, each) != blocks) continue;
       for (int64_t chunks = 1; chunks <= r.batch; ++chunks) {
         Clusters clusters{layers, blocks, divided_up(r.batch, chunks)};
         if (clusters.samples > 12) continue;

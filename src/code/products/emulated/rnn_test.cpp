@@ -92,6 +92,13 @@ const Kind persistent_kinds[] = {
     {.name = "gru_many_samples", .kind = "gru", .batch_first = true, .sizes = {3, 31, 5, 12}},
 };
 
+// Layers that run at once, each in clusters of its own: a warp without units, several samples and clusters.
+const Kind wavefronts[] = {
+    {.name = "lstm_26_at_once", .kind = "lstm", .layers = 3, .sizes = {5, 5, 9, 26}},
+    {.name = "gru_32_at_once", .kind = "gru", .layers = 2, .batch_first = true, .sizes = {4, 9, 8, 32}},
+    {.name = "tanh_24_at_once", .kind = "tanh", .layers = 2, .biases = false, .sizes = {3, 2, 5, 24}},
+};
+
 std::vector<Case> rnn_cases() {
   std::vector<Case> all;
   for (const Kind& kind : kinds) {
@@ -128,6 +135,8 @@ std::vector<Case> rnn_cases() {
   for (const Kind& kind : persistent_kinds)
     if (kind.kind != std::string("relu"))
       clustered(kind, kind.kind == std::string("lstm") ? "y hn cn" : "y hn", kind.name, 16);
+  for (const Kind& kind : wavefronts)
+    clustered(kind, kind.kind == std::string("lstm") ? "y hn cn" : "y hn", kind.name, 16);
   clustered(kinds[5], "y", "only_y", 2);
   clustered(kinds[4], "cn", "only_cn", 2);
   all.push_back({.name = "persistent_only_y",

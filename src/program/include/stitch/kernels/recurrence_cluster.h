@@ -34,6 +34,8 @@ struct ClusterSizes : Of {
   static constexpr int gates = gates_of(kind);
   static constexpr int quads = up(hidden, 4);             // of units, 16 bytes of the state each
   static constexpr int units = up(quads, cluster) * 4;    // of a block
+  // Who sends nothing is not waited for, and would be overtaken.
+  static_assert(up(quads, units / 4) == cluster, "every block owns units");
   static constexpr bool wavefront = layers_at_once > 1;
   static constexpr int warps = units / 4, step_threads = warps * 32;
   static constexpr int threads = wavefront ? 2 * step_threads : step_threads;
@@ -450,6 +452,7 @@ __device__ __forceinline__ void take_steps(const Arguments& a, const Role& role,
       __syncwarp();
       if (i + 2 < S::steps) arrive_at(given_empty + (i & 1), S::threads);
     }
+    if (l.quad >= S::quads) continue;  // a whole warp
     if (i > 0) {
       ArrivalBarrier& barrier = barriers[i & 1];
       barrier.wait(static_cast<unsigned>((i - 1) / 2 & 1));
