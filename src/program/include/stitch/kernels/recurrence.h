@@ -22,15 +22,49 @@ struct RecurrenceWeights {
   const float* hidden_bias;  // (gates, hidden), or null
 };
 
-// Both are within 3 units of the last place, and have no branches: a step waits for them.
-__device__ __forceinline__ float gate_sigmoid(float x) { return __fdividef(1.0f, 1.0f + __expf(-x)); }
+// 2^x and 1 / x within 2 units of the last place, in one instruction each.
+__device__ __forceinline__ float quick_exp2(float x) {
+#if STITCH_EMULATED
+  return exp2f(x);
+#else
+  float out;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(out) : "f"(x));
+  return out;
+#endif
+}
+__device__ __forceinline__ float quick_reciprocal(float x) {
+#if STITCH_EMULATED
+  return 1.0f / x;
+#else
+  float out;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(out) : "f"(x));
+  return out;
+#endif
+}
+// `below` where x is less than `limit`. Written out, because a compiler makes a branch of it, and a step waits
+// for both ways then.
+__device__ __forceinline__ float select_below(float x, float limit, float below, float otherwise) {
+#if STITCH_EMULATED
+  return x < limit ? below : otherwise;
+#else
+  float out;
+  asm("{\n  .reg .pred less;\n  setp.lt.f32 less, %1, %2;\n  selp.f32 %0, %3, %4, less;\n}"
+      : "=f"(out)
+      : "f"(x), "f"(limit), "f"(below), "f"(otherwise));
+  return out;
+#endif
+}
+// Both within a few units of the last place.
+__device__ __forceinline__ float gate_sigmoid(float x) {
+  return quick_reciprocal(1.0f + quick_exp2(-1.44269504f * x));
+}
 __device__ __forceinline__ float gate_tanh(float x) {
-  const float large = copysignf(1.0f - __fdividef(2.0f, 1.0f + __expf(2.0f * fabsf(x))), x);
-  const float square = x * x;
+  const float magnitude = fabsf(x), square = x * x;
+  const float large = fmaf(-2.0f, quick_reciprocal(1.0f + quick_exp2(2.88539008f * magnitude)), 1.0f);
   float small = fmaf(1.57394409e-2f, square, -5.23025580e-2f);
   small = fmaf(small, square, 1.33152470e-1f);
   small = fmaf(small, square, -3.33327681e-1f) * square;
-  return fabsf(x) < 0.55f ? fmaf(small, x, x) : large;
+  return select_below(magnitude, 0.55f, fmaf(small, x, x), copysignf(large, x));
 }
 
 // What a thread keeps of one unit and sample between two steps. Sums: of each gate; a gru's last one is the

@@ -130,9 +130,10 @@ __device__ __forceinline__ uint32_t split_word(float x) {
 // Four units of a sample: large parts, small parts; every other two quads the other way round, which lets
 // lanes that read 8 bytes each meet all banks.
 __device__ __forceinline__ uint4 quad_of(const uint32_t (&words)[4], int quad) {
-  const uint2 large = {__byte_perm(words[0], words[1], 0x5410), __byte_perm(words[2], words[3], 0x5410)},
-              small = {__byte_perm(words[0], words[1], 0x7632), __byte_perm(words[2], words[3], 0x7632)};
-  return quad & 2 ? uint4{small.x, small.y, large.x, large.y} : uint4{large.x, large.y, small.x, small.y};
+  constexpr uint32_t large = 0x5410, small = 0x7632;
+  const uint32_t first = quad & 2 ? small : large, second = quad & 2 ? large : small;
+  return {__byte_perm(words[0], words[1], first), __byte_perm(words[2], words[3], first),
+          __byte_perm(words[0], words[1], second), __byte_perm(words[2], words[3], second)};
 }
 
 // 16 rows of weights: of lane's row group, gate group % 2 of unit group / 2; eight rows further two gates
@@ -212,6 +213,8 @@ struct Rows {
         mma(by_small[t][j % chains], small[j], both);
       }
     const bool of_small = pair >= 2;  // columns of small parts
+    // Factors, where conditions would be branches. Small parts times small ones are left out.
+    const float of_first = of_small ? 1.0f / small_scale : 1.0f, of_second = of_small ? 0.0f : 1.0f / small_scale;
 #pragma unroll
     for (int t = 0; t < S::sample_tiles; ++t) {
       float all[4];
@@ -220,7 +223,7 @@ struct Rows {
         float first = by_large[t][0][e], second = by_small[t][0][e];
 #pragma unroll
         for (int c = 1; c < chains; ++c) first += by_large[t][c][e], second += by_small[t][c][e];
-        all[e] = of_small ? first * (1.0f / small_scale) : fmaf(second, 1.0f / small_scale, first);
+        all[e] = fmaf(second, of_second, first * of_first);
       }
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
@@ -453,46 +456,57 @@ __device__ __forceinline__ void take_steps(const Arguments& a, const Role& role,
       if (i + 2 < S::steps) arrive_at(given_empty + (i & 1), S::threads);
     }
     if (l.quad >= S::quads) continue;  // a whole warp
-    if (i > 0) {
-      ArrivalBarrier& barrier = barriers[i & 1];
-      barrier.wait(static_cast<unsigned>((i - 1) / 2 & 1));
-      if (l.warp == 0 && l.lane == 0 && i + 2 < S::steps) barrier.expect(S::arriving_bytes);
-    }
+    if (i > 0) barriers[i & 1].wait(static_cast<unsigned>((i - 1) / 2 & 1));
     float sums[tiles][2], values[tiles];
     rows.multiply(memory + (i & 1) * S::state, l.group, l.pair, sums);
-    const int buffer = (i + 1) & 1;
+    // Tile by tile each of these would wait for the one before it.
+    float gates[tiles][4];
 #pragma unroll
     for (int t = 0; t < tiles; ++t) {
+      // Even groups have gates 0 and 2, odd ones gates 1 and 3.
       const float first = fmaf(sums[t][0], undo_state[t], input[t].x),
                   second = fmaf(sums[t][1], undo_state[t], input[t].y);
-      // Even groups have gates 0 and 2, odd ones gates 1 and 3.
       const float other_first = __shfl_xor_sync(0xffffffffu, first, 4),
                   other_second = __shfl_xor_sync(0xffffffffu, second, 4);
-      const float all[4] = {l.odd ? other_first : first, l.odd ? first : other_first,
-                            l.odd ? other_second : second, l.odd ? second : other_second};
-      values[t] = cells[t].next(all);
-      const uint32_t word = split_word(values[t] * scale[t]);
-      uint32_t words[4];
+      gates[t][0] = l.odd ? other_first : first, gates[t][1] = l.odd ? first : other_first;
+      gates[t][2] = l.odd ? other_second : second, gates[t][3] = l.odd ? second : other_second;
+    }
+    uint32_t words[tiles];
 #pragma unroll
-      for (int u = 0; u < 4; ++u) words[u] = __shfl_sync(0xffffffffu, word, 8 * u + l.lane % 8);
-      const uint4 four = quad_of(words, l.quad);
-      const int sample = 4 * t + l.in_tile, at = S::place(l.quad, sample);
-      const bool sends = sample < S::samples && l.quad < S::quads;
-      if (i + 1 < S::steps)
+    for (int t = 0; t < tiles; ++t) {
+      values[t] = cells[t].next(gates[t]);
+      words[t] = split_word(values[t] * scale[t]);
+    }
+    uint4 fours[tiles];
+#pragma unroll
+    for (int t = 0; t < tiles; ++t) {
+      uint32_t of_units[4];
+#pragma unroll
+      for (int u = 0; u < 4; ++u) of_units[u] = __shfl_sync(0xffffffffu, words[t], 8 * u + l.lane % 8);
+      fours[t] = quad_of(of_units, l.quad);
+    }
+    if (i + 1 < S::steps) {
+      const int buffer = (i + 1) & 1;
+#pragma unroll
+      for (int t = 0; t < tiles; ++t)
 #pragma unroll
         for (int p = 0; p < peers_each; ++p)
-          if (sends && l.group + 8 * p < S::cluster)
-            send_16_bytes(peers[p] + (buffer * S::state + at) * 16, four,
+          if (4 * t + l.in_tile < S::samples && l.group + 8 * p < S::cluster)
+            send_16_bytes(peers[p] + (buffer * S::state + S::place(l.quad, 4 * t + l.in_tile)) * 16, fours[t],
                           peers[p] + S::barriers_at + buffer * 8);
-      if constexpr (S::wavefront)
-        if (sends && l.group == 0 && !is_last_layer)
-          publish_16_bytes(published + static_cast<int64_t>(i) * S::state + at, four);
     }
+
+    // Nobody waits for the rest. What arrives before it is expected counts, too.
+    if (i > 0 && i + 2 < S::steps && l.warp == 0 && l.lane == 0) barriers[i & 1].expect(S::arriving_bytes);
+    if constexpr (S::wavefront)
+#pragma unroll
+      for (int t = 0; t < tiles; ++t)
+        if (4 * t + l.in_tile < S::samples && l.group == 0 && !is_last_layer)
+          publish_16_bytes(published + static_cast<int64_t>(i) * S::state + S::place(l.quad, 4 * t + l.in_tile),
+                           fours[t]);
     if (S::kind != RecurrenceKind::gru && i == 0)
 #pragma unroll
       for (int t = 0; t < tiles; ++t) undo_state[t] = 1.0f / usual_scale;
-
-    // Nobody waits for the rest.
     fetch_given(i + S::stages);
     const int step = role.direction ? S::steps - 1 - i : i;
 #pragma unroll
