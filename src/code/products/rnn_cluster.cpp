@@ -51,8 +51,9 @@ class RnnCluster final : public ProductTechnique {
     return {0.15 * context.gpu.tensor_tf32, 0.7, 2};
   }
   double latency(const plan::Context& context, const plan::Region& region) const override {
-    return step_latency(context.graph, region,
-                        [](double steps, double layers, bool) { return steps * layers * 0.7e-6; });
+    return step_latency(context.graph, region, [](double steps, double layers, bool both) {
+      return both || layers == 1 ? steps * layers * 0.7e-6 : (steps + 3 * layers) * 1.4e-6;
+    });
   }
 
  private:

@@ -346,6 +346,13 @@ __device__ __forceinline__ void multiply_below(const Arguments& a, const Role& r
   for (int i = 0; i < S::steps; ++i) {
     const int odd = i & 1;
     uint4* state = below + odd * S::state;
+    // For one of them first: reading everything over and over would slow down those who are in a hurry.
+    while (is_missing(next[0])) {
+      read_exchange(published + static_cast<int64_t>(i) * S::state + places[0], true, next[0]);
+#if STITCH_EMULATED
+      __nanosleep(0);  // lets other threads run
+#endif
+    }
     for (bool waiting = true; waiting;) {
       waiting = false;
 #pragma unroll
