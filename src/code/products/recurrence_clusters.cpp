@@ -40,7 +40,8 @@ double clocks_of(const Recurrence& r, const GpuSpec& gpu, const Clusters& c) {
     input += static_cast<double>(r.steps * r.batch * features * r.directions * r.gates * r.hidden) /
              (products_a_clock * static_cast<double>(gpu.sms));
   }
-  if (c.layers_at_once > 1) return input + clocks_a_layer + step * static_cast<double>(r.steps + 3 * r.layers);
+  if (c.layers_at_once > 1)
+    return input + clocks_a_layer + step * static_cast<double>(r.steps + 3 * r.layers);
   return input +
          static_cast<double>(r.layers) * (clocks_a_layer + step * static_cast<double>(waves * r.steps));
 }
@@ -62,7 +63,8 @@ std::optional<Clusters> clusters_of(const Recurrence& r, const GpuSpec& gpu) {
       for (int64_t chunks = 1; chunks <= r.batch; ++chunks) {
         Clusters clusters{layers, blocks, divided_up(r.batch, chunks)};
         if (clusters.samples > 12) continue;
-        if (layers > 1 && layers * divided_up(r.batch, clusters.samples) > clusters_at_once(gpu, blocks)) continue;
+        if (layers > 1 && layers * divided_up(r.batch, clusters.samples) > clusters_at_once(gpu, blocks))
+          continue;
         clusters.clocks = clocks_of(r, gpu, clusters);
         if (!best || clusters.clocks < best->clocks) best = clusters;
       }

@@ -5,7 +5,8 @@
 namespace stitch::code {
 namespace {
 
-Recurrence clustered(const char* kind, int64_t layers, int64_t directions, int64_t hidden, int64_t batch = 10) {
+Recurrence clustered(const char* kind, int64_t layers, int64_t directions, int64_t hidden,
+                     int64_t batch = 10) {
   Recurrence r;
   r.kind = kind;
   r.gates = r.lstm() ? 4 : r.kind == "gru" ? 3 : 1;

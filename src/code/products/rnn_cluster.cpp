@@ -1,8 +1,8 @@
 // rnn.cluster: clusters of blocks pass a layer's state on through each other's shared memory
-// (kernels/recurrence_cluster.h). Layers of one direction run at once, as a wavefront, where all their clusters
-// fit; else one after the other, each behind a product of all its inputs. FP32's accuracy on tensor cores, so
-// for every class. Chosen where weights fit into registers and its steps are expected to be shorter than those
-// of rnn.persistent, which wait for L2.
+// (kernels/recurrence_cluster.h). Layers of one direction run at once, as a wavefront, where all their
+// clusters fit; else one after the other, each behind a product of all its inputs. FP32's accuracy on tensor
+// cores, so for every class. Chosen where weights fit into registers and its steps are expected to be shorter
+// than those of rnn.persistent, which wait for L2.
 #include "base/text.h"
 #include "code/names.h"
 #include "code/products/recurrence.h"
@@ -23,8 +23,9 @@ std::string cluster_struct(const Recurrence& r, const Clusters& c, const std::st
       "  static constexpr int64_t x_step = {}, x_sample = {}, x_feature = {};  // strides\n"
       "  // Clusters of {} blocks, each for {} sample{} of a layer.\n"
       "  static constexpr int layers_at_once = {}, cluster = {}, samples = {};\n}};\n",
-      name, r.kind, r.steps, r.batch, r.input, r.hidden, r.layers, r.directions, r.x.strides[0], r.x.strides[1],
-      r.x.strides[2], c.blocks, c.samples, c.samples > 1 ? "s" : "", c.layers_at_once, c.blocks, c.samples);
+      name, r.kind, r.steps, r.batch, r.input, r.hidden, r.layers, r.directions, r.x.strides[0],
+      r.x.strides[1], r.x.strides[2], c.blocks, c.samples, c.samples > 1 ? "s" : "", c.layers_at_once,
+      c.blocks, c.samples);
 }
 
 // The gates' shares of all directions, a layer's states, and what numbers are scaled by.
@@ -51,8 +52,9 @@ class RnnCluster final : public ProductTechnique {
     return {0.15 * context.gpu.tensor_tf32, 0.7, 2};
   }
   double latency(const plan::Context& context, const plan::Region& region) const override {
-    return step_latency(context.graph, region,
-                        [](double steps, double layers, bool) { return steps * layers * 0.7e-6; });
+    return step_latency(context.graph, region, [](double steps, double layers, bool both) {
+      return both || layers == 1 ? steps * layers * 0.7e-6 : (steps + 3 * layers) * 1.4e-6;
+    });
   }
 
  private:

@@ -10,13 +10,16 @@
 enum class How { rows, lines, bulk, stores };
 
 __device__ __forceinline__ void store_remote(uint32_t to, const uint4& v) {
-  asm volatile("st.shared::cluster.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+  asm volatile("st.shared::cluster.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(v.x), "r"(v.y), "r"(v.z),
+               "r"(v.w)
                : "memory");
 }
 __device__ __forceinline__ void copy_bulk(uint32_t to, uint32_t from, int bytes, uint32_t barrier) {
-  asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
-               "r"(from), "r"(bytes), "r"(barrier)
-               : "memory");
+  asm volatile(
+      "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+          to),
+      "r"(from), "r"(bytes), "r"(barrier)
+      : "memory");
 }
 
 template <How how, int cluster, int samples>
@@ -25,7 +28,8 @@ __global__ void exchange(int steps, uint4* out) {
   extern __shared__ uint4 memory[];
   ArrivalBarrier* barriers = reinterpret_cast<ArrivalBarrier*>(memory + 2 * state);
   uint4* staging = memory + 2 * state + 1;  // (2, warps, tiles, 8)
-  const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32, quad = blockIdx.x % cluster * warps + warp;
+  const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32,
+            quad = blockIdx.x % cluster * warps + warp;
   constexpr int bytes = how == How::bulk ? tiles * 64 * 128 : samples * 64 * 16;
   for (int i = thread; i < 2 * state + 1 + 2 * warps * tiles * 8; i += blockDim.x) memory[i] = uint4{};
   __syncthreads();
@@ -62,8 +66,9 @@ __global__ void exchange(int steps, uint4* out) {
           __syncwarp();
           if (lane < cluster)
             copy_bulk(own_peer + (buffer * state + (t * 64 + quad) * 8) * 16,
-                      base + static_cast<uint32_t>(reinterpret_cast<char*>(stage) - reinterpret_cast<char*>(memory)), 128,
-                      own_peer + barrier);
+                      base + static_cast<uint32_t>(reinterpret_cast<char*>(stage) -
+                                                   reinterpret_cast<char*>(memory)),
+                      128, own_peer + barrier);
         } else {
           for (int p = 0; p < cluster / 4; ++p)
             if (sample < samples) {
@@ -83,16 +88,17 @@ __global__ void exchange(int steps, uint4* out) {
 
 template <How how, int cluster, int samples>
 void time_exchange(const char* name, int clusters) {
-  constexpr int tiles = (samples + 7) / 8, bytes = (2 * 8 * tiles * 68 + 1 + 2 * 64 / cluster * tiles * 8) * 16, steps = 2000;
+  constexpr int tiles = (samples + 7) / 8,
+                bytes = (2 * 8 * tiles * 68 + 1 + 2 * 64 / cluster * tiles * 8) * 16, steps = 2000;
   Buffer<uint4> out(132 * 512);
   const double time = time_of([&] {
     OK(launch_clusters("exchange", exchange<how, cluster, samples>,
-                       {static_cast<unsigned>(clusters * cluster), 64 / cluster * 32, bytes}, cluster, nullptr, steps,
-                       out.data));
+                       {static_cast<unsigned>(clusters * cluster), 64 / cluster * 32, bytes}, cluster,
+                       nullptr, steps, out.data));
   });
   CUDA(cudaDeviceSynchronize());
-  std::printf("%-6s %d clusters of %2d blocks, %2d samples: %6.3f us a step\n", name, clusters, cluster, samples,
-              time * 1e3 / steps);
+  std::printf("%-6s %d clusters of %2d blocks, %2d samples: %6.3f us a step\n", name, clusters, cluster,
+              samples, time * 1e3 / steps);
   std::fflush(stdout);
 }
 template <int cluster, int samples>
@@ -112,7 +118,8 @@ __global__ void products(int rounds, float* out) {
 #pragma unroll
     for (int c = 0; c < chains; ++c)
       asm volatile(
-          "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %4, %4, %4}, {%5, %5}, {%0, %1, "
+          "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %4, %4, %4}, {%5, %5}, "
+          "{%0, %1, "
           "%2, %3};"
           : "+f"(sums[c][0]), "+f"(sums[c][1]), "+f"(sums[c][2]), "+f"(sums[c][3])
           : "r"(a), "r"(b));
@@ -127,8 +134,8 @@ void time_products(int warps) {
   CUDA(cudaDeviceGetAttribute(&clock, cudaDevAttrClockRate, 0));
   const int rounds = 20000;
   const double time = time_of([&] { products<chains><<<132, warps * 32>>>(rounds, out.data); });
-  std::printf("products: %d chains, %d warps a block: %.2f ns a product and quarter (clock rate %d kHz)\n", chains,
-              warps, time * 1e6 / rounds / chains / (warps / 4), clock);
+  std::printf("products: %d chains, %d warps a block: %.2f ns a product and quarter (clock rate %d kHz)\n",
+              chains, warps, time * 1e6 / rounds / chains / (warps / 4), clock);
   std::fflush(stdout);
 }
 

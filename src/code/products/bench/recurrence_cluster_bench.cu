@@ -1,6 +1,6 @@
-// rnn.cluster on a GPU: the time of a layer for several numbers of blocks and samples a cluster, checked against
-// one kernel a step, the products of inputs, six layers in all, and rnn.persistent beside it. What the exchange
-// alone takes: cluster_exchange_bench.cu. From the repository's root:
+// rnn.cluster on a GPU: the time of a layer for several numbers of blocks and samples a cluster, checked
+// against one kernel a step, the products of inputs, six layers in all, and rnn.persistent beside it. What
+// the exchange alone takes: cluster_exchange_bench.cu. From the repository's root:
 //   nvcc -std=c++20 -O3 -arch=sm_90a -I src/program/include
 //   src/code/products/bench/recurrence_cluster_bench.cu -o /tmp/cluster_bench && /tmp/cluster_bench
 // Times are medians.
@@ -26,23 +26,27 @@ double relative_error(const Buffer<float>& expected, const Buffer<float>& got, s
   CUDA(cudaMemcpy(a.data(), expected.data, count * 4, cudaMemcpyDeviceToHost));
   CUDA(cudaMemcpy(b.data(), got.data, count * 4, cudaMemcpyDeviceToHost));
   double error = 0, norm = 0;
-  for (size_t i = 0; i < count; ++i) error += std::pow(double{a[i]} - b[i], 2), norm += std::pow(double{a[i]}, 2);
+  for (size_t i = 0; i < count; ++i)
+    error += std::pow(double{a[i]} - b[i], 2), norm += std::pow(double{a[i]}, 2);
   return std::sqrt(error / norm);
 }
 // (rows, hidden, gates) as (rows, gates, hidden)
 __global__ void reorder(const float* from, float* to, int64_t count, int hidden, int gates) {
-  for (int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; i < count; i += int64_t{gridDim.x} * blockDim.x) {
+  for (int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; i < count;
+       i += int64_t{gridDim.x} * blockDim.x) {
     const int64_t line = int64_t{hidden} * gates, at = i % line;
     to[i / line * line + at % gates * hidden + at / gates] = from[i];
   }
 }
 __global__ void centre(float* x, int64_t count) {
-  for (int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; i < count; i += int64_t{gridDim.x} * blockDim.x)
+  for (int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; i < count;
+       i += int64_t{gridDim.x} * blockDim.x)
     x[i] = (x[i] - 0.5f) * 0.125f;
 }
 
 __global__ void add_bias(float* x, const float* bias, int64_t count, int64_t columns) {
-  for (int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; i < count; i += int64_t{gridDim.x} * blockDim.x)
+  for (int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; i < count;
+       i += int64_t{gridDim.x} * blockDim.x)
     x[i] += bias[i % columns];
 }
 
@@ -51,9 +55,9 @@ void time_layer(const char* name) {
   using S = ClusterSizes<Of>;
   const int64_t state = int64_t{S::directions} * S::batch * S::hidden, width = S::directions * S::hidden,
                 gates = int64_t{S::gates} * S::hidden, cells = int64_t{S::steps} * S::batch;
-  Buffer<float> given(S::directions * cells * gates), plain(cells * gates), weights(S::directions * gates * S::hidden),
-      biases(2 * S::directions * gates), h0(state), c0(state), y(cells * width), hn(state), cn(state),
-      y2(cells * width), hn2(state), cn2(state);
+  Buffer<float> given(S::directions * cells * gates), plain(cells * gates),
+      weights(S::directions * gates * S::hidden), biases(2 * S::directions * gates), h0(state), c0(state),
+      y(cells * width), hn(state), cn(state), y2(cells * width), hn2(state), cn2(state);
   draw<<<256, 256>>>(given.data, S::directions * cells * gates, 1, true, 0.7f);
   draw<<<256, 256>>>(weights.data, S::directions * gates * S::hidden, 99999999, false, 1.0f);
   centre<<<256, 256>>>(weights.data, S::directions * gates * S::hidden);
@@ -62,9 +66,10 @@ void time_layer(const char* name) {
   draw<<<256, 256>>>(c0.data, state, 6, true, 1.0f);
   ClusterLayers<Of> layer{};
   for (int d = 0; d < S::directions; ++d)
-    layer.of[d] = {given.data + d * cells * gates, nullptr, weights.data + d * gates * S::hidden, biases.data + 2 * d * gates,
-                   biases.data + (2 * d + 1) * gates};
-  layer.h0 = h0.data, layer.c0 = c0.data, layer.y = y.data, layer.y_step = S::batch * width, layer.y_sample = width;
+    layer.of[d] = {given.data + d * cells * gates, nullptr, weights.data + d * gates * S::hidden,
+                   biases.data + 2 * d * gates, biases.data + (2 * d + 1) * gates};
+  layer.h0 = h0.data, layer.c0 = c0.data, layer.y = y.data, layer.y_step = S::batch * width,
+  layer.y_sample = width;
   layer.hn = hn.data, layer.cn = S::kind == RecurrenceKind::lstm ? cn.data : nullptr;
   CUDA(cudaFuncSetAttribute(cluster_steps::kernel<Of>, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
   cudaLaunchAttribute attribute{};
@@ -99,10 +104,12 @@ void time_layer(const char* name) {
   if (layer.cn) error = std::max(error, relative_error(cn2, cn, state));
   cudaFuncAttributes attributes;
   CUDA(cudaFuncGetAttributes(&attributes, cluster_steps::kernel<Of>));
-  std::printf("%-18s cluster %2d, %2d samples: %3d blocks of %3d threads, %3d registers, %zu local, %2d clusters fit: "
-              "%7.3f ms, %6.3f us a step, error %.1e %s\n",
-              name, S::cluster, S::samples, S::blocks, S::threads, attributes.numRegs, attributes.localSizeBytes,
-              active, time, time * 1e3 / S::steps, error, error < 1e-5 ? "" : "WRONG");
+  std::printf(
+      "%-18s cluster %2d, %2d samples: %3d blocks of %3d threads, %3d registers, %zu local, %2d clusters "
+      "fit: "
+      "%7.3f ms, %6.3f us a step, error %.1e %s\n",
+      name, S::cluster, S::samples, S::blocks, S::threads, attributes.numRegs, attributes.localSizeBytes,
+      active, time, time * 1e3 / S::steps, error, error < 1e-5 ? "" : "WRONG");
   std::fflush(stdout);
 }
 
@@ -117,7 +124,9 @@ struct InputProduct {
   static constexpr Index batches = 1, rows = 5120, columns = 1024, depth = features;
   static constexpr bool left_by_depth = true, right_by_depth = true, has_right = true, padded = false;
   __device__ static Index left(Index, Index row, Index k) { return row * features + k; }
-  __device__ static Index right(Index, Index k, Index column) { return (column % 4 * 256 + column / 4) * features + k; }
+  __device__ static Index right(Index, Index k, Index column) {
+    return (column % 4 * 256 + column / 4) * features + k;
+  }
   __device__ static Index out(Index, Index row, Index column) { return row * 1024 + column; }
   __device__ static Index position(Index, Index row, Index column) { return row * 1024 + column; }
 };
@@ -136,8 +145,8 @@ void time_product(const char* how) {
   const double time = time_of([&] {
     OK((enqueue_tensor_core_product<P, T>("product", x.data, w.data, out.data, NoEpilogue{}, nullptr)));
   });
-  std::printf("input's product, %d features, tiles %-16s %7.1f us, %6.1f TFLOP/s\n", features, how, time * 1e3,
-              2.0 * 5120 * 1024 * features / time / 1e9);
+  std::printf("input's product, %d features, tiles %-16s %7.1f us, %6.1f TFLOP/s\n", features, how,
+              time * 1e3, 2.0 * 5120 * 1024 * features / time / 1e9);
   std::fflush(stdout);
 }
 
@@ -148,7 +157,8 @@ void time_gates_product() {
   draw<<<256, 256>>>(w.data, 2 * 1024 * 512, 2, true, 0.06f);
   CUDA(cudaMemset(largest.data, 0, 8));
   Arrays<2> arrays{{w.data, w.data + 1024 * 512}, {1024 * 512, 1024 * 512}};
-  GatesProduct<2> product{x.data, {w.data, w.data + 1024 * 512}, {out.data, out.data + 5120 * 1024}, largest.data, nullptr};
+  GatesProduct<2> product{
+      x.data, {w.data, w.data + 1024 * 512}, {out.data, out.data + 5120 * 1024}, largest.data, nullptr};
   const double looked = time_of([&] {
     OK(launch("largest", largest_magnitudes<2>, {dim3(32, 2), 256}, nullptr, arrays, largest.data));
   });
@@ -158,15 +168,18 @@ void time_gates_product() {
     const int row = sample * 157 % 5120, column = sample * 211 % 1024, d = sample % 2;
     std::vector<float> a(512), b(512);
     CUDA(cudaMemcpy(a.data(), x.data + row * 512, 2048, cudaMemcpyDefault));
-    CUDA(cudaMemcpy(b.data(), w.data + (d * 1024 + column % 4 * 256 + column / 4) * 512, 2048, cudaMemcpyDefault));
+    CUDA(cudaMemcpy(b.data(), w.data + (d * 1024 + column % 4 * 256 + column / 4) * 512, 2048,
+                    cudaMemcpyDefault));
     double sum = 0;
     for (int k = 0; k < 512; ++k) sum += double{a[k]} * b[k];
     float made;
     CUDA(cudaMemcpy(&made, out.data + (int64_t{d} * 5120 + row) * 1024 + column, 4, cudaMemcpyDefault));
     wrong += (made - sum) * (made - sum), norm += sum * sum;
   }
-  std::printf("gates of both directions, 512 features: %7.1f us, %6.1f TFLOP/s, error %.1e; largest weights: %.1f us\n",
-              time * 1e3, 2.0 * 2 * 5120 * 1024 * 512 / time / 1e9, std::sqrt(wrong / norm), looked * 1e3);
+  std::printf(
+      "gates of both directions, 512 features: %7.1f us, %6.1f TFLOP/s, error %.1e; largest weights: %.1f "
+      "us\n",
+      time * 1e3, 2.0 * 2 * 5120 * 1024 * 512 / time / 1e9, std::sqrt(wrong / norm), looked * 1e3);
   std::fflush(stdout);
 }
 
@@ -192,7 +205,8 @@ void time_whole(const char* name) {
   constexpr int slots = 6 * S::directions;
   const int64_t state = int64_t{slots} * S::batch * S::hidden, width = S::directions * S::hidden,
                 published = S::wavefront ? int64_t{4} * 5 * S::chunks * S::steps * S::state : 0;
-  Buffer<float> weights(2 * 1024 * 512), x(S::steps * S::batch * 128), h0(state), y(S::steps * S::batch * width),
+  Buffer<float> weights(2 * 1024 * 512), x(S::steps * S::batch * 128), h0(state),
+      y(S::steps * S::batch * width),
       workspace(S::steps * S::batch * width * (S::gates + 1) + 1024 + published);
   draw<<<256, 256>>>(weights.data, 2 * 1024 * 512, 99999999, false, 1.0f);
   centre<<<256, 256>>>(weights.data, 2 * 1024 * 512);
@@ -200,21 +214,22 @@ void time_whole(const char* name) {
   draw<<<256, 256>>>(h0.data, state, 5, true, 1.0f);
   ClusterRecurrence<Whole<Of>, slots> r{};
   for (auto& w : r.weights) w = {weights.data, weights.data + 1024 * 512, weights.data, weights.data};
-  r.x = x.data, r.h0 = r.c0 = h0.data, r.workspace = workspace.data, r.y = y.data, r.y_step = S::batch * width,
-  r.y_sample = width;
+  r.x = x.data, r.h0 = r.c0 = h0.data, r.workspace = workspace.data, r.y = y.data,
+  r.y_step = S::batch * width, r.y_sample = width;
   const double time = time_of([&] { OK(enqueue_cluster_recurrence(r, nullptr)); });
   CUDA(cudaDeviceSynchronize());
   const double error = error_of(y, S::steps * S::batch * width, true);
-  std::printf("%-18s cluster %2d, %2d samples, %d layers at once, all 6 layers: %7.3f ms, error %.1e %s\n", name, S::cluster,
-              S::samples, S::layers_at_once, time, error, error < 1e-5 ? "" : "WRONG");
+  std::printf("%-18s cluster %2d, %2d samples, %d layers at once, all 6 layers: %7.3f ms, error %.1e %s\n",
+              name, S::cluster, S::samples, S::layers_at_once, time, error, error < 1e-5 ? "" : "WRONG");
   std::fflush(stdout);
 }
 
-template <RecurrenceKind the_kind, int the_directions, int at_once, int the_samples, int the_units, int the_slices,
-          int state, int inputs>
+template <RecurrenceKind the_kind, int the_directions, int at_once, int the_samples, int the_units,
+          int the_slices, int state, int inputs>
 struct Persistent {
   static constexpr RecurrenceKind kind = the_kind;
-  static constexpr int steps = 512, batch = 10, input = 128, hidden = 256, layers = 6, directions = the_directions;
+  static constexpr int steps = 512, batch = 10, input = 128, hidden = 256, layers = 6,
+                       directions = the_directions;
   static constexpr int layers_at_once = at_once, samples = the_samples, units = the_units, units_each = 1,
                        slices = the_slices, state_warps = state, input_warps = inputs;
 };

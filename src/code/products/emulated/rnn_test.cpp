@@ -123,7 +123,8 @@ std::vector<Case> rnn_cases() {
                    .graph = graph_of(kind, kind.kind == std::string("lstm") ? "y hn cn" : "y hn"),
                    .multiprocessors = 12});
   // Clusters of several sizes: units of the last block missing, samples of the last cluster too.
-  auto clustered = [&](const Kind& kind, const std::string& wanted, const std::string& name, int multiprocessors) {
+  auto clustered = [&](const Kind& kind, const std::string& wanted, const std::string& name,
+                       int multiprocessors) {
     all.push_back({.name = "cluster_" + name,
                    .technique = "rnn.cluster",
                    .graph = graph_of(kind, wanted),

@@ -41,8 +41,8 @@ __device__ __forceinline__ float quick_reciprocal(float x) {
   return out;
 #endif
 }
-// `below` where x is less than `limit`. Written out, because a compiler makes a branch of it, and a step waits
-// for both ways then.
+// `below` where x is less than `limit`. Written out, because a compiler makes a branch of it, and a step
+// waits for both ways then.
 __device__ __forceinline__ float select_below(float x, float limit, float below, float otherwise) {
 #if STITCH_EMULATED
   return x < limit ? below : otherwise;

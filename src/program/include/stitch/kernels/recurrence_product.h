@@ -1,8 +1,8 @@
 // The input's share of a layer's gates, of all steps: (rows, features) times (gates, hidden, features)ᵀ for
-// each direction, a unit's gates side by side in the result. FP32's accuracy on fp16 tensor cores, each number
-// split in two on its way from shared memory into registers (split_half.h has the idea): what it is scaled
-// with is known before, since states are bounded and weights are looked through once. Rows and weights are
-// read once for every 128 of the other; features are a multiple of four.
+// each direction, a unit's gates side by side in the result. FP32's accuracy on fp16 tensor cores, each
+// number split in two on its way from shared memory into registers (split_half.h has the idea): what it is
+// scaled with is known before, since states are bounded and weights are looked through once. Rows and weights
+// are read once for every 128 of the other; features are a multiple of four.
 #pragma once
 
 #include "stitch/kernels/recurrence.h"
@@ -55,11 +55,11 @@ __device__ __forceinline__ SplitFour split_four(const float* from, float scale) 
 
 template <int directions>
 struct GatesProduct {
-  const float* from;                // (rows, features)
+  const float* from;                 // (rows, features)
   const float* weights[directions];  // (gates, hidden, features)
-  float* to[directions];            // (rows, hidden, gates)
-  const unsigned* largest_weight;   // of each direction
-  const unsigned* largest_state;    // null: 1; else 1 if it is less
+  float* to[directions];             // (rows, hidden, gates)
+  const unsigned* largest_weight;    // of each direction
+  const unsigned* largest_state;     // null: 1; else 1 if it is less
 };
 
 template <int row_count, int hidden, int gates, int features, int directions>
@@ -94,9 +94,8 @@ __global__ void __launch_bounds__(gates_product::threads, 2)
   };
 #pragma unroll
   for (int step = 0; step < stages - 1; ++step) fetch(step);
-  const float left_scale =
-                  half_range_scale(a.largest_state ? max(*a.largest_state, __float_as_uint(1.0f))
-                                                   : __float_as_uint(1.0f)),
+  const float left_scale = half_range_scale(a.largest_state ? max(*a.largest_state, __float_as_uint(1.0f))
+                                                            : __float_as_uint(1.0f)),
               right_scale = half_range_scale(a.largest_weight[direction]);
 
   float sums[row_tiles][column_tiles][4] = {};

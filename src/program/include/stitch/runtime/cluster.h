@@ -30,7 +30,7 @@ struct ArrivalBarrier {
   void expect(int bytes) { expected = static_cast<unsigned>(bytes); }
   void wait(unsigned parity) {
     while ((__atomic_load_n(&arrived, __ATOMIC_ACQUIRE) / expected & 1) == parity) {
-      __nanosleep(0);               // lets other threads of the block run,
+      __nanosleep(0);             // lets other threads of the block run,
       std::this_thread::yield();  // and other blocks
     }
   }
@@ -69,8 +69,7 @@ __device__ __forceinline__ void enter_cluster(void* shared) {
   stitch_emulated::grid_barrier(__LINE__);
 #else
   (void)shared;
-  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
-                   : "memory");
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 #endif
 }
 // All threads, at the end: a block that leaves takes its shared memory with it.
@@ -78,8 +77,7 @@ __device__ __forceinline__ void leave_cluster() {
 #if STITCH_EMULATED
   stitch_emulated::grid_barrier(__LINE__);
 #else
-  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
-                   : "memory");
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 #endif
 }
 

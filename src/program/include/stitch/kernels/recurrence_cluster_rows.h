@@ -1,0 +1,257 @@
+// What the kernel of recurrence_cluster_steps.h is made of: sizes, who owns what, and weights as operands of
+// tensor cores.
+#pragma once
+
+#include "stitch/kernels/recurrence.h"
+#include "stitch/kernels/split_tile.h"
+#include "stitch/runtime/mma.h"
+
+namespace stitch {
+// What generated code says of a layer: `Of` has its sizes, and how many blocks and samples a cluster has.
+template <class Of>
+struct ClusterSizes : Of {
+  using Of::batch, Of::cluster, Of::directions, Of::hidden, Of::kind, Of::layers_at_once, Of::samples,
+      Of::steps;
+  __host__ __device__ static constexpr int up(int count, int by) { return (count + by - 1) / by; }
+
+  static constexpr int gates = gates_of(kind);
+  static constexpr int quads = up(hidden, 4);           // of units, 16 bytes of the state each
+  static constexpr int units = up(quads, cluster) * 4;  // of a block
+  // Who sends nothing is not waited for, and would be overtaken.
+  static_assert(up(quads, units / 4) == cluster, "every block owns units");
+  static constexpr bool wavefront = layers_at_once > 1;
+  static constexpr int warps = units / 4, step_threads = warps * 32;
+  static constexpr int threads = wavefront ? 2 * step_threads : step_threads;
+  static constexpr int depth_tiles = up(hidden, 16), sample_tiles = up(samples, 4);
+  static constexpr int chunks = up(batch, samples);
+  static constexpr int slots = layers_at_once * directions, blocks = slots * chunks * cluster;
+  // Shared memory: the state of two steps, 16 bytes for four units of a sample, samples of a tile side by
+  // side.
+  static constexpr int state = sample_tiles * 4 * depth_tiles * 4;
+  static constexpr int states = wavefront ? 4 : 2;  // two of the layer below
+  // Then the input's share of so many steps, where each lane has its own 8 bytes a tile of samples.
+  static constexpr int stages = wavefront ? 2 : 4, given = warps * sample_tiles * 32;
+  static constexpr int scales_at = states * state * 16 + stages * given * 8;
+  static constexpr int barriers_at = scales_at + 2 * 4 * sample_tiles * 4;  // scales of the layer below, too
+  static constexpr int shared_bytes = barriers_at + 2 * 8;
+  static constexpr int arriving_bytes = samples * quads * 16;
+
+  // Which gate a warp's rows are for, of the weights and of the input's share. A gru's last one needs both
+  // apart. -1: none.
+  __host__ __device__ static constexpr int hidden_gate(int slot) {
+    return kind == RecurrenceKind::gru ? (slot == 3 ? 2 : slot == 2 ? -1 : slot) : slot < gates ? slot : -1;
+  }
+  __host__ __device__ static constexpr int input_gate(int slot) { return slot < gates ? slot : -1; }
+  // Where four units of a sample lie.
+  __host__ __device__ static constexpr int place(int quad, int sample) {
+    return (sample / 4 * (4 * depth_tiles) + quad) * 4 + sample % 4;
+  }
+};
+
+// One launch: all directions of a layer, or all layers.
+template <class Of>
+struct ClusterLayers {
+  struct Slot {
+    const float* given;        // (steps, batch, hidden, gates): the input's share of the gates, or null:
+    const float* input;        // (gates, hidden, hidden): of a layer above another
+    const float* hidden;       // (gates, hidden, hidden)
+    const float* input_bias;   // (gates, hidden), or null
+    const float* hidden_bias;  // (gates, hidden), or null
+  } of[Of::layers_at_once * Of::directions];  // by layer, then direction
+  const float *h0, *c0;                       // (slots, batch, hidden)
+  uint4* published;                           // (layers - 1, chunks, steps, state), all bits set
+  float* y;                                   // (steps, batch, directions · hidden) or null, strides:
+  int64_t y_step, y_sample;
+  float *hn, *cn;  // (slots, batch, hidden) or null
+};
+
+namespace cluster_steps {
+
+constexpr float usual_scale = 16384.0f;  // of states that are at most 1
+// Two each, of even and odd steps, and one of those that multiply the layer below.
+enum Barrier : int { given_full = 1, given_empty = 3, received = 5 };
+
+// Where a block stands.
+struct Role {
+  int layer, slot, direction, chunk, first_sample, first_quad;
+};
+template <class S>
+__device__ __forceinline__ Role role_of_block() {
+  const int rank = static_cast<int>(blockIdx.x) % S::cluster,
+            team = static_cast<int>(blockIdx.x) / S::cluster;
+  Role role{};
+  role.chunk = team % S::chunks;
+  role.slot = team / S::chunks;
+  role.layer = role.slot / S::directions;
+  role.direction = role.slot % S::directions;
+  role.first_sample = role.chunk * S::samples;
+  role.first_quad = rank * (S::units / 4);
+  return role;
+}
+// What a lane is left with of a product's rows and columns.
+struct Lane {
+  int lane, warp, group, pair, odd, quad, unit, in_tile;
+  __device__ __forceinline__ Lane(const Role& role, int thread)
+      : lane(thread % 32),
+        warp(thread / 32),
+        group(lane / 4),
+        pair(lane % 4),
+        odd(group % 2),
+        quad(role.first_quad + warp),
+        unit(4 * quad + group / 2),
+        in_tile(pair % 2 * 2 + pair / 2) {}  // its sample of each tile
+};
+
+// Small parts are kept 2048 times as large, away from fp16's denormals.
+constexpr float small_scale = 2048.0f;
+
+// A number, scaled into fp16's range, as its large and its small part.
+__device__ __forceinline__ uint32_t split_word(float x) {
+  const float large = __half2float(__float2half_rn(x));
+  return half_pair(large, (x - large) * small_scale);
+}
+
+// Four units of a sample: large parts, small parts; every other two quads the other way round, which lets
+// lanes that read 8 bytes each meet all banks.
+__device__ __forceinline__ uint4 quad_of(const uint32_t (&words)[4], int quad) {
+  constexpr uint32_t large = 0x5410, small = 0x7632;
+  const uint32_t first = quad & 2 ? small : large, second = quad & 2 ? large : small;
+  return {__byte_perm(words[0], words[1], first), __byte_perm(words[2], words[3], first),
+          __byte_perm(words[0], words[1], second), __byte_perm(words[2], words[3], second)};
+}
+
+// 16 rows of weights: of lane's row group, gate group % 2 of unit group / 2; eight rows further two gates
+// further. A row has a scale of its own. Depths are in the order in which lanes have them in a quad.
+template <class S>
+struct Rows {
+  MmaLeft large[S::depth_tiles], small[S::depth_tiles];
+  float undo[2];
+
+  // `of_input`: weights of the layer below, else of the state.
+  template <bool of_input>
+  __device__ __forceinline__ void load(const float* weights, int unit, int group, int pair) {
+    constexpr bool vectors = S::hidden % 4 == 0;
+    float values[2][S::depth_tiles][4];
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const int slot = group % 2 + 2 * r, gate = of_input ? S::input_gate(slot) : S::hidden_gate(slot);
+      const bool there = gate >= 0 && unit < S::hidden;
+      const float* from =
+          weights + (static_cast<int64_t>(there ? gate : 0) * S::hidden + (there ? unit : 0)) * S::hidden;
+#pragma unroll
+      for (int j = 0; j < S::depth_tiles; ++j) {
+        const int k = 16 * j + 4 * pair;
+        if constexpr (vectors) {
+          const float4 four =
+              there && k < S::hidden ? __ldg(reinterpret_cast<const float4*>(from + k)) : float4{};
+          values[r][j][0] = four.x, values[r][j][1] = four.y, values[r][j][2] = four.z,
+          values[r][j][3] = four.w;
+        } else {
+#pragma unroll
+          for (int e = 0; e < 4; ++e)
+            values[r][j][e] = there && k + e < S::hidden ? __ldg(from + k + e) : 0.0f;
+        }
+      }
+    }
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      unsigned most = 0;
+#pragma unroll
+      for (int j = 0; j < S::depth_tiles; ++j)
+#pragma unroll
+        for (int e = 0; e < 4; ++e) most = max(most, __float_as_uint(fabsf(values[r][j][e])));
+      most = max(most, __shfl_xor_sync(0xffffffffu, most, 1));
+      most = max(most, __shfl_xor_sync(0xffffffffu, most, 2));
+      const float scale = half_range_scale(most);
+      undo[r] = 1.0f / scale;
+#pragma unroll
+      for (int j = 0; j < S::depth_tiles; ++j)
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          const float x = values[r][j][2 * half] * scale, y = values[r][j][2 * half + 1] * scale;
+          const uint32_t pair_of_large = half_pair(x, y);
+          const float2 rounded = float_pair(pair_of_large);
+          large[j].parts[2 * half + r] = pair_of_large;
+          small[j].parts[2 * half + r] =
+              half_pair((x - rounded.x) * small_scale, (y - rounded.y) * small_scale);
+        }
+    }
+  }
+
+  // `state`: where it begins. Lanes with pair < 2 are left with the sums of a tile's sample 2 · pair, the
+  // others with those of sample 2 · pair - 3: of rows group and group + 8.
+  __device__ __forceinline__ void multiply(const uint4* state, int group, int pair,
+                                           float (&sums)[S::sample_tiles][2]) const {
+    // Column `group` of a product, at four units for each pair.
+    const uint2* at =
+        reinterpret_cast<const uint2*>(state) + pair * 8 + group % 4 * 2 + (group / 4 ^ pair / 2);
+    // Several sums side by side: each waits for the one before it.
+    constexpr int chains = S::sample_tiles > 2 ? 1 : 4 / S::sample_tiles;
+    float by_large[S::sample_tiles][chains][4] = {}, by_small[S::sample_tiles][chains][4] = {};
+#pragma unroll
+    for (int j = 0; j < S::depth_tiles; ++j)
+#pragma unroll
+      for (int t = 0; t < S::sample_tiles; ++t) {
+        const uint2 parts = at[(t * S::depth_tiles + j) * 32];
+        const MmaRight both{{parts.x, parts.y}};
+        mma(by_large[t][j % chains], large[j], both);
+        mma(by_small[t][j % chains], small[j], both);
+      }
+    const bool of_small = pair >= 2;  // columns of small parts
+    // Factors, where conditions would be branches. Small parts times small ones are left out.
+    const float of_first = of_small ? 1.0f / small_scale : 1.0f,
+                of_second = of_small ? 0.0f : 1.0f / small_scale;
+#pragma unroll
+    for (int t = 0; t < S::sample_tiles; ++t) {
+      float all[4];
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        float first = by_large[t][0][e], second = by_small[t][0][e];
+#pragma unroll
+        for (int c = 1; c < chains; ++c) first += by_large[t][c][e], second += by_small[t][c][e];
+        all[e] = fmaf(second, of_second, first * of_first);
+      }
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        const float theirs = __shfl_xor_sync(0xffffffffu, of_small ? all[2 * r] : all[2 * r + 1], 2);
+        sums[t][r] = ((of_small ? all[2 * r + 1] : all[2 * r]) + theirs) * undo[r];
+      }
+    }
+  }
+};
+
+// The scale of a sample's states: they are at most 1, or as large as the first one. A whole warp.
+template <class S>
+__device__ __forceinline__ float state_scale(const float* h0, int lane) {
+  unsigned most = __float_as_uint(1.0f);
+  for (int k = lane; k < S::hidden; k += 32) most = max(most, __float_as_uint(fabsf(h0[k])));
+  return half_range_scale(__reduce_max_sync(0xffffffffu, most));
+}
+
+// The first state into shared memory, and each sample's scale, then those of the layer below.
+template <class S>
+__device__ __forceinline__ void begin_states(const float* h0, const Role& role, uint4* state, float* scales,
+                                             int warp, int lane) {
+  const float* own = h0 + static_cast<int64_t>(role.slot) * S::batch * S::hidden;
+  for (int sample = warp; sample < S::samples; sample += S::threads / 32) {
+    if (role.first_sample + sample >= S::batch) continue;
+    const float* from = own + static_cast<int64_t>(role.first_sample + sample) * S::hidden;
+    const float scale = state_scale<S>(from, lane);
+    if (lane == 0) scales[sample] = scale;
+    for (int quad = lane; quad < S::quads; quad += 32) {
+      uint32_t words[4];
+#pragma unroll
+      for (int e = 0; e < 4; ++e)
+        words[e] = split_word(4 * quad + e < S::hidden ? from[4 * quad + e] * scale : 0.0f);
+      state[S::place(quad, sample)] = quad_of(words, quad);
+    }
+    if (S::wavefront && S::kind == RecurrenceKind::gru && role.layer > 0) {
+      const float below =
+          state_scale<S>(from - static_cast<int64_t>(S::directions) * S::batch * S::hidden, lane);
+      if (lane == 0) scales[4 * S::sample_tiles + sample] = below;
+    }
+  }
+}
+
+}  // namespace cluster_steps
+}  // namespace stitch
