@@ -1,5 +1,6 @@
 #include "verify/sensitivity.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "oracle/philox.h"
@@ -48,6 +49,21 @@ double relative_change(const oracle::Tensor& a, const oracle::Tensor& b) {
     norm += y[i] * y[i];
   }
   return norm > 0 ? std::sqrt(change / norm) : 0;
+}
+
+Result<std::vector<oracle::Tensor>> rounded_between(const Graph& graph, const std::vector<std::string>& nodes,
+                                                    oracle::Known known, const std::vector<ValueId>& writes) {
+  constexpr double single = 0x1p-22;
+  for (const Node& node : graph.nodes) {
+    if (std::ranges::find(nodes, graph[node.results[0]].name) == nodes.end()) continue;
+    STITCH_TRY(std::vector<oracle::Tensor> made, oracle::evaluate(graph, known, node.results));
+    for (size_t i = 0; i < made.size(); ++i) {
+      const ValueId id = node.results[i];
+      const bool between = std::ranges::find(writes, id) == writes.end();
+      known.insert_or_assign(id, between ? perturbed(made[i], single, index_of(id)) : std::move(made[i]));
+    }
+  }
+  return oracle::evaluate(graph, std::move(known), writes);
 }
 
 }  // namespace stitch::verifier

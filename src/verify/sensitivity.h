@@ -2,6 +2,7 @@
 #pragma once
 
 #include "graph/graph.h"
+#include "oracle/interpreter.h"
 #include "oracle/tensor.h"
 #include "verify/numerics.h"
 
@@ -18,5 +19,10 @@ oracle::Tensor perturbed(const oracle::Tensor& tensor, double unit, uint64_t see
 
 // ‖a - b‖ / ‖b‖ over the finite elements; 0 if both vanish.
 double relative_change(const oracle::Tensor& a, const oracle::Tensor& b);
+
+// What these nodes make of `known` when each value between them is rounded to FP32, too: behind a sum that
+// cancels, such as a bias before a batch norm, that is worth more than the rounding of what they read.
+Result<std::vector<oracle::Tensor>> rounded_between(const Graph& graph, const std::vector<std::string>& nodes,
+                                                    oracle::Known known, const std::vector<ValueId>& writes);
 
 }  // namespace stitch::verifier
