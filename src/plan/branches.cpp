@@ -167,6 +167,22 @@ class Brancher {
 
 namespace {
 
+bool has_one_branch(const Plan& plan, size_t first, size_t end) {
+  return std::all_of(plan.regions.begin() + static_cast<ptrdiff_t>(first),
+                     plan.regions.begin() + static_cast<ptrdiff_t>(end),
+                     [&](const Region& region) { return region.branch == plan.regions[first].branch; });
+}
+
+// The first regions of all branches, then the second ones.
+void interleave(Plan& plan, size_t first, size_t end) {
+  std::map<int, int> so_far;
+  std::vector<std::pair<int, Region>> placed;
+  for (size_t r = first; r < end; ++r)
+    placed.emplace_back(so_far[plan.regions[r].branch]++, std::move(plan.regions[r]));
+  std::ranges::stable_sort(placed, {}, &std::pair<int, Region>::first);
+  for (size_t r = first; r < end; ++r) plan.regions[r] = std::move(placed[r - first].second);
+}
+
 // Regions [first, end) as a section of its own, if there is more than one way through it.
 void make_section(Plan& plan, size_t first, size_t end, int number) {
   std::map<int, int> branches;
@@ -188,6 +204,8 @@ Plan within_memory(const Context& context, Plan plan, int64_t allowed) {
     for (const Section& section : sections_of(plan)) {
       if (live.at[section.first] <= allowed) continue;
       const size_t middle = section.first + (section.end - section.first) / 2;
+      if (has_one_branch(plan, section.first, middle) && has_one_branch(plan, middle, section.end))
+        interleave(plan, section.first, section.end);
       make_section(plan, section.first, middle, ++sections);
       make_section(plan, middle, section.end, ++sections);
       changed = true;
