@@ -330,6 +330,24 @@ TEST(Planning, Int8IsForFewRowsOfLargeWeights) {
   EXPECT_NE(technique(16, "output %a\n"), "matmul.split_int8");
 }
 
+// Of 2^31 elements and more: by columns, each piece counted in 32 bits.
+TEST(Planning, Int8TakesLargeWeightsInPieces) {
+  Graph graph = graph_of(
+      "graph \"g\"\nparameter %w : f32[32768,32768]\ninput %x : f32[128,32768]\n"
+      "%a = linear(%x, %w) : f32[128,32768]\noutput %a\nend\n");
+  auto plan = plan::make_plan(context_of(graph), code::catalogue());
+  ASSERT_TRUE(plan) << plan.error().text();
+  ASSERT_EQ(plan->regions[0].technique->name(), "matmul.split_int8");
+  auto contents = code::write_program(context_of(graph), *plan);
+  ASSERT_TRUE(contents) << contents.error().text();
+  std::string all;
+  for (const auto& [path, text] : contents->sources) all += text;
+  EXPECT_NE(all.find("spec{128, 16384, 65536}"), std::string::npos);
+  EXPECT_NE(all.find("spec.result_row_stride = 32768;"), std::string::npos);
+  EXPECT_NE(all.find("+ 1073741824"), std::string::npos) << "of the weight's second half";
+  EXPECT_NE(all.find("dense_result + 4210688"), std::string::npos) << "of the sums' second half";
+}
+
 // Noise of the operands is as large for small results as for large ones, unlike that of a rounded result.
 TEST(Planning, NoiseOfOperandsIsNotThatOfTheResult) {
   Graph graph = graph_of(
