@@ -266,7 +266,8 @@ def in_order(files, urgent):
     share = max(1, round(len(kinds[0]) / max(1, len(kinds[1]))))
     cuda = [kinds[0][i:i + share] for i in range(0, len(kinds[0]), share)]
     mixed = [path for some, one in itertools.zip_longest(cuda, kinds[1]) for path in [*(some or []), one] if path is not None]
-    takes_long = {path for path in files if path.stem in LONGEST or "hung" in first_lines(path)[0]}
+    # A minute for PyTorch's headers where a candidate compiles its kernel.
+    takes_long = {path for path in files if path.stem in LONGEST or "hung" in first_lines(path)[0] or "cpp_extension" in path.read_text(encoding="utf-8")}
     return sorted(mixed, key=lambda path: (path.name not in urgent, path not in takes_long))
 
 

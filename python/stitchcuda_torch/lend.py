@@ -71,13 +71,19 @@ def main(path, tasks=()):
 
 
 def may_borrow(borrower):
-    """Whoever is confined itself gets nothing here: what it would be lent has no walls, or those that it names."""
+    """Whoever is confined, more than this process is, gets nothing here: what it would be lent has no walls, or those that it names."""
     try:
         pid, user, _ = struct.unpack("3i", borrower.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
-            return user == os.getuid() and "NoNewPrivs:\t0" in file.read().splitlines()
-    except OSError:
+        return user == os.getuid() and all(its <= own for its, own in zip(confinement(pid), confinement("self")))
+    except (OSError, ValueError):
         return False
+
+
+def confinement(pid):
+    """What every confined process has, and none gets rid of: no new privileges, and filters of system calls."""
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
+        status = dict(line.split(":", 1) for line in file if ":" in line)
+    return [int(status.get(name, 0)) for name in ("NoNewPrivs", "Seccomp", "Seccomp_filters")]
 
 
 def lend(listener):

@@ -1,6 +1,7 @@
 """A lent process is what the borrower would have been, and ends with it."""
 
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -8,8 +9,29 @@ import time
 import unittest
 from unittest import mock
 
-from .lend import VARIABLE
+from .lend import VARIABLE, confinement, may_borrow
 from .reference_server_test import EXAMPLES, PYTHON_FOLDER, Server
+
+
+class MayBorrowTest(unittest.TestCase):
+    def test_nobody_who_is_confined(self):
+        """The process at the other end of a socket, before and after it may gain no privileges any more."""
+        self.assertTrue(self.asked(confined=False))
+        self.assertFalse(self.asked(confined=True) and not confinement("self")[0])
+
+    def asked(self, confined):
+        with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listener:
+            path = os.path.join(folder, "socket")
+            listener.bind(path)
+            listener.listen(1)
+            confine = "ctypes.CDLL(None).prctl(38, 1, 0, 0, 0);" if confined else ""
+            code = f"import ctypes, socket; {confine} s = socket.socket(socket.AF_UNIX); s.connect({path!r}); s.recv(1)"
+            with subprocess.Popen([sys.executable, "-c", code]) as process:
+                borrower, _ = listener.accept()
+                with borrower:
+                    answer = may_borrow(borrower)
+                process.wait()
+            return answer
 
 
 class LendTest(unittest.TestCase):
