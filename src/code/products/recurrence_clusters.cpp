@@ -8,9 +8,10 @@ namespace {
 
 int64_t divided_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
 
-// Measured on an H200 as a whole, not one by one. Clocks from sending a state until everybody has it, for the
-// cell and shuffles of four samples, for each sample that arrives, and of a quarter of a multiprocessor for
-// each product of tensor cores.
+// Clocks from sending a state until everybody has it, for the cell and shuffles of four samples, for each
+// sample that arrives, and of a quarter of a multiprocessor for each product of tensor cores. On an H200 an
+// LSTM's step takes 0.76 us with 4 samples, as here; 1.37 with 5 and 2.6 with 10 in a wavefront are more than
+// here, but rnn.persistent's model is as hopeful, and slower (six layers: 1.43 ms, and 1.35 by clusters).
 constexpr double exchange_clocks = 600, cell_clocks = 300, clocks_a_sample = 100, clocks_a_product = 9;
 // Products of the input's share, of a multiprocessor; and what a layer takes besides.
 constexpr double products_a_clock = 200, clocks_a_layer = 15000;
