@@ -40,6 +40,7 @@ const std::vector<Folder>& folders() {
       {"plan/golden_test.cpp", planner_tests, coder},
       {"plan/planning_test.cpp", planner_tests, coder},
       {"plan/budget_test.cpp", planner_tests, coder},
+      {"plan/live_memory_test.cpp", planner_tests, coder},
       {"plan/document_test.cpp", planner_tests, coder},
       {"plan/difference_test.cpp", planner_tests, coder},
       {"program/include/", "shipped with every program", {}},
