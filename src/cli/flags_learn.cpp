@@ -115,8 +115,9 @@ void add_train(CLI::App& app, Options& options) {
   number("--measure-seconds", train.measure_seconds,
          "after which run measures nothing new (default: no limit)", 0, 1e6);
   command.add_flag("--measure-only", train.measure_only, "with run: measure, and train nothing");
-  command.add_flag("--disputed", train.disputed,
-                   "with run: measure only regions whose built-in choice isn't the cost model's least estimate");
+  command.add_flag(
+      "--disputed", train.disputed,
+      "with run: measure only regions whose built-in choice isn't the cost model's least estimate");
   text("--calibration", train.calibration, "compare with the cost model by this calibration, too", "FILE");
   number("--jobs", train.jobs, "programs that run builds at a time (default: 4)", 1, 256);
   number("--steps", train.steps, "of GRPO, a member (default: 40)", 0, 1e7);

@@ -32,7 +32,7 @@ struct TrainCommand {
   int choices = 24, jobs = 4;
   double measure_seconds = 0;
   bool measure_only = false;
-  bool disputed = false;  // measure only regions that the cost model would choose otherwise for
+  bool disputed = false;    // measure only regions that the cost model would choose otherwise for
   std::string calibration;  // a file: another cost model to compare with
 };
 

@@ -16,7 +16,8 @@ struct Layout {
   std::vector<int64_t> offsets;  // one a lifetime, multiples of 256
   int64_t bytes = 0;             // of the whole arena
 };
-// Each in the lowest gap that is free while it lives, in the best of a few orders; largest first is the first.
+// Each in the lowest gap that is free while it lives, in the best of a few orders; largest first is the
+// first.
 Layout lay_out(const std::vector<Lifetime>& lifetimes);
 
 }  // namespace stitch::code

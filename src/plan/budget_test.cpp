@@ -18,6 +18,7 @@
 #include "plan/layouts.h"
 #include "plan/spending.h"
 #include "plan/steps.h"
+#include "plan/testdata/planned.h"
 
 namespace stitch::plan {
 
@@ -65,11 +66,6 @@ input %x : f32[16,64,56,56]
 output %c3
 end
 )";
-
-const GpuSpec& h200() {
-  static const GpuSpec gpu = *find_gpu("H200");
-  return gpu;
-}
 
 MeasuredErrors::Place place(double square) {
   return {.groups = {{square, square, 64 * square, 1}}, .largest = 0};

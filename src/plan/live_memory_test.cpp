@@ -3,24 +3,15 @@
 
 #include <gtest/gtest.h>
 
-#include "base/text.h"
-#include "code/catalogue.h"
-#include "graph/text.h"
 #include "plan/branches.h"
 #include "plan/fusion.h"
-#include "plan/steps.h"
+#include "plan/testdata/planned.h"
 
 namespace stitch {
 
 namespace {
 
 constexpr int64_t mebi = 1 << 20;
-
-Graph graph_of(const std::string& text) {
-  auto graph = parse_graph(text);
-  if (!graph) throw Bug(graph.error().text());
-  return *std::move(graph);
-}
 
 // total = x · w0 + f(x) · w1 + f(f(x)) · w2 …, each term of rows · 1024 floats.
 Graph sum_of_products(int terms, int64_t rows) {
@@ -37,12 +28,7 @@ Graph sum_of_products(int terms, int64_t rows) {
   return graph_of(text + format("output %s{}\nend\n", terms - 1));
 }
 
-const GpuSpec& gpu_of_test() {
-  static const GpuSpec gpu = *find_gpu("H200");
-  return gpu;
-}
-
-plan::Plan planned(const plan::Context& context) {
+plan::Plan plan_of(const plan::Context& context) {
   auto plan = plan::make_plan(context, code::catalogue());
   if (!plan) throw Bug(plan.error().text());
   return *std::move(plan);
@@ -65,15 +51,15 @@ end
 
 TEST(LiveMemory, ASumOfManyProductsGrowsWithEach) {
   const Graph graph = sum_of_products(8, 16384);  // 64 MB a product
-  const plan::Context context{graph, gpu_of_test(), Numerics::standard};
-  const plan::Plan plan = planned(context);
+  const plan::Context context = context_of(graph);
+  const plan::Plan plan = plan_of(context);
   for (const plan::Region& region : plan.regions) EXPECT_LE(region.reads.size(), 3u) << region.name;
 }
 
 TEST(LiveMemory, ASumOfSmallProductsIsMadeAsBefore) {
   const Graph graph = sum_of_products(8, 64);
-  const plan::Context context{graph, gpu_of_test(), Numerics::standard};
-  EXPECT_LE(plan::live_memory(context, planned(context)).peak, plan::memory_allowed(graph));
+  const plan::Context context = context_of(graph);
+  EXPECT_LE(plan::live_memory(context, plan_of(context)).peak, plan::memory_allowed(graph));
 }
 
 TEST(LiveMemory, BranchesThatHoldTooMuchAreFewerAtATime) {
@@ -88,7 +74,7 @@ TEST(LiveMemory, BranchesThatHoldTooMuchAreFewerAtATime) {
   text += "%c = concat(";
   for (int w = 0; w < 16; ++w) text += format("{}%s{}", w ? ", " : "", w);
   const Graph graph = graph_of(text + ") dim=0 : f32[16384]\noutput %c\nend\n");
-  const plan::Context context{graph, gpu_of_test(), Numerics::standard};
+  const plan::Context context = context_of(graph);
   auto first = plan::first_plan(context, code::catalogue());
   ASSERT_TRUE(first);
   auto plan = plan::run_side_by_side(context, *first, code::catalogue());
@@ -106,7 +92,7 @@ input %x : f32[1024,1024]
 output %c
 end
 )");
-  const plan::Context context{graph, gpu_of_test(), Numerics::standard};
+  const plan::Context context = context_of(graph);
   auto plan = plan::first_plan(context, code::catalogue());
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan::live_memory(context, *plan).at, (std::vector<int64_t>{4 * mebi, 8 * mebi, 12 * mebi}));

@@ -82,7 +82,7 @@ bool is_readable(int socket, std::chrono::milliseconds patience) {
 std::optional<int> number_from(int socket) {
   int32_t number = 0;
   return ::recv(socket, &number, sizeof number, MSG_WAITALL) == sizeof number ? std::optional<int>(number)
-                                                                               : std::nullopt;
+                                                                              : std::nullopt;
 }
 
 }  // namespace

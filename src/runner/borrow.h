@@ -1,5 +1,6 @@
-// Python candidates as forks of a process that has imported PyTorch (python/stitchcuda_torch/lend_candidates.py):
-// tenths of a second instead of ten. The fork puts up the same walls around itself before it hears of anything.
+// Python candidates as forks of a process that has imported PyTorch
+// (python/stitchcuda_torch/lend_candidates.py): tenths of a second instead of ten. The fork puts up the same
+// walls around itself before it hears of anything.
 #pragma once
 
 #include <span>
@@ -28,8 +29,8 @@ std::optional<Borrowed> borrow(const fs::path& python, const sandbox::ForkConfin
 
 class CandidateLender {
  public:
-  // Waits until it is ready: seconds. Sets STITCHCUDA_CANDIDATE_LENDER, so before any other thread is started;
-  // does nothing where somebody lends already, or where walls stand that hold no fork.
+  // Waits until it is ready: seconds. Sets STITCHCUDA_CANDIDATE_LENDER, so before any other thread is
+  // started; does nothing where somebody lends already, or where walls stand that hold no fork.
   static Result<CandidateLender> start(const fs::path& python);
 
  private:

@@ -94,8 +94,7 @@ Reply<T> Candidate::State::ask(Json request, Read read, int descriptor) {
   std::optional<Result<device::GpuLock>> beside_others;
   // Starting and loading are the host's work, for seconds: nobody who waits for the clock waits for them. Nor
   // for a profiler that starts: PyTorch's took 6 s among fourteen, and all others stood still (H200).
-  const bool on_gpu =
-      doing != "hello" && doing != "arena" && doing != "load" && doing != "can_profile";
+  const bool on_gpu = doing != "hello" && doing != "arena" && doing != "load" && doing != "can_profile";
   if (options.device == Device::cuda && on_gpu) beside_others.emplace(device::GpuLock::share());
   if (!on_gpu) device::GpuVisit::step_out();
   const SpentOn answer_of_candidate("candidate: " + doing);

@@ -83,7 +83,7 @@ class Process {
   pid_t pid_ = -1;
   std::optional<Borrowed> lent_;  // no child of ours
   int64_t forgiven_ = 0;          // bytes
-  std::optional<int> status_;  // waitpid's, once it is gone
+  std::optional<int> status_;     // waitpid's, once it is gone
   int requests_ = -1, answers_ = -1, output_ = -1;
   ProcessLimits limits_;
   std::chrono::steady_clock::time_point disk_looked_at_;

@@ -126,7 +126,8 @@ TEST(LentPythonCandidate, IsToldHowItEnded) {
       loaded.failure = created.failure;
     }
     ASSERT_TRUE(loaded.failure) << ending.line;
-    EXPECT_EQ(name(loaded.failure->kind), name(ending.kind)) << ending.line << ": " << loaded.failure->message;
+    EXPECT_EQ(name(loaded.failure->kind), name(ending.kind))
+        << ending.line << ": " << loaded.failure->message;
     if (ending.code) {
       EXPECT_EQ(loaded.failure->code, ending.code) << ending.line;
     }

@@ -55,8 +55,8 @@ std::string why_tools_are_not_confined();
 // Under bubblewrap a command that a signal killed ends with exit code 128 + signal.
 Result<Command> confine(Command command, const Policy& policy);
 
-// What a fork of a process that runs already is told, to put up the same walls around itself (put_up_walls.h).
-// Bubblewrap holds only what is started behind it: where it stands, nobody forks.
+// What a fork of a process that runs already is told, to put up the same walls around itself
+// (put_up_walls.h). Bubblewrap holds only what is started behind it: where it stands, nobody forks.
 struct ForkConfinement {
   std::string text;
   fs::path group;  // empty: none

@@ -137,7 +137,8 @@ TEST(RememberedTrials, HaveOneThatNobodyKnows) {
   EXPECT_EQ(fresh, 1);
 }
 
-// Starting one costs seconds where CUDA has to start: the process that was judged is the one that is profiled.
+// Starting one costs seconds where CUDA has to start: the process that was judged is the one that is
+// profiled.
 TEST(Processes, AreNotStartedForTheProfile) {
   int64_t started[2] = {};
   for (bool profile : {false, true}) {
@@ -147,8 +148,7 @@ TEST(Processes, AreNotStartedForTheProfile) {
     const TimeAccount::Entries before = TimeAccount::all();
     auto verdict = verify(testdata / "row_center/graph", options);
     ASSERT_TRUE(verdict && verdict->passed());
-    started[profile] =
-        TimeAccount::since(before).at({TimeAccount::Kind::detail, "candidate: hello"}).times;
+    started[profile] = TimeAccount::since(before).at({TimeAccount::Kind::detail, "candidate: hello"}).times;
   }
   EXPECT_EQ(started[0], started[1]);
 }

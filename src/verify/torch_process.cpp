@@ -107,7 +107,8 @@ Result<Json> TorchProcess::ask(Json request, const std::function<void(std::strin
   if (word(request, "device") == "cuda") on_gpu_ = true;
   std::optional<Result<device::GpuLock>> beside_others;
   if (on_gpu_ && is_the_hosts(request)) device::GpuVisit::step_out();
-  if (on_gpu_ && !takes_turns(request) && !is_the_hosts(request)) beside_others.emplace(device::GpuLock::share());
+  if (on_gpu_ && !takes_turns(request) && !is_the_hosts(request))
+    beside_others.emplace(device::GpuLock::share());
   if (on_gpu_ && takes_turns(request) && !device::GpuLock::is_held()) {
     device::GpuVisit::step_out();
     request["turns"] = cache_folder().string();

@@ -71,7 +71,8 @@ Result<RegionCode> ConvPixel::write_region(const RegionRequest& request) const {
   code.declaration = signature.declaration();
   const std::string product = type_name(request.name, "Product");
   code.source = format(
-      "// {}{}{}\n// A few warps for four filters of four samples; kernels/conv_pixel.h has the kernel.\n{}\n",
+      "// {}{}{}\n// A few warps for four filters of four samples; kernels/conv_pixel.h has the "
+      "kernel.\n{}\n",
       describe(c), epilogue.summary.empty() ? "" : ", then ", epilogue.summary,
       convolution_struct(c, product));
   if (!epilogue.empty()) code.source += epilogue.definition + "\n";

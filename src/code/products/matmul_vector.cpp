@@ -25,8 +25,8 @@ int64_t segment_depth(const GpuSpec& gpu, const Contraction& c, int64_t wide, in
   int64_t groups = (wide + together - 1) / together * extent(c.batch);
   int64_t least = depth_inside ? 2048 : 64, most = depth_inside ? 8192 : 1024;
   int64_t segments = std::max<int64_t>((8 * gpu.sms + groups - 1) / groups, depth / most);
-  // A second pass is a launch more, which one step of decoding feels: two microseconds, in which an H200 reads
-  // 8 MB. Of 16-bit numbers a thread has twice as many on their way.
+  // A second pass is a launch more, which one step of decoding feels: two microseconds, in which an H200
+  // reads 8 MB. Of 16-bit numbers a thread has twice as many on their way.
   const bool many = groups >= 2 * gpu.sms,
              is_short = depth_inside && groups >= gpu.sms && depth <= (many ? 8192 : 4096);
   if (is_short || (many && size_of(c.left.place->dtype) == 2)) segments = 1;

@@ -190,10 +190,16 @@ Json to_json(const Comparison& comparison) {
         {{"who", each.name}, {"median_trials", each.median_trials}, {"mean_share", each.mean_share}});
   out["regions"] = Json::array();
   for (const ComparedRegion& each : comparison.regions) {
-    Json row = {
-        {"task", each.task},       {"region", each.region},     {"kind", each.kind}, {"key", each.key},
-        {"choices", each.choices}, {"built_in", each.built_in}, {"time", {}},        {"trials", {}},
-        {"after_a_quarter", {}},   {"chosen", {}}};
+    Json row = {{"task", each.task},
+                {"region", each.region},
+                {"kind", each.kind},
+                {"key", each.key},
+                {"choices", each.choices},
+                {"built_in", each.built_in},
+                {"time", {}},
+                {"trials", {}},
+                {"after_a_quarter", {}},
+                {"chosen", {}}};
     for (const auto& [who, ratio] : each.time_over_built_in) row["time"][who] = ratio;
     for (const auto& [who, tried] : each.trials) row["trials"][who] = tried;
     for (const auto& [who, ratio] : each.after_a_quarter) row["after_a_quarter"][who] = ratio;

@@ -36,8 +36,8 @@ Result<void> check_row(const Json& row);
 
 // Of a folder that stitchcuda synth wrote.
 Result<std::vector<SkillRow>> rows_of_tasks(const fs::path& folder, const GpuSpec& gpu);
-// Of runs: each step that was kept, from the program before it and what was said of that; and repairs of tries
-// that failed.
+// Of runs: each step that was kept, from the program before it and what was said of that; and repairs of
+// tries that failed.
 Result<std::vector<SkillRow>> rows_of_runs(const store::RunStore& store);
 
 // Rows of a file; a line that is no row is named.

@@ -1,7 +1,7 @@
 // libstitch-walls.so: a process that has imported PyTorch forks, and the fork puts the walls up around itself
-// (python/stitchcuda_torch/lend_candidates.py). What runs afterwards is behind the same walls as a program that
-// stitch-confine became.
-// NOLINTBEGIN(bugprone-suspicious-include): one translation unit, for a library of one function.
+// (python/stitchcuda_torch/lend_candidates.py). What runs afterwards is behind the same walls as a program
+// that stitch-confine became. NOLINTBEGIN(bugprone-suspicious-include): one translation unit, for a library
+// of one function.
 #include "base/descriptor.cpp"
 #include "base/file.cpp"
 #include "base/interrupt.cpp"

@@ -286,13 +286,13 @@ Result<void> settle(Session& session, const OwnTimes& times) {
   Watched sharp = watched;
   sharp.resolution = sharp.alone_resolution = 0;
   if (stands(claim, watched) && is_doubtful(session, watched) && !stands(claim / plainly_forged, sharp))
-    return work_error("busy",
-                      format("this machine jitters too much to time it: it claims {} a call, and by our own "
-                             "watch calls took {} one after the other (to within {}), and {} alone (to within {})",
-                             seconds_text(claim), seconds_text(watched.back_to_back),
-                             seconds_text(watched.resolution), seconds_text(watched.alone),
-                             seconds_text(watched.alone_resolution)),
-                      "judge it when the machine has a core to spare");
+    return work_error(
+        "busy",
+        format("this machine jitters too much to time it: it claims {} a call, and by our own "
+               "watch calls took {} one after the other (to within {}), and {} alone (to within {})",
+               seconds_text(claim), seconds_text(watched.back_to_back), seconds_text(watched.resolution),
+               seconds_text(watched.alone), seconds_text(watched.alone_resolution)),
+        "judge it when the machine has a core to spare");
   // Nothing of the candidate was there when the watch was set: whoever kept the cores busy then was not it.
   if (!watched.is_possible() && times.pressed_when_set > pressed_machine)
     return work_error("busy", "this machine was too busy to time it when the watch was set",

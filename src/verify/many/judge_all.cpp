@@ -94,8 +94,8 @@ class ManyCandidates {
 
   bool has_python(const std::vector<Chunk>& chunks) const {
     return std::ranges::any_of(chunks, [&](const Chunk& chunk) {
-      return std::ranges::any_of(
-          chunk, [&](size_t index) { return candidates_[index].path.extension() == ".py"; });
+      return std::ranges::any_of(chunk,
+                                 [&](size_t index) { return candidates_[index].path.extension() == ".py"; });
     });
   }
 

@@ -1,5 +1,6 @@
 // Times matmul.split_int8 piece by piece beside matmul.split_half's deep form, and holds elements against
-// float64; then with rows that int8 is too coarse for, and of triangular matrices. From the repository's root:
+// float64; then with rows that int8 is too coarse for, and of triangular matrices. From the repository's
+// root:
 //   nvcc -std=c++20 -O3 -gencode=arch=compute_90a,code=sm_90a -I src/program/include
 //     src/code/products/bench/split_int8_bench.cu -lcublasLt -o split_int8_bench
 //   ./split_int8_bench
@@ -114,10 +115,11 @@ void time_product(CublasLt& library, bool normal_right) {
   const double whole = time_of(all);
   std::printf("%5d x %5d x %5d right %s: all but the right split %7.1f us  error %.1e\n", P::rows, P::columns,
               P::depth, P::right_by_depth ? "by depth" : "by side", whole * 1e3, error());
-  std::printf("   split left %6.1f  right %6.1f  small terms %7.1f  large terms %7.1f (sums of 1024 %7.1f)  "
-              "finish %6.1f\n",
-              time_of(split_left) * 1e3, time_of(split_right) * 1e3, time_of(small_terms) * 1e3,
-              time_of(large_terms) * 1e3, time_of(short_sums) * 1e3, time_of(finish) * 1e3);
+  std::printf(
+      "   split left %6.1f  right %6.1f  small terms %7.1f  large terms %7.1f (sums of 1024 %7.1f)  "
+      "finish %6.1f\n",
+      time_of(split_left) * 1e3, time_of(split_right) * 1e3, time_of(small_terms) * 1e3,
+      time_of(large_terms) * 1e3, time_of(short_sums) * 1e3, time_of(finish) * 1e3);
   plant<<<1, 8>>>(left.data, int64_t{P::rows} * P::depth, int64_t{P::depth} * (P::rows / 8), 300.0f);
   const double some = time_of(all), some_error = error();
   plant<<<64, 256>>>(left.data, int64_t{P::rows} * P::depth, P::depth, 300.0f);

@@ -56,8 +56,8 @@ struct MatmulSpec {
   int64_t result_batch_stride = -1;
   // From a stored row to the next, in elements; -1: dense.
   int64_t left_row_stride = -1, right_row_stride = -1, result_row_stride = -1;
-  cudaDataType type = CUDA_R_32F;  // of left and right
-  int result_type = -1;            // of D and the bias; -1: as left and right
+  cudaDataType type = CUDA_R_32F;                           // of left and right
+  int result_type = -1;                                     // of D and the bias; -1: as left and right
   cublasComputeType_t compute = CUBLAS_COMPUTE_32F;         // 32I: of int8, without scale and epilogue
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;  // its GELU is the tanh form
   const void* bias = nullptr;                               // (columns): for the epilogues that add one
