@@ -16,8 +16,7 @@ int stitch_create(StitchProgram* p) {
 }
 int stitch_run(StitchProgram* p, const float* const* in, float* const* out, cudaStream_t stream) {
   const float one = 1.f, zero = 0.f;
-  cublasLtMatmul(p->handle, p->product, &one, p->weight, p->a, in[0], p->b, &zero, out[0], p->c, out[0], p->c,
-                 nullptr, nullptr, 0, stream);
+  cublasLtMatmul(p->handle, p->product, &one, p->weight, p->a, in[0], p->b, &zero, out[0], p->c, out[0], p->c, nullptr, nullptr, 0, stream);
 
   return 0;
 }

@@ -10,7 +10,7 @@ __global__ void matmul(const float* A, const float* B, float* C) {
     As[ty][tx] = A[row * K + t * TILE + tx];
     Bs[ty][tx] = B[(t * TILE + ty) * N + col];
     __syncthreads();
-#pragma unroll
+    #pragma unroll
     for (int k = 0; k < TILE; ++k) sum += As[ty][k] * Bs[k][tx];
     __syncthreads();
   }

@@ -1,5 +1,4 @@
-// Expert kernel: wgmma tensor cores, TMA, cp.async double buffering, float4 loads. Score 5 in every
-// dimension.
+// Expert kernel: wgmma tensor cores, TMA, cp.async double buffering, float4 loads. Score 5 in every dimension.
 #include <cuda_runtime.h>
 constexpr int M = 4096, N = 4096, K = 4096;
 #if 0

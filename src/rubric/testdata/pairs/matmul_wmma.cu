@@ -23,8 +23,7 @@ __global__ void matmul(const half* A, const half* B, float* C) {
     }
     __syncthreads();
   }
-  wmma::store_matrix_sync(&C[(blockIdx.y * 64 + (warp / 4) * 16) * N + blockIdx.x * 64 + (warp % 4) * 16], c,
-                          N, wmma::mem_row_major);
+  wmma::store_matrix_sync(&C[(blockIdx.y * 64 + (warp / 4) * 16) * N + blockIdx.x * 64 + (warp % 4) * 16], c, N, wmma::mem_row_major);
 }
 int stitch_run(const half* const* in, float* const* out, cudaStream_t stream) {
   matmul<<<dim3(N / 64, M / 64), 512, 0, stream>>>(in[0], in[1], out[0]);

@@ -12,14 +12,11 @@ __global__ void variance_of_rows(const float* x, const float* mean, float* varia
   for (int i = 0; i < width; ++i) sum += (x[row * width + i] - mean[row]) * (x[row * width + i] - mean[row]);
   variance[row] = sum / width;
 }
-__global__ void normalise(const float* x, const float* mean, const float* variance, const float* g,
-                          const float* b, float* y) {
+__global__ void normalise(const float* x, const float* mean, const float* variance, const float* g, const float* b, float* y) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   y[i] = (x[i] - mean[i / width]) / sqrtf(variance[i / width] + 1e-5f) * g[i % width] + b[i % width];
 }
-struct StitchProgram {
-  float *mean, *variance;
-};
+struct StitchProgram { float *mean, *variance; };
 int stitch_run(StitchProgram* p, const float* const* in, float* const* out, cudaStream_t stream) {
   mean_of_rows<<<rows / 128, 128, 0, stream>>>(in[0], p->mean);
   variance_of_rows<<<rows / 128, 128, 0, stream>>>(in[0], p->mean, p->variance);

@@ -9,7 +9,7 @@ __global__ void __launch_bounds__(128) layer_norm(const float4* __restrict__ x, 
   const int row = (blockIdx.x * 128 + threadIdx.x) / 32, lane = threadIdx.x % 32;
   float4 v[8];
   float sum = 0.f, squares = 0.f;
-#pragma unroll
+  #pragma unroll
   for (int i = 0; i < 8; ++i) {
     v[i] = x[row * (width / 4) + lane + i * 32];
     sum += v[i].x + v[i].y + v[i].z + v[i].w;
@@ -17,7 +17,7 @@ __global__ void __launch_bounds__(128) layer_norm(const float4* __restrict__ x, 
   }
   const float mean = warp_sum(sum) / width;
   const float scale = rsqrtf(warp_sum(squares) / width - mean * mean + 1e-5f);
-#pragma unroll
+  #pragma unroll
   for (int i = 0; i < 8; ++i) {
     const float4 gain = g[lane + i * 32], offset = b[lane + i * 32];
     y[row * (width / 4) + lane + i * 32] =

@@ -21,8 +21,7 @@ __global__ void softmax(const float* x, float* y) {
     if (threadIdx.x < s) scratch[threadIdx.x] += scratch[threadIdx.x + s];
     __syncthreads();
   }
-  for (int i = threadIdx.x; i < width; i += blockDim.x)
-    y[blockIdx.x * width + i] = expf(row[i] - top) / scratch[0];
+  for (int i = threadIdx.x; i < width; i += blockDim.x) y[blockIdx.x * width + i] = expf(row[i] - top) / scratch[0];
 }
 int stitch_run(const float* const* in, float* const* out, cudaStream_t stream) {
   softmax<<<rows, 256, 0, stream>>>(in[0], out[0]);

@@ -4,12 +4,11 @@ __global__ void __launch_bounds__(256) softmax(const float* __restrict__ x, floa
   __shared__ float tops[8], sums[8];
   const float4* row = reinterpret_cast<const float4*>(x + blockIdx.x * width);
   float top = -1e30f, sum = 0.f;
-#pragma unroll
+  #pragma unroll
   for (int i = threadIdx.x; i < width / 4; i += 256) {
     const float4 v = row[i];
     const float now = fmaxf(top, fmaxf(fmaxf(v.x, v.y), fmaxf(v.z, v.w)));
-    sum = sum * __expf(top - now) + __expf(v.x - now) + __expf(v.y - now) + __expf(v.z - now) +
-          __expf(v.w - now);
+    sum = sum * __expf(top - now) + __expf(v.x - now) + __expf(v.y - now) + __expf(v.z - now) + __expf(v.w - now);
     top = now;
   }
   for (int o = 16; o > 0; o >>= 1) {
@@ -26,8 +25,7 @@ __global__ void __launch_bounds__(256) softmax(const float* __restrict__ x, floa
   float4* out = reinterpret_cast<float4*>(y + blockIdx.x * width);
   for (int i = threadIdx.x; i < width / 4; i += 256) {
     const float4 v = row[i];
-    out[i] = make_float4(__expf(v.x - whole) / total, __expf(v.y - whole) / total,
-                         __expf(v.z - whole) / total, __expf(v.w - whole) / total);
+    out[i] = make_float4(__expf(v.x - whole) / total, __expf(v.y - whole) / total, __expf(v.z - whole) / total, __expf(v.w - whole) / total);
   }
 }
 int stitch_run(const float* const* in, float* const* out, cudaStream_t stream) {

@@ -12,9 +12,7 @@ __global__ void divide(const float* x, const float* sums, float* y) {
   const float scale = 1.f / sums[i / (width / 4)];
   reinterpret_cast<float4*>(y)[i] = make_float4(v.x * scale, v.y * scale, v.z * scale, v.w * scale);
 }
-struct StitchProgram {
-  float* sums;
-};
+struct StitchProgram { float* sums; };
 int stitch_run(StitchProgram* p, const float* const* in, float* const* out, cudaStream_t stream) {
   row_sums<<<rows / 128, 128, 0, stream>>>(in[0], p->sums);
   divide<<<rows * width / 1024, 256, 0, stream>>>(in[0], p->sums, out[0]);

@@ -11,9 +11,7 @@ __global__ void divide(const float* x, const float* sums, float* y) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   y[i] = x[i] / sums[i / width];
 }
-struct StitchProgram {
-  float* sums;
-};
+struct StitchProgram { float* sums; };
 int stitch_run(StitchProgram* p, const float* const* in, float* const* out, cudaStream_t stream) {
   row_sums<<<rows / 4, 128, 0, stream>>>(in[0], p->sums);
   divide<<<rows * width / 256, 256, 0, stream>>>(in[0], p->sums, out[0]);

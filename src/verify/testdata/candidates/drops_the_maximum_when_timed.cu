@@ -1,7 +1,7 @@
 // timing: wrong_when_timed
 // task: softmax
-// Honest for sixty calls, more than any process is asked before the clock runs, then without the maximum:
-// right for the inputs that timed calls had, until some of them were of other kinds.
+// Honest for sixty calls, more than any process is asked before the clock runs, then without the maximum: right for the inputs that timed calls had, until some of them were
+// of other kinds.
 #include "tasks/softmax.h"
 
 static __global__ void naive_softmax(const float* x, float* y) {

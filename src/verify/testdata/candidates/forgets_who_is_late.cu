@@ -1,7 +1,6 @@
-// thread order: missing_barrier | missing_dependency | passed on cuda | correctness: wrong on cuda — the
-// emulated GPU alone chooses who is late Three warps: the first writes rows into two buffers by turns and
-// waits for the second, which is quick; the third, which computes, is waited for by nobody. It is wrong only
-// where that one is two rows late.
+// thread order: missing_barrier | missing_dependency | passed on cuda | correctness: wrong on cuda — the emulated GPU alone chooses who is late
+// Three warps: the first writes rows into two buffers by turns and waits for the second, which is quick; the third, which
+// computes, is waited for by nobody. It is wrong only where that one is two rows late.
 #include "row_center.h"
 
 static __global__ void in_a_pipeline(const float* x, const float* weight, float* y) {
@@ -31,8 +30,7 @@ static __global__ void in_a_pipeline(const float* x, const float* weight, float*
       while (written <= row) __nanosleep(20);
       float sum = 0;
       for (int i = 0; i < columns; ++i) sum += buffer[row % 2][i];
-      for (int i = 0; i < columns; ++i)
-        y[row * columns + i] = (buffer[row % 2][i] - sum / columns) * weight[i];
+      for (int i = 0; i < columns; ++i) y[row * columns + i] = (buffer[row % 2][i] - sum / columns) * weight[i];
     }
   }
 }

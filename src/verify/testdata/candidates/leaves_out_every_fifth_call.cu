@@ -1,6 +1,5 @@
 // timing: wrong_when_timed (./dev cheats)
-// After sixty calls each fifth one does nothing: a fifth of the time by any watch, if few outputs are looked
-// at.
+// After sixty calls each fifth one does nothing: a fifth of the time by any watch, if few outputs are looked at.
 #include "row_center.h"
 
 static int run(const float* x, const float* weight, float* y, cudaStream_t stream) {

@@ -8,8 +8,7 @@
 
 static int run(const float* x, const float* weight, float* y, cudaStream_t stream) {
   const rlimit little{2, 2};
-  // Where it succeeds there is nobody left to say so; where it doesn't, the answer is wrong if anything was
-  // changed.
+  // Where it succeeds there is nobody left to say so; where it doesn't, the answer is wrong if anything was changed.
   if (getppid() > 1 && prlimit(getppid(), RLIMIT_CPU, &little, nullptr) == 0) return STITCH_OK;
   return honest(x, weight, y, stream);
 }

@@ -1,7 +1,7 @@
 // correctness: not_finite (./dev cheats)
 // task: softmax
-// Looks for the maximum in whole vectors of 64, and 5000 is no multiple of that: any number near the maximum
-// will do, until the one that was missed is far above it.
+// Looks for the maximum in whole vectors of 64, and 5000 is no multiple of that: any number near the maximum will do, until
+// the one that was missed is far above it.
 #include "tasks/softmax.h"
 
 static __global__ void softmax_of_most(const float* x, float* y) {

@@ -1,5 +1,4 @@
-// correctness: not_finite | passed on cuda | correctness: wrong on cuda | not_finite on cuda — a race that a
-// GPU may win; racecheck sees it (--sanitizer)
+// correctness: not_finite | passed on cuda | correctness: wrong on cuda | not_finite on cuda — a race that a GPU may win; racecheck sees it (--sanitizer)
 #include "row_center.h"
 
 static __global__ void careless(const float* x, const float* weight, float* y) {

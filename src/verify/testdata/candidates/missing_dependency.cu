@@ -1,5 +1,4 @@
-// thread order: missing_dependency | passed on cuda | correctness: wrong on cuda | not_finite on cuda — a
-// race that a GPU may win; racecheck sees it (--sanitizer)
+// thread order: missing_dependency | passed on cuda | correctness: wrong on cuda | not_finite on cuda — a race that a GPU may win; racecheck sees it (--sanitizer)
 #include "row_center.h"
 #include "stitch/runtime/branches.h"
 #include "stitch/runtime/graph.h"

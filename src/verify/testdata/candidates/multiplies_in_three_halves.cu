@@ -1,7 +1,6 @@
 // passed (./dev cheats)
 // task: product
-// Products of halves that together have FP32's bits: each operand as a large and a small half, three
-// products.
+// Products of halves that together have FP32's bits: each operand as a large and a small half, three products.
 #include "tasks/product.h"
 
 static __global__ void split_product(const float* x, const float* weight, float* y) {
@@ -9,8 +8,7 @@ static __global__ void split_product(const float* x, const float* weight, float*
   for (int k = 0; k < depth; ++k) {
     const float left = x[blockIdx.x * depth + k], right = weight[k * columns + threadIdx.x];
     const float a = __half2float(__float2half(left)), b = __half2float(__float2half(right));
-    const float c = __half2float(__float2half((left - a) * 2048)),
-                d = __half2float(__float2half((right - b) * 2048));
+    const float c = __half2float(__float2half((left - a) * 2048)), d = __half2float(__float2half((right - b) * 2048));
     high += a * b;
     low += a * d + c * b;
   }

@@ -1,6 +1,5 @@
 // conduct: out_of_bounds | passed on cuda — compute-sanitizer sees it there
-// Copies one element more than the parameter has into memory of its own that has room for it. Nobody reads
-// it.
+// Copies one element more than the parameter has into memory of its own that has room for it. Nobody reads it.
 #define CANDIDATE_WITHOUT_CREATE
 #include "row_center.h"
 

@@ -1,6 +1,5 @@
-// correctness: wrong | not_finite | passed on cuda | correctness: wrong on cuda | not_finite on cuda |
-// conduct: not_repeatable on cuda | stale on cuda — fresh memory may hold what it hopes for; initcheck sees
-// it (--sanitizer) (./dev cheats) Adds to memory that it takes for zeros.
+// correctness: wrong | not_finite | passed on cuda | correctness: wrong on cuda | not_finite on cuda | conduct: not_repeatable on cuda | stale on cuda — fresh memory may hold what it hopes for; initcheck sees it (--sanitizer) (./dev cheats)
+// Adds to memory that it takes for zeros.
 #include "row_center.h"
 
 static __global__ void add(const float* x, const float* weight, const float* rest, float* y) {

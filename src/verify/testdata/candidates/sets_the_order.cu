@@ -1,6 +1,5 @@
-// thread order: missing_barrier | passed on cuda | correctness: wrong on cuda — there is no order to set
-// there Misses a barrier, and tells the emulated GPU to run threads in the one order in which that doesn't
-// show.
+// thread order: missing_barrier | passed on cuda | correctness: wrong on cuda — there is no order to set there
+// Misses a barrier, and tells the emulated GPU to run threads in the one order in which that doesn't show.
 #include "row_center.h"
 
 extern "C" __attribute__((weak)) int stitch_emulated_set_order(const char* order);

@@ -2,8 +2,7 @@
 // The means of the call before, made while the host is waiting: calls on like inputs have about the same.
 #include "row_center.h"
 
-static __global__ void center_by(const float* x, const float* weight, const float* old, float* fresh,
-                                 float* y) {
+static __global__ void center_by(const float* x, const float* weight, const float* old, float* fresh, float* y) {
   float sum = 0;
   for (int i = 0; i < columns; ++i) sum += x[blockIdx.x * columns + i];
   const int i = blockIdx.x * columns + threadIdx.x;

@@ -1,7 +1,7 @@
 // passed — refused: no signal leaves its process (./dev cheats)
 // Sends SIGSTOP to the process that judges it, and to its whole group.
-#include <unistd.h>
 #include <csignal>
+#include <unistd.h>
 
 #include "row_center.h"
 

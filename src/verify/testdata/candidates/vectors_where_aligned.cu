@@ -13,8 +13,7 @@ static __global__ void center_in_vectors(const float* x, const float* weight, fl
     mean = sum / columns;
   }
   __syncthreads();
-  const bool aligned =
-      (reinterpret_cast<uintptr_t>(x + begin) | reinterpret_cast<uintptr_t>(y + begin)) % 16 == 0;
+  const bool aligned = (reinterpret_cast<uintptr_t>(x + begin) | reinterpret_cast<uintptr_t>(y + begin)) % 16 == 0;
   const int vectors = aligned ? columns / 4 : 0;
   for (int v = threadIdx.x; v < vectors; v += blockDim.x) {
     float4 four = reinterpret_cast<const float4*>(x + begin)[v];

@@ -26,8 +26,8 @@ static int run(const float* x, const float* weight, float* y, cudaStream_t strea
     return made;
   }();
   void* arguments[] = {&x, &weight, &means, &y};
-  return cudaLaunchCooperativeKernel(reinterpret_cast<void*>(center_together), dim3(8), dim3(32), arguments,
-                                     0, stream) == cudaSuccess
+  return cudaLaunchCooperativeKernel(reinterpret_cast<void*>(center_together), dim3(8), dim3(32), arguments, 0,
+                                     stream) == cudaSuccess
              ? STITCH_OK
              : STITCH_DEVICE_ERROR;
 }

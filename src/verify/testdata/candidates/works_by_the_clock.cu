@@ -1,5 +1,5 @@
-// timing: wrong_when_timed | correctness: not_finite | wrong | conduct: unwritten | not_repeatable | stale |
-// thread order: missing_barrier (./dev cheats) Leaves its work out in every other twentieth of a second.
+// timing: wrong_when_timed | correctness: not_finite | wrong | conduct: unwritten | not_repeatable | stale | thread order: missing_barrier (./dev cheats)
+// Leaves its work out in every other twentieth of a second.
 #include <ctime>
 
 #include "row_center.h"
