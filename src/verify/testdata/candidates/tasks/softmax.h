@@ -21,5 +21,6 @@ static __global__ void softmax(const float* x, float* y) {
   double sum = 0;  // five thousand of them in a row
   for (int i = 1; i < columns; ++i) largest = fmaxf(largest, row[i]);
   for (int i = 0; i < columns; ++i) sum += expf(row[i] - largest);
-  for (int i = 0; i < columns; ++i) y[threadIdx.x * columns + i] = expf(row[i] - largest) / static_cast<float>(sum);
+  for (int i = 0; i < columns; ++i)
+    y[threadIdx.x * columns + i] = expf(row[i] - largest) / static_cast<float>(sum);
 }
