@@ -35,9 +35,8 @@ class FastPaths(unittest.TestCase):
 
     def test_encoder_layers(self):
         x = torch.randn(2, 5, 16)
-        for norm_first in (False, True):
-            for activation in ("relu", "gelu"):
-                self.agree(nn.TransformerEncoderLayer(16, 4, 32, activation=activation, norm_first=norm_first, batch_first=True), x)
+        for norm_first, activation in ((False, "relu"), (True, "gelu")):
+            self.agree(nn.TransformerEncoderLayer(16, 4, 32, activation=activation, norm_first=norm_first, batch_first=True), x)
 
     def test_masks(self):
         layer, x = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True), torch.randn(2, 5, 16)

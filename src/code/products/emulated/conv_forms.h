@@ -121,19 +121,19 @@ inline const ConvForm pointwise_forms[] = {
 // Several tiles in every direction, the last ones not full.
 inline const ConvForm halo_forms[] = {
     {"tiles",
-     "input %x : f32[2,8,19,37]\nparameter %w : f32[50,8,3,3]\nparameter %b : f32[50]\n"
-     "%y = conv(%x, %w, %b) stride=[1,1] padding=[1,0] dilation=[1,1] : f32[2,50,19,35]\n"
-     "%z = silu(%y) : f32[2,50,19,35]\noutput %z\n"},
+     "input %x : f32[1,8,19,37]\nparameter %w : f32[50,8,3,3]\nparameter %b : f32[50]\n"
+     "%y = conv(%x, %w, %b) stride=[1,1] padding=[1,0] dilation=[1,1] : f32[1,50,19,35]\n"
+     "%z = silu(%y) : f32[1,50,19,35]\noutput %z\n"},
     {"slices",
      "input %x : f32[1,12,9,33]\nparameter %w : f32[70,12,2,3]\n"
      "%y = conv(%x, %w) stride=[1,2] padding=[0,1] dilation=[2,1] : f32[1,70,7,17]\noutput %y\n"},
     {"volume",
-     "input %x : f32[2,3,5,12,35]\nparameter %w : f32[24,3,3,3,3]\nparameter %b : f32[24]\n"
-     "%y = conv(%x, %w, %b) stride=[1,1,1] padding=[0,0,0] dilation=[1,1,1] : f32[2,24,3,10,33]\n"
-     "%z = relu(%y) : f32[2,24,3,10,33]\noutput %z\n"},
+     "input %x : f32[1,3,5,8,35]\nparameter %w : f32[24,3,3,3,3]\nparameter %b : f32[24]\n"
+     "%y = conv(%x, %w, %b) stride=[1,1,1] padding=[0,0,0] dilation=[1,1,1] : f32[1,24,3,6,33]\n"
+     "%z = relu(%y) : f32[1,24,3,6,33]\noutput %z\n"},
     {"long",
-     "input %x : f32[1,3,4,9,40]\nparameter %w : f32[34,3,3,5,7]\n"
-     "%y = conv(%x, %w) stride=[1,1,1] padding=[1,0,0] dilation=[1,1,1] : f32[1,34,4,5,34]\noutput %y\n"},
+     "input %x : f32[1,3,2,9,40]\nparameter %w : f32[34,3,3,5,7]\n"
+     "%y = conv(%x, %w) stride=[1,1,1] padding=[1,0,0] dilation=[1,1,1] : f32[1,34,2,5,34]\noutput %y\n"},
     {"short_rows",
      "input %x : f32[2,3,9,11,5]\nparameter %w : f32[20,3,3,3,1]\nparameter %b : f32[20]\n"
      "%y = conv(%x, %w, %b) stride=[1,1,1] padding=[0,0,0] dilation=[1,1,1] : f32[2,20,7,9,5]\n"
