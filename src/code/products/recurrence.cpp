@@ -100,6 +100,35 @@ std::string describe(const Recurrence& r) {
                 r.projected ? format(", projected to {}", r.output) : "");
 }
 
+std::string filled_struct(const Recurrence& r, Signature& signature, std::string_view type,
+                          std::string_view workspace) {
+  signature.read(*r.x.place);
+  for (const Place* place : {r.h0, r.c0})
+    if (place) signature.read(*place);
+  std::string lines = format("  {} r{{}};\n", type);
+  for (size_t slot = 0; slot < r.weights.size(); ++slot) {
+    std::vector<std::string> pointers;
+    const Recurrence::Weights& w = r.weights[slot];
+    for (const Place* place : {w.input, w.hidden, w.input_bias, w.hidden_bias}) {
+      if (place) signature.read(*place);
+      pointers.push_back(place ? place->pointer : "nullptr");
+    }
+    lines += format("  r.weights[{}] = {{{}}};\n", slot, join(pointers, ", "));
+  }
+  for (const Place* place : {r.y, r.hn, r.cn})
+    if (place) signature.write(*place);
+  signature.workspace();
+  lines += format("  r.x = {}{};\n", r.x.place->pointer, r.x.offset ? format(" + {}", r.x.offset) : "");
+  lines += format("  r.h0 = {};\n", r.h0->pointer);
+  if (r.c0) lines += format("  r.c0 = {};\n", r.c0->pointer);
+  lines += format("  r.{} = static_cast<float*>(workspace);\n", workspace);
+  if (r.y)
+    lines += format("  r.y = {};\n  r.y_step = {}, r.y_sample = {};\n", r.y->pointer, r.y_step, r.y_row);
+  if (r.hn) lines += format("  r.hn = {};\n", r.hn->pointer);
+  if (r.cn) lines += format("  r.cn = {};\n", r.cn->pointer);
+  return lines;
+}
+
 double step_latency(const Graph& graph, const plan::Region& region,
                     double (*seconds)(double steps, double layers, bool both_directions)) {
   double sum = 0;

@@ -1,6 +1,7 @@
 // What all techniques for rnn need to know of it.
 #pragma once
 
+#include "code/products/signature.h"
 #include "code/products/view.h"
 
 namespace stitch::code {
@@ -30,6 +31,10 @@ Result<void> accepts_recurrence(const Graph& graph, const plan::Region& region);
 Recurrence sizes_of(const Graph& graph, const Node& node);
 Result<Recurrence> recurrence_of(const RegionRequest& request);
 std::string describe(const Recurrence& recurrence);
+// Lines that make `r`, a struct of this type, and give it what `signature` then reads and writes; `workspace`
+// is its member for that.
+std::string filled_struct(const Recurrence& recurrence, Signature& signature, std::string_view type,
+                          std::string_view workspace);
 
 // Seconds of the steps of a region's recurrences, which follow each other however small they are, from their
 // number, the layers, and whether both directions run.

@@ -87,33 +87,11 @@ Result<RegionCode> RnnPersistent::write_region(const RegionRequest& request) con
   Spread spread = *spread_of(r, request.context.gpu);
 
   Signature signature("enqueue_" + request.name);
-  signature.read(*r.x.place);
-  for (const Place* place : {r.h0, r.c0})
-    if (place) signature.read(*place);
   std::string sizes = type_name(request.name, "Sizes");
-  std::string body = format("  stitch::PersistentRecurrence<{}, {}> r{{}};\n", sizes, r.weights.size());
-  for (size_t slot = 0; slot < r.weights.size(); ++slot) {
-    std::vector<std::string> pointers;
-    const Recurrence::Weights& w = r.weights[slot];
-    for (const Place* place : {w.input, w.hidden, w.input_bias, w.hidden_bias}) {
-      if (place) signature.read(*place);
-      pointers.push_back(place ? place->pointer : "nullptr");
-    }
-    body += format("  r.weights[{}] = {{{}}};\n", slot, join(pointers, ", "));
-  }
-  for (const Place* place : {r.y, r.hn, r.cn})
-    if (place) signature.write(*place);
-  signature.workspace();
-  body += format("  r.x = {}{};\n", r.x.place->pointer, r.x.offset ? format(" + {}", r.x.offset) : "");
+  std::string body = filled_struct(
+      r, signature, format("stitch::PersistentRecurrence<{}, {}>", sizes, r.weights.size()), "exchange");
   body += format("  r.x_step = {}, r.x_sample = {}, r.x_feature = {};\n", r.x.strides[0], r.x.strides[1],
                  r.x.strides[2]);
-  body += format("  r.h0 = {};\n", r.h0->pointer);
-  if (r.c0) body += format("  r.c0 = {};\n", r.c0->pointer);
-  body += "  r.exchange = static_cast<float*>(workspace);\n";
-  if (r.y)
-    body += format("  r.y = {};\n  r.y_step = {}, r.y_sample = {};\n", r.y->pointer, r.y_step, r.y_row);
-  if (r.hn) body += format("  r.hn = {};\n", r.hn->pointer);
-  if (r.cn) body += format("  r.cn = {};\n", r.cn->pointer);
 
   RegionCode code;
   std::string blocks = request.name + "_blocks";

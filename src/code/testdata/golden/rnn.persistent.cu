@@ -22,11 +22,11 @@ StitchStatus enqueue_golden(const float* x,          // (16, 8, 64)
   stitch::PersistentRecurrence<GoldenSizes, 1> r{};
   r.weights[0] = {weight_ih, weight_hh, bias_ih, bias_hh};
   r.x = x;
-  r.x_step = 512, r.x_sample = 64, r.x_feature = 1;
   r.h0 = h0;
   r.exchange = static_cast<float*>(workspace);
   r.y = y;
   r.y_step = 1024, r.y_sample = 128;
+  r.x_step = 512, r.x_sample = 64, r.x_feature = 1;
   return stitch::enqueue_persistent_recurrence(r, stream);
 }
 
