@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "base/time_account.h"
+#include "verify/testdata/judged.h"
 #include "verify/verify.h"
 
 namespace stitch::verifier {
@@ -88,22 +89,17 @@ VerifyOptions options_for(const fs::path& program) {
   return options;
 }
 
-std::string verdict_in_words(const Verdict& verdict) {
-  const GateReport* failure = verdict.failure();
-  return failure ? failure->gate + ": " + failure->code : "passed";
-}
-
 class Candidates : public testing::TestWithParam<std::string> {};
 
 }  // namespace
 
 TEST_P(Candidates, GetTheirVerdict) {
   fs::path file = testdata / "candidates" / (GetParam() + ".cu");
-  auto verdict = verify(task_of(file), options_for(file));
-  if (!verdict && verdict.error().code == "busy") GTEST_SKIP() << verdict.error().message;
+  auto verdict = judged_in_peace([&] { return verify(task_of(file), options_for(file)); });
+  if (was_too_busy(verdict)) GTEST_SKIP() << verdict.error().message;
   ASSERT_TRUE(verdict) << verdict.error().text();
   std::vector<std::string> expected = expected_verdicts(file);
-  std::string got = verdict_in_words(*verdict);
+  std::string got = in_words(*verdict);
   if (all_of_them()) std::cout << "verdict of " << GetParam() << ": " << got << '\n';
   EXPECT_TRUE(std::ranges::find(expected, got) != expected.end())
       << "expected " << join(expected, " or ") << "\n"
@@ -204,16 +200,16 @@ TEST(PythonCheats, GetTheirVerdict) {
       verifier = *std::move(opened);
     }
     options.program = file;
-    auto verdict = verifier->judge(options);
-    if (!verdict && verdict.error().code == "busy") {
+    auto verdict = judged_in_peace([&] { return verifier->judge(options); });
+    if (was_too_busy(verdict)) {
       GTEST_LOG_(WARNING) << file.stem() << " was not judged: " << verdict.error().message;
       continue;
     }
     ASSERT_TRUE(verdict) << file << verdict.error().text();
     const std::vector<std::string> expected = expected_verdicts(file);
     if (std::getenv("STITCHCUDA_CHEATS"))
-      std::cout << "verdict of " << file.stem().string() << ": " << verdict_in_words(*verdict) << std::endl;
-    EXPECT_TRUE(std::ranges::find(expected, verdict_in_words(*verdict)) != expected.end())
+      std::cout << "verdict of " << file.stem().string() << ": " << in_words(*verdict) << std::endl;
+    EXPECT_TRUE(std::ranges::find(expected, in_words(*verdict)) != expected.end())
         << file.stem() << ": expected " << join(expected, " or ") << "\n"
         << table(*verdict, {});
   }

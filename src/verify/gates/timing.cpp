@@ -153,6 +153,14 @@ bool is_doubtful(const Session& session, Watched watched) {
   return !stands(session.own.median(), watched) || watched.whole < watched.empty;
 }
 
+// Only jitter lets it stand, and it is far from anything that was seen: where nobody counts who waits for
+// cores, a claim of a hundredth passed beside fifteen others (H200).
+bool stands_by_jitter(const Session& session, Watched watched) {
+  if (!is_doubtful(session, watched)) return false;
+  watched.resolution = watched.alone_resolution = 0;
+  return !stands(session.own.median() / plainly_forged, watched);
+}
+
 Result<void> take_claims(Session& session, SeriesWatch& watch, runner::Candidate& candidate, int calls) {
   const int rounds = calls >= most_calls ? many_rounds : few_rounds;
   session.own = Samples{.side = "program"};
@@ -209,9 +217,10 @@ Result<bool> look_until_it_stands(Session& session, SeriesWatch& watch, std::opt
     const double pressed_before = senses_here().pressed_seconds();
     STITCH_TRY(out.watched, look_at(session, watch, attempt->candidate(), look));
     out.pressed = share_of(begin, senses_here().pressed_seconds() - pressed_before);
-    const double claim = session.own.median();
     const bool last = look + 1 >= looks_for_doubt;
-    if (stands(claim, out.watched) && (last || !is_pressed(out) || !is_doubtful(session, out.watched))) {
+    const bool in_doubt =
+        is_pressed(out) ? is_doubtful(session, out.watched) : stands_by_jitter(session, out.watched);
+    if (stands(session.own.median(), out.watched) && (last || !in_doubt)) {
       attempt.reset();
       STITCH_CHECK(time_baselines(session, baselines.live));
       return true;
@@ -281,11 +290,7 @@ Result<void> settle(Session& session, const OwnTimes& times) {
                seconds_text(claim), seconds_text(watched.back_to_back), seconds_text(watched.resolution),
                seconds_text(watched.alone), seconds_text(watched.alone_resolution)),
         "judge it when the machine has a core to spare");
-  // Only jitter lets it stand, and it is far from anything that was seen: where nobody counts who waits for
-  // cores, a claim of a hundredth passed beside fifteen others (H200).
-  Watched sharp = watched;
-  sharp.resolution = sharp.alone_resolution = 0;
-  if (stands(claim, watched) && is_doubtful(session, watched) && !stands(claim / plainly_forged, sharp))
+  if (stands(claim, watched) && stands_by_jitter(session, watched))
     return work_error(
         "busy",
         format("this machine jitters too much to time it: it claims {} a call, and by our own "
