@@ -65,6 +65,20 @@ Usage usage_of(pid_t pid, bool thorough) {
   return out;
 }
 
+double waited_for_cores(pid_t pid) {
+  int64_t nanoseconds = 0;
+  each_process(pid, true, [&](pid_t each) {
+    std::error_code ignored;
+    for (const auto& thread : fs::directory_iterator(format("/proc/{}/task", each), ignored)) {
+      // "822141847 1237267692 209": on a core, ready but without one, how often it got one.
+      auto counts = read_file(thread.path() / "schedstat");
+      const std::vector<std::string> words = split(counts ? *counts : "", ' ');
+      if (words.size() > 1) nanoseconds += parse_integer(words[1]).value_or(0);
+    }
+  });
+  return static_cast<double>(nanoseconds) / 1e9;
+}
+
 int64_t disk_bytes(const fs::path& folder, pid_t pid) {
   struct stat facts {};
   if (::stat(folder.c_str(), &facts) != 0) return 0;

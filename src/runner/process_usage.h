@@ -16,6 +16,9 @@ struct Usage {
 // Nothing of one that is gone. Of processes that other threads than the first started only with `thorough`,
 // which takes longer: somebody may be timing.
 Usage usage_of(pid_t pid, bool thorough);
+// Seconds that its threads and those of all processes it started were ready and had no core, so far. Threads
+// that ended don't count; 0 where the kernel doesn't count it.
+double waited_for_cores(pid_t pid);
 // On disk below a folder, with files that these processes hold open there and that have no name any more.
 int64_t disk_bytes(const fs::path& folder, pid_t pid);
 // Of the machine.

@@ -57,7 +57,7 @@ constexpr std::chrono::milliseconds between_looks{250};
 constexpr double forged = 0.75, forged_alone = 0.5, agrees_within = 0.97;
 // On a machine whose cores others keep busy, only what is below this share of these bounds is called a lie;
 // what lies between is nobody's to judge, and has to be timed again.
-constexpr double plainly_forged = 1.0 / 3, busy_machine = 0.75, pressed_machine = 0.2;
+constexpr double plainly_forged = 1.0 / 3, busy_machine = 0.75, pressed_machine = 0.2, swamped_machine = 0.7;
 
 // Of a Python candidate's claim, what could be hidden in the copies around a call.
 constexpr double worth_telling = 0.25;
@@ -278,26 +278,26 @@ Result<void> settle(Session& session, const OwnTimes& times) {
   const double claim = session.own.median();
   const bool plainly =
       watched.is_possible() ? !stands(claim / plainly_forged, watched) : watched.is_plainly_impossible();
+  auto not_now = [&](std::string_view why) {
+    return work_error(
+        "busy",
+        format("{}: it claims {} a call, and by our own watch calls took {} one after the other "
+               "(to within {}), and {} alone (to within {})",
+               why, seconds_text(claim), seconds_text(watched.back_to_back), seconds_text(watched.resolution),
+               seconds_text(watched.alone), seconds_text(watched.alone_resolution)),
+        "judge it when the machine has a core to spare");
+  };
   // Cores were short while it was watched, or are now that nothing of the candidate is alive. Whoever makes
   // them short gets no verdict, and no time: neither a liar's, nor that of one who passes for honest only
-  // because everything jittered.
-  const bool unsure = stands(claim, watched) ? is_doubtful(session, watched) : !plainly;
-  if (unsure && (is_pressed(times) || senses_here().busy_share() > busy_machine))
-    return work_error(
-        "busy",
-        format("this machine is too busy to time it: it claims {} a call, and by our own watch calls took {} "
-               "one after the other (to within {}), and {} alone (to within {})",
-               seconds_text(claim), seconds_text(watched.back_to_back), seconds_text(watched.resolution),
-               seconds_text(watched.alone), seconds_text(watched.alone_resolution)),
-        "judge it when the machine has a core to spare");
+  // because everything jittered. Where others kept nearly all cores all the time, honest calls take many
+  // times what they claim, too.
+  const bool in_question = !stands(claim, watched) || is_doubtful(session, watched);
+  const bool still_busy = in_question && senses_here().busy_share() > busy_machine;
+  const bool swamped = still_busy && times.pressed > swamped_machine;
+  const bool unsure = in_question && (stands(claim, watched) || !plainly || swamped);
+  if (unsure && (is_pressed(times) || still_busy)) return not_now("this machine is too busy to time it");
   if (stands(claim, watched) && stands_by_jitter(session, watched))
-    return work_error(
-        "busy",
-        format("this machine jitters too much to time it: it claims {} a call, and by our own "
-               "watch calls took {} one after the other (to within {}), and {} alone (to within {})",
-               seconds_text(claim), seconds_text(watched.back_to_back), seconds_text(watched.resolution),
-               seconds_text(watched.alone), seconds_text(watched.alone_resolution)),
-        "judge it when the machine has a core to spare");
+    return not_now("this machine jitters too much to time it");
   // Nothing of the candidate was there when the watch was set: whoever kept the cores busy then was not it.
   if (!watched.is_possible() && times.pressed_when_set > pressed_machine)
     return work_error("busy", "this machine was too busy to time it when the watch was set",
