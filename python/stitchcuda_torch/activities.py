@@ -10,16 +10,22 @@ KINDS = {"kernel": "kernel", "gpu_memcpy": "copy", "gpu_memset": "fill"}
 HOST = ("cuda_runtime", "cuda_driver")
 
 
+def profiler(device="cuda"):
+    """What torch.profiler.profile is made of. That one imports Inductor, and SymPy with it, only to ask whether it
+    makes CUDA graphs: 804 modules, 5 s in each candidate's process."""
+    return torch.autograd.profiler.profile(use_kineto=True, use_cpu=device == "cpu",
+                                           use_device=None if device == "cpu" else device)
+
+
 def warm_up():
-    """The first record of a process takes seconds, nearly all of them on the host: this one is for nobody."""
+    """The first record of a process takes longer, nearly all of it on the host: this one is for nobody."""
     record(lambda: torch.zeros(1, device="cuda"))
 
 
 def record(call, host_calls=False):
     """[{"name", "kind", "start_ns", "end_ns", "stream", …}], by start, the first at 0."""
-    wanted = [torch.profiler.ProfilerActivity.CUDA]
     torch.cuda.synchronize()  # what was asked before is not this call's
-    with torch.profiler.profile(activities=wanted) as profile:
+    with profiler() as profile:
         call()
         torch.cuda.synchronize()
     with tempfile.TemporaryDirectory() as folder:

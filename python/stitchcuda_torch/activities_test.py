@@ -1,3 +1,5 @@
+import subprocess
+import sys
 import unittest
 
 from . import activities
@@ -31,6 +33,21 @@ class Activities(unittest.TestCase):
 
     def test_of_nothing(self):
         self.assertEqual(activities.read({"traceEvents": []}), [])
+
+    def test_recording_imports_no_compiler(self):
+        program = """
+import json, os, sys, tempfile, torch
+from stitchcuda_torch import activities
+with activities.profiler("cpu") as profile:
+    torch.zeros(3).relu()
+path = os.path.join(tempfile.mkdtemp(), "trace.json")
+profile.export_chrome_trace(path)
+names = [event.get("name") for event in json.load(open(path))["traceEvents"]]
+assert "aten::relu" in names, names
+assert "torch._inductor.config" not in sys.modules and "sympy" not in sys.modules
+"""
+        ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
 
 
 if __name__ == "__main__":
