@@ -7,7 +7,8 @@ if(STITCHCUDA_TESTS)
   add_executable(code_device_test ${loop_device_tests})
   target_link_libraries(code_device_test PRIVATE stitch_code stitch_import stitch_oracle stitch_device
     stitch_emulated_runtime GTest::gtest_main ${CMAKE_DL_LIBS})
-  target_precompile_headers(code_device_test REUSE_FROM stitch_headers)  # optimised: it draws and compares whole tensors
+  target_compile_options(code_device_test PRIVATE ${optimise_some})  # it draws and compares whole tensors
+  target_precompile_headers(code_device_test REUSE_FROM stitch_warm_headers)
   target_compile_definitions(code_device_test PRIVATE
     STITCH_SOURCE_DIR="${CMAKE_SOURCE_DIR}" STITCH_BINARY_DIR="${CMAKE_BINARY_DIR}")
   # One test for all: a suite's regions are compiled together.

@@ -7,7 +7,8 @@ if(STITCHCUDA_TESTS)
   add_executable(products_device_test ${product_device_tests})
   target_link_libraries(products_device_test PRIVATE stitch_code stitch_device stitch_oracle stitch_emulated_runtime
     GTest::gtest_main ${CMAKE_DL_LIBS})
-  target_precompile_headers(products_device_test REUSE_FROM stitch_headers)  # optimised: it draws and compares whole tensors
+  target_compile_options(products_device_test PRIVATE ${optimise_some})  # it draws and compares whole tensors
+  target_precompile_headers(products_device_test REUSE_FROM stitch_warm_headers)
   target_compile_definitions(products_device_test PRIVATE
     STITCH_SOURCE_DIR="${CMAKE_SOURCE_DIR}" STITCH_BINARY_DIR="${CMAKE_BINARY_DIR}")
   add_test(NAME products_device COMMAND products_device_test)

@@ -29,7 +29,7 @@ Error read_error(const Json& json) {
           json.value("work", true) ? Error::Blame::work : Error::Blame::user};
 }
 
-Json facts_of(const plan::Context& context) {
+Json run_facts(const plan::Context& context) {
   Json tf32 = Json::object();
   for (const auto& [node, so] : context.torch.tf32) tf32[plan::node_name(context.graph, node)] = so;
   Json out = {{"pytorch_tf32", std::move(tf32)}, {"as_pytorch", context.torch.as_pytorch}};
@@ -137,7 +137,7 @@ void RecordedRun::attach(const plan::Context& context, Brains& brains, OptimizeO
   } else {
     if (recording_.memory)
       if (auto last = memory.last()) until = *last;
-    Json begin_with = facts_of(context);
+    Json begin_with = run_facts(context);
     begin_with["memory"] = until;
     // What the run is about: whoever learns from it asks whether it is in a benchmark.
     const std::string graph = print_graph(context.graph);

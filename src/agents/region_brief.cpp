@@ -42,7 +42,7 @@ std::string python_name(const Graph& graph, ValueId id) {
   return id == ValueId::none ? "None" : code::identifier(graph[id].name);
 }
 
-std::string time_text(const Situation& now, const plan::Plan& plan, const plan::Region& region) {
+std::string brief_time(const Situation& now, const plan::Plan& plan, const plan::Region& region) {
   const plan::RegionEstimate estimate = plan::estimate(now.context, plan, region);
   std::string out = format("{}, {} moved, {:.3g} GFLOP (estimated for {})", seconds_text(estimate.seconds()),
                            bytes_text(estimate.bytes), estimate.flops * 1e-9, now.context.gpu.name);
@@ -164,7 +164,7 @@ Result<RegionBrief> brief_of(const Situation& now, const plan::Plan& plan, const
       {"subgraph_pytorch", llm::quoted("the region in PyTorch", region_in_pytorch(graph, *found), "python")},
       {"subgraph_text", llm::quoted("the region's nodes", nodes)},
       {"builtin_source", llm::quoted("what is there now", present, "cuda", 40000)},
-      {"builtin_time", time_text(now, plan, *found)},
+      {"builtin_time", brief_time(now, plan, *found)},
       {"notes", notes_text(brain, graph, *found, now.context.gpu.architecture.name)},
       {"feedback", now.siblings.empty() ? "none\n" : feedback_text(now.siblings.back().feedback)},
       {"siblings", siblings_text(now, region)},

@@ -14,7 +14,7 @@ namespace stitch {
 
 namespace {
 
-std::mutex lock;
+std::mutex folders_lock;
 std::atomic<int> polite = 0;
 std::atomic<bool> requested = false;
 std::mutex children_lock;
@@ -31,7 +31,7 @@ void wait_for_interrupt(sigset_t signals) {
     if (::sigwait(&signals, &number) != 0) return;
   } while (number == SIGINT && polite > 0 && !requested.exchange(true));
   {
-    std::lock_guard hold(lock);
+    std::lock_guard hold(folders_lock);
     std::error_code ignored;
     // Other threads and children are still at work, and may put a file where one was just removed.
     for (const auto& folder : folders())
@@ -91,12 +91,12 @@ bool children_should_end() {
 }
 
 void remove_if_interrupted(const std::filesystem::path& folder) {
-  std::lock_guard hold(lock);
+  std::lock_guard hold(folders_lock);
   folders().insert(folder);
 }
 
 void keep_if_interrupted(const std::filesystem::path& folder) {
-  std::lock_guard hold(lock);
+  std::lock_guard hold(folders_lock);
   folders().erase(folder);
 }
 

@@ -118,7 +118,7 @@ Result<void> carry(const fs::path& from, const fs::path& to) {
   return {};
 }
 
-Json to_json(const FolderRecord& record) {
+Json record_json(const FolderRecord& record) {
   return {
       {"about", "what stitchcuda wrote into this folder: files that differ, or are not listed, are yours"},
       {"facts", record.facts},
@@ -205,7 +205,7 @@ Result<void> OutputFolder::write_record() {
       STITCH_TRY(record_.files[entry.path().lexically_relative(draft_).generic_string()],
                  fingerprint(entry.path()));
     }
-  return write_file(draft_ / record_file, to_json(record_).dump(1) + "\n");
+  return write_file(draft_ / record_file, record_json(record_).dump(1) + "\n");
 }
 
 // Into the draft, so that one rename publishes everything.
@@ -287,7 +287,7 @@ fs::path free_place_beside(const fs::path& folder) {
 Result<void> add_to_record(const fs::path& folder, const std::string& file) {
   FolderRecord record = read_record(folder).value_or(FolderRecord());
   STITCH_TRY(record.files[file], fingerprint(folder / file));
-  return write_file(folder / record_file, to_json(record).dump(1) + "\n");
+  return write_file(folder / record_file, record_json(record).dump(1) + "\n");
 }
 
 namespace {

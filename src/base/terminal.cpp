@@ -37,7 +37,7 @@ struct Glyph {
 
 bool between(char32_t c, char32_t low, char32_t high) { return c >= low && c <= high; }
 
-int columns_of(char32_t c) {
+int width_of(char32_t c) {
   if (between(c, 0x300, 0x36f) || between(c, 0x200b, 0x200f) || between(c, 0xfe00, 0xfe0f) ||
       between(c, 0x20d0, 0x20ff) || between(c, 0x1ab0, 0x1aff))
     return 0;
@@ -65,7 +65,7 @@ Glyph glyph_at(std::string_view text, size_t at) {
   bool surrogate = between(code, 0xd800, 0xdfff);
   bool redirects_text = between(code, 0x202a, 0x202e) || between(code, 0x2066, 0x2069);
   if (code < shortest[length] || code > 0x10ffff || control || surrogate || redirects_text) return broken;
-  return {text.substr(at, length), columns_of(code)};
+  return {text.substr(at, length), width_of(code)};
 }
 
 std::vector<Glyph> glyphs(std::string_view text) {

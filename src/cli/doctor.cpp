@@ -23,14 +23,14 @@ Cell symbol(Check::State state, bool utf8) {
   throw Bug("a state without a symbol");
 }
 
-bool has_gpu(const std::vector<Check>& checks) {
+bool found_a_gpu(const std::vector<Check>& checks) {
   return std::ranges::any_of(
       checks, [](const Check& check) { return check.name == "GPU" && check.state == Check::State::there; });
 }
 
 std::string verdict(const std::vector<Check>& checks) {
   if (doctor_exit_code(checks)) return "Something that is needed is missing (✗ above).";
-  if (has_gpu(checks)) return "Ready: programs are built for and measured on the GPU.";
+  if (found_a_gpu(checks)) return "Ready: programs are built for and measured on the GPU.";
   return "Ready, without a GPU: programs run on the emulated device, times are estimates.";
 }
 
@@ -72,7 +72,7 @@ Json doctor_json(const std::vector<Check>& checks) {
     list.push_back(std::move(entry));
   }
   return {{"ready", doctor_exit_code(checks) == 0},
-          {"device", has_gpu(checks) ? "cuda" : "emulated"},
+          {"device", found_a_gpu(checks) ? "cuda" : "emulated"},
           {"checks", std::move(list)}};
 }
 

@@ -57,7 +57,7 @@ Result<std::vector<ImportRequest>> requests_for(const ImportOptions& options) {
   return requests;
 }
 
-Json to_json(const ImportOutcome& outcome) {
+Json outcome_json(const ImportOutcome& outcome) {
   Json json = {{"task", outcome.task.string()}};
   if (outcome.error) {
     json["error"] = to_json(*outcome.error)["error"];
@@ -89,7 +89,7 @@ Result<int> import_one(const ImportRequest& request, const std::string& python, 
                         .nodes = graph.nodes.size(),
                         .seconds = imported->seconds};
   if (console.json) {
-    Json json = to_json(outcome);
+    Json json = outcome_json(outcome);
     if (!imported->published.beside.empty() || !imported->published.saved.empty())
       add_place(json, "graph", imported->published, request.out.string());
     console.out << json.dump(2) << '\n';
@@ -110,7 +110,7 @@ int report(const std::vector<ImportOutcome>& outcomes, double seconds, Console& 
   size_t imported = outcomes.size() - failed;
   if (console.json) {
     Json tasks = Json::array();
-    for (const ImportOutcome& outcome : outcomes) tasks.push_back(to_json(outcome));
+    for (const ImportOutcome& outcome : outcomes) tasks.push_back(outcome_json(outcome));
     console.out << Json{{"imported", imported}, {"failed", failed}, {"seconds", seconds}, {"tasks", tasks}}
                        .dump(2, ' ', false, Json::error_handler_t::replace)
                 << '\n';

@@ -25,7 +25,7 @@ Result<std::string> architecture_of(const std::string& gpu) {
   return named;
 }
 
-Json to_json(const notes::Note& note) {
+Json note_json(const notes::Note& note) {
   Json json = {{"name", note.name},
                {"title", note.title},
                {"applies_to", note.applies_to},
@@ -40,7 +40,7 @@ void print_json(const Json& json, Console& console) {
 }
 
 // What a user's folder says goes to the terminal line by line, without control characters.
-std::string printable_lines(const std::string& text) {
+std::string note_lines(const std::string& text) {
   std::string out;
   for (const std::string& line : split(text, '\n')) out += printable(line) + '\n';
   return out;
@@ -49,7 +49,7 @@ std::string printable_lines(const std::string& text) {
 int show_list(const std::vector<const notes::Note*>& listed, Console& console) {
   if (console.json) {
     Json list = Json::array();
-    for (const notes::Note* note : listed) list.push_back(to_json(*note));
+    for (const notes::Note* note : listed) list.push_back(note_json(*note));
     print_json({{"notes", std::move(list)}}, console);
     return 0;
   }
@@ -61,11 +61,11 @@ int show_list(const std::vector<const notes::Note*>& listed, Console& console) {
 
 int show_note(const notes::Note& note, Console& console) {
   if (console.json) {
-    Json json = to_json(note);
+    Json json = note_json(note);
     json["text"] = note.body;
     print_json(json, console);
   } else {
-    console.out << printable_lines(trim(notes::text_of(note)));
+    console.out << note_lines(trim(notes::text_of(note)));
   }
   return 0;
 }
@@ -96,7 +96,7 @@ Result<int> run_notes(const NotesCommand& command, Console& console) {
   if (console.json) {
     Json list = Json::array();
     for (const notes::Hit& hit : hits) {
-      Json json = to_json(*hit.note);
+      Json json = note_json(*hit.note);
       json["score"] = hit.score;
       json["text"] = hit.note->body;
       list.push_back(std::move(json));
@@ -114,7 +114,7 @@ Result<int> run_notes(const NotesCommand& command, Console& console) {
                 << styled(printable(note.name), Style::dim, console.out_terminal) << '\n'
                 << "when: " << printable(note.when) << '\n';
     if (!note.measured.empty()) console.out << "measured: " << printable(note.measured) << '\n';
-    console.out << '\n' << printable_lines(note.body);
+    console.out << '\n' << note_lines(note.body);
   }
   return 0;
 }

@@ -61,7 +61,7 @@ Result<agents::LlmOptions> llm_options(const OptimizeCommand& command) {
 }
 
 // "coder: 3 requests, 41,000 tokens, $0.12": a line for people.
-std::string llm_text(const Json& llm) {
+std::string llm_account_text(const Json& llm) {
   std::string out;
   for (const auto& [agent, spent] : llm.items()) {
     if (agent == "total") continue;
@@ -204,7 +204,7 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
                 << table(optimized->verdict, console.out_terminal) << '\n';
     if (!cuda) console.out << "Times are estimates: this run had no GPU.\n";
     if (!cut_off.is_null()) console.out << cut_off_text(cut_off);
-    if (optimized->llm) console.out << llm_text(*optimized->llm);
+    if (optimized->llm) console.out << llm_account_text(*optimized->llm);
     if (optimized->stopped) console.out << "Interrupted: saved the best program; quick checks only.\n";
     const std::string program = place_of(optimized->published, command.out);
     console.out << said_of(optimized->published, command.out)

@@ -119,7 +119,7 @@ Json floor_facts(const Report& report) {
           {"source", name(report.gpu.source)}};
 }
 
-Json values_of(const Graph& graph, const std::vector<ValueId>& ids) {
+Json value_rows(const Graph& graph, const std::vector<ValueId>& ids) {
   Json out = Json::array();
   for (ValueId id : ids)
     if (id != ValueId::none) out.push_back({graph[id].name, text(graph.type(id)), name(graph[id].role)});
@@ -135,8 +135,8 @@ Json node_data(const Report& report, size_t n) {
           {"op", info(node.op).name},
           {"type", text(report.graph.type(node.results[0]))},
           {"attributes", attributes_text(node)},
-          {"operands", values_of(report.graph, node.operands)},
-          {"results", values_of(report.graph, node.results)},
+          {"operands", value_rows(report.graph, node.operands)},
+          {"results", value_rows(report.graph, node.results)},
           {"flops", cost.flops ? si(cost.flops) : ""},
           {"bytes", cost.bytes ? bytes_text(cost.bytes) : ""},
           {"intensity", intensity_text(cost)},

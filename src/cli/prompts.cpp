@@ -12,7 +12,7 @@ namespace stitch {
 
 namespace {
 
-Json to_json(const prompts::Prompt& prompt) {
+Json prompt_json(const prompts::Prompt& prompt) {
   Json json = {{"name", prompt.name}, {"purpose", prompt.purpose}, {"values", prompt.values}};
   if (!prompt.file.empty()) json["file"] = prompt.file.string();
   return json;
@@ -25,7 +25,7 @@ void say_json(const Json& json, Console& console) {
 void list_prompts(const std::vector<prompts::Prompt>& all, Console& console) {
   if (console.json) {
     Json rows = Json::array();
-    for (const prompts::Prompt& prompt : all) rows.push_back(to_json(prompt));
+    for (const prompts::Prompt& prompt : all) rows.push_back(prompt_json(prompt));
     say_json({{"prompts", std::move(rows)}}, console);
     return;
   }
@@ -41,7 +41,7 @@ void list_prompts(const std::vector<prompts::Prompt>& all, Console& console) {
 
 void show_prompt(const prompts::Prompt& prompt, Console& console) {
   if (console.json) {
-    Json json = to_json(prompt);
+    Json json = prompt_json(prompt);
     json["text"] = prompt.text;
     say_json(json, console);
     return;

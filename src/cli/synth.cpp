@@ -49,7 +49,7 @@ Result<int> print_sketches(const SynthCommand& command, Console& console) {
   return 0;
 }
 
-std::string report_text(const learn::SynthesisReport& report, const Terminal& terminal) {
+std::string synthesis_text(const learn::SynthesisReport& report, const Terminal& terminal) {
   Table table({{.header = "rejected by"},
                {.header = "tasks", .align = Column::Align::right},
                {.header = "which are", .least = 20}});
@@ -140,7 +140,7 @@ Result<int> run_synth(const SynthCommand& command, Console& console) {
     if (!without.empty()) document["no_pytorch"] = without;
     console.out << document_text(document);
   } else {
-    console.out << report_text(*report, console.out_terminal) << said_of(published, command.out)
+    console.out << synthesis_text(*report, console.out_terminal) << said_of(published, command.out)
                 << format("{}: tasks/, graphs/, tasks.jsonl, report.json\n",
                           printable(place_of(published, command.out)));
   }

@@ -32,7 +32,7 @@ Result<void> add_graphs(std::vector<NamedTask>& out, const std::string& path, co
   return {};
 }
 
-Result<std::vector<NamedTask>> tasks_of(const TrainCommand& command) {
+Result<std::vector<NamedTask>> named_tasks(const TrainCommand& command) {
   std::vector<NamedTask> out;
   for (const std::string& path : command.tasks) STITCH_CHECK(add_graphs(out, path, {}));
   for (int i = 0; i < command.synthetic; ++i)
@@ -77,7 +77,7 @@ std::vector<RegionProblem> TrainProblems::all() const {
 Result<TrainProblems> read_train_problems(const TrainCommand& command, const GpuSpec& gpu, Numerics numerics,
                                           const learn::Timings* known,
                                           const std::function<void(const std::string&)>& on_task) {
-  STITCH_TRY(std::vector<NamedTask> tasks, tasks_of(command));
+  STITCH_TRY(std::vector<NamedTask> tasks, named_tasks(command));
   if (known) std::erase_if(tasks, [&](const NamedTask& each) { return !known->has_task(each.name); });
   std::vector<std::optional<Result<std::vector<RegionProblem>>>> found(tasks.size());
   std::mutex mutex;

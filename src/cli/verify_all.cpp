@@ -47,7 +47,7 @@ Result<void> check_results_folder(const fs::path& out, Overwrite overwrite) {
   return check_free_space(out, int64_t{64} << 20);
 }
 
-std::string said_of(const verifier::ListedCandidate& candidate, const Json& record) {
+std::string why_not_judged(const verifier::ListedCandidate& candidate, const Json& record) {
   std::string out = format("{} for {}, sample {}: {}", candidate.author, candidate.task, candidate.sample,
                            word(record, "judgement"));
   if (const std::string reason = word(record, "reason"); !reason.empty()) out += format(" ({})", reason);
@@ -107,7 +107,7 @@ Result<int> run_verify_all(const VerifyCommand& command, Console& console) {
     };
     options.on_done = [&](const verifier::ListedCandidate& candidate, const Json& record) {
       progress.advance();
-      if (word(record, "judgement") == verifier::not_judged) progress.say(said_of(candidate, record));
+      if (word(record, "judgement") == verifier::not_judged) progress.say(why_not_judged(candidate, record));
     };
     judged = judge_all(candidates, options);
   }

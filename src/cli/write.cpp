@@ -45,7 +45,7 @@ Result<agents::CandidateOptions> candidate_options(const WriteCommand& command) 
   return out;
 }
 
-Json document_of(const agents::WrittenCandidate& written) {
+Json written_document(const agents::WrittenCandidate& written) {
   Json out = {{"author", written.author}, {"tries", Json::array()}};
   for (size_t i = 0; i < written.tries.size(); ++i) {
     const agents::CandidateTry& each = written.tries[i];
@@ -111,7 +111,7 @@ Result<int> run_write(const WriteCommand& command, Console& console) {
     written = agents::write_candidate(options);
   }
   if (!written) return std::move(written).error();
-  Json document = document_of(*written);
+  Json document = written_document(*written);
   document["form"] = agents::name(options.form);
   warnings.add_to(document);
   STITCH_TRY(Published published, keep(command, options.form, *written, document));

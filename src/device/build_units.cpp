@@ -20,7 +20,7 @@ constexpr size_t most_sources = 32, worth_a_unit = 6;
 // Units of a source that are remembered: a step that was rolled back leads to an older one.
 constexpr size_t most_known = 4;
 
-std::string key_of(std::string_view kind, const std::vector<std::string>& keys) {
+std::string unit_key(std::string_view kind, const std::vector<std::string>& keys) {
   Sha256 sum;
   sum.add_field(kind);
   for (const std::string& key : keys) sum.add_field(key);
@@ -28,10 +28,10 @@ std::string key_of(std::string_view kind, const std::vector<std::string>& keys) 
 }
 
 std::string unit_key(const std::vector<std::string>& members) {
-  return members.size() == 1 ? members[0] : key_of("unit", members);
+  return members.size() == 1 ? members[0] : unit_key("unit", members);
 }
 
-std::string note_of(const std::string& key) { return key_of("unit of", {key}); }
+std::string note_of(const std::string& key) { return unit_key("unit of", {key}); }
 
 class Arranger {
  public:

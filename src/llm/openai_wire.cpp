@@ -29,7 +29,7 @@ Json message_json(const Message& message, bool cache_control) {
   return out;
 }
 
-Finish finish_of(const std::string& reason) {
+Finish openai_finish(const std::string& reason) {
   if (reason == "stop" || reason == "eos" || reason == "end_turn") return Finish::stop;
   if (reason == "length" || reason == "max_tokens") return Finish::length;
   if (reason == "tool_calls" || reason == "function_call") return Finish::tool_calls;
@@ -77,7 +77,7 @@ class OpenAiReader final : public ReplyReader {
       STITCH_CHECK(take_message(object_at(choice, part)));
       if (auto reason = word(choice, "finish_reason"); !reason.empty()) {
         finished_ = true;
-        if (draft_.reply().finish != Finish::refused) draft_.reply().finish = finish_of(reason);
+        if (draft_.reply().finish != Finish::refused) draft_.reply().finish = openai_finish(reason);
       }
     }
     return {};

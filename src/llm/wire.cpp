@@ -8,7 +8,7 @@
 namespace stitch::llm {
 
 namespace {
-constexpr int64_t shortest_answer = 256;
+constexpr int64_t fewest_answer_tokens = 256;
 }
 
 const Wire& wire_of(Api api) { return api == Api::anthropic ? anthropic_wire() : openai_wire(); }
@@ -17,7 +17,7 @@ int64_t allowed_tokens(const Profile& profile, const Request& request) {
   int64_t tokens = request.max_tokens.value_or(profile.max_tokens);
   // Servers refuse a prompt and an answer that exceed the context together.
   if (profile.context)
-    tokens = std::min(tokens, std::max(shortest_answer, *profile.context - estimated_tokens(request)));
+    tokens = std::min(tokens, std::max(fewest_answer_tokens, *profile.context - estimated_tokens(request)));
   return tokens;
 }
 

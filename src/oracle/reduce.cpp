@@ -10,7 +10,7 @@ namespace stitch::oracle {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double no_limit = std::numeric_limits<double>::infinity();
 
 Rows reduced_rows(const Call& call) {
   const Tensor& x = call.in();
@@ -36,12 +36,12 @@ Outcome reduce(const Call& call, Function function) {
 }
 
 template <class Function>
-Outcome numbers(const Call& call, Function function) {
+Outcome rows_of_numbers(const Call& call, Function function) {
   return reduce<double, double>(call, function);
 }
 
 template <class Function>
-Outcome integers(const Call& call, Function function) {
+Outcome rows_of_integers(const Call& call, Function function) {
   DType dtype = call.type().dtype;
   return reduce<int64_t, int64_t>(call, [=](const int64_t* row, int64_t count) {
     return wrapped(static_cast<int64_t>(function(row, count)), dtype);
@@ -65,7 +65,7 @@ T extreme(const T* row, int64_t count) {
 }
 
 double log_sum_exp(const double* row, int64_t count) {
-  if (count == 0) return -infinity;
+  if (count == 0) return -no_limit;
   double most = extreme<true>(row, count);
   double shift = std::isinf(most) ? 0 : most;  // inf - inf would be NaN
   return std::log(sum_of(count, [=](int64_t i) { return std::exp(row[i] - shift); })) + shift;
@@ -80,13 +80,13 @@ double variance(const double* row, int64_t count, double correction) {
 Outcome norm(const Call& call) {
   double order = call.attributes().number("order");
   if (order == 0)
-    return numbers(call, [](const double* row, int64_t count) {
+    return rows_of_numbers(call, [](const double* row, int64_t count) {
       return sum_of(count, [=](int64_t i) { return row[i] != 0 ? 1.0 : 0.0; });
     });
-  if ((order < 0 || order == infinity) && call.type().elements() > 0 && call.in().elements() == 0)
+  if ((order < 0 || order == no_limit) && call.type().elements() > 0 && call.in().elements() == 0)
     return user_error("empty", format("the norm of order {} of no elements", order));
   if (std::isinf(order))
-    return numbers(call, [=](const double* row, int64_t count) {
+    return rows_of_numbers(call, [=](const double* row, int64_t count) {
       double best = std::fabs(row[0]);
       for (int64_t i = 1; i < count && !std::isnan(best); ++i) {
         double size = std::fabs(row[i]);
@@ -95,40 +95,40 @@ Outcome norm(const Call& call) {
       return best;
     });
   if (order == 1)
-    return numbers(call, [](const double* row, int64_t count) {
+    return rows_of_numbers(call, [](const double* row, int64_t count) {
       return sum_of(count, [=](int64_t i) { return std::fabs(row[i]); });
     });
   if (order == 2)
-    return numbers(call, [](const double* row, int64_t count) {
+    return rows_of_numbers(call, [](const double* row, int64_t count) {
       return std::sqrt(sum_of(count, [=](int64_t i) { return row[i] * row[i]; }));
     });
-  return numbers(call, [=](const double* row, int64_t count) {
+  return rows_of_numbers(call, [=](const double* row, int64_t count) {
     return std::pow(sum_of(count, [=](int64_t i) { return std::pow(std::fabs(row[i]), order); }), 1 / order);
   });
 }
 
-Outcome on_integers(const Call& call) {
+Outcome reduce_integers(const Call& call) {
   switch (call.op()) {
     case Op::sum:
-      return integers(call, [](const int64_t* row, int64_t count) {
+      return rows_of_integers(call, [](const int64_t* row, int64_t count) {
         uint64_t sum = 0;
         for (int64_t i = 0; i < count; ++i) sum += static_cast<uint64_t>(row[i]);
         return sum;
       });
     case Op::prod:
-      return integers(call, [](const int64_t* row, int64_t count) {
+      return rows_of_integers(call, [](const int64_t* row, int64_t count) {
         uint64_t product = 1;
         for (int64_t i = 0; i < count; ++i) product *= static_cast<uint64_t>(row[i]);
         return product;
       });
-    case Op::amax: return integers(call, extreme<true, int64_t>);
-    case Op::amin: return integers(call, extreme<false, int64_t>);
+    case Op::amax: return rows_of_integers(call, extreme<true, int64_t>);
+    case Op::amin: return rows_of_integers(call, extreme<false, int64_t>);
     case Op::any:
-      return integers(call, [](const int64_t* row, int64_t count) {
+      return rows_of_integers(call, [](const int64_t* row, int64_t count) {
         return std::any_of(row, row + count, [](int64_t x) { return x != 0; });
       });
     case Op::all:
-      return integers(call, [](const int64_t* row, int64_t count) {
+      return rows_of_integers(call, [](const int64_t* row, int64_t count) {
         return std::all_of(row, row + count, [](int64_t x) { return x != 0; });
       });
     default: throw Bug("an op that takes no integers");
@@ -138,30 +138,30 @@ Outcome on_integers(const Call& call) {
 }  // namespace
 
 Outcome evaluate_reduction(const Call& call) {
-  if (!call.in().floating()) return on_integers(call);
+  if (!call.in().floating()) return reduce_integers(call);
   switch (call.op()) {
     case Op::sum:
-      return numbers(call, [](const double* row, int64_t count) {
+      return rows_of_numbers(call, [](const double* row, int64_t count) {
         return sum_of(count, [=](int64_t i) { return row[i]; });
       });
     case Op::mean:
-      return numbers(call, [](const double* row, int64_t count) {
+      return rows_of_numbers(call, [](const double* row, int64_t count) {
         return sum_of(count, [=](int64_t i) { return row[i]; }) / static_cast<double>(count);
       });
     case Op::prod:
-      return numbers(call, [](const double* row, int64_t count) {
+      return rows_of_numbers(call, [](const double* row, int64_t count) {
         double product = 1;
         for (int64_t i = 0; i < count; ++i) product *= row[i];
         return product;
       });
-    case Op::amax: return numbers(call, extreme<true, double>);
-    case Op::amin: return numbers(call, extreme<false, double>);
-    case Op::logsumexp: return numbers(call, log_sum_exp);
+    case Op::amax: return rows_of_numbers(call, extreme<true, double>);
+    case Op::amin: return rows_of_numbers(call, extreme<false, double>);
+    case Op::logsumexp: return rows_of_numbers(call, log_sum_exp);
     case Op::norm: return norm(call);
     case Op::var: {
       double correction = call.attributes().number("correction");
-      return numbers(call,
-                     [=](const double* row, int64_t count) { return variance(row, count, correction); });
+      return rows_of_numbers(
+          call, [=](const double* row, int64_t count) { return variance(row, count, correction); });
     }
     default: throw Bug("an op that takes no floats");
   }

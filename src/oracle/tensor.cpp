@@ -21,7 +21,7 @@ constexpr int64_t grain = 1 << 16;
 
 // Element i of a file of `Stored`s, as the interpreter holds it.
 template <class Stored, class Held, class Convert>
-void decode(std::span<const std::byte> bytes, Held* out, Convert convert) {
+void decode_all(std::span<const std::byte> bytes, Held* out, Convert convert) {
   parallel_for(static_cast<int64_t>(bytes.size() / sizeof(Stored)), grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       Stored stored;
@@ -32,7 +32,7 @@ void decode(std::span<const std::byte> bytes, Held* out, Convert convert) {
 }
 
 template <class Stored, class Held, class Convert>
-void encode(const Held* in, int64_t count, std::byte* out, Convert convert) {
+void encode_all(const Held* in, int64_t count, std::byte* out, Convert convert) {
   parallel_for(count, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       Stored stored = static_cast<Stored>(convert(in[i]));
@@ -52,16 +52,17 @@ void encode_as(DType dtype, const Held* in, int64_t count, std::byte* out) {
       return wrapped(value, dtype);
   };
   switch (dtype) {
-    case DType::f64: return encode<double>(in, count, out, number);
-    case DType::f32: return encode<float>(in, count, out, number);
-    case DType::f16: return encode<uint16_t>(in, count, out, [](Held v) { return to_half_bits(double(v)); });
+    case DType::f64: return encode_all<double>(in, count, out, number);
+    case DType::f32: return encode_all<float>(in, count, out, number);
+    case DType::f16:
+      return encode_all<uint16_t>(in, count, out, [](Held v) { return to_half_bits(double(v)); });
     case DType::bf16:
-      return encode<uint16_t>(in, count, out, [](Held v) { return to_bfloat_bits(double(v)); });
-    case DType::i64: return encode<int64_t>(in, count, out, integer);
-    case DType::i32: return encode<int32_t>(in, count, out, integer);
-    case DType::i8: return encode<int8_t>(in, count, out, integer);
+      return encode_all<uint16_t>(in, count, out, [](Held v) { return to_bfloat_bits(double(v)); });
+    case DType::i64: return encode_all<int64_t>(in, count, out, integer);
+    case DType::i32: return encode_all<int32_t>(in, count, out, integer);
+    case DType::i8: return encode_all<int8_t>(in, count, out, integer);
     case DType::u8:
-    case DType::boolean: return encode<uint8_t>(in, count, out, integer);
+    case DType::boolean: return encode_all<uint8_t>(in, count, out, integer);
   }
 }
 
@@ -99,16 +100,16 @@ Result<Tensor> Tensor::from_bytes(DType dtype, Shape shape, std::span<const std:
   }
   auto same = [](auto stored) { return stored; };
   switch (dtype) {
-    case DType::f64: decode<double>(bytes, out.writable<double>(), same); break;
-    case DType::f32: decode<float>(bytes, out.writable<double>(), same); break;
-    case DType::f16: decode<uint16_t>(bytes, out.writable<double>(), from_half_bits); break;
-    case DType::bf16: decode<uint16_t>(bytes, out.writable<double>(), from_bfloat_bits); break;
-    case DType::i64: decode<int64_t>(bytes, out.writable<int64_t>(), same); break;
-    case DType::i32: decode<int32_t>(bytes, out.writable<int64_t>(), same); break;
-    case DType::i8: decode<int8_t>(bytes, out.writable<int64_t>(), same); break;
-    case DType::u8: decode<uint8_t>(bytes, out.writable<int64_t>(), same); break;
+    case DType::f64: decode_all<double>(bytes, out.writable<double>(), same); break;
+    case DType::f32: decode_all<float>(bytes, out.writable<double>(), same); break;
+    case DType::f16: decode_all<uint16_t>(bytes, out.writable<double>(), from_half_bits); break;
+    case DType::bf16: decode_all<uint16_t>(bytes, out.writable<double>(), from_bfloat_bits); break;
+    case DType::i64: decode_all<int64_t>(bytes, out.writable<int64_t>(), same); break;
+    case DType::i32: decode_all<int32_t>(bytes, out.writable<int64_t>(), same); break;
+    case DType::i8: decode_all<int8_t>(bytes, out.writable<int64_t>(), same); break;
+    case DType::u8: decode_all<uint8_t>(bytes, out.writable<int64_t>(), same); break;
     case DType::boolean:
-      decode<uint8_t>(bytes, out.writable<int64_t>(), [](uint8_t stored) { return stored != 0; });
+      decode_all<uint8_t>(bytes, out.writable<int64_t>(), [](uint8_t stored) { return stored != 0; });
       break;
   }
   return out;

@@ -10,12 +10,12 @@ namespace stitch {
 
 namespace {
 
-constexpr int64_t few_channels = 4, long_patch = 128;
+constexpr int64_t patch_channels = 4, long_patch = 128;
 
 bool takes_patches(const Graph& graph, const Node& node) {
   if (node.op != Op::conv) return false;
   const Shape &image = graph.type(node.operands[0]).shape, &weight = graph.type(node.operands[1]).shape;
-  if (image.size() != weight.size() || image.size() < 3 || weight[1] > few_channels) return false;
+  if (image.size() != weight.size() || image.size() < 3 || weight[1] > patch_channels) return false;
   const Shape kernel(weight.begin() + 2, weight.end());
   const Attributes& attributes = node.attributes;
   auto all_are = [](const std::vector<int64_t>& numbers, int64_t wanted) {

@@ -15,7 +15,7 @@ namespace {
 
 enum class Hides : uint8_t { nothing, what_follows, some_keys, something };
 
-constexpr int64_t most_elements = int64_t{1} << 24;
+constexpr int64_t largest_mask = int64_t{1} << 24;
 
 class Masks {
  public:
@@ -34,7 +34,7 @@ class Masks {
       const ValueId at = open.back();
       open.pop_back();
       const int32_t maker = makers_[index_of(at)];
-      if (maker < 0 || graph_.type(at).elements() > most_elements) return false;
+      if (maker < 0 || graph_.type(at).elements() > largest_mask) return false;
       const Node& node = graph_.nodes[static_cast<size_t>(maker)];
       if (node.op == Op::random) return false;
       for (ValueId operand : node.operands)

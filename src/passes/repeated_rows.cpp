@@ -41,14 +41,14 @@ std::optional<Repeated> repeated(const Graph& graph, const std::vector<int32_t>&
   return of_rows ? std::optional(Repeated{from, node.operands[1]}) : std::nullopt;
 }
 
-struct Term {
+struct ConcatTerm {
   std::vector<ValueId> parts;  // beside each other
   std::optional<Repeated> repeated;
   int64_t start = 0, end = 0;  // their columns
 };
 
-std::vector<Term> terms_of(const Graph& graph, const std::vector<int32_t>& makers, const Node& concat) {
-  std::vector<Term> out;
+std::vector<ConcatTerm> terms_of(const Graph& graph, const std::vector<int32_t>& makers, const Node& concat) {
+  std::vector<ConcatTerm> out;
   int64_t start = 0;
   for (ValueId part : concat.operands) {
     const int64_t end = start + graph.type(part).shape.back();
@@ -65,12 +65,13 @@ std::vector<Term> terms_of(const Graph& graph, const std::vector<int32_t>& maker
 }
 
 // The sum of the terms' products; the bias goes where most rows are, into a product's epilogue.
-ValueId sum_of(Graph& graph, const Node& product, const Node& concat, std::vector<Term> terms) {
+ValueId sum_of(Graph& graph, const Node& product, const Node& concat, std::vector<ConcatTerm> terms) {
   const std::string name = graph[product.results[0]].name;
   Builder builder(graph, product);
-  std::ranges::stable_sort(terms, [](const Term& a, const Term& b) { return !a.repeated && b.repeated; });
+  std::ranges::stable_sort(
+      terms, [](const ConcatTerm& a, const ConcatTerm& b) { return !a.repeated && b.repeated; });
   ValueId sum = ValueId::none;
-  for (const Term& term : terms) {
+  for (const ConcatTerm& term : terms) {
     ValueId x = term.repeated ? term.repeated->from
                 : term.parts.size() == 1
                     ? term.parts[0]
@@ -107,9 +108,9 @@ bool multiply_repeated_rows_once(Graph& graph) {
     const Node concat = graph.nodes[static_cast<size_t>(maker)];
     if (concat.op != Op::concat || concat.attributes.integer("dim") != std::ssize(graph.type(x).shape) - 1)
       continue;
-    std::vector<Term> terms = terms_of(graph, makers, concat);
+    std::vector<ConcatTerm> terms = terms_of(graph, makers, concat);
     if (terms.size() < 2 ||
-        std::ranges::none_of(terms, [](const Term& term) { return term.repeated.has_value(); }))
+        std::ranges::none_of(terms, [](const ConcatTerm& term) { return term.repeated.has_value(); }))
       continue;
     replacement[product.results[0]] = sum_of(graph, product, concat, std::move(terms));
   }

@@ -12,7 +12,7 @@ namespace stitch {
 
 namespace {
 
-constexpr size_t fewest_steps = 4;
+constexpr size_t shortest_loop = 4;
 
 // One step as it stands in the graph.
 struct Step {
@@ -31,7 +31,7 @@ class Finder {
  public:
   explicit Finder(const Graph& graph) : graph_(graph), made_by_(producers(graph)) {}
 
-  // Loops of at least `fewest_steps`, each in order.
+  // Loops of at least `shortest_loop`, each in order.
   std::vector<std::vector<Step>> loops() const {
     std::vector<Step> steps;
     for (size_t n = 0; n < graph_.nodes.size(); ++n)
@@ -53,7 +53,7 @@ class Finder {
            next != follower.end() && follows(loop.back(), steps[next->second]);
            next = follower.find(loop.back().result))
         loop.push_back(steps[next->second]);
-      if (loop.size() >= fewest_steps) out.push_back(std::move(loop));
+      if (loop.size() >= shortest_loop) out.push_back(std::move(loop));
     }
     return out;
   }

@@ -29,7 +29,7 @@ struct Branch {
 };
 
 // Roughly: only to tell long branches from short ones.
-double seconds_of(const GpuSpec& gpu, const Work& work) {
+double alone_seconds(const GpuSpec& gpu, const Work& work) {
   return gpu.kernel_overhead + work.bytes / gpu.bandwidth + work.flops / (0.5 * gpu.tensor_fp16);
 }
 
@@ -52,7 +52,7 @@ class Brancher {
       for (ValueId id : regions[r].writes) writer_[id] = r;
     for (size_t r = begin_; r < regions.size(); ++r) {
       const Work work = work_of(graph_, plan_, regions[r]);
-      seconds_[r] = seconds_of(gpu_, work);
+      seconds_[r] = alone_seconds(gpu_, work);
       if (regions[r].section != 0 || !is_small(gpu_, work)) {
         close(r);
         begin_ = r + 1;

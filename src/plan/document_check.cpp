@@ -8,10 +8,6 @@ namespace stitch::plan {
 
 namespace {
 
-Error at_region(const Region& region, std::string message, std::string fix = {}) {
-  return at(format("plan: region '{}'", region.name), user_error("plan", std::move(message), std::move(fix)));
-}
-
 Result<void> check_offer(const Context& context, const Region& region) {
   const Technique& technique = *region.technique;
   const std::vector<Offer> offers = technique.offers(context, region);

@@ -20,7 +20,7 @@ namespace stitch::plan {
 
 namespace {
 
-bool multiplies(const Graph& graph, const Region& region) { return kind_of(graph, region) != Kind::loop; }
+bool has_product(const Graph& graph, const Region& region) { return kind_of(graph, region) != Kind::loop; }
 
 // Constants are made where they are used.
 bool element_wise(const Graph& graph, const Region& region) {
@@ -54,7 +54,7 @@ bool leaves_epilogue(const Graph& graph, const Grouping& groups, size_t r, size_
     if (consumers.size() != 1) return false;
     follower = *consumers.begin();
   }
-  return !multiplies(graph, groups[follower]);
+  return !has_product(graph, groups[follower]);
 }
 
 }  // namespace
@@ -141,7 +141,7 @@ Result<Plan> fuse_epilogues_where(const Context& context, Plan plan, const Catal
   const Graph& graph = context.graph;
   Grouping groups(graph, plan.regions);
   for (size_t r = 0; r < groups.size(); ++r) {
-    if (!groups.alive(r) || !multiplies(graph, groups[r])) continue;
+    if (!groups.alive(r) || !has_product(graph, groups[r])) continue;
     for (;;) {
       std::set<size_t> next = groups.consumers(r);
       if (next.size() != 1 || groups[r].writes.size() != 1 || groups.detour(r, *next.begin())) break;
@@ -231,7 +231,7 @@ Result<Plan> fuse_gates(const Context& context, Plan plan, const Catalogue&) {
   const Graph& graph = context.graph;
   Grouping groups(graph, std::move(plan.regions));
   for (size_t r = 0; r < groups.size(); ++r) {
-    if (!groups.alive(r) || multiplies(graph, groups[r]) || !element_wise(graph, groups[r])) continue;
+    if (!groups.alive(r) || has_product(graph, groups[r]) || !element_wise(graph, groups[r])) continue;
     const std::set<size_t> next = groups.consumers(r);
     if (next.size() != 1 || groups[r].writes.size() != 1 || groups.detour(r, *next.begin())) continue;
     const size_t product = *next.begin();
@@ -441,11 +441,11 @@ Result<Plan> fuse_loops_where(const Context& context, Plan plan, const Catalogue
     if (!changed) patient = false;
     changed = false;
     for (size_t r = groups.size(); r-- > 0;) {
-      if (!groups.alive(r) || multiplies(graph, groups[r])) continue;
+      if (!groups.alive(r) || has_product(graph, groups[r])) continue;
       std::set<size_t> next = groups.consumers(r);
       if (next.size() != 1) continue;
       size_t consumer = *next.begin();
-      if (multiplies(graph, groups[consumer]) || groups.detour(r, consumer)) continue;
+      if (has_product(graph, groups[consumer]) || groups.detour(r, consumer)) continue;
       if (groups[r].nodes.size() + groups[consumer].nodes.size() > most_fused_nodes) continue;
       if (patient && waits(groups[r], groups[consumer])) continue;
       if (computes_again(graph, groups[r], groups[consumer]) || !may_wait(groups, r, consumer)) continue;

@@ -24,11 +24,11 @@ std::set<ValueId> results_of(const Graph& graph, const Region& region) {
   return out;
 }
 
-Error at_region(const Region& region, std::string message, std::string fix = {}) {
+}  // namespace
+
+Error at_region(const Region& region, std::string message, std::string fix) {
   return at(format("plan: region '{}'", region.name), user_error("plan", std::move(message), std::move(fix)));
 }
-
-}  // namespace
 
 std::string_view name(Arithmetic arithmetic) {
   constexpr std::array<std::string_view, 4> names = {"by_class", "exact", "half", "half_exact_bias"};

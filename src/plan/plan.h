@@ -109,5 +109,7 @@ struct Section {
 std::vector<Section> sections_of(const Plan& plan);
 // Every node covered exactly once, contracts meet, an order that can run. Errors name the region.
 Result<void> check(const Graph& graph, const Plan& plan);
+// What is wrong with a region of it.
+Error at_region(const Region& region, std::string message, std::string fix = {});
 
 }  // namespace stitch::plan

@@ -19,7 +19,7 @@ constexpr double reached = 60, leading = 40;
 constexpr double good_memory = 0.85, good_compute = 0.70;
 
 // A subject with what follows from it.
-struct Seen {
+struct SeenKernel {
   const Subject& subject;
   const GpuSpec& gpu;
   double memory = 0, compute = 0;  // seconds at the roofs
@@ -55,28 +55,28 @@ struct Seen {
   }
 };
 
-struct Finding {
+struct KernelFinding {
   std::vector<Figure> evidence;
   std::string suggestion;
   double gain = 0;  // seconds of a call
 };
-using Found = std::optional<Finding>;
+using FoundKernel = std::optional<KernelFinding>;
 
-Figure figure(const Seen& seen, Metric metric) {
+Figure figure(const SeenKernel& seen, Metric metric) {
   constexpr const char* units[] = {"s", "%", "B", "", ""};
   const MetricInfo& row = info(metric);
   return {std::string(row.name), seen.value(metric), units[static_cast<int>(row.unit)]};
 }
 
 // Those of the list that are known.
-std::vector<Figure> figures(const Seen& seen, std::initializer_list<Metric> list) {
+std::vector<Figure> figures(const SeenKernel& seen, std::initializer_list<Metric> list) {
   std::vector<Figure> out;
   for (Metric metric : list)
     if (seen.get(metric)) out.push_back(figure(seen, metric));
   return out;
 }
 
-std::vector<Figure> with_roofs(const Seen& seen, std::vector<Figure> evidence) {
+std::vector<Figure> with_roofs(const SeenKernel& seen, std::vector<Figure> evidence) {
   if (seen.subject.work.known() && seen.subject.seconds > 0) {
     evidence.push_back({"share_of_bandwidth", 100 * seen.memory / seen.subject.seconds, "%"});
     evidence.push_back({"share_of_arithmetic", 100 * seen.compute / seen.subject.seconds, "%"});
@@ -86,49 +86,52 @@ std::vector<Figure> with_roofs(const Seen& seen, std::vector<Figure> evidence) {
 
 // ---- the rules -------------------------------------------------------------------------------------------
 
-Found short_kernel(const Seen& seen) {
+FoundKernel short_kernel(const SeenKernel& seen) {
   constexpr double shortest = 3.5e-6;  // an empty kernel takes 2 us by CUPTI's clock
   if (seen.subject.seconds <= 0 || seen.each() >= shortest) return {};
   if (!seen.counted() && std::max(seen.memory_share(), seen.compute_share()) >= reached) return {};
-  return Finding{{{"seconds_each", seen.each(), "s"}, {"launches", double(seen.subject.launches), ""}},
-                 "fuse it into the kernel before or behind it: its launch takes as long as its work",
-                 std::min(seen.subject.seconds, seen.subject.launches * seen.gpu.kernel_overhead)};
+  return KernelFinding{{{"seconds_each", seen.each(), "s"}, {"launches", double(seen.subject.launches), ""}},
+                       "fuse it into the kernel before or behind it: its launch takes as long as its work",
+                       std::min(seen.subject.seconds, seen.subject.launches * seen.gpu.kernel_overhead)};
 }
 
 // A grid that leaves most multiprocessors empty: a chain of dependent steps, or work that could be split.
-bool leaves_gpu_empty(const Seen& seen) { return seen.blocks() > 0 && seen.blocks() < 0.5 * seen.gpu.sms; }
+bool leaves_gpu_empty(const SeenKernel& seen) {
+  return seen.blocks() > 0 && seen.blocks() < 0.5 * seen.gpu.sms;
+}
 
-Found dependent_chain(const Seen& seen) {
+FoundKernel dependent_chain(const SeenKernel& seen) {
   if (!leaves_gpu_empty(seen)) return {};
   const bool waiting = seen.counted() ? seen.value(issue_active) < 25 : seen.threads() <= 64;
   if (!waiting) return {};
   auto evidence = figures(seen, {issue_active, stall_long_scoreboard, stall_wait});
   evidence.push_back({"blocks", seen.blocks(), ""});
-  return Finding{evidence,
-                 "each step waits for the one before it: shorten the chain, keep its data in registers or "
-                 "shared memory, or give other work to the idle multiprocessors",
-                 seen.to_the_roof() / 2};
+  return KernelFinding{
+      evidence,
+      "each step waits for the one before it: shorten the chain, keep its data in registers or "
+      "shared memory, or give other work to the idle multiprocessors",
+      seen.to_the_roof() / 2};
 }
 
-Found empty_gpu(const Seen& seen) {
+FoundKernel empty_gpu(const SeenKernel& seen) {
   if (!leaves_gpu_empty(seen)) return {};
   auto evidence = figures(seen, {achieved_occupancy, issue_active});
   evidence.push_back({"blocks", seen.blocks(), ""});
   evidence.push_back({"multiprocessors", double(seen.gpu.sms), ""});
-  return Finding{
+  return KernelFinding{
       evidence,
       format("split the work over more blocks: {:.0f} blocks leave {:.0f} of {} multiprocessors idle",
              seen.blocks(), seen.gpu.sms - seen.blocks(), seen.gpu.sms),
       seen.subject.seconds * (1 - seen.blocks() / seen.gpu.sms) / 1.25};
 }
 
-Found uneven_blocks(const Seen& seen) {
+FoundKernel uneven_blocks(const SeenKernel& seen) {
   constexpr double uneven = 1.4;
   const double found = seen.value(sm_imbalance);
   if (found < uneven) return {};
   const double wave_count = seen.value(waves);
   const bool tail = wave_count > 1 && wave_count < 4 && std::ceil(wave_count) / wave_count >= 1.2;
-  return Finding{
+  return KernelFinding{
       figures(seen, {sm_imbalance, waves, sm_throughput, dram_throughput}),
       tail ? "choose a grid that fills whole waves, or a persistent grid: the last wave leaves most "
              "multiprocessors idle"
@@ -137,30 +140,31 @@ Found uneven_blocks(const Seen& seen) {
 }
 
 // Without counters: how the grid falls into waves.
-Found tail_wave(const Seen& seen) {
+FoundKernel tail_wave(const SeenKernel& seen) {
   const double found = seen.value(waves);
   if (seen.counted() || found <= 1 || found >= 4) return {};
   const double wasted = std::ceil(found) / found;
   if (wasted < 1.3 || std::max(seen.memory_share(), seen.compute_share()) >= reached) return {};
-  return Finding{with_roofs(seen, figures(seen, {waves, theoretical_occupancy})),
-                 "choose a grid that fills whole waves, or a persistent grid: the last wave leaves most "
-                 "multiprocessors idle",
-                 seen.subject.seconds * (1 - 1 / wasted)};
+  return KernelFinding{
+      with_roofs(seen, figures(seen, {waves, theoretical_occupancy})),
+      "choose a grid that fills whole waves, or a persistent grid: the last wave leaves most "
+      "multiprocessors idle",
+      seen.subject.seconds * (1 - 1 / wasted)};
 }
 
 // Sectors that a request needs more than coalesced accesses would: 16-byte accesses of 32 lanes take 16.
-double wasted_sectors(const Seen& seen) {
+double wasted_sectors(const SeenKernel& seen) {
   const double sectors = std::max(seen.value(global_load_sectors), seen.value(global_store_sectors));
   const double bytes = seen.value(dram_bytes) * seen.subject.launches, needed = seen.subject.work.bytes;
   if (sectors > 16.5) return sectors / 4;
   return sectors > 4.5 && needed > 0 && bytes > 2 * needed ? bytes / needed : 1;
 }
 
-Found uncoalesced(const Seen& seen) {
+FoundKernel uncoalesced(const SeenKernel& seen) {
   const double wasted = wasted_sectors(seen);
   if (wasted < 2) return {};
   if (seen.counted() && seen.memory_share() < std::max(leading, 0.8 * seen.compute_share())) return {};
-  return Finding{
+  return KernelFinding{
       with_roofs(seen, figures(seen, {global_load_sectors, global_store_sectors, dram_throughput,
                                       l2_throughput, l1_throughput, dram_bytes})),
       "let neighbouring threads access neighbouring addresses: transpose through shared memory, or change "
@@ -169,33 +173,35 @@ Found uncoalesced(const Seen& seen) {
                seen.subject.work.known() ? seen.to_the_roof() : seen.subject.seconds * (1 - 1 / wasted))};
 }
 
-Found spilled_registers(const Seen& seen) {
+FoundKernel spilled_registers(const SeenKernel& seen) {
   const double local = seen.value(local_loads) + seen.value(local_stores),
                global = seen.value(loads) + seen.value(stores);
   const bool much = seen.counted() ? local > 0.5 * global && seen.memory_share() >= leading &&
                                          seen.memory_share() > 0.5 * seen.compute_share()
                                    : seen.value(spill_bytes) >= 256;
   if (!much) return {};
-  return Finding{figures(seen, {local_loads, local_stores, spill_bytes, registers, l1_throughput}),
-                 "keep fewer values alive: smaller tiles a thread, constant indices into arrays, or a larger "
-                 "register limit (__launch_bounds__)",
-                 seen.to_the_roof()};
+  return KernelFinding{
+      figures(seen, {local_loads, local_stores, spill_bytes, registers, l1_throughput}),
+      "keep fewer values alive: smaller tiles a thread, constant indices into arrays, or a larger "
+      "register limit (__launch_bounds__)",
+      seen.to_the_roof()};
 }
 
-Found bank_conflicts(const Seen& seen) {
+FoundKernel bank_conflicts(const SeenKernel& seen) {
   const double conflicts = std::max(seen.value(shared_load_conflicts), seen.value(shared_store_conflicts));
   if (conflicts < 0.9) return {};
   const bool counts = seen.counted() ? seen.value(shared_active) >= leading : conflicts >= 4;
   if (!counts) return {};
-  return Finding{figures(seen, {shared_load_conflicts, shared_store_conflicts, shared_active, l1_throughput}),
-                 "pad the rows of the shared array by one element, or swizzle its columns: a request takes "
-                 "several passes over the banks",
-                 seen.subject.seconds * std::min(0.9, conflicts / (1 + conflicts))};
+  return KernelFinding{
+      figures(seen, {shared_load_conflicts, shared_store_conflicts, shared_active, l1_throughput}),
+      "pad the rows of the shared array by one element, or swizzle its columns: a request takes "
+      "several passes over the banks",
+      seen.subject.seconds * std::min(0.9, conflicts / (1 + conflicts))};
 }
 
-Found at_bandwidth(const Seen& seen) {
+FoundKernel at_bandwidth(const SeenKernel& seen) {
   if (seen.memory_share() < reached || seen.memory_share() < seen.compute_share()) return {};
-  return Finding{
+  return KernelFinding{
       with_roofs(seen,
                  figures(seen, {dram_throughput, l2_throughput, l1_throughput, dram_bytes, sm_throughput})),
       seen.to_the_roof() > 0.15 * seen.subject.seconds
@@ -204,7 +210,7 @@ Found at_bandwidth(const Seen& seen) {
       seen.to_the_roof()};
 }
 
-Found at_arithmetic(const Seen& seen) {
+FoundKernel at_arithmetic(const SeenKernel& seen) {
   if (seen.compute_share() < reached) return {};
   const bool lanes_idle = seen.get(lanes_active) && seen.value(lanes_active) < 20;
   const bool matrix = seen.subject.work.matrix_flops > 0.5 * seen.subject.work.flops;
@@ -219,13 +225,13 @@ Found at_arithmetic(const Seen& seen) {
   } else if (seen.value(tensor_active) >= leading || (matrix && !seen.counted())) {
     suggestion = "larger tiles or a narrower type for its products; it is near the tensor cores' rate";
   }
-  return Finding{with_roofs(seen, figures(seen, {sm_throughput, tensor_active, fma_active, issue_active,
-                                                 lanes_active, dram_throughput})),
-                 suggestion, gain};
+  return KernelFinding{with_roofs(seen, figures(seen, {sm_throughput, tensor_active, fma_active, issue_active,
+                                                       lanes_active, dram_throughput})),
+                       suggestion, gain};
 }
 
 // Issue slots that go by empty, since too few warps are there to hide latencies.
-Found few_warps(const Seen& seen) {
+FoundKernel few_warps(const SeenKernel& seen) {
   constexpr double few = 35;
   if (!seen.get(theoretical_occupancy) || seen.value(theoretical_occupancy) > few) return {};
   if (seen.counted() ? seen.value(issue_active) >= reached
@@ -233,31 +239,32 @@ Found few_warps(const Seen& seen) {
     return {};
   const bool by_shared = seen.value(shared_bytes) > 0 && seen.gpu.shared_per_sm > 0 &&
                          seen.value(shared_bytes) * 4 > double(seen.gpu.shared_per_sm);
-  return Finding{with_roofs(seen, figures(seen, {theoretical_occupancy, achieved_occupancy, registers,
-                                                 shared_bytes, issue_active, eligible_warps})),
-                 by_shared ? "use less shared memory a block, so that more blocks fit a multiprocessor"
-                 : seen.value(registers) > 64
-                     ? "use fewer registers a thread, so that more warps fit a multiprocessor"
-                     : "use larger blocks, or more of them a multiprocessor",
-                 std::min(seen.to_the_roof(), 0.5 * seen.subject.seconds)};
+  return KernelFinding{with_roofs(seen, figures(seen, {theoretical_occupancy, achieved_occupancy, registers,
+                                                       shared_bytes, issue_active, eligible_warps})),
+                       by_shared ? "use less shared memory a block, so that more blocks fit a multiprocessor"
+                       : seen.value(registers) > 64
+                           ? "use fewer registers a thread, so that more warps fit a multiprocessor"
+                           : "use larger blocks, or more of them a multiprocessor",
+                       std::min(seen.to_the_roof(), 0.5 * seen.subject.seconds)};
 }
 
-Found mostly_memory(const Seen& seen) {
+FoundKernel mostly_memory(const SeenKernel& seen) {
   if (seen.memory_share() < leading || seen.memory_share() < seen.compute_share()) return {};
-  return Finding{
+  return KernelFinding{
       with_roofs(seen, figures(seen, {dram_throughput, l2_throughput, l1_throughput, stall_long_scoreboard})),
       "more bytes in flight: 16-byte loads, several of them before the first use", seen.to_the_roof()};
 }
 
-Found mostly_arithmetic(const Seen& seen) {
+FoundKernel mostly_arithmetic(const SeenKernel& seen) {
   if (seen.compute_share() < leading) return {};
-  return Finding{with_roofs(seen, figures(seen, {sm_throughput, tensor_active, fma_active, issue_active,
-                                                 eligible_warps})),
-                 "more independent operations a thread, so that the pipe never waits", seen.to_the_roof()};
+  return KernelFinding{
+      with_roofs(seen,
+                 figures(seen, {sm_throughput, tensor_active, fma_active, issue_active, eligible_warps})),
+      "more independent operations a thread, so that the pipe never waits", seen.to_the_roof()};
 }
 
 // Neither roof, and warps enough: they wait. The longest wait says for what.
-Found waiting_warps(const Seen& seen) {
+FoundKernel waiting_warps(const SeenKernel& seen) {
   struct Stall {
     Metric metric;
     const char* suggestion;
@@ -282,18 +289,18 @@ Found waiting_warps(const Seen& seen) {
                                ? "combine values in a warp and a block before the atomic: they wait for "
                                  "the same address"
                                : longest->suggestion;
-  return Finding{
+  return KernelFinding{
       with_roofs(seen, figures(seen, {issue_active, eligible_warps, longest->metric, atomics, reductions,
                                       sm_throughput, dram_throughput, achieved_occupancy})),
       suggestion, std::min(seen.to_the_roof(), 0.7 * seen.subject.seconds)};
 }
 
-struct Rule {
+struct KernelRule {
   RuleInfo info;
-  Found (*find)(const Seen&);
+  FoundKernel (*find)(const SeenKernel&);
 };
 
-constexpr Rule rules[] = {
+constexpr KernelRule rules_in_order[] = {
     {{"short_kernel", Bottleneck::launch, "a launch takes under 3.5 us"}, short_kernel},
     {{"dependent_chain", Bottleneck::latency,
       "blocks for under half of the multiprocessors, which hardly issue"},
@@ -317,7 +324,7 @@ constexpr Rule rules[] = {
     {{"waiting_warps", Bottleneck::latency, "everything else: warps wait"}, waiting_warps},
 };
 
-std::string missing_of(const Seen& seen) {
+std::string missing_of(const SeenKernel& seen) {
   if (seen.counted()) return "";
   std::string out =
       seen.subject.metrics.missing.empty() ? "no hardware counters" : seen.subject.metrics.missing;
@@ -339,9 +346,9 @@ double compute_seconds(const Work& work, const GpuSpec& gpu) {
 }
 
 Diagnosis diagnose(const Subject& subject, const GpuSpec& gpu) {
-  const Seen seen{subject, gpu, memory_seconds(subject.work, gpu), compute_seconds(subject.work, gpu)};
-  for (const Rule& rule : rules)
-    if (Found found = rule.find(seen))
+  const SeenKernel seen{subject, gpu, memory_seconds(subject.work, gpu), compute_seconds(subject.work, gpu)};
+  for (const KernelRule& rule : rules_in_order)
+    if (FoundKernel found = rule.find(seen))
       return {.subject = subject.name,
               .bottleneck = rule.info.bottleneck,
               .rule = std::string(rule.info.name),
@@ -355,7 +362,7 @@ Diagnosis diagnose(const Subject& subject, const GpuSpec& gpu) {
 
 std::vector<RuleInfo> kernel_rules() {
   std::vector<RuleInfo> out;
-  for (const Rule& rule : rules) out.push_back(rule.info);
+  for (const KernelRule& rule : rules_in_order) out.push_back(rule.info);
   return out;
 }
 

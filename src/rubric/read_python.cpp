@@ -10,9 +10,9 @@ namespace stitch::rubric {
 
 namespace {
 
-class Reader {
+class PythonReader {
  public:
-  Reader(const Units& units, const Unit& unit, CodeFacts& facts, PythonCalls& calls)
+  PythonReader(const Units& units, const Unit& unit, CodeFacts& facts, PythonCalls& calls)
       : units_(units), unit_(unit), tokens_(unit.lexed.tokens), facts_(facts), calls_(calls) {
     for (const Function& function : unit_.outline.functions) functions_.emplace(function.name, &function);
     for (const PythonClass& each : unit_.outline.classes) class_names_.insert(each.name);
@@ -276,7 +276,7 @@ class Reader {
 
 PythonCalls read_python(const Units& units, CodeFacts& facts) {
   PythonCalls calls;
-  for (const auto& unit : units.python) Reader(units, *unit, facts, calls).run();
+  for (const auto& unit : units.python) PythonReader(units, *unit, facts, calls).run();
   return calls;
 }
 

@@ -10,9 +10,9 @@ namespace stitch::runner {
 
 namespace {
 
-constexpr int64_t alignment = 256;
+constexpr int64_t arena_alignment = 256;
 
-int64_t rounded(int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+int64_t rounded(int64_t bytes) { return (bytes + arena_alignment - 1) / arena_alignment * arena_alignment; }
 
 }  // namespace
 

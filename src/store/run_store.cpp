@@ -46,7 +46,7 @@ std::string random_letters(std::string_view alphabet, int count) {
 // The day and four letters: no vowels, no words.
 std::string new_id() { return utc("%m%d-") + random_letters("bcdfghjkmnpqrstvwxz", 4); }
 
-constexpr const char* columns =
+constexpr const char* run_columns =
     "number, id, origin, started, state, process, task, graph, numerics, gpu, device, brains, options, "
     "version, attempts, kept, seconds_a_call, elapsed, measured";
 
@@ -230,7 +230,7 @@ Result<void> RunStore::remove(const Run& run) {
 
 Result<std::vector<Run>> RunStore::list() const {
   STITCH_TRY(Statement query,
-             database_->prepare(format("SELECT {} FROM runs ORDER BY number DESC", columns).c_str()));
+             database_->prepare(format("SELECT {} FROM runs ORDER BY number DESC", run_columns).c_str()));
   return runs_of(query);
 }
 
@@ -238,7 +238,7 @@ Result<Run> RunStore::find(const std::string& id) const {
   STITCH_TRY(Statement query,
              database_->prepare(format("SELECT {} FROM runs WHERE id = ?1 OR substr(id, 1, length(?1)) = ?1 "
                                        "ORDER BY id = ?1 DESC, number DESC LIMIT 9",
-                                       columns)
+                                       run_columns)
                                     .c_str()));
   query.bind(id);
   STITCH_TRY(std::vector<Run> found, runs_of(query));

@@ -13,7 +13,7 @@ namespace stitch::verifier {
 namespace {
 
 constexpr int variants = 8;
-constexpr double accumulation = 4;  // rounding happens at every node before the jump
+constexpr double roundings_before = 4;  // rounding happens at every node before the jump
 
 bool jumps(const Graph& graph, const Node& node) {
   switch (node.op) {
@@ -126,7 +126,7 @@ Result<std::vector<std::vector<oracle::Tensor>>> across_jumps(const Graph& graph
     for (size_t n = 0; n < graph.nodes.size(); ++n) {
       const Node& node = graph.nodes[n];
       if (!jumps(graph, node)) continue;
-      const double unit = accumulation * coarsest_rounding(graph, 0, n, numerics);
+      const double unit = roundings_before * coarsest_rounding(graph, 0, n, numerics);
       for (size_t o = 0; o < node.operands.size(); ++o) {
         const ValueId id = node.operands[o];
         if (!is_moved(graph, id, rounded) || here.contains(id)) continue;

@@ -14,8 +14,8 @@ namespace stitch::verifier {
 namespace {
 
 // Others who use the GPU's memory are waited for; after that, float64 is left to the CPU.
-constexpr int most_tries = 20;
-constexpr std::chrono::seconds between_tries{3};
+constexpr int most_tries_for_memory = 20;
+constexpr std::chrono::seconds between_tries_for_memory{3};
 
 // JSON has no infinities: they come in words.
 double number(const Json& json) {
@@ -53,12 +53,12 @@ bool TorchReference::too_large() const {
 // Between tries the GPU belongs to others, who may want to time something before they free their memory.
 Result<Json> TorchReference::ask_patiently(Json request) {
   for (int tries = 1;; ++tries) {
-    const bool last = !on_gpu_ || tries >= most_tries;
+    const bool last = !on_gpu_ || tries >= most_tries_for_memory;
     if (request["do"] == "hold") request["patient"] = !last;
     auto answer = process_.ask(request);
     if (answer || last || (answer.error().code != "busy" && answer.error().code != "memory")) return answer;
     device::GpuVisit::step_out();
-    std::this_thread::sleep_for(between_tries);
+    std::this_thread::sleep_for(between_tries_for_memory);
   }
 }
 

@@ -21,7 +21,7 @@ constexpr int least_compared = 8, compared_of_many = 8;  // calls of a series; o
 // Timed calls on other kinds of inputs than the task's: whoever is right there only while nobody looks at the
 // clock is not right. Where a draw is dear, fewer.
 constexpr int most_planted = 64, most_dear_planted = 3, dear_series = 6;
-constexpr int64_t kept_bytes = int64_t{256} << 20;
+constexpr int64_t most_kept_bytes = int64_t{256} << 20;
 constexpr double around_a_python_call = 50e-6;  // seconds that the interpreter takes beside forward
 constexpr uint64_t variations = uint64_t{1} << 20;
 
@@ -130,7 +130,7 @@ Result<void> SeriesWatch::keep(int count, int wanted) {
   // Of gigabytes, one.
   const auto most =
       static_cast<size_t>(std::max<int64_t>(session_.large() ? 1 : static_cast<int64_t>(least_judged),
-                                            kept_bytes / std::max<int64_t>(1, shape_.outputs_step)));
+                                            most_kept_bytes / std::max<int64_t>(1, shape_.outputs_step)));
   for (int i = 0; i < std::min(count, wanted); ++i) {
     // One that was kept before may make room: every call has a chance, the last as the first.
     size_t place = kept_.size();

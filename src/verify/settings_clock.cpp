@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "device/gpu_lock.h"
+#include "verify/attempt.h"
 #include "verify/gates/gates.h"
 #include "verify/series_watch.h"
 

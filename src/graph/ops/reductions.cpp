@@ -75,9 +75,9 @@ Result<ResultTypes> boolean_only(OperandTypes in, const Attributes& attributes) 
   return ResultTypes{{DType::boolean, std::move(shape), {}}};
 }
 
-using Infer = Result<ResultTypes> (*)(OperandTypes, const Attributes&);
+using InferReduction = Result<ResultTypes> (*)(OperandTypes, const Attributes&);
 
-OpInfo reduction(Op op, std::string_view name, std::string_view doc, Infer infer,
+OpInfo reduction(Op op, std::string_view name, std::string_view doc, InferReduction infer,
                  std::vector<AttributeSpec> more = {}) {
   std::vector<AttributeSpec> attributes = {{"dims", std::vector<int64_t>{}}, {"keepdim", false}};
   attributes.insert(attributes.end(), more.begin(), more.end());
@@ -101,7 +101,7 @@ Result<ResultTypes> infer_floating_scan(OperandTypes in, const Attributes& attri
   return infer_scan(in, attributes);
 }
 
-OpInfo scan(Op op, std::string_view name, std::string_view doc, Infer infer) {
+OpInfo scan(Op op, std::string_view name, std::string_view doc, InferReduction infer) {
   return {op, name, Family::scan, doc, {{"x"}}, {{"dim", int64_t{0}, true}}, infer, per_operand};
 }
 

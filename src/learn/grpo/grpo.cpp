@@ -27,7 +27,7 @@ Scored score_all(const Scorer& policy, std::span<const Decision* const> decision
   return out;
 }
 
-std::span<const double> scores_of(const Scored& scored, size_t decision) {
+std::span<const double> scores_of_decision(const Scored& scored, size_t decision) {
   return std::span(scored.scores)
       .subspan(scored.begins[decision], scored.begins[decision + 1] - scored.begins[decision]);
 }
@@ -98,7 +98,7 @@ GrpoLoss grpo_loss(const Scorer& policy, std::span<const Group> groups, const Gr
   const auto count = static_cast<double>(decisions.size());
   for (size_t d = 0; d < decisions.size(); ++d) {
     const Decision& decision = *decisions[d];
-    const std::vector<double> logs = log_probabilities(scores_of(scored, d));
+    const std::vector<double> logs = log_probabilities(scores_of_decision(scored, d));
     const double log = logs[static_cast<size_t>(decision.chosen)];
     const double advantage = terms[d].advantage, weight = terms[d].share / out.answers;
     const double ratio = std::exp(log - decision.sampled);

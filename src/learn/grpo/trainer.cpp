@@ -8,7 +8,7 @@ namespace stitch::learn {
 
 namespace {
 
-int drawn(std::span<const double> logs, Draw& draw) {
+int drawn_option(std::span<const double> logs, Draw& draw) {
   double left = draw.uniform();
   for (size_t i = 0; i + 1 < logs.size(); ++i) {
     left -= std::exp(logs[i]);
@@ -17,7 +17,7 @@ int drawn(std::span<const double> logs, Draw& draw) {
   return static_cast<int>(logs.size()) - 1;
 }
 
-std::vector<size_t> shuffled(size_t count, Draw& draw) {
+std::vector<size_t> shuffled_order(size_t count, Draw& draw) {
   std::vector<size_t> out(count);
   std::iota(out.begin(), out.end(), size_t{0});
   for (size_t i = count; i > 1; --i)
@@ -44,7 +44,7 @@ Answer sample(const Scorer& policy, const Scorer& reference, Question& question,
     std::vector<float> rows = question.options(chosen);
     if (rows.empty()) break;
     const std::vector<double> logs = log_probabilities(policy.score(rows));
-    const int option = drawn(logs, draw);
+    const int option = drawn_option(logs, draw);
     const auto at = static_cast<size_t>(option);
     const double held = log_probabilities(reference.score(rows))[at];
     out.decisions.push_back(
@@ -77,7 +77,7 @@ double Trainer::fit(std::span<const Differences> questions, int batch, double ra
   double sum = 0;
   int batches = 0;
   std::vector<const Differences*> some;
-  const std::vector<size_t> order = shuffled(questions.size(), draw);
+  const std::vector<size_t> order = shuffled_order(questions.size(), draw);
   for (size_t i = 0; i < order.size(); ++i) {
     some.push_back(&questions[order[i]]);
     if (std::ssize(some) < batch && i + 1 < order.size()) continue;
@@ -94,7 +94,7 @@ TrainStep Trainer::step(const Questions& questions) {
   TrainStep out{.step = ++steps_};
   if (questions.empty()) return out;
   Draw draw(options_.seed, static_cast<uint64_t>(steps_));
-  std::vector<size_t> order = shuffled(questions.size(), draw);
+  std::vector<size_t> order = shuffled_order(questions.size(), draw);
   order.resize(std::min(order.size(), static_cast<size_t>(options_.questions)));
   std::vector<Group> groups;
   double sum = 0, best = 0;

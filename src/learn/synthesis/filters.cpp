@@ -38,7 +38,7 @@ constexpr std::array<FilterText, filter_count> texts = {{
 
 constexpr double tells_apart = 1e-6;  // relative
 
-oracle::Tensor drawn(const Graph& graph, ValueId id, uint64_t seed) {
+oracle::Tensor drawn_leaf(const Graph& graph, ValueId id, uint64_t seed) {
   const Value& value = graph[id];
   std::vector<double> values(static_cast<size_t>(value.type.elements()));
   Draw draw(seed, stable_hash(value.name));
@@ -56,7 +56,7 @@ oracle::Tensor drawn(const Graph& graph, ValueId id, uint64_t seed) {
 
 oracle::Known known_of(const Graph& graph, uint64_t seed) {
   oracle::Known out;
-  for (ValueId id : graph.leaves()) out.emplace(id, drawn(graph, id, seed));
+  for (ValueId id : graph.leaves()) out.emplace(id, drawn_leaf(graph, id, seed));
   return out;
 }
 
@@ -136,7 +136,7 @@ std::optional<Rejection> Filters::reject_behaviour(const Graph& graph) {
   }
   for (ValueId input : graph.inputs()) {
     oracle::Known changed = known;
-    changed.insert_or_assign(input, drawn(graph, input, 2));
+    changed.insert_or_assign(input, drawn_leaf(graph, input, 2));
     auto others = evaluated(std::move(changed));
     if (!others) return no(Filter::oracle, others.error().message);
     double change = 0;
@@ -176,7 +176,7 @@ std::optional<Rejection> Filters::reject_in_pytorch(const Composed& miniature) c
     if (twin != ValueId::none && ours.type(twin).shape == theirs.type(id).shape)
       known_theirs.emplace(id, known_ours.at(twin));
     else
-      known_theirs.emplace(id, drawn(theirs, id, 3));
+      known_theirs.emplace(id, drawn_leaf(theirs, id, 3));
   }
   auto a = oracle::evaluate(ours, std::move(known_ours), ours.outputs);
   auto b = oracle::evaluate(theirs, std::move(known_theirs), theirs.outputs);

@@ -28,7 +28,7 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-std::string cut(std::string text, size_t most) {
+std::string cut_to(std::string text, size_t most) {
   if (text.size() > most) text = text.substr(0, most) + " …";
   return text;
 }
@@ -85,14 +85,14 @@ Json in_short(const Json& verdict) {
   Json out = Json::object();
   for (const char* field : {"verdict", "gate", "code", "device", "trust"})
     if (verdict.contains(field)) out[field] = verdict[field];
-  if (verdict.contains("reason")) out["reason"] = cut(word(verdict, "reason"), longest_reason);
+  if (verdict.contains("reason")) out["reason"] = cut_to(word(verdict, "reason"), longest_reason);
   Json gates = Json::array();
   for (const Json& gate : verdict.value("gates", Json::array())) {
     if (word(gate, "summary") == verifier::not_reached) continue;
     gates.push_back({{"gate", gate["gate"]}, {"outcome", gate["outcome"]}, {"seconds", gate["seconds"]}});
     if (gate["outcome"] == "failed" && gate.contains("evidence") && gate["evidence"].is_object())
       if (const std::string details = word(gate["evidence"], "details"); !details.empty())
-        out["details"] = cut(details, longest_details);
+        out["details"] = cut_to(details, longest_details);
   }
   out["gates"] = std::move(gates);
   if (verdict.contains("notes") && !verdict["notes"].empty()) out["notes"] = verdict["notes"];
@@ -136,7 +136,7 @@ std::string feedback_of(const verifier::Verdict& verdict) {
     std::string out = format("{}: {}", failure->gate, failure->summary);
     if (failure->evidence && failure->evidence->is_object())
       if (const std::string details = word(*failure->evidence, "details"); !details.empty())
-        out += '\n' + cut(details, longest_details);
+        out += '\n' + cut_to(details, longest_details);
     return out;
   }
   const verifier::GateReport* profile = verdict.gate("profile");
@@ -290,10 +290,10 @@ Result<Json> VerifyingScorer::scored(OpenTask& open, const TaskFile& task, const
               {"reward", reward.value},
               {"counted", reward.counted},
               {"label", reward.label},
-              {"reason", cut(reward.why, longest_reason)},
+              {"reason", cut_to(reward.why, longest_reason)},
               {"components", std::move(components)},
               {"verdict", in_short(*own.verdict)},
-              {"feedback", cut(own.feedback, 2 * longest_details)}};
+              {"feedback", cut_to(own.feedback, 2 * longest_details)}};
   out["seconds"] = {{"build", seconds_of_gates(*own.verdict, true)},
                     {"run", seconds_of_gates(*own.verdict, false)}};
   return out;

@@ -12,7 +12,7 @@ namespace stitch::serve {
 
 namespace {
 
-Result<Answer> run(const Workshop& workshop, const Json& arguments, Call& call) {
+Result<Answer> run_code(const Workshop& workshop, const Json& arguments, Call& call) {
   STITCH_TRY(const fs::path out, workshop.roots.resolve("out", text(arguments, "out")));
   const Overwrite overwrite = flag(arguments, "overwrite") ? Overwrite::force : Overwrite::refuse;
   STITCH_CHECK(OutputFolder::check(out, overwrite));
@@ -42,26 +42,27 @@ Result<Answer> run(const Workshop& workshop, const Json& arguments, Call& call) 
 }  // namespace
 
 Tool code_tool(Shared workshop) {
-  return {.name = "code",
-          .title = "Write a program",
-          .description =
-              "Write the CUDA program of a plan (the built-in Planner's, or a given one) into a folder: "
-              "program.cu, one file a region, manifest. It is not verified: use verify. The files of its "
-              "regions are what write_region replaces.",
-          .schema = schema_of({model_argument(),
-                               {.name = "out", .description = "the program's folder", .required = true},
-                               numerics_argument(),
-                               gpu_argument(),
-                               plan_argument(),
-                               {.name = "plan_file", .description = "a file with a plan document"},
-                               {.name = "plain",
-                                .kind = Kind::flag,
-                                .description = "one simple kernel per node, no libraries (default: false)"},
-                               mode_argument(),
-                               class_argument(),
-                               overwrite_argument()}),
-          .writes_files = true,
-          .run = [workshop](const Json& arguments, Call& call) { return run(*workshop, arguments, call); }};
+  return {
+      .name = "code",
+      .title = "Write a program",
+      .description =
+          "Write the CUDA program of a plan (the built-in Planner's, or a given one) into a folder: "
+          "program.cu, one file a region, manifest. It is not verified: use verify. The files of its "
+          "regions are what write_region replaces.",
+      .schema = schema_of({model_argument(),
+                           {.name = "out", .description = "the program's folder", .required = true},
+                           numerics_argument(),
+                           gpu_argument(),
+                           plan_argument(),
+                           {.name = "plan_file", .description = "a file with a plan document"},
+                           {.name = "plain",
+                            .kind = Kind::flag,
+                            .description = "one simple kernel per node, no libraries (default: false)"},
+                           mode_argument(),
+                           class_argument(),
+                           overwrite_argument()}),
+      .writes_files = true,
+      .run = [workshop](const Json& arguments, Call& call) { return run_code(*workshop, arguments, call); }};
 }
 
 }  // namespace stitch::serve

@@ -45,7 +45,7 @@ Answer summary(const Graph& graph, const TaskFacts& facts, const std::string& fo
   return {std::move(said), std::make_shared<const Json>(std::move(structured)), {uri}};
 }
 
-Result<Answer> run(const Workshop& workshop, const Json& arguments, Call& call) {
+Result<Answer> run_import(const Workshop& workshop, const Json& arguments, Call& call) {
   const std::string out = text(arguments, "out");
   if (out.empty()) {
     STITCH_TRY(const auto task, open_model(workshop, arguments, false, call));
@@ -84,7 +84,9 @@ Tool import_tool(Shared workshop) {
                                class_argument(),
                                overwrite_argument()}),
           .writes_files = true,
-          .run = [workshop](const Json& arguments, Call& call) { return run(*workshop, arguments, call); }};
+          .run = [workshop](const Json& arguments, Call& call) {
+            return run_import(*workshop, arguments, call);
+          }};
 }
 
 }  // namespace stitch::serve

@@ -9,17 +9,17 @@ namespace stitch::serve {
 
 namespace {
 
-Json to_json(const notes::Note& note) {
+Json note_json(const notes::Note& note) {
   Json json = {
       {"name", note.name}, {"title", note.title}, {"applies_to", note.applies_to}, {"when", note.when}};
   if (!note.measured.empty()) json["measured"] = note.measured;
   return json;
 }
 
-Result<Answer> run(const Workshop& workshop, const Json& arguments) {
+Result<Answer> run_notes(const Workshop& workshop, const Json& arguments) {
   if (const std::string name = text(arguments, "name"); !name.empty()) {
     STITCH_TRY(const notes::Note note, notes::find(workshop.notes, name));
-    return Answer{notes::text_of(note), std::make_shared<const Json>(Json{{"notes", {to_json(note)}}}), {}};
+    return Answer{notes::text_of(note), std::make_shared<const Json>(Json{{"notes", {note_json(note)}}}), {}};
   }
   std::string architecture;
   if (const std::string gpu = text(arguments, "gpu"); !gpu.empty()) {
@@ -38,7 +38,7 @@ Result<Answer> run(const Workshop& workshop, const Json& arguments) {
   } else {
     const auto most = static_cast<size_t>(integer(arguments, "most", 4));
     for (const notes::Hit& hit : notes::search(workshop.notes, question, most, architecture)) {
-      list.push_back(to_json(*hit.note));
+      list.push_back(note_json(*hit.note));
       said += format("# {} ({})\n{}\n\n", hit.note->title, hit.note->name, notes::text_of(*hit.note));
     }
     if (list.empty()) said = "No note shares a word with that. Without 'question' all are listed.\n";
@@ -65,7 +65,7 @@ Tool notes_tool(Shared workshop) {
                 .least = 1,
                 .most = 20}}),
           .quick = true,
-          .run = [workshop](const Json& arguments, Call&) { return run(*workshop, arguments); }};
+          .run = [workshop](const Json& arguments, Call&) { return run_notes(*workshop, arguments); }};
 }
 
 }  // namespace stitch::serve

@@ -28,7 +28,8 @@ agents::Strategy strategy_named(const std::string& name) {
   return agents::Strategy::step_by_step;
 }
 
-Answer answer_of(const agents::Optimized& optimized, const GpuSpec& gpu, const Telling& told, Call& call) {
+Answer optimized_answer(const agents::Optimized& optimized, const GpuSpec& gpu, const Telling& told,
+                        Call& call) {
   Answer verdict = answer_of(optimized.verdict, call);
   const std::string folder = optimized.published.folder.string();
   Json structured = {{"program", folder},
@@ -60,7 +61,7 @@ Result<void> choose_brains(agents::OptimizeOptions& options, const Json& argumen
   return {};
 }
 
-Result<Answer> run(const Workshop& workshop, const Json& arguments, Call& call) {
+Result<Answer> run_optimize(const Workshop& workshop, const Json& arguments, Call& call) {
   agents::OptimizeOptions options;
   STITCH_TRY(options.model, workshop.roots.resolve("model", text(arguments, "model")));
   STITCH_TRY(options.out, workshop.roots.resolve("out", text(arguments, "out")));
@@ -85,7 +86,7 @@ Result<Answer> run(const Workshop& workshop, const Json& arguments, Call& call) 
   Telling told(call);
   options.events = &told;
   STITCH_TRY(const agents::Optimized optimized, agents::optimize(options));
-  return answer_of(optimized, options.gpu, told, call);
+  return optimized_answer(optimized, options.gpu, told, call);
 }
 
 Argument brain_argument(const char* role, const char* about) {
@@ -149,7 +150,9 @@ Tool optimize_tool(Shared workshop) {
            class_argument(),
            overwrite_argument()}),
       .writes_files = true,
-      .run = [workshop](const Json& arguments, Call& call) { return run(*workshop, arguments, call); }};
+      .run = [workshop](const Json& arguments, Call& call) {
+        return run_optimize(*workshop, arguments, call);
+      }};
 }
 
 }  // namespace stitch::serve

@@ -9,7 +9,7 @@ namespace stitch::serve {
 
 namespace {
 
-Result<Answer> run(const Workshop& workshop, const Json& arguments, Call& call) {
+Result<Answer> run_plan(const Workshop& workshop, const Json& arguments, Call& call) {
   STITCH_TRY(const GpuSpec gpu, gpu_of(arguments));
   STITCH_TRY(const auto task, open_model(workshop, arguments, false, call));
   call.progress("planning");
@@ -34,20 +34,21 @@ Result<Answer> run(const Workshop& workshop, const Json& arguments, Call& call) 
 }  // namespace
 
 Tool plan_tool(Shared workshop) {
-  return {.name = "plan",
-          .title = "Plan a program",
-          .description =
-              "Plan a CUDA program for a model: regions (what is fused), techniques, predicted times and "
-              "steps, for a GPU and a numerics class. With 'plan' or 'plan_file' the given plan is checked "
-              "instead, and errors say what to mend.",
-          .schema = schema_of({model_argument(),
-                               numerics_argument(),
-                               gpu_argument(),
-                               plan_argument(),
-                               {.name = "plan_file", .description = "a file with a plan document"},
-                               mode_argument(),
-                               class_argument()}),
-          .run = [workshop](const Json& arguments, Call& call) { return run(*workshop, arguments, call); }};
+  return {
+      .name = "plan",
+      .title = "Plan a program",
+      .description =
+          "Plan a CUDA program for a model: regions (what is fused), techniques, predicted times and "
+          "steps, for a GPU and a numerics class. With 'plan' or 'plan_file' the given plan is checked "
+          "instead, and errors say what to mend.",
+      .schema = schema_of({model_argument(),
+                           numerics_argument(),
+                           gpu_argument(),
+                           plan_argument(),
+                           {.name = "plan_file", .description = "a file with a plan document"},
+                           mode_argument(),
+                           class_argument()}),
+      .run = [workshop](const Json& arguments, Call& call) { return run_plan(*workshop, arguments, call); }};
 }
 
 }  // namespace stitch::serve

@@ -39,7 +39,7 @@ Result<RegionNeeds> needs_of(const plan::GivenPlan& given, const std::string& re
 
 namespace {
 
-Result<Answer> run(const Workshop& workshop, const Json& arguments, Call& call) {
+Result<Answer> run_region(const Workshop& workshop, const Json& arguments, Call& call) {
   STITCH_TRY(const GpuSpec gpu, gpu_of(arguments));
   STITCH_TRY(const auto task, open_model(workshop, arguments, false, call));
   STITCH_TRY(const plan::GivenPlan given, plan_of(workshop, arguments, task->graph, gpu));
@@ -79,7 +79,9 @@ Tool region_tool(Shared workshop) {
                            {.name = "plan_file", .description = "a file with a plan document"},
                            mode_argument(),
                            class_argument()}),
-      .run = [workshop](const Json& arguments, Call& call) { return run(*workshop, arguments, call); }};
+      .run = [workshop](const Json& arguments, Call& call) {
+        return run_region(*workshop, arguments, call);
+      }};
 }
 
 }  // namespace stitch::serve

@@ -7,7 +7,7 @@ namespace stitch::serve {
 
 namespace {
 
-constexpr double longest_wait = 60;  // seconds, of a worker for work
+constexpr double longest_wait_for_work = 60;  // seconds, of a worker for work
 constexpr size_t longest_name = 200;
 constexpr auto remembered_for = std::chrono::seconds(60);
 
@@ -64,7 +64,7 @@ bool WorkDesk::handle(const http::Request& request, const http::Reply& reply) {
 
 void WorkDesk::lease(const Json& asked, const http::Reply& reply) {
   const Json wait = asked.value("wait", Json(0));
-  const double seconds = wait.is_number() ? std::clamp(wait.get<double>(), 0.0, longest_wait) : 0;
+  const double seconds = wait.is_number() ? std::clamp(wait.get<double>(), 0.0, longest_wait_for_work) : 0;
   queue_.take_later(word(asked, "worker").substr(0, longest_name),
                     std::chrono::milliseconds(static_cast<int64_t>(1000 * seconds)),
                     [this, reply](std::optional<Lease> lease) {

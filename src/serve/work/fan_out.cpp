@@ -13,7 +13,7 @@ namespace stitch::serve {
 
 namespace {
 
-constexpr auto look_every = std::chrono::seconds(5);
+constexpr auto count_workers_every = std::chrono::seconds(5);
 constexpr int most_silent = 12;  // questions to the engine without an answer, and then nobody is left
 
 }  // namespace
@@ -73,7 +73,7 @@ Result<std::unique_ptr<FanOut>> FanOut::start(FanOutOptions options) {
 void FanOut::watch() {
   std::unique_lock lock(mutex_);
   int silent = 0;
-  while (!changed_.wait_for(lock, look_every, [&] { return ending_; })) {
+  while (!changed_.wait_for(lock, count_workers_every, [&] { return ending_; })) {
     lock.unlock();
     auto state = fleet_->state();
     lock.lock();

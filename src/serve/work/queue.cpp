@@ -7,7 +7,7 @@ namespace stitch::serve {
 
 namespace {
 
-constexpr auto look_every = std::chrono::milliseconds(100);
+constexpr auto look_for_lost_every = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -168,7 +168,7 @@ void WorkQueue::give_back(uint64_t lease) {
 void WorkQueue::watch() {
   Lock lock(mutex_);
   while (!ending_) {
-    ended_.wait_for(lock, look_every, [&] { return ending_; });
+    ended_.wait_for(lock, look_for_lost_every, [&] { return ending_; });
     const auto now = Clock::now();
     std::vector<uint64_t> lost;
     for (const auto& [id, held] : leases_)
