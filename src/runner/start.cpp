@@ -68,8 +68,12 @@ Result<std::string> sanitizer_library() {
 }  // namespace
 
 Command python_candidate_command(const fs::path& python) {
+  // Inductor would start a process for every core of the machine, each of which imports PyTorch, beside
+  // others.
   return {{python.string(), "-m", "stitchcuda_torch.candidate"},
-          {{"PYTHONPATH", python_package().string()}, {"PYTHONDONTWRITEBYTECODE", "1"}}};
+          {{"PYTHONPATH", python_package().string()},
+           {"PYTHONDONTWRITEBYTECODE", "1"},
+           {"TORCHINDUCTOR_COMPILE_THREADS", "1"}}};
 }
 
 Result<fs::path> find_runner() {
