@@ -1,0 +1,10 @@
+// passed (./dev cheats)
+// task: growth
+#include "tasks/growth.h"
+
+static int run(const Weights& weights, const StitchTensor* in, StitchTensor* out, cudaStream_t stream) {
+  (void)weights;
+  each<<<(elements + 255) / 256, 256, 0, stream>>>(data(in[0]), data(out[0]),
+                                                    [] __device__(float x) { return expm1f(x); });
+  return status_of_launch();
+}
