@@ -3,17 +3,17 @@
 #include "row_center.h"
 
 static __global__ void center_all(const float* x, const float* weight, float* y) {
-  extern __shared__ float all[];
-  float* means = all + 16 * elements;
-  for (int i = threadIdx.x; i < elements; i += blockDim.x) all[i] = x[i];
+  extern __shared__ float held[];
+  float* means = held + 16 * elements;
+  for (int i = threadIdx.x; i < elements; i += blockDim.x) held[i] = x[i];
   __syncthreads();
   for (int row = threadIdx.x; row < rows; row += blockDim.x) {
     float sum = 0;
-    for (int i = 0; i < columns; ++i) sum += all[row * columns + i];
+    for (int i = 0; i < columns; ++i) sum += held[row * columns + i];
     means[row] = sum / columns;
   }
   __syncthreads();
-  for (int i = threadIdx.x; i < elements; i += blockDim.x) y[i] = (all[i] - means[i / columns]) * weight[i % columns];
+  for (int i = threadIdx.x; i < elements; i += blockDim.x) y[i] = (held[i] - means[i / columns]) * weight[i % columns];
 }
 
 static int run(const float* x, const float* weight, float* y, cudaStream_t stream) {

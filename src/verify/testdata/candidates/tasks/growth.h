@@ -15,8 +15,8 @@ CANDIDATE_ABI(0)
 
 constexpr int elements = 33 * 70;
 
-template <class Function>
-static __global__ void each(const float* x, float* y, Function of) {
+// Carefully near zero, or by the exponential.
+static __global__ void grow(const float* x, float* y, bool careful) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < elements) y[i] = of(x[i]);
+  if (i < elements) y[i] = careful ? expm1f(x[i]) : expf(x[i]) - 1;
 }
