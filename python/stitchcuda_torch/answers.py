@@ -16,7 +16,7 @@ from .evaluate import MODES, evaluate, named
 from .fingerprint import Fingerprints
 from .held import IMITATIONS, Shared, choose, hold, imitations, open_arena, parse_outputs
 from .loaded import Loaded
-from .reparameterise import reparameterise
+from .reparameterise import point, reparameterise
 from .requests import NEEDED
 from .rounding_shares import Exported, shares
 from .series import Series, sampled, strangeness
@@ -37,8 +37,8 @@ class Answers:
         "load": {"task": (str, NEEDED), "class": (str, None), "seed": (int, 42), "device": (("cpu", "cuda"), "cpu"), "mode": (("train", "eval"), None),
                  "turns": (str, None)},
         "init_inputs": {"out": (str, NEEDED)},
-        "weights": {"variant": (("task", "reparameterised", "faint"), "task"), "seed": (int, 0), "gain": (float, 6 ** 0.5), "out": (str, None),
-                    "turns": (str, None)},
+        "weights": {"variant": (("task", "reparameterised", "faint", "pointed"), "task"), "seed": (int, 0), "gain": (float, 6 ** 0.5), "out": (str, None),
+                    "changes": (list, None), "turns": (str, None)},
         "distributions": {},
         "draw": {"distribution": (DRAWN, "task"), "seed": (int, NEEDED), "out": (str, NEEDED)},
         "evaluate": {"inputs": (str, NEEDED), "mode": (MODES, NEEDED), "out": (str, NEEDED), "half": (HALVES, "fp16"),
@@ -115,7 +115,7 @@ class Answers:
     def init_inputs(self, out):
         return write_arguments(self.need().task, out)
 
-    def weights(self, variant, seed, gain, out, turns):
+    def weights(self, variant, seed, gain, out, changes, turns):
         start, turns = time.monotonic(), Turns(turns)
         loaded = self.need()
         if self.original is None:
@@ -127,6 +127,7 @@ class Answers:
         if variant != "task":
             with turns.beside_others():
                 reparameterise(loaded.model, seed, gain, faint=variant == "faint")
+                point({name: tensor for name, tensor, _ in loaded.state()}, changes or [])
                 self.give_back()
         size = safetensors.write_mapped(out, {name: tensor for name, tensor, _ in loaded.state()}) if out else 0
         return {"bytes": size, "seconds": seconds_since(start), "waited": turns.waited}

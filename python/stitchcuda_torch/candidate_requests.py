@@ -11,7 +11,7 @@ from .arena import Arena, raw, type_of
 from .constructor import read_arguments
 from .device_arena import SharedArena
 from .errors import Fault, Refused, TaskError
-from .model_new import File, assign, find, misfits
+from .model_new import File, assign, find, holds_tensors, misfits
 from .stopwatch import Stopwatch
 
 list_threads = os.listdir  # before the candidate could replace it
@@ -104,8 +104,9 @@ class CandidateRequests:
         self.seeded, self.form = bool(extra.get("seeded")), extra.get("call")
         del tensors
         self.stopwatch.wait()
-        return {"seconds": time.perf_counter() - start, "device_bytes": self.allocated(),
-                "weights": "seed" if wrong or not any(names) else "loaded"}
+        # A model without a tensor is the same with any weights, these too.
+        own = not any(names) or (wrong and holds_tensors(model))
+        return {"seconds": time.perf_counter() - start, "device_bytes": self.allocated(), "weights": "seed" if own else "loaded"}
 
     def constructor_arguments(self, extra):
         if "init" in extra:

@@ -245,6 +245,18 @@ class CandidateTest(unittest.TestCase):
             answer = self.ok("create", parameters=[self.candidate.put(torch.ones(4))], extra={"arguments": [4], "state": names})
             self.assertEqual(answer["weights"], weights)
 
+    def test_a_model_without_tensors_has_any_weights(self):
+        for attribute, weights in [("3", "loaded"), ("torch.ones(2)", "seed"), ("[torch.ones(2)]", "seed"), ("object()", "seed")]:
+            self.load("import torch\n\nclass ModelNew(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+                      f"        self.kept = {attribute}\n        self.inner = torch.nn.ReLU()\n\n    def forward(self, x):\n        return x\n")
+            answer = self.ok("create", parameters=[self.candidate.put(torch.ones(4))], extra={"arguments": [], "state": ["norm.weight"]})
+            self.assertEqual(answer["weights"], weights, attribute)
+
+    def test_lazy_layers(self):
+        self.load(GOOD.format(body="pass").replace("nn.Linear(width, width)", "nn.LazyLinear(width)"))
+        answer = self.ok("create", parameters=[self.candidate.put(torch.ones(4))], extra={"arguments": [4], "state": ["linear.bias"]})
+        self.assertEqual(answer["weights"], "seed")
+
     def test_a_seed_among_the_inputs(self):
         x = torch.rand(6, 4)
         self.create("return torch.rand(6, 4)", seeded=True)

@@ -207,6 +207,17 @@ def inner_prefix(task, facts, generator):
     return prefix(task, facts, generator, axis=1)
 
 
+def low(task, facts, generator):
+    """Everything far below zero: whoever looks for the largest and begins at zero finds zero."""
+    return -100 - 100 * uniform(task, task.shape, generator)
+
+
+def small(task, facts, generator):
+    """Of a ten thousandth: one more or less than these is nothing but rounding."""
+    drawn = torch.randn(task.shape, generator=generator, device=task.device) * 1e-4
+    return drawn.abs() if facts.nonnegative else drawn
+
+
 def uniform(task, shape, generator):
     return torch.rand(shape, generator=generator, device=task.device)
 
@@ -230,9 +241,9 @@ def per_sample(task, generator):
 DRAWS = {"normal": normal, "shifted": shifted, "scaled": scaled, "sparse": sparse, "waves": waves, "positive": positive,
          "outliers": outliers, "large": large, "offset": offset, "ties": ties, "zero rows": zero_rows, "ends": ends,
          "patches": patches, "prefix": prefix,
-         "inner prefix": inner_prefix, "not finite": not_finite}
+         "inner prefix": inner_prefix, "low": low, "small": small, "not finite": not_finite}
 NAMES = ("task", *DRAWS)
-KEEPS_SIGN = ("positive", "outliers", "large", "offset", "ties", "zero rows", "ends", "patches", "prefix", "inner prefix", "not finite")
+KEEPS_SIGN = ("positive", "outliers", "large", "offset", "ties", "zero rows", "ends", "patches", "prefix", "inner prefix", "small", "not finite")
 
 
 def draw(name, task_inputs, facts, seed):

@@ -73,6 +73,8 @@ class DistributionsTest(unittest.TestCase):
             gone = (drawn[name] == 0).all(other)
             self.assertTrue(gone[-1] and not gone[0] and gone.diff().sum() == 1)
         self.assertGreater(ends.max().item() - ends[3::4].max().item(), 88)
+        self.assertLess(drawn["low"].max().item(), -88)
+        self.assertLess(drawn["small"].abs().max().item(), 1e-3)
         self.assertTrue(drawn["not finite"].isnan().any() and drawn["not finite"].isinf().any())
         self.assertTrue(0 < changed.sum() <= 64 and drawn["outliers"][changed].min() >= 4)
         steps = drawn["waves"].diff(dim=1).abs().max() / drawn["waves"].std()

@@ -64,7 +64,21 @@ def find(model, name):
     for step in path:
         holder = getattr(holder, step, None)
     tensor = getattr(holder, last, None)
-    return tensor if isinstance(tensor, torch.Tensor) else None
+    # A lazy layer's tensors have no shape until it has seen what it works on.
+    return tensor if isinstance(tensor, torch.Tensor) and not torch.nn.parameter.is_lazy(tensor) else None
+
+
+def holds_tensors(thing, depth=4):
+    """Whether a model has any tensor that could be a weight, or something that nobody can look into."""
+    if isinstance(thing, torch.nn.Module):
+        return any(holds_tensors(part, depth) for module in thing.modules() for part in vars(module).values())
+    if isinstance(thing, torch.Tensor) or depth == 0:
+        return True
+    if isinstance(thing, dict):
+        return any(holds_tensors(part, depth - 1) for part in thing.values())
+    if isinstance(thing, (list, tuple, set, frozenset)):
+        return any(holds_tensors(part, depth - 1) for part in thing)
+    return not isinstance(thing, (bool, int, float, complex, str, bytes, type, type(None), torch.dtype, torch.device))
 
 
 def misfits(model, names, tensors):

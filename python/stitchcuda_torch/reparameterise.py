@@ -36,6 +36,19 @@ def reparameterise(model, seed, gain=math.sqrt(6), faint=False):
                     tensor.copy_(drawn.to(tensor.dtype))
 
 
+def point(state, changes):
+    """Changes of src/verify/pointed.h: along the first dimension of tensors by name."""
+    with torch.no_grad():
+        for change in changes:
+            if change["name"] not in state:
+                continue
+            tensor = state[change["name"]]
+            part = tensor[change["begin"]:change["end"]]
+            part.mul_(change["scale"]).add_(change["add"])
+            if change["diagonal"]:
+                tensor.diagonal()[change["begin"]:change["end"]].add_(change["diagonal"])
+
+
 def redraw(module, name, old, generator, gain):
     """The new value; None: it stays, as every buffer does that isn't a norm's."""
     if isinstance(module, NORMS):

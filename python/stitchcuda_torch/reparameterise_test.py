@@ -4,7 +4,7 @@ import unittest
 import torch
 from torch import nn
 
-from .reparameterise import reparameterise
+from .reparameterise import point, reparameterise
 
 
 class Own(nn.Module):
@@ -50,6 +50,15 @@ class ReparameteriseTest(unittest.TestCase):
             outputs.append(model(x))
         self.assertTrue(all(bool((model[0].weight == 0).all(dim)[None].any()) for dim in (0, 1)))
         self.assertGreater((outputs[0] - outputs[1]).norm().item(), 1e-3 * outputs[0].norm().item())
+
+    def test_pointed_weights_remember(self):
+        torch.manual_seed(0)
+        lstm, x = nn.LSTM(4, 8), torch.randn(64, 2, 4)
+        reparameterise(lstm, 1)
+        far = (lstm(x)[0][-1] - lstm(x[32:])[0][-1]).abs().max().item()
+        point(dict(lstm.named_parameters()), [{"name": name, "begin": 8, "end": 16, "scale": 1.0, "add": 2.5, "diagonal": 0.0}
+                                              for name in ("bias_ih_l0", "bias_hh_l0", "unknown")])
+        self.assertGreater((lstm(x)[0][-1] - lstm(x[32:])[0][-1]).abs().max().item(), max(0.01, 10 * far))
 
     def test_seed_and_ties(self):
         first, second = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3)), nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))

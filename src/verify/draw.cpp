@@ -19,8 +19,20 @@ int64_t index_bound(const Graph& graph, ValueId input) {
   carries[index_of(input)] = true;
   int64_t bound = 2;
   bool indexes = false;
-  auto narrow = [&](const Shape& shape) {
-    for (int64_t size : shape) {
+  // Of what is indexed, the dimension that it is indexed along.
+  auto narrow = [&](const Node& node) {
+    const Shape& shape = graph.type(node.operands[0]).shape;
+    std::vector<int64_t> dims;
+    if (node.attributes.find("dims"))
+      dims = node.attributes.integers("dims");
+    else if (node.attributes.find("dim"))
+      dims = {node.attributes.integer("dim")};
+    for (int64_t axis = 0; axis < std::ssize(shape); ++axis) {
+      const bool is_indexed = dims.empty() || std::ranges::any_of(dims, [&](int64_t dim) {
+                                return dim == axis || dim == axis - std::ssize(shape);
+                              });
+      if (!is_indexed) continue;
+      const int64_t size = shape[static_cast<size_t>(axis)];
       bound = indexes ? std::min(bound, size) : size;
       indexes = true;
     }
@@ -31,7 +43,7 @@ int64_t index_bound(const Graph& graph, ValueId input) {
     if (!reads) continue;
     Family family = info(node.op).family;
     if (family == Family::indexing)
-      narrow(graph.type(node.operands[0]).shape);
+      narrow(node);
     else if (family != Family::linear_algebra)
       for (ValueId id : node.results)
         if (!is_floating(graph.type(id).dtype)) carries[index_of(id)] = true;
@@ -76,9 +88,7 @@ void plant_zeros(const Draw& draw, const Shape& shape, std::span<double> values)
   }
 }
 
-// The largest of a row, by far, is its last, one of the tail that vectors and warps leave over, or its first.
-// Of tensors with more than two dimensions every second sample has that along its second one instead.
-void plant_ends(const Draw& draw, const Shape& shape, std::span<double> values) {
+void plant_ends_by(const Draw& draw, const Shape& shape, std::span<double> values) {
   if (shape.empty()) return;
   const std::vector<int64_t> strides = contiguous_strides(shape);
   std::vector<int64_t> lines(shape.size());
@@ -135,6 +145,8 @@ double draw_number(const Draw& draw, std::string_view distribution, int64_t i, i
   }
   if (distribution == harsh::large) return 100 * draw.normal(i);
   if (distribution == harsh::offset) return 1 + 1e-3 * draw.normal(i);
+  if (distribution == harsh::low) return -100 - 100 * draw.uniform(i);
+  if (distribution == harsh::small) return 1e-4 * draw.normal(i);
   if (distribution == harsh::ties) return std::floor(5 * draw.uniform(i)) / 2 - 1;
   if (distribution == "outliers") {
     // Some at least, each far outside, and none whose exponential overflows.
@@ -149,6 +161,10 @@ double draw_number(const Draw& draw, std::string_view distribution, int64_t i, i
 
 }  // namespace
 
+void plant_ends(uint64_t seed, const Shape& shape, std::span<double> values) {
+  plant_ends_by(Draw{seed, 0}, shape, values);
+}
+
 std::vector<std::string> drawn_distributions() {
   return {"normal",
           "scaled",
@@ -161,7 +177,9 @@ std::vector<std::string> drawn_distributions() {
           std::string(harsh::ends),
           std::string(harsh::patches),
           std::string(harsh::prefix),
-          std::string(harsh::inner_prefix)};
+          std::string(harsh::inner_prefix),
+          std::string(harsh::low),
+          std::string(harsh::small)};
 }
 
 std::vector<std::byte> draw_input(const Graph& graph, ValueId input, std::string_view distribution,
@@ -178,7 +196,7 @@ std::vector<std::byte> draw_input(const Graph& graph, ValueId input, std::string
     const Draw planted{seed + 3, draw.stream};
     const std::span<double> all(to, static_cast<size_t>(elements));
     if (distribution == harsh::zeros) plant_zeros(planted, type.shape, all);
-    if (distribution == harsh::ends) plant_ends(planted, type.shape, all);
+    if (distribution == harsh::ends) plant_ends_by(planted, type.shape, all);
     if (distribution == harsh::patches) plant_patches(planted, type.shape, all);
     if (distribution == harsh::prefix) cut_off(planted, type.shape, 0, all);
     if (distribution == harsh::inner_prefix) cut_off(planted, type.shape, 1, all);
@@ -186,7 +204,7 @@ std::vector<std::byte> draw_input(const Graph& graph, ValueId input, std::string
     int64_t bound = type.dtype == DType::boolean ? 2 : index_bound(graph, input);
     int64_t* to = tensor.writable<int64_t>();
     for (int64_t i = 0; i < elements; ++i)
-      to[i] = static_cast<int64_t>(draw.uniform(i) * static_cast<double>(std::min<int64_t>(bound, 100)));
+      to[i] = static_cast<int64_t>(draw.uniform(i) * static_cast<double>(bound));
   }
   return tensor.to_bytes();
 }

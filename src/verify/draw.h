@@ -1,6 +1,8 @@
 // Inputs without PyTorch: drawn from a seed by the graph's types alone.
 #pragma once
 
+#include <span>
+
 #include "graph/graph.h"
 #include "verify/trial.h"
 
@@ -11,5 +13,9 @@ std::vector<std::string> drawn_distributions();
 // One input of the graph. Integers stay below what the graph indexes with them.
 std::vector<std::byte> draw_input(const Graph& graph, ValueId input, std::string_view distribution,
                                   uint64_t seed);
+
+// The largest of a row, by far, is its last, one of the tail that vectors and warps leave over, or its first.
+// Of tensors with more than two dimensions every second sample has that along its second one instead.
+void plant_ends(uint64_t seed, const Shape& shape, std::span<double> values);
 
 }  // namespace stitch::verifier

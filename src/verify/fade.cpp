@@ -6,6 +6,7 @@
 
 #include "graph/op.h"
 #include "oracle/philox.h"
+#include "verify/draw.h"
 
 namespace stitch::verifier {
 
@@ -51,6 +52,15 @@ bool has_epsilon(const Graph& graph, const std::vector<std::string>& nodes) {
   });
 }
 
+bool has_maximum(const Graph& graph, const std::vector<std::string>& nodes) {
+  return any_node(graph, nodes, [](const Node& node) {
+    constexpr std::array ops = {Op::amax,      Op::max_pool,    Op::adaptive_max_pool, Op::cummax,
+                                Op::logsumexp, Op::softmax,     Op::log_softmax,       Op::logcumsumexp,
+                                Op::attention};
+    return std::ranges::find(ops, node.op) != ops.end();
+  });
+}
+
 bool has_product(const Graph& graph, const std::vector<std::string>& nodes) {
   return any_node(graph, nodes, [](const Node& node) {
     const Family family = info(node.op).family;
@@ -74,6 +84,22 @@ oracle::Tensor faded(const oracle::Tensor& tensor, const Fading& fading) {
     if (factor != 0) factor = std::max(factor, fading.faintest);
     to[i] = std::isfinite(from[i]) ? from[i] * factor : from[i];
   }
+  return out;
+}
+
+oracle::Tensor with_extremes(const oracle::Tensor& tensor, Extremes where, uint64_t seed) {
+  if (!tensor.floating()) return tensor;
+  oracle::Tensor out(tensor.dtype(), tensor.shape());
+  const std::span<double> values(out.writable<double>(), static_cast<size_t>(out.elements()));
+  std::ranges::copy_n(tensor.data<double>(), tensor.elements(), values.begin());
+  if (where == Extremes::ends) {
+    plant_ends(seed, out.shape(), values);
+    return out;
+  }
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = -100 - 100 * oracle::uniform(oracle::random_bits(static_cast<int64_t>(seed), 0,
+                                                                 static_cast<int64_t>(i))[0],
+                                             53);
   return out;
 }
 

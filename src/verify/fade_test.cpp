@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+
+#include <algorithm>
 #include <cmath>
 
 namespace stitch::verifier {
@@ -43,6 +45,18 @@ TEST(Faded, SizesAreSpreadEvenly) {
       near += tensor.data<double>()[i] >= low && tensor.data<double>()[i] < low * 1e3;
     EXPECT_GE(near, 4) << low;
   }
+}
+
+// Every fourth row stays as it is; of the others the first have it at their end.
+TEST(Extremes, AreAtTheEndsOfRows) {
+  oracle::Tensor flat(DType::f32, {8, 40});
+  std::ranges::fill_n(flat.writable<double>(), 8 * 40, 0.0);
+  const oracle::Tensor ends = with_extremes(flat, Extremes::ends, 3), low = with_extremes(flat, Extremes::low, 3);
+  const double* values = ends.data<double>();
+  EXPECT_GE(values[39], 100);
+  EXPECT_GE(values[2 * 40], 100);
+  for (int i = 0; i < 40; ++i) EXPECT_EQ(values[3 * 40 + i], 0);
+  for (int i = 0; i < 8 * 40; ++i) EXPECT_LE(low.data<double>()[i], -100);
 }
 
 }  // namespace stitch::verifier

@@ -1,8 +1,11 @@
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "verify/draw.h"
+#include "verify/pointed.h"
 #include "verify/reference.h"
 #include "verify/reparameterise.h"
 
@@ -10,9 +13,19 @@ namespace stitch::verifier {
 
 namespace {
 
-bool finite(const Tensors& truth) {
-  for (const TensorBytes& tensor : truth.tensors)
-    if (distance(tensor, tensor).scattered) return false;
+double largest_of(DType dtype) {
+  if (dtype == DType::f16) return 65504;
+  return dtype == DType::f64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
+}
+
+// As numbers of the outputs' own types: what overflows there overflows in PyTorch too.
+bool finite(const Tensors& truth, const std::vector<ManifestTensor>& outputs) {
+  for (size_t i = 0; i < truth.size(); ++i) {
+    if (!is_floating(truth[i].type.dtype)) continue;
+    std::vector<std::byte> nothing(truth[i].bytes.size());
+    const Distance size = distance({truth[i].type, nothing}, truth[i]);
+    if (size.scattered || size.largest > largest_of(outputs[i].type.dtype)) return false;
+  }
   return true;
 }
 
@@ -33,8 +46,9 @@ class OracleReference : public Reference {
     STITCH_TRY(OracleAnswer answer, ask_oracle(task_, weights, trial.inputs, numerics_, question.seed));
     trial.truth = std::move(answer.truth);
     trial.sensitivity = std::move(answer.sensitivity);
-    trial.in_domain = question.distribution == "task" ||
-                      (finite(trial.truth) && (!harsh::is_harsh(question.distribution) || is_sound(trial)));
+    trial.in_domain = (question.distribution == "task" && question.weights != Weights::pointed) ||
+                      (finite(trial.truth, task_.signature.outputs) &&
+                       (!is_harsh(question) || is_sound(trial)));
     return trial;
   }
 
@@ -64,7 +78,27 @@ class OracleReference : public Reference {
   Result<Tensors> weighted(const std::vector<ManifestTensor>& wanted, Weights weights) const {
     STITCH_TRY(Tensors found, find_tensors(wanted, task_.weights, nullptr));
     if (weights == Weights::task) return found;
-    return reparameterise(wanted, found, weights_seed_, weights == Weights::faint);
+    STITCH_TRY(Tensors redrawn, reparameterise(wanted, found, weights_seed_, weights == Weights::faint));
+    if (weights == Weights::pointed) return pointed(wanted, redrawn);
+    return redrawn;
+  }
+
+  Result<Tensors> pointed(const std::vector<ManifestTensor>& wanted, const Tensors& redrawn) const {
+    const std::vector<WeightChange> changes = pointed_weights(task_.graph);
+    Tensors out;
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      const TensorType& type = redrawn[i].type;
+      const auto found = std::ranges::find(changes, wanted[i].data, &WeightChange::data);
+      if (found == changes.end()) {
+        out.add(redrawn[i], redrawn.owners[i]);
+        continue;
+      }
+      STITCH_TRY(oracle::Tensor tensor,
+                 oracle::Tensor::from_bytes(type.dtype, type.shape, redrawn[i].bytes));
+      change(tensor, *found);
+      out.add(type, tensor.to_bytes());
+    }
+    return out;
   }
 
   const TaskGraph& task_;

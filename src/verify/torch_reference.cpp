@@ -3,6 +3,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "verify/pointed.h"
 #include "verify/sensitivity.h"
 
 namespace stitch::verifier {
@@ -99,6 +100,7 @@ Result<void> TorchReference::set_weights(Weights weights) {
   if (weights == weights_ && !(stale_ && weights != Weights::task)) return {};
   stale_ = false;
   Json request = {{"do", "weights"}, {"variant", name(weights)}, {"seed", weights_seed_}};
+  if (weights == Weights::pointed) request["changes"] = to_json(pointed_weights(task_.graph));
   fs::path file = fresh_file();
   if (weights != Weights::task && !redrawn_.contains(weights)) request["out"] = file.string();
   STITCH_CHECK(process_.ask(request));
@@ -218,7 +220,7 @@ Result<Trial> TorchReference::ask(const Question& question) {
   }
   std::error_code ec;
   fs::remove(file, ec);
-  if (harsh::is_harsh(question.distribution) && !trial.pytorch.tensors.empty()) {
+  if (is_harsh(question) && !trial.pytorch.tensors.empty()) {
     trial.in_domain = is_sound(trial);
     if (trial.in_domain && question.distribution != harsh::not_finite) {
       STITCH_TRY(trial.sensitivity, movement(trial));

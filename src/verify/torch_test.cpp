@@ -104,6 +104,18 @@ INSTANTIATE_TEST_SUITE_P(, PythonCandidates, testing::ValuesIn(names_in(testdata
 
 // The same verdicts where every trial stays with PyTorch, outputs are judged from an arena (the device's, the
 // host's for Python), and as little is asked as of gigabytes.
+TEST(HeldTrials, HavePatchesWhereMaximaMatter) {
+  VerifyOptions options = held_options();
+  options.few_above = 0;
+  options.timing = options.rehearse_timing = false;
+  for (const char* name : {"softmax_honest", "softmax_without_the_maximum"}) {
+    options.program = testdata / "candidates" / (std::string(name) + ".cu");
+    auto verdict = verify(testdata / "tasks/softmax/task.py", options);
+    ASSERT_TRUE(verdict) << verdict.error().text();
+    EXPECT_EQ(verdict->passed(), std::string_view(name) == "softmax_honest") << table(*verdict, {});
+  }
+}
+
 TEST(HeldTrials, ChangeNoVerdict) {
   VerifyOptions options = held_options();
   options.few_above = 0;

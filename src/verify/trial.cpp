@@ -22,7 +22,12 @@ int64_t Tensors::bytes() const {
 bool harsh::is_harsh(std::string_view distribution) {
   return distribution == large || distribution == offset || distribution == ties || distribution == zeros ||
          distribution == ends || distribution == patches || distribution == prefix ||
-         distribution == inner_prefix || distribution == not_finite;
+         distribution == inner_prefix || distribution == low || distribution == small ||
+         distribution == not_finite;
+}
+
+bool is_harsh(const Question& question) {
+  return question.weights == Weights::pointed || harsh::is_harsh(question.distribution);
 }
 
 std::string_view name(Weights weights) {
@@ -30,6 +35,7 @@ std::string_view name(Weights weights) {
     case Weights::task: return "task";
     case Weights::reparameterised: return "reparameterised";
     case Weights::faint: return "faint";
+    case Weights::pointed: return "pointed";
   }
   return "";
 }

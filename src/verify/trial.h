@@ -31,6 +31,7 @@ enum class Weights : uint8_t {
   task,             // as the task draws them
   reparameterised,  // gains, offsets and statistics redrawn, so that inputs and parameters matter
   faint,            // the same, thirty times smaller and with rows of zeros: what layers hand on is faint
+  pointed,          // reparameterised, with recurrences that remember and a last class by far (pointed.h)
 };
 std::string_view name(Weights weights);
 
@@ -45,6 +46,8 @@ inline constexpr std::string_view ends = "ends";        // the largest of a row 
 inline constexpr std::string_view patches = "patches";  // some of these in places, and the task's own draw
 inline constexpr std::string_view prefix = "prefix";    // zeros from a secret step on: what was long ago
 inline constexpr std::string_view inner_prefix = "inner prefix";  // the same along the second dimension
+inline constexpr std::string_view low = "low";      // everything far below zero: maxima that begin there
+inline constexpr std::string_view small = "small";  // ten thousandths: what expm1 and log1p are for
 inline constexpr std::string_view not_finite = "not finite";
 bool is_harsh(std::string_view distribution);
 }  // namespace harsh
@@ -56,6 +59,9 @@ struct Question {
   bool whole = false;  // all tensors here, however large
   bool once = false;   // nobody will be asked it again
 };
+
+// Whether it counts only where PyTorch itself is right.
+bool is_harsh(const Question& question);
 
 // A call of a series, and how far its outputs are from what PyTorch itself answers in the class, relative.
 struct StrangeCall {

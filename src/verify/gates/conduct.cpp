@@ -2,6 +2,7 @@
 // times, after another question and with other contents at the same addresses, states renewed in place,
 // tensors without alignment, wrong arguments refused, no threads left.
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -12,6 +13,7 @@
 #include "verify/attempt.h"
 #include "verify/gates/gates.h"
 #include "verify/judge.h"
+#include "verify/pointed.h"
 #include "verify/torch_reference.h"
 
 namespace stitch::verifier {
@@ -166,22 +168,47 @@ Result<bool> renews_in_place(Session& session, Attempt& attempt) {
 Result<bool> right_with_other_weights(Session& session, Attempt& attempt) {
   if (!session.python || session.options.quick || session.large()) return false;
   if (session.task.signature.parameters.empty()) return false;
-  STITCH_CHECK(attempt.create_again(Weights::reparameterised));
-  if (!attempt.has_given_weights()) {
-    session.notes.push_back(
-        "its parameters are not the task's by name and shape: tried with the task's weights alone");
-    return false;
-  }
-  STITCH_TRY(Trial trial, session.reference.ask({Weights::reparameterised, "task", session.next_seed()}));
-  STITCH_TRY(Observed observed, attempt.ask(trial, {.poison = session.next_seed()}));
-  for (size_t i = 0; i < observed.outputs.size(); ++i) {
-    STITCH_TRY(Comparison comparison, judge_output(session, trial, i, observed.outputs[i]));
-    if (!comparison.passed)
-      return found("wrong", format("with other weights, '{}' is wrong: {}", output_name(session, i),
-                                   comparison.reason));
+  for (Weights weights : {Weights::reparameterised, Weights::pointed}) {
+    if (weights == Weights::pointed && pointed_weights(session.task.graph).empty()) continue;
+    STITCH_CHECK(attempt.create_again(weights));
+    if (!attempt.has_given_weights()) {
+      session.notes.push_back(
+          "its parameters are not the task's by name and shape: tried with the task's weights alone");
+      return false;
+    }
+    STITCH_TRY(Trial trial, session.reference.ask({weights, "task", session.next_seed()}));
+    if (!trial.in_domain) continue;
+    STITCH_TRY(Observed observed, attempt.ask(trial, {.poison = session.next_seed()}));
+    for (size_t i = 0; i < observed.outputs.size(); ++i) {
+      STITCH_TRY(Comparison comparison, judge_output(session, trial, i, observed.outputs[i]));
+      if (!comparison.passed)
+        return found("wrong", format("with {} weights, '{}' is wrong: {}", name(weights),
+                                     output_name(session, i), comparison.reason));
+    }
   }
   session.attempt.reset();  // others expect the task's weights in it
   return true;
+}
+
+// Memory that grows with every call on the same tensors: those of timed calls keep their places, so that whoever
+// keeps something for each place has it after the first ones. A GPU's memory is others' too, and comes in large
+// pieces: the emulated one's is counted to the byte.
+Result<void> keeps_its_memory(Session& session, Attempt& attempt) {
+  constexpr int to_settle = 2, least_calls = 6, most_calls = 10;
+  constexpr std::chrono::milliseconds most_time{500};
+  if (session.python || session.options.device != runner::Device::emulated || session.large()) return {};
+  const auto begin = std::chrono::steady_clock::now();
+  int64_t before = 0, growth = 0;
+  for (int call = 0; call < most_calls; ++call) {
+    if (call >= least_calls && std::chrono::steady_clock::now() - begin > most_time) break;
+    STITCH_TRY(runner::Called called,
+               attempt.run_again({.poison = session.next_seed(), .timed = true}));
+    growth = called.device_bytes - before;
+    before = called.device_bytes;
+    if (call > to_settle && growth <= 0) return {};
+  }
+  return found("leaks", format("each call on the same tensors leaves {} bytes of the device's memory behind",
+                               growth));
 }
 
 // A network has a state for each of its layers' statistics: a few that it can't know stand for all.
@@ -254,6 +281,7 @@ Result<Passed> conduct(Session& session, Json& evidence) {
   if (states) evidence["states_in_place"] = true;
   STITCH_CHECK(right_wherever_tensors_lie(session, attempt, evidence));
   STITCH_TRY(runner::Called last, attempt.run_again({.poison = session.next_seed()}));
+  STITCH_CHECK(keeps_its_memory(session, attempt));
   evidence["threads"] = {last.threads_before, last.threads_after};
   if (last.threads_after > first.threads_before && last.threads_after > second.threads_after)
     return found("threads_left", format("{} threads before, {} after: it leaves threads running",
