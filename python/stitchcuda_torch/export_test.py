@@ -126,6 +126,11 @@ class ServerTest(unittest.TestCase):
     def test_disk(self):
         self.assertEqual(self.error("good", GOOD.format(forward="pass"), out="/nowhere/at/all")["kind"], "disk")
 
+    def test_checks_of_inputs_are_left_out(self):
+        document = self.export("torch._check_tensor_all(x < 9, lambda: 'too large'); torch._check(x[x > 9].numel() == 0); x = x + 1")
+        operators = [node["op"] for node in document["nodes"] if "assert" not in node["op"]]
+        self.assertEqual(operators, ["aten.add.Tensor"])
+
     def test_values_and_arguments(self):
         document = self.export("x = self.tied(self.linear(x)).T.contiguous()", seed=7)
         values = {value["name"]: value for value in document["values"]}

@@ -14,7 +14,8 @@ from .errors import TaskError, environment_error, first_line
 
 DATA_DEPENDENT_FIX = ("A CUDA program has one fixed shape and flow. Write the choice as tensor operations: "
                       "torch.where(condition, a, b) instead of if/else, masks (x * mask) instead of x[mask] or nonzero, "
-                      "0-d tensors instead of .item(). If only training does this, export with --eval.")
+                      "0-d tensors instead of .item(). An input of sizes that stay the same (image_grid_thw) can be held by a module around "
+                      "the model, in a list: self.sizes = [sizes]. If only training does this, export with --eval.")
 
 LIBRARY_FIX = (" If the model runs: the library takes another path while it is exported. Pass what it makes up itself then "
                "(attention_mask, position_ids), or choose that path by its settings (attn_implementation).")

@@ -1,0 +1,78 @@
+"""Integers that are known while a model is exported, though tracing hides all values: ranges and literals that forward makes, and
+tensors that the model holds beside its parameters and buffers (in a list, a closure).
+
+What forward reads of them (`sizes.tolist()`, `if mask.any()`) is answered; else a model would be refused over sizes that nobody can
+change. What is computed of held tensors is computed at once, and is a constant of the graph where other tensors meet it.
+"""
+
+import contextlib
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils.weak import WeakIdKeyDictionary
+
+LARGEST = 1 << 16  # elements: sizes and positions, not data
+MAKERS = {torch.arange, torch.tensor, torch.as_tensor, torch.zeros, torch.ones, torch.full}
+READERS = {torch.Tensor.tolist, torch.Tensor.item, torch.Tensor.__bool__, torch.Tensor.__int__, torch.Tensor.__index__, torch.Tensor.__float__}
+UNKNOWN = object()
+
+
+class KnownValues:
+    def __init__(self):
+        self.values = WeakIdKeyDictionary()  # traced tensor -> (its value, its version then)
+        self.written = set()  # storages of held tensors that forward writes to: no constants
+
+    def result(self, function, arguments, keywords):
+        """What the function returns; UNKNOWN where it has to be traced."""
+        tensors = all_tensors(arguments, keywords)
+        if writes(function, keywords):
+            self.written.update(tensor.untyped_storage()._cdata for tensor in tensors if is_real(tensor))
+            return UNKNOWN
+        if tensors and (function in READERS or any(self.is_held(tensor) for tensor in tensors)) and all(map(self.is_known, tensors)):
+            return self.compute(function, arguments, keywords)
+        return UNKNOWN
+
+    def note(self, function, arguments, keywords, result):
+        """Keeps the value of what was traced, if it is one of known integers."""
+        if type(result) is not FakeTensor or not is_small(result) or writes(function, keywords):
+            return
+        tensors = all_tensors(arguments, keywords)
+        if all(map(self.is_known, tensors)) if tensors else function in MAKERS:
+            with contextlib.suppress(Exception):
+                value = self.compute(function, arguments, keywords)
+                if value.shape == result.shape and value.dtype == result.dtype:
+                    self.values[result] = value, result._version
+
+    def compute(self, function, arguments, keywords):
+        arguments, keywords = pytree.tree_map(lambda leaf: self.values[leaf][0] if isinstance(leaf, FakeTensor) else leaf, (arguments, keywords))
+        with _disable_current_modes():
+            return function(*arguments, **keywords)
+
+    def is_known(self, tensor):
+        _, version = self.values.get(tensor, (None, None))
+        return self.is_held(tensor) or version == tensor._version  # writing to it, or to a view of it, raises the version
+
+    def is_held(self, tensor):
+        return is_real(tensor) and is_small(tensor) and tensor.untyped_storage()._cdata not in self.written
+
+
+def all_tensors(arguments, keywords):
+    return [leaf for leaf in pytree.tree_leaves((arguments, keywords)) if isinstance(leaf, torch.Tensor)]
+
+
+def is_real(tensor):
+    """Parameters, buffers and inputs are traced ones by now."""
+    return type(tensor) is torch.Tensor and not torch._is_functional_tensor(tensor)
+
+
+def is_small(tensor):
+    integers = not tensor.is_floating_point() and not tensor.is_complex()
+    return integers and all(type(n) is int for n in tensor.shape) and tensor.numel() <= LARGEST
+
+
+def writes(function, keywords):
+    name = getattr(function, "__name__", "")
+    in_place = name.endswith("_") and not name.endswith("__") or name.startswith("__i") and name not in ("__index__", "__int__", "__invert__", "__iter__")
+    return in_place or keywords.get("out") is not None or name in ("__setitem__", "__set__")

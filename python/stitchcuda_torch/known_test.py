@@ -1,0 +1,72 @@
+"""What forward may read while it is exported: values that no caller can change."""
+
+import unittest
+
+import torch
+
+from . import record, trace
+from .errors import TaskError
+
+
+def export(forward, *inputs):
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.sizes = [torch.tensor([[1, 2, 3], [1, 1, 2]])]
+
+        def forward(self, *inputs):
+            return forward(self, *inputs)
+
+    model = Model()
+    program = trace.export(model, trace.as_fake((inputs, {})), __file__)
+    record.record(program, __file__)
+    return model, program
+
+
+class KnownTest(unittest.TestCase):
+    def agrees(self, forward, *inputs):
+        model, program = export(forward, *inputs)
+        torch.testing.assert_close(program.module()(*inputs), model(*inputs))
+
+    def test_held_sizes_may_be_read(self):
+        def forward(self, x):
+            lengths = self.sizes[0].prod(-1)
+            rows = torch.repeat_interleave(torch.arange(len(lengths)), lengths)
+            parts = torch.split(x, lengths.tolist())
+            if lengths.max() > 4:
+                parts = [part + 1 for part in parts]
+            return torch.cat([part.sum(0, keepdim=True) for part in parts]), x * rows[:, None]
+
+        self.agrees(forward, torch.randn(8, 4))
+
+    def test_literals_may_be_read(self):
+        def forward(self, x):
+            count = torch.tensor([1, 2]).sum()
+            return x * count.item() if (torch.arange(4) > 2).any() else x
+
+        self.agrees(forward, torch.randn(8, 4))
+
+    def test_what_is_written_to_is_not_known(self):
+        def of_range(self, x):
+            positions = torch.arange(4)
+            positions[1:] = x[0].long()
+            return x * positions.tolist()[1]
+
+        def of_held(self, x):
+            self.sizes[0][0].copy_(x[0, :3].long())
+            return x * self.sizes[0].sum().item()
+
+        for forward in (of_range, of_held):
+            with self.subTest(forward.__name__):
+                with self.assertRaises(TaskError) as caught:
+                    export(forward, torch.randn(8, 3) * 5)
+                self.assertEqual(caught.exception.kind, "data_dependent")
+
+    def test_inputs_stay_unknown(self):
+        with self.assertRaises(TaskError) as caught:
+            export(lambda self, x, n: x * n.item() if n > 1 else x, torch.randn(2), torch.tensor(3))
+        self.assertEqual(caught.exception.kind, "data_dependent")
+
+
+if __name__ == "__main__":
+    unittest.main()
