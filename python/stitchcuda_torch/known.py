@@ -14,8 +14,12 @@ from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils.weak import WeakIdKeyDictionary
 
 LARGEST = 1 << 16  # elements: sizes and positions, not data
+FEW = 16  # elements of a buffer of sizes, and of what isn't integers
 MAKERS = {torch.arange, torch.tensor, torch.as_tensor, torch.zeros, torch.ones, torch.full}
-READERS = {torch.Tensor.tolist, torch.Tensor.item, torch.Tensor.__bool__, torch.Tensor.__int__, torch.Tensor.__index__, torch.Tensor.__float__}
+READERS = {torch.Tensor.tolist, torch.Tensor.item, torch.Tensor.__bool__, torch.Tensor.__int__, torch.Tensor.__index__, torch.Tensor.__float__,
+           # and those whose result has a size that depends on values
+           torch.unique, torch.Tensor.unique, torch.unique_consecutive, torch.Tensor.unique_consecutive, torch.nonzero, torch.Tensor.nonzero,
+           torch.masked_select, torch.Tensor.masked_select, torch.repeat_interleave, torch.Tensor.repeat_interleave}
 UNKNOWN = object()
 
 
@@ -30,7 +34,7 @@ class KnownValues:
         if writes(function, keywords):
             self.written.update(tensor.untyped_storage()._cdata for tensor in tensors if is_real(tensor))
             return UNKNOWN
-        if tensors and (function in READERS or any(self.is_held(tensor) for tensor in tensors)) and all(map(self.is_known, tensors)):
+        if tensors and (reads(function, tensors) or any(map(self.is_held, tensors))) and all(map(self.is_known, tensors)):
             return self.compute(function, arguments, keywords)
         return UNKNOWN
 
@@ -58,18 +62,40 @@ class KnownValues:
         return is_real(tensor) and is_small(tensor) and tensor.untyped_storage()._cdata not in self.written
 
 
+@contextlib.contextmanager
+def held_sizes(model):
+    """Small integers in buffers that no state dict has (an audio codec's strides) as tensors that the model holds: what to try where
+    forward reads them. Yields them, and whether any was written to meanwhile, as a function."""
+    found = [(module, name, buffer, buffer._version) for module in model.modules() for name, buffer in module._buffers.items()
+             if buffer is not None and name in module._non_persistent_buffers_set and is_real(buffer) and buffer.numel() <= FEW
+             and not buffer.is_floating_point() and not buffer.is_complex()]
+    for module, name, buffer, _ in found:
+        del module._buffers[name]
+        vars(module)[name] = buffer
+    try:
+        yield found, lambda: any(vars(module).get(name) is not buffer or buffer._version != version for module, name, buffer, version in found)
+    finally:
+        for module, name, buffer, _ in found:
+            vars(module).pop(name, None)
+            module._buffers[name] = buffer
+
+
 def all_tensors(arguments, keywords):
     return [leaf for leaf in pytree.tree_leaves((arguments, keywords)) if isinstance(leaf, torch.Tensor)]
 
 
 def is_real(tensor):
-    """Parameters, buffers and inputs are traced ones by now."""
-    return type(tensor) is torch.Tensor and not torch._is_functional_tensor(tensor)
+    """Parameters, buffers and inputs are traced ones by now; those inside vmap only look like tensors."""
+    return type(tensor) is torch.Tensor and not torch._is_functional_tensor(tensor) and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
 
 
 def is_small(tensor):
-    integers = not tensor.is_floating_point() and not tensor.is_complex()
-    return integers and all(type(n) is int for n in tensor.shape) and tensor.numel() <= LARGEST
+    largest = FEW if tensor.is_floating_point() else LARGEST  # a quotient of sizes is a float
+    return not tensor.is_complex() and all(type(n) is int for n in tensor.shape) and tensor.numel() <= largest
+
+
+def reads(function, tensors):
+    return function in READERS or function is torch.Tensor.__getitem__ and any(tensor.dtype == torch.bool for tensor in tensors[1:])
 
 
 def writes(function, keywords):

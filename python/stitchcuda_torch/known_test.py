@@ -13,6 +13,8 @@ def export(forward, *inputs):
         def __init__(self):
             super().__init__()
             self.sizes = [torch.tensor([[1, 2, 3], [1, 1, 2]])]
+            self.register_buffer("stride", torch.tensor(2), persistent=False)
+            self.register_buffer("steps", torch.tensor(2))
 
         def forward(self, *inputs):
             return forward(self, *inputs)
@@ -42,9 +44,26 @@ class KnownTest(unittest.TestCase):
     def test_literals_may_be_read(self):
         def forward(self, x):
             count = torch.tensor([1, 2]).sum()
+            ends = torch.unique_consecutive(torch.tensor([0, 3, 3, 8]))
+            x = torch.cat([part.relu() for part in x.split(ends.diff().tolist())])
             return x * count.item() if (torch.arange(4) > 2).any() else x
 
         self.agrees(forward, torch.randn(8, 4))
+
+    def test_buffers_of_sizes_may_be_read(self):
+        self.agrees(lambda self, x: x[: torch.ceil((x.shape[0] - 3) / self.stride).long()] if self.stride > 1 else x, torch.randn(8, 4))
+
+        def counts(self, x):
+            self.stride += 1
+            return x if self.stride > 1 else -x
+
+        for forward in (counts, lambda self, x: x if self.steps > 1 else -x):  # the second is in the state dict: it may change
+            with self.assertRaises(TaskError) as caught:
+                export(forward, torch.randn(8, 4))
+            self.assertEqual(caught.exception.kind, "data_dependent")
+
+    def test_vmap_is_traced(self):
+        self.agrees(lambda self, x: x * torch.vmap(lambda i, j: i >= j, (0, None))(torch.arange(8), torch.arange(4)), torch.randn(8, 4))
 
     def test_what_is_written_to_is_not_known(self):
         def of_range(self, x):

@@ -9,7 +9,7 @@ from torch._subclasses.fake_tensor import (DataDependentOutputException, Dynamic
                                            FakeTensorMode)
 from torch.utils import _pytree as pytree
 
-from . import rnn, structure, unread, where
+from . import known, rnn, structure, unread, where
 from .errors import TaskError, environment_error, first_line
 
 DATA_DEPENDENT_FIX = ("A CUDA program has one fixed shape and flow. Write the choice as tensor operations: "
@@ -63,6 +63,22 @@ def as_fake(inputs, mode=None):
 def export(model, inputs, task_file):
     """inputs: (positional, keyword), fake. Returns an ExportedProgram of the training IR, nothing decomposed."""
     promote_tensor_attributes(model)
+    try:
+        return export_once(model, inputs, task_file)
+    except TaskError as refused:
+        if refused.kind != "data_dependent":
+            raise
+        with known.held_sizes(model) as (held, are_written):
+            if not held:
+                raise
+            with contextlib.suppress(TaskError):
+                program = export_once(model, inputs, task_file)
+                if not are_written():
+                    return program
+        raise
+
+
+def export_once(model, inputs, task_file):
     fast_path = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)  # its fused operators hide the attention
     returned = model.register_forward_hook(lambda module, arguments, result: structure.register(result))
