@@ -12,12 +12,20 @@ ASSERTIONS = {torch.ops.aten._assert_scalar.default, torch.ops.aten.sym_constrai
               torch.ops.aten._assert_async.msg}
 
 
+def erase_checks(program):
+    for module in program.graph_module.modules():
+        if isinstance(module, torch.fx.GraphModule):
+            for node in nodes_of_checks(module.graph):
+                module.graph.erase_node(node)
+            module.recompile()
+
+
 def nodes_of_checks(graph):
-    """The nodes of an fx graph whose results nothing but assertions read, and the assertions."""
-    found = set()
+    """The nodes of an fx graph whose results nothing but assertions read, and the assertions; readers first."""
+    found = {}
     for node in reversed(graph.nodes):
         if node.op == "call_function" and (node.target in ASSERTIONS or is_read_by(node, found) and is_pure(node.target)):
-            found.add(node)
+            found[node] = None
     return found
 
 

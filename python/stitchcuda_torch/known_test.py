@@ -1,5 +1,6 @@
 """What forward may read while it is exported: values that no caller can change."""
 
+import io
 import unittest
 
 import torch
@@ -80,6 +81,15 @@ class KnownTest(unittest.TestCase):
                 with self.assertRaises(TaskError) as caught:
                     export(forward, torch.randn(8, 3) * 5)
                 self.assertEqual(caught.exception.kind, "data_dependent")
+
+    def test_checks_leave_the_program(self):
+        def forward(self, x):
+            torch._check_tensor_all(x < 9, lambda: "too large")
+            return x + 1
+
+        _, program = export(forward, torch.randn(3))
+        torch.export.save(program, io.BytesIO())  # a check's nodes can't be
+        self.assertEqual([node.name for node in program.graph.nodes if node.op == "call_function"], ["add"])
 
     def test_inputs_stay_unknown(self):
         with self.assertRaises(TaskError) as caught:

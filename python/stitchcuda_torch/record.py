@@ -9,7 +9,6 @@ import torch
 from torch.export.graph_signature import InputKind
 
 from . import encode, where
-from .checks import nodes_of_checks
 from .encode import Reference, Subgraph
 from .errors import TaskError
 from .trace import data_dependent_fix
@@ -86,10 +85,7 @@ class Recorder:
 
     def record_graph(self, graph_module):
         """Records every call; returns what the graph returns."""
-        checks = nodes_of_checks(graph_module.graph)
         for node in graph_module.graph.nodes:
-            if node in checks:
-                continue
             if node.op == "get_attr":
                 attribute = operator.attrgetter(node.target)(graph_module)
                 self.results[node] = Subgraph(attribute) if isinstance(attribute, torch.fx.GraphModule) else attribute

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import logging
 import re
 
 import torch
@@ -9,7 +10,7 @@ from torch._subclasses.fake_tensor import (DataDependentOutputException, Dynamic
                                            FakeTensorMode)
 from torch.utils import _pytree as pytree
 
-from . import known, rnn, structure, unread, where
+from . import checks, known, rnn, structure, unread, where
 from .errors import TaskError, environment_error, first_line
 
 DATA_DEPENDENT_FIX = ("A CUDA program has one fixed shape and flow. Write the choice as tensor operations: "
@@ -85,7 +86,9 @@ def export_once(model, inputs, task_file):
     try:
         # force_eager: what torch.compile wraps is exported as what it wraps.
         with torch.no_grad(), rnn.opaque(), masks_unread(), unread.Unread(), quiet_stderr(), torch.compiler.set_stance("force_eager"):
-            return torch.export.export(model, *inputs, strict=False)
+            program = torch.export.export(model, *inputs, strict=False)
+        checks.erase_checks(program)
+        return program
     except (TaskError, KeyboardInterrupt):
         raise
     except BaseException as error:
@@ -149,6 +152,12 @@ def is_data_dependent(error):
 
 @contextlib.contextmanager
 def quiet_stderr():
-    """Export prints half-made graphs to stderr when it fails; the user's own prints go to stdout and stay."""
-    with contextlib.redirect_stderr(io.StringIO()):
-        yield
+    """Export prints half-made graphs to stderr when it fails, and logs what it can't find; the user's own prints go to stdout and stay."""
+    logger = logging.getLogger("torch.fx.experimental.symbolic_shapes")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):
+            yield
+    finally:
+        logger.setLevel(level)
