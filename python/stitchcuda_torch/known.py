@@ -40,7 +40,7 @@ class KnownValues:
 
     def note(self, function, arguments, keywords, result):
         """Keeps the value of what was traced, if it is one of known integers."""
-        if type(result) is not FakeTensor or not is_small(result) or writes(function, keywords):
+        if type(result) is not FakeTensor or result.is_inference() or not is_small(result) or writes(function, keywords):
             return
         tensors = all_tensors(arguments, keywords)
         if all(map(self.is_known, tensors)) if tensors else function in MAKERS:
@@ -55,8 +55,8 @@ class KnownValues:
             return function(*arguments, **keywords)
 
     def is_known(self, tensor):
-        _, version = self.values.get(tensor, (None, None))
-        return self.is_held(tensor) or version == tensor._version  # writing to it, or to a view of it, raises the version
+        # Writing to a tensor, or to a view of it, raises its version.
+        return self.is_held(tensor) or tensor in self.values and self.values[tensor][1] == tensor._version
 
     def is_held(self, tensor):
         return is_real(tensor) and is_small(tensor) and tensor.untyped_storage()._cdata not in self.written
@@ -67,17 +67,20 @@ def held_sizes(model):
     """Small integers in buffers that no state dict has (an audio codec's strides) as tensors that the model holds: what to try where
     forward reads them. Yields them, and whether any was written to meanwhile, as a function."""
     found = [(module, name, buffer, buffer._version) for module in model.modules() for name, buffer in module._buffers.items()
-             if buffer is not None and name in module._non_persistent_buffers_set and is_real(buffer) and buffer.numel() <= FEW
-             and not buffer.is_floating_point() and not buffer.is_complex()]
+             if buffer is not None and name in module._non_persistent_buffers_set and is_real(buffer) and not buffer.is_inference()
+             and buffer.numel() <= FEW and not buffer.is_floating_point() and not buffer.is_complex()]
+    before = {module: dict(module._buffers) for module, _, _, _ in found}
     for module, name, buffer, _ in found:
         del module._buffers[name]
         vars(module)[name] = buffer
     try:
         yield found, lambda: any(vars(module).get(name) is not buffer or buffer._version != version for module, name, buffer, version in found)
     finally:
-        for module, name, buffer, _ in found:
+        for module, name, _, _ in found:
             vars(module).pop(name, None)
-            module._buffers[name] = buffer
+        for module, buffers in before.items():  # in their order
+            module._buffers.clear()
+            module._buffers.update(buffers)
 
 
 def all_tensors(arguments, keywords):
