@@ -30,7 +30,7 @@ def describe(dtype, shape):
 
 
 class WeightsDiffer(StitchError):
-    """Weights of another shape, dtype or device than the program's."""
+    """Weights of another shape, dtype or device than the program's, or none."""
 
 
 class Binding:
@@ -75,7 +75,7 @@ class Binding:
     def tensor(self, entry, device):
         found = self.find(entry["data"], device)
         if found is None:
-            raise StitchError(f"the module has no tensor '{entry['data']}' any more, which the program needs")
+            raise WeightsDiffer(f"the module has no tensor '{entry['data']}' any more, which the program was made for")  # pruned, parametrized
         if found.dtype is not DTYPES[entry["dtype"]] or list(found.shape) != entry["shape"] or found.device != device:
             raise WeightsDiffer(f"'{entry['data']}' is {describe(found.dtype, found.shape)} on {found.device}, and the program was made "
                                 f"for {describe(DTYPES[entry['dtype']], entry['shape'])} on {device}")

@@ -48,6 +48,8 @@ class Fast(nn.Module):
         if call is not None:
             result = call(*arguments, **keywords)
             if result is not NotImplemented:
+                if torch.is_autocast_enabled(self._made_on.type):  # asked while the GPU works
+                    self.say_once("autocast", f"autocast does not change {self.folder.name}: it computes and returns the dtypes it was made with")
                 return result
         return self._long_way(arguments, keywords)
 

@@ -270,6 +270,21 @@ class WeightsTest(Case):
         self.same(fast(x), model(x))
         self.assertEqual(self.fake.ran, before + 1)
 
+    def test_weights_that_are_parametrized(self):
+        x = torch.rand(3, 4)
+        fast, model = self.made(Tied(), (x,))
+        nn.utils.parametrizations.weight_norm(model.second, "bias")
+        with self.assertWarnsRegex(UserWarning, "runs in PyTorch: the module has no tensor 'second.bias' any more"), torch.no_grad():
+            self.same(fast(x), model(x))
+        nn.utils.parametrize.remove_parametrizations(model.second, "bias")
+        self.same(fast(x), model(x))
+
+    def test_autocast_says_so(self):
+        x = torch.rand(3, 4)
+        fast, model = self.made(Tied(), (x,))
+        with self.assertWarnsRegex(UserWarning, "autocast does not change"), torch.autocast("cpu", torch.bfloat16):
+            self.assertEqual(fast(x).dtype, torch.float32)
+
     def test_state_is_the_models(self):
         fast, model = self.made()
         self.assertEqual(list(fast.state_dict()), list(model.state_dict()))

@@ -126,6 +126,21 @@ class ServerTest(unittest.TestCase):
     def test_disk(self):
         self.assertEqual(self.error("good", GOOD.format(forward="pass"), out="/nowhere/at/all")["kind"], "disk")
 
+    def test_checks_of_inputs_are_left_out(self):
+        document = self.export("torch._check_tensor_all(x < 9, lambda: 'too large'); torch._check(x[x > 9].numel() == 0); x = x + 1")
+        operators = [node["op"] for node in document["nodes"] if "assert" not in node["op"]]
+        self.assertEqual(operators, ["aten.add.Tensor"])
+
+    def test_a_library_that_reads_values_is_named(self):
+        with open(os.path.join(self.folder.name, "layers.py"), "w") as file:
+            file.write("def choose(x):\n    return x if x.sum() > 0 else -x\n\n\nimport torch\nclass Scale(torch.nn.Module):\n"
+                       "    def forward(self, x):\n        return x * x.sum().item()\n\nscale = Scale()\n")
+        for function, line in (("choose", "layers.py:2, in choose: return x if x.sum() > 0"), ("scale", "layers.py:8, in forward: return x * x.sum()")):
+            error = self.error("calls_" + function, "import layers\n" + GOOD.format(forward=f"x = layers.{function}(x)"))
+            self.assertEqual(error["kind"], "data_dependent", error)
+            self.assertIn(f"inside {line}", error["message"])
+            self.assertIn(f"layers.{function}(x)", error["where"])
+
     def test_values_and_arguments(self):
         document = self.export("x = self.tied(self.linear(x)).T.contiguous()", seed=7)
         values = {value["name"]: value for value in document["values"]}

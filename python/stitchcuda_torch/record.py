@@ -87,7 +87,8 @@ class Recorder:
         """Records every call; returns what the graph returns."""
         for node in graph_module.graph.nodes:
             if node.op == "get_attr":
-                self.results[node] = Subgraph(graph_module.get_submodule(node.target))
+                attribute = operator.attrgetter(node.target)(graph_module)
+                self.results[node] = Subgraph(attribute) if isinstance(attribute, torch.fx.GraphModule) else attribute
             elif node.op == "output":
                 return self.resolve(node.args[0])
             elif node.op == "call_function":
@@ -108,8 +109,9 @@ class Recorder:
         result = node.meta.get("val")
         if encode.is_symbolic(result):
             if node.users:
+                library = where.library_of_stack_trace(node.meta.get("stack_trace"), self.task_file)
                 raise TaskError("data_dependent", f"{encode.operator_name(node.target)} gives a size or a number that depends "
-                                "on the values of a tensor", line, data_dependent_fix(encode.operator_name(node.target)))
+                                "on the values of a tensor" + (f" (inside {library})" if library else ""), line, data_dependent_fix(encode.operator_name(node.target)))
             return
         arguments = self.arguments(node)
         name, written = functional(node.target)

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import logging
 import re
 
 import torch
@@ -9,12 +10,13 @@ from torch._subclasses.fake_tensor import (DataDependentOutputException, Dynamic
                                            FakeTensorMode)
 from torch.utils import _pytree as pytree
 
-from . import rnn, structure, unread, where
+from . import checks, known, rnn, structure, unread, where
 from .errors import TaskError, environment_error, first_line
 
 DATA_DEPENDENT_FIX = ("A CUDA program has one fixed shape and flow. Write the choice as tensor operations: "
                       "torch.where(condition, a, b) instead of if/else, masks (x * mask) instead of x[mask] or nonzero, "
-                      "0-d tensors instead of .item(). If only training does this, export with --eval.")
+                      "0-d tensors instead of .item(). An input of sizes that stay the same (image_grid_thw) can be held by a module around "
+                      "the model, in a list: self.sizes = [sizes]. If only training does this, export with --eval.")
 
 LIBRARY_FIX = (" If the model runs: the library takes another path while it is exported. Pass what it makes up itself then "
                "(attention_mask, position_ids), or choose that path by its settings (attn_implementation).")
@@ -62,13 +64,31 @@ def as_fake(inputs, mode=None):
 def export(model, inputs, task_file):
     """inputs: (positional, keyword), fake. Returns an ExportedProgram of the training IR, nothing decomposed."""
     promote_tensor_attributes(model)
+    try:
+        return export_once(model, inputs, task_file)
+    except TaskError as refused:
+        if refused.kind != "data_dependent":
+            raise
+        with known.held_sizes(model) as (held, are_written):
+            if not held:
+                raise
+            with contextlib.suppress(TaskError):
+                program = export_once(model, inputs, task_file)
+                if not are_written():
+                    return program
+        raise
+
+
+def export_once(model, inputs, task_file):
     fast_path = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)  # its fused operators hide the attention
     returned = model.register_forward_hook(lambda module, arguments, result: structure.register(result))
     try:
         # force_eager: what torch.compile wraps is exported as what it wraps.
         with torch.no_grad(), rnn.opaque(), masks_unread(), unread.Unread(), quiet_stderr(), torch.compiler.set_stance("force_eager"):
-            return torch.export.export(model, *inputs, strict=False)
+            program = torch.export.export(model, *inputs, strict=False)
+        checks.erase_checks(program)
+        return program
     except (TaskError, KeyboardInterrupt):
         raise
     except BaseException as error:
@@ -132,6 +152,12 @@ def is_data_dependent(error):
 
 @contextlib.contextmanager
 def quiet_stderr():
-    """Export prints half-made graphs to stderr when it fails; the user's own prints go to stdout and stay."""
-    with contextlib.redirect_stderr(io.StringIO()):
-        yield
+    """Export prints half-made graphs to stderr when it fails, and logs what it can't find; the user's own prints go to stdout and stay."""
+    logger = logging.getLogger("torch.fx.experimental.symbolic_shapes")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):
+            yield
+    finally:
+        logger.setLevel(level)

@@ -7,6 +7,8 @@ and the import refuses it unless it sees that no element is larger. quantile rea
 import torch
 from torch.overrides import TorchFunctionMode
 
+from .known import UNKNOWN, KnownValues
+
 _library = torch.library.Library("stitchcuda", "FRAGMENT")
 _library.define("bincount(Tensor self, Tensor? weights, int minlength) -> Tensor")
 
@@ -61,5 +63,15 @@ REPLACED[torch.Tensor.nanquantile] = REPLACED[torch.nanquantile]
 
 
 class Unread(TorchFunctionMode):
+    def __init__(self):
+        super().__init__()
+        self.known = KnownValues()
+
     def __torch_function__(self, function, types, arguments=(), keywords=None):
-        return REPLACED.get(function, function)(*arguments, **(keywords or {}))
+        keywords = keywords or {}
+        result = self.known.result(function, arguments, keywords)
+        if result is not UNKNOWN:
+            return result
+        result = REPLACED.get(function, function)(*arguments, **keywords)
+        self.known.note(function, arguments, keywords, result)
+        return result

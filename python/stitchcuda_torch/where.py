@@ -6,6 +6,7 @@ import os
 import re
 import traceback
 
+OWN_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)(?:\n(?!\s*File ")\s*(?P<code>[^\n]*))?')
 
 
@@ -26,13 +27,16 @@ def of_exception(error, task_file):
 
 def inside_library(error, task_file):
     """The innermost line outside of PyTorch, where that isn't the task's own file: what a library's model stumbled over."""
-    own = (os.path.abspath(task_file), os.path.dirname(os.path.abspath(__file__)))
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if f"{os.sep}torch{os.sep}" not in f.filename
-              and not f.filename.startswith("<") and f.name != "<module>"]
-    if not frames or os.path.abspath(frames[-1].filename).startswith(own):
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if is_of_library(f.filename) and f.name != "<module>"]
+    if not frames or os.path.abspath(frames[-1].filename) == os.path.abspath(task_file):
         return ""
     last = frames[-1]
     return describe(last.filename, last.lineno, last.name, last.line)
+
+
+def is_of_library(file):
+    """Neither PyTorch's nor one of this folder, which stands between the two while a model is traced."""
+    return f"{os.sep}torch{os.sep}" not in file and not file.startswith(("<", OWN_FOLDER))
 
 
 def of_function(function):
@@ -49,4 +53,13 @@ def of_stack_trace(stack_trace, task_file):
         return ""
     own = [f for f in frames if os.path.abspath(f["file"]) == task_file]
     last = (own or frames)[-1]
+    return describe(last["file"], last["line"], last["function"], last["code"])
+
+
+def library_of_stack_trace(stack_trace, task_file):
+    """The innermost line outside of PyTorch, where that isn't the task's own file; "" otherwise."""
+    frames = [f for f in FRAME.finditer(stack_trace or "") if is_of_library(f["file"])]
+    if not frames or os.path.abspath(frames[-1]["file"]) == task_file:
+        return ""
+    last = frames[-1]
     return describe(last["file"], last["line"], last["function"], last["code"])

@@ -4,6 +4,7 @@
     python tools/import_sweep/sweep.py --out /tmp/sweep                      all families
     python tools/import_sweep/sweep.py --out /tmp/sweep ops --filter linalg  a part of one
     python tools/import_sweep/sweep.py --out /tmp/sweep --checkout ../other  another checkout's import and oracle
+    python tools/import_sweep/sweep.py --out /tmp/sweep tasks --tasks FOLDER task files (tools/models/from_tests.py)
 
 Every case is exported and answered by PyTorch in a process of its own, then import_test lowers it and runs the oracle.
 A case agrees, is refused (with a reason that names what is missing), or is wrong. It is not a test: it takes minutes.
@@ -23,14 +24,15 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 FAMILIES = ("ops", "edges", "modules", "vision", "language")
-SECONDS = 120  # for one case
+SECONDS = 60  # for one case
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("families", nargs="*", choices=[*FAMILIES, []], help=f"of {', '.join(FAMILIES)} (default: all)")
+    parser.add_argument("families", nargs="*", choices=[*FAMILIES, "tasks", []], help=f"of {', '.join(FAMILIES)} (default: all)")
     parser.add_argument("--out", required=True, help="folder for the cases and results.json")
     parser.add_argument("--checkout", default=ROOT, help="whose Python and import_test are used (default: this one)")
+    parser.add_argument("--tasks", help="of the family tasks: the folder of task files")
     parser.add_argument("--checker", help="import_test (default: build/dev/import_test of the checkout)")
     parser.add_argument("--filter", default="", help="only cases whose name matches this regular expression")
     parser.add_argument("--samples", type=int, default=3, help="cases an operator at most (default: 3)")
@@ -38,6 +40,8 @@ def main():
     parser.add_argument("--show", choices=("wrong", "refused", "all"), default="all", help="which cases are listed")
     options = parser.parse_args()
     checker = options.checker or os.path.join(options.checkout, "build/dev/import_test")
+    if "tasks" in options.families and not options.tasks:
+        parser.error("the family tasks needs --tasks FOLDER")
     if not os.path.exists(checker):
         parser.error(f"there is no {checker}: build the target import_test, or name one with --checker")
     sys.path.insert(0, os.path.join(options.checkout, "python"))
@@ -72,6 +76,8 @@ def make_all(options, folder):
             continue
         name, outcome = message
         results[name] = outcome
+        if outcome:
+            print(f"{outcome[0]:8} {name}: {outcome[1][:300]}", file=sys.stderr, flush=True)
         if len(results) % 100 == 0:
             print(f"{len(results)} cases made in {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
     return results
@@ -99,7 +105,7 @@ def work(options, folder, shard, queue):
     number = 0
     for family in options.families or FAMILIES:
         module = __import__(f"cases_{family}")
-        for name, build in module.cases(options.samples):
+        for name, build in module.cases(options.tasks if family == "tasks" else options.samples):
             name = f"{family}.{name}"
             if options.filter and not re.search(options.filter, name):
                 continue
@@ -115,7 +121,7 @@ def work(options, folder, shard, queue):
                 outcome = None
             except TaskError as error:
                 # What PyTorch itself refuses is nobody's fault but the case's.
-                outcome = ("refused", f"{error.kind}: {error.message}")
+                outcome = ("refused", f"{error.kind}: {error.message}" + (f" ({error.where})" if error.where else ""))
             except TooLong:
                 outcome = ("skipped", "making it takes too long")
             except Exception as error:

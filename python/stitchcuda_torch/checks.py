@@ -1,0 +1,39 @@
+"""What a model computes only to check its inputs, as transformers counts image tokens: no part of the program.
+
+A program is called with inputs that PyTorch accepts. Such a check reads values on the host, and a program never does.
+"""
+
+import operator
+
+import torch
+
+ASSERTIONS = {torch.ops.aten._assert_scalar.default, torch.ops.aten.sym_constrain_range.default,
+              torch.ops.aten.sym_constrain_range_for_size.default, torch.ops.aten._assert_async.default,
+              torch.ops.aten._assert_async.msg}
+
+
+def erase_checks(program):
+    for module in program.graph_module.modules():
+        if isinstance(module, torch.fx.GraphModule):
+            for node in nodes_of_checks(module.graph):
+                module.graph.erase_node(node)
+            module.recompile()
+
+
+def nodes_of_checks(graph):
+    """The nodes of an fx graph whose results nothing but assertions read, and the assertions; readers first."""
+    found = {}
+    for node in reversed(graph.nodes):
+        if node.op == "call_function" and (node.target in ASSERTIONS or is_read_by(node, found) and is_pure(node.target)):
+            found[node] = None
+    return found
+
+
+def is_read_by(node, readers):
+    return bool(node.users) and all(user in readers for user in node.users)
+
+
+def is_pure(target):
+    if isinstance(target, torch._ops.OpOverload):
+        return not target._schema.is_mutable
+    return getattr(target, "__module__", "") in (operator.eq.__module__, "math", "torch", "torch.fx.experimental.symbolic_shapes")

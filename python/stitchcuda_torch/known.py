@@ -1,0 +1,107 @@
+"""Integers that are known while a model is exported, though tracing hides all values: ranges and literals that forward makes, and
+tensors that the model holds beside its parameters and buffers (in a list, a closure).
+
+What forward reads of them (`sizes.tolist()`, `if mask.any()`) is answered; else a model would be refused over sizes that nobody can
+change. What is computed of held tensors is computed at once, and is a constant of the graph where other tensors meet it.
+"""
+
+import contextlib
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils.weak import WeakIdKeyDictionary
+
+LARGEST = 1 << 16  # elements: sizes and positions, not data
+FEW = 16  # elements of a buffer of sizes, and of what isn't integers
+MAKERS = {torch.arange, torch.tensor, torch.as_tensor, torch.zeros, torch.ones, torch.full}
+READERS = {torch.Tensor.tolist, torch.Tensor.item, torch.Tensor.__bool__, torch.Tensor.__int__, torch.Tensor.__index__, torch.Tensor.__float__,
+           # and those whose result has a size that depends on values
+           torch.unique, torch.Tensor.unique, torch.unique_consecutive, torch.Tensor.unique_consecutive, torch.nonzero, torch.Tensor.nonzero,
+           torch.masked_select, torch.Tensor.masked_select, torch.repeat_interleave, torch.Tensor.repeat_interleave}
+UNKNOWN = object()
+
+
+class KnownValues:
+    def __init__(self):
+        self.values = WeakIdKeyDictionary()  # traced tensor -> (its value, its version then)
+        self.written = set()  # storages of held tensors that forward writes to: no constants
+
+    def result(self, function, arguments, keywords):
+        """What the function returns; UNKNOWN where it has to be traced."""
+        tensors = all_tensors(arguments, keywords)
+        if writes(function, keywords):
+            self.written.update(tensor.untyped_storage()._cdata for tensor in tensors if is_real(tensor))
+            return UNKNOWN
+        if tensors and (reads(function, tensors) or any(map(self.is_held, tensors))) and all(map(self.is_known, tensors)):
+            return self.compute(function, arguments, keywords)
+        return UNKNOWN
+
+    def note(self, function, arguments, keywords, result):
+        """Keeps the value of what was traced, if it is one of known integers."""
+        if type(result) is not FakeTensor or result.is_inference() or not is_small(result) or writes(function, keywords):
+            return
+        tensors = all_tensors(arguments, keywords)
+        if all(map(self.is_known, tensors)) if tensors else function in MAKERS:
+            with contextlib.suppress(Exception):
+                value = self.compute(function, arguments, keywords)
+                if value.shape == result.shape and value.dtype == result.dtype:
+                    self.values[result] = value, result._version
+
+    def compute(self, function, arguments, keywords):
+        arguments, keywords = pytree.tree_map(lambda leaf: self.values[leaf][0] if isinstance(leaf, FakeTensor) else leaf, (arguments, keywords))
+        with _disable_current_modes():
+            return function(*arguments, **keywords)
+
+    def is_known(self, tensor):
+        # Writing to a tensor, or to a view of it, raises its version.
+        return self.is_held(tensor) or tensor in self.values and self.values[tensor][1] == tensor._version
+
+    def is_held(self, tensor):
+        return is_real(tensor) and is_small(tensor) and tensor.untyped_storage()._cdata not in self.written
+
+
+@contextlib.contextmanager
+def held_sizes(model):
+    """Small integers in buffers that no state dict has (an audio codec's strides) as tensors that the model holds: what to try where
+    forward reads them. Yields them, and whether any was written to meanwhile, as a function."""
+    found = [(module, name, buffer, buffer._version) for module in model.modules() for name, buffer in module._buffers.items()
+             if buffer is not None and name in module._non_persistent_buffers_set and is_real(buffer) and not buffer.is_inference()
+             and buffer.numel() <= FEW and not buffer.is_floating_point() and not buffer.is_complex()]
+    before = {module: dict(module._buffers) for module, _, _, _ in found}
+    for module, name, buffer, _ in found:
+        del module._buffers[name]
+        vars(module)[name] = buffer
+    try:
+        yield found, lambda: any(vars(module).get(name) is not buffer or buffer._version != version for module, name, buffer, version in found)
+    finally:
+        for module, name, _, _ in found:
+            vars(module).pop(name, None)
+        for module, buffers in before.items():  # in their order
+            module._buffers.clear()
+            module._buffers.update(buffers)
+
+
+def all_tensors(arguments, keywords):
+    return [leaf for leaf in pytree.tree_leaves((arguments, keywords)) if isinstance(leaf, torch.Tensor)]
+
+
+def is_real(tensor):
+    """Parameters, buffers and inputs are traced ones by now; those inside vmap only look like tensors."""
+    return type(tensor) is torch.Tensor and not torch._is_functional_tensor(tensor) and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+
+
+def is_small(tensor):
+    largest = FEW if tensor.is_floating_point() else LARGEST  # a quotient of sizes is a float
+    return not tensor.is_complex() and all(type(n) is int for n in tensor.shape) and tensor.numel() <= largest
+
+
+def reads(function, tensors):
+    return function in READERS or function is torch.Tensor.__getitem__ and any(tensor.dtype == torch.bool for tensor in tensors[1:])
+
+
+def writes(function, keywords):
+    name = getattr(function, "__name__", "")
+    in_place = name.endswith("_") and not name.endswith("__") or name.startswith("__i") and name not in ("__index__", "__int__", "__invert__", "__iter__")
+    return in_place or keywords.get("out") is not None or name in ("__setitem__", "__set__")
