@@ -46,6 +46,7 @@ template <bool aligned>
 __global__ void __launch_bounds__(256) region(const float* __restrict__ x,  // (64, 100)
                                               const float* __restrict__ b,  // (100)
                                               float* __restrict__ y) {      // (64, 100)
+  stitch::wait_for_previous_kernel();
   const int index = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (index >= 1600) return;
   const auto x_vector = stitch::load_vector<aligned, 4>(x + index * 4);

@@ -14,6 +14,7 @@ __global__ void __launch_bounds__(512) golden(const float* __restrict__ x,      
                                               const float* __restrict__ bn_weight,  // (16)
                                               const float* __restrict__ bn_bias,    // (16)
                                               float* __restrict__ y) {              // (8, 16, 32, 32)
+  stitch::wait_for_previous_kernel();
   const int lane = static_cast<int>(threadIdx.x);
   const int row = static_cast<int>(blockIdx.x);
   float x_over = 0.0f;
