@@ -98,6 +98,20 @@ TEST(Loop, TechniquesByWhatIsInside) {
   one("f32[8,100]", "cumsum(%x) dim=1", "f32[8,100]", "scan");
 }
 
+// Few rows wait for memory: their weights come with them, not behind the statistics. Many take turns, and
+// registers would keep some of them out.
+TEST(Loop, FewRowsLoadTheirWeightsAhead) {
+  auto norm = [](int rows) {
+    return written(format("graph \"g\"\ninput %x : f32[{0},768]\nparameter %w : f32[768]\n\n"
+                          "%y = layer_norm(%x, %w) dims=1 : f32[{0},768]\n\noutput %y\nend\n",
+                          rows),
+                   "row");
+  };
+  const std::string few = norm(1024), many = norm(65536);
+  EXPECT_LT(few.find("load_vector<aligned, 4>(w"), few.find("reduce_lanes")) << few;
+  EXPECT_GT(many.find("load_vector<aligned, 4>(w"), many.find("reduce_lanes")) << many;
+}
+
 // NCHW to NHWC: a block a channel would write every line of the result many times.
 TEST(Loop, RowsThatAreWrittenAcrossGoByStages) {
   auto graph = parse_graph(

@@ -46,7 +46,8 @@ class ProgrammaticLaunches {
   static bool on() { return on_; }
 
  private:
-  inline static thread_local bool on_ = false;
+  // Each program's own, as errors are: several may be loaded.
+  __attribute__((visibility("hidden"))) inline static thread_local bool on_ = false;
   bool before_;
 };
 
