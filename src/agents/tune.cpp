@@ -186,8 +186,8 @@ std::vector<Tunable> tunables_of(const plan::Context& context, const plan::Plan&
     std::string signature = setting.name + " of";
     for (size_t r = 0; r < plan.regions.size(); ++r)
       if (!constant[r]) signature += "\n" + signature_of(graph, plan, plan.regions[r]);
-    alike[signature] = {{setting.name}, signature, setting.values, setting.value,
-                        plan::estimate(context, plan)};
+    alike[signature] = {
+        {setting.name}, signature, setting.values, setting.value, plan::estimate(context, plan)};
   }
   // What is a two-hundredth of a call can't be seen in one.
   const double least = plan::estimate(context, plan) / 200;

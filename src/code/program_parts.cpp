@@ -451,7 +451,8 @@ bool ProgramParts::offers_programmatic_launches() const {
 }
 
 bool ProgramParts::has_settings() const {
-  return offers_programmatic_launches() || std::ranges::any_of(regions, [](const RegionCode& region) { return !region.settings.empty(); });
+  return offers_programmatic_launches() ||
+         std::ranges::any_of(regions, [](const RegionCode& region) { return !region.settings.empty(); });
 }
 
 std::string handle_of_branch(const std::string& handle, int branch) {

@@ -226,8 +226,7 @@ int64_t RowEmitter::shared_bytes() const {
 
 // What memory gave is as good to hold as what was made of it: whichever the loops that follow ask for.
 void RowEmitter::loaded(ValueId id, const Key& key, const Indices& at) {
-  const bool of_element =
-      std::ranges::any_of(at, [](const Index& index) { return index.appears("index"); });
+  const bool of_element = std::ranges::any_of(at, [](const Index& index) { return index.appears("index"); });
   constexpr size_t kernel_depth = 1;
   if (scopes_.depth() != (of_element ? elements_depth_ : kernel_depth)) return;
   if (of_element) hold(key, id);
