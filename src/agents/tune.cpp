@@ -180,6 +180,15 @@ std::vector<Tunable> tunables_of(const plan::Context& context, const plan::Plan&
       one.seconds += seconds;
     }
   }
+  // Of the whole program: whatever makes its regions alike makes such decisions alike.
+  for (const ManifestSetting& setting : manifest.settings) {
+    if (!setting.region.empty() || setting.values.size() < 2) continue;
+    std::string signature = setting.name + " of";
+    for (size_t r = 0; r < plan.regions.size(); ++r)
+      if (!constant[r]) signature += "\n" + signature_of(graph, plan, plan.regions[r]);
+    alike[signature] = {
+        {setting.name}, signature, setting.values, setting.value, plan::estimate(context, plan)};
+  }
   // What is a two-hundredth of a call can't be seen in one.
   const double least = plan::estimate(context, plan) / 200;
   std::vector<Tunable> out;

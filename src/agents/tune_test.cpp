@@ -183,12 +183,16 @@ end
     manifest.settings.push_back({region.name + "_matmul.algorithm", region.name, {0, 1}, 0});
   }
   manifest.settings.push_back({"fc0.only", "fc0", {0}, 0});
+  manifest.settings.push_back({"programmatic_launches", "", {0, 1}, 0});
   const GpuSpec gpu = *find_gpu("H200");
   auto tunables = tunables_of({*graph, gpu, Numerics::standard}, plan, manifest);
-  ASSERT_EQ(tunables.size(), 2u);
-  EXPECT_EQ(tunables[0].names, (std::vector<std::string>{"fc0_matmul.algorithm", "fc1_matmul.algorithm"}));
-  EXPECT_GT(tunables[0].seconds, tunables[1].seconds);
-  EXPECT_EQ(tunables[1].names, (std::vector<std::string>{"fc2_matmul.algorithm"}));
+  ASSERT_EQ(tunables.size(), 3u);
+  // The whole program's first: it is about all of a call.
+  EXPECT_EQ(tunables[0].names, std::vector<std::string>{"programmatic_launches"});
+  EXPECT_EQ(tunables[0].values, (std::vector<int64_t>{0, 1}));
+  EXPECT_EQ(tunables[1].names, (std::vector<std::string>{"fc0_matmul.algorithm", "fc1_matmul.algorithm"}));
+  EXPECT_GT(tunables[1].seconds, tunables[2].seconds);
+  EXPECT_EQ(tunables[2].names, (std::vector<std::string>{"fc2_matmul.algorithm"}));
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ const std::set<std::string, std::less<>> reserved = {
     "typedef", "union", "unsigned", "using", "virtual", "void", "volatile", "while", "in", "out", "stream",
     "device", "params", "workspace", "arena", "weights", "graphs", "cublas", "cudnn", "stitch", "create",
     "run", "enqueue", "inputs", "outputs", "parameters", "exp", "log", "sqrt", "sin", "cos", "tan", "abs",
-    "min", "max", "pow", "floor", "ceil", "round", "erf", "tanh", "settings", "beside",
+    "min", "max", "pow", "floor", "ceil", "round", "erf", "tanh", "settings", "beside", "launches",
+    "programmatic_launches",
     // Functions of the C library: a kernel beside them would be an overload.
     "div", "index", "time", "clock", "read", "write", "open", "close", "link", "pipe", "select", "signal",
     "send", "bind", "accept", "connect", "exit", "system", "random", "rand", "remainder", "gamma", "fma",

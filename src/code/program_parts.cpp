@@ -445,8 +445,14 @@ std::vector<ValueId> ProgramParts::reads_alone(size_t region) const {
   return out;
 }
 
+bool ProgramParts::offers_programmatic_launches() const {
+  if (!context.gpu.architecture.programmatic_launches() || starts_kernels_itself()) return false;
+  return std::ranges::count(constant, false) > 1 && std::ranges::none_of(regions, &RegionCode::verbatim);
+}
+
 bool ProgramParts::has_settings() const {
-  return std::ranges::any_of(regions, [](const RegionCode& region) { return !region.settings.empty(); });
+  return offers_programmatic_launches() ||
+         std::ranges::any_of(regions, [](const RegionCode& region) { return !region.settings.empty(); });
 }
 
 std::string handle_of_branch(const std::string& handle, int branch) {

@@ -28,6 +28,9 @@ struct Resident {
   int64_t bytes = 0;
 };
 
+// The setting of a whole program that turns them on, and its variable.
+constexpr std::string_view programmatic_launches = "programmatic_launches";
+
 struct ProgramParts {
   const plan::Context& context;
   const Graph& graph;
@@ -55,6 +58,9 @@ struct ProgramParts {
   const std::string& source_name(size_t region) const { return region_names[source_of[region]]; }
   bool uses(std::string_view library) const;
   bool has_settings() const;
+  // May its kernels be launched before those in front of them have ended? Several are to follow each other,
+  // and all of them begin with a wait, which nobody promises for somebody else's.
+  bool offers_programmatic_launches() const;
   // Else a weight, or what is made of weights alone, is packed when the program is created, or read by
   // regions that run only then, and needs no memory from then on.
   bool is_read_by_runs(const std::string& name) const;

@@ -21,8 +21,8 @@ Graph graph_of(const std::string& text) {
   return *std::move(graph);
 }
 
-PackageContents program_of(const Graph& graph) {
-  const GpuSpec gpu = *find_gpu("H200");
+PackageContents program_of(const Graph& graph, const char* name = "H200") {
+  const GpuSpec gpu = *find_gpu(name);
   const plan::Context context(graph, gpu, Numerics::standard);
   auto plan = plan::make_plan(context, code::catalogue());
   if (!plan) throw Bug(plan.error().text());
@@ -162,7 +162,24 @@ TEST(WriteProgram, RegionsThatDifferInNamesShareAKernel) {
   EXPECT_FALSE(has(program, "enqueue_fc2_relu")) << program;
   // Members and settings stay each region's own.
   EXPECT_TRUE(has(program, "fc2_relu_matmul.create(cublas, spec)")) << program;
-  EXPECT_EQ(contents.manifest.settings.size(), 4u);
+  EXPECT_EQ(contents.manifest.settings.size(), 5u);  // and one of the program's
+}
+
+// Off unless the tuner turns them on, and not offered to GPUs that haven't got them.
+TEST(WriteProgram, OffersProgrammaticLaunches) {
+  const Graph graph = graph_of(mlp);
+  const PackageContents contents = program_of(graph);
+  const ManifestSetting expected{"programmatic_launches", "", {0, 1}, 0};
+  EXPECT_EQ(contents.manifest.settings.back(), expected);
+  const std::string& program = contents.sources.at("program.cu");
+  EXPECT_EQ(count(program, "const stitch::ProgrammaticLaunches launches(programmatic_launches != 0);"), 1)
+      << program;
+  EXPECT_TRUE(has(program, "const int programmatic_launches = settings::programmatic_launches;")) << program;
+  EXPECT_TRUE(has(contents.sources.at("manifest.cu"),
+                  "stitch::Setting programmatic_launches(\"programmatic_launches\", {0, 1}, 0);"));
+
+  const PackageContents older = program_of(graph, "A100 80GB SXM");
+  EXPECT_FALSE(has(older.sources.at("program.cu"), "Programmatic")) << older.sources.at("program.cu");
 }
 
 // What is made of weights and packed lies where runs have their values, one behind the other in the same

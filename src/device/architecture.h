@@ -34,6 +34,7 @@ struct Architecture {
   bool mma_fp8() const { return capability >= 89; }                       // m16n8k32
   bool clusters() const { return capability >= 90; }                      // and distributed shared memory
   bool tma() const { return capability >= 90; }                           // and mbarrier transactions
+  bool programmatic_launches() const { return capability >= 90; }         // griddepcontrol
   bool wgmma() const { return capability == 90; }                         // under the name sm_90a
   bool tcgen05() const { return capability >= 100 && capability < 120; }  // under the name sm_100a
 };

@@ -12,16 +12,14 @@ namespace {
 
 class Merger {
  public:
-  explicit Merger(Graph& graph) : graph_(graph), users_(users(graph)) {}
+  explicit Merger(Graph& graph) : graph_(graph), makers_(producers(graph)), users_(users(graph)) {}
 
   bool run() {
     std::map<ValueId, std::vector<Node>> siblings;
     for (const Node& node : graph_.nodes)
       if (may_join(node)) siblings[node.operands[0]].push_back(node);
-    for (auto& [left, nodes] : siblings) {
-      std::erase_if(nodes, [&](const Node& node) { return has_bias(node) != has_bias(nodes.front()); });
+    for (auto& [left, nodes] : siblings)
       if (nodes.size() > 1) merge(nodes);
-    }
     if (replacement_.empty()) return false;
     replace_uses(graph_, replacement_);
     return true;
@@ -47,8 +45,26 @@ class Merger {
       return true;
     const auto& next = users_[index_of(value)];
     if (next.size() != 1) return false;
-    const Op op = graph_.nodes[static_cast<size_t>(next[0])].op;
-    return op == Op::relu || op == Op::gelu || op == Op::add;
+    const Node& follower = graph_.nodes[static_cast<size_t>(next[0])];
+    if (follower.op == Op::add) return true;
+    return (follower.op == Op::relu || follower.op == Op::gelu) && !is_gate(value, follower.results[0]);
+  }
+
+  // Is what is bent then multiplied with another product of the same tensor? That takes a pass over both
+  // anyway, which bends on the way.
+  bool is_gate(ValueId product, ValueId bent) const {
+    const auto& next = users_[index_of(bent)];
+    if (next.size() != 1) return false;
+    const Node& gated = graph_.nodes[static_cast<size_t>(next[0])];
+    if (gated.op != Op::mul) return false;
+    const Node* through = maker(gated.operands[gated.operands[0] == bent ? 1 : 0]);
+    return through && through->op == Op::linear && may_join(*through) &&
+           through->operands[0] == maker(product)->operands[0];
+  }
+
+  const Node* maker(ValueId value) const {
+    const int32_t node = makers_[index_of(value)];
+    return node < 0 ? nullptr : &graph_.nodes[static_cast<size_t>(node)];
   }
 
   static bool has_bias(const Node& node) {
@@ -60,16 +76,25 @@ class Merger {
            std::ranges::find(graph_.updates, value, &Update::target) == graph_.updates.end();
   }
 
+  // Zeros: Whisper's keys have none, its queries and values do.
+  ValueId no_bias(Builder& builder, const Node& node) {
+    const TensorType& type = graph_.type(node.results[0]);
+    return builder.add(Op::full, {},
+                       {{"shape", Shape{type.shape.back()}}, {"dtype", type.dtype}, {"value", 0.0}},
+                       graph_[node.results[0]].name + ".bias");
+  }
+
   void merge(const std::vector<Node>& nodes) {
     Builder builder(graph_, nodes.front());
     const std::string name = graph_[nodes.front().results[0]].name;
     auto joined = [&](size_t operand, const char* suffix) {
       std::vector<ValueId> all;
-      for (const Node& node : nodes) all.push_back(node.operands[operand]);
+      for (const Node& node : nodes)
+        all.push_back(operand == 2 && !has_bias(node) ? no_bias(builder, node) : node.operands[operand]);
       return builder.add(Op::concat, std::move(all), {{"dim", int64_t{0}}}, name + suffix);
     };
     std::vector<ValueId> operands{nodes.front().operands[0], joined(1, ".weights")};
-    if (has_bias(nodes.front())) operands.push_back(joined(2, ".biases"));
+    if (std::ranges::any_of(nodes, has_bias)) operands.push_back(joined(2, ".biases"));
     const ValueId whole = builder.add(Op::linear, std::move(operands), {}, name + ".merged");
     const int64_t last = static_cast<int64_t>(graph_.type(whole).rank()) - 1;
     int64_t start = 0;
@@ -82,6 +107,7 @@ class Merger {
   }
 
   Graph& graph_;
+  std::vector<int32_t> makers_;
   std::vector<std::vector<int32_t>> users_;
   std::map<ValueId, ValueId> replacement_;
 };

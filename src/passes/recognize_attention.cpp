@@ -52,7 +52,10 @@ class Recognizer {
     bool changed = false;
     size_t count = graph_.nodes.size();
     for (size_t i = 0; i < count; ++i)
-      if (graph_.nodes[i].op == Op::matmul) changed |= rewrite(i);
+      if (graph_.nodes[i].op == Op::matmul)
+        changed |= rewrite(i);
+      else if (graph_.nodes[i].op == Op::attention)
+        changed |= take_scale(graph_.nodes[i]);
     if (changed) sort_nodes(graph_);
     return changed;
   }
@@ -213,6 +216,17 @@ class Recognizer {
     const ValueId rest = without_scale(node->operands[0], scale);
     graph_.nodes[static_cast<size_t>(makers_[index_of(id)])].operands[0] = rest;
     return id;
+  }
+
+  // Attention whose queries were multiplied with a number (Whisper, OPT): in 16 bits that is a kernel.
+  bool take_scale(Node& node) {
+    double scale = node.attributes.number("scale");
+    const double before = scale;
+    const ValueId q = without_scale(node.operands[0], scale);
+    if (scale == before) return false;
+    node.operands[0] = q;
+    node.attributes.set("scale", scale);
+    return true;
   }
 
   ValueId add(Op op, std::vector<ValueId> operands, const Attributes& attributes, const std::string& name) {

@@ -320,15 +320,18 @@ double loop_seconds(const Context& context, const Region& region) {
   return traffic ? seconds_of(context.gpu, *traffic) : std::numeric_limits<double>::infinity();
 }
 
+bool looks_at_rows(const Graph& graph, const Region& region) {
+  return std::ranges::any_of(region.nodes, [&](int32_t n) {
+    const Family family = info(graph.nodes[static_cast<size_t>(n)].op).family;
+    return family == Family::reduce || family == Family::normalize;
+  });
+}
+
 // Whether a sum would compute what it weighs with anew for every result: weights that are made of whole rows
 // (softmax over a window), each of which many results beside each other multiply with other values.
 bool computes_again(const Graph& graph, const Region& producer, const Region& consumer) {
   constexpr int64_t often = 8;
-  auto looks_at_rows = [&](int32_t n) {
-    const Family family = info(graph.nodes[static_cast<size_t>(n)].op).family;
-    return family == Family::reduce || family == Family::normalize;
-  };
-  if (!std::ranges::any_of(producer.nodes, looks_at_rows)) return false;
+  if (!looks_at_rows(graph, producer)) return false;
   std::map<ValueId, const Node*> makers;
   for (int32_t n : consumer.nodes)
     for (ValueId id : graph.nodes[static_cast<size_t>(n)].results)
@@ -423,6 +426,33 @@ bool waits(const Region& small, const Region& large) {
   return large.nodes.size() > long_chain && 4 * small.nodes.size() < large.nodes.size();
 }
 
+// A norm's result that is added to a residual stream, which the next norm reads right away and others read
+// later: one kernel holds the row for both norms, and writes the stream beside its own result. Without this a
+// row is written and read once more, and a kernel started for it.
+void share_rows(const Context& context, Grouping& groups, const Catalogue& catalogue, const Waits& may_wait) {
+  const Graph& graph = context.graph;
+  auto rows = [&](size_t r) {
+    return groups.alive(r) && !multiplies(graph, groups[r]) && looks_at_rows(graph, groups[r]);
+  };
+  for (size_t r = groups.size(); r-- > 0;) {
+    if (!rows(r)) continue;
+    for (size_t next : groups.consumers(r)) {
+      if (!rows(next) || groups.detour(r, next) || !may_wait(groups, r, next) ||
+          computes_again(graph, groups[r], groups[next]))
+        continue;
+      Region both = groups.merged(r, next);
+      auto technique = catalogue.plain(context, both);
+      if (!technique || (*technique)->is_elementwise()) continue;
+      both.technique = *technique;
+      if (loop_seconds(context, both) >=
+          loop_seconds(context, groups[r]) + loop_seconds(context, groups[next]))
+        continue;
+      groups.merge(next, r, std::move(both));
+      break;
+    }
+  }
+}
+
 // Past this nvcc takes minutes, and what one kernel saves in starts is small beside what it computes.
 constexpr size_t most_fused_nodes = 384;
 
@@ -476,6 +506,7 @@ Result<Plan> fuse_loops_where(const Context& context, Plan plan, const Catalogue
       changed = true;
     }
   }
+  share_rows(context, groups, catalogue, may_wait);
   const std::set<ValueId> constants = constant_values(graph);
   for (bool constant : {true, false}) gather_tiny(context, groups, catalogue, constants, constant);
   plan.regions = groups.in_order();

@@ -57,6 +57,24 @@ end
             (Lines{"row: sigmoid mul softmax neg"}));
 }
 
+// Gemma-2's residual stream: a norm adds to it, the next norm reads it at once, a later sum once more.
+TEST(Planning, TwoNormsAndTheSumBetweenThemAreOneKernel) {
+  EXPECT_EQ(planned(R"(graph "stream"
+parameter %w : bf16[768,768]
+input %x : bf16[1024,768]
+input %stream : bf16[1024,768]
+%n = rms_norm(%x) dims=1 : bf16[1024,768]
+%sum = add(%stream, %n) : bf16[1024,768]
+%m = rms_norm(%sum) dims=1 : bf16[1024,768]
+%y = linear(%m, %w) : bf16[1024,768]
+%k = rms_norm(%y) dims=1 : bf16[1024,768]
+%z = add(%sum, %k) : bf16[1024,768]
+output %z
+end
+)"),
+            (Lines{"row: rms_norm add rms_norm", "matmul.cublaslt: linear", "row: rms_norm add"}));
+}
+
 TEST(Planning, StackedStepsAreNotWrittenIntoEveryBranch) {
   auto steps = [](int count) {
     std::string text = "graph \"path\"\ninput %table : i64[4,16]\ninput %s0 : i64[4,1]\n", parts = "%s0";

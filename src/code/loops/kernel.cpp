@@ -96,7 +96,9 @@ std::string kernel_text(const RegionRequest& request, const Kernel& kernel, cons
   std::string bounds = std::to_string(kernel.free_threads.in_all > 0 ? FreeThreads::most : kernel.threads);
   if (kernel.resident > 0) bounds += format(", {}", kernel.resident);
   std::string head = format("__global__ void __launch_bounds__({})", bounds);
-  return out + function_head(head, kernel.name, parameters, ") {") + text_of(kernel.body, 2) + "}\n";
+  // What other kernels wrote is read behind this: the launch may be a programmatic one.
+  const char* const first = "  stitch::wait_for_previous_kernel();\n";
+  return out + function_head(head, kernel.name, parameters, ") {") + first + text_of(kernel.body, 2) + "}\n";
 }
 
 // Whether vectors of all these can be moved at once, as the launcher finds out.

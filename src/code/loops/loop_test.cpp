@@ -46,6 +46,7 @@ template <bool aligned>
 __global__ void __launch_bounds__(256) region(const float* __restrict__ x,  // (64, 100)
                                               const float* __restrict__ b,  // (100)
                                               float* __restrict__ y) {      // (64, 100)
+  stitch::wait_for_previous_kernel();
   const int index = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (index >= 1600) return;
   const auto x_vector = stitch::load_vector<aligned, 4>(x + index * 4);
@@ -95,6 +96,20 @@ TEST(Loop, TechniquesByWhatIsInside) {
   one("f32[8,100]", "softmax(%x) dim=1", "f32[8,100]", "row");
   one("f32[8,4]", "sum(%x) dims=[1]", "f32[8]", "loop");
   one("f32[8,100]", "cumsum(%x) dim=1", "f32[8,100]", "scan");
+}
+
+// Few rows wait for memory: their weights come with them, not behind the statistics. Many take turns, and
+// registers would keep some of them out.
+TEST(Loop, FewRowsLoadTheirWeightsAhead) {
+  auto norm = [](int rows) {
+    return written(format("graph \"g\"\ninput %x : f32[{0},768]\nparameter %w : f32[768]\n\n"
+                          "%y = layer_norm(%x, %w) dims=1 : f32[{0},768]\n\noutput %y\nend\n",
+                          rows),
+                   "row");
+  };
+  const std::string few = norm(1024), many = norm(65536);
+  EXPECT_LT(few.find("load_vector<aligned, 4>(w"), few.find("reduce_lanes")) << few;
+  EXPECT_GT(many.find("load_vector<aligned, 4>(w"), many.find("reduce_lanes")) << many;
 }
 
 // NCHW to NHWC: a block a channel would write every line of the result many times.

@@ -72,19 +72,38 @@ void load_parameters(RowEmitter& emitter, const RegionRequest& request, const In
   }
 }
 
+// Rows that run all at once wait for memory, not for their turn. So what later passes read of it, weights and
+// the other side of a sum, is asked for before the first one waits for a row's statistic: nvcc leaves such
+// loads behind the shuffles. Only where registers for it don't keep other rows out.
+bool loads_ahead(const RowPlan& plan, const std::vector<RowEmitter::Load>& loads, const GpuSpec& gpu) {
+  if (plan.held == 0 || plan.team() || plan.columns() || plan.transposed()) return false;
+  constexpr int64_t for_the_rest = 32;
+  const int64_t registers = std::min<int64_t>(128, gpu.registers_per_sm / plan.threads());  // of a thread
+  const int64_t arrays = std::ranges::count(loads, true, &RowEmitter::Load::of_element);
+  return std::ranges::any_of(loads, &RowEmitter::Load::late) &&
+         arrays * plan.held * plan.width <= registers - for_the_rest &&
+         plan.rows * plan.lanes() * registers <= int64_t{gpu.sms} * gpu.registers_per_sm;
+}
+
 // Everything in one kernel. Statements are written twice: the first time says which statistics are needed and
 // in which order, so that the second time each pass can use what those before it hold in registers. A team's
-// memory is scarcer: a third time holds only what the second one read again.
+// memory is scarcer: a third time holds only what the second one read again. A third time also loads ahead.
 std::optional<Draft> fused(const RegionRequest& request, const RowPlan& plan, Workspace& workspace) {
   std::vector<std::pair<Reduction, Indices>> asked;
   std::optional<std::set<Key>> keep;
-  const int times = plan.team() ? 3 : 2;
+  std::vector<RowEmitter::Load> ahead;
+  int times = plan.team() ? 3 : 2;
   for (int time = 1; time <= times; ++time) {
     RowEmitter emitter(request, plan);
     emitter.collective = true;
     emitter.keep = keep;
     Indices kept = emitter.open_row();
     if (plan.cluster() > 1) load_parameters(emitter, request, kept);
+    if (!ahead.empty()) {
+      (void)emitter.open_elements(plan.reduction);
+      for (const RowEmitter::Load& load : ahead) (void)emitter.value(load.id, load.at);
+      emitter.close_elements();
+    }
     for (const auto& [reduction, row] : asked) (void)emitter.statistics(reduction, row);
     Index row_number = flatten(kept, plan.reduction.kept_shape());
     const Expression guard = plan.overhangs() ? named("inside") : Expression();
@@ -131,7 +150,11 @@ std::optional<Draft> fused(const RegionRequest& request, const RowPlan& plan, Wo
     }
     if (emitter.failed) return std::nullopt;
     asked = emitter.asked;
-    if (time == 2 && times == 3) {
+    if (time == 2 && loads_ahead(plan, emitter.row_loads, request.context.gpu)) {
+      ahead = emitter.row_loads;
+      times = 3;
+    }
+    if (time == 2 && plan.team()) {
       const std::set<std::string> read = names_read(emitter.scopes().take());
       keep.emplace();
       for (const auto& [key, each] : emitter.held())

@@ -226,9 +226,15 @@ int64_t RowEmitter::shared_bytes() const {
 
 // What memory gave is as good to hold as what was made of it: whichever the loops that follow ask for.
 void RowEmitter::loaded(ValueId id, const Key& key, const Indices& at) {
-  if (scopes_.depth() == elements_depth_ &&
-      std::ranges::any_of(at, [](const Index& index) { return index.appears("index"); }))
-    hold(key, id);
+  const bool of_element = std::ranges::any_of(at, [](const Index& index) { return index.appears("index"); });
+  constexpr size_t kernel_depth = 1;
+  if (scopes_.depth() != (of_element ? elements_depth_ : kernel_depth)) return;
+  if (of_element) hold(key, id);
+  // Not what another load or a loop inside says.
+  const std::set<std::string> own = {"index", "row", "v"};
+  const bool found_by_all = std::ranges::all_of(
+      at, [&](const Index& index) { return std::ranges::includes(own, index.variables()); });
+  if ((holding_ || !of_element) && found_by_all) row_loads.push_back({id, at, of_element, !asked.empty()});
 }
 
 Expression RowEmitter::joined(const Pass& pass, const Expression& accumulator) {

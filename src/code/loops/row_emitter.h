@@ -52,6 +52,15 @@ class RowEmitter : public LoopEmitter {
   // What was asked for, in the order in which it was found out.
   std::vector<std::pair<Reduction, Indices>> asked;
 
+  // What is read of memory, of each element or of the row, where all loops find it; in order.
+  struct Load {
+    ValueId id;
+    Indices at;
+    bool of_element;
+    bool late;  // behind a statistic
+  };
+  std::vector<Load> row_loads;
+
   Expressions statistics(const Reduction& reduction, const Indices& kept) override;
   const RowPlan& plan() const { return plan_; }
 

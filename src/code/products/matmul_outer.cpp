@@ -66,6 +66,7 @@ Result<RegionCode> MatmulOuter::write_region(const RegionRequest& request) const
       "template <class P, class Epilogue>\n"
       "__global__ void {0}(const typename P::Left* left, const typename P::Right* right,\n"
       "                    typename P::Out* out, Epilogue epilogue) {{\n"
+      "  stitch::wait_for_previous_kernel();\n"
       "  using Index = typename P::Index;\n"
       "  using Sum = typename P::Sum;\n"
       "  const Index element = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x;\n"

@@ -83,6 +83,8 @@ std::string enqueue_section(const ProgramParts& parts) {
   std::string out =
       "  // One forward pass.\n  StitchStatus enqueue(const StitchTensor* in, const StitchTensor* out, "
       "cudaStream_t stream) {\n    (void)in, (void)out, (void)stream;\n";
+  if (parts.offers_programmatic_launches())
+    out += format("    const stitch::ProgrammaticLaunches launches({} != 0);\n", programmatic_launches);
   out += enqueue_regions(parts);
   for (auto [id, index] : parts.copies) {
     const Resident& resident = parts.residents.at(id);

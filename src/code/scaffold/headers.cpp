@@ -13,6 +13,8 @@ std::string settings_header(const ProgramParts& parts) {
   for (const RegionCode& region : parts.regions)
     for (const Setting& setting : region.settings)
       out += format("extern stitch::Setting {};\n", setting.variable);
+  if (parts.offers_programmatic_launches())
+    out += format("extern stitch::Setting {};\n", programmatic_launches);
   return fold(out + "}  // namespace settings\n");
 }
 

@@ -56,6 +56,8 @@ std::string members_section(const ProgramParts& parts, const KeptMemory& memory)
   for (const RegionCode& region : parts.regions)
     for (const Setting& setting : region.settings)
       out += format("  const {} {} = settings::{};\n", setting.type, setting.variable, setting.variable);
+  if (parts.offers_programmatic_launches())
+    out += format("  const int {0} = settings::{0};\n", programmatic_launches);
 
   Lines residents;
   auto add = [&](const Resident& each) {

@@ -17,6 +17,7 @@ std::string includes_section(const ProgramParts& parts) {
   if (parts.branches() > 1) out += "#include \"stitch/runtime/branches.h\"\n";
   out += "#include \"stitch/runtime/exports.h\"\n";
   if (replayed) out += "#include \"stitch/runtime/graph.h\"\n";
+  if (parts.offers_programmatic_launches()) out += "#include \"stitch/runtime/launch.h\"\n";
   return out;
 }
 

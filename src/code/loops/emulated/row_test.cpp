@@ -102,6 +102,13 @@ TEST(RowDevice, Norms) {
             "%g = mul(%n, %x) : f32[3,9001]\n%a = amax(%g) dims=[1] : f32[3]\n\n"
             "output %s\noutput %g\noutput %a\nend\n",
             {}, "row", {{"team", 1}});
+  for (const char* type : {"f32", "bf16"})
+    suite.add(
+        format("two norms of {} and the sum between them", type),
+        format_of("graph \"g\"\ninput %x : {0}[9,300]\ninput %r : {0}[9,300]\nparameter %w : {0}[300]\n\n"
+                  "%n = rms_norm(%x, %w) dims=1 : {0}[9,300]\n%s = add(%r, %n) : {0}[9,300]\n"
+                  "%m = layer_norm(%s, %w) dims=1 : {0}[9,300]\n\noutput %s\noutput %m\nend\n",
+                  {type}));
   suite.add("residual layer_norm and its input",
             "graph \"g\"\ninput %x : f32[9,300]\ninput %r : f32[9,300]\nparameter %w : f32[300]\nparameter "
             "%b : f32[300]\n\n"

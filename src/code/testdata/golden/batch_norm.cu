@@ -14,10 +14,12 @@ __global__ void __launch_bounds__(512) golden(const float* __restrict__ x,      
                                               const float* __restrict__ bn_weight,  // (16)
                                               const float* __restrict__ bn_bias,    // (16)
                                               float* __restrict__ y) {              // (8, 16, 32, 32)
+  stitch::wait_for_previous_kernel();
   const int lane = static_cast<int>(threadIdx.x);
   const int row = static_cast<int>(blockIdx.x);
-  float x_over = 0.0f;
   float x_held[16];
+  const float bn_weight_value = bn_weight[row];
+  const float bn_bias_value = bn_bias[row];
 #pragma unroll
   for (int e = 0; e < 4; ++e) {
     const int index = e * 512 + lane;
@@ -27,7 +29,14 @@ __global__ void __launch_bounds__(512) golden(const float* __restrict__ x,      
     for (int v = 0; v < 4; ++v) {
       const float x_value = x_vector[v];
       x_held[e * 4 + v] = x_value;
-      x_over += x_value;
+    }
+  }
+  float x_over = 0.0f;
+#pragma unroll
+  for (int e = 0; e < 4; ++e) {
+#pragma unroll
+    for (int v = 0; v < 4; ++v) {
+      x_over += x_held[e * 4 + v];
     }
   }
   x_over = stitch::reduce_block<512>(x_over, stitch::Add());
@@ -43,9 +52,7 @@ __global__ void __launch_bounds__(512) golden(const float* __restrict__ x,      
   x_over_2 = stitch::reduce_block<512>(x_over_2, stitch::Add());
   const float bn_variance = x_over_2 / 8192.0f;
   const float bn_scale = rsqrtf(bn_variance + 1e-05f);
-  const float bn_weight_value = bn_weight[row];
   const float bn_scale_2 = bn_weight_value * bn_scale;
-  const float bn_bias_value = bn_bias[row];
 #pragma unroll
   for (int e = 0; e < 4; ++e) {
     const int index = e * 512 + lane;

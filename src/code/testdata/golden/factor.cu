@@ -9,6 +9,7 @@ namespace {
 __global__ void __launch_bounds__(128) golden(const float* __restrict__ x,  // (2, 4, 4)
                                               float* __restrict__ y,        // (2, 4, 4)
                                               float* __restrict__ a_all) {  // (32)
+  stitch::wait_for_previous_kernel();
   const int matrix = static_cast<int>(blockIdx.x);
   const int lane = static_cast<int>(threadIdx.x);
   for (int i = lane; i < 16; i += blockDim.x) {

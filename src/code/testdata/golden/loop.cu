@@ -12,6 +12,7 @@ template <bool aligned>
 __global__ void __launch_bounds__(256) golden(const float* __restrict__ x,         // (8, 128)
                                               const float* __restrict__ residual,  // (8, 128)
                                               float* __restrict__ y) {             // (8, 128)
+  stitch::wait_for_previous_kernel();
   const int index = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (index >= 256) return;
   const auto x_vector = stitch::load_vector<aligned, 4>(x + index * 4);

@@ -20,6 +20,7 @@ struct GoldenProduct {  // y (64, 96) = a (64, 1) · b (1, 96)
 template <class P, class Epilogue>
 __global__ void golden_outer(const typename P::Left* left, const typename P::Right* right,
                     typename P::Out* out, Epilogue epilogue) {
+  stitch::wait_for_previous_kernel();
   using Index = typename P::Index;
   using Sum = typename P::Sum;
   const Index element = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x;

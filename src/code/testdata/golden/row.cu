@@ -11,6 +11,7 @@ namespace {
 template <bool aligned>
 __global__ void __launch_bounds__(256) golden(const float* __restrict__ x,  // (64, 96)
                                               float* __restrict__ y) {      // (64, 96)
+  stitch::wait_for_previous_kernel();
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int row = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) / 32;
   float x_over = -INFINITY;

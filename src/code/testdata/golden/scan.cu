@@ -12,6 +12,7 @@ namespace {
 template <bool aligned>
 __global__ void __launch_bounds__(256) golden(const float* __restrict__ x,  // (64, 1000)
                                               float* __restrict__ y) {      // (64, 1000)
+  stitch::wait_for_previous_kernel();
   const int row = static_cast<int>(blockIdx.x);
   float carry = 0.0f;
   for (int chunk = 0; chunk < 250; chunk += 256) {

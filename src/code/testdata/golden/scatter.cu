@@ -10,6 +10,7 @@ __global__ void __launch_bounds__(256) golden(const float* __restrict__ x,      
                                               const int64_t* __restrict__ index_value,  // (8, 4)
                                               const float* __restrict__ source,         // (8, 4)
                                               float* __restrict__ y) {                  // (8, 32)
+  stitch::wait_for_previous_kernel();
   const int element = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (element >= 256) return;
   const float x_value = x[element];

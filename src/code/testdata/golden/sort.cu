@@ -9,6 +9,7 @@ namespace {
 __global__ void __launch_bounds__(64) golden(const float* __restrict__ x,    // (8, 100)
                                              float* __restrict__ y,          // (8, 100)
                                              int64_t* __restrict__ order) {  // (8, 100)
+  stitch::wait_for_previous_kernel();
   __shared__ stitch::SortItem<float> items[128];
   const int row = static_cast<int>(blockIdx.x);
   const int lane = static_cast<int>(threadIdx.x);

@@ -37,6 +37,7 @@ __device__ __forceinline__ Number block_sum(Number value, Number* scratch) {
 // `safe`: a row in which everything is masked becomes zeros, as PyTorch's attention has it, not NaN.
 template <class Number, bool safe>
 __global__ void __launch_bounds__(256) softmax_kernel(Number* __restrict__ scores, int64_t columns) {
+  wait_for_previous_kernel();
   __shared__ Number scratch[32];
   Number* row = scores + static_cast<int64_t>(blockIdx.x) * columns;
   const Number lowest = -static_cast<Number>(INFINITY);

@@ -230,6 +230,7 @@ __global__ void __launch_bounds__(H::warps * 32)
                      const typename H::Value* __restrict__ v_tail, const typename H::Mask* __restrict__ mask,
                      typename H::Out* __restrict__ out, float* partial, unsigned* finished,
                      Epilogue epilogue) {
+  wait_for_previous_kernel();
   using F = FewQueries<H>;
   using Index = typename H::Index;
   constexpr bool ring = vectors && H::stages > 1;

@@ -38,6 +38,7 @@ __global__ void __launch_bounds__(flash::threads)
     flash_kernel(const typename H::Query* __restrict__ q, const typename H::Key* __restrict__ k,
                  const typename H::Value* __restrict__ v, const typename H::Mask* __restrict__ mask,
                  typename H::Out* __restrict__ out, Epilogue epilogue) {
+  wait_for_previous_kernel();
   using Index = typename H::Index;
   constexpr int columns = flash::round_up(H::value_width) / flash::across;  // of the result, a thread
   constexpr int value_pitch = flash::round_up(H::value_width);

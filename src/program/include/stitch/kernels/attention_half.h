@@ -382,6 +382,7 @@ __global__ void __launch_bounds__(H::warps * 32, HalfAttention<H>::resident)
                    const typename H::Value* __restrict__ v, const typename H::Key* __restrict__ k_tail,
                    const typename H::Value* __restrict__ v_tail, const typename H::Mask* __restrict__ mask,
                    typename H::Out* __restrict__ out, float* __restrict__ partial, Epilogue epilogue) {
+  wait_for_previous_kernel();
   half_attention_block<H, vectors>(q, k, v, k_tail, v_tail, mask, out, partial, epilogue);
 }
 
@@ -390,6 +391,7 @@ template <class H, class Epilogue>
 __global__ void __launch_bounds__(256)
     combine_attention(const float* __restrict__ partial, typename H::Out* __restrict__ out,
                       Epilogue epilogue) {
+  wait_for_previous_kernel();
   using Index = typename H::Index;
   constexpr int64_t whole = int64_t{H::heads} * H::queries;
   const int64_t element = int64_t{blockIdx.x} * 256 + threadIdx.x;

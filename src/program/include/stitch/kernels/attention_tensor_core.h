@@ -41,6 +41,7 @@ __global__ void __launch_bounds__(H::warps * 32)
     tensor_core_attention(const typename H::Query* __restrict__ q, const typename H::Key* __restrict__ k,
                           const typename H::Value* __restrict__ v, const typename H::Mask* __restrict__ mask,
                           typename H::Out* __restrict__ out, Epilogue epilogue) {
+  wait_for_previous_kernel();
   using Index = typename H::Index;
   using S = TensorCoreAttention<H>;
   constexpr int row_tiles = H::row_tiles, key_tiles = H::key_tile / 8, value_tiles = S::value_width / 8;

@@ -133,6 +133,7 @@ __global__ void __launch_bounds__(256, 1)
     wide_heads_attention(const typename H::Query* __restrict__ q, const typename H::Key* __restrict__ k,
                          const typename H::Value* __restrict__ v, const typename H::Mask* __restrict__ mask,
                          typename H::Out* __restrict__ out, Epilogue epilogue) {
+  wait_for_previous_kernel();
   using Index = typename H::Index;
   using S = WideAttention<H>;
   constexpr bool softmax = H::weights != Weights::relu;

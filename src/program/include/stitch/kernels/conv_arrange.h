@@ -85,6 +85,7 @@ template <class From, class To, int padded, bool dense>
 __global__ void __launch_bounds__(image_threads, 6)
     channels_last_kernel(const From* __restrict__ from, To* __restrict__ to, ImageStrides strides,
                          int channels, int pixels) {
+  wait_for_previous_kernel();
   constexpr int pack = image_pack<To, padded>;
   using Tile = ImageTile<padded, pack>;
   __shared__ Tile tile;
@@ -121,6 +122,7 @@ template <class From, class To, int padded>
 __global__ void __launch_bounds__(image_threads)
     few_channels_last_kernel(const From* __restrict__ from, To* __restrict__ to, ImageStrides strides,
                              int64_t count, int channels, int pixels) {
+  wait_for_previous_kernel();
   const int64_t i = static_cast<int64_t>(blockIdx.x) * image_threads + threadIdx.x;
   if (i >= count) return;
   const int64_t n = i / pixels;
@@ -155,6 +157,7 @@ template <class From, class To>
 __global__ void __launch_bounds__(256)
     channels_first_kernel(const From* __restrict__ from, To* __restrict__ to, ImageStrides strides,
                           int64_t count, int channels, int pixels) {
+  wait_for_previous_kernel();
   const int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
   if (i < count)
     to[i] = static_cast<To>(static_cast<float>(
@@ -174,6 +177,7 @@ template <class From, class To>
 __global__ void __launch_bounds__(256)
     pack_filter_kernel(const From* __restrict__ weight, To* __restrict__ packed, int64_t count, int channels,
                        int padded, int taps) {
+  wait_for_previous_kernel();
   const int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
   if (i >= count) return;
   const int channel = static_cast<int>(i % padded), tap = static_cast<int>(i / padded % taps);
@@ -212,6 +216,7 @@ struct InPhases {
 template <class Phases, int padded, class From, class To>
 __global__ void __launch_bounds__(256)
     pack_phases_kernel(const From* __restrict__ weight, To* __restrict__ packed, int64_t count) {
+  wait_for_previous_kernel();
   const int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
   if (i >= count) return;
   int64_t rest = i;
@@ -275,6 +280,7 @@ __device__ __forceinline__ Out finished_as(Sum value, Index position) {
 template <class P, bool last, int pack, bool together, class Phases, class From, class Epilogue>
 __global__ void __launch_bounds__(256)
     finish_image_kernel(const From* image, typename P::Out* out, Epilogue epilogue, int pixels) {
+  wait_for_previous_kernel();
   using Index = typename P::Index;
   constexpr int64_t all = int64_t{P::batches} * P::rows * P::columns,
                     channels = int64_t{P::batches} * P::rows;
@@ -371,6 +377,7 @@ template <class P, int run, class Where, class From, class Epilogue>
 __global__ void __launch_bounds__(image_threads, 4)
     finish_transposed_kernel(const From* __restrict__ image, typename P::Out* __restrict__ out,
                              Epilogue epilogue, int pixels, Where where) {
+  wait_for_previous_kernel();
   using Index = typename P::Index;
   constexpr int channels = static_cast<int>(int64_t{P::batches} * P::rows);
   using Tile = PlanesTile<From, channels>;

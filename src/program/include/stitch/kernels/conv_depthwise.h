@@ -40,6 +40,7 @@ __global__ void __launch_bounds__(DepthwiseTile<S>::threads)
     depthwise_planes_kernel(const typename S::In* __restrict__ x,
                             const typename S::Weight* __restrict__ weight, typename S::Out* __restrict__ out,
                             Epilogue epilogue) {
+  wait_for_previous_kernel();
   using Tile = DepthwiseTile<S>;
   using Index = typename S::Index;
   constexpr int taps = S::kernel_y * S::kernel_x, pixels = Tile::height * Tile::width;
@@ -199,6 +200,7 @@ __global__ void __launch_bounds__(DepthwiseLastTile<S, vector>::threads,
                                   DepthwiseLastTile<S, vector>::large ? 2 : 1)
     depthwise_last_kernel(const typename S::In* __restrict__ x, const float* __restrict__ packed,
                           typename S::Out* __restrict__ out, Epilogue epilogue) {
+  wait_for_previous_kernel();
   using Tile = DepthwiseLastTile<S, vector>;
   using Index = typename S::Index;
   constexpr int each = Tile::each, down = Tile::down;

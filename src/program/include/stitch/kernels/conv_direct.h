@@ -38,6 +38,7 @@ template <class S, int pack, class Epilogue>
 __global__ void __launch_bounds__(DirectTile<S>::threads)
     conv_direct_kernel(const typename S::In* __restrict__ x, const typename S::Weight* __restrict__ weight,
                        typename S::Out* __restrict__ out, Epilogue epilogue) {
+  wait_for_previous_kernel();
   using Tile = DirectTile<S>;
   using Index = typename S::Index;
   constexpr int together = Tile::together, taps = Tile::taps;

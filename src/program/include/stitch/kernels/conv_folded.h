@@ -21,6 +21,7 @@ namespace stitch {
 template <class S, class From, class To>
 __global__ void __launch_bounds__(256)
     fold_image_kernel(const From* __restrict__ x, To* __restrict__ to, int64_t count) {
+  wait_for_previous_kernel();
   constexpr int row = S::stride_x * S::channels, all = S::stride_y * row, rest = S::padded - all;
   constexpr int pack = row % 4 == 0 && S::padded % 4 == 0 ? 4 : row % 2 == 0 && S::padded % 2 == 0 ? 2 : 1;
   const int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
@@ -66,6 +67,7 @@ StitchStatus fold_image(const From* x, To* to, cudaStream_t stream) {
 template <class S, class From, class To>
 __global__ void __launch_bounds__(256)
     pack_folded_kernel(const From* __restrict__ weight, To* __restrict__ packed, int64_t count) {
+  wait_for_previous_kernel();
   const int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
   if (i >= count) return;
   const int own = static_cast<int>(i % S::padded), channel = own % S::channels,

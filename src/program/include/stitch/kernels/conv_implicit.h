@@ -111,6 +111,7 @@ struct ImplicitTile {
 template <class L, bool exact>
 __global__ void __launch_bounds__(256)
     pack_implicit_kernel(const typename L::Weight* __restrict__ weight, __half* __restrict__ packed) {
+  wait_for_previous_kernel();
   using Tile = ImplicitTile<L, exact>;
   const int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
   if (i >= Tile::packed) return;
@@ -300,6 +301,7 @@ __global__ void __launch_bounds__(ImplicitTile<L, exact>::threads,
                                   ImplicitTile<L, exact>::filter_tiles <= 2 ? 4 : 2)
     conv_implicit_kernel(const typename L::In* __restrict__ x, const __half* __restrict__ packed,
                          typename L::Out* __restrict__ out, Epilogue epilogue) {
+  wait_for_previous_kernel();
   using Tile = ImplicitTile<L, exact>;
   using Row = Pack<uint32_t, 4>;                                  // of a matrix: eight halves
   constexpr int filter_tiles = Tile::filter_tiles, quarters = 4;  // of a warp's 64 pixels

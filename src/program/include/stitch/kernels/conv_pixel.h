@@ -36,6 +36,7 @@ template <class P, class Epilogue>
 __global__ void __launch_bounds__(PixelTile<P>::threads)
     conv_pixel_kernel(const typename P::Left* __restrict__ weight, const typename P::Right* __restrict__ x,
                       typename P::Out* __restrict__ out, Epilogue epilogue) {
+  wait_for_previous_kernel();
   using Tile = PixelTile<P>;
   using Index = typename P::Index;
   __shared__ float partial[4][pixel_side * pixel_side];

@@ -51,6 +51,7 @@ struct PointwiseTile {
 template <class P, class G, bool exact>
 __global__ void __launch_bounds__(256)
     pack_pointwise_kernel(const typename P::Left* __restrict__ weight, float* __restrict__ packed) {
+  wait_for_previous_kernel();
   using Tile = PointwiseTile<G, exact>;
   using Index = typename P::Index;
   const int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
@@ -107,6 +108,7 @@ template <class P, class G, bool exact, bool vectors, class Epilogue>
 __global__ void __launch_bounds__(PointwiseTile<G, exact>::threads, PointwiseTile<G, exact>::blocks)
     pointwise_kernel(const typename P::Right* __restrict__ x, const float* __restrict__ packed,
                      const float* __restrict__ bias, typename P::Out* __restrict__ out, Epilogue epilogue) {
+  wait_for_previous_kernel();
   using Tile = PointwiseTile<G, exact>;
   using Index = typename P::Index;
   using Quad = Pack<uint32_t, 4>;

@@ -59,6 +59,7 @@ struct NhwcTile {
 template <class G, class T, bool exact, class Weight>
 __global__ void __launch_bounds__(256)
     pack_nhwc_kernel(const Weight* __restrict__ weight, T* __restrict__ packed) {
+  wait_for_previous_kernel();
   using Tile = NhwcTile<G, T, exact>;
   const int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
   if (i >= Tile::packed) return;
@@ -234,6 +235,7 @@ template <class G, class T, bool exact, bool gated, bool vectors, class Gate, cl
 __global__ void __launch_bounds__(NhwcTile<G, T, exact>::threads)
     pointwise_nhwc_kernel(const T* __restrict__ x, const Gate* __restrict__ gate,
                           const T* __restrict__ packed, Out* __restrict__ out, Epilogue epilogue) {
+  wait_for_previous_kernel();
   using Tile = NhwcTile<G, T, exact>;
   constexpr int pixel_tiles = G::pixel_tiles, filter_tiles = G::filter_tiles;
   const int lane = static_cast<int>(threadIdx.x % 32), row = lane / 4, pair = lane % 4;

@@ -39,6 +39,7 @@ struct OddTile {
 template <class P, class G, class T>
 __global__ void __launch_bounds__(256)
     pack_odd_kernel(const typename P::Left* __restrict__ weight, T* __restrict__ packed) {
+  wait_for_previous_kernel();
   using Tile = OddTile<G>;
   using Index = typename P::Index;
   const int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
@@ -81,6 +82,7 @@ template <class P, class G, class T, bool pairs, class Epilogue>
 __global__ void __launch_bounds__(OddTile<G>::threads)
     odd_kernel(const typename P::Right* __restrict__ x, const T* __restrict__ packed,
                typename P::Out* __restrict__ out, Epilogue epilogue) {
+  wait_for_previous_kernel();
   using Tile = OddTile<G>;
   using Index = typename P::Index;
   constexpr int filter_tiles = Tile::filter_tiles;

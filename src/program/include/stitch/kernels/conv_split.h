@@ -31,6 +31,7 @@ constexpr int64_t packed = int64_t{P::batches} * padded_rows<P>* padded_depth<P>
 template <class P>
 __global__ void __launch_bounds__(256)
     pack_split_kernel(const typename P::Left* __restrict__ weight, __half* __restrict__ packed) {
+  wait_for_previous_kernel();
   namespace tile = split_tile;
   const int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
   if (i >= tile::packed<P>) return;
@@ -57,6 +58,7 @@ template <class P, bool exact, bool last, class Epilogue>
 __global__ void __launch_bounds__(split_tile::threads)
     conv_split_kernel(const typename P::Right* __restrict__ x, const __half* __restrict__ packed,
                       typename P::Out* __restrict__ out, Epilogue epilogue) {
+  wait_for_previous_kernel();
   namespace tile = split_tile;
   namespace wmma = nvcuda::wmma;
   using Index = typename P::Index;

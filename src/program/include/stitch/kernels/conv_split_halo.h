@@ -71,6 +71,7 @@ __device__ __forceinline__ uint32_t scaled_pair(uint32_t pair, float scale) {
 template <class P, class G>
 __global__ void __launch_bounds__(256)
     pack_split_halo_kernel(const typename P::Left* __restrict__ weight, __half* __restrict__ packed) {
+  wait_for_previous_kernel();
   using Tile = HaloTile<G>;
   using Index = typename P::Index;
   const int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
@@ -150,6 +151,7 @@ template <class P, class G, bool exact, class Epilogue>
 __global__ void __launch_bounds__(HaloTile<G>::threads, 2)
     conv_split_halo_kernel(const typename P::Right* __restrict__ x, const __half* __restrict__ packed,
                            typename P::Out* __restrict__ out, Epilogue epilogue) {
+  wait_for_previous_kernel();
   using Tile = HaloTile<G>;
   using Index = typename P::Index;
   using Quad = Pack<uint32_t, 4>;

@@ -96,6 +96,7 @@ struct TransposedTile {
 template <class S>
 __global__ void __launch_bounds__(256)
     pack_transposed_kernel(const typename S::Weight* __restrict__ weight, float* __restrict__ packed) {
+  wait_for_previous_kernel();
   using T = TransposedTile<S>;
   using Index = typename S::Index;
   int64_t rest = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
@@ -125,6 +126,7 @@ __global__ void __launch_bounds__(TransposedTile<S>::threads, TransposedTile<S>:
     conv_transposed_kernel(const typename S::In* __restrict__ x, const float* __restrict__ packed,
                            const float* __restrict__ bias, typename S::Out* __restrict__ out,
                            Epilogue epilogue) {
+  wait_for_previous_kernel();
   using T = TransposedTile<S>;
   using Index = typename S::Index;
   extern __shared__ __align__(16) float transposed_shared[];

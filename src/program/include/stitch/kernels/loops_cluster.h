@@ -101,18 +101,7 @@ StitchStatus launch_cluster(const char* name, void (*kernel)(Parameters...), con
                                         static_cast<unsigned>(cluster)},
                                        pointers);
 #else
-        cudaLaunchAttribute attribute{};
-        attribute.id = cudaLaunchAttributeClusterDimension;
-        attribute.val.clusterDim.x = static_cast<unsigned>(cluster);
-        attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
-        cudaLaunchConfig_t config{};
-        config.gridDim = geometry.grid;
-        config.blockDim = geometry.block;
-        config.dynamicSmemBytes = geometry.shared_bytes;
-        config.stream = stream;
-        config.attrs = &attribute;
-        config.numAttrs = 1;
-        return cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel), pointers);
+        return launch_with(reinterpret_cast<const void*>(kernel), geometry, cluster, pointers, stream);
 #endif
       },
       converted);

@@ -12,6 +12,7 @@ template <int threads>
 __global__ void __launch_bounds__(threads)
     count_sources(const int* __restrict__ targets, int* __restrict__ counts, int* __restrict__ order,
                   int sources) {
+  wait_for_previous_kernel();
   const int source = static_cast<int>(blockIdx.x * threads + threadIdx.x);
   if (source < sources && targets[source] >= 0) order[source] = atomicAdd(counts + targets[source], 1);
 }
@@ -20,6 +21,7 @@ __global__ void __launch_bounds__(threads)
 template <int threads>
 __global__ void __launch_bounds__(threads)
     place_lists(int* __restrict__ counts, int* __restrict__ starts, int rows) {
+  wait_for_previous_kernel();
   const int row = static_cast<int>(blockIdx.x * threads + threadIdx.x),
             lane = static_cast<int>(threadIdx.x % 32), count = row < rows ? counts[row] : 0;
   int upto = count;  // of this warp's lists
@@ -38,6 +40,7 @@ template <int threads>
 __global__ void __launch_bounds__(threads)
     place_sources(const int* __restrict__ targets, const int* __restrict__ starts,
                   const int* __restrict__ order, int* __restrict__ placed, int sources) {
+  wait_for_previous_kernel();
   const int source = static_cast<int>(blockIdx.x * threads + threadIdx.x);
   if (source < sources && targets[source] >= 0) placed[starts[targets[source]] + order[source]] = source;
 }
@@ -49,6 +52,7 @@ __global__ void __launch_bounds__(threads)
     order_lists(const int* __restrict__ targets, const int* __restrict__ placed,
                 const int* __restrict__ counts, const int* __restrict__ starts, int* __restrict__ order,
                 int sources, int rows) {
+  wait_for_previous_kernel();
   constexpr int long_list = 1024;
   const int row = static_cast<int>((blockIdx.x * threads + threadIdx.x) / 32),
             lane = static_cast<int>(threadIdx.x % 32);

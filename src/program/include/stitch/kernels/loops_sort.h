@@ -54,6 +54,7 @@ __device__ __forceinline__ void sort_block(Item* items, int count, Before before
 
 template <class Item, class Before>
 __global__ void __launch_bounds__(256) sort_step(Item* items, int count, int distance, int run) {
+  wait_for_previous_kernel();
   int i = static_cast<int>(blockIdx.x) * 256 + static_cast<int>(threadIdx.x);
   if (i < count) sort_pair(items + static_cast<int64_t>(blockIdx.y) * count, i, distance, run, Before());
 }

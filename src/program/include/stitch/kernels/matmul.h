@@ -66,6 +66,7 @@ template <class P, class Epilogue>
 __global__ void __launch_bounds__(matmul_tile::threads)
     matmul_tiled(const typename P::Left* __restrict__ left, const typename P::Right* __restrict__ right,
                  typename P::Out* __restrict__ out, Epilogue epilogue) {
+  wait_for_previous_kernel();
   namespace tile = matmul_tile;
   using Index = typename P::Index;
   using Sum = typename P::Sum;
@@ -144,6 +145,7 @@ template <class P, int lanes, class Epilogue>
 __global__ void __launch_bounds__(256)
     matmul_direct(const typename P::Left* __restrict__ left, const typename P::Right* __restrict__ right,
                   typename P::Out* __restrict__ out, Epilogue epilogue) {
+  wait_for_previous_kernel();
   using Index = typename P::Index;
   using Sum = typename P::Sum;
   using Value = accumulator_t<Sum>;

@@ -17,6 +17,7 @@ inline Geometry one_thread_each(int64_t count) {
 template <class P, class To>
 __global__ void __launch_bounds__(arrange_threads)
     arrange_left_kernel(const typename P::Left* __restrict__ left, To* __restrict__ dense) {
+  wait_for_previous_kernel();
   using Index = typename P::Index;
   constexpr int64_t count = int64_t{P::batches} * P::rows * P::depth;
   using Flat = flat_index_t<count>;
@@ -38,6 +39,7 @@ StitchStatus arrange_left(const typename P::Left* left, To* dense, cudaStream_t 
 template <class P, class To>
 __global__ void __launch_bounds__(arrange_threads)
     arrange_right_kernel(const typename P::Right* __restrict__ right, To* __restrict__ dense) {
+  wait_for_previous_kernel();
   using Index = typename P::Index;
   constexpr int64_t count = int64_t{P::batches} * P::columns * P::depth;
   using Flat = flat_index_t<count>;
@@ -61,6 +63,7 @@ StitchStatus arrange_right(const typename P::Right* right, To* dense, cudaStream
 template <class P, int partials, int64_t pitch, int width, int enlarged, class From, class Epilogue>
 __global__ void __launch_bounds__(arrange_threads)
     finish_kernel(const From* dense, typename P::Out* out, Epilogue epilogue) {
+  wait_for_previous_kernel();
   using Index = typename P::Index;
   constexpr int64_t high = int64_t{P::batches} * P::rows, count = high * P::columns;
   constexpr int64_t row_pitch = enlarged > 1 ? partials * pitch : pitch;
@@ -111,6 +114,7 @@ StitchStatus finish_product(const char* name, const From* dense, typename P::Out
 template <class From, class To>
 __global__ void __launch_bounds__(arrange_threads)
     convert_kernel(const From* __restrict__ from, To* __restrict__ to, int64_t count) {
+  wait_for_previous_kernel();
   const int64_t i = static_cast<int64_t>(blockIdx.x) * arrange_threads + threadIdx.x;
   if (i < count) to[i] = static_cast<To>(static_cast<float>(from[i]));
 }

@@ -151,6 +151,7 @@ template <class G, bool vectors, class T, class End>
 __global__ void __launch_bounds__(GroupedTile<T>::threads)
     grouped_product_kernel(const T* __restrict__ x, const T* __restrict__ weight,
                            const End* __restrict__ ends, T* __restrict__ out) {
+  wait_for_previous_kernel();
   using Tile = GroupedTile<T>;
   __shared__ alignas(16) T x_tile[Tile::rows * Tile::x_pitch];
   __shared__ alignas(16) T weight_tile[Tile::depth * Tile::weight_pitch];

@@ -90,6 +90,7 @@ template <class P, class T, bool vectors>
 __global__ void __launch_bounds__(256)
     long_sums_kernel(const float* __restrict__ left, const float* __restrict__ right,
                      float* __restrict__ partials) {
+  wait_for_previous_kernel();
   using S = LongSums<P, T>;
   using Index = typename P::Index;
   extern __shared__ uint4 long_shared[];

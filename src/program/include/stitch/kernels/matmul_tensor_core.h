@@ -140,6 +140,7 @@ template <class P, class T, bool vectors, class Epilogue>
 __global__ void __launch_bounds__(TensorCoreProduct<P, T>::threads)
     tensor_core_product(const float* __restrict__ left, const float* __restrict__ right,
                         float* __restrict__ out, Epilogue epilogue) {
+  wait_for_previous_kernel();
   using S = TensorCoreProduct<P, T>;
   using Index = typename P::Index;
   extern __shared__ uint4 product_shared[];

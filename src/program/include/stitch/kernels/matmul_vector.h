@@ -61,6 +61,7 @@ template <class P, bool thin_rows, int64_t segment_depth, int teams, bool quads,
 __global__ void __launch_bounds__(vector_threads)
     vector_by_depth(const typename P::Left* __restrict__ wide, const typename P::Left* __restrict__ thin,
                     Store store) {
+  wait_for_previous_kernel();
   using Sides = VectorSides<P, thin_rows>;
   using Index = typename P::Index;
   using Number = typename P::Left;
@@ -123,6 +124,7 @@ template <class P, bool thin_rows, int64_t segment_depth, bool quads, class Stor
 __global__ void __launch_bounds__(vector_threads)
     vector_by_side(const typename P::Left* __restrict__ wide, const typename P::Left* __restrict__ thin,
                    Store store) {
+  wait_for_previous_kernel();
   using Sides = VectorSides<P, thin_rows>;
   using Index = typename P::Index;
   using Number = typename P::Left;

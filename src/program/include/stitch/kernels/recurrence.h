@@ -109,6 +109,7 @@ constexpr int recurrence_samples = 8, recurrence_warps = 4;
 
 template <RecurrenceKind kind, class T>
 __global__ void __launch_bounds__(recurrence_warps * 32) recurrence_step_kernel(RecurrenceStep<T> s) {
+  wait_for_previous_kernel();
   constexpr int gates = gates_of(kind);
   const int unit = static_cast<int>(blockIdx.x) * recurrence_warps + static_cast<int>(threadIdx.x) / 32;
   const int lane = static_cast<int>(threadIdx.x) % 32,
@@ -179,6 +180,7 @@ __global__ void __launch_bounds__(128)
     project_state_kernel(const T* __restrict__ hidden_state, const T* __restrict__ weight,
                          T* __restrict__ result, int64_t result_stride, T* __restrict__ last, int batch,
                          int hidden, int output) {
+  wait_for_previous_kernel();
   const int element = static_cast<int>(blockIdx.x) * 4 + static_cast<int>(threadIdx.x) / 32;
   const int lane = static_cast<int>(threadIdx.x) % 32, sample = element / output, unit = element % output;
   if (sample >= batch) return;

@@ -171,6 +171,7 @@ __device__ __forceinline__ void take_steps(const Arguments& a, const Role& role,
 template <class Of>
 __global__ void __launch_bounds__(ClusterSizes<Of>::threads, 1)
     kernel(const __grid_constant__ ClusterLayers<Of> a) {
+  wait_for_previous_kernel();
   using S = ClusterSizes<Of>;
   extern __shared__ uint4 cluster_memory[];  // (states, state)
   char* bytes = reinterpret_cast<char*>(cluster_memory);

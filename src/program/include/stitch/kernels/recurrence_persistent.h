@@ -415,6 +415,7 @@ __device__ __forceinline__ void fetch_states(const Arguments& a, const Role& rol
 template <class Of, int slots>
 __global__ void __launch_bounds__(PersistentSizes<Of>::threads, 1)
     kernel(const __grid_constant__ PersistentRecurrence<Of, slots> a) {
+  wait_for_previous_kernel();
   using S = PersistentSizes<Of>;
   extern __shared__ float4 memory[];
   float* state = reinterpret_cast<float*>(memory);    // (2, state_rows, row)

@@ -21,6 +21,7 @@ struct Arrays {
 template <int count>
 __global__ void __launch_bounds__(256)
     largest_magnitudes(const __grid_constant__ Arrays<count> a, unsigned* __restrict__ largest) {
+  wait_for_previous_kernel();
   const float* from = a.from[blockIdx.y];
   unsigned most = 0;
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x; i < a.elements[blockIdx.y];
@@ -65,6 +66,7 @@ struct GatesProduct {
 template <int row_count, int hidden, int gates, int features, int directions>
 __global__ void __launch_bounds__(gates_product::threads, 2)
     gates_product_kernel(const __grid_constant__ GatesProduct<directions> a) {
+  wait_for_previous_kernel();
   using namespace gates_product;
   constexpr int column_count = hidden * gates, steps = (features + depth - 1) / depth;
   extern __shared__ uint4 gates_shared[];

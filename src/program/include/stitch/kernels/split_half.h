@@ -180,6 +180,7 @@ __device__ __forceinline__ float largest_of_block(float most) {
 template <class S, bool quads>
 __global__ void __launch_bounds__(256)
     split_kernel(const float* __restrict__ from, __half* __restrict__ to, float* largest) {
+  wait_for_previous_kernel();
   float most = 0.0f;
   for (int64_t pack = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x; pack < S::packs;
        pack += static_cast<int64_t>(gridDim.x) * 256) {
@@ -202,6 +203,7 @@ template <class S, bool last, bool quads>
 __global__ void __launch_bounds__(256)
     split_again_kernel(const float* __restrict__ from, __half* __restrict__ to, const float* largest,
                        int found, ScaleOfFirst<last>* first_scale, SplitFactors* factors, float factor) {
+  wait_for_previous_kernel();
   float most = 0.0f;
   for (int block = static_cast<int>(threadIdx.x); block < found; block += 256)
     most = larger_magnitude(most, largest[block]);

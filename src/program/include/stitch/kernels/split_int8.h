@@ -200,6 +200,7 @@ struct RowSpread {
 template <class S, bool quads, int team>
 __global__ void __launch_bounds__(256)
     split_rows_kernel(const float* __restrict__ from, __half* __restrict__ split) {
+  wait_for_previous_kernel();
   constexpr int each = (S::packs + team - 1) / team;
   constexpr bool held = each <= 4;  // else read a second time, from L2
   const int member = static_cast<int>(threadIdx.x) % team;
@@ -252,6 +253,7 @@ constexpr int column_slices = S::depth >= 256 ? 32 : 16;
 template <class S>
 __global__ void __launch_bounds__(256)
     spread_columns_kernel(const float* __restrict__ from, RowSpread* __restrict__ spreads) {
+  wait_for_previous_kernel();
   constexpr int64_t slice = (S::depth + column_slices<S> - 1) / column_slices<S>;
   using Index = typename S::Index;
   const int64_t row = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
@@ -267,6 +269,7 @@ template <class S>
 __global__ void __launch_bounds__(256)
     scale_columns_kernel(const RowSpread* __restrict__ spreads, float* __restrict__ scales,
                          float* __restrict__ centres) {
+  wait_for_previous_kernel();
   const int64_t row = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
   if (row >= S::rows) return;
   RowSpread spread = RowSpread::nothing();
@@ -280,6 +283,7 @@ __global__ void __launch_bounds__(256)
 template <class S>
 __global__ void __launch_bounds__(256)
     split_columns_kernel(const float* __restrict__ from, __half* __restrict__ split) {
+  wait_for_previous_kernel();
   using Index = typename S::Index;
   __shared__ float tile[column_tile][column_depth + 1];
   constexpr int deep = 256 / column_tile, packs = column_depth / S::width;
@@ -341,6 +345,7 @@ __global__ void __launch_bounds__(arrange_threads)
                        const float* __restrict__ row_scales, const float* __restrict__ column_scales,
                        const float* __restrict__ means, const float* __restrict__ totals,
                        typename P::Out* out, Epilogue epilogue) {
+  wait_for_previous_kernel();
   using Index = typename P::Index;
   constexpr int64_t high = int64_t{P::batches} * P::rows, count = high * P::columns;
   using Flat = flat_index_t<high * pitch>;

@@ -161,6 +161,7 @@ template <class P, class L, class R, int64_t pitch>
 __global__ void __launch_bounds__(256)
     marked_sums_kernel(const __half* __restrict__ left, const __half* __restrict__ right,
                        float* __restrict__ dense) {
+  wait_for_previous_kernel();
   using Few = TensorCoreProduct<RestoredProduct<P>, FewMarkedTiles>;
   using Many = TensorCoreProduct<RestoredProduct<P>, MarkedTiles>;
   constexpr int rows = static_cast<int>(P::rows), columns = static_cast<int>(P::columns),

@@ -125,24 +125,11 @@ StitchStatus launch_clusters(const char* name, void (*kernel)(Parameters...), Ge
   constexpr int portable = 8;
   if (cluster > portable)
     STITCH_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
-  cudaLaunchAttribute attributes[2] = {};
-  attributes[0].id = cudaLaunchAttributeClusterDimension;
-  attributes[0].val.clusterDim.x = static_cast<unsigned>(cluster);
-  attributes[0].val.clusterDim.y = attributes[0].val.clusterDim.z = 1;
-  attributes[1].id = cudaLaunchAttributeCooperative;
-  attributes[1].val.cooperative = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = geometry.grid;
-  config.blockDim = geometry.block;
-  config.dynamicSmemBytes = geometry.shared_bytes;
-  config.stream = stream;
-  config.attrs = attributes;
-  config.numAttrs = geometry.resident ? 2 : 1;
   std::tuple<Parameters...> converted(std::forward<Arguments>(arguments)...);
   const cudaError_t error = std::apply(
       [&](auto&... values) {
         void* pointers[] = {const_cast<void*>(static_cast<const void*>(&values))..., nullptr};
-        return cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel), pointers);
+        return launch_with(reinterpret_cast<const void*>(kernel), geometry, cluster, pointers, stream);
       },
       converted);
   if (error == cudaSuccess) return STITCH_OK;
