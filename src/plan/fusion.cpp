@@ -432,7 +432,7 @@ bool waits(const Region& small, const Region& large) {
 void share_rows(const Context& context, Grouping& groups, const Catalogue& catalogue, const Waits& may_wait) {
   const Graph& graph = context.graph;
   auto rows = [&](size_t r) {
-    return groups.alive(r) && !multiplies(graph, groups[r]) && looks_at_rows(graph, groups[r]);
+    return groups.alive(r) && !has_product(graph, groups[r]) && looks_at_rows(graph, groups[r]);
   };
   for (size_t r = groups.size(); r-- > 0;) {
     if (!rows(r)) continue;
