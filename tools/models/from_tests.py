@@ -22,7 +22,7 @@ import unittest.mock
 
 import torch
 
-ABSENT = ("httpx", "datasets", "librosa", "fetch_hub_objects_for_ci", "timeout_decorator")
+ABSENT = ("httpx", "datasets", "fetch_hub_objects_for_ci", "timeout_decorator")
 TEMPLATE = '''"""{library}: {name}, with the configuration and the inputs of its own tests."""
 
 import pathlib
