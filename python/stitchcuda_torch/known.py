@@ -103,5 +103,5 @@ def reads(function, tensors):
 
 def writes(function, keywords):
     name = getattr(function, "__name__", "")
-    in_place = name.endswith("_") and not name.endswith("__") or name.startswith("__i") and name not in ("__index__", "__int__", "__invert__", "__iter__")
-    return in_place or keywords.get("out") is not None or name in ("__setitem__", "__set__")
+    in_place = name.startswith("__i") and name not in ("__index__", "__int__", "__invert__", "__iter__")  # __iadd__
+    return in_place or name.endswith("_") and not name.endswith("__") or keywords.get("out") is not None or name in ("__setitem__", "__set__")

@@ -109,9 +109,10 @@ class Recorder:
         result = node.meta.get("val")
         if encode.is_symbolic(result):
             if node.users:
+                operator_name = encode.operator_name(node.target)
                 library = where.library_of_stack_trace(node.meta.get("stack_trace"), self.task_file)
-                raise TaskError("data_dependent", f"{encode.operator_name(node.target)} gives a size or a number that depends "
-                                "on the values of a tensor" + (f" (inside {library})" if library else ""), line, data_dependent_fix(encode.operator_name(node.target)))
+                raise TaskError("data_dependent", f"{operator_name} gives a size or a number that depends on the values of a tensor"
+                                + (f" (inside {library})" if library else ""), line, data_dependent_fix(operator_name))
             return
         arguments = self.arguments(node)
         name, written = functional(node.target)
