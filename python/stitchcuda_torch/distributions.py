@@ -197,9 +197,13 @@ def prefix(task, facts, generator, axis=0):
     drawn = drawn.abs() if facts.nonnegative else drawn
     if task.dim() > axis and task.shape[axis] > 1:
         size = task.shape[axis]
-        kept = 1 + int(uniform(task, (), generator) * (size - 1))
+        part = generator.initial_seed() % PREFIX_PARTS + float(uniform(task, (), generator))
+        kept = 1 + int(part / PREFIX_PARTS * (size - 1))
         drawn.narrow(axis, kept, size - kept).zero_()
     return drawn
+
+
+PREFIX_PARTS = 4  # a seed modulo this says in which part a prefix ends: src/verify/draw.h
 
 
 def inner_prefix(task, facts, generator):

@@ -73,6 +73,8 @@ class DistributionsTest(unittest.TestCase):
             gone = (drawn[name] == 0).all(other)
             self.assertTrue(gone[-1] and not gone[0] and gone.diff().sum() == 1)
         self.assertGreater(ends.max().item() - ends[3::4].max().item(), 88)
+        kept = [int((distributions.draw("inner prefix", [task], [facts], seed)[0][0] != 0).any(0).sum()) for seed in range(40, 44)]
+        self.assertTrue(all(part * 249 <= size <= (part + 1) * 250 + 1 for part, size in enumerate(kept)), kept)
         self.assertLess(drawn["low"].max().item(), -88)
         self.assertLess(drawn["small"].abs().max().item(), 1e-3)
         self.assertTrue(drawn["not finite"].isnan().any() and drawn["not finite"].isinf().any())

@@ -116,6 +116,12 @@ bool has_discontinuity(const Graph& graph) {
   });
 }
 
+bool has_discontinuity(const Graph& graph, const std::vector<std::string>& nodes) {
+  return std::ranges::any_of(graph.nodes, [&](const Node& node) {
+    return jumps(graph, node) && std::ranges::find(nodes, graph[node.results[0]].name) != nodes.end();
+  });
+}
+
 Result<std::vector<std::vector<oracle::Tensor>>> across_jumps(const Graph& graph, const oracle::Known& known,
                                                               std::span<const ValueId> wanted,
                                                               Numerics numerics, uint64_t seed) {

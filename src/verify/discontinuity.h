@@ -4,6 +4,8 @@
 #pragma once
 
 #include <span>
+#include <string>
+#include <vector>
 
 #include "oracle/interpreter.h"
 #include "verify/numerics.h"
@@ -13,6 +15,8 @@ namespace stitch::verifier {
 // Whether some node jumps, on an operand that was rounded on its way there. Inputs are exact: floor(x) of an
 // input has one answer.
 bool has_discontinuity(const Graph& graph);
+// Whether one of these jumps, on whatever operand.
+bool has_discontinuity(const Graph& graph, const std::vector<std::string>& nodes);
 
 // The wanted values several times over: all operands of jumps moved up, all down, then each at random.
 // `known`: inputs and parameters.

@@ -124,10 +124,13 @@ void plant_patches(const Draw& draw, const Shape& shape, std::span<double> value
 }
 
 // Zeros from a secret index on along a dimension.
-void cut_off(const Draw& draw, const Shape& shape, size_t axis, std::span<double> values) {
+void cut_off(uint64_t seed, const Shape& shape, size_t axis, std::span<double> values) {
   if (shape.size() <= axis || shape[axis] < 2) return;
   const int64_t size = shape[axis], stride = contiguous_strides(shape)[axis];
-  const int64_t kept = 1 + static_cast<int64_t>(draw.uniform(0) * static_cast<double>(size - 1));
+  // The same of all inputs.
+  const double part = static_cast<double>(seed % prefix_parts) + Draw{seed, -1}.uniform(0);
+  const int64_t kept =
+      1 + static_cast<int64_t>(part / prefix_parts * static_cast<double>(size - 1));
   for (int64_t i = 0; i < std::ssize(values); ++i)
     if (i / stride % size >= kept) values[static_cast<size_t>(i)] = 0;
 }
@@ -198,8 +201,8 @@ std::vector<std::byte> draw_input(const Graph& graph, ValueId input, std::string
     if (distribution == harsh::zeros) plant_zeros(planted, type.shape, all);
     if (distribution == harsh::ends) plant_ends_by(planted, type.shape, all);
     if (distribution == harsh::patches) plant_patches(planted, type.shape, all);
-    if (distribution == harsh::prefix) cut_off(planted, type.shape, 0, all);
-    if (distribution == harsh::inner_prefix) cut_off(planted, type.shape, 1, all);
+    if (distribution == harsh::prefix) cut_off(seed, type.shape, 0, all);
+    if (distribution == harsh::inner_prefix) cut_off(seed, type.shape, 1, all);
   } else {
     int64_t bound = type.dtype == DType::boolean ? 2 : index_bound(graph, input);
     int64_t* to = tensor.writable<int64_t>();

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/wording.h"
 #include "verify/attempt.h"
+#include "verify/draw.h"
 #include "verify/gates/gates.h"
 #include "verify/judge.h"
 #include "verify/pointed.h"
@@ -176,10 +177,16 @@ std::vector<Question> questions(Session& session, bool few) {
     if (few && distribution != "normal" && distribution != harsh::patches) continue;
     if (harsh::is_harsh(distribution) && !matters(session, distribution)) continue;
     if (distribution == harsh::not_finite && !moves_all) continue;
-    list.push_back({Weights::task, distribution, session.next_seed()});
-    // One sees some twenty steps.
+    // One sees some twenty steps before its end: they end in each part of the sequence.
     if (distribution == harsh::prefix || distribution == harsh::inner_prefix)
-      for (int more = 0; more < 3; ++more) list.push_back({Weights::task, distribution, session.next_seed()});
+      for (uint64_t part = 0; part < prefix_parts; ++part)
+        list.push_back({Weights::task, distribution,
+                        session.next_seed() / prefix_parts * prefix_parts + part});
+    else
+      list.push_back({Weights::task, distribution, session.next_seed()});
+    // A patch may lie where somebody looks for it.
+    if (distribution == harsh::patches && !few)
+      list.push_back({Weights::task, distribution, session.next_seed()});
   }
   // A Python candidate may have no place to put other weights.
   if (session.python) return list;

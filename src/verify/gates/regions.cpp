@@ -85,7 +85,7 @@ class RegionCheck {
   // a softmax behind other layers is given may never be either.
   Result<bool> run_extremes(size_t number, Json& evidence) {
     const ManifestRegion& region = session_.manifest.regions[number];
-    if (!has_maximum(graph_, region.nodes) || has_discontinuity(graph_)) return false;
+    if (!has_maximum(graph_, region.nodes) || has_discontinuity(graph_, region.nodes)) return false;
     STITCH_TRY(std::vector<ValueId> reads, ids(region, region.reads));
     STITCH_TRY(std::vector<ValueId> writes, ids(region, region.writes));
     bool asked = false;
