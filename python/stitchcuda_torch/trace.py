@@ -15,8 +15,11 @@ from .errors import TaskError, environment_error, first_line
 
 DATA_DEPENDENT_FIX = ("A CUDA program has one fixed shape and flow. Write the choice as tensor operations: "
                       "torch.where(condition, a, b) instead of if/else, masks (x * mask) instead of x[mask] or nonzero, "
-                      "0-d tensors instead of .item(). An input of sizes that stay the same (image_grid_thw) can be held by a module around "
-                      "the model, in a list: self.sizes = [sizes]. If only training does this, export with --eval.")
+                      "0-d tensors instead of .item(). If only training does this, export with --eval.")
+
+# Models of libraries that read images of several sizes.
+HELD_SIZES_FIX = (" An input of sizes that stay the same (image_grid_thw) can be held by a module around the model, in a list: "
+                  "self.sizes = [sizes].")
 
 LIBRARY_FIX = (" If the model runs: the library takes another path while it is exported. Pass what it makes up itself then "
                "(attention_mask, position_ids), or choose that path by its settings (attn_implementation).")
@@ -130,7 +133,7 @@ def explain(error, task_file):
     if is_data_dependent(error):
         operator = str(getattr(error, "func", ""))
         return TaskError("data_dependent", "the model's flow or shapes depend on the values of a tensor" + library, line,
-                         data_dependent_fix(operator))
+                         data_dependent_fix(operator) + (HELD_SIZES_FIX if library else ""))
     stranger = re.match(r"Found <class '([^']*)'> in output|Unsupported input type <class '([^']*)'>", str(error))
     if stranger:
         what = f"forward returns a {stranger[1]}" if stranger[1] else f"an argument of forward is a {stranger[2]}"

@@ -156,7 +156,6 @@ bool is_doubtful(const Session& session, Watched watched) {
 // Only jitter lets it stand, and it is far from anything that was seen: where nobody counts who waits for
 // cores, a claim of a hundredth passed beside fifteen others (H200).
 bool stands_by_jitter(const Session& session, Watched watched) {
-  if (!is_doubtful(session, watched)) return false;
   watched.resolution = watched.alone_resolution = 0;
   return !stands(session.own.median() / plainly_forged, watched);
 }
@@ -219,7 +218,7 @@ Result<bool> look_until_it_stands(Session& session, SeriesWatch& watch, std::opt
     out.pressed = share_of(begin, senses_here().pressed_seconds() - pressed_before);
     const bool last = look + 1 >= looks_for_doubt;
     const bool in_doubt =
-        is_pressed(out) ? is_doubtful(session, out.watched) : stands_by_jitter(session, out.watched);
+        stands_by_jitter(session, out.watched) || (is_pressed(out) && is_doubtful(session, out.watched));
     if (stands(session.own.median(), out.watched) && (last || !in_doubt)) {
       attempt.reset();
       STITCH_CHECK(time_baselines(session, baselines.live));
@@ -291,13 +290,13 @@ Result<void> settle(Session& session, const OwnTimes& times) {
   // them short gets no verdict, and no time: neither a liar's, nor that of one who passes for honest only
   // because everything jittered. Where others kept nearly all cores all the time, honest calls take many
   // times what they claim, too.
-  const bool in_question = !stands(claim, watched) || is_doubtful(session, watched);
+  const bool by_jitter = stands(claim, watched) && stands_by_jitter(session, watched);
+  const bool in_question = !stands(claim, watched) || is_doubtful(session, watched) || by_jitter;
   const bool still_busy = in_question && senses_here().busy_share() > busy_machine;
   const bool swamped = still_busy && times.pressed > swamped_machine;
   const bool unsure = in_question && (stands(claim, watched) || !plainly || swamped);
   if (unsure && (is_pressed(times) || still_busy)) return not_now("this machine is too busy to time it");
-  if (stands(claim, watched) && stands_by_jitter(session, watched))
-    return not_now("this machine jitters too much to time it");
+  if (by_jitter) return not_now("this machine jitters too much to time it");
   // Nothing of the candidate was there when the watch was set: whoever kept the cores busy then was not it.
   if (!watched.is_possible() && times.pressed_when_set > pressed_machine)
     return work_error("busy", "this machine was too busy to time it when the watch was set",
