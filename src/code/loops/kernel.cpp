@@ -204,8 +204,6 @@ std::string includes_of(const RegionRequest& request, const std::vector<Function
 
 }  // namespace
 
-int64_t divided_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
-
 Expression sum_of(const Index& a, const Expression& b) {
   return a.is_constant() && a.constant() == 0 ? b : appended(a, b);
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/division.h"
 #include "code/loops/emitter.h"
 
 namespace stitch::code::loops {
@@ -78,7 +79,6 @@ std::string ops_text(const RegionRequest& request);
 std::string traffic_text(const RegionRequest& request);
 // Every value where the graph says that it lies: to try whether a region can be written.
 RegionRequest plain_request(const plan::Context& context, const plan::Region& region);
-int64_t divided_up(int64_t count, int64_t by);
 // a + b, without an a that is 0.
 Expression sum_of(const Index& a, const Expression& b);
 

@@ -6,7 +6,7 @@ namespace stitch::code::loops {
 
 namespace {
 
-size_t from_start(int64_t dim, size_t rank) {
+size_t reduced_dimension(int64_t dim, size_t rank) {
   return static_cast<size_t>(dim < 0 ? dim + static_cast<int64_t>(std::max<size_t>(rank, 1)) : dim);
 }
 
@@ -26,7 +26,7 @@ std::optional<Reduction> reduction_of(const Graph& graph, int32_t number) {
   switch (node.op) {
     case Op::softmax:
     case Op::log_softmax:
-      if (rank) out.along[from_start(attributes.integer("dim"), rank)] = true;
+      if (rank) out.along[reduced_dimension(attributes.integer("dim"), rank)] = true;
       return out;
     case Op::layer_norm:
     case Op::rms_norm:
@@ -58,7 +58,7 @@ std::optional<Reduction> reduction_of(const Graph& graph, int32_t number) {
   const auto& dims = attributes.integers("dims");
   if (dims.empty()) out.along.assign(rank, true);
   for (int64_t dim : dims)
-    if (rank) out.along[from_start(dim, rank)] = true;
+    if (rank) out.along[reduced_dimension(dim, rank)] = true;
   return out;
 }
 

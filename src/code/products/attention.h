@@ -2,12 +2,15 @@
 // Scores may be capped before they are masked: cap · tanh(score / cap).
 #pragma once
 
+#include <array>
 #include <optional>
 
 #include "code/products/epilogue.h"
 #include "code/products/indexed.h"
 
 namespace stitch::code {
+
+inline constexpr std::array attention_ops = {Op::attention};
 
 struct Attention {
   const Node* node = nullptr;

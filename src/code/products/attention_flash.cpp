@@ -12,7 +12,6 @@ namespace stitch::code {
 
 namespace {
 
-constexpr std::array attention_ops = {Op::attention};
 constexpr int64_t widest = 128;
 
 class AttentionFlash final : public ProductTechnique {

@@ -5,6 +5,7 @@
 // type. Knobs: warps, row_tiles (16 queries a warp each), key_tile, splits, stages.
 #include <array>
 
+#include "base/division.h"
 #include "base/text.h"
 #include "code/loops/kernel.h"
 #include "code/products/attention.h"
@@ -15,11 +16,8 @@ namespace stitch::code {
 
 namespace {
 
-constexpr std::array attention_ops = {Op::attention};
 constexpr int64_t widest_half = 256, most_packed_queries = 8;
 constexpr int64_t most_kept_keys = 64;  // of a tile with a bool mask: a bit each of a word
-
-int64_t divided_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
 
 bool keeps(const Attention& a) { return a.mask && a.mask->place->dtype == DType::boolean; }
 

@@ -19,8 +19,6 @@ namespace stitch::code {
 
 namespace {
 
-constexpr std::array attention_ops = {Op::attention};
-
 // (batch…, heads, a, b) as (batch…, heads / share, share, a, b)
 View with_shared_heads(const View& view, int64_t share) {
   if (view.shape.size() < 3) return view;

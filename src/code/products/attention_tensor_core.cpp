@@ -15,7 +15,6 @@ namespace stitch::code {
 
 namespace {
 
-constexpr std::array attention_ops = {Op::attention};
 constexpr int64_t widest = 128, most_keys_of_wide_heads = 512;
 
 bool is_wide(int64_t width, int64_t value_width) { return width > widest || value_width > widest; }

@@ -104,8 +104,8 @@ std::string gather_function(const Convolution& c, bool channels_first) {
                 c.batch > 1 || c.positions() > 1 ? " column" : "", body);
 }
 
-std::string index_function(std::string_view name, const std::array<const char*, 3>& variables,
-                           const Index& index) {
+std::string pixel_index_function(std::string_view name, const std::array<const char*, 3>& variables,
+                                 const Index& index) {
   std::vector<std::string> parameters;
   for (const char* variable : variables)
     parameters.push_back(index.appears(variable) ? format("Index {}", variable) : "Index");
@@ -172,10 +172,10 @@ std::string convolution_struct(const Convolution& c, const std::string& name) {
   text += format(
       "  static constexpr bool left_by_depth = {}, right_by_depth = {}, has_right = true, padded = true;\n",
       !c.transposed, channels_first);
-  text += index_function("left", {"group", "row", "k"}, left);
+  text += pixel_index_function("left", {"group", "row", "k"}, left);
   text += gather_function(c, channels_first);
-  text += index_function("out", {"group", "row", "column"}, out);
-  text += index_function("position", {"group", "row", "column"}, position);
+  text += pixel_index_function("out", {"group", "row", "column"}, out);
+  text += pixel_index_function("position", {"group", "row", "column"}, position);
   return text + "};\n";
 }
 

@@ -8,6 +8,7 @@
 // in fp16 where nothing follows that cuBLASLt has not.
 #include <algorithm>
 
+#include "base/division.h"
 #include "code/products/conv_pointwise.h"
 
 #include "base/text.h"
@@ -22,8 +23,6 @@
 namespace stitch::code {
 
 namespace {
-
-int64_t rounded_up(int64_t count, int64_t by) { return (count + by - 1) / by * by; }
 
 // What PointwiseTile computes, in the same names.
 struct TileSizes {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/division.h"
 #include "code/loops/kernel.h"
 #include "code/names.h"
 #include "code/products/convolution.h"
@@ -20,8 +21,6 @@
 namespace stitch::code {
 
 namespace {
-
-int64_t divided_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
 
 // x multiplied with one number a sample and channel, before the convolution.
 struct Gate {

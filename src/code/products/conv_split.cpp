@@ -9,6 +9,7 @@
 #include <array>
 #include <optional>
 
+#include "base/division.h"
 #include "base/text.h"
 #include "code/names.h"
 #include "code/products/conv_folded.h"
@@ -23,8 +24,6 @@
 namespace stitch::code {
 
 namespace {
-
-int64_t rounded_up(int64_t count, int64_t by) { return (count + by - 1) / by * by; }
 
 // As split_tile has it: elements of one part.
 int64_t packed_elements(const Convolution& c) {

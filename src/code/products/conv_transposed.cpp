@@ -6,6 +6,7 @@
 #include <array>
 #include <numeric>
 
+#include "base/division.h"
 #include "base/text.h"
 #include "code/names.h"
 #include "code/products/convolution.h"
@@ -20,10 +21,8 @@ namespace stitch::code {
 
 namespace {
 
-int64_t divided_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
-
 // A block's share, in the names of the kernel.
-struct Tile {
+struct PhaseTile {
   int64_t each, own, cell_warps, filter_warps;
   Convolution::Three cells{};
   int64_t chunk = 0;
@@ -66,8 +65,8 @@ class TileChoice {
   }
 
   // Nothing: not even one channel fits.
-  std::optional<Tile> choose() {
-    std::optional<Tile> best;
+  std::optional<PhaseTile> choose() {
+    std::optional<PhaseTile> best;
     double least = 0;
     for (int64_t x = 4; x <= std::min(divided_up(all_[2], 4) * 4, tile_.room()); x += 4)
       for (int64_t y = 1; y <= std::min(all_[1], tile_.room() / x); ++y) {
@@ -121,14 +120,14 @@ class TileChoice {
   }
 
   const Convolution& c_;
-  Tile tile_{};
+  PhaseTile tile_{};
   Reach z_, y_;
   int64_t back_x_;
   Convolution::Three all_{};
 };
 
-std::string index_function(std::string_view name, const std::array<std::string_view, 5>& names,
-                           const Index& index) {
+std::string tap_index_function(std::string_view name, const std::array<std::string_view, 5>& names,
+                               const Index& index) {
   std::vector<std::string> parameters;
   for (std::string_view each : names)
     parameters.push_back(index.appears(each) ? format("Index {}", each) : "Index");
@@ -141,7 +140,7 @@ struct Layer {
   int64_t packed;  // floats
 };
 
-Layer layer_struct(const Convolution& c, const Tile& tile, const std::string& name) {
+Layer transposed_layer(const Convolution& c, const PhaseTile& tile, const std::string& name) {
   constexpr const char* axes[] = {"z", "y", "x"};
   constexpr int64_t most = int64_t{1} << 30;
   constexpr std::array<std::string_view, 5> in = {"n", "channel", "z", "y", "x"},
@@ -185,8 +184,8 @@ Layer layer_struct(const Convolution& c, const Tile& tile, const std::string& na
   text += format("  static constexpr int each = {}, own = {}, cell_warps = {}, filter_warps = {};\n",
                  tile.each, tile.own, tile.cell_warps, tile.filter_warps);
   text += format("  static constexpr Index x_apart = {};\n", c.strides(c.x)[1]);
-  text += index_function("x", in, x_at) + index_function("weight", weight, weight_at) +
-          index_function("out", out, out_at) + index_function("position", out, position) + "};\n";
+  text += tap_index_function("x", in, x_at) + tap_index_function("weight", weight, weight_at) +
+          tap_index_function("out", out, out_at) + tap_index_function("position", out, position) + "};\n";
   return {text, c.groups * divided_up(filters, tile.filters()) * tile.filters() * channels * c.taps()};
 }
 
@@ -291,7 +290,7 @@ Result<RegionCode> ConvTransposed::write_region(const RegionRequest& request) co
              epilogue_of(request, parts, bias ? std::nullopt : std::optional<size_t>(1), 1, bias_add));
   std::string layer = type_name(request.name, "Layer"), packed = request.name + "_weight_by_tap";
   const Place &x = *c.x.place, &weight = *c.weight.place, &out = *c.result.view.place;
-  Layer made = layer_struct(c, *TileChoice(c, request.region).choose(), layer);
+  Layer made = transposed_layer(c, *TileChoice(c, request.region).choose(), layer);
   std::string comment = format("({}): taps, channels, filters", made.packed);
 
   RegionCode code;

@@ -9,8 +9,8 @@ namespace stitch::code {
 
 namespace {
 
-std::string index_function(std::string_view name, const Convolution& c, const View& view, bool input,
-                           const std::function<Index(const Index&)>& scatter) {
+std::string layer_index_function(std::string_view name, const Convolution& c, const View& view, bool input,
+                                 const std::function<Index(const Index&)>& scatter) {
   auto strides = c.strides(view);
   const auto& size = input ? c.size_in : c.size_out;
   const char* names[] = {"n", "c", "y", "x"};
@@ -50,8 +50,8 @@ std::string layer_indices(const Convolution& c) {
   View dense = c.result.view;
   dense.strides = contiguous_strides(dense.shape);
   dense.offset = 0;
-  return index_function("x", c, c.x, true, {}) +
-         index_function("out", c, c.result.scatter ? dense : c.result.view, false, c.result.scatter);
+  return layer_index_function("x", c, c.x, true, {}) +
+         layer_index_function("out", c, c.result.scatter ? dense : c.result.view, false, c.result.scatter);
 }
 
 }  // namespace stitch::code

@@ -12,7 +12,7 @@ namespace stitch::code {
 
 namespace {
 
-constexpr std::array products = {Op::linear, Op::matmul, Op::einsum};
+constexpr std::array matrix_products = {Op::linear, Op::matmul, Op::einsum};
 
 // int wherever it reaches: 64-bit divisions cost several times as much.
 bool fits_int(const Contraction& contraction) {
@@ -24,8 +24,8 @@ bool fits_int(const Contraction& contraction) {
   return true;
 }
 
-std::string index_function(std::string_view name, const std::array<const char*, 3>& variables,
-                           const Index& index) {
+std::string matrix_index_function(std::string_view name, const std::array<const char*, 3>& variables,
+                                  const Index& index) {
   std::vector<std::string> parameters;
   for (const char* variable : variables)
     parameters.push_back(index.appears(variable) ? format("Index {}", variable) : "Index");
@@ -58,11 +58,11 @@ std::string product_struct(const Contraction& c, const std::string& name) {
       "  static constexpr bool left_by_depth = {}, right_by_depth = {}, has_right = {}, padded = false;\n",
       lies_by_depth(c.depth, c.rows, &Axis::left), lies_by_depth(c.depth, c.columns, &Axis::right),
       c.has_right());
-  out += index_function("left", {"batch", "row", "k"}, index_in(c, &Axis::left));
-  out +=
-      index_function("right", {"batch", "k", "column"}, c.has_right() ? index_in(c, &Axis::right) : Index(0));
-  out += index_function("out", {"batch", "row", "column"}, index_in(c, &Axis::out));
-  out += index_function("position", {"batch", "row", "column"}, index_in(c, &Axis::position));
+  out += matrix_index_function("left", {"batch", "row", "k"}, index_in(c, &Axis::left));
+  out += matrix_index_function("right", {"batch", "k", "column"},
+                               c.has_right() ? index_in(c, &Axis::right) : Index(0));
+  out += matrix_index_function("out", {"batch", "row", "column"}, index_in(c, &Axis::out));
+  out += matrix_index_function("position", {"batch", "row", "column"}, index_in(c, &Axis::position));
   return out + "};\n";
 }
 
@@ -87,12 +87,12 @@ class MatmulPlain final : public ProductTechnique {
 
 Result<void> MatmulPlain::accepts_region(const plan::Context& context, const plan::Region& region) const {
   const Graph& graph = context.graph;
-  STITCH_TRY(Parts parts, parts_of(graph, region, products));
+  STITCH_TRY(Parts parts, parts_of(graph, region, matrix_products));
   return accepts_views(graph, region, parts);
 }
 
 Result<RegionCode> MatmulPlain::write_region(const RegionRequest& request) const {
-  STITCH_TRY(Parts parts, parts_of(request.graph, request.region, products));
+  STITCH_TRY(Parts parts, parts_of(request.graph, request.region, matrix_products));
   STITCH_TRY(Products all, products_of(request, parts));
   const Shape& result = request.graph.type(parts.product->results[0]).shape;
   STITCH_TRY(Epilogue epilogue, epilogue_of(request, parts, result.empty() ? 0 : result.size() - 1));

@@ -21,7 +21,7 @@ namespace stitch::code {
 
 namespace {
 
-constexpr std::array products = {Op::linear, Op::matmul, Op::einsum};
+constexpr std::array contractions = {Op::linear, Op::matmul, Op::einsum};
 
 // As the kernel has them.
 struct ProductTiles {
@@ -92,7 +92,7 @@ struct TensorCoreRegion {
 };
 Result<TensorCoreRegion> tensor_core_region(const RegionRequest& request) {
   TensorCoreRegion out;
-  STITCH_TRY(out.parts, parts_of(request.graph, request.region, products));
+  STITCH_TRY(out.parts, parts_of(request.graph, request.region, contractions));
   STITCH_TRY(out.all, products_of(request, out.parts));
   if (out.all.steps.size() != 1 || !out.all.steps[0].has_right())
     return not_for(request.region, "takes one product of two operands");
@@ -128,7 +128,7 @@ class MatmulTensorCore final : public ProductTechnique {
 Result<void> MatmulTensorCore::accepts_region(const plan::Context& context,
                                               const plan::Region& region) const {
   const Graph& graph = context.graph;
-  STITCH_TRY(Parts parts, parts_of(graph, region, products));
+  STITCH_TRY(Parts parts, parts_of(graph, region, contractions));
   const Node& node = *parts.product;
   if (node.operands.size() < 2) return not_for(region, "takes one product of two operands");
   for (ValueId id : {node.operands[0], node.operands[1], node.results[0]})

@@ -1,18 +1,19 @@
 #include "code/products/recurrence_clusters.h"
 
+#include "base/division.h"
+
 #include <algorithm>
 
 namespace stitch::code {
 
 namespace {
 
-int64_t divided_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
-
 // Clocks from sending a state until everybody has it, for the cell and shuffles of four samples, for each
 // sample that arrives, and of a quarter of a multiprocessor for each product of tensor cores. On an H200 an
 // LSTM's step takes 0.76 us with 4 samples, as here; 1.37 with 5 and 2.6 with 10 in a wavefront are more than
 // here, but rnn.persistent's model is as hopeful, and slower (six layers: 1.43 ms, and 1.35 by clusters).
-constexpr double exchange_clocks = 600, cell_clocks = 300, clocks_a_sample = 100, clocks_a_product = 9;
+constexpr double cluster_exchange_clocks = 600, cluster_cell_clocks = 300, clocks_a_sample = 100,
+                 clocks_a_product = 9;
 // Products of the input's share, of a multiprocessor; and what a layer takes besides.
 constexpr double products_a_clock = 200, clocks_a_layer = 15000;
 // A lane holds eight registers of weights for each of these, and needs some besides.
@@ -32,9 +33,9 @@ double clocks_of(const Recurrence& r, const GpuSpec& gpu, const Clusters& c) {
   const double multiply =
       clocks_a_product * static_cast<double>(divided_up(warps, 4) * 2 * depth_tiles * sample_tiles);
   // In a wavefront the layer below is multiplied while the state is on its way.
-  const double exchange = exchange_clocks + clocks_a_sample * static_cast<double>(c.samples),
+  const double exchange = cluster_exchange_clocks + clocks_a_sample * static_cast<double>(c.samples),
                step = multiply + (c.layers_at_once > 1 ? std::max(multiply, exchange) : exchange) +
-                      cell_clocks * static_cast<double>(sample_tiles);
+                      cluster_cell_clocks * static_cast<double>(sample_tiles);
   double input = 0;
   for (int64_t layer = 0; layer < (c.layers_at_once > 1 ? 1 : r.layers); ++layer) {
     const int64_t features = layer == 0 ? r.input : r.directions * r.hidden;

@@ -2,15 +2,13 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "import/aten/table.h"
+#include "import/aten/emit.h"
 
 namespace stitch {
 
 namespace assorted {
 
 namespace {
-
-ValueId constant(Call& call, ValueId like, double value) { return call.scalar(call.type(like).dtype, value); }
 
 std::vector<int64_t> all_dims(Call& call, ValueId x, const char* name) {
   std::vector<int64_t> dims = call.integers(name);

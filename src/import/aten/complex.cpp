@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "import/aten/table.h"
+#include "import/aten/emit.h"
 
 namespace stitch {
 
@@ -25,10 +25,6 @@ Values both(Call& call, const char* name) {
   if (z[1] == ValueId::none) z[1] = zero_like(call, z[0]);
   return z;
 }
-
-ValueId add(Call& call, ValueId a, ValueId b) { return call.emit(Op::add, {a, b}); }
-ValueId sub(Call& call, ValueId a, ValueId b) { return call.emit(Op::sub, {a, b}); }
-ValueId mul(Call& call, ValueId a, ValueId b) { return call.emit(Op::mul, {a, b}); }
 
 Values product(Call& call, const Values& a, const Values& b) {
   if (a[1] == ValueId::none) return {mul(call, a[0], b[0]), mul(call, a[0], b[1])};

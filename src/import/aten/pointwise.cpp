@@ -3,8 +3,8 @@
 #include <limits>
 #include <numbers>
 
+#include "import/aten/emit.h"
 #include "import/aten/promotion.h"
-#include "import/aten/table.h"
 
 namespace stitch {
 
@@ -22,8 +22,6 @@ ComputeOne rounding(Op op) {
     return is_floating(call.type(x).dtype) ? call.emit(op, {x}) : x;
   };
 }
-
-ValueId constant(Call& call, ValueId like, double value) { return call.scalar(call.type(like).dtype, value); }
 
 ValueId clamp(Call& call, ValueId x, double low, double high) {
   return call.emit(Op::clamp, {x}, {{"low", low}, {"high", high}});

@@ -5,7 +5,7 @@ namespace stitch {
 
 namespace {
 
-std::vector<int64_t> spread(std::vector<int64_t> list, size_t dims) {
+std::vector<int64_t> spread_over(std::vector<int64_t> list, size_t dims) {
   if (list.size() == 1) list.assign(dims, list[0]);
   return list;
 }
@@ -28,9 +28,9 @@ struct Window {
   std::vector<int64_t> kernel, stride, padding;
 };
 
-Window window(Call& call, size_t dims) {
-  Window w{spread(call.integers("kernel_size"), dims), spread(call.integers("stride"), dims),
-           spread(call.integers("padding"), dims)};
+Window window_of(Call& call, size_t dims) {
+  Window w{spread_over(call.integers("kernel_size"), dims), spread_over(call.integers("stride"), dims),
+           spread_over(call.integers("padding"), dims)};
   if (w.stride.empty()) w.stride = w.kernel;
   if (w.padding.empty()) w.padding.assign(dims, 0);
   return w;
@@ -39,8 +39,8 @@ Window window(Call& call, size_t dims) {
 Compute max_pool(size_t dims, bool indices) {
   return [=](Call& call) {
     return pooled(call, dims, [&](ValueId x) {
-      Window w = window(call, dims);
-      auto dilation = spread(call.integers("dilation"), dims);
+      Window w = window_of(call, dims);
+      auto dilation = spread_over(call.integers("dilation"), dims);
       if (dilation.empty()) dilation.assign(dims, 1);
       return call.emit_all(Op::max_pool, {x},
                            {{"kernel", w.kernel},
@@ -56,7 +56,7 @@ Compute max_pool(size_t dims, bool indices) {
 Compute avg_pool(size_t dims) {
   return [=](Call& call) {
     return pooled(call, dims, [&](ValueId x) {
-      Window w = window(call, dims);
+      Window w = window_of(call, dims);
       return call.emit_all(Op::avg_pool, {x},
                            {{"kernel", w.kernel},
                             {"stride", w.stride},
@@ -71,7 +71,7 @@ Compute avg_pool(size_t dims) {
 Compute adaptive(size_t dims, Op op) {
   return [=](Call& call) {
     return pooled(call, dims, [&](ValueId x) {
-      Attributes attributes = {{"size", spread(call.integers("output_size"), dims)}};
+      Attributes attributes = {{"size", spread_over(call.integers("output_size"), dims)}};
       if (op == Op::adaptive_max_pool) attributes.set("indices", true);
       return call.emit_all(op, {x}, attributes);
     });

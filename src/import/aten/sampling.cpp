@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "import/aten/table.h"
+#include "import/aten/emit.h"
 
 namespace stitch {
 
@@ -13,14 +13,10 @@ namespace sampling {
 
 namespace {
 
-ValueId add(Call& call, ValueId a, ValueId b) { return call.emit(Op::add, {a, b}); }
-ValueId sub(Call& call, ValueId a, ValueId b) { return call.emit(Op::sub, {a, b}); }
-ValueId mul(Call& call, ValueId a, ValueId b) { return call.emit(Op::mul, {a, b}); }
-ValueId number(Call& call, ValueId like, double value) { return call.scalar(call.type(like).dtype, value); }
 ValueId clamped(Call& call, ValueId x, double low, double high) {
   return call.emit(Op::clamp, {x}, {{"low", low}, {"high", high}});
 }
-ValueId count(Call& call, int64_t size, const Shape& shape) {
+ValueId count_as(Call& call, int64_t size, const Shape& shape) {
   return call.reshape(call.emit(Op::iota, {}, {{"size", size}, {"dtype", DType::i64}}), shape);
 }
 // Element i of the last dimension.
@@ -35,13 +31,13 @@ enum class Mode : uint8_t { linear, nearest, cubic };
 
 // Mirrored at low/2 and high/2 until it is between them.
 ValueId reflected(Call& call, ValueId x, double twice_low, double twice_high) {
-  if (twice_low == twice_high) return mul(call, x, number(call, x, 0));
+  if (twice_low == twice_high) return mul(call, x, constant(call, x, 0));
   double low = twice_low / 2, span = (twice_high - twice_low) / 2;
-  ValueId from = call.emit(Op::abs, {sub(call, x, number(call, x, low))}), width = number(call, x, span);
+  ValueId from = call.emit(Op::abs, {sub(call, x, constant(call, x, low))}), width = constant(call, x, span);
   ValueId extra = call.emit(Op::fmod, {from, width});
   ValueId flips = call.emit(Op::floor, {call.emit(Op::div, {from, width})});
-  ValueId odd = call.emit(Op::ne, {call.emit(Op::fmod, {flips, number(call, x, 2)}), number(call, x, 0)});
-  return add(call, call.emit(Op::where, {odd, sub(call, width, extra), extra}), number(call, x, low));
+  ValueId odd = call.emit(Op::ne, {call.emit(Op::fmod, {flips, constant(call, x, 2)}), constant(call, x, 0)});
+  return add(call, call.emit(Op::where, {odd, sub(call, width, extra), extra}), constant(call, x, low));
 }
 
 // Where a pixel coordinate is read, by the padding; zeros are left to the taps.
@@ -65,7 +61,7 @@ class Reader {
   Reader(Call& call, ValueId images, const Shape& places) : call_(call), images_(images), places_(places) {
     Shape shape(places.size(), 1);
     shape[0] = places[0];
-    numbers_ = count(call, places[0], shape);
+    numbers_ = count_as(call, places[0], shape);
   }
   // Which image each place reads, in place of its own number.
   void read_images(ValueId numbers) { numbers_ = numbers; }
@@ -78,19 +74,19 @@ class Reader {
     for (size_t d = 0; d < tap.at.size(); ++d) {
       double last = static_cast<double>(shape[d + 2] - 1);
       ValueId x = tap.at[d];
-      ValueId in = call_.emit(Op::logical_and, {call_.emit(Op::ge, {x, number(call_, x, 0)}),
-                                                call_.emit(Op::le, {x, number(call_, x, last)})});
+      ValueId in = call_.emit(Op::logical_and, {call_.emit(Op::ge, {x, constant(call_, x, 0)}),
+                                                call_.emit(Op::le, {x, constant(call_, x, last)})});
       inside = d ? call_.emit(Op::logical_and, {inside, in}) : in;
       operands.push_back(call_.cast(clamped(call_, x, 0, last), DType::i64));
       dims.push_back(static_cast<int64_t>(d) + 2);
     }
     // (places…, C): the indexed dimensions come first, since the channels stand between them.
     ValueId pixels = call_.emit(Op::index, operands, {{"dims", dims}});
-    ValueId weight = call_.emit(Op::where, {inside, tap.weight, number(call_, tap.weight, 0)});
+    ValueId weight = call_.emit(Op::where, {inside, tap.weight, constant(call_, tap.weight, 0)});
     Shape column = call_.shape(weight);
     column.push_back(1);
     // A pixel outside counts as 0 even if the one read in its place is infinite.
-    ValueId seen = call_.emit(Op::where, {call_.reshape(inside, column), pixels, number(call_, pixels, 0)});
+    ValueId seen = call_.emit(Op::where, {call_.reshape(inside, column), pixels, constant(call_, pixels, 0)});
     ValueId term = mul(call_, seen, call_.reshape(weight, column));
     sum_ = sum_ == ValueId::none ? term : add(call_, sum_, term);
   }
@@ -113,7 +109,7 @@ class Reader {
 std::vector<Tap> linear_taps(Call& call, const Values& at) {
   std::vector<Tap> taps = {{{}, ValueId::none}};
   for (ValueId x : at) {
-    ValueId low = call.emit(Op::floor, {x}), high = add(call, low, number(call, x, 1));
+    ValueId low = call.emit(Op::floor, {x}), high = add(call, low, constant(call, x, 1));
     ValueId share = sub(call, x, low), rest = sub(call, high, x);
     std::vector<Tap> next;
     for (const Tap& tap : taps)
@@ -131,7 +127,7 @@ std::vector<Tap> linear_taps(Call& call, const Values& at) {
 
 // Keys' kernel at a distance, by its polynomial within 1 or between 1 and 2.
 ValueId cubic(Call& call, ValueId distance, bool within, double a) {
-  auto c = [&](double value) { return number(call, distance, value); };
+  auto c = [&](double value) { return constant(call, distance, value); };
   ValueId x = distance;
   if (within) return add(call, mul(call, mul(call, sub(call, mul(call, x, c(a + 2)), c(a + 3)), x), x), c(1));
   ValueId y = add(call, mul(call, sub(call, mul(call, x, c(a)), c(5 * a)), x), c(8 * a));
@@ -142,7 +138,7 @@ std::vector<Tap> cubic_taps(Call& call, const Values& at, const std::vector<int6
                             bool corners) {
   std::vector<Tap> taps = {{{}, ValueId::none}};
   for (size_t d = 0; d < at.size(); ++d) {
-    ValueId x = at[d], low = call.emit(Op::floor, {x}), share = sub(call, x, low), one = number(call, x, 1);
+    ValueId x = at[d], low = call.emit(Op::floor, {x}), share = sub(call, x, low), one = constant(call, x, 1);
     ValueId rest = sub(call, one, share);
     ValueId weights[] = {cubic(call, add(call, share, one), false, -0.75), cubic(call, share, true, -0.75),
                          cubic(call, rest, true, -0.75), cubic(call, add(call, rest, one), false, -0.75)};
@@ -150,7 +146,8 @@ std::vector<Tap> cubic_taps(Call& call, const Values& at, const std::vector<int6
     for (const Tap& tap : taps)
       for (int k = 0; k < 4; ++k) {
         Tap each = tap;
-        each.at.push_back(bounded(call, add(call, low, number(call, x, k - 1)), sizes[d], padding, corners));
+        each.at.push_back(
+            bounded(call, add(call, low, constant(call, x, k - 1)), sizes[d], padding, corners));
         each.weight = tap.weight == ValueId::none ? weights[k] : mul(call, tap.weight, weights[k]);
         next.push_back(each);
       }
@@ -171,11 +168,11 @@ ValueId grid_sample(Call& call) {
   for (int64_t d = 0; d < dims; ++d) {
     ValueId g = component(call, grid, dims - 1 - d);
     double size = static_cast<double>(sizes[static_cast<size_t>(d)]), last = size - 1;
-    ValueId raised = add(call, g, number(call, g, 1));
-    ValueId pixel = corners
-                        ? mul(call, raised, number(call, g, last / 2))
-                        : mul(call, sub(call, mul(call, raised, number(call, g, size)), number(call, g, 1)),
-                              number(call, g, 0.5));
+    ValueId raised = add(call, g, constant(call, g, 1));
+    ValueId pixel =
+        corners ? mul(call, raised, constant(call, g, last / 2))
+                : mul(call, sub(call, mul(call, raised, constant(call, g, size)), constant(call, g, 1)),
+                      constant(call, g, 0.5));
     if (mode != Mode::cubic) pixel = bounded(call, pixel, sizes[static_cast<size_t>(d)], padding, corners);
     at.push_back(mode == Mode::nearest ? call.emit(Op::round, {pixel}) : pixel);
   }
@@ -225,13 +222,13 @@ ValueId roi_align(Call& call) {
   double scale = call.number("spatial_scale"), offset = call.flag("aligned") ? 0.5 : 0;
   auto corner = [&](int64_t i) {
     ValueId c = component(call, rois, i);
-    return sub(call, mul(call, c, number(call, c, scale)), number(call, c, offset));
+    return sub(call, mul(call, c, constant(call, c, scale)), constant(call, c, offset));
   };
   // The samples along one dimension: (K, bins * ratio).
   auto samples = [&](int64_t first, int64_t second, int64_t bins) {
     ValueId start = corner(first), extent = sub(call, corner(second), start);
-    if (offset == 0) extent = call.emit(Op::maximum, {extent, number(call, extent, 1)});
-    ValueId bin = call.emit(Op::div, {extent, number(call, extent, static_cast<double>(bins))});
+    if (offset == 0) extent = call.emit(Op::maximum, {extent, constant(call, extent, 1)});
+    ValueId bin = call.emit(Op::div, {extent, constant(call, extent, static_cast<double>(bins))});
     double step = 1 / static_cast<double>(ratio);
     ValueId inside = call.emit(
         Op::iota, {},
@@ -247,15 +244,15 @@ ValueId roi_align(Call& call) {
   ValueId inside = ValueId::none;
   for (size_t d = 0; d < 2; ++d) {
     double size = static_cast<double>(call.shape(x)[d + 2]);
-    ValueId in = call.emit(Op::logical_and, {call.emit(Op::ge, {at[d], number(call, at[d], -1)}),
-                                             call.emit(Op::le, {at[d], number(call, at[d], size)})});
+    ValueId in = call.emit(Op::logical_and, {call.emit(Op::ge, {at[d], constant(call, at[d], -1)}),
+                                             call.emit(Op::le, {at[d], constant(call, at[d], size)})});
     inside = d ? call.emit(Op::logical_and, {inside, in}) : in;
     at[d] = clamped(call, at[d], 0, size - 1);
   }
   Reader reader(call, x, places);
   reader.read_images(images);
   for (const Tap& tap : linear_taps(call, at))
-    reader.tap({tap.at, call.emit(Op::where, {inside, tap.weight, number(call, tap.weight, 0)})});
+    reader.tap({tap.at, call.emit(Op::where, {inside, tap.weight, constant(call, tap.weight, 0)})});
   int64_t channels = call.shape(x)[1];
   ValueId apart = call.reshape(reader.result(), {boxes, channels, rows, ratio, columns, ratio});
   return call.reduce(Op::mean, apart, {3, 5});

@@ -3,7 +3,7 @@
 #include <numbers>
 
 #include "base/text.h"
-#include "import/aten/table.h"
+#include "import/aten/emit.h"
 
 namespace stitch {
 
@@ -12,16 +12,15 @@ namespace special {
 namespace {
 
 ValueId self(Call& call) { return call.cast(call.tensor("self"), call.output().dtype); }
-ValueId constant(Call& call, ValueId like, double value) { return call.scalar(call.type(like).dtype, value); }
-ValueId mul(Call& call, ValueId x, double by) { return call.emit(Op::mul, {x, constant(call, x, by)}); }
+ValueId times(Call& call, ValueId x, double by) { return call.emit(Op::mul, {x, constant(call, x, by)}); }
 
-ComputeOne unary(Op op) {
+ComputeOne unary_of_self(Op op) {
   return [op](Call& call) { return call.emit(op, {self(call)}); };
 }
 
 // The normal distribution's integral.
 ValueId normal_integral(Call& call) {
-  return mul(call, call.emit(Op::erfc, {mul(call, self(call), -std::numbers::sqrt2 / 2)}), 0.5);
+  return times(call, call.emit(Op::erfc, {times(call, self(call), -std::numbers::sqrt2 / 2)}), 0.5);
 }
 
 // log of Gamma in several dimensions.
@@ -63,11 +62,11 @@ ValueId polygamma(Call& call) {
 
 void fill(AtenTable& table) {
   for (const char* name : {"erfinv", "special_erfinv"})
-    table.one(format("aten.{}.default", name), unary(Op::erfinv));
+    table.one(format("aten.{}.default", name), unary_of_self(Op::erfinv));
   for (const char* name : {"lgamma", "special_gammaln"})
-    table.one(format("aten.{}.default", name), unary(Op::lgamma));
+    table.one(format("aten.{}.default", name), unary_of_self(Op::lgamma));
   for (const char* name : {"digamma", "special_digamma", "special_psi"})
-    table.one(format("aten.{}.default", name), unary(Op::digamma));
+    table.one(format("aten.{}.default", name), unary_of_self(Op::digamma));
   table.one("aten.special_ndtr.default", normal_integral);
   for (const char* name : {"mvlgamma", "special_multigammaln"})
     table.one(format("aten.{}.default", name), multivariate_lgamma);

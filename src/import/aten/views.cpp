@@ -151,7 +151,7 @@ View unfolded(Call& call) {
   return strided(call.output().shape, strides, 0);
 }
 
-View diagonal(Call& call, const char* base, int64_t first, int64_t second) {
+View diagonal_view(Call& call, const char* base, int64_t first, int64_t second) {
   const Shape& shape = base_shape(call, base);
   auto strides = contiguous_strides(shape);
   int64_t rank = std::ssize(shape), offset = call.integer("offset", 0);
@@ -202,7 +202,7 @@ void reshape_or_copy(Lowering& lowering, Call& call) {
 }
 
 // The tensor itself if nothing changes, a converted copy otherwise.
-void convert(Lowering& lowering, Call& call) {
+void convert_dtype(Lowering& lowering, Call& call) {
   std::string self = call.tensor_name("self");
   bool copy = call.has("copy") && call.flag("copy");
   if (!copy && lowering.aten_type(self).dtype == call.output().dtype)
@@ -237,7 +237,7 @@ void add_views(AtenTable& table) {
   }
   for (const char* name : {"to.dtype", "to.dtype_layout", "to.device", "to.other", "to.prim_Device",
                            "to.prim_dtype", "to.prim_other", "type_as.default"})
-    table.custom(format("aten.{}", name), convert);
+    table.custom(format("aten.{}", name), convert_dtype);
   for (const char* name : {"clone.default", "lift_fresh_copy.default", "_to_copy.default",
                            "detach_copy.default", "view_copy.default"})
     table.one(format("aten.{}", name), [](Call& call) {
@@ -270,8 +270,9 @@ void add_views(AtenTable& table) {
                            "unsafe_chunk.default", "unsafe_split_with_sizes.default"})
     table.views(format("aten.{}", name), "self", consecutive);
   table.view("aten.unfold.default", "self", unfolded);
-  table.view("aten.diagonal.default", "self", [](Call& call) { return diagonal(call, "self", 0, 1); });
-  table.view("aten.linalg_diagonal.default", "A", [](Call& call) { return diagonal(call, "A", -2, -1); });
+  table.view("aten.diagonal.default", "self", [](Call& call) { return diagonal_view(call, "self", 0, 1); });
+  table.view("aten.linalg_diagonal.default", "A",
+             [](Call& call) { return diagonal_view(call, "A", -2, -1); });
   for (const char* name :
        {"hsplit.int", "hsplit.array", "vsplit.int", "vsplit.array", "dsplit.int", "dsplit.array"})
     table.views(format("aten.{}", name), "self", [name](Call& call) {
