@@ -155,6 +155,7 @@ TEST(Series, AreWatchedAndJudgedByPyTorch) {
   ASSERT_TRUE(task) << task.error().text();
   auto verifier = Verifier::open(*std::move(task), options);
   ASSERT_TRUE(verifier) << verifier.error().text();
+  int judged = 0;
   for (auto [file, expected] : {std::pair{"honest.cu", "passed"},
                                 {"remembers_by_a_few_elements.cu", "timing: wrong_when_timed"},
                                 {"leaves_out_every_fifth_call.cu", "timing: wrong_when_timed"}}) {
@@ -165,11 +166,13 @@ TEST(Series, AreWatchedAndJudgedByPyTorch) {
       continue;
     }
     ASSERT_TRUE(verdict) << file << ": " << verdict.error().text();
+    ++judged;
     EXPECT_EQ(in_words(*verdict), expected) << table(*verdict, {});
     EXPECT_EQ(join(verdict->notes, "\n").find("host's memory"), std::string::npos)
         << join(verdict->notes, "\n");
     EXPECT_EQ(verdict->timing, nullptr) << "times of a rehearsal are not told";
   }
+  if (judged == 0) GTEST_SKIP() << "this machine was too busy for any of them";
 }
 
 // A hundred megabytes in, a hundred out, and timed: nothing but secret pages of it crosses the host.
