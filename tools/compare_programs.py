@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Times two versions of the same programs on this GPU, in turns: compare_programs.py BEFORE AFTER [-o table.jsonl]
+or the same programs with a setting at its shipped and at another value: compare_programs.py PROGRAMS --set NAME=VALUE
 
 BEFORE and AFTER are folders of program folders (program.cu, regions/, manifest.cu, include/), as `stitchcuda code`
 writes them. Programs of the same name are built, run on the same random tensors, compared with each other, and
@@ -12,6 +13,7 @@ import json
 import math
 import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
@@ -76,6 +78,9 @@ class Program:
         self.manifest = json.loads(self.library.stitch_manifest())
         self.handle = ctypes.c_void_p()
 
+    def set(self, name, value):
+        self.check(self.library.stitch_set(name.encode(), ctypes.c_int64(value)))
+
     def create(self, parameters):
         specs = self.manifest["parameters"]
         array = (Tensor * max(1, len(specs)))(*[described(self.torch, s, parameters[s["name"]]) for s in specs])
@@ -114,8 +119,10 @@ def drawn_dtype(torch, spec):
             "i64": torch.int64, "i32": torch.int32, "i8": torch.int8, "u8": torch.uint8, "bool": torch.bool}[spec["dtype"]]
 
 
-def compare(torch, before, after, rounds):
+def compare(torch, before, after, setting, rounds):
     programs = [Program(torch, before), Program(torch, after)]
+    if setting:
+        programs[1].set(*setting)
     generator = torch.Generator(device="cuda").manual_seed(7)
     manifest = programs[0].manifest
     parameters = {s["name"]: drawn(torch, s, generator) for s in manifest["parameters"]}
@@ -156,23 +163,35 @@ def compare(torch, before, after, rounds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("before", type=pathlib.Path)
-    parser.add_argument("after", type=pathlib.Path)
+    parser.add_argument("after", type=pathlib.Path, nargs="?", help="default with --set: BEFORE")
+    parser.add_argument("--set", metavar="NAME=VALUE", help="a setting of AFTER's programs; those without it are left out")
     parser.add_argument("-o", "--out", type=pathlib.Path, default=pathlib.Path("compare_programs.jsonl"))
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build/compare"))
     parser.add_argument("--seconds", type=float, default=1e9, help="stop timing after this many seconds in all")
     options = parser.parse_args()
+    setting = None
+    if options.set:
+        name, _, value = options.set.partition("=")
+        setting = name, int(value)
+    if not options.after and not setting:
+        parser.error("AFTER or --set NAME=VALUE is needed")
+    same = not options.after
+    options.after = options.after or options.before
     started = time.time()
     names = sorted(p.parent.name for p in options.before.glob("*/program.cu") if (options.after / p.parent.name).is_dir())
+    if setting:
+        names = [name for name in names if f'Setting {setting[0]}(' in (options.after / name / "manifest.cu").read_text()]
     if not names:
-        sys.exit("no program is in both folders")
+        sys.exit(f"no program has the setting {setting[0]}" if setting else "no program is in both folders")
     options.build.mkdir(parents=True, exist_ok=True)
     failures = {}
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         largest = sorted(names, key=lambda name: -len(list((options.before / name).glob("regions/*.cu"))))
         jobs = {pool.submit(build, root / name, options.build / f"{name}.{which}.so", 1): (name, which)
-                for name in largest for which, root in (("before", options.before), ("after", options.after))}
+                for name in largest for which, root in (("before", options.before), ("after", options.after))
+                if not (same and which == "after")}
         for number, job in enumerate(concurrent.futures.as_completed(jobs)):
             if error := job.result():
                 failures[jobs[job]] = error
@@ -189,7 +208,9 @@ def main():
                 row["error"] = str(broken)
             else:
                 try:
-                    row |= compare(torch, options.build / f"{name}.before.so", options.build / f"{name}.after.so", options.rounds)
+                    if same:  # a library of its own path is loaded with settings of its own
+                        shutil.copy(options.build / f"{name}.before.so", options.build / f"{name}.after.so")
+                    row |= compare(torch, options.build / f"{name}.before.so", options.build / f"{name}.after.so", setting, options.rounds)
                 except Exception as error:  # one program's trouble is not the others'
                     row["error"] = str(error)[:300]
             torch.cuda.empty_cache()

@@ -1,15 +1,12 @@
 #!/usr/bin/env bash
-# launches.sh OUT TASK.py…: each task's program with programmatic launches off and on, timed in turns (compare_programs.py).
+# launches.sh OUT TASK.py…: each task's program with programmatic launches off and on, timed in turns (compare_programs.py). Programs that
+# are in OUT/programs already (`stitchcuda code` needs no GPU) are taken from there.
 set -euo pipefail
 out=$1; shift
 stitchcuda=${STITCHCUDA:-build/release/stitchcuda}
-mkdir -p "$out/off" "$out/on"
+mkdir -p "$out/programs"
 for task in "$@"; do
-  name=$(basename "$task" .py)
-  [ -e "$out/off/$name/manifest.cu" ] || "$stitchcuda" code "$task" -o "$out/off/$name" || continue
-  grep -q 'Setting programmatic_launches' "$out/off/$name/manifest.cu" || { echo "$name: not offered"; rm -r "${out:?}/off/$name"; continue; }
-  rm -rf "${out:?}/on/$name"
-  cp -r "$out/off/$name" "$out/on/$name"
-  sed -i 's/\("programmatic_launches", {0, 1}, \)0/\11/' "$out/on/$name/manifest.cu"
+  program=$out/programs/$(basename "$(dirname "$task")")_$(basename "$task" .py)
+  [ -e "$program/manifest.cu" ] || "$stitchcuda" code "$task" -o "$program" --weights never || true
 done
-python3 tools/compare_programs.py "$out/off" "$out/on" -o "$out/launches.jsonl"
+python3 tools/compare_programs.py "$out/programs" --set programmatic_launches=1 -o "$out/launches.jsonl"
