@@ -42,9 +42,11 @@ Manifest manifest_of(const ProgramParts& parts) {
     for (const Setting& setting : parts.regions[r].settings)
       manifest.settings.push_back({setting.name, parts.region_names[r], setting.values, setting.value});
   }
-  // Off: measured in three programs so far, and in another form (docs/kernelbench-on-h200.md).
+  // Branches wait for each other by events, and lose by it: GoogleNet a tenth, while the 22 programs without
+  // branches that were timed took 0.99 of the time (docs/kernelbench-on-h200.md).
   if (parts.offers_programmatic_launches())
-    manifest.settings.push_back({std::string(programmatic_launches), "", {0, 1}, 0});
+    manifest.settings.push_back(
+        {std::string(programmatic_launches), "", {0, 1}, parts.branches() == 1 ? 1 : 0});
   for (const char* library : {"cublasLt", "cudnn"})
     if (parts.uses(library)) manifest.libraries.emplace_back(library);
   return manifest;

@@ -165,18 +165,18 @@ TEST(WriteProgram, RegionsThatDifferInNamesShareAKernel) {
   EXPECT_EQ(contents.manifest.settings.size(), 5u);  // and one of the program's
 }
 
-// Off unless the tuner turns them on, and not offered to GPUs that haven't got them.
+// On unless the tuner turns them off, and not offered to GPUs that haven't got them.
 TEST(WriteProgram, OffersProgrammaticLaunches) {
   const Graph graph = graph_of(mlp);
   const PackageContents contents = program_of(graph);
-  const ManifestSetting expected{"programmatic_launches", "", {0, 1}, 0};
+  const ManifestSetting expected{"programmatic_launches", "", {0, 1}, 1};
   EXPECT_EQ(contents.manifest.settings.back(), expected);
   const std::string& program = contents.sources.at("program.cu");
   EXPECT_EQ(count(program, "const stitch::ProgrammaticLaunches launches(programmatic_launches != 0);"), 1)
       << program;
   EXPECT_TRUE(has(program, "const int programmatic_launches = settings::programmatic_launches;")) << program;
   EXPECT_TRUE(has(contents.sources.at("manifest.cu"),
-                  "stitch::Setting programmatic_launches(\"programmatic_launches\", {0, 1}, 0);"));
+                  "stitch::Setting programmatic_launches(\"programmatic_launches\", {0, 1}, 1);"));
 
   const PackageContents older = program_of(graph, "A100 80GB SXM");
   EXPECT_FALSE(has(older.sources.at("program.cu"), "Programmatic")) << older.sources.at("program.cu");

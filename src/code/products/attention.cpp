@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "code/expression/type.h"
 #include "code/names.h"
+#include "code/products/epilogue.h"
 #include "code/products/signature.h"
 #include "program/include/stitch/kernels/shared_memory.h"
 

@@ -10,6 +10,7 @@
 #include "code/loops/kernel.h"
 #include "code/names.h"
 #include "code/products/attention.h"
+#include "code/products/epilogue.h"
 #include "code/products/signature.h"
 #include "code/products/techniques.h"
 #include "program/include/stitch/kernels/shared_memory.h"

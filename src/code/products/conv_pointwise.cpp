@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "code/names.h"
+#include "code/products/epilogue.h"
 #include "code/products/nhwc_tiles.h"
 #include "code/products/signature.h"
 #include "code/products/techniques.h"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "code/region_code.h"
+#include "plan/technique.h"
 
 namespace stitch::code {
 

@@ -5,6 +5,7 @@
 // than those of rnn.persistent, which wait for L2.
 #include "base/text.h"
 #include "code/names.h"
+#include "code/products/epilogue.h"
 #include "code/products/recurrence.h"
 #include "code/products/recurrence_clusters.h"
 #include "code/products/recurrence_spread.h"
