@@ -50,11 +50,14 @@ class Answers:
         "share_device": {"bytes": (int, NEEDED), "socket": (str, NEEDED)},
         "unshare_device": {},
         "hold": {"trial": (int, NEEDED), "distribution": (DRAWN, "task"), "seed": (int, NEEDED), "mode": (MODES, NEEDED),
-                 "outputs": (list, NEEDED), "updates": (list, None), "half": (HALVES, "fp16"), "patient": (bool, False)},
+                 "outputs": (list, NEEDED), "updates": (list, None), "half": (HALVES, "fp16"), "patient": (bool, False),
+                 "own": (bool, False)},
         "put": {"trial": (int, NEEDED), "inputs": (list, NEEDED)},
         "same_input": {"trial": (int, NEEDED), "input": (int, NEEDED), "offset": (int, NEEDED), "where": (WHERE, "host")},
         "distance": {"trial": (int, NEEDED), "output": (int, NEEDED), "dtype": (tuple(TYPES), NEEDED), "offset": (int, NEEDED),
                      "where": (WHERE, "host")},
+        "outside": {"trial": (int, NEEDED), "output": (int, NEEDED), "dtype": (tuple(TYPES), NEEDED), "offset": (int, NEEDED),
+                    "where": (WHERE, "host"), "tolerance": (float, NEEDED)},
         "fingerprint": {"offset": (int, NEEDED), "bytes": (int, NEEDED)},
         "fetch": {"offset": (int, NEEDED), "ranges": (list, NEEDED), "to": (int, NEEDED)},
         "open_series": {"bytes": (int, NEEDED), "socket": (str, NEEDED), "slots": (int, NEEDED), "inputs_at": (int, NEEDED),
@@ -316,7 +319,7 @@ class Answers:
             raise TaskError("request", "no series is open", "", 'Ask for {"do": "open_series", …} first.')
         return self.series
 
-    def hold(self, trial, distribution, seed, mode, outputs, updates, half, patient):
+    def hold(self, trial, distribution, seed, mode, outputs, updates, half, patient, own):
         start = time.monotonic()
         loaded, wanted = self.need(), parse_outputs(outputs)
         self.collect()
@@ -326,7 +329,7 @@ class Answers:
 
         for elsewhere in (False, True) if patient else (True,):
             try:
-                self.trials[trial], facts = hold(loaded, draw, mode, half, 42, wanted, updates, elsewhere)
+                self.trials[trial], facts = hold(loaded, draw, mode, half, 42, wanted, updates, elsewhere, own)
                 break
             except (TaskError, torch.OutOfMemoryError) as error:
                 if elsewhere or getattr(error, "kind", "memory") != "memory":
@@ -352,11 +355,17 @@ class Answers:
 
     def distance(self, trial, output, dtype, offset, where):
         start = time.monotonic()
-        held, memory = self.held(trial), self.memory_shared(where)
-        truth, _ = held.output(output)
-        kind = torch.uint8 if dtype == "bool" else TYPES[dtype]  # a candidate's byte may be neither 0 nor 1
-        found = held.measure(memory.reader(kind, offset, truth.shape, truth.device), output)
+        found = self.held(trial).measure(self.candidates_output(trial, output, dtype, offset, where), output)
         return {"distance": found.as_json(), "seconds": seconds_since(start)}
+
+    def outside(self, trial, output, dtype, offset, where, tolerance):
+        return {"outside": self.held(trial).outside(self.candidates_output(trial, output, dtype, offset, where), output, tolerance)}
+
+    def candidates_output(self, trial, output, dtype, offset, where):
+        """A reader of it, in shared memory."""
+        truth, _ = self.held(trial).output(output)
+        kind = torch.uint8 if dtype == "bool" else TYPES[dtype]  # a candidate's byte may be neither 0 nor 1
+        return self.memory_shared(where).reader(kind, offset, truth.shape, truth.device)
 
     def fingerprint(self, offset, bytes):
         return {"fingerprint": self.fingerprints.of(self.memory_shared("device").arena.span(offset, bytes))}

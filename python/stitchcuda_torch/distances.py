@@ -98,6 +98,18 @@ def first(mask):
     return int(torch.where(mask, torch.arange(mask.numel(), device=mask.device), mask.numel()).min())
 
 
+def outside(read, wanted, tolerance):
+    """The share of elements with |wanted - value| > tolerance + tolerance |value|: torch.allclose(wanted, values), element by element."""
+    flat, count = wanted.reshape(-1), 0
+    for begin in range(0, flat.numel(), PIECE):
+        end = min(begin + PIECE, flat.numel())
+        expected = flat[begin:end].double()
+        got = read(begin, end).to(flat.device).double().expand_as(expected)
+        close = (got == expected) | ((expected - got).abs() <= tolerance + tolerance * got.abs())
+        count += close.numel() - int(close.sum())
+    return count / flat.numel() if flat.numel() else 0.0
+
+
 def mean(truth):
     """Of the finite elements, over all of them: the constant that is nearest."""
     flat, total = truth.reshape(-1), 0.0

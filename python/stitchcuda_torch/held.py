@@ -14,10 +14,11 @@ from .transfer import PIECE, Transfer
 
 
 class Trial:
-    """truth: a tensor for each output, float64 or integers. pytorch: the class's own integers, None for floats."""
+    """truth: a tensor for each output, float64 or integers. pytorch: the class's own integers, None for floats. own: all of the class's
+    outputs, where somebody will ask whether values are close to them."""
 
-    def __init__(self, draw, keep, truth, pytorch):
-        self.draw, self.kept, self.truth, self.pytorch = draw, draw() if keep else None, truth, pytorch
+    def __init__(self, draw, keep, truth, pytorch, own):
+        self.draw, self.kept, self.truth, self.pytorch, self.own = draw, draw() if keep else None, truth, pytorch, own
 
     def inputs(self):
         """Drawn again wherever the device draws them: a seed is smaller than gigabytes."""
@@ -32,8 +33,15 @@ class Trial:
         truth, pytorch = self.output(number)
         return distance(read, truth, pytorch)
 
+    def outside(self, read, number, tolerance):
+        """The share of elements that allclose would reject beside PyTorch's own."""
+        self.output(number)
+        if self.own is None:
+            raise TaskError("request", "PyTorch's own outputs were not kept", "", 'Ask for {"do": "hold", "own": true, …} first.')
+        return distances.outside(read, self.own[number], tolerance)
 
-def hold(loaded, draw, mode, half, seed, wanted, updates, elsewhere):
+
+def hold(loaded, draw, mode, half, seed, wanted, updates, elsewhere, keep_own=False):
     """(Trial, facts). wanted: [(name, dtype)] in the order in which outputs will be asked about."""
     inputs = draw()
     seen, facts = evaluate(loaded, inputs, "float64", half, loaded.device, seed, elsewhere)
@@ -49,7 +57,8 @@ def hold(loaded, draw, mode, half, seed, wanted, updates, elsewhere):
             raise TaskError("reference", f"{name} has the shape {list(exact.shape)} in float64 and {list(value.shape)} in {mode}")
         described.append({"name": name, "shape": list(exact.shape), "pytorch": distance(distances.of_tensor(value), exact).as_json()})
         integers.append(None if exact.is_floating_point() else value.detach())
-    return Trial(draw, loaded.drawn_on != loaded.device, truth, integers), {**facts, "outputs": described}
+    kept = [value.detach().contiguous() for value in own] if keep_own else None
+    return Trial(draw, loaded.drawn_on != loaded.device, truth, integers, kept), {**facts, "outputs": described}
 
 
 def choose(seen, updates, state, name):

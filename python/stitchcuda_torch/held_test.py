@@ -101,6 +101,21 @@ class HeldTest(unittest.TestCase):
         self.write(torch.full((5, 4, 9), float("nan")), 512)
         self.assertEqual(self.ask("distance", trial=1, output=0, dtype="f32", offset=512)["distance"]["not_finite"], 180)
 
+    def test_close_to_pytorchs_own(self):
+        self.hold(1, own=True)
+        _, pytorch = self.results("strict")
+        values = pytorch["output_0"].clone()
+        self.write(values, 512)
+        asked = {"trial": 1, "output": 0, "dtype": "f32", "offset": 512, "tolerance": 1e-4}
+        self.assertEqual(self.ask("outside", **asked)["outside"], 0)
+        values.view(-1)[:9] += 1
+        values.view(-1)[9] = float("nan")
+        values.view(-1)[10:] *= 1 + 5e-5
+        self.write(values, 512)
+        self.assertEqual(self.ask("outside", **asked)["outside"], 10 / 180)
+        self.hold(2)
+        self.assertIn("were not kept", self.error("outside", **{**asked, "trial": 2}))
+
     def share_device(self, count):
         """The descriptor and its size, as C++ gets them."""
         path = self.server.path("socket")

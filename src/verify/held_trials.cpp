@@ -193,7 +193,8 @@ Result<Trial> TorchReference::hold(const Question& question) {
                   {"seed", question.seed & seed_mask},
                   {"mode", name(numerics_)},
                   {"outputs", std::move(outputs)},
-                  {"updates", updates()}};
+                  {"updates", updates()},
+                  {"own", question.own}};
   STITCH_TRY(Json answer, ask_patiently(request));
   Trial trial{.question = question};
   trial.held = std::shared_ptr<const HeldTrial>(new HeldTrial{request["trial"].get<int>()},
@@ -245,15 +246,31 @@ Result<bool> TorchReference::same_input(const Trial& trial, size_t input, runner
   return answer.at("same").get<bool>();
 }
 
+namespace {
+
+Json about_output(const char* what, const Trial& trial, size_t output, DType dtype, runner::Place place) {
+  return {{"do", what},
+          {"trial", trial.held->number},
+          {"output", output},
+          {"dtype", name(dtype)},
+          {"offset", place.offset},
+          {"where", side_of(place.where)}};
+}
+
+}  // namespace
+
 Result<Distance> TorchReference::distance_to(const Trial& trial, size_t output, DType dtype,
                                              runner::Place place) {
-  STITCH_TRY(Json answer, ask_patiently({{"do", "distance"},
-                                         {"trial", trial.held->number},
-                                         {"output", output},
-                                         {"dtype", name(dtype)},
-                                         {"offset", place.offset},
-                                         {"where", side_of(place.where)}}));
+  STITCH_TRY(Json answer, ask_patiently(about_output("distance", trial, output, dtype, place)));
   return distance_from(answer.at("distance"));
+}
+
+Result<double> TorchReference::outside_of_own(const Trial& trial, size_t output, DType dtype,
+                                              runner::Place place, double tolerance) {
+  Json request = about_output("outside", trial, output, dtype, place);
+  request["tolerance"] = tolerance;
+  STITCH_TRY(Json answer, ask_patiently(std::move(request)));
+  return answer.at("outside").get<double>();
 }
 
 Result<std::vector<Distance>> TorchReference::imitations(const Trial& trial, size_t output,

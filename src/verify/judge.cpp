@@ -81,20 +81,28 @@ Judging judging_of(const Session& session, const Trial& trial, size_t output) {
   return judging;
 }
 
-// The reference reads them in an arena.
-Result<Distance> distance_of_held(const Session& session, const Trial& trial, size_t output,
-                                  const TensorBytes& values) {
+// The reference reads them in an arena: `ask` of their place.
+template <class Ask>
+auto in_an_arena(const Session& session, const TensorBytes& values, Ask ask)
+    -> decltype(ask(runner::Place{})) {
   if (std::optional<int64_t> offset = session.torch->on_device(values.bytes))
-    return session.torch->distance_to(trial, output, values.type.dtype, {*offset, runner::Where::device});
+    return ask(runner::Place{*offset, runner::Where::device});
   int64_t mark = session.arena.mark();
   std::optional<int64_t> offset = session.arena.offset_of(values.bytes);
   if (!offset) {
     STITCH_TRY(offset, session.arena.allocate(std::ssize(values.bytes)));
     copy_bulk(values.bytes, session.arena.bytes(*offset, std::ssize(values.bytes)).data());
   }
-  STITCH_TRY(Distance own, session.torch->distance_to(trial, output, values.type.dtype, {*offset}));
+  auto answer = ask(runner::Place{*offset});
   session.arena.release_to(mark);
-  return own;
+  return answer;
+}
+
+Result<Distance> distance_of_held(const Session& session, const Trial& trial, size_t output,
+                                  const TensorBytes& values) {
+  return in_an_arena(session, values, [&](runner::Place place) {
+    return session.torch->distance_to(trial, output, values.type.dtype, place);
+  });
 }
 
 // The oracle's, on the CPU: not where that would take long.
@@ -177,6 +185,16 @@ std::optional<Distance> pytorch_distance(const Trial& trial, size_t output) {
     known = distance(trial.pytorch[output], trial.truth[output],
                      trial.question.distribution == harsh::not_finite);
   return known;
+}
+
+Result<KernelBenchCheck> judge_as_kernelbench(const Session& session, const Trial& trial, size_t output,
+                                              const TensorBytes& values) {
+  const double tolerance = kernelbench_tolerance(values.type.dtype);
+  if (!trial.held) return kernelbench_allclose(values, trial.pytorch[output], tolerance);
+  STITCH_TRY(double outside, in_an_arena(session, values, [&](runner::Place place) {
+    return session.torch->outside_of_own(trial, output, values.type.dtype, place, tolerance);
+  }));
+  return KernelBenchCheck{outside == 0, outside};
 }
 
 Result<Comparison> judge_output(const Session& session, const Trial& trial, size_t output,

@@ -11,6 +11,9 @@ std::string variance_beside(const Graph& graph, std::string_view mean);
 // Values that lie in the arena, and are not changed there meanwhile, are not copied.
 Result<Comparison> judge_output(const Session& session, const Trial& trial, size_t output,
                                 const TensorBytes& values);
+// By KernelBench's own check, beside PyTorch's own output: of a trial that has it (Question::own).
+Result<KernelBenchCheck> judge_as_kernelbench(const Session& session, const Trial& trial, size_t output,
+                                              const TensorBytes& values);
 // From a distance that was taken elsewhere.
 Comparison judge_distance(const Session& session, const Trial& trial, size_t output, const Distance& own);
 // Of few elements PyTorch's error varies from draw to draw, and with it what is allowed. Too far off by so

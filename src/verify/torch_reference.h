@@ -48,6 +48,9 @@ class TorchReference : public Reference {
   Result<bool> same_input(const Trial& trial, size_t input, runner::Place place);
   // How far values in an arena are from the truth; integers that are PyTorch's own count as equal.
   Result<Distance> distance_to(const Trial& trial, size_t output, DType dtype, runner::Place place);
+  // The share of them that allclose rejects beside PyTorch's own output, of a trial that keeps it.
+  Result<double> outside_of_own(const Trial& trial, size_t output, DType dtype, runner::Place place,
+                                double tolerance);
 
   // Memory of PyTorch's device through which held trials go, made when it is first asked for. None where
   // nothing is held; an Error where it can't be had, which is remembered: then the host's arena has to do.

@@ -116,6 +116,27 @@ TEST(HeldTrials, HavePatchesWhereMaximaMatter) {
   }
 }
 
+// KernelBench's own check is asked of PyTorch, beside the outputs that it kept.
+TEST(HeldTrials, AreJudgedAsKernelBenchDoes) {
+  VerifyOptions options = held_options();
+  options.timing = options.rehearse_timing = false;
+  options.kernelbench_compatible = true;
+  for (auto [name, passes] : {std::pair{"honest", true}, {"wrong_in_one_element", false}}) {
+    options.program = testdata / "candidates" / (std::string(name) + ".cu");
+    auto verdict = verify(testdata / "row_center/task.py", options);
+    ASSERT_TRUE(verdict) << verdict.error().text();
+    EXPECT_EQ(verdict->passed(), passes) << table(*verdict, {});
+    int asked = 0;
+    for (const Json& trial : verdict->gate("correctness")->evidence->at("trials"))
+      for (const Json& output : trial.value("outputs", Json::array()))
+        if (output.contains("kernelbench")) {
+          ++asked;
+          EXPECT_EQ(output.at("kernelbench").at("passed"), passes) << output.dump();
+        }
+    EXPECT_EQ(asked, passes ? kernelbench_trials : 1);
+  }
+}
+
 TEST(HeldTrials, ChangeNoVerdict) {
   VerifyOptions options = held_options();
   options.few_above = 0;

@@ -57,6 +57,7 @@ struct Question {
   std::string distribution = "task";
   uint64_t seed = 0;   // secret until the verdict is out
   bool whole = false;  // all tensors here, however large
+  bool own = false;    // a held trial keeps PyTorch's own outputs, too
   bool once = false;   // nobody will be asked it again
 };
 

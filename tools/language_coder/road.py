@@ -266,6 +266,7 @@ def parsed(arguments=None):
 
 def main(arguments=None):
     options = parsed(arguments)
+    options.out = os.path.abspath(options.out)  # arms and services run in folders of their own
     {"warm-up": run_warm_up, "learn": run_learn, "miniature": run_miniature}[options.command](options)
     return 0
 

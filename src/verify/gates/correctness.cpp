@@ -30,9 +30,9 @@ struct Tally {
 };
 
 // KernelBench draws inputs and weights as the task does, and looks at results alone.
-bool asks_kernelbench(const Session& session, const Trial& trial) {
-  return session.options.kernelbench_compatible && trial.pytorch.size() > 0 &&
-         trial.question.weights == Weights::task && trial.question.distribution == "task";
+bool asks_kernelbench(const Session& session, const Question& question) {
+  return session.options.kernelbench_compatible && question.weights == Weights::task &&
+         question.distribution == "task";
 }
 
 // Fast products (Strassen's, Winograd's, by Fourier transforms) add up what a plain one keeps apart, and a NaN
@@ -57,9 +57,9 @@ Result<void> check_trial(Session& session, Attempt& attempt, const Trial& trial,
     STITCH_TRY(Comparison comparison, judge_output(session, trial, i, observed.outputs[i]));
     Json output = to_json(comparison);
     output["name"] = session.task.signature.outputs[i].name;
-    if (asks_kernelbench(session, trial) && i < session.task.graph.outputs.size()) {
-      KernelBenchCheck check = kernelbench_allclose(observed.outputs[i], trial.pytorch[i],
-                                                    kernelbench_tolerance(observed.outputs[i].type.dtype));
+    if (asks_kernelbench(session, trial.question) && (trial.held || trial.pytorch.size() > 0) &&
+        i < session.task.graph.outputs.size()) {
+      STITCH_TRY(KernelBenchCheck check, judge_as_kernelbench(session, trial, i, observed.outputs[i]));
       output["kernelbench"] = {{"passed", check.passed}, {"outside", check.outside}};
       if (!check.passed && !wrong)
         wrong = found("kernelbench", format("KernelBench's allclose rejects {:.2f} % of '{}'",
@@ -237,7 +237,7 @@ Result<Passed> correctness(Session& session, Json& evidence) {
   std::vector<Question> list = questions(session, session.large());
   for (size_t next = 0; next < list.size(); ++next) {
     Question question = list[next];
-    question.whole = session.options.kernelbench_compatible;  // which wants PyTorch's output itself
+    question.own = asks_kernelbench(session, question);
     session.progress("correctness: " + describe(question));
     const auto begin = std::chrono::steady_clock::now();
     STITCH_TRY(Trial trial, session.reference.ask(question));
