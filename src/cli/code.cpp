@@ -36,9 +36,12 @@ Result<int> run_code(const CodeCommand& command, Console& console) {
   STITCH_TRY(const Numerics numerics, parse_numerics(command.numerics));
   STITCH_TRY(const ShipWeights weights, parse_ship_weights(command.weights));
   STITCH_CHECK(check_steps(command.without));
+  STITCH_TRY(const plan::ReferenceFacts facts, facts_for(command.compatible, numerics));
   STITCH_CHECK(OutputFolder::check(command.out, overwrite_if(command.force)));
-  const TaskOptions options{
-      .model_class = command.model_class, .mode = command.mode, .python = command.python};
+  const TaskOptions options{.model_class = command.model_class,
+                            .mode = command.mode,
+                            .python = command.python,
+                            .algebra = !facts.as_pytorch};
   STITCH_TRY(std::shared_ptr<const Task> task, load_model(command.model, options, console));
   Warnings warnings(console);
   warnings.say_mode(task->facts);
@@ -50,7 +53,7 @@ Result<int> run_code(const CodeCommand& command, Console& console) {
   };
   auto planned = [&]() -> Result<plan::GivenPlan> {
     if (!command.plan.empty()) return read_plan_file(command.plan, task->graph, gpu, numerics);
-    plan::Context context(task->graph, gpu, numerics);
+    plan::Context context(task->graph, gpu, numerics, facts);
     STITCH_TRY(plan::Plan plan, plan::plan_of_steps(context, code::catalogue(), wanted));
     return plan::GivenPlan{std::move(context), std::move(plan)};
   };

@@ -19,6 +19,7 @@ struct CodeCommand {
   std::string gpu;
   std::string python;
   std::string plan;  // a document to read instead of planning
+  std::string compatible;  // kernelbench
   bool plain = false;
   std::vector<std::string> without;  // steps, by name
   std::string weights = "auto";      // in the package: auto, always, never

@@ -77,6 +77,7 @@ void add_plan(CLI::App& app, Options& options) {
       .add_option("--numerics", plan.numerics,
                   "numerics class: strict, default, tf32 or half (default: default)")
       ->type_name("CLASS");
+  add_compatible(command, plan.compatible);
   command.add_option("--html", plan.html, "write a page with the graph as a picture, its regions framed")
       ->type_name("FILE");
   command.add_option("--class", plan.model_class, "the class to import, instead of Model")->type_name("NAME");
@@ -111,6 +112,7 @@ void add_code(CLI::App& app, Options& options) {
       .add_option("--numerics", code.numerics,
                   "numerics class: strict, default, tf32 or half (default: default)")
       ->type_name("CLASS");
+  add_compatible(command, code.compatible);
   command.add_option("--class", code.model_class, "the class to import, instead of Model")->type_name("NAME");
   command.add_option("--python", code.python, "the Python to use for a .py file")->type_name("PATH");
   add_mode(command, code.mode);

@@ -20,6 +20,14 @@ Result<void> check_compatible(const std::string& with) {
   return user_error("compat", format("'{}' is nothing to be compatible with", with), "kernelbench");
 }
 
+Result<plan::ReferenceFacts> facts_for(const std::string& compatible, Numerics numerics) {
+  STITCH_CHECK(check_compatible(compatible));
+  if (!compatible.empty() && numerics != Numerics::standard)
+    return user_error("compat", "KernelBench's evaluator compares with PyTorch's defaults",
+                      "leave --numerics out, or say --numerics default");
+  return plan::ReferenceFacts{.as_pytorch = !compatible.empty()};
+}
+
 void add_mode(CLI::App& command, Mode& mode) {
   auto* eval = command.add_flag_callback(
       "--eval", [&mode] { mode = Mode::eval; },

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "cli/console.h"
 #include "graph/mode.h"
+#include "plan/rounding.h"
 
 namespace CLI {
 class App;
@@ -23,6 +24,8 @@ void add_mode(CLI::App& command, Mode& mode);
 // --compat: whose evaluator has to accept a program, too. Empty: nobody's.
 void add_compatible(CLI::App& command, std::string& with);
 Result<void> check_compatible(const std::string& with);
+// What a plan then knows of PyTorch where nobody asks it.
+Result<plan::ReferenceFacts> facts_for(const std::string& compatible, Numerics numerics);
 
 // Each is said once: on stderr, or in the JSON document.
 class Warnings {

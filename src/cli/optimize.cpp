@@ -150,11 +150,8 @@ Result<int> run_optimize(const OptimizeCommand& command, Console& console) {
   options.timing = !command.no_timing;
   STITCH_TRY(options.weights, parse_ship_weights(command.weights));
   options.quick = command.quick;
-  STITCH_CHECK(check_compatible(command.compatible));
-  options.kernelbench_compatible = !command.compatible.empty();
-  if (options.kernelbench_compatible && options.numerics != Numerics::standard)
-    return user_error("compat", "KernelBench's evaluator compares with PyTorch's defaults",
-                      "leave --numerics out, or say --numerics default");
+  STITCH_TRY(const plan::ReferenceFacts facts, facts_for(command.compatible, options.numerics));
+  options.kernelbench_compatible = facts.as_pytorch;
   options.tune = !command.no_tune;
   options.recording = recording_of(command);
   StopPolitely polite;

@@ -24,9 +24,9 @@ namespace stitch {
 namespace {
 
 Result<plan::GivenPlan> plan_for(const PlanCommand& command, const Graph& graph, const GpuSpec& gpu,
-                                 Numerics numerics) {
+                                 Numerics numerics, const plan::ReferenceFacts& facts) {
   if (!command.plan.empty()) return read_plan_file(command.plan, graph, gpu, numerics);
-  plan::Context context(graph, gpu, numerics);
+  plan::Context context(graph, gpu, numerics, facts);
   STITCH_TRY(plan::Plan plan, plan::make_plan(context, code::catalogue()));
   if (!command.coder_weights.empty()) {
     STITCH_TRY(const learn::Committee coder, learn::load_coder(command.coder_weights));
@@ -85,16 +85,20 @@ Result<int> run_plan(const PlanCommand& command, Console& console) {
   if (command.model.empty())
     return user_error("usage", "MODEL is required", "name a .py file, a graph folder or a graph.txt");
   STITCH_TRY(const Numerics numerics, parse_numerics(command.numerics));
+  STITCH_TRY(const plan::ReferenceFacts facts, facts_for(command.compatible, numerics));
   STITCH_TRY(GpuSpec gpu, choose_gpu(command.gpu));
   for (const std::string& file : {command.html, command.out})
     if (!file.empty()) STITCH_CHECK(check_output_file(file, overwrite_if(command.force)));
-  const TaskOptions options{
-      .model_class = command.model_class, .mode = command.mode, .python = command.python, .weights = false};
+  const TaskOptions options{.model_class = command.model_class,
+                            .mode = command.mode,
+                            .python = command.python,
+                            .weights = false,
+                            .algebra = !facts.as_pytorch};
   STITCH_TRY(std::shared_ptr<const Task> task, load_model(command.model, options, console));
   const Graph& graph = task->graph;
   Warnings warnings(console);
   warnings.say_mode(task->facts);
-  STITCH_TRY(const plan::GivenPlan made, plan_for(command, graph, gpu, numerics));
+  STITCH_TRY(const plan::GivenPlan made, plan_for(command, graph, gpu, numerics, facts));
   const auto& [context, plan] = made;
   if (!command.plan.empty())
     STITCH_CHECK(code::write_program(context, plan));  // can every region be written?

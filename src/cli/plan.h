@@ -12,6 +12,7 @@ namespace stitch {
 struct PlanCommand {
   std::string model;
   std::string numerics = "default";
+  std::string compatible;  // kernelbench
   std::string gpu;  // empty: the one in this machine, or else an H200
   std::string model_class;
   Mode mode = Mode::as_written;

@@ -20,6 +20,7 @@ const plan::Catalogue& catalogue() {
       &matmul_split_int8(),    // large FP32 products on fp16 and int8 tensor cores, in place of the library's
       &matmul_split_half(),    // FP32 products on fp16 tensor cores, in place of the library's
       &matmul_plain(),         //
+      &conv_as_pytorch(),      // where results shall be PyTorch's own
       &conv_concat(),          // several over few channels, and a concat
       &conv_direct(),          // few channels and few filters
       &conv_implicit(),        // NCHW images, large ones or of few channels

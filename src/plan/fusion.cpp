@@ -75,6 +75,7 @@ const Technique* with_pool(const Context& context, const Region& both, const Cat
 
 // Convolutions whose results go into a concat and nowhere else: where a technique writes all of them.
 void fuse_concats(const Context& context, Grouping& groups, const Catalogue& catalogue) {
+  if (context.torch.as_pytorch) return;  // each of them rounds as PyTorch's own does
   const Graph& graph = context.graph;
   for (size_t r = 0; r < groups.size(); ++r) {
     if (groups[r].nodes.size() != 1 || graph.nodes[static_cast<size_t>(groups[r].nodes[0])].op != Op::concat)

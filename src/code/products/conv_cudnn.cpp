@@ -62,7 +62,7 @@ std::vector<plan::Offer> ConvCudnn::offers(const plan::Context& context, const p
 }
 
 Result<RegionCode> ConvCudnn::write_region(const RegionRequest& request) const {
-  return write_cudnn_convolution(request, false);
+  return write_cudnn_convolution(request, CudnnForm::library);
 }
 
 const Technique& conv_cudnn() {

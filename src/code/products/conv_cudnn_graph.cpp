@@ -42,7 +42,7 @@ class ConvCudnnGraph final : public ConvCudnn {
   bool finishes(const Graph&, const plan::Region&) const override { return false; }
   Result<void> accepts_region(const plan::Context& context, const plan::Region& region) const override;
   Result<RegionCode> write_region(const RegionRequest& request) const override {
-    return write_cudnn_convolution(request, true);
+    return write_cudnn_convolution(request, CudnnForm::graph);
   }
 };
 

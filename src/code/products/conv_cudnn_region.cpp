@@ -33,10 +33,9 @@ namespace {
 // Everything about one region, in the order in which it is decided.
 class Writer {
  public:
-  // `as_graph`: with its epilogue as one operation graph of cuDNN's, where everything lies as that takes it.
-  Writer(const RegionRequest& request, bool as_graph)
+  Writer(const RegionRequest& request, CudnnForm form)
       : request_(request),
-        as_graph_(as_graph),
+        form_(form),
         product_(type_name(request.name, "Product")),
         signature_("enqueue_" + request.name) {}
 
@@ -47,8 +46,9 @@ class Writer {
     bool half = dtype == DType::f32 &&
                 (request_.region.offer.rounds_to_half() || request_.context.numerics == Numerics::half);
     type_ = half ? DType::f16 : dtype;
-    last_ = type_ != DType::f32 || request_.region.offer.order == plan::Order::channels_last ||
-            (channels_last(c_, c_.x) && !dense_nchw(c_.x));
+    last_ = form_ != CudnnForm::as_pytorch &&
+            (type_ != DType::f32 || request_.region.offer.order == plan::Order::channels_last ||
+             (channels_last(c_, c_.x) && !dense_nchw(c_.x)));
     planes_ = last_ && c_.strides(c_.result.view)[1] != 1;
     decide_phases();
     if (last_ && !is_exact()) folded_ = folded_of(request_.graph, c_, 16 / size_of(type_));
@@ -123,7 +123,7 @@ class Writer {
     const View& out = c_.result.view;
     direct_ = !phases_ && !c_.result.scatter && matches(out, type_);
     auto library = library_epilogue_of(request_, parts_, 1);
-    bool fits = library && library->activation != LibraryEpilogue::gelu_tanh &&
+    bool fits = form_ != CudnnForm::as_pytorch && library && library->activation != LibraryEpilogue::gelu_tanh &&
                 (!library->bias || (is_weight(library->bias->place) && !c_.transposed)) &&
                 (library->bias || !library->activation);
     if (fits) library_ = *library;
@@ -134,8 +134,8 @@ class Writer {
                        request_.region.offer.arithmetic == plan::Arithmetic::half_exact_bias;
     in_library_ = fits && (direct_ || type_ == DType::f32) && !rounds_bias;
     finishes_ = !direct_ || !in_library_;
-    if (!in_library_ && !as_graph_ && take_residual()) in_library_ = true, finishes_ = false;
-    if (as_graph_ && direct_ && !is_exact()) graph_ = graph_epilogue_of(request_, parts_, c_);
+    if (!in_library_ && form_ == CudnnForm::library && take_residual()) in_library_ = true, finishes_ = false;
+    if (form_ == CudnnForm::graph && direct_ && !is_exact()) graph_ = graph_epilogue_of(request_, parts_, c_);
     if (graph_) in_library_ = false, finishes_ = true;
     if (!in_library_) library_ = {};
     result_ = out.place->pointer;
@@ -170,7 +170,8 @@ class Writer {
 
   void checks_alignment(bool direct, const Place& place) {
     if (direct && from_caller(place))
-      unaligned_.push_back(format("!stitch::is_aligned({}, 16)", place.pointer));
+      unaligned_.push_back(format("!stitch::is_aligned({}, {})", place.pointer,
+                                  form_ == CudnnForm::as_pytorch ? 32 : 16));
   }
 
   // Tensor cores cut FP32's last 13 bits off, which makes every positive image smaller: a 2000th of what a
@@ -307,14 +308,23 @@ class Writer {
     }
     if (library_.activation == LibraryEpilogue::relu) spec += "  spec.relu = true;\n";
     if (request_.region.choice("search", 0) == 1) spec += "  spec.search = true;\n";
-    spec += proposal_spec(code_, request_.region, name);
+    if (form_ != CudnnForm::as_pytorch) spec += proposal_spec(code_, request_.region, name);
     if (graph_)
       spec += format("  STITCH_OK_OR_RETURN({}.create(\n      {}, spec,\n      {{{}}},\n      {{{}}}));\n}}",
                      name, request_.cudnn, join(graph_->steps, ",\n       "), join(graph_->operands, ", "));
     else
       spec += format("  STITCH_OK_OR_RETURN({}.create({}, spec));\n}}", name, request_.cudnn);
-    code_.members.push_back({graph_ ? "stitch::FusedConvolution" : "stitch::Convolution", name, spec, kept});
+    code_.members.push_back({member_type(), name, spec, kept});
     signature_.member(code_.members.back());
+  }
+
+  std::string member_type() const {
+    if (form_ == CudnnForm::as_pytorch) return "stitch::ConvolutionAsPyTorch";
+    return graph_ ? "stitch::FusedConvolution" : "stitch::Convolution";
+  }
+  std::string_view header() const {
+    if (form_ == CudnnForm::as_pytorch) return "cudnn_as_pytorch";
+    return graph_ ? "cudnn_graph" : "cudnn";
   }
 
   std::string phases_name() const { return type_name(request_.name, "Phases"); }
@@ -363,7 +373,7 @@ class Writer {
       body_ += "  return STITCH_OK;\n";
     }
     if (!unaligned_.empty()) {
-      // cuDNN wants 16 bytes; the plain kernel takes anything.
+      // cuDNN wants whole vectors; the plain kernel takes anything.
       signature_.read(*c_.weight.place);
       body_ = format(
           "  if ({})  // cuDNN can't: the plain kernel then\n    return stitch::enqueue_product<{}>(\n       "
@@ -377,7 +387,7 @@ class Writer {
     code_.includes = format(
         "#include \"stitch/kernels/conv_arrange.h\"\n#include \"stitch/runtime/{}.h\"\n"
         "#include \"stitch/runtime/tensors.h\"\n",
-        graph_ ? "cudnn_graph" : "cudnn");
+        header());
     if (folded_) code_.includes += "#include \"stitch/kernels/conv_folded.h\"\n";
     code_.libraries = {"cudnn"};
     code_.source = format("// {}{}{}\n// By cuDNN in {}, {}{}; {}_convolution holds the algorithm.\n",
@@ -386,7 +396,8 @@ class Writer {
                           phases_   ? ", one convolution for all phases"
                           : folded_ ? ", strides folded into channels"
                           : graph_  ? ", as one operation graph"
-                                    : "",
+                          : form_ == CudnnForm::as_pytorch ? ", by the engine that PyTorch takes"
+                                                           : "",
                           request_.name);
     if (phases_) code_.source += phases_struct(c_, *phases_, phases_name()) + "\n";
     if (folded_) code_.source += folded_struct(c_, *folded_, folded_name()) + "\n";
@@ -398,7 +409,7 @@ class Writer {
   }
 
   const RegionRequest& request_;
-  const bool as_graph_;
+  const CudnnForm form_;
   std::optional<GraphEpilogue> graph_;
   const Place* residual_ = nullptr;  // that the library adds
   Parts parts_;
@@ -420,8 +431,8 @@ class Writer {
 
 }  // namespace
 
-Result<RegionCode> write_cudnn_convolution(const RegionRequest& request, bool as_graph) {
-  return Writer(request, as_graph).write();
+Result<RegionCode> write_cudnn_convolution(const RegionRequest& request, CudnnForm form) {
+  return Writer(request, form).write();
 }
 
 }  // namespace stitch::code

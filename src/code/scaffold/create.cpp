@@ -48,10 +48,12 @@ std::string place_weights(const ProgramParts& parts, const KeptMemory& memory) {
 }
 
 // Are there engines that cuDNN builds side by side?
-bool has_graphs(const ProgramParts& parts) {
+// Engines that are built side by side, when all are known.
+bool has_pending_engines(const ProgramParts& parts) {
   return std::ranges::any_of(parts.regions, [](const RegionCode& region) {
-    return std::ranges::any_of(
-        region.members, [](const Member& member) { return member.type == "stitch::FusedConvolution"; });
+    return std::ranges::any_of(region.members, [](const Member& member) {
+      return member.type == "stitch::FusedConvolution" || member.type == "stitch::ConvolutionAsPyTorch";
+    });
   });
 }
 
@@ -104,7 +106,7 @@ std::string create_section(const ProgramParts& parts, const KeptMemory& memory) 
     }
   }
   for (const Handle& handle : handles(parts))
-    if (handle.type == "stitch::Cudnn" && has_graphs(parts))
+    if (handle.type == "stitch::Cudnn" && has_pending_engines(parts))
       out += format("    STITCH_OK_OR_RETURN({}.settle());\n", handle.name);
   return out + "    return STITCH_OK;\n  }\n";
 }

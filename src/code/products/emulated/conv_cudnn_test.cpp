@@ -1,4 +1,4 @@
-// Convolutions by cuDNN, and by its operation graphs.
+// Convolutions by cuDNN, by its operation graphs, and by the engines that PyTorch takes.
 #include "code/products/emulated/conv_forms.h"
 
 namespace stitch::code {
@@ -174,9 +174,30 @@ std::vector<Case> cudnn_graph_cases() {
   return all;
 }
 
+// Alone and channels first, whatever follows and however it lies.
+std::vector<Case> as_pytorch_cases() {
+  std::vector<Case> all;
+  for (const ConvForm& form : conv_forms)
+    all.push_back({.name = format("as_pytorch_{}", form.name),
+                   .technique = "conv.as_pytorch",
+                   .graph = form.graph,
+                   .tolerance = 2e-3});
+  all.push_back({.name = "as_pytorch_strict",
+                 .technique = "conv.as_pytorch",
+                 .graph = conv_forms[1].graph,
+                 .numerics = Numerics::strict});
+  all.push_back({.name = "as_pytorch_channels_last",
+                 .technique = "conv.as_pytorch",
+                 .graph = conv_forms[1].graph,
+                 .storage = {{"x", last}, {"z", last}},
+                 .tolerance = 2e-3});
+  return all;
+}
+
 std::vector<Case> all_cudnn_cases() {
   std::vector<Case> all = cudnn_cases();
   std::ranges::move(cudnn_graph_cases(), std::back_inserter(all));
+  std::ranges::move(as_pytorch_cases(), std::back_inserter(all));
   return all;
 }
 

@@ -1,6 +1,7 @@
-// cuDNN's backend, as much of it as a convolution with pointwise operations behind it needs: channels last,
-// channels a multiple of 16 bytes, one group. Every graph of that kind has two engines by heuristics and one
-// more for whatever those don't take; an exact GELU has none, so that programs show what they do then.
+// cuDNN's backend, as much of it as a convolution or its gradient alone needs, in any layout, and a convolution
+// with pointwise operations behind it: channels last, channels a multiple of 16 bytes, one group. Every graph
+// of that kind has two engines by heuristics and one more for whatever those don't take; an exact GELU has
+// none, so that programs show what they do then.
 #include <cmath>
 #include <map>
 
@@ -70,13 +71,30 @@ cudnnStatus_t operations_of(const Backend& graph, Operations& out) {
                          : refuse(CUDNN_STATUS_NOT_SUPPORTED, "graphs without a convolution");
 }
 
+// What the convolution or its gradient reads and writes.
+struct Roles {
+  bool backward = false;
+  const Backend *source, *filter, *result, *geometry;
+
+  explicit Roles(const Backend& node)
+      : backward(node.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR),
+        source(node.part(backward ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY
+                                  : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X)),
+        filter(node.part(backward ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W
+                                  : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W)),
+        result(node.part(backward ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX
+                                  : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y)),
+        geometry(node.part(backward ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC
+                                    : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC)) {}
+};
+
 cudnnStatus_t check_engine(const Backend& graph) {
   Operations operations;
   if (cudnnStatus_t status = operations_of(graph, operations)) return status;
-  const Backend& convolution = *operations.convolution;
-  const Backend *x = convolution.part(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X),
-                *w = convolution.part(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W);
-  const View vx = tensor_view(*x, nullptr), vw = tensor_view(*w, nullptr);
+  if (operations.after.empty()) return CUDNN_STATUS_SUCCESS;
+  const Roles roles(*operations.convolution);
+  if (roles.backward) return refuse(CUDNN_STATUS_NOT_SUPPORTED, "a gradient with an epilogue");
+  const View vx = tensor_view(*roles.source, nullptr), vw = tensor_view(*roles.filter, nullptr);
   const int64_t at_once = 16 / static_cast<int64_t>(bytes_of(vx.element));
   if (vx.steps[1] != 1 || vw.steps[1] != 1) return refuse(CUDNN_STATUS_NOT_SUPPORTED, "channels first");
   if (vx.dims[1] != vw.dims[1]) return refuse(CUDNN_STATUS_NOT_SUPPORTED, "several groups");
@@ -196,11 +214,8 @@ cudnnStatus_t problem_of(const Backend& graph, const Backend& pack, GraphProblem
   Operations operations;
   if (cudnnStatus_t status = operations_of(graph, operations)) return status;
   const Tensors tensors(pack);
-  const Backend &node = *operations.convolution,
-                &geometry = *node.part(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC);
-  const Backend *x = node.part(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X),
-                *w = node.part(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W);
-  const Backend* last = node.part(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y);
+  const Roles roles(*operations.convolution);
+  const Backend &geometry = *roles.geometry, *x = roles.source, *w = roles.filter, *last = roles.result;
   std::map<int64_t, int> steps = {{last->integer(CUDNN_ATTR_TENSOR_UNIQUE_ID), -1}};
   auto add = [&](const char* name, const View& view) {
     call.operands.push_back({name, view.data, view.bytes()});
@@ -212,6 +227,9 @@ cudnnStatus_t problem_of(const Backend& graph, const Backend& pack, GraphProblem
   const View filter = three_dimensional(tensor_view(*w, tensors.data(*w)));
   c.filter_element = filter.element;
   c.filter = filter.data;
+  c.backward = roles.backward;
+  const View result = tensor_view(*last, nullptr);
+  c.groups = (c.backward ? result : c.source).dims[1] / filter.dims[1];
   c.precision = c.source.element == Element::f32 ? precision_of(CUDNN_DEFAULT_MATH) : Precision::full;
   const auto& pad = geometry.list(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS);
   const auto& stride = geometry.list(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES);
@@ -322,6 +340,7 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor, cudn
     case CUDNN_ATTR_ENGINEHEUR_RESULTS:
       return list_engines(own, requested, count, static_cast<void**>(values));
     case CUDNN_ATTR_ENGINECFG_ENGINE: return CUDNN_STATUS_SUCCESS;  // all engines are alike
+    case CUDNN_ATTR_ENGINE_GLOBAL_INDEX: *static_cast<int64_t*>(values) = 0; return CUDNN_STATUS_SUCCESS;
     case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
       *static_cast<cudnnBackendNumericalNote_t*>(values) = CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
       return CUDNN_STATUS_SUCCESS;
