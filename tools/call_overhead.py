@@ -54,6 +54,7 @@ def compiled_form(model):
     import torch
     from stitchcuda.compile import backend
     torch._dynamo.reset()
+    torch._dynamo.config.allow_rnn = True  # else it looks into no model with a recurrence
     return torch.compile(model, backend=backend, options=options())
 
 

@@ -4,8 +4,9 @@
     tools/kernelbench_evaluator.py CHECKOUT PROGRAMS -o results.jsonl [--levels 3] [--jobs 2] [--follow PID]
 
 CHECKOUT is an unpacked KernelBench repository; PROGRAMS a folder that `stitchcuda bench` wrote (its programs/levelN/TASK with
-model_new.py). Each is judged by KernelBench's own code: its seeds, five trials, its allclose. What it rejects is followed by
-PyTorch itself, computed in other ways (python/stitchcuda_torch/kernelbench_ways.py): does the evaluator reject those, too?
+model_new.py). Each is judged by KernelBench's own code: its seeds, five trials, its allclose. What it rejects, and what has no
+program that passed our own gates, is followed by PyTorch itself, computed in other ways (python/stitchcuda_torch/kernelbench_ways.py)
+until the evaluator rejects one of those, too.
 A line a task goes into results.jsonl, so that an interrupted run goes on there. Needs a GPU. With --follow, programs are judged
 as a `bench` that still runs finishes them; what found no memory beside others is judged again at the end, alone.
 """
@@ -49,7 +50,7 @@ def main():
     tasks = all_tasks(options)
     if not tasks:
         sys.exit(f"{options.programs} has no programs of the tasks in {options.checkout}")
-    print(table([done[task["name"]] for task in tasks if task["name"] in done], without_program(options)))
+    print(table([done[task["name"]] for task in tasks if task["name"] in done]))
 
 
 def all_tasks(options):
@@ -61,14 +62,9 @@ def bench_records(programs):
     return read_results(os.path.join(programs, "tasks.jsonl"), "task")
 
 
-def without_program(options):
-    """Tasks that `bench` has no program of which its own gates think well, with what it says."""
-    levels = {f"level{level}" for level in options.levels.split(",")}
-    return {name: record.get("reason", record.get("code", "")) for name, record in bench_records(options.programs).items()
-            if not record.get("passed") and name.split("/")[0] in levels}
-
-
 def tasks_of(checkout, programs, level):
+    """Those with a program, and those of which `bench` says that none passed its gates."""
+    records = bench_records(programs)
     folder = os.path.join(checkout, "KernelBench", f"level{level}")
     found = []
     for file in sorted(os.listdir(folder) if os.path.isdir(folder) else [], key=lambda name: int(re.match(r"\d*", name).group() or 0)):
@@ -76,8 +72,10 @@ def tasks_of(checkout, programs, level):
         places = [os.path.join(programs, *rest, f"level{level}", stem) for rest in (("programs",), ())]
         place = next((place for place in places if os.path.exists(os.path.join(place, "model_new.py"))), None)
         if ending == ".py":
-            found.append({"name": f"level{level}/{stem}", "level": level, "task": os.path.join(folder, file), "program": place})
-    return [task for task in found if task["program"]]
+            record = records.get(f"level{level}/{stem}", {"passed": True})
+            found.append({"name": f"level{level}/{stem}", "level": level, "task": os.path.join(folder, file),
+                          "program": place if record.get("passed") else None, "why": record.get("reason", record.get("code", ""))})
+    return [task for task in found if task["program"] or task["why"]]
 
 
 def read_results(path, key="name"):
@@ -154,12 +152,16 @@ def judge_all(options, ways, done):
         evaluator = evaluators.get()
         try:
             begin = time.monotonic()
-            verdict = evaluator.judge(task["task"], task["program"])
+            verdict = evaluator.judge(task["task"], task["program"]) if task["program"] else no_program(task)
             record = {"name": task["name"], "level": task["level"], **{key: verdict.get(key) for key in ("correct", "largest", "metadata")},
                       "seconds": round(time.monotonic() - begin, 1)}
             if not verdict["correct"] and not lacked_memory(record):
-                others = {way: evaluator.judge(task["task"], f"pytorch:{way}") for way in ways}
-                record["pytorch"] = {way: {key: other.get(key) for key in ("correct", "largest")} for way, other in others.items()}
+                record["pytorch"] = {}
+                for way in ways:
+                    other = evaluator.judge(task["task"], f"pytorch:{way}")
+                    record["pytorch"][way] = {key: other.get(key) for key in ("correct", "largest")}
+                    if not other["correct"]:
+                        break  # one is enough
             return record
         finally:
             evaluators.put(evaluator)
@@ -193,22 +195,24 @@ def judge_all(options, ways, done):
         evaluators.get().close()
 
 
+def no_program(task):
+    return {"correct": False, "largest": None, "metadata": {"failure": str(task["why"]).splitlines()[0]}}
+
+
 def lacked_memory(record):
     return "out of memory" in json.dumps(record["metadata"] or {}).lower()
 
 
-def table(records, without):
-    lines = ["| level | accepted | rejected | of these, PyTorch computed in another way is rejected too | no program passed our gates |", "|---|---|---|---|---|"]
+def table(records):
+    lines = ["| level | accepted | rejected | of these, PyTorch computed in another way is rejected too |", "|---|---|---|---|"]
     for level in sorted({record["level"] for record in records}):
         own = [record for record in records if record["level"] == level]
         rejected = [record for record in own if not record["correct"]]
-        lines.append(f"| {level} | {len(own) - len(rejected)} of {len(own)} | {len(rejected)} | {sum(map(is_pytorch_rejected, rejected))} "
-                     f"| {sum(name.startswith(f'level{level}/') for name in without)} |")
+        lines.append(f"| {level} | {len(own) - len(rejected)} of {len(own)} | {len(rejected)} | {sum(map(is_pytorch_rejected, rejected))} |")
     rejected = [record for record in records if not record["correct"]]
     if rejected:
         lines += ["", "| rejected | largest difference | PyTorch in other ways: largest difference, or accepted |", "|---|---|---|"]
         lines += [f"| {record['name']} | {difference(record)} | {ways_text(record)} |" for record in rejected]
-    lines += [""] + [f"no program: {name}: {str(why).splitlines()[0][:120] if why else ''}" for name, why in sorted(without.items())] if without else []
     return "\n".join(lines)
 
 
@@ -221,7 +225,7 @@ def difference(record):
         return f"{record['largest']:.2g}"
     metadata = record["metadata"] or {}
     why = next((metadata[key] for key in ("failure", "runtime_error", "compilation_error", "correctness_issue") if key in metadata), "no verdict")
-    return str(why).splitlines()[0][:80].replace("|", "/")
+    return str(why).splitlines()[0][:120].replace("|", "/")
 
 
 def ways_text(record):

@@ -21,7 +21,8 @@ class MadeUp:
     def judge(self, task, package):
         if "large" in task and MadeUp.alive > 1:
             return {"correct": False, "largest": None, "metadata": {"runtime_error": "CUDA out of memory"}}
-        return {"correct": "wrong" not in task, "largest": 0.5 if "wrong" in task else None, "metadata": {}}
+        wrong = "wrong" in task or package.endswith(":wrong")
+        return {"correct": not wrong, "largest": 0.5 if wrong else None, "metadata": {}}
 
     def close(self):
         MadeUp.alive -= 1
@@ -45,14 +46,15 @@ class Judging(unittest.TestCase):
             (program / "model_new.py").touch()
 
     def finish(self, name, passed=True):
+        (self.folder / "out").mkdir(exist_ok=True)
         with open(self.folder / "out/tasks.jsonl", "a") as file:
             file.write(json.dumps({"task": f"level1/{name}", "passed": passed, "reason": "refused by a gate"}) + "\n")
 
-    def judge(self, follow=None, done=None):
+    def judge(self, follow=None, done=None, ways=()):
         self.options = argparse.Namespace(checkout=str(self.folder), programs=str(self.folder / "out"), out=str(self.folder / "results.jsonl"),
                                           levels="1", jobs=2, time_limit=5, follow=follow)
         done = done if done is not None else {}
-        tool.judge_all(self.options, [], done)
+        tool.judge_all(self.options, ways, done)
         return done
 
     def test_judges_each_once_and_the_large_alone(self):
@@ -73,10 +75,17 @@ class Judging(unittest.TestCase):
         bench = subprocess.Popen(["bash", "-c", f"sleep 1; echo '{{\"task\": \"level1/2_later\", \"passed\": true}}' >>{self.folder}/out/tasks.jsonl"])
         done = self.judge(follow=bench.pid)
         bench.wait()
-        self.assertEqual(sorted(done), ["level1/1_right", "level1/2_later"])
-        text = tool.table(list(done.values()), tool.without_program(self.options))
-        self.assertIn("| 1 | 2 of 2 | 0 | 0 | 1 |", text)
-        self.assertIn("no program: level1/3_refused: refused by a gate", text)
+        self.assertEqual(sorted(done), ["level1/1_right", "level1/2_later", "level1/3_refused"])
+        text = tool.table(list(done.values()))
+        self.assertIn("| 1 | 2 of 3 | 1 | 0 |", text)
+        self.assertIn("| level1/3_refused | refused by a gate | not tried |", text)
+
+    def test_asks_pytorch_in_other_ways_until_one_is_rejected(self):
+        self.write("3_refused", passed=False)
+        self.finish("3_refused", passed=False)
+        done = self.judge(ways=["right", "wrong", "search"])
+        self.assertEqual({way: other["correct"] for way, other in done["level1/3_refused"]["pytorch"].items()}, {"right": True, "wrong": False})
+        self.assertIn("| 1 | 0 of 1 | 1 | 1 |", tool.table(list(done.values())))
 
 
 if __name__ == "__main__":
