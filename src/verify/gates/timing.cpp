@@ -286,6 +286,12 @@ Result<void> settle(Session& session, const OwnTimes& times) {
                seconds_text(watched.alone), seconds_text(watched.alone_resolution)),
         "judge it when the machine has a core to spare");
   };
+  // However the machine jitters: whoever writes a result starts a kernel or a copy.
+  constexpr double least_of_a_launch = 0.25;
+  if (session.options.device == runner::Device::cuda && session.gpu &&
+      claim < least_of_a_launch * session.gpu->kernel_overhead)
+    return found("forged_time",
+                 format("it claims {} a call, and no kernel is that short", seconds_text(claim)));
   // Cores were short while it was watched, or are now that nothing of the candidate is alive. Whoever makes
   // them short gets no verdict, and no time: neither a liar's, nor that of one who passes for honest only
   // because everything jittered. Where others kept nearly all cores all the time, honest calls take many
