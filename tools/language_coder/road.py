@@ -179,6 +179,8 @@ def learn(run, options):
         asked = [questions.from_scratch(entry) for entry in held_out] + repairs
         say(f"{len(asked)} questions, {len(to_learn)} to learn from, after {run.gone():.1f} s")
         run.stages.append(("programs to improve", lines))
+        if not run.arms.progress():  # minutes before anybody would miss them
+            raise SystemExit("every arm has failed; their log.txt say why")
         arms.await_file(os.path.join(place, warm_up.DONE), os.getppid())
         vocabulary, model = words.load(place), network.load(place).to(device)
         say(f"the warm-up is over after {run.gone():.1f} s", json.dumps(diagnose.line(device)))
