@@ -57,6 +57,8 @@ def main(path, tasks=()):
     preload.preload(tasks)
     if tasks and sys.modules["torch"].cuda.is_initialized():  # by one of them, and no fork could use it
         os.execv(sys.executable, [sys.executable, "-m", "stitchcuda_torch.lend", path])
+    # Where NVML doesn't answer, looking for a GPU asks CUDA, which survives no fork: no loss where there is none.
+    has_gpu = sys.modules["torch"].cuda.device_count() > 0
     gc.collect()
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
@@ -67,7 +69,7 @@ def main(path, tasks=()):
         listener.listen(64)
         print("ready", flush=True)
         while True:
-            lend(listener)
+            lend(listener, has_gpu)
 
 
 def may_borrow(borrower):
@@ -86,7 +88,7 @@ def confinement(pid):
     return [int(status.get(name, 0)) for name in ("NoNewPrivs", "Seccomp", "Seccomp_filters")]
 
 
-def lend(listener):
+def lend(listener, has_gpu):
     borrower, _ = listener.accept()
     with borrower:
         descriptors = []
@@ -99,7 +101,7 @@ def lend(listener):
             borrower.settimeout(None)
             if request["identity"] == identity() and request["module"] in LENT and os.fork() == 0:
                 listener.close()
-                become(borrower, descriptors, request)
+                become(borrower, descriptors, request, has_gpu)
         except (OSError, ValueError):
             pass
         finally:
@@ -107,11 +109,11 @@ def lend(listener):
                 os.close(descriptor)
 
 
-def become(borrower, descriptors, request):
+def become(borrower, descriptors, request, has_gpu):
     import torch
     code = 1
     try:
-        if torch.cuda._is_in_bad_fork():
+        if has_gpu and torch.cuda._is_in_bad_fork():
             return
         borrower.sendall(LENDING.encode())
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)

@@ -4,7 +4,7 @@ import contextlib
 
 import torch
 
-from . import tf32
+from . import rnn, tf32
 
 CLASSES = ("strict", "default", "tf32", "half")
 HALF = {"fp16": torch.float16, "bf16": torch.bfloat16}
@@ -31,10 +31,13 @@ def set_flags(numerics, device):
     torch.backends.cudnn.deterministic = False
 
 
+@contextlib.contextmanager
 def reduced(numerics, device, half):
-    if numerics == "half":
-        # No cache: a captured graph would go on reading weights that end with it.
-        return torch.autocast(device.type, dtype=HALF[half], cache_enabled=False)
-    if device.type == "cpu" and numerics in ("default", "tf32"):
-        return tf32.emulated(products=numerics == "tf32")
-    return contextlib.nullcontext()
+    with contextlib.ExitStack() as stack:
+        if numerics == "half":
+            # No cache: a captured graph would go on reading weights that end with it.
+            stack.enter_context(torch.autocast(device.type, dtype=HALF[half], cache_enabled=False))
+        if device.type == "cpu":
+            rounds = numerics in ("default", "tf32")
+            stack.enter_context(tf32.emulated(products=numerics == "tf32") if rounds else rnn.StepByStep())
+        yield

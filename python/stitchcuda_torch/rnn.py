@@ -8,6 +8,7 @@ them down under PyTorch's names.
 import contextlib
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 NAMES = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 _library = torch.library.Library("stitchcuda", "FRAGMENT")
@@ -70,3 +71,21 @@ def opaque():
         yield
     finally:
         module._VF = original
+
+
+class StepByStep(TorchFunctionMode):
+    """RNNs as products and activations instead of oneDNN's one operator, which can't be looked into, and which PyTorch
+    also takes for fp16 on CPUs where it has no such LSTM."""
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        if getattr(function, "__name__", "") not in NAMES:
+            return function(*args, **(kwargs or {}))
+        one_operator = torch._C._get_mkldnn_enabled()
+        torch._C._set_mkldnn_enabled(False)
+        try:
+            return self.call(function, args, kwargs or {})
+        finally:
+            torch._C._set_mkldnn_enabled(one_operator)
+
+    def call(self, function, args, kwargs):
+        return function(*args, **kwargs)

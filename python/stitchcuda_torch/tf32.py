@@ -7,7 +7,6 @@ import contextlib
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import rnn
@@ -42,24 +41,19 @@ def round_operand(value):
     return round_to_tf32(value) if isinstance(value, torch.Tensor) and value.dtype == torch.float32 else value
 
 
-class TakeRnnApart(TorchFunctionMode):
-    """cuDNN's RNNs follow the flag of the convolutions, step by step; here each step becomes products."""
+class RoundInRnn(rnn.StepByStep):
+    """cuDNN's RNNs follow the flag of the convolutions; here the products of each step round."""
 
     def __init__(self, operands):
         super().__init__()
         self.operands = operands
 
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        if getattr(function, "__name__", "") not in rnn.NAMES:
-            return function(*args, **(kwargs or {}))
-        one_operator = torch._C._get_mkldnn_enabled()  # oneDNN's LSTM can't be looked into
-        torch._C._set_mkldnn_enabled(False)
+    def call(self, function, args, kwargs):
         self.operands.inside_rnn = True
         try:
-            return function(*args, **(kwargs or {}))
+            return function(*args, **kwargs)
         finally:
             self.operands.inside_rnn = False
-            torch._C._set_mkldnn_enabled(one_operator)
 
 
 @contextlib.contextmanager
@@ -68,7 +62,7 @@ def emulated(products):
     torch.backends.mha.set_fastpath_enabled(False)
     operands = RoundOperands(products)
     try:
-        with sdpa_kernel(SDPBackend.MATH), TakeRnnApart(operands), operands:
+        with sdpa_kernel(SDPBackend.MATH), RoundInRnn(operands), operands:
             yield
     finally:
         torch.backends.mha.set_fastpath_enabled(fast_path)

@@ -83,6 +83,16 @@ TEST(Binary, NaNInExtremes) {
   expect_values(apply(Op::ne, {a, a}), {1, 0, 0});
 }
 
+// As in IEEE 754 and in CUDA, where 0 is larger than -0. 1/x shows the sign.
+TEST(Binary, ZeroIsLargerThanMinusZero) {
+  Tensor a = floats({2}, {-0.0, 0.0}), b = floats({2}, {0.0, -0.0}), one = floats({}, {1});
+  auto inverse = [&](const Tensor& x) { return apply(Op::div, {one, x}); };
+  expect_values(inverse(apply(Op::maximum, {a, b})), {inf, inf});
+  expect_values(inverse(apply(Op::minimum, {a, b})), {-inf, -inf});
+  expect_values(inverse(apply(Op::relu, {a})), {inf, inf});
+  expect_values(inverse(apply(Op::clamp, {a}, {{"low", 0.0}, {"high", 1.0}})), {inf, inf});
+}
+
 TEST(Binary, Where) {
   Tensor condition = Tensor::of(DType::boolean, {2, 1}, {1, 0});
   expect_values(apply(Op::where, {condition, longs({2}, {1, 2}), longs({}, {9})}), {1, 2, 9, 9});

@@ -23,9 +23,10 @@ def cases():
     yield Case("heaviside", torch.heaviside, (a, b))
     yield Case("hypot", torch.hypot, (a, b))
     yield Case("logaddexp", lambda a, b: (torch.logaddexp(a, b), torch.logaddexp2(a, b)), (a, b))
-    yield Case("extremes", lambda a, b: (*signs(torch.maximum(a, b)), *signs(torch.minimum(a, b))), (a, b))
-    yield Case("relu", lambda x: (*signs(F.relu(x)), *signs(F.relu6(x)), *signs(F.softshrink(x))), (x,))
-    yield Case("clamp", lambda x: (*signs(x.clamp(min=0.0)), x.clamp(1, -1), x.clamp(nan, 1), x.clamp(-1, nan), x.clamp(max=-0.0)), (x,))
+    # Which of -0 and 0 is the larger depends on PyTorch's CPU and on its vectors; ours is CUDA's: oracle/pointwise_test.cpp.
+    yield Case("extremes", lambda a, b: (torch.maximum(a, b), torch.minimum(a, b)), (a, b))
+    yield Case("relu", lambda x: (F.relu(x), F.relu6(x), *signs(F.softshrink(x))), (x,))
+    yield Case("clamp", lambda x: (x.clamp(min=0.0), x.clamp(1, -1), x.clamp(nan, 1), x.clamp(-1, nan), x.clamp(max=-0.0)), (x,))
     rows = torch.tensor([[1.0, nan, 2, 3, -1], [nan] * 5, [inf, -inf, 0, 1, 2], [5, 4, 3, 2, 1]])
     yield Case("median", lambda t: (*t[[0, 2, 3]].median(1), t[1:2].median(1)[0], t.median(), t[3].median(), *t[[0, 2, 3]].nanmedian(1)), (rows,))
     yield Case("topk_with_nan", lambda t: t.topk(3, 1), (rows[[0, 2, 3]],))
