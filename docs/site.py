@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # What the side bar shows, in order. Further pages are found by their places.
 SECTIONS = [
     ("Start", ["README.md", "docs/when-to-use-which.md", "docs/settings.md", "examples/README.md", "CHANGELOG.md"]),
-    ("Use", ["docs/python.md", "docs/language-models.md", "docs/mcp.md", "docs/docker.md"]),
+    ("Use", ["docs/python.md", "docs/language-models.md", "docs/verifier.md", "docs/judging-many.md", "docs/mcp.md", "docs/docker.md"]),
     ("Measured", ["docs/kernelbench-on-h200.md", "docs/kernelbench-on-h200-tasks.md", "docs/families-on-h200.md",
                   "docs/profiling-on-h200.md"]),
     ("Develop", ["CONTRIBUTING.md", "ARCHITECTURE.md", "cmake/README.md"]),
