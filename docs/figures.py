@@ -183,7 +183,7 @@ def models_summary(rows):
         made.append([name, f"{len(right)} of {len(chosen)}", sum(one >= 1 for one in speedups), f"{geometric_mean(speedups):.2f}x",
                      f"{min(speedups):.2f}x", f"{sum(r['program_mb'] <= r['pytorch_mb'] for r in memory)} of {len(memory)}",
                      f"{statistics.median(r['seconds'] for r in chosen):.0f}, {max(r['seconds'] for r in chosen)}"])
-    return table(["models", "right (quick gates)", "not slower", "geomean", "slowest", "no more memory than PyTorch",
+    return table(["models", "correct (quick gates)", "not slower", "geomean", "slowest", "no more memory than PyTorch",
                   "seconds, median and most"], made)
 
 
@@ -196,7 +196,7 @@ def models_table(rows):
                          f"{row['program_mb']:.0f}, {row['pytorch_mb']:.0f}", row["seconds"], row["commit"]])
         else:
             made.append([row["model"], "–", "", row["reason"][:80], "", row["seconds"], row["commit"]])
-    return table(["model", "us a call", "best PyTorch", "speedup", "MB, PyTorch's", "seconds", "commit"], made)
+    return table(["model", "us per call", "best PyTorch", "speedup", "MB, PyTorch's", "seconds", "commit"], made)
 
 
 def figures(root):
