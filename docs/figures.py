@@ -187,6 +187,15 @@ def models_summary(rows):
                   "seconds, median and most"], made)
 
 
+def models_line(rows):
+    """One line of the README."""
+    right = [row for row in rows if row["passed"]]
+    half = [model_speedup(row) for row in right if row["model"].endswith(HALVES)]
+    single = [model_speedup(row) for row in right if not row["model"].endswith(HALVES)]
+    return (f"- {len(right)} of {len(rows)} models of torchvision, timm, transformers, diffusers and our own pass the quick gates; over the best PyTorch "
+            f"{geometric_mean(single):.2f}x in FP32, {geometric_mean(half):.2f}x in fp16 and bf16 ([every model](docs/models-on-h200.md)).\n")
+
+
 def models_table(rows):
     made = []
     for row in sorted(rows, key=lambda r: r["model"]):
@@ -210,7 +219,7 @@ def figures(root):
         made[f"kernelbench-level-{number}"] = tasks_table(level)
     models = (root / "docs/results/models-h200.jsonl").read_text(encoding="utf-8").splitlines()
     models = [json.loads(line) for line in models]
-    made.update({"models-summary": models_summary(models), "models-table": models_table(models)})
+    made.update({"models-summary": models_summary(models), "models-table": models_table(models), "models-line": models_line(models)})
     return made
 
 
