@@ -52,8 +52,8 @@ class Level:
 def quick_text(levels):
     """A quick run keeps no errors: its programs are newer than the last run of every gate."""
     newer = sum(row["error"] is None for level in levels.values() for row in level.rows)
-    return (f" {newer} programs are newer than that run: they passed the gates of `--quick` (one seed, fewer gates) and have not "
-            "been through all gates yet." if newer else "")
+    return (f" {newer} programs are newer than the last run of all gates: they passed those of `--quick` (one seed, fewer gates) and have not "
+            "been through all of them yet." if newer else "")
 
 
 def summary(levels):
