@@ -40,9 +40,7 @@ void add_what_all_have(CLI::App& command, Options& options) {
   if (CLI::Option* numerics = command.get_option_no_throw("--numerics"))
     numerics->description(
         "how much rounding error is allowed: strict, default, tf32 or half (default: default)");
-  command
-      .add_option("--log", options.log,
-                  "append everything that is said and done to this file, with times; keys are left out")
+  command.add_option("--log", options.log, "append a log with times to this file; keys are left out")
       ->type_name("FILE");
 }
 

@@ -24,7 +24,7 @@ struct NumericsLine {
 };
 const std::vector<NumericsLine>& numerics_lines();
 constexpr std::string_view numerics_note =
-    "Errors are relative L2 errors against float64, PyTorch's on the same inputs. Baselines run with the "
-    "same freedom.";
+    "Errors are relative L2 errors against float64, PyTorch's on the same inputs. Baselines run in the same "
+    "class.";
 
 }  // namespace stitch
