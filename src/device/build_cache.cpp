@@ -25,7 +25,7 @@ constexpr time_t look_every = 600, in_use = 3600;
 
 Error cannot(std::string_view doing, const fs::path& path, const std::error_code& code) {
   return at(path.string(), work_error("cache", format("cannot {}: {}", doing, code.message()),
-                                      "set STITCHCUDA_CACHE to a folder that can be written to"));
+                                      "set STITCHCUDA_CACHE to a writable folder"));
 }
 
 void touch(const fs::path& path) { ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0); }

@@ -64,7 +64,7 @@ Result<CompilerRun> run_compiler(std::vector<std::string> words, const Work& wor
   for (std::string_view wall : {"stitch-confine: ", "bwrap: "})
     if (out.exit_code != 0 && out.output.starts_with(wall))
       return work_error("sandbox", format("the compiler could not be confined: {}", trim(out.output)),
-                        "STITCHCUDA_WALLS names the walls to use: see `doctor`");
+                        "STITCHCUDA_WALLS selects the sandbox mechanisms: see stitchcuda doctor");
   return out;
 }
 

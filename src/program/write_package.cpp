@@ -184,7 +184,7 @@ Result<void> write(const fs::path& path, std::string_view content) {
   fs::create_directories(path.parent_path(), failed);
   if (failed)
     return work_error("write",
-                      format("{} could not be made: {}", path.parent_path().string(), failed.message()));
+                      format("{} could not be created: {}", path.parent_path().string(), failed.message()));
   return write_file(path, content);
 }
 
@@ -302,14 +302,14 @@ Result<void> add_task(PackageContents& contents, const fs::path& task, const std
   for (const Json& path : facts->value("modules", Json::array())) {
     const std::string name = path.is_string() ? path.get<std::string>() : "";
     if (!lies_inside(name) || !name.ends_with(".py"))
-      return user_error("package", format("'{}' is no Python file in the task's folder", name));
+      return user_error("package", format("'{}' is not a Python file in the task's folder", name));
     STITCH_TRY(contents.modules[name], read_file(task.parent_path() / name));
   }
   // Of other folders on Python's path, which no package manager installed.
   const Json elsewhere = facts->value("elsewhere", Json::object());
   for (const auto& [name, file] : elsewhere.items()) {
     if (!lies_inside(name) || !name.ends_with(".py") || !file.is_string())
-      return user_error("package", format("'{}' is no Python module", name));
+      return user_error("package", format("'{}' is not a Python module", name));
     STITCH_TRY(contents.modules[name], read_file(file.get<std::string>()));
   }
   return {};
@@ -396,7 +396,7 @@ Result<Published> write_package(const fs::path& folder, const PackageContents& c
   // What was written is what will be read.
   STITCH_TRY(Package written, load_package(out));
   if (written.manifest != manifest)
-    return user_error("package", "the manifest in the sources is not the one of the package");
+    return user_error("package", "the manifest in the sources differs from the package's");
   add_library(contents.library, out);
   for (const auto& [fact, value] : contents.record) draft.note(fact, value);
   STITCH_TRY(Published published, draft.publish());
