@@ -201,10 +201,9 @@ class Gatherer {
         if (!packed.fill || std::ranges::count(packed.fill->arguments, place.pointer) == 0) continue;
         for (size_t r = 0; r < plan_.regions.size(); ++r)
           if (std::ranges::count(plan_.regions[r].writes, place.value) > 0 && parts_.constant[r]) return {};
-        return at(
-            request.name,
-            user_error("technique", format("{} packs '{}', which is made anew in every run",
-                                           request.region.technique->name(), graph_[place.value].name)));
+        return at(request.name, user_error("technique", format("{} packs '{}', which is not a constant",
+                                                               request.region.technique->name(),
+                                                               graph_[place.value].name)));
       }
     return {};
   }

@@ -50,15 +50,15 @@ class Written final : public Technique {
     auto refuse = [&](std::string why) -> Error {
       return work_error("technique", format("{}: {}", region.name, why));
     };
-    if (!region.source) return refuse("written takes regions that have a source");
+    if (!region.source) return refuse("the technique 'written' needs a source");
     const plan::Source& source = *region.source;
     if (source.function != identifier(source.function))
-      return refuse("the source's function has a name that C++ has not");
+      return refuse("the source's function name is not a C++ identifier");
     if (positions_of(source.text, source.function).empty())
       return refuse(format("the source doesn't define {}", source.function));
     constexpr int64_t most = int64_t{1} << 40;
     if (source.workspace_bytes < 0 || source.workspace_bytes > most)
-      return refuse(format("a workspace of 0 to {} bytes is expected", most));
+      return refuse(format("the workspace must have 0 to {} bytes", most));
     return {};
   }
 

@@ -37,8 +37,9 @@ Result<Repaired> ask_with_repair(Chat& chat, Request request, const AskOptions& 
       return out;
     }
     if (second)
-      return work_error("llm_answer", format("the model's answer cannot be used, also after a repair: {}",
-                                             good.error().message));
+      return work_error(
+          "llm_answer",
+          format("the model's answer can't be used, even after a repair request: {}", good.error().message));
     request.messages.push_back(complaint(out.reply, good.error(), again));
   }
   throw Bug("two rounds have an end");

@@ -55,7 +55,7 @@ Result<std::vector<Region>> in_running_order(const Graph& graph, std::vector<Reg
   for (size_t r = 0; r < regions.size(); ++r)
     if (!visit(r))
       return at("plan: region '" + regions[r].name + "'",
-                user_error("plan", format("waits for itself in '{}'", graph.name),
+                user_error("plan", format("depends on itself in '{}'", graph.name),
                            "take or drop it together with its neighbours"));
   return out;
 }

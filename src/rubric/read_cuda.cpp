@@ -396,9 +396,9 @@ class Reader {
       facts.hash = facts.hash * 1099511628211u + std::hash<std::string_view>()(tokens[i].text);
     facts.launched = kernel.seen;
     if (!kernel.seen)
-      facts.idle = "nothing that a call reaches launches it";
+      facts.idle = "it is never launched in a call";
     else if (kernel.unused_local && !kernel.direct_use)
-      facts.idle = "nobody reads what it writes";
+      facts.idle = "its output is never read";
     else if (kernel.discarded)
       facts.idle = "forward throws its result away";
     facts.used = facts.idle.empty();

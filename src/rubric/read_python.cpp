@@ -252,7 +252,7 @@ class PythonReader {
         kernel.functions += what.is("exp") || what.is("log") || what.is("sigmoid") || what.is("sqrt");
       }
       kernel.launched = triton_launched_.contains(function.name);
-      if (!kernel.launched) kernel.idle = "nothing that a call reaches launches it";
+      if (!kernel.launched) kernel.idle = "it is never launched in a call";
       kernel.used = kernel.launched;
       facts_.launches += kernel.launched;
       if (kernel.at_work()) facts_.features |= kernel.features;
