@@ -60,7 +60,7 @@ class Bench {
     fs::create_directories(options_.out / "programs", failed);
     if (failed)
       return at(options_.out.string(),
-                work_error("write", format("cannot make the folder: {}", failed.message())));
+                work_error("write", format("cannot create the folder: {}", failed.message())));
     find_earlier();
     if (options_.before_all && !todo_.empty()) {
       std::vector<BenchTask> todo;
@@ -234,7 +234,7 @@ Json record_of(const BenchTask& task, const Json& answer) {
 Json record_of(const BenchTask& task, const OptimizeEnd& end, int seconds_a_task) {
   auto answer = parse_json(end.output);
   if (answer && answer->is_object()) return record_of(task, *answer);
-  const std::string why = end.timed_out ? format("still at it after {} s", seconds_a_task)
+  const std::string why = end.timed_out ? format("still running after {} s", seconds_a_task)
                                         : format("it ended with exit code {}", end.exit_code);
   const std::string last = split(trim(end.error_tail), '\n').back();
   return record_of(

@@ -52,7 +52,7 @@ Result<std::unique_ptr<RecordedRun>> RecordedRun::open(const Recording& recordin
   STITCH_TRY(store::Run found, store.find(recording.resume));
   if (found.start.graph != start.graph)
     return user_error("run_changed", format("the model has changed since the run {} began", found.id),
-                      "start a new run of it");
+                      "start a new run");
   STITCH_TRY(store::Run run, store.resume(found.id));
   std::unique_ptr<RecordedRun> out(new RecordedRun(std::move(store), std::move(run), recording, next));
   STITCH_CHECK(out->load());
@@ -285,7 +285,7 @@ void RecordedRun::remember(const Event& event, int64_t sequence) {
 void RecordedRun::give_up(const Error& error) {
   if (broken_) return;
   broken_ = true;
-  const std::string text = format("the run is no longer kept: {}", error.text());
+  const std::string text = format("the run is no longer recorded: {}", error.text());
   if (next_) next_->on(Warning{text});
 }
 

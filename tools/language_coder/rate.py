@@ -1,7 +1,7 @@
 """python -m language_coder.rate DATA --tool STITCHCUDA: how fast the reward service judges answers as GRPO sends them.
 
 Groups of answers to a few tasks of DATA (what language_coder.corpus wrote), all sent at once, no two the same: right ones,
-wrong ones, some that do not build. Prints verdicts a minute and what the judges' time went to. Flags behind -- go to
+wrong ones, some that do not build. Prints verdicts per minute and what the judges' time went to. Flags behind -- go to
 `stitchcuda serve` as they are (default: --quick --no-timing --share-processes).
 """
 
@@ -51,7 +51,7 @@ def report(seconds, answers):
     total = spent["total"] or 1.0
     shares = ", ".join(f"{name} {100 * spent[name] / total:.0f} %" for name in PHASES)
     other = max(0.0, total - sum(spent[name] for name in PHASES))
-    lines = [f"{len(answers)} answers in {seconds:.1f} s: {60 * len(answers) / seconds:.1f} verdicts a minute",
+    lines = [f"{len(answers)} answers in {seconds:.1f} s: {60 * len(answers) / seconds:.1f} verdicts per minute",
              "labels: " + ", ".join(f"{name} {count}" for name, count in labels.most_common()),
              f"seconds of judging: {total:.1f}; {shares}, anything else {100 * other / total:.1f} %",
              "gates: " + ", ".join(f"{name} {value:.1f}" for name, value in gates.most_common(6)) + " s"]

@@ -171,7 +171,7 @@ verifier::VerifyOptions VerifyingScorer::verify_options() const {
 // A folder for each: two may have the same code at the same time.
 Result<fs::path> VerifyingScorer::written(const Code& code) {
   static std::atomic<uint64_t> next = 0;
-  if (!scratch_) return work_error("file", "there is no temporary folder to write to");
+  if (!scratch_) return work_error("file", "no temporary folder can be created");
   const fs::path folder = scratch_->path() / std::to_string(next++);
   std::error_code failed;
   fs::create_directories(folder, failed);
