@@ -88,7 +88,7 @@ Result<int> run_config(const ConfigCommand& command, Console& console) {
   const std::vector<std::string> names = command_names(app);
   if (!command.command.empty() && std::ranges::find(names, command.command) == names.end()) {
     auto near = nearest(command.command, names);
-    return user_error("unknown_command", format("there is no command '{}'", printable(command.command)),
+    return user_error("unknown_command", format("unknown command '{}'", printable(command.command)),
                       near ? format("did you mean {}?", *near) : "one of: " + join(names, ", "));
   }
   STITCH_TRY(const Settings settings, load_settings(app, llm::process_environment()));

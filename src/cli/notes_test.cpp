@@ -80,7 +80,7 @@ TEST(PromptsCommand, ListsShowsAndChecks) {
   auto scratch = ScratchFolder::create("stitch-prompts");
   ASSERT_TRUE(scratch);
   const std::string folder = scratch->path().string();
-  EXPECT_TRUE(say({"prompts", "check", folder}).has("there are no prompts in this folder"));
+  EXPECT_TRUE(say({"prompts", "check", folder}).has("no prompts in this folder"));
   ASSERT_TRUE(write_file(scratch->path() / "judge.md", "{{source}}"));
   const Said checked = say({"prompts", "check", folder});
   EXPECT_EQ(checked.code, 0);

@@ -265,8 +265,8 @@ std::string time_part(const Json& run) {
   };
   return "<h2>Optimisation time</h2>\n" + table("phases", "phase") +
          "<details><summary>Waiting and details</summary>" +
-         table("waiting", "waiting, within the phases or beside them") +
-         table("details", "what the phases were made of") + "</details>\n";
+         table("waiting", "waiting, within or between the phases") + table("details", "parts of the phases") +
+         "</details>\n";
 }
 
 std::string baselines_part(const Json& run) {
@@ -336,7 +336,7 @@ std::string legend(const Json& run) {
       {"theoretical limit",
        "a time that no program for this graph can beat, from memory bandwidth and peak arithmetic"},
       {"region", "part of the model's graph that is computed by one kernel or library call"},
-      {"technique", "how a region is computed; stitchcuda plan lists what else there is"},
+      {"technique", "how a region is computed; stitchcuda plan lists the alternatives"},
       {"step", "one change to the plan: kept only if the whole program got faster and passed its checks"},
       {"numerics class",
        "how much rounding error is allowed, as a multiple of PyTorch's own against float64"},

@@ -72,7 +72,7 @@ Error with_suggestion(std::string code, std::string message, const std::string& 
 
 Error unknown_command(const CLI::App& app, const std::string& word) {
   std::vector<std::string> names = command_names(app);
-  return with_suggestion("unknown_command", format("there is no command '{}'", word), word, names,
+  return with_suggestion("unknown_command", format("unknown command '{}'", word), word, names,
                          "one of: " + join(names, ", "));
 }
 
@@ -90,7 +90,7 @@ Error bad_flags(const CLI::App& app, const CLI::ParseError& error) {
     for (const CLI::Option* option : command.get_options())
       for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
     std::ranges::reverse(flags);  // so that --help, which comes first, wins no ties
-    return with_suggestion("unknown_flag", format("there is no flag '{}'", word), word, flags, see);
+    return with_suggestion("unknown_flag", format("unknown flag '{}'", word), word, flags, see);
   }
   return user_error("flags", error.what(), see);
 }
@@ -159,7 +159,7 @@ Result<int> parse_and_run(std::vector<std::string> words, Console& console) {
   }
   if (app.get_subcommands().empty()) {
     if (!console.json) console.err << help_text(app, console.err_terminal) << '\n';
-    return user_error("no_command", "no command is named", "one of: " + join(command_names(app), ", "));
+    return user_error("no_command", "no command given", "one of: " + join(command_names(app), ", "));
   }
   return run_chosen(app, options, words, console);
 }
