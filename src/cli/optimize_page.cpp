@@ -139,7 +139,7 @@ std::string timeline_part(const Json& run) {
 
 namespace {
 
-// A library's kernels carry no region's name, and are listed by themselves where nobody knows whose they are.
+// Library kernels carry no region name, and are listed separately if their region is unknown.
 std::string library_part(const Json& run) {
   const Json* profile = evidence_of(run.at("verdict"), "profile");
   if (!profile || profile->contains("region_times")) return "";
@@ -284,10 +284,6 @@ std::string baselines_part(const Json& run) {
              ? ""
              : "<h2>Against PyTorch</h2>" + html_table({"baseline", "per call", "speedup", "note"}, rows);
 }
-
-}  // namespace
-
-namespace {
 
 // PyTorch, the plain program and the final one, each as long as it takes.
 std::string before_and_after(const Json& run) {
