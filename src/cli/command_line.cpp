@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/text.h"
 #include "cli/commands.h"
 
 namespace stitch {
@@ -64,6 +65,13 @@ std::vector<std::string> command_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
   return names;
+}
+
+Error unknown_command(const CLI::App& app, const std::string& word) {
+  const std::vector<std::string> names = command_names(app);
+  const auto near = nearest(word, names);
+  return user_error("unknown_command", format("unknown command '{}'", printable(word)),
+                    near ? format("did you mean {}?", *near) : "one of: " + join(names, ", "));
 }
 
 std::vector<std::string_view> choices_of(std::string_view command, std::string_view flag) {

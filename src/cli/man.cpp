@@ -139,10 +139,7 @@ Result<int> run_man(const ManCommand& command, Console& console) {
       console.out << page_of(*one);
       return 0;
     }
-  const std::vector<std::string> names = command_names(app);
-  auto near = nearest(command.command, names);
-  return user_error("unknown_command", format("unknown command '{}'", printable(command.command)),
-                    near ? format("did you mean {}?", *near) : "one of: " + join(names, ", "));
+  return unknown_command(app, command.command);
 }
 
 }  // namespace stitch

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/contained.h"
 #include "base/text.h"
 #include "serve/reward/task_shelf.h"
 #include "serve/work/base64.h"
@@ -82,13 +83,8 @@ Result<Json> optimize_payload(const agents::BenchTask& task, const agents::Bench
 }
 
 Json optimize_leased(const Json& payload, const std::string& python) {
-  Json out;
-  try {
-    auto done = optimized(payload, python);
-    out = done ? *std::move(done) : ended(done.error());
-  } catch (const std::exception& bug) {
-    out = ended(work_error("bug", format("a bug in stitchcuda: {}", bug.what())));
-  }
+  auto done = contained([&] { return optimized(payload, python); });
+  Json out = done ? *std::move(done) : ended(done.error());
   out["machine"] = worker_name();
   return out;
 }
