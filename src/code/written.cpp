@@ -41,7 +41,7 @@ std::string renamed(std::string text, const std::string& from, const std::string
 class Written final : public Technique {
  public:
   std::string_view name() const override { return "written"; }
-  std::string_view idea() const override { return "CUDA that somebody wrote for this region"; }
+  std::string_view idea() const override { return "user- or LLM-written CUDA"; }
   plan::Kind kind() const override { return plan::Kind::any; }
   plan::Entry entry() const override { return plan::Entry::given; }
   bool takes_source() const override { return true; }
@@ -62,7 +62,7 @@ class Written final : public Technique {
     return {};
   }
 
-  // Nobody knows: as if it reached what the machine can do, until it is measured.
+  // Unknown: assumed to reach the GPU's peak until it is measured.
   plan::Rate rate(const plan::Context& context, const plan::Region&) const override {
     return {context.gpu.tensor_fp16, 1, 1};
   }

@@ -102,7 +102,7 @@ constexpr MetricInfo table[] = {
     {atomics, "atomics", Unit::count, "l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum", "",
      "atomics that return a value, of warps"},
     {reductions, "reductions", Unit::count, "l1tex__t_requests_pipe_lsu_mem_global_op_red.sum", "",
-     "atomics whose value nobody reads, of warps"},
+     "atomics whose result is unused, in warps"},
     {barriers, "barriers", Unit::count, "", "", "__syncthreads, of blocks"},
     {spill_bytes, "spill_bytes", Unit::bytes, "", "", "spilled registers, loads and stores, by ptxas"},
 };
