@@ -30,7 +30,7 @@ class Fields {
     return found == object_->end() ? nullptr : &*found;
   }
 
-  // Keys that nobody reads are misspelt ones.
+  // Unknown keys are taken for misspellings and refused.
   Result<void> allow(std::initializer_list<std::string_view> keys) const {
     for (const auto& [key, value] : object_->items())
       if (std::ranges::find(keys, key) == keys.end())
