@@ -342,7 +342,7 @@ class Gatherer {
         const bool writes = std::ranges::find(region.writes, id) != region.writes.end();
         if (writes) constant = parts_.constant[r];
         if (writes && constant && parts_.is_read_by_runs(parts_.residents.at(id).name)) {
-          lifetime = {lifetime.bytes, 0, end_of_runs};  // nobody else's memory, ever
+          lifetime = {lifetime.bytes, 0, end_of_runs};  // never shared
           break;
         }
         if (writes) lifetime.first = begin[r];
@@ -382,7 +382,7 @@ class Gatherer {
   Names names_;
   std::map<ValueId, std::string> result_names_;
   SharedKernels shared_;
-  bool sources_may_miss_ = false;  // somebody asks what to write
+  bool sources_may_miss_ = false;  // true for requests_of
   std::vector<int> begin_, end_;   // of the section that a region stands in, or itself
   std::vector<int> created_at_;    // by region: its place in the order of creation
   ProgramParts parts_;
