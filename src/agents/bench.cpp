@@ -26,7 +26,7 @@ namespace {
 constexpr size_t most_kernels = 8;
 constexpr auto no_throw = Json::error_handler_t::replace;
 
-// One write of one line: whoever is killed leaves whole lines, or one that no reader takes for one.
+// One write per line: a killed process leaves whole lines, or an incomplete one that readers ignore.
 Result<void> append_line(const fs::path& file, const Json& record) {
   const std::string line = record.dump(-1, ' ', false, no_throw) + '\n';
   int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
@@ -68,7 +68,7 @@ class Bench {
       options_.before_all(todo);
     }
     work_on(todo_, options_.jobs);
-    // Nobody beside them, and all cores.
+    // Alone, with all cores.
     if (!stopped_ && !put_off_.empty()) work_on(std::exchange(put_off_, {}), 1);
     if (trouble_) return *trouble_;
     run_.stopped = stopped_;

@@ -65,7 +65,7 @@ class CandidateWriter {
           source ? judge(*std::move(source), Judging::quickly) : CandidateTry{.why = source.error().message};
       out_.tries.push_back(std::move(one));
       look_back();
-      if (out_.best >= 0 && !options_.setup.timing) break;  // right, and nobody asks how fast
+      if (out_.best >= 0 && !options_.setup.timing) break;  // passed, and nothing is timed
     }
     judge_wholly();
     out_.author = brain_.author;

@@ -76,7 +76,7 @@ Result<void> Loop::ship(Optimized& out) {
   return {};
 }
 
-// Only now: whoever stops us earlier leaves the user's folder as it was.
+// Only now: an earlier interruption leaves the user's folder unchanged.
 Result<void> Loop::publish(Optimized& out) {
   if (options_.device == runner::Device::cuda && out.verdict.passed()) shipped_.library = out.verdict.library;
   shipped_.record = facts_of(options_, out.judged_fully);

@@ -173,7 +173,7 @@ Result<Optimized> optimize(const OptimizeOptions& asked) {
   auto make = [&](std::unique_ptr<verifier::Verifier> verifier) {
     return make_verifier(options.brains, std::move(verifier), setup_of(options), session.get());
   };
-  // A run that goes on may need nobody to judge anything: its reference starts when it is asked.
+  // A resumed run may need no new verdicts: its reference starts on first use.
   std::optional<plan::ReferenceFacts> facts = record ? record->reference_facts(task->graph) : std::nullopt;
   if (!facts) {
     STITCH_TRY(std::unique_ptr<verifier::Verifier> verifier, open());

@@ -96,7 +96,7 @@ Result<void> RecordedRun::load_answer(const store::StoredEvent& event) {
     STITCH_TRY(std::string text, store_.blob(hash));
     STITCH_TRY(Json document, parse_json(text));
     STITCH_TRY(verifier::Verdict verdict, verifier::read_verdict(document));
-    // The build cache may have been emptied since: then whoever uses the program compiles it.
+    // The build cache may have been emptied since: then the program is compiled on first use.
     std::error_code ec;
     if (!fs::exists(verdict.library, ec)) verdict.library.clear();
     answer = std::move(verdict);
@@ -139,7 +139,7 @@ void RecordedRun::attach(const plan::Context& context, Brains& brains, OptimizeO
       if (auto last = memory.last()) until = *last;
     Json begin_with = run_facts(context);
     begin_with["memory"] = until;
-    // What the run is about: whoever learns from it asks whether it is in a benchmark.
+    // The run's graph: training data from runs is checked against benchmarks.
     const std::string graph = print_graph(context.graph);
     begin_with["graph"] = store::blob_hash(graph);
     append("begin", line_text(begin_with), {graph});
