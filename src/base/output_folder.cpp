@@ -39,7 +39,7 @@ Result<std::string> fingerprint(const fs::path& file) {
 struct Contents {
   std::vector<std::string> files;    // ours, as we wrote them
   std::vector<std::string> edited;   // ours, changed since
-  std::vector<std::string> foreign;  // somebody else's
+  std::vector<std::string> foreign;  // not written by stitchcuda
   std::vector<std::string> caches;   // Python's, which it makes again
 };
 
@@ -217,7 +217,7 @@ Result<std::vector<std::string>> OutputFolder::keep_what_others_wrote() {
     saved.push_back(format("{} is now {}", name, other));
     return carry(target_ / name, draft_ / other);
   };
-  // An old region that nobody includes any more would be compiled if it kept its name.
+  // An old region that is no longer included would still be compiled under its name.
   for (const std::string& name : found.edited) STITCH_CHECK(save(name));
   for (const auto* list : {&found.foreign, &found.caches})
     for (const std::string& name : *list) {

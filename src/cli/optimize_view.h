@@ -52,7 +52,7 @@ class StepCount {
   int at_ = 0;  // counted from 1
   double begin_ = -1, last_begin_ = 0;
 };
-// The built-in Planner's list, with tuning and the final verification; empty: nobody knows the list
+// The built-in Planner's list, with tuning and the final verification; empty: the list is not known
 // beforehand.
 std::vector<std::string> expected_steps(bool builtin, bool one_by_one, bool tuned);
 inline constexpr std::string_view final_step = "final verification";

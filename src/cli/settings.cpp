@@ -111,7 +111,7 @@ std::optional<bool> switched(const std::string& value) {
   return std::nullopt;
 }
 
-// Would the parser take these values? On an object that nobody else uses.
+// Would the parser accept these values? Tried on a throwaway object.
 Result<std::vector<std::string>> words_for(CLI::Option& option, const Setting& setting) {
   const std::string flag = "--" + setting.flag;
   if (option.get_items_expected_max() == 0) {
@@ -179,7 +179,7 @@ Result<std::vector<std::string>> with_settings(std::vector<std::string> words, c
     std::vector<std::string> backwards(words.rbegin(), words.rend());
     app.parse(backwards);
   } catch (const CLI::Error&) {
-    return words;  // help, or a mistake: whoever parses them in earnest says so
+    return words;  // help, or a mistake: reported by the real parse
   }
   const auto chosen = app.get_subcommands();
   if (chosen.empty() || place == words.end()) return words;

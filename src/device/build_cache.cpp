@@ -96,7 +96,7 @@ Result<CacheEntry> BuildCache::publish(const std::string& key, const fs::path& f
     return give_up(written.error());
   fs::rename(draft, folder, failed);
   if (failed) {
-    // Somebody was first, or a damaged entry is in the way.
+    // Another process was first, or a damaged entry is in the way.
     if (auto theirs = find(key)) {
       fs::remove_all(draft, ignored);
       return *theirs;
@@ -164,7 +164,7 @@ void BuildCache::trim() const {
       if (item.used == 0) item.used = touched(place.path());  // a lock, or a draft that a kill left
       for (const auto& part : fs::directory_iterator(place.path(), ignored))
         item.bytes += static_cast<int64_t>(part.file_size(ignored));
-      // Nobody takes an hour for one object.
+      // Compiling one object never takes an hour.
       const bool leftover =
           place.path().extension() != note_suffix && !fs::exists(place.path() / record, ignored);
       if (leftover && now - item.used > in_use) {

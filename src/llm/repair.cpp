@@ -24,7 +24,7 @@ Result<Repaired> ask_with_repair(Chat& chat, Request request, const AskOptions& 
   for (bool second : {false, true}) {
     STITCH_TRY(out.reply, chat.ask(request, options));
     auto good = read(out.reply);
-    // Calls that nobody will answer may not stay in a conversation.
+    // Unanswered tool calls may not stay in a conversation.
     Message said = out.reply.message();
     said.tool_calls.clear();
     said.reasoning_blocks = nullptr;

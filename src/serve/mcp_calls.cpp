@@ -59,7 +59,7 @@ class McpSession::Running final : public Call {
   Clock::time_point cancelled_at;
 
  private:
-  // Progress has to grow; how much there is in all nobody knows.
+  // Progress must increase; the total is unknown.
   void tell() {
     told_ = Clock::now();
     if (token_.is_null() || cancelled) return;

@@ -1,4 +1,4 @@
-// A build without SQLite: every store is refused, and nobody gets as far as a statement.
+// A build without SQLite: opening a store fails, so no statement is ever executed.
 #ifndef STITCH_HAVE_SQLITE
 
 #include "store/database.h"

@@ -155,7 +155,7 @@ Result<Run> RunStore::begin(const RunStart& start) {
                            start.gpu, start.device, start.brains, start.options, start.version)
                      .run());
     auto run = find(id);
-    if (run && run->origin == origin) return run;  // else somebody else's
+    if (run && run->origin == origin) return run;  // else another process took it
   }
   return work_error("store", "no run id left for today");
 }

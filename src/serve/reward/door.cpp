@@ -50,7 +50,7 @@ bool is_loopback(std::string_view host) {
 
 http::Doorkeeper door(std::string token) {
   return [token = std::move(token)](const http::Request& head) -> std::optional<http::Response> {
-    // A page of somebody else's, in a browser of this machine.
+    // A foreign web page in a browser on this machine.
     if (const std::string_view origin = head.header("origin");
         !origin.empty() && host_of(origin) != host_of(head.header("host")))
       return refused(403, "origin", "cross-origin requests are not allowed");

@@ -54,7 +54,7 @@ Result<void> Journal::read_answers(const fs::path& file, const std::function<voi
       if (in.eof()) break;  // half a line of a process that was killed
       auto json = parse_json(line);
       const std::string key = json && json->is_object() ? word(*json, "key") : "";
-      // Somebody's edit may leave no answer behind.
+      // A line may have been edited: it then has no answer.
       if (!key.empty() && json->contains("reward") && (*json)["reward"].is_number()) {
         places_[key] = {end_, static_cast<uint32_t>(line.size())};
         if (on_answer) on_answer(*json);

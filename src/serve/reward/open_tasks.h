@@ -19,8 +19,8 @@ struct OpenTask {
   std::unique_ptr<verifier::Verifier> verifier;  // null: it is being opened
   uint64_t seed = 0;                             // of the questions that all candidates are asked
   int judged = 0, users = 0;
-  bool alone = false;    // whoever uses it wants no others
-  bool retired = false;  // nobody gets it any more
+  bool alone = false;    // its user needs it exclusively
+  bool retired = false;  // not handed out any more
 };
 
 class OpenTasks {
@@ -30,7 +30,7 @@ class OpenTasks {
 
   using Opener = std::function<Result<std::unique_ptr<verifier::Verifier>>()>;
   // A task for a candidate with these options, opened if need be. `meanwhile` is done, once at most, while
-  // somebody opens it.
+  // it is being opened.
   Result<std::shared_ptr<OpenTask>> take(const std::string& name, const std::string& hash,
                                          const verifier::VerifyOptions& options, const Opener& open,
                                          const std::function<void()>& meanwhile);

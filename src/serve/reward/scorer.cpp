@@ -20,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t most_remembered = 256;   // verdicts, for whoever improves on one
+constexpr size_t most_remembered = 256;   // verdicts, for candidates that improve on one
 constexpr size_t longest_details = 2000;  // characters
 constexpr size_t longest_reason = 500;
 
@@ -213,7 +213,7 @@ VerifyingScorer::Judged VerifyingScorer::judge(OpenTask& open, const Code& code)
     return options.device == runner::Device::cuda ? side_by_side_.judge(judge_once) : judge_once();
   };
   auto verdict = judged();
-  // Somebody before it in the same process may be to blame.
+  // An earlier candidate in the same process may be the cause.
   if (verdict && options.shared_process && died(*verdict)) {
     options.shared_process = false;
     verdict = judged();

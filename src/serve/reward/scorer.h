@@ -16,7 +16,7 @@
 
 namespace stitch::serve {
 
-// How everybody judges who works for a service; sent to workers as JSON.
+// How all workers of a service judge; sent to them as JSON.
 struct Judging {
   Numerics numerics = Numerics::standard;
   runner::Device device = runner::Device::emulated;
@@ -70,7 +70,7 @@ class VerifyingScorer final : public Scorer {
     std::optional<Error> trouble;  // why
   };
   Judged judge(OpenTask& open, const Code& code);
-  // Of a program that somebody improves on: it was judged a moment ago, as a rule.
+  // Of the program before a change: usually judged a moment ago.
   Result<rubric::Execution> run_before(OpenTask& open, const Code& code);
   void remember(const OpenTask& open, const Code& code, const rubric::Execution& run);
   Json not_judged(const TaskFile& task, const Error& error) const;

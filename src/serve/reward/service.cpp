@@ -141,7 +141,7 @@ class HttpService final : public RewardService {
     if (!judged || !journal_->keep(work.key, *result)) journal_->drop(work.key);
     count(*result, true);
   }
-  // Of a worker or a file of somebody's: what it doesn't say is not counted.
+  // From a worker or a file, untrusted: missing fields are not counted.
   void count(const Json& answer, bool now) {
     try {
       statistics_.answer(answer, now);
@@ -259,7 +259,7 @@ class HttpService final : public RewardService {
     waiting->body = form.path == "/verify" ? *std::move(body) : skeleton(*body);
     waiting->keys.resize(items->size());
     waiting->answers.resize(items->size());
-    waiting->missing = items->size() + 1;  // one for this loop: nobody answers before it is through
+    waiting->missing = items->size() + 1;  // one for this loop, so that no answer is sent before it ends
     for (size_t i = 0; i < items->size(); ++i) {
       auto work = work_of((*items)[i]);
       if (!work) {
@@ -356,7 +356,7 @@ class HttpService final : public RewardService {
     waiting.body = {};
   }
 
-  // It takes longer: the work goes on, and whoever asks again gets the answer.
+  // It takes longer: the work continues, and a later request gets the answer.
   void put_off(Waiting& waiting) {
     std::lock_guard hold(waiting.mutex);
     if (std::exchange(waiting.sent, true)) return;

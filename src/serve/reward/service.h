@@ -1,5 +1,5 @@
 // The reward service: candidates come in over HTTP, in the forms of several RL engines; rewards go out. Each
-// is judged once, whoever asks and however often; answers outlive the process.
+// is judged once, for all clients and requests; answers outlive the process.
 #pragma once
 
 #include "http/server.h"

@@ -1,4 +1,4 @@
-// plan: what the built-in Planner would do, or whether a plan that somebody wrote is legal.
+// plan: the built-in Planner's plan, or a check of the client's plan.
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"

@@ -1,4 +1,4 @@
-// What somebody who writes a region of a plan has to know.
+// What the author of a region's source must know.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// write_region: somebody's CUDA for one region, judged with the whole program. Either in a plan, as the
+// write_region: the client's CUDA for one region, verified with the whole program. Either in a plan, as the
 // technique 'written' that holds its source, or in a copy of a program's folder.
 #include <nlohmann/json.hpp>
 

@@ -73,7 +73,7 @@ void WorkDesk::lease(const Json& asked, const http::Reply& reply) {
                         return;
                       }
                       SharedJson payload = options_.dress ? options_.dress(lease->work) : lease->work.payload;
-                      if (!payload) {  // nobody can do it
+                      if (!payload) {  // it can't be done
                         queue_.give_up(lease->id);
                         reply.send({.status = 204});
                         return;

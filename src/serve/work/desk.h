@@ -1,6 +1,6 @@
 // What workers on other machines ask a queue over HTTP: work, more time for it, and to take a result.
 //   POST /work/lease {"worker", "device", "wait"} → 200 {"lease", "key", "payload", "renew_every"}, or 204
-//   POST /work/renew {"lease"}                    → 200, or 410: somebody else has it by now
+//   POST /work/renew {"lease"}                    → 200, or 410: another worker has it by now
 //   POST /work/done {"lease", "key", "result"}    → 200 {"counted"}
 #pragma once
 

@@ -14,7 +14,7 @@ namespace stitch::serve {
 namespace {
 
 constexpr auto count_workers_every = std::chrono::seconds(5);
-constexpr int most_silent = 12;  // questions to the engine without an answer, and then nobody is left
+constexpr int most_silent = 12;  // unanswered requests to the engine before all workers count as lost
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Work for a fleet: a server that leases it, and whoever waits for the results.
+// Work for a fleet: a server that leases it, and waiters for the results.
 #pragma once
 
 #include "serve/work/desk.h"

@@ -1,4 +1,4 @@
-// A worker: leases work from a service on another machine, does it, hands the result in, until nobody has any
+// A worker: leases work from a service on another machine, does it and sends the result, until there is no
 // for it. What it had when it dies is taken again by others.
 #pragma once
 
