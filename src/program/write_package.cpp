@@ -117,7 +117,7 @@ std::string cell(std::string_view text) {
 
 std::string region_rows(const PackageContents& contents) {
   const std::vector<ManifestRegion>& regions = contents.manifest.regions;
-  if (regions.empty()) return "None are told apart.\n";
+  if (regions.empty()) return "The program has no separate regions.\n";
   const bool told = contents.notes.regions.size() == regions.size();
   std::string out = told ? "| # | region | computes | technique | model | file |\n|---|---|---|---|---|---|\n"
                          : "| # | region | technique | file |\n|---|---|---|---|\n";
@@ -152,7 +152,7 @@ std::string plan_text(const PackageContents& contents) {
 
 std::string results_text(const PackageContents& contents) {
   if (contents.results.empty())
-    return "It was not judged yet: `stitchcuda verify` does that, against the model's `.py` file.\n";
+    return "It has not been verified yet: run `stitchcuda verify` with the model's `.py` file.\n";
   std::string out = "| | |\n|---|---|\n";
   for (const auto& [what, value] : contents.results) out += format("| {} | {} |\n", cell(what), cell(value));
   return out;
@@ -276,7 +276,7 @@ Result<void> check(const PackageContents& contents) {
   if (!contents.sources.contains("program.cu")) return bad("a program needs a program.cu");
   for (const auto* files : {&contents.sources, &contents.modules})
     for (const auto& [path, ignored] : *files)
-      if (!lies_inside(path)) return bad(format("'{}' is no path inside a package", path));
+      if (!lies_inside(path)) return bad(format("'{}' is not a path inside the package", path));
   for (const ManifestTensor& parameter : contents.manifest.signature.parameters) {
     if (parameter.role != "constant" || contents.task.empty()) continue;
     bool there = false;
