@@ -203,8 +203,8 @@ def main():
     parser.add_argument("--candidates", type=int, default=50)
     parser.add_argument("--device", default="emulated")
     parser.add_argument("--tool", default="stitchcuda")
-    parser.add_argument("--minutes", type=float, default=20, help="until everything has to be answered")
-    parser.add_argument("--most-megabytes", type=float, default=600, help="of the service's own process")
+    parser.add_argument("--minutes", type=float, default=20, help="time limit for all answers, in minutes (default: 20)")
+    parser.add_argument("--most-megabytes", type=float, default=600, help="memory limit of the service's process")
     parser.add_argument("--no-kill", dest="kill", action="store_false")
     options, more = parser.parse_known_args()
     options.more = more  # flags of serve
