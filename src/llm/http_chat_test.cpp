@@ -59,7 +59,7 @@ TEST(HttpChat, StatusesSayWhatToDo) {
             "https://x.test/v1/ (400) rejects the request: too? hot");
   EXPECT_EQ(status(422, R"({"detail": [{"msg": "x"}]})").message,
             "https://x.test/v1/ (422) rejects the request: [{\"msg\":\"x\"}]");
-  EXPECT_EQ(status(500, "<html>oh").message, "https://x.test/v1/ (500) has failed: <html>oh");
+  EXPECT_EQ(status(500, "<html>oh").message, "https://x.test/v1/ (500) failed: <html>oh");
   for (int code : {401, 403, 400, 402, 404, 413, 422, 302}) EXPECT_EQ(status(code).exit_code(), 2) << code;
   for (int code : {408, 429, 500, 502, 503, 529}) EXPECT_EQ(status(code).exit_code(), 1) << code;
   EXPECT_LT(status(500, std::string(100000, 'x')).message.size(), 500u);

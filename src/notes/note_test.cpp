@@ -91,7 +91,8 @@ TEST(Notes, OfAUserComeOnTop) {
   ASSERT_TRUE(write_file(scratch->path() / "bad.md", "nothing"));
   auto bad = with_folder(scratch->path());
   ASSERT_FALSE(bad);
-  EXPECT_NE(bad.error().text().find("bad: it does not begin"), std::string::npos) << bad.error().text();
+  EXPECT_NE(bad.error().text().find("bad: the header with the fields is missing"), std::string::npos)
+      << bad.error().text();
   EXPECT_FALSE(with_folder("/no/such/folder"));
 }
 
