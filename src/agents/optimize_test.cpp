@@ -318,7 +318,7 @@ TEST_F(TheLoop, LosesOneStepToABugOfOurs) {
   auto run = this->run({"plain", "a", "b"}, {passes(4), passes(3), passes(3)});
   ASSERT_TRUE(run) << run.error().text();
   EXPECT_EQ(in_words(run->ledger), "plain better, a our bug, b better");
-  EXPECT_TRUE(reason(run->ledger.entries[1]).starts_with("a bug of ours: the script throws"));
+  EXPECT_TRUE(reason(run->ledger.entries[1]).starts_with("a bug in stitchcuda: the script throws"));
   EXPECT_EQ(shipped(), "b 1");
 }
 

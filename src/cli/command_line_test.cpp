@@ -261,11 +261,12 @@ TEST_F(CommandLine, SettingsThatAreWrongNameTheirLine) {
             "error: stitchcuda.toml:1: unknown section [optimise]\nfix: did you mean optimize?\n");
   EXPECT_EQ(said("[optimize]\n\nbudgett = 3\n"),
             "error: stitchcuda.toml:3: unknown setting 'budgett' in [optimize]\nfix: did you mean budget?\n");
-  EXPECT_EQ(said("numerics = \"half\"\n").substr(0, 63),
-            "error: stitchcuda.toml:1: 'numerics' is outside of any section\nfix: ");
-  EXPECT_EQ(said("[defaults]\nforce = true\n").substr(0, 67),
-            "error: stitchcuda.toml:2: unknown setting 'force' in [defaults]");
-  EXPECT_EQ(said("[show]\ngpu = {a = 1}\n").substr(0, 46), "error: stitchcuda.toml:2: show.gpu must be a t");
+  EXPECT_TRUE(said("numerics = \"half\"\n")
+                  .starts_with("error: stitchcuda.toml:1: 'numerics' is outside of any section\nfix: "));
+  EXPECT_TRUE(said("[defaults]\nforce = true\n")
+                  .starts_with("error: stitchcuda.toml:2: unknown setting 'force' in [defaults]\n"));
+  EXPECT_TRUE(said("[show]\ngpu = {a = 1}\n")
+                  .starts_with("error: stitchcuda.toml:2: show.gpu must be a string, a number, "));
   EXPECT_TRUE(said("[show\n").starts_with("error: stitchcuda.toml:1: not valid TOML: "));
   EXPECT_EQ(run_words({"--version"}).code, 0) << "help and the like work all the same";
   EXPECT_EQ(run_words({"man"}).code, 0);

@@ -129,7 +129,7 @@ TEST_F(Runs, MistakesHaveOneClearMessage) {
   };
   EXPECT_EQ(message({"runs", "lst"}, 2), "error: unknown action 'runs lst'");
   EXPECT_EQ(message({"runs", "show"}, 2), "error: show takes one run");
-  EXPECT_EQ(message({"runs", "list", id}, 2), "error: list takes no run");
+  EXPECT_EQ(message({"runs", "list", id}, 2), "error: list takes no run id");
   EXPECT_EQ(message({"runs", "show", "no\x1b[31m"}, 2), "error: there is no run 'no?[31m'");
   EXPECT_EQ(message({"runs", "resume", id}, 2),
             format("error: the run {} is finished: nothing to resume", id));
@@ -170,7 +170,7 @@ TEST_F(Runs, MemoryIsShownExportedAndMerged) {
   EXPECT_EQ(run({"memory", "export", "-o", out}).code, 0);
   EXPECT_EQ(run({"memory", "forget", "conv"}).out, "1 observation forgotten\n");
   EXPECT_EQ(run({"memory", "show"}).out, "Nothing is recorded yet.\n");
-  EXPECT_EQ(run({"memory", "merge", out}).out, "1 observation added, 0 known before\n");
+  EXPECT_EQ(run({"memory", "merge", out}).out, "1 observation added, 0 already known\n");
 }
 
 }  // namespace

@@ -145,7 +145,7 @@ TEST_F(Mcp, FailuresAndBugsOfToolsAreAnswers) {
   EXPECT_EQ(result["structuredContent"]["error"]["code"], "broken");
   result = client.tool("throws", {{"text", "a"}});
   EXPECT_EQ(result["isError"], true);
-  EXPECT_NE(Client::said(result).find("a bug of ours"), std::string::npos);
+  EXPECT_NE(Client::said(result).find("a bug in stitchcuda"), std::string::npos);
   EXPECT_EQ(Client::said(client.tool("echo", {{"text", "alive"}})), "alive");
 }
 
