@@ -270,7 +270,7 @@ TEST(BuildErrors, AreShortenedAndSaidOnce) {
                              ""),
             "in inline PTX: Unknown modifier '.bar'");
   EXPECT_NE(build_failure("cc1plus: out of memory allocating 65536 bytes", "", 1)
-                .message.find("ran out of the memory"),
+                .message.find("exceeded its memory limit"),
             std::string::npos);
 }
 
