@@ -120,7 +120,7 @@ void add_train(CLI::App& app, Options& options) {
   number("--steps", train.steps, "GRPO steps per network (default: 40)", 0, 1e7);
   number("--warm-up", train.warm_up, "supervised epochs before GRPO (default: 60)", 0, 1e5);
   number("--members", train.members,
-         "networks in the ensemble, each trained on two thirds of the regions (default: 6)", 1, 64);
+         "networks in the ensemble, each trained on two thirds of the tasks (default: 6)", 1, 64);
   number("--patience", train.patience,
          "validation checks without a gain before a network stops; 0: never (default: 2)", 0, 1e6);
   number("--questions", train.questions, "regions per step (default: 16)", 1, 1e5);
