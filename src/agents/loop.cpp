@@ -107,8 +107,8 @@ Result<void> Loop::take_steps() {
   }
 }
 
-// With a program to ship and no time for another, nobody is asked. A Planner in trouble ends the steps: it is
-// an error only if there is nothing to ship.
+// With a program to ship and no time for another, no brain is called. A Planner in trouble ends the steps: it
+// is an error only if there is nothing to ship.
 Result<std::optional<Proposal>> Loop::propose() {
   if (stopped() || (best() && spent())) return std::optional<Proposal>();
   if (held_) return std::exchange(held_, std::nullopt);

@@ -315,7 +315,7 @@ Result<void> accepts_loop(const plan::Context& context, const plan::Region& regi
   for (int32_t n : region.nodes) {
     if (auto reduction = reduction_of(graph, n)) {
       if (reduction->length() > most_inlined)
-        return work_error("technique", format("{}: a reduction over {} elements is no loop of one thread",
+        return work_error("technique", format("{}: a reduction over {} elements is too long for one thread",
                                               region.name, reduction->length()));
     } else if (!is_expression(graph, n)) {
       return work_error("technique", format("{}: {} is not computed element by element", region.name,
