@@ -12,6 +12,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from .below_autograd import attention_written_out
 from .observe import observe
 from .trace import promote_tensor_attributes
 
@@ -79,7 +80,7 @@ def float64_only(native):
     torch.backends.mha.set_fastpath_enabled(False)
     torch.finfo = lambda dtype=torch.float64: finfo(native if dtype == torch.float64 else dtype)
     try:
-        with WidenCalls(finfo(native).eps), WidenOperators() as operators:
+        with torch.compiler.set_stance("force_eager"), attention_written_out(), WidenCalls(finfo(native).eps), WidenOperators() as operators:
             yield operators
     finally:
         torch.finfo = finfo

@@ -39,7 +39,9 @@ for _name in NAMES:
 def aten_name(target):
     """'aten.lstm.input' for our lstm, 'aten.bincount.default' for unread.py's; None for PyTorch's own."""
     namespace, _, name = target._schema.name.partition("::")
-    return f"aten.{name}.{'input' if name in NAMES else 'default'}" if namespace == "stitchcuda" else None
+    if namespace != "stitchcuda":
+        return None
+    return f"aten.{name}.{'input' if name in NAMES else 'Tensor' if name == 'ctc_loss' else 'default'}"
 
 
 class _Functions:
