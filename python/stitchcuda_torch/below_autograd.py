@@ -6,11 +6,12 @@ else is better recorded above: nn.Linear is one operator there.
 """
 
 import contextlib
-import sys
 
 import torch
+from torch._higher_order_ops.flex_attention import math_attention
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.nn.attention import flex_attention
 from torch.utils import _pytree as pytree
 
 
@@ -38,6 +39,8 @@ def export(model, inputs):
     weights = [fake.from_tensor(tensor) for tensor in tensors_of(model, state)]
     backward = {op: rule for op, rule in torch._decomp.decomposition_table.items() if "_backward" in str(op)}
     below = make_fx(flat, decomposition_table=backward, tracing_mode="fake", _allow_non_fake_inputs=True)(*weights, *leaves)
+    below.graph.eliminate_dead_code()
+    below.recompile()
 
     def forward(*positional, **keyword):
         outputs = below(*tensors_of(model, state), *pytree.tree_leaves((positional, keyword)))
@@ -62,13 +65,8 @@ def tensors_of(model, names):
 @contextlib.contextmanager
 def attention_written_out():
     """flex_attention is an operator around the user's own function, and written out it is vmap over that function."""
-    module = sys.modules.get("torch.nn.attention.flex_attention")
-    if module is None:
-        yield
-        return
-    from torch._higher_order_ops.flex_attention import math_attention
-    original, module.flex_attention_hop = module.flex_attention_hop, math_attention
+    original, flex_attention.flex_attention_hop = flex_attention.flex_attention_hop, math_attention
     try:
         yield
     finally:
-        module.flex_attention_hop = original
+        flex_attention.flex_attention_hop = original

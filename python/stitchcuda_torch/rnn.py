@@ -10,6 +10,8 @@ import contextlib
 import torch
 from torch.overrides import TorchFunctionMode
 
+from . import packed
+
 NAMES = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 _library = torch.library.Library("stitchcuda", "FRAGMENT")
 
@@ -45,7 +47,7 @@ def aten_name(target):
 
 
 class _Functions:
-    """Stands in for torch._VF inside torch.nn.modules.rnn; cells and packed sequences go to the original."""
+    """Stands in for torch._VF inside torch.nn.modules.rnn; cells go to the original."""
 
     def __init__(self, original):
         self._original = original
@@ -56,7 +58,8 @@ class _Functions:
             return function
 
         def call(input, hx, *rest):
-            # Packed sequences pass batch sizes second and their data has no batch dimension.
+            if isinstance(hx, packed.Lengths):  # packed sequences pass their batch sizes second
+                return packed.recurrence(name, input, hx, *rest)
             if input.dim() != 3 or len(rest) != 7 or not isinstance(rest[1], bool):
                 return function(input, hx, *rest)
             return getattr(torch.ops.stitchcuda, name)(input, hx, *rest)
@@ -70,7 +73,8 @@ def opaque():
     original = module._VF
     module._VF = _Functions(original)
     try:
-        yield
+        with packed.as_padded():
+            yield
     finally:
         module._VF = original
 

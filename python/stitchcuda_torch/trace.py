@@ -93,7 +93,7 @@ def export_once(model, inputs, task_file):
     try:
         # force_eager: what torch.compile wraps is exported as what it wraps.
         with torch.no_grad(), rnn.opaque(), masks_unread(), unread.Unread(), quiet_stderr(), torch.compiler.set_stance("force_eager"), \
-                below_autograd.attention_written_out():
+                below_autograd.attention_written_out(), distributions_unchecked():
             program = above_or_below(model, inputs)
         checks.erase_checks(program)
         return program
@@ -132,6 +132,17 @@ def masks_unread():
         yield
     finally:
         layers._detect_is_causal_mask = detect
+
+
+@contextlib.contextmanager
+def distributions_unchecked():
+    """torch.distributions reads its parameters to see whether they are valid: a program is called with those that PyTorch accepts."""
+    checks_values = torch.distributions.Distribution._validate_args
+    torch.distributions.Distribution.set_default_validate_args(False)
+    try:
+        yield
+    finally:
+        torch.distributions.Distribution.set_default_validate_args(checks_values)
 
 
 def promote_tensor_attributes(model):
