@@ -26,6 +26,7 @@ class Loop final : private Workbench {
 
   // loop.cpp: steps until the router says ship
   Result<void> take_steps();
+  Result<void> model_runs() const;
   Result<std::optional<Proposal>> propose();
   Outcome state_before(const std::optional<Proposal>& proposal) const;
   bool replan();

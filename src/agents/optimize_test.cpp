@@ -341,6 +341,13 @@ TEST_F(TheLoop, DropsAStepThatTroubleComesBackWith) {
   EXPECT_EQ(run->verdict.notes, std::vector<std::string>{"quick checks only: as the script says"});
 }
 
+TEST_F(TheLoop, TriesNothingElseOncePyTorchCannotRunTheModel) {
+  auto run = this->run({"plain", "a", "b"}, {errs("forward"), errs("forward"), passes(3)});
+  ASSERT_FALSE(run);
+  EXPECT_EQ(run.error().message, "PyTorch itself can't run the model on this device: as the script says");
+  EXPECT_EQ(verifier->asked.size(), 2u);  // once more with a new reference
+}
+
 TEST_F(TheLoop, IsAnErrorWithoutAnyProgram) {
   auto run = this->run({"plain", "a"}, {is_wrong(), fails(GateId::build, "build", "build_failed")});
   ASSERT_FALSE(run);

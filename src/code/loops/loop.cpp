@@ -312,6 +312,7 @@ std::vector<Kernel> loop_kernels(const RegionRequest& request, const MakeEmitter
 
 Result<void> accepts_loop(const plan::Context& context, const plan::Region& region) {
   const Graph& graph = context.graph;
+  STITCH_CHECK(accepts_nesting(graph, region));
   for (int32_t n : region.nodes) {
     if (auto reduction = reduction_of(graph, n)) {
       if (reduction->length() > most_inlined)

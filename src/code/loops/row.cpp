@@ -339,6 +339,7 @@ std::optional<RegionCode> write_by_cluster(const RegionRequest& request, const R
 
 Result<void> accepts_row(const plan::Context& context, const plan::Region& region) {
   const Graph& graph = context.graph;
+  STITCH_CHECK(accepts_nesting(graph, region));
   bool any = false;
   for (int32_t n : region.nodes) {
     bool reduces = reduction_of(graph, n).has_value();
