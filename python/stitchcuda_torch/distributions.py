@@ -323,7 +323,7 @@ DRAWS = {"normal": normal, "shifted": shifted, "scaled": scaled, "sparse": spars
          "patches": patches, "prefix": prefix,
          "inner prefix": inner_prefix, "low": low, "small": small, "not finite": not_finite}
 NAMES = ("task", *DRAWS, *WHOLE)
-KEEPS_SIGN = ("positive", "outliers", "large", "offset", "ties", "zero rows", "ends", "patches", "prefix", "inner prefix", "small", "not finite")
+KEEPS_SIGN = ("positive", "outliers", "large", "offset", "ties", "zero rows", "ends", "patches", "prefix", "inner prefix", "small", "not finite", *WHOLE)
 
 
 def draw(name, task_inputs, facts, seed):
