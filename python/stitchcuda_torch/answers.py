@@ -16,7 +16,7 @@ from .evaluate import MODES, evaluate, named
 from .fingerprint import Fingerprints
 from .held import IMITATIONS, Shared, choose, hold, imitations, open_arena, parse_outputs
 from .loaded import Loaded
-from .reparameterise import point, reparameterise
+from .reparameterise import mix, point, reparameterise
 from .requests import NEEDED
 from .rounding_shares import Exported, shares
 from .series import Series, sampled, strangeness
@@ -37,7 +37,7 @@ class Answers:
         "load": {"task": (str, NEEDED), "class": (str, None), "seed": (int, 42), "device": (("cpu", "cuda"), "cpu"), "mode": (("train", "eval"), None),
                  "turns": (str, None)},
         "init_inputs": {"out": (str, NEEDED)},
-        "weights": {"variant": (("task", "reparameterised", "faint", "pointed"), "task"), "seed": (int, 0), "gain": (float, 6 ** 0.5), "out": (str, None),
+        "weights": {"variant": (("task", "reparameterised", "faint", "pointed", "mixed"), "task"), "seed": (int, 0), "gain": (float, 6 ** 0.5), "out": (str, None),
                     "changes": (list, None), "turns": (str, None)},
         "distributions": {},
         "draw": {"distribution": (DRAWN, "task"), "seed": (int, NEEDED), "out": (str, NEEDED)},
@@ -127,7 +127,9 @@ class Answers:
             with torch.no_grad():
                 for name, tensor, _ in loaded.state():
                     tensor.copy_(self.original[name])
-        if variant != "task":
+        if variant == "mixed":
+            mix({name: tensor for name, tensor, _ in loaded.state()}, seed)
+        elif variant != "task":
             with turns.beside_others():
                 reparameterise(loaded.model, seed, gain, faint=variant == "faint")
                 point({name: tensor for name, tensor, _ in loaded.state()}, changes or [])

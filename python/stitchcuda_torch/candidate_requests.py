@@ -6,12 +6,12 @@ import time
 
 import torch
 
-from . import activities, poison, results, structure
+from . import activities, counterparts, poison, results, structure
 from .arena import Arena, raw, type_of
 from .constructor import read_arguments
 from .device_arena import SharedArena
 from .errors import Fault, Refused, TaskError
-from .model_new import File, assign, find, holds_tensors, misfits
+from .model_new import File, assign, find, misfits
 from .stopwatch import Stopwatch
 
 list_threads = os.listdir  # before the candidate could replace it
@@ -91,22 +91,24 @@ class CandidateRequests:
         may_differ = "state" in extra or extra.get("otherwise") == "seed"
         tensors = [self.upload(entry) for entry in request.get("parameters", [])]
         how = (positional, keyword, extra.get("seed", 42), self.device, extra.get("training", True))
-        model = self.file.construct(*how, {name: tensor for name, tensor in zip(names, tensors) if name is not None})
-        wrong = misfits(model, names, tensors)
+        given = {name: tensor for name, tensor in zip(names, tensors) if name is not None}
+        model, reached = self.file.construct(*how, given)
+        wrong = [name for name in misfits(model, names, tensors) if name not in reached]
         if wrong and not may_differ:
             raise Refused(f"ModelNew has no {wrong[0]!r} of the same shape and dtype"
                           + (f", nor {len(wrong) - 1} others" if len(wrong) > 1 else ""))
         if wrong:
-            model = self.file.construct(*how)  # with none of them rather than with some
+            model, _ = self.file.construct(*how)  # with none of them rather than with some
+            loaded = counterparts.renew(model, names, tensors, extra.get("numbers", {}), find)
         else:
-            assign(model, names, tensors)
+            drawn = self.file.drawn(model, how, given)
+            assign(model, drawn, [given[name] for name in drawn])
+            loaded = any(names)
         self.model, self.states, self.updates = model, extra.get("states", []), extra.get("updates", [])
         self.seeded, self.form = bool(extra.get("seeded")), extra.get("call")
-        del tensors
+        del tensors, given
         self.stopwatch.wait()
-        # A model without a tensor is the same with any weights, these too.
-        own = not any(names) or (wrong and holds_tensors(model))
-        return {"seconds": time.perf_counter() - start, "device_bytes": self.allocated(), "weights": "seed" if own else "loaded"}
+        return {"seconds": time.perf_counter() - start, "device_bytes": self.allocated(), "weights": "loaded" if loaded else "seed"}
 
     def constructor_arguments(self, extra):
         if "init" in extra:

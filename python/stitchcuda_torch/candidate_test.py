@@ -242,15 +242,34 @@ class CandidateTest(unittest.TestCase):
 
         self.load(GOOD.format(body="pass"))
         for names, weights in [(["linear.bias"], "loaded"), (["conv.bias"], "seed")]:
-            answer = self.ok("create", parameters=[self.candidate.put(torch.ones(4))], extra={"arguments": [4], "state": names})
+            answer = self.ok("create", parameters=[self.candidate.put(torch.arange(4.0))], extra={"arguments": [4], "state": names})
             self.assertEqual(answer["weights"], weights)
 
     def test_a_model_without_tensors_has_any_weights(self):
-        for attribute, weights in [("3", "loaded"), ("torch.ones(2)", "seed"), ("[torch.ones(2)]", "seed"), ("object()", "seed")]:
+        for attribute, weights in [("3", "loaded"), ("torch.ones(2)", "loaded"), ("torch.ones(5)", "seed"), ("[torch.ones(5)]", "seed"), ("object()", "seed")]:
             self.load("import torch\n\nclass ModelNew(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
                       f"        self.kept = {attribute}\n        self.inner = torch.nn.ReLU()\n\n    def forward(self, x):\n        return x\n")
             answer = self.ok("create", parameters=[self.candidate.put(torch.ones(4))], extra={"arguments": [], "state": ["norm.weight"]})
             self.assertEqual(answer["weights"], weights, attribute)
+
+    def made_of_given(self, body):
+        """What y = forward(ones) is with linear.bias = 3 given."""
+        self.load("import torch\n\nclass ModelNew(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+                  + "".join(f"        {line}\n" for line in body) + "\n    def forward(self, x):\n        return self.out(x)\n")
+        answer = self.ok("create", parameters=[self.candidate.put(torch.full((4,), 3.0))], extra={"arguments": [], "state": ["linear.bias"]})
+        self.assertEqual(answer["weights"], "loaded")
+        x = torch.ones(6, 4)
+        self.ok("call", set=self.place(x), outputs=[kind(x)])
+        return self.fetch(0, kind(x))
+
+    def test_what_the_constructor_makes_of_given_weights_stays(self):
+        linear = "self.linear = torch.nn.Linear(4, 4)"
+        folded = self.made_of_given([linear, "self.linear.bias.data.mul_(2)", "self.out = lambda x: x * self.linear.bias"])
+        self.assertTrue((folded == 6).all())
+        gone = self.made_of_given([linear, "kept = self.linear.bias.detach() * 2", "del self.linear", "self.out = lambda x: x * kept"])
+        self.assertTrue((gone == 6).all())
+        drawn = self.made_of_given([linear, "self.linear.bias.data.fill_(7)", "self.out = lambda x: x * self.linear.bias"])
+        self.assertTrue((drawn == 3).all(), "what it drew for itself is replaced")
 
     def test_lazy_layers(self):
         self.load(GOOD.format(body="pass").replace("nn.Linear(width, width)", "nn.LazyLinear(width)"))

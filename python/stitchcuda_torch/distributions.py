@@ -1,7 +1,7 @@
 """Inputs to try a program on: the task's own draw, and others that a program fitted to it would get wrong.
 
-Integers and booleans always come from the task, since nothing else knows their ranges; so do floating-point inputs
-that hold a choice between few values. The structure of an input (triangular, symmetric, rows that add up to one) is
+Integers and booleans always come from the task, since nothing else knows their ranges (at most in another order, or mixed where they
+are the same throughout); so do floating-point inputs that hold a choice between few values. The structure of an input (triangular, symmetric, rows that add up to one) is
 found in the task's own draw and given to every other one.
 """
 
@@ -124,8 +124,16 @@ def large(task, facts, generator):
 
 
 def offset(task, facts, generator):
-    """A mean a thousand times the deviation: a variance as the mean of squares less the squared mean is nothing but rounding."""
-    return torch.randn(task.shape, generator=generator, device=task.device) * 1e-3 + 1
+    """A mean a thousand times the deviation: a variance as the mean of squares less the squared mean is nothing but rounding. By the
+    seed, everywhere, or in some samples or channels, so that no part tells of the others."""
+    drawn = torch.randn(task.shape, generator=generator, device=task.device)
+    axis = generator.initial_seed() % PARTS - 1
+    if not 0 <= axis < task.dim() or task.shape[axis] < 2:
+        return drawn * 1e-3 + 1
+    chosen = uniform(task, task.shape[axis:axis + 1], generator) < 0.5
+    chosen[0], chosen[-1] = False, True
+    drawn = drawn.abs() if facts.nonnegative else drawn
+    return torch.where(chosen.reshape(-1, *[1] * (task.dim() - axis - 1)), drawn * 1e-3 + 1, drawn)
 
 
 def ties(task, facts, generator):
@@ -197,13 +205,13 @@ def prefix(task, facts, generator, axis=0):
     drawn = drawn.abs() if facts.nonnegative else drawn
     if task.dim() > axis and task.shape[axis] > 1:
         size = task.shape[axis]
-        part = generator.initial_seed() % PREFIX_PARTS + float(uniform(task, (), generator))
-        kept = 1 + int(part / PREFIX_PARTS * (size - 1))
+        part = generator.initial_seed() % PARTS + float(uniform(task, (), generator))
+        kept = 1 + int(part / PARTS * (size - 1))
         drawn.narrow(axis, kept, size - kept).zero_()
     return drawn
 
 
-PREFIX_PARTS = 4  # a seed modulo this says in which part a prefix ends: src/verify/draw.h
+PARTS = 4  # a seed modulo this says in which part a prefix ends, and which input is the large one: src/verify/draw.h
 
 
 def inner_prefix(task, facts, generator):
@@ -242,18 +250,88 @@ def per_sample(task, generator):
     return torch.rand((task.shape[0],) + (1,) * (task.dim() - 1), generator=generator, device=task.device)
 
 
+# Each takes (the task's draws, facts, seed) and gives all inputs.
+
+def uneven(tensors, facts, seed):
+    """One input far larger than the others: what is added to something large shows only so. The seed says which (src/verify/draw.h)."""
+    numbers = [i for i, tensor in enumerate(tensors) if tensor.is_floating_point()]
+    chosen = numbers[(seed % PARTS if len(numbers) <= PARTS else seed // PARTS) % len(numbers)] if numbers else None
+    return [tensor * (UNEVEN if i == chosen else 1 / UNEVEN) if fact.free and fact.structure != "simplex" else tensor
+            for i, (tensor, fact) in enumerate(zip(tensors, facts))]
+
+
+UNEVEN = 64.0  # squared, it brings a millionth near to one; and no product of halves underflows
+
+
+def masks(tensors, facts, seed):
+    """Booleans that are the same throughout as the task draws them become a mixture, integers that count up (positions) come in another
+    order, and of integers that repeat (tokens, groups) some never occur: whoever doesn't look is right for the task alone. The first
+    boolean of each row stays, so that no row is masked as a whole."""
+    return [rearranged(tensor, seed) for tensor in tensors]
+
+
+def rearranged(tensor, seed):
+    if is_uniform(tensor):
+        return mixed(tensor, seed)
+    if counts_up(tensor):
+        return permuted(tensor, seed)
+    return thinned(tensor, seed) if repeats(tensor) else tensor
+
+
+def is_uniform(tensor):
+    return tensor.dtype == torch.bool and tensor.numel() > 1 and bool((tensor == tensor.reshape(-1)[0]).all())
+
+
+def mixed(tensor, seed):
+    generator = torch.Generator(tensor.device).manual_seed(seed)
+    flipped = torch.rand(tensor.shape, generator=generator, device=tensor.device) < 0.5
+    flipped[..., 0] = False
+    return tensor ^ flipped
+
+
+def counts_up(tensor):
+    if tensor.dtype not in (torch.int64, torch.int32) or tensor.dim() == 0 or tensor.shape[-1] < 3:
+        return False
+    return bool((tensor == torch.arange(tensor.shape[-1], device=tensor.device)).all())
+
+
+def permuted(tensor, seed):
+    order = torch.randperm(tensor.shape[-1], generator=torch.Generator().manual_seed(seed)).to(tensor.device)
+    return tensor[..., order]
+
+
+def repeats(tensor):
+    """Sorted ones may be offsets, and those that differ from each other a permutation."""
+    if tensor.dtype not in (torch.int64, torch.int32) or tensor.numel() < 3:
+        return False
+    flat = tensor.reshape(-1)
+    return bool((flat[1:] < flat[:-1]).any()) and 2 < len(flat.unique()) < flat.numel()
+
+
+def thinned(tensor, seed):
+    """Half of the values take the places of the others."""
+    values, places = tensor.unique(return_inverse=True)
+    order = torch.randperm(len(values), generator=torch.Generator().manual_seed(seed)).to(tensor.device)
+    kept = order[:(len(values) + 1) // 2]
+    to = kept.repeat(2)[:len(values)]
+    return values[torch.empty_like(order).scatter_(0, order, to)][places]
+
+
+WHOLE = {"uneven": uneven, "masks": masks}
 DRAWS = {"normal": normal, "shifted": shifted, "scaled": scaled, "sparse": sparse, "waves": waves, "positive": positive,
          "outliers": outliers, "large": large, "offset": offset, "ties": ties, "zero rows": zero_rows, "ends": ends,
          "patches": patches, "prefix": prefix,
          "inner prefix": inner_prefix, "low": low, "small": small, "not finite": not_finite}
-NAMES = ("task", *DRAWS)
-KEEPS_SIGN = ("positive", "outliers", "large", "offset", "ties", "zero rows", "ends", "patches", "prefix", "inner prefix", "small", "not finite")
+NAMES = ("task", *DRAWS, *WHOLE)
+KEEPS_SIGN = ("positive", "outliers", "large", "offset", "ties", "zero rows", "ends", "patches", "prefix", "inner prefix", "small", "not finite", *WHOLE)
 
 
 def draw(name, task_inputs, facts, seed):
     """(tensors, whether each stays where the task's own draw was: not negative where that wasn't)."""
     if name == "task":
         return task_inputs, True
+    if name in WHOLE:
+        return WHOLE[name](task_inputs, facts, seed), True
     device = next((tensor.device for tensor in task_inputs), torch.device("cpu"))
     generator = torch.Generator(device).manual_seed(seed)
     tensors = [replace(name, tensor, fact, generator) if fact.free else tensor for tensor, fact in zip(task_inputs, facts)]

@@ -25,7 +25,7 @@ class DistributionsTest(unittest.TestCase):
                          ["nonnegative", "lower", "upper", "symmetric", "simplex", "scalar"])
 
     def test_every_draw_keeps_type_shape_and_structure(self):
-        for name in distributions.NAMES:
+        for name in ("task", *distributions.DRAWS):
             drawn, _ = distributions.draw(name, list(self.inputs.values()), list(self.facts.values()), 5)
             again, _ = distributions.draw(name, list(self.inputs.values()), list(self.facts.values()), 5)
             other, _ = distributions.draw(name, list(self.inputs.values()), list(self.facts.values()), 6)
@@ -45,6 +45,39 @@ class DistributionsTest(unittest.TestCase):
                         self.assertEqual(distributions.structure_of(new), self.facts[key].structure)
                     if self.facts[key].nonnegative and name in distributions.KEEPS_SIGN:
                         self.assertTrue(bool((new.nan_to_num() >= 0).all()))
+
+    def test_one_input_is_far_larger(self):
+        for count in (2, 4, 9):
+            numbers = [torch.randn(50) for _ in range(count)] + [self.inputs["ids"]]
+            facts = [distributions.study(tensor) for tensor in numbers]
+            large = set()
+            for seed in range(64):
+                drawn, _ = distributions.draw("uneven", numbers, facts, seed)
+                sizes = [float(new.norm() / old.norm()) for new, old in zip(drawn[:count], numbers)]
+                self.assertEqual(sorted(sizes), [1 / 64] * (count - 1) + [64])
+                large.add(sizes.index(64))
+                self.assertTrue(torch.equal(drawn[-1], self.inputs["ids"]))
+            self.assertEqual(len(large), count)
+
+    def test_masks_that_let_all_through_and_integers(self):
+        inputs = [torch.ones(6, 40, dtype=torch.bool), torch.rand(4, 5) > 0.5, torch.arange(12).expand(3, 12), torch.randint(0, 20, (7, 9)),
+                  torch.tensor([0, 4, 4, 9]), torch.randperm(9), torch.randn(3, 4)]
+        (mask, mixed, positions, tokens, offsets, order, numbers), _ = distributions.draw("masks", inputs, [distributions.study(x) for x in inputs], 7)
+        self.assertTrue(0.3 < mask.float().mean() < 0.7 and bool(mask[:, 0].all()))
+        self.assertTrue(torch.equal(positions.sort(-1).values, inputs[2]) and not torch.equal(positions, inputs[2]))
+        self.assertLess(set(tokens.unique().tolist()), set(inputs[3].unique().tolist()))
+        self.assertLessEqual(len(tokens.unique()), (len(inputs[3].unique()) + 1) // 2)
+        for same in (1, 4, 5, 6):
+            self.assertTrue(torch.equal((mask, mixed, positions, tokens, offsets, order, numbers)[same], inputs[same]))
+
+    def test_means_that_are_large_in_places(self):
+        task = torch.randn(6, 8, 30)
+        facts = distributions.study(task)
+        means = [distributions.draw("offset", [task], [facts], seed)[0][0].mean(-1) > 0.9 for seed in (4, 5, 6)]
+        self.assertTrue(bool(means[0].all()))
+        for mean, (axis, other) in zip(means[1:], [(0, 1), (1, 0)]):
+            along = mean.float().mean(other)
+            self.assertTrue(along[0] < 0.5 and along[-1] == 1, "the first is as ever, the last isn't")
 
     def test_domain(self):
         def kept(name, key):

@@ -17,12 +17,27 @@ class File:
             raise TaskError("missing", "there is no class ModelNew derived from torch.nn.Module", os.path.basename(path))
 
     def construct(self, positional, keyword, seed, device, training, given=None):
-        """given: weights by name, in place from the moment that the model has a tensor of that name."""
-        with Stage(self.path, "constructor", "ModelNew(...) failed"), torch.no_grad(), Giving(self.model_class, given or {}):
+        """(model, names that its constructor had the given weights of). given: weights by name, in place from the moment that the
+        model has a tensor of that name."""
+        giving = Giving(self.model_class, given or {})
+        with Stage(self.path, "constructor", "ModelNew(...) failed"), torch.no_grad(), giving:
             torch.manual_seed(seed)
             model = self.model_class(*positional, **keyword)
         with Stage(self.path, "constructor", "ModelNew(...) failed"), torch.no_grad():
-            return model.to(device).train(training)
+            return model.to(device).train(training), giving.reached
+
+    def drawn(self, model, how, given):
+        """Names of tensors that are not as given, and are the same with any weights: the constructor drew them. What it made of the
+        given ones (a norm folded into a convolution) is another with others."""
+        changed = [name for name, tensor in given.items() if not misfits(model, [name], [tensor]) and not torch.equal(find(model, name), tensor)]
+        if not changed:
+            return []
+        others = {name: tensor * 1.5 + 0.5 if tensor.is_floating_point() else tensor for name, tensor in given.items()}
+        try:
+            probe, _ = self.construct(*how, others)
+        except TaskError:
+            return changed
+        return [name for name in changed if not misfits(probe, [name], [given[name]]) and torch.equal(find(model, name), find(probe, name))]
 
     def stage(self):
         return Stage(self.path, "forward", "forward failed")
@@ -33,17 +48,18 @@ class Giving:
     layers' weights anew lays out these. Layers that do so for themselves, before the model has them, don't."""
 
     def __init__(self, model_class, given):
-        self.model_class, self.given = model_class, given
+        self.model_class, self.given, self.reached = model_class, given, set()
 
     def __enter__(self):
         self.own = self.model_class.__dict__.get("__setattr__")
-        assign_attribute, given = self.model_class.__setattr__, self.given
+        assign_attribute, given, reached = self.model_class.__setattr__, self.given, self.reached
 
         def give(model, name, value):
             assign_attribute(model, name, value)
             names = [full for full in given if full == name or full.startswith(name + ".")]
             fitting = [full for full in names if not misfits(model, [full], [given[full]])]
             assign(model, fitting, [given[full] for full in fitting])
+            reached.update(fitting)
 
         if given:
             self.model_class.__setattr__ = give
@@ -66,19 +82,6 @@ def find(model, name):
     tensor = getattr(holder, last, None)
     # A lazy layer's tensors have no shape until it has seen what it works on.
     return tensor if isinstance(tensor, torch.Tensor) and not torch.nn.parameter.is_lazy(tensor) else None
-
-
-def holds_tensors(thing, depth=4):
-    """Whether a model has any tensor that could be a weight, or something that nobody can look into."""
-    if isinstance(thing, torch.nn.Module):
-        return any(holds_tensors(part, depth) for module in thing.modules() for part in vars(module).values())
-    if isinstance(thing, torch.Tensor) or depth == 0:
-        return True
-    if isinstance(thing, dict):
-        return any(holds_tensors(part, depth - 1) for part in thing.values())
-    if isinstance(thing, (list, tuple, set, frozenset)):
-        return any(holds_tensors(part, depth - 1) for part in thing)
-    return not isinstance(thing, (bool, int, float, complex, str, bytes, type, type(None), torch.dtype, torch.device))
 
 
 def misfits(model, names, tensors):

@@ -49,6 +49,22 @@ def point(state, changes):
                 tensor.diagonal()[change["begin"]:change["end"]].add_(change["diagonal"])
 
 
+def mix(state, seed):
+    """The task's own weights, but for tensors that are one number throughout: those get others, the same where number and size are."""
+    with torch.no_grad():
+        for tensor in state.values():
+            if is_one_number(tensor):
+                number = float(tensor.reshape(-1)[0])
+                generator = torch.Generator().manual_seed(seed + tensor.numel())
+                drawn = torch.rand(tensor.numel(), generator=generator)
+                mixed = number * (drawn + 0.5) if number else drawn - 0.5
+                tensor.copy_(mixed.reshape(tensor.shape))
+
+
+def is_one_number(tensor):
+    return tensor.is_floating_point() and tensor.numel() > 0 and bool((tensor == tensor.reshape(-1)[0]).all())
+
+
 def redraw(module, name, old, generator, gain):
     """The new value; None: it stays, as every buffer does that isn't a norm's."""
     if isinstance(module, NORMS):

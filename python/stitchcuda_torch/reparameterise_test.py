@@ -4,7 +4,7 @@ import unittest
 import torch
 from torch import nn
 
-from .reparameterise import point, reparameterise
+from .reparameterise import mix, point, reparameterise
 
 
 class Own(nn.Module):
@@ -59,6 +59,17 @@ class ReparameteriseTest(unittest.TestCase):
         point(dict(lstm.named_parameters()), [{"name": name, "begin": 8, "end": 16, "scale": 1.0, "add": 2.5, "diagonal": 0.0}
                                               for name in ("bias_ih_l0", "bias_hh_l0", "unknown")])
         self.assertGreater((lstm(x)[0][-1] - lstm(x[32:])[0][-1]).abs().max().item(), max(0.01, 10 * far))
+
+    def test_one_number_throughout_becomes_others(self):
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1d(6), nn.BatchNorm1d(6))
+        before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+        mix(model.state_dict(), 3)
+        after = model.state_dict()
+        self.assertTrue(torch.equal(after["0.weight"], before["0.weight"]) and torch.equal(after["0.bias"], before["0.bias"]))
+        self.assertTrue(torch.equal(after["1.weight"], after["2.running_var"]), "the same where number and size are")
+        self.assertTrue(bool((after["1.weight"] >= 0.5).all()) and len(after["1.weight"].unique()) == 6)
+        self.assertEqual(len(after["1.bias"].unique()), 6)
 
     def test_seed_and_ties(self):
         first, second = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3)), nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "oracle/interpreter.h"
@@ -38,6 +39,10 @@ Result<oracle::Known> oracle_values(const TaskGraph& task, const Tensors& parame
   STITCH_CHECK(add_known(task.graph, task.signature.parameters, parameters, known));
   STITCH_CHECK(add_known(task.graph, task.signature.inputs, inputs, known));
   return as_known(known);
+}
+
+bool is_random(const Signature& signature) {
+  return std::ranges::any_of(signature.inputs, [](const ManifestTensor& t) { return t.role == "seed"; });
 }
 
 bool is_sound(const Trial& trial) {

@@ -28,6 +28,23 @@ std::vector<std::pair<int, int>> renewed_states(const Signature& signature) {
   return pairs;
 }
 
+// Parameters that are one number throughout (gains of one, shifts of zero), by name: a ModelNew that leaves
+// them out is right as long as nobody changes them.
+Result<Json> numbers_throughout(Session& session) {
+  STITCH_TRY(Tensors parameters, session.reference.parameters(Weights::task));
+  Json out = Json::object();
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const auto& [type, bytes] = parameters[i];
+    const auto size = static_cast<size_t>(size_of(type.dtype));
+    if (!is_floating(type.dtype) || bytes.size() < size ||
+        std::memcmp(bytes.data(), bytes.data() + size, bytes.size() - size) != 0)
+      continue;
+    STITCH_TRY(oracle::Tensor one, oracle::Tensor::from_bytes(type.dtype, {1}, bytes.first(size)));
+    out[session.task.signature.parameters[i].data] = one.data<double>()[0];
+  }
+  return out;
+}
+
 // What a Python candidate needs to make its module, and where its state belongs.
 Result<std::string> extra_for(Session& session, const fs::path& init) {
   const Signature& signature = session.task.signature;
@@ -46,6 +63,7 @@ Result<std::string> extra_for(Session& session, const fs::path& init) {
     ValueId target = session.task.graph.find(tensor.target);
     extra["updates"].push_back(session.task.graph[target].data);
   }
+  STITCH_TRY(extra["numbers"], numbers_throughout(session));
   extra["training"] = mode_in(session.task.facts) != "eval";
   if (session.task.facts && session.task.facts->contains("call"))
     extra["call"] = (*session.task.facts)["call"];

@@ -88,6 +88,19 @@ void plant_zeros(const Draw& draw, const Shape& shape, std::span<double> values)
   }
 }
 
+// A mean a thousand times the deviation: everywhere, or by the seed in some samples or channels, so that no
+// part tells of the others.
+void plant_offset(uint64_t seed, const Draw& draw, const Shape& shape, std::span<double> values) {
+  const auto part = static_cast<size_t>(seed % parts);
+  const bool whole = part == 0 || part > shape.size() || shape[part - 1] < 2;
+  const int64_t size = whole ? 1 : shape[part - 1], stride = whole ? 1 : contiguous_strides(shape)[part - 1];
+  for (int64_t i = 0; i < std::ssize(values); ++i) {
+    const int64_t at = i / stride % size;
+    const bool chosen = whole || at == size - 1 || (at > 0 && draw.uniform(at) < 0.5);
+    if (chosen) values[static_cast<size_t>(i)] = 1 + 1e-3 * values[static_cast<size_t>(i)];
+  }
+}
+
 void plant_ends_by(const Draw& draw, const Shape& shape, std::span<double> values) {
   if (shape.empty()) return;
   const std::vector<int64_t> strides = contiguous_strides(shape);
@@ -128,17 +141,27 @@ void cut_off(uint64_t seed, const Shape& shape, size_t axis, std::span<double> v
   if (shape.size() <= axis || shape[axis] < 2) return;
   const int64_t size = shape[axis], stride = contiguous_strides(shape)[axis];
   // The same of all inputs.
-  const double part = static_cast<double>(seed % prefix_parts) + Draw{seed, -1}.uniform(0);
-  const int64_t kept =
-      1 + static_cast<int64_t>(part / prefix_parts * static_cast<double>(size - 1));
+  const double part = static_cast<double>(seed % parts) + Draw{seed, -1}.uniform(0);
+  const int64_t kept = 1 + static_cast<int64_t>(part / parts * static_cast<double>(size - 1));
   for (int64_t i = 0; i < std::ssize(values); ++i)
     if (i / stride % size >= kept) values[static_cast<size_t>(i)] = 0;
 }
 
+// One input far larger than the others: what is added to something large shows only so.
+double uneven_scale(const Graph& graph, ValueId input, uint64_t seed) {
+  constexpr double by = 64;
+  std::vector<ValueId> numbers;
+  for (ValueId id : graph.inputs())
+    if (is_floating(graph.type(id).dtype)) numbers.push_back(id);
+  if (numbers.empty()) return 1;
+  const uint64_t which = numbers.size() <= parts ? seed % parts : seed / parts;
+  return numbers[which % numbers.size()] == input ? by : 1 / by;
+}
+
 double draw_number(const Draw& draw, std::string_view distribution, int64_t i, int64_t sample,
                    int64_t elements) {
-  if (distribution == "normal" || distribution == harsh::zeros || distribution == harsh::ends ||
-      distribution == harsh::prefix || distribution == harsh::inner_prefix)
+  if (distribution == "normal" || distribution == harsh::offset || distribution == harsh::zeros ||
+      distribution == harsh::ends || distribution == harsh::prefix || distribution == harsh::inner_prefix)
     return draw.normal(i);
   if (distribution == "shifted") return 4 * draw.uniform(i) - 2;
   if (distribution == "scaled") {
@@ -147,7 +170,6 @@ double draw_number(const Draw& draw, std::string_view distribution, int64_t i, i
            of_sample.normal(sample + (1 << 20));
   }
   if (distribution == harsh::large) return 100 * draw.normal(i);
-  if (distribution == harsh::offset) return 1 + 1e-3 * draw.normal(i);
   if (distribution == harsh::low) return -100 - 100 * draw.uniform(i);
   if (distribution == harsh::small) return 1e-4 * draw.normal(i);
   if (distribution == harsh::ties) return std::floor(5 * draw.uniform(i)) / 2 - 1;
@@ -182,7 +204,8 @@ std::vector<std::string> drawn_distributions() {
           std::string(harsh::prefix),
           std::string(harsh::inner_prefix),
           std::string(harsh::low),
-          std::string(harsh::small)};
+          std::string(harsh::small),
+          std::string(harsh::uneven)};
 }
 
 std::vector<std::byte> draw_input(const Graph& graph, ValueId input, std::string_view distribution,
@@ -198,11 +221,14 @@ std::vector<std::byte> draw_input(const Graph& graph, ValueId input, std::string
       to[i] = draw_number(draw, distribution, i, i / std::max<int64_t>(per_sample, 1), elements);
     const Draw planted{seed + 3, draw.stream};
     const std::span<double> all(to, static_cast<size_t>(elements));
+    if (distribution == harsh::offset) plant_offset(seed, planted, type.shape, all);
     if (distribution == harsh::zeros) plant_zeros(planted, type.shape, all);
     if (distribution == harsh::ends) plant_ends_by(planted, type.shape, all);
     if (distribution == harsh::patches) plant_patches(planted, type.shape, all);
     if (distribution == harsh::prefix) cut_off(seed, type.shape, 0, all);
     if (distribution == harsh::inner_prefix) cut_off(seed, type.shape, 1, all);
+    if (distribution == harsh::uneven)
+      for (double& value : all) value *= uneven_scale(graph, input, seed);
   } else {
     int64_t bound = type.dtype == DType::boolean ? 2 : index_bound(graph, input);
     int64_t* to = tensor.writable<int64_t>();

@@ -10,8 +10,9 @@ namespace stitch::verifier {
 
 // KernelBench's tasks draw from U(0, 1): so does "task" here.
 std::vector<std::string> drawn_distributions();
-// A seed modulo this says in which part of a sequence a prefix ends (distributions.py has the same).
-inline constexpr uint64_t prefix_parts = 4;
+// A seed modulo this says in which part of a sequence a prefix ends, which input is the large one, and
+// where the means are large (distributions.py has the same).
+inline constexpr uint64_t parts = 4;
 // One input of the graph. Integers stay below what the graph indexes with them.
 std::vector<std::byte> draw_input(const Graph& graph, ValueId input, std::string_view distribution,
                                   uint64_t seed);

@@ -5,6 +5,8 @@
 #include "base/bulk.h"
 #include "graph/cost.h"
 #include "verify/discontinuity.h"
+#include "verify/order_of_equals.h"
+#include "verify/sensitivity.h"
 #include "verify/torch_reference.h"
 
 namespace stitch::verifier {
@@ -122,12 +124,30 @@ Result<std::shared_ptr<const std::vector<std::vector<oracle::Tensor>>>> alternat
   return trial.across_jumps;
 }
 
+// Positions after a sort, of which equal elements may be in any order; the truth itself where it is none.
+Result<std::vector<std::byte>> truth_of_positions(const Session& session, const Trial& trial, size_t output,
+                                                  const TensorBytes& values, int64_t& count) {
+  const Graph& graph = session.task.graph;
+  const Node* node = output < graph.outputs.size() ? ordering_of(graph, graph.outputs[output]) : nullptr;
+  if (!node || cost(graph).total.flops > most_flops) return std::vector<std::byte>();
+  STITCH_TRY(Tensors parameters, session.reference.parameters(trial.question.weights));
+  STITCH_TRY(oracle::Known known, oracle_values(session.task, parameters, trial.inputs));
+  STITCH_TRY(auto ordered, oracle::evaluate(graph, std::move(known), std::span(&node->operands[0], 1)));
+  return truth_among_equals(values, trial.truth[output], ordered[0], node->attributes.integer("dim"), count);
+}
+
 // `known`: PyTorch's distance.
 Result<Comparison> judge_by(const Session& session, const Trial& trial, size_t output,
                             const TensorBytes& values, const std::optional<Distance>& known) {
   const Judging judging = judging_of(session, trial, output);
   const TensorBytes* pytorch = known ? &trial.pytorch[output] : nullptr;
   Comparison comparison = compare(values, trial.truth[output], pytorch, judging, known ? &*known : nullptr);
+  if (comparison.own.unequal > 0) {
+    int64_t others = 0;
+    STITCH_TRY(const std::vector<std::byte> truth,
+               truth_of_positions(session, trial, output, values, others));
+    if (others > 0) comparison = compare(values, {trial.truth[output].type, truth}, pytorch, judging);
+  }
   if (comparison.passed || !has_discontinuity(session.task.graph)) return comparison;
   STITCH_TRY(auto others, alternatives(session, trial));
   if (!others) return comparison;
@@ -143,17 +163,87 @@ Result<Comparison> judge_by(const Session& session, const Trial& trial, size_t o
   return again.passed ? again : comparison;
 }
 
-// PyTorch's distance on another draw of the trial's kind.
-Result<std::optional<Distance>> on_another_draw(const Session& session, const Trial& trial, size_t output,
-                                                uint64_t number) {
+constexpr uint64_t most_draws = 8;
+
+// Another draw of the trial's kind.
+Result<Trial> drawn_again(const Session& session, const Trial& trial, uint64_t number) {
   Question question = trial.question;
   question.seed += number * 0x9e37'79b9'7f4a'7c15;
   question.once = true;
-  STITCH_TRY(Trial other, session.reference.ask(question));
+  return session.reference.ask(question);
+}
+
+// PyTorch's distance on another draw.
+Result<std::optional<Distance>> on_another_draw(const Session& session, const Trial& trial, size_t output,
+                                                uint64_t number) {
+  STITCH_TRY(Trial other, drawn_again(session, trial, number));
   std::optional<Distance> pytorch = pytorch_distance(other, output);
   if (!pytorch || !other.in_domain || pytorch->not_finite > 0) return std::optional<Distance>();
   pytorch->truth = std::max(pytorch->truth, least_truth(session, other, output));
   return pytorch;
+}
+
+// Without PyTorch: what rounding does to a softmax that nearly ties depends on where it falls, and one try
+// says little of it.
+Result<Comparison> judge_by_more_roundings(const Session& session, const Trial& trial, size_t output,
+                                           const TensorBytes& values, Comparison comparison) {
+  constexpr double little = 4;
+  const Distance& own = comparison.own;
+  if (comparison.passed || output >= trial.sensitivity.size() || trial.pytorch.size() > 0 ||
+      own.not_finite > 0 || own.unequal > 0 || own.relative() > little * comparison.budget ||
+      own.largest > little * comparison.largest_allowed || cost(session.task.graph).total.flops > most_flops)
+    return comparison;
+  STITCH_TRY(Tensors parameters, session.reference.parameters(trial.question.weights));
+  Trial moved = trial;
+  for (uint64_t draw = 1; draw <= most_draws && !comparison.passed; ++draw) {
+    STITCH_TRY(OracleAnswer answer,
+               ask_oracle(session.task, parameters, trial.inputs, session.options.numerics,
+                          trial.question.seed + draw * 0x9e37'79b9'7f4a'7c15));
+    moved.sensitivity[output] = std::max(moved.sensitivity[output], answer.sensitivity[output]);
+    STITCH_TRY(comparison, judge_by(session, moved, output, values, std::nullopt));
+  }
+  return comparison;
+}
+
+// Strikes out what rounding explains, going by PyTorch on this trial, or by the oracle where there is none.
+Result<void> strike_out_rounding(const Session& session, const Trial& trial, size_t output,
+                                 std::vector<SmallSlice>& unsure) {
+  const TaskGraph& task = session.task;
+  const TensorBytes& truth = trial.truth[output];
+  auto strike_out = [&](const TensorBytes& honest) {
+    std::erase_if(unsure, [&](const SmallSlice& slice) { return is_rounding(slice, honest, truth); });
+  };
+  if (trial.pytorch.size() > 0) {
+    strike_out(trial.pytorch[output]);
+    return {};
+  }
+  STITCH_TRY(Tensors parameters, session.reference.parameters(trial.question.weights));
+  STITCH_TRY(oracle::Known known, oracle_values(task, parameters, trial.inputs));
+  std::vector<ValueId> wanted = task.graph.outputs;
+  for (const Update& update : task.graph.updates) wanted.push_back(update.value);
+  STITCH_TRY(auto rounded, rounded_everywhere(task.graph, std::move(known), std::span(&wanted[output], 1),
+                                              session.options.numerics, trial.question.seed));
+  const std::vector<std::byte> bytes = rounded[0].to_bytes(DType::f64);
+  strike_out({truth.type, bytes});
+  return {};
+}
+
+// A slice that is small by itself and one whose sums cancel look alike in one draw. Where they cancel,
+// rounding leaves as much of an honest program's, in one draw or another. Not asked on harsh inputs: rows of
+// zeros are exact in a plain product, and rounding in Strassen's and by Fourier transforms.
+Result<Comparison> judge_unsure(const Session& session, const Trial& trial, size_t output,
+                                Comparison comparison) {
+  const bool calm = !is_harsh(trial.question) && trial.question.weights != Weights::faint;
+  const bool costly = trial.pytorch.size() == 0 && cost(session.task.graph).total.flops > most_flops;
+  if (!comparison.passed || !calm || costly) return comparison;
+  for (uint64_t draw = 1; draw <= most_draws && !comparison.unsure.empty(); ++draw) {
+    STITCH_TRY(Trial other, drawn_again(session, trial, draw));
+    if (other.in_domain) STITCH_CHECK(strike_out_rounding(session, other, output, comparison.unsure));
+  }
+  if (comparison.unsure.empty()) return comparison;
+  comparison.passed = false;
+  comparison.reason = reason_of(comparison.unsure[0]) + " and where no sums cancel";
+  return comparison;
 }
 
 }  // namespace
@@ -192,8 +282,8 @@ Result<KernelBenchCheck> judge_as_kernelbench(const Session& session, const Tria
   const double tolerance = kernelbench_tolerance(values.type.dtype);
   if (!trial.held) return kernelbench_allclose(values, trial.pytorch[output], tolerance);
   STITCH_TRY(double outside, in_an_arena(session, values, [&](runner::Place place) {
-    return session.torch->outside_of_own(trial, output, values.type.dtype, place, tolerance);
-  }));
+               return session.torch->outside_of_own(trial, output, values.type.dtype, place, tolerance);
+             }));
   return KernelBenchCheck{outside == 0, outside};
 }
 
@@ -207,8 +297,8 @@ Result<Comparison> judge_output(const Session& session, const Trial& trial, size
   STITCH_TRY(Comparison comparison, judge_by(session, trial, output, values, known));
   // EfficientNet-B2 in training mode on an H200, variances of two samples each: 2.23e-4 in a draw on which
   // PyTorch's error allowed 2.20e-4.
-  constexpr uint64_t most_draws = 8;
-  if (!may_be_luck(comparison)) return comparison;
+  STITCH_TRY(comparison, judge_by_more_roundings(session, trial, output, values, std::move(comparison)));
+  if (!may_be_luck(comparison)) return judge_unsure(session, trial, output, std::move(comparison));
   known->truth = std::max(known->truth, least_truth(session, trial, output));
   for (uint64_t draw = 1; draw <= most_draws && !comparison.passed; ++draw) {
     STITCH_TRY(std::optional<Distance> other, on_another_draw(session, trial, output, draw));

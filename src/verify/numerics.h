@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json.h"
 #include "graph/numerics.h"
@@ -34,6 +35,14 @@ struct Distance {
 // `truth` is f64 for floats, and the integers themselves otherwise. Shapes must agree.
 Distance distance(const TensorBytes& values, const TensorBytes& truth, bool any_not_finite = false);
 
+// An index along a dimension that is small beside the others, and off by more than its own size and PyTorch's
+// error there allow. Where sums cancel, rounding of what was added leaves as much.
+struct SmallSlice {
+  size_t axis = 0;
+  int64_t index = 0;
+  double error = 0;  // ‖x - truth‖ over it
+};
+
 struct Comparison {
   bool passed = false;
   std::string reason;  // why not
@@ -42,8 +51,9 @@ struct Comparison {
   double budget = 0;           // on own.relative()
   double largest_allowed = 0;  // on own.largest
   double sensitivity = 0;  // what an input change within rounding does to the truth, relative; 0: not known
-  bool by_one_element = false;  // it is only the largest error that is too large
-  int64_t at_jumps = 0;         // elements that float64 gives too, a rounding away (discontinuity.h)
+  bool by_one_element = false;     // it is only the largest error that is too large
+  int64_t at_jumps = 0;            // elements that float64 gives too, a rounding away (discontinuity.h)
+  std::vector<SmallSlice> unsure;  // passed if sums cancel there: one draw doesn't tell
 };
 
 struct Judging {
@@ -66,6 +76,11 @@ Comparison conclude(const Distance& own, const std::optional<Distance>& pytorch,
 // `pytorch` in the class's own precision, where there is one; `known`: its distance, where that was taken.
 Comparison compare(const TensorBytes& values, const TensorBytes& truth, const TensorBytes* pytorch,
                    const Judging& judging, const Distance* known = nullptr);
+
+// Whether rounding explains what one of `unsure` is off by, if an honest program's values are off by so much
+// on another draw of the same kind.
+bool is_rounding(const SmallSlice& slice, const TensorBytes& honest, const TensorBytes& truth);
+std::string reason_of(const SmallSlice& slice);
 
 // KernelBench's own check, for --compat: |pytorch - value| <= 1e-4 + 1e-4 |value| everywhere (1e-2 in half).
 struct KernelBenchCheck {

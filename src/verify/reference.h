@@ -48,6 +48,9 @@ class Reference {
   virtual Json describe() const = 0;  // for the verdict: who answered, with which versions
 };
 
+// Whether a model draws random numbers: its graph has a seed among its inputs.
+bool is_random(const Signature& signature);
+
 // Whether a harsh kind of inputs counts: PyTorch, or rounding where there is none, is near the truth there.
 bool is_sound(const Trial& trial);
 

@@ -66,4 +66,18 @@ Result<std::vector<oracle::Tensor>> rounded_between(const Graph& graph, const st
   return oracle::evaluate(graph, std::move(known), writes);
 }
 
+Result<std::vector<oracle::Tensor>> rounded_everywhere(const Graph& graph, oracle::Known known,
+                                                       std::span<const ValueId> wanted, Numerics numerics,
+                                                       uint64_t seed) {
+  const double unit = coarsest_rounding(graph, 0, graph.nodes.size(), numerics);
+  for (auto& [id, tensor] : known) tensor = perturbed(tensor, unit, seed + index_of(id));
+  for (const Node& node : graph.nodes) {
+    STITCH_TRY(std::vector<oracle::Tensor> made, oracle::evaluate(graph, known, node.results));
+    for (size_t i = 0; i < made.size(); ++i)
+      known.insert_or_assign(node.results[i], perturbed(made[i], rounding_of(graph, node, numerics),
+                                                        seed + index_of(node.results[i])));
+  }
+  return oracle::evaluate(graph, std::move(known), wanted);
+}
+
 }  // namespace stitch::verifier

@@ -25,4 +25,9 @@ double relative_change(const oracle::Tensor& a, const oracle::Tensor& b);
 Result<std::vector<oracle::Tensor>> rounded_between(const Graph& graph, const std::vector<std::string>& nodes,
                                                     oracle::Known known, const std::vector<ValueId>& writes);
 
+// What an honest program may give: operands and the result of every node rounded as the class rounds them.
+Result<std::vector<oracle::Tensor>> rounded_everywhere(const Graph& graph, oracle::Known known,
+                                                       std::span<const ValueId> wanted, Numerics numerics,
+                                                       uint64_t seed);
+
 }  // namespace stitch::verifier

@@ -82,12 +82,19 @@ Result<double> SeriesWatch::once(runner::Candidate& candidate, int count, bool r
   return since(begin);
 }
 
+Question SeriesWatch::question(const std::string& kind, uint64_t seed) const {
+  return {.distribution = kind,
+          .seed = seed,
+          .once = true,
+          .pytorchs_numbers = session_.draws_pytorchs_numbers()};
+}
+
 std::vector<Question> SeriesWatch::fresh_questions(int count) {
   std::vector<Question> out;
   for (int i = 0; i < count; ++i) {
     uint64_t seed = session_.unseen_seed();
     if (kind_ == "varied") seed = varied_base_ * variations + seed % variations;
-    out.push_back({Weights::task, kind_, seed, false, true});
+    out.push_back(question(kind_, seed));
   }
   plant(out);
   return out;
@@ -107,7 +114,7 @@ void SeriesWatch::plant(std::vector<Question>& questions) {
   if (kinds.empty()) return;
   if (planted_ == 0) first_kind_ = random_();
   const std::string& kind = kinds[(first_kind_ + static_cast<size_t>(planted_++)) % kinds.size()];
-  questions[random_() % questions.size()] = {Weights::task, kind, session_.unseen_seed(), false, true};
+  questions[random_() % questions.size()] = question(kind, session_.unseen_seed());
 }
 
 Result<void> SeriesWatch::stage(int count) {

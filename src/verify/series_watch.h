@@ -66,6 +66,7 @@ class SeriesWatch {
   Result<void> keep(int count, int wanted);
   Result<void> keep_strange(int count);
   Result<bool> judge(const Kept& kept);
+  Question question(const std::string& kind, uint64_t seed) const;
   std::vector<Question> fresh_questions(int count);
   void plant(std::vector<Question>& questions);
 

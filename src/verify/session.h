@@ -107,6 +107,8 @@ struct Session {
 
   uint64_t next_seed();    // a fresh secret
   uint64_t unseen_seed();  // one that no other program was asked with, though they share `seed`
+  // A ModelNew whose random numbers are PyTorch's.
+  bool draws_pytorchs_numbers() const { return python && is_random(task.signature); }
   // Many elements see in one trial what few see in several, and gigabytes take their time.
   bool large() const;
   void progress(std::string_view text) const {

@@ -11,10 +11,11 @@ namespace stitch::verifier {
 namespace {
 
 // Randomness is defined by the graph's seed, which PyTorch knows nothing of.
-bool oracle_alone(const TaskGraph& task) {
-  for (const ManifestTensor& input : task.signature.inputs)
-    if (input.role == "seed") return true;
-  return false;
+bool oracle_alone(const TaskGraph& task) { return is_random(task.signature); }
+
+// A model that draws none is asked the same whatever the seed.
+std::optional<uint64_t> seed_of(const Question& question) {
+  return question.pytorchs_numbers ? std::optional(question.seed) : std::nullopt;
 }
 
 }  // namespace
@@ -142,13 +143,16 @@ Json TorchReference::updates() const {
 }
 
 Result<std::shared_ptr<const Safetensors>> TorchReference::evaluate(const fs::path& inputs,
-                                                                    std::string_view mode) {
+                                                                    std::string_view mode,
+                                                                    std::optional<uint64_t> seed) {
   fs::path out = fresh_file();
-  STITCH_CHECK(process_.ask({{"do", "evaluate"},
-                             {"inputs", inputs.string()},
-                             {"mode", mode},
-                             {"out", out.string()},
-                             {"updates", updates()}}));
+  Json request = {{"do", "evaluate"},
+                  {"inputs", inputs.string()},
+                  {"mode", mode},
+                  {"out", out.string()},
+                  {"updates", updates()}};
+  if (seed) request["seed"] = *seed & seed_mask;
+  STITCH_CHECK(process_.ask(request));
   STITCH_TRY(Safetensors opened, Safetensors::open(out));
   std::error_code ec;
   fs::remove(out, ec);  // the mapping keeps it
@@ -206,20 +210,25 @@ Result<Trial> TorchReference::ask(const Question& question) {
   fs::path file = fresh_file();
   STITCH_TRY(auto drawn, draw_to(file, question));
   STITCH_TRY(trial.inputs, inputs(question, drawn));
-  if (oracle_alone(task_)) {
+  if (oracle_alone(task_) && !question.pytorchs_numbers) {
     STITCH_TRY(Tensors weights, parameters(question.weights));
     STITCH_TRY(OracleAnswer answer,
                ask_oracle(task_, weights, trial.inputs, numerics_, question.seed & seed_mask));
     trial.truth = std::move(answer.truth);
     trial.sensitivity = std::move(answer.sensitivity);
   } else {
-    STITCH_TRY(auto truth, evaluate(file, "float64"));
-    STITCH_TRY(auto pytorch, evaluate(file, name(numerics_)));
+    STITCH_TRY(auto truth, evaluate(file, "float64", seed_of(question)));
+    STITCH_TRY(auto pytorch, evaluate(file, name(numerics_), seed_of(question)));
     STITCH_TRY(trial.truth, in_order(task_, truth, true));
     STITCH_TRY(trial.pytorch, in_order(task_, pytorch, false));
   }
   std::error_code ec;
   fs::remove(file, ec);
+  if (question.pytorchs_numbers && question.distribution == "task" && !is_sound(trial))
+    return work_error("random",
+                      "on this device PyTorch's random numbers are others in float64 than in the model's "
+                      "precision: a ModelNew that draws some can't be judged",
+                      "judge a compiled program, or put the task's model into eval mode");
   if (is_harsh(question) && !trial.pytorch.tensors.empty()) {
     trial.in_domain = is_sound(trial);
     if (trial.in_domain && question.distribution != harsh::not_finite) {
@@ -251,7 +260,7 @@ Result<std::vector<double>> TorchReference::movement(const Trial& trial) {
   }
   const fs::path file = fresh_file();
   STITCH_CHECK(write_safetensors(file, moved));
-  auto truth = evaluate(file, "float64");
+  auto truth = evaluate(file, "float64", seed_of(trial.question));
   std::error_code ec;
   fs::remove(file, ec);
   if (!truth) return std::move(truth).error();

@@ -106,7 +106,8 @@ class TorchReference : public Reference {
   Result<Json> roundings_with(Weights weights, std::string_view distribution);
   TorchReference(TorchProcess process, const TaskGraph& task, Numerics numerics, ScratchFolder scratch);
   Result<void> set_weights(Weights weights);
-  Result<std::shared_ptr<const Safetensors>> evaluate(const fs::path& inputs, std::string_view mode);
+  Result<std::shared_ptr<const Safetensors>> evaluate(const fs::path& inputs, std::string_view mode,
+                                                      std::optional<uint64_t> seed = {});
   // What a relative change of all inputs within the class's rounding does to the truth, by output.
   Result<std::vector<double>> movement(const Trial& trial);
   Result<std::shared_ptr<const Safetensors>> draw_to(const fs::path& file, const Question& question);

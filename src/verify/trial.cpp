@@ -23,7 +23,7 @@ bool harsh::is_harsh(std::string_view distribution) {
   return distribution == large || distribution == offset || distribution == ties || distribution == zeros ||
          distribution == ends || distribution == patches || distribution == prefix ||
          distribution == inner_prefix || distribution == low || distribution == small ||
-         distribution == not_finite;
+         distribution == uneven || distribution == masks || distribution == not_finite;
 }
 
 bool is_harsh(const Question& question) {
@@ -36,6 +36,7 @@ std::string_view name(Weights weights) {
     case Weights::reparameterised: return "reparameterised";
     case Weights::faint: return "faint";
     case Weights::pointed: return "pointed";
+    case Weights::mixed: return "mixed";
   }
   return "";
 }

@@ -32,6 +32,7 @@ enum class Weights : uint8_t {
   reparameterised,  // gains, offsets and statistics redrawn, so that inputs and parameters matter
   faint,            // the same, thirty times smaller and with rows of zeros: what layers hand on is faint
   pointed,          // reparameterised, with recurrences that remember and a last class by far (pointed.h)
+  mixed,  // the task's, but what is one number throughout is others: for a ModelNew with its own names
 };
 std::string_view name(Weights weights);
 
@@ -46,8 +47,10 @@ inline constexpr std::string_view ends = "ends";        // the largest of a row 
 inline constexpr std::string_view patches = "patches";  // some of these in places, and the task's own draw
 inline constexpr std::string_view prefix = "prefix";    // zeros from a secret step on: what was long ago
 inline constexpr std::string_view inner_prefix = "inner prefix";  // the same along the second dimension
-inline constexpr std::string_view low = "low";      // everything far below zero: maxima that begin there
-inline constexpr std::string_view small = "small";  // ten thousandths: what expm1 and log1p are for
+inline constexpr std::string_view low = "low";        // everything far below zero: maxima that begin there
+inline constexpr std::string_view small = "small";    // ten thousandths: what expm1 and log1p are for
+inline constexpr std::string_view uneven = "uneven";  // one input far larger than the others
+inline constexpr std::string_view masks = "masks";    // uniform masks mixed, positions in another order
 inline constexpr std::string_view not_finite = "not finite";
 bool is_harsh(std::string_view distribution);
 }  // namespace harsh
@@ -59,6 +62,8 @@ struct Question {
   bool whole = false;  // all tensors here, however large
   bool own = false;    // a held trial keeps PyTorch's own outputs, too
   bool once = false;   // nobody will be asked it again
+  // Random numbers are PyTorch's by the seed, as a ModelNew draws them, and not the graph's.
+  bool pytorchs_numbers = false;
 };
 
 // Whether it counts only where PyTorch itself is right.

@@ -15,7 +15,8 @@ constexpr int64_t most_bytes = int64_t{1} << 30;
 
 Result<Trial> TrialMemory::ask(const Question& question) {
   if (question.once) return reference_.ask(question);
-  const Key key{question.weights, question.distribution, question.seed, question.whole};
+  const Key key{question.weights, question.distribution, question.seed, question.whole,
+                question.pytorchs_numbers};
   if (auto known = trials_.find(key); known != trials_.end()) {
     ++again_;
     return known->second;

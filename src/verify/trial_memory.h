@@ -21,7 +21,7 @@ class TrialMemory final : public Reference {
   int64_t answered_again() const { return again_; }
 
  private:
-  using Key = std::tuple<Weights, std::string, uint64_t, bool>;
+  using Key = std::tuple<Weights, std::string, uint64_t, bool, bool>;
   Reference& reference_;
   std::map<Key, Trial> trials_;
   int64_t bytes_ = 0, again_ = 0;

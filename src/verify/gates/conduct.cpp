@@ -163,36 +163,45 @@ Result<bool> renews_in_place(Session& session, Attempt& attempt) {
   return true;
 }
 
-// Of compiled programs the correctness gate has asked this. A ModelNew that keeps its weights elsewhere than
-// the task's model can't be given others.
-Result<bool> right_with_other_weights(Session& session, Attempt& attempt) {
-  if (!session.python || session.options.quick || session.large()) return false;
-  if (session.task.signature.parameters.empty()) return false;
-  for (Weights weights : {Weights::reparameterised, Weights::pointed}) {
-    if (weights == Weights::pointed && pointed_weights(session.task.graph).empty()) continue;
-    STITCH_CHECK(attempt.create_again(weights));
-    if (!attempt.has_given_weights()) {
-      session.notes.push_back(
-          "its parameters are not the task's by name and shape: tried with the task's weights alone");
-      return false;
-    }
-    STITCH_TRY(Trial trial, session.reference.ask({weights, "task", session.next_seed()}));
-    if (!trial.in_domain) continue;
-    STITCH_TRY(Observed observed, attempt.ask(trial, {.poison = session.next_seed()}));
-    for (size_t i = 0; i < observed.outputs.size(); ++i) {
-      STITCH_TRY(Comparison comparison, judge_output(session, trial, i, observed.outputs[i]));
-      if (!comparison.passed)
-        return found("wrong", format("with {} weights, '{}' is wrong: {}", name(weights),
-                                     output_name(session, i), comparison.reason));
-    }
+// False: it can't be given such weights.
+Result<bool> right_with(Session& session, Attempt& attempt, Weights weights) {
+  STITCH_CHECK(attempt.create_again(weights));
+  if (!attempt.has_given_weights()) return false;
+  STITCH_TRY(Trial trial, session.reference.ask({.weights = weights,
+                                                 .seed = session.next_seed(),
+                                                 .pytorchs_numbers = session.draws_pytorchs_numbers()}));
+  if (!trial.in_domain) return true;
+  STITCH_TRY(Observed observed, attempt.ask(trial, {.poison = session.next_seed()}));
+  for (size_t i = 0; i < observed.outputs.size(); ++i) {
+    STITCH_TRY(Comparison comparison, judge_output(session, trial, i, observed.outputs[i]));
+    if (!comparison.passed)
+      return found("wrong", format("with {} weights, '{}' is wrong: {}", name(weights),
+                                   output_name(session, i), comparison.reason));
   }
-  session.attempt.reset();  // others expect the task's weights in it
   return true;
 }
 
-// Memory that grows with every call on the same tensors: those of timed calls keep their places, so that whoever
-// keeps something for each place has it after the first ones. A GPU's memory is others' too, and comes in large
-// pieces: the emulated one's is counted to the byte.
+// Of compiled programs the correctness gate has asked this. A ModelNew that keeps its weights elsewhere than
+// the task's model can be given others only where the task's are one number throughout.
+Result<bool> right_with_other_weights(Session& session, Attempt& attempt) {
+  if (!session.python || session.options.quick || session.large()) return false;
+  if (session.task.signature.parameters.empty()) return false;
+  STITCH_TRY(bool given, right_with(session, attempt, Weights::reparameterised));
+  if (!given) {
+    STITCH_TRY(const bool mixed, right_with(session, attempt, Weights::mixed));
+    session.notes.push_back(
+        format("its parameters are not the task's by name and shape: tried with {}",
+               mixed ? "other numbers for gains and shifts alone" : "the task's weights alone"));
+  } else if (!pointed_weights(session.task.graph).empty()) {
+    STITCH_TRY(given, right_with(session, attempt, Weights::pointed));
+  }
+  session.attempt.reset();  // others expect the task's weights in it
+  return given;
+}
+
+// Memory that grows with every call on the same tensors: those of timed calls keep their places, so that
+// whoever keeps something for each place has it after the first ones. A GPU's memory is others' too, and
+// comes in large pieces: the emulated one's is counted to the byte.
 Result<void> keeps_its_memory(Session& session, Attempt& attempt) {
   constexpr int to_settle = 2, least_calls = 6, most_calls = 10;
   constexpr std::chrono::milliseconds most_time{500};
@@ -201,14 +210,13 @@ Result<void> keeps_its_memory(Session& session, Attempt& attempt) {
   int64_t before = 0, growth = 0;
   for (int call = 0; call < most_calls; ++call) {
     if (call >= least_calls && std::chrono::steady_clock::now() - begin > most_time) break;
-    STITCH_TRY(runner::Called called,
-               attempt.run_again({.poison = session.next_seed(), .timed = true}));
+    STITCH_TRY(runner::Called called, attempt.run_again({.poison = session.next_seed(), .timed = true}));
     growth = called.device_bytes - before;
     before = called.device_bytes;
     if (call > to_settle && growth <= 0) return {};
   }
-  return found("leaks", format("each call on the same tensors leaves {} bytes of the device's memory behind",
-                               growth));
+  return found("leaks",
+               format("each call on the same tensors leaves {} bytes of the device's memory behind", growth));
 }
 
 // A network has a state for each of its layers' statistics: a few that it can't know stand for all.

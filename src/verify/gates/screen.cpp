@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/text.h"
 #include "base/wording.h"
 #include "device/emulated/tokens.h"
 #include "verify/gates/gates.h"
@@ -48,6 +49,10 @@ constexpr std::array functions = {
     Refused{"cudaEventElapsedTime*", "times: that is the Verifier's work"},
     Refused{"cudaLaunchHostFunc*", "runs host code behind the caller's back"},
     Refused{"cudaStreamAddCallback*", "runs host code behind the caller's back"},
+    Refused{"cudaGraphAddHostNode*", "runs host code behind the caller's back"},
+    Refused{"cuLaunchHostFunc*", "runs host code behind the caller's back"},
+    Refused{"cuStreamAddCallback*", "runs host code behind the caller's back"},
+    Refused{"cuGraphAddHostNode*", "runs host code behind the caller's back"},
     Refused{"cudaDeviceReset", "takes the device away from the caller"},
     Refused{"cuModuleLoad*", "loads code that was not verified"},
     Refused{"cuLibraryLoad*", "loads code that was not verified"},
@@ -69,7 +74,8 @@ const Refused* refused(std::string_view function) {
   return nullptr;
 }
 
-// Calls by name. A variable, a member or a function of the program's own may be called what it likes.
+// Calls by name. A variable, a member, a macro or a function of the program's own may be called what it
+// likes: whoever declares the linker's function instead is found by the objects' symbols.
 class Calls {
  public:
   Calls(std::string file, std::string_view source)
@@ -78,7 +84,7 @@ class Calls {
   Result<void> screen() const {
     std::set<std::string_view> own;
     for (size_t i = 0; i < tokens_.size(); ++i)
-      if (is_defined(i)) own.insert(text(i));
+      if (is_defined(i) || is_declared(i)) own.insert(text(i));
     for (size_t i = 0; i < tokens_.size(); ++i) {
       if (tokens_[i].kind == emulated::Token::string)
         if (const char* reads = reads_a_file(i))
@@ -127,6 +133,14 @@ class Calls {
     if (text(i - 1) == "*" || text(i - 1) == "&")
       return i >= 2 && tokens_[i - 2].kind == emulated::Token::word && is_after_type(i - 2);
     return tokens_[i - 1].kind == emulated::Token::word && is_after_type(i - 1);
+  }
+  // "Tile fork(3)", "auto fork =", "Body fork)", "#define fork", "int (*fork)(int)".
+  bool is_declared(size_t i) const {
+    if (i < 2 || tokens_[i].kind != emulated::Token::word) return false;
+    const size_t line = source_.rfind('\n', tokens_[i].begin) + 1;
+    if (trim(source_.substr(line, tokens_[i].begin - line)).ends_with("define")) return true;
+    if (tokens_[i - 1].kind == emulated::Token::word) return is_after_type(i - 1);
+    return text(i - 2) == "(" && text(i - 1) == "*" && text(i + 1) == ")";
   }
   bool is_after_type(size_t i) const {
     constexpr std::array<std::string_view, 9> not_types = {"return", "else",      "do",       "case", "goto",

@@ -1,0 +1,78 @@
+"""A ModelNew whose tensors have other names than the task's: which of them are the task's all the same, and which it has no place for.
+
+Weights that are drawn prove themselves: whoever lays them out wrongly, or leaves them out, is wrong with the task's own. One number
+throughout (gains of one, shifts of zero) proves nothing. So such tensors get other numbers here, the same ones where they were the
+same, so that nobody has to know which gain is which.
+"""
+
+import types
+
+import torch
+
+PLAIN = (bool, int, float, complex, str, bytes, type, type(None), torch.dtype, torch.device, types.BuiltinFunctionType, types.ModuleType)
+
+
+def renew(model, names, tensors, numbers, find):
+    """Puts the given tensors where the model had one number throughout. Whether it has all of the given ones then, or no place for
+    them: not if it holds something else that may have been made of them.
+
+    numbers: {name: the number that this tensor of the task's was throughout}; find(model, name): the model's tensor of a name."""
+    rest = tensors_in(model)
+    if rest is None:
+        return False
+    given, groups, places, sizes = dict(zip(names, tensors)), {}, [], []
+    for name, number in numbers.items():
+        own = find(model, name)
+        if own is None or own.shape != given[name].shape:
+            groups.setdefault((number, given[name].numel()), []).append(given[name])
+        else:
+            places.append((own, given[name]))
+    rest = without(rest, [own for own, _ in places])
+    for name in given.keys() - numbers.keys():
+        same = [own for own in rest if holds_same(own, given[name])][:1]
+        rest, sizes = without(rest, same), sizes if same else [*sizes, given[name].numel()]
+    for (number, count), members in groups.items():
+        alike = [own for own in rest if own.numel() == count and bool((own == number).all())]
+        if len(alike) not in (0, len(members)):
+            return False
+        places += [(own, members[0].reshape(own.shape)) for own in alike]
+        rest, sizes = without(rest, alike), [*sizes, count]
+    if sizes and sum(own.numel() for own in rest) >= min(sizes):
+        return False
+    with torch.no_grad():
+        for own, tensor in places:
+            own.copy_(tensor)
+    return True
+
+
+def without(tensors, some):
+    return [tensor for tensor in tensors if all(tensor is not other for other in some)]
+
+
+def holds_same(a, b):
+    """The same numbers in whatever order: transposed and reshaped weights are the same weights."""
+    return a.numel() == b.numel() and a.dtype == b.dtype and torch.equal(a.detach().reshape(-1).sort().values, b.reshape(-1).sort().values)
+
+
+def tensors_in(model):
+    """What a model holds that could be a weight, each once; None: it holds something that nobody can look into."""
+    out = {}
+    return list(out.values()) if collect(model, 4, out) else None
+
+
+def collect(thing, depth, out):
+    """Tensors by their id into `out`; False: there may be more."""
+    if isinstance(thing, torch.nn.Module):
+        return all([collect(part, depth, out) for module in thing.modules() for name, part in vars(module).items() if name != "_modules"])
+    if isinstance(thing, torch.Tensor):
+        if thing.is_floating_point():
+            out[id(thing)] = thing
+        return not torch.nn.parameter.is_lazy(thing)
+    if depth and isinstance(thing, dict):
+        return all([collect(part, depth - 1, out) for part in thing.values()])
+    if depth and isinstance(thing, (list, tuple, set, frozenset)):
+        return all([collect(part, depth - 1, out) for part in thing])
+    # A function's globals are its file's, where nobody looks; what it closes over is its own.
+    if isinstance(thing, types.FunctionType):
+        return thing.__closure__ is None
+    return isinstance(thing, PLAIN)

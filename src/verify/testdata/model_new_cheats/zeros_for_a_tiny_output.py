@@ -1,0 +1,11 @@
+"""correctness: wrong"""
+# task: tiny_output
+# Zeros for an output a billion times smaller than the other.
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return x @ x.T * 1e3, torch.zeros(24)

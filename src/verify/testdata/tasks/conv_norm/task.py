@@ -1,0 +1,22 @@
+"""Convolution, batch norm and ReLU, as a network has them when it is used."""
+
+import torch
+
+
+class Model(torch.nn.Module):
+    def __init__(self, channels, filters):
+        super().__init__()
+        self.conv = torch.nn.Conv2d(channels, filters, 3, padding=1)
+        self.norm = torch.nn.BatchNorm2d(filters)
+        self.eval()
+
+    def forward(self, x):
+        return torch.relu(self.norm(self.conv(x)))
+
+
+def get_init_inputs():
+    return [3, 8]
+
+
+def get_inputs():
+    return [torch.rand(2, 3, 10, 10)]
